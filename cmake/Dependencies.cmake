@@ -1,0 +1,16 @@
+# Everything comes from Debian 12; scripts/packages.txt is the list that ./check installs.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(INIH REQUIRED IMPORTED_TARGET inih)
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
+pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+
+# Needed by one subcommand each; the program says plainly what is missing without them.
+pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
+pkg_check_modules(CURL IMPORTED_TARGET libcurl)
