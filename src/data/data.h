@@ -1,0 +1,77 @@
+/* The data room for the rooms above it: decoding, normalisation, batches, and what they
+ * will take in memory. Opening and describing a dataset is in stint/data.h.
+ *
+ * Nothing here depends on the number of threads: a sample's pixels depend on its bytes,
+ * its augmentation on (seed, epoch, sample id), the normalisation on exact integer
+ * sums. */
+#ifndef STI_DATA_DATA_H
+#define STI_DATA_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/team.h"
+#include "stint/data.h"
+
+/* Per-channel constants of (x / 255 - mean) / deviation; channels beyond the image's
+ * unused. */
+typedef struct sti_data_norm {
+    float mean[3], deviation[3];
+} sti_data_norm;
+
+/* Augmentation of one batch. All zero: none (evaluation). */
+typedef struct sti_data_augment {
+    int crop_pad; /* random crop out of the image padded by so many zero pixels */
+    bool flip;    /* mirror left to right with probability one half */
+    uint64_t seed, epoch;
+} sti_data_augment;
+
+/* Decoder handles and buffers of `workers` threads, made before a run; decoding
+ * allocates nothing of ours. One set serves one team at a time: each lane has its own.
+ */
+typedef struct sti_data_decoders sti_data_decoders;
+stint_status sti_data_decoders_create(const stint_data *data, int workers,
+                                      sti_data_decoders **decoders_out);
+void sti_data_decoders_destroy(sti_data_decoders *decoders); /* NULL is fine */
+
+/* One sample's pixels [height, width, channels] u8. STINT_E_INPUT or _IO names the
+ * sample and what is wrong. Different workers may decode at once. */
+stint_status sti_data_decode(const stint_data *data, int64_t index,
+                             sti_data_decoders *decoders, int worker,
+                             uint8_t *pixels_out);
+int32_t sti_data_label(const stint_data *data, int64_t index);
+/* "train/cat/0001.jpg", "train-images-idx3-ubyte image 17". Slow for tars (walks them);
+ * cut to bytes - 1. */
+void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,
+                          size_t bytes);
+
+/* Decode, augment and normalise `count` samples.
+ * samples [count]: indices, -1 for padding (zeros and label -1).
+ * x_out [count, height, width, channels] f32, labels_out [count]; labels_out may be
+ * NULL. augment may be NULL. decoders must have at least team->threads workers. The
+ * failure of the lowest position is what is reported. Allocates nothing of ours. */
+stint_status sti_data_batch(const stint_data *data, const sti_team *team,
+                            sti_data_decoders *decoders, const int32_t *samples,
+                            int64_t count, const sti_data_augment *augment,
+                            const sti_data_norm *norm, float *x_out,
+                            int32_t *labels_out);
+
+/* Tell the system that these samples will be read soon; returns at once, never fails.
+ */
+void sti_data_prefetch(const stint_data *data, const int32_t *samples, int64_t count);
+
+/* Mean and deviation of each channel over the whole split, by exact integer sums. Reads
+ * and decodes everything once, so it also finds the first broken sample. progress may
+ * be NULL. */
+stint_status sti_data_measure(const stint_data *data, const sti_team *team,
+                              sti_data_decoders *decoders,
+                              stint_data_progress_fn *progress, void *user,
+                              sti_data_norm *norm_out);
+
+/* Peak bytes of the data pipeline with this many decoder sets of so many workers: the
+ * index, decoders, and what the image libraries take while decoding. Batches are the
+ * caller's. */
+size_t sti_data_memory_bytes(const stint_data *data, int decoder_sets, int workers);
+
+#endif
