@@ -1,8 +1,8 @@
 /* Status codes and the text of the last error.
  *
- * Every call that can fail returns a stint_status; the words are in a thread-local record
- * read by stint_last_error(). The numbers are also the exit codes of the program `stint`
- * and never change meaning. */
+ * Every call that can fail returns a stint_status; the words are in a thread-local
+ * record read by stint_last_error(). The numbers are also the exit codes of the program
+ * `stint` and never change meaning. */
 #ifndef STINT_STATUS_H
 #define STINT_STATUS_H
 
@@ -17,22 +17,23 @@ extern "C" {
 #endif
 
 typedef enum stint_status {
-    STINT_OK            = 0,
-    STINT_E_FAILED      = 1, /* the work itself failed: NaN loss, a test below its mark */
-    STINT_E_USAGE       = 2, /* unknown flag or key, value out of range */
-    STINT_E_BUDGET      = 3, /* a budget that cannot be met; the text names one that can */
-    STINT_E_INPUT       = 4, /* bad data, model or recipe */
-    STINT_E_IO          = 5, /* open, read, write, sync, rename */
-    STINT_E_PEER        = 6, /* another process or the network */
-    STINT_E_MEMORY      = 7, /* an allocation failed */
-    STINT_E_UNSUPPORTED = 8, /* valid, but not on this machine or in this build */
-    STINT_E_BUG         = 9, /* a state that only an error in Stint can cause */
+    STINT_OK = 0,
+    STINT_E_FAILED = 1, /* the work itself failed: NaN loss, a test below its mark */
+    STINT_E_USAGE = 2,  /* unknown flag or key, value out of range */
+    STINT_E_BUDGET = 3, /* a budget that cannot be met; the text names one that can */
+    STINT_E_INPUT = 4,  /* bad data, model or recipe */
+    STINT_E_IO = 5,     /* open, read, write, sync, rename */
+    STINT_E_PEER = 6,   /* another process or the network */
+    STINT_E_MEMORY = 7, /* an allocation failed */
+    STINT_E_UNSUPPORTED = 8,   /* valid, but not on this machine or in this build */
+    STINT_E_BUG = 9,           /* a state that only an error in Stint can cause */
     STINT_E_INTERRUPTED = 130, /* SIGINT; the checkpoint is saved */
-    STINT_E_TERMINATED  = 143  /* SIGTERM; the checkpoint is saved */
+    STINT_E_TERMINATED = 143   /* SIGTERM; the checkpoint is saved */
 } stint_status;
 
-/** Text of the calling thread's last failed call: cause, object, numbers, way out. Never
- *  NULL; empty before the first failure. Valid until this thread's next failing call. */
+/** Text of the calling thread's last failed call: cause, object, numbers, way out.
+ * Never NULL; empty before the first failure. Valid until this thread's next failing
+ * call. */
 STINT_API const char *stint_last_error(void);
 
 /** A short name for a status, for example "bad input". Never NULL. */

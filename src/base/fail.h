@@ -11,14 +11,16 @@
 #define STI_PRINTF(a, b)
 #endif
 
-/* Record a failure and return its status, so that callers can write `return sti_fail(..)`. */
+/* Record a failure and return its status, so that callers can write `return
+ * sti_fail(..)`. */
 stint_status sti_fail(stint_status status, const char *format, ...) STI_PRINTF(2, 3);
 
 /* Put "context: " before the recorded text and hand `status` back. */
-stint_status sti_fail_context(stint_status status, const char *format, ...) STI_PRINTF(2, 3);
+stint_status sti_fail_context(stint_status status, const char *format, ...)
+    STI_PRINTF(2, 3);
 
-/* Like sti_fail for a failed system call: appends ": " and the text of errno. ENOSPC and
- * EDQUOT say that the disk is full. The status is STINT_E_IO. */
+/* Like sti_fail for a failed system call: appends ": " and the text of errno. ENOSPC
+ * and EDQUOT say that the disk is full. The status is STINT_E_IO. */
 stint_status sti_fail_errno(const char *format, ...) STI_PRINTF(1, 2);
 
 void sti_log(stint_log_level level, const char *format, ...) STI_PRINTF(2, 3);

@@ -9,37 +9,48 @@
 #include "base/memory.h"
 #include "stint/status.h"
 
-/* Read a whole file of at most max_bytes; *data_out is sti_alloc'ed, NUL-terminated after
- * *bytes_out bytes, the caller frees. STINT_E_IO, or STINT_E_INPUT when too large. */
-stint_status sti_file_read(const char *path, size_t max_bytes, void **data_out, size_t *bytes_out);
+/* Read a whole file of at most max_bytes; *data_out is sti_alloc'ed, NUL-terminated
+ * after *bytes_out bytes, the caller frees. STINT_E_IO, or STINT_E_INPUT when too
+ * large. */
+stint_status sti_file_read(const char *path, size_t max_bytes, void **data_out,
+                           size_t *bytes_out);
 
-/* Atomic writing: a temporary file in the same folder, then flush, fsync, rename and fsync
- * of the folder. A crash at any instant leaves either the old file or the new one. */
+/* Atomic writing: a temporary file in the same folder, then flush, fsync, rename and
+ * fsync of the folder. A crash at any instant leaves either the old file or the new
+ * one. */
 typedef struct sti_writer sti_writer;
 stint_status sti_writer_open(const char *path, sti_writer **writer_out);
 stint_status sti_writer_add(sti_writer *writer, const void *bytes, size_t n_bytes);
-stint_status sti_writer_commit(sti_writer *writer); /* closes and frees, also on failure */
-void         sti_writer_abort(sti_writer *writer);  /* removes the temporary; NULL is fine */
-stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes); /* atomic */
+stint_status
+sti_writer_commit(sti_writer *writer);     /* closes and frees, also on failure */
+void sti_writer_abort(sti_writer *writer); /* removes the temporary; NULL is fine */
+stint_status sti_file_write(const char *path, const void *bytes,
+                            size_t n_bytes); /* atomic */
 
-stint_status sti_dir_create(const char *path); /* with parents; an existing folder is fine */
-bool         sti_path_is_dir(const char *path);
-bool         sti_path_is_file(const char *path);
+stint_status
+sti_dir_create(const char *path); /* with parents; an existing folder is fine */
+bool sti_path_is_dir(const char *path);
+bool sti_path_is_file(const char *path);
 /* Join, with an absolute `name` winning; absolute form of a path. In the arena. */
 char *sti_path_join(sti_arena *arena, const char *folder, const char *name);
 char *sti_path_absolute(sti_arena *arena, const char *path);
 char *sti_path_folder(sti_arena *arena, const char *path);
-const char *sti_path_name(const char *path); /* after the last slash */
+const char *sti_path_name(const char *path);      /* after the last slash */
 const char *sti_path_extension(const char *path); /* ".png" or "" */
 
 /* Names in a folder, sorted by byte value, "." and ".." left out; in the arena. */
-stint_status sti_dir_list(sti_arena *arena, const char *path, char ***names_out, int64_t *count_out);
+stint_status sti_dir_list(sti_arena *arena, const char *path, char ***names_out,
+                          int64_t *count_out);
 
-/* pread until n_bytes are there; STINT_E_IO names path and offset, also at end of file. */
-stint_status sti_read_at(int fd, const char *path, int64_t offset, void *buffer, size_t n_bytes);
+/* pread until n_bytes are there; STINT_E_IO names path and offset, also at end of file.
+ */
+stint_status sti_read_at(int fd, const char *path, int64_t offset, void *buffer,
+                         size_t n_bytes);
 
 /* SHA-256, hex text of 64 characters and NUL. */
-typedef struct sti_sha256 { uint64_t opaque[32]; } sti_sha256;
+typedef struct sti_sha256 {
+    uint64_t opaque[32];
+} sti_sha256;
 void sti_sha256_init(sti_sha256 *state);
 void sti_sha256_add(sti_sha256 *state, const void *bytes, size_t n_bytes);
 void sti_sha256_hex(sti_sha256 *state, char hex_out[65]);

@@ -1,5 +1,5 @@
-/* A JSON text writer over sti_text: keys in the order given, floats in the shortest form
- * that reads back, NaN and infinities as null. Reading is done with jansson. */
+/* A JSON text writer over sti_text: keys in the order given, floats in the shortest
+ * form that reads back, NaN and infinities as null. Reading is done with jansson. */
 #ifndef STI_BASE_JSON_H
 #define STI_BASE_JSON_H
 
@@ -10,9 +10,9 @@
 
 typedef struct sti_json {
     sti_text *out;
-    int       depth;
-    bool      comma; /* a comma is due before the next element */
-    bool      pretty; /* two-space indentation */
+    int depth;
+    bool comma;  /* a comma is due before the next element */
+    bool pretty; /* two-space indentation */
 } sti_json;
 
 /* key is NULL inside arrays and at the top. */

@@ -1,8 +1,8 @@
 /* Named, counted allocations.
  *
- * All of Stint's own memory comes from here, so that the peak is known by name, a budget
- * can be enforced, and tests can make the n-th allocation fail. Blocks are 64-byte aligned
- * and zeroed. Thread-safe. */
+ * All of Stint's own memory comes from here, so that the peak is known by name, a
+ * budget can be enforced, and tests can make the n-th allocation fail. Blocks are
+ * 64-byte aligned and zeroed. Thread-safe. */
 #ifndef STI_BASE_MEMORY_H
 #define STI_BASE_MEMORY_H
 
@@ -19,21 +19,23 @@ void *sti_alloc_array(int64_t count, size_t each_bytes, const char *name); /* ch
 /* Grows or shrinks, keeping the contents; new bytes are zero. On failure the old block
  * stays valid and NULL is returned. block may be NULL. */
 void *sti_realloc(void *block, size_t bytes, const char *name);
-void  sti_free(void *block); /* NULL is fine */
+void sti_free(void *block); /* NULL is fine */
 char *sti_strdup(const char *text);
 
-size_t  sti_alloc_now_bytes(void);
-size_t  sti_alloc_peak_bytes(void);
+size_t sti_alloc_now_bytes(void);
+size_t sti_alloc_peak_bytes(void);
 int64_t sti_alloc_count(void); /* calls so far: a step's difference must be zero */
 
-/* Tests: the n-th allocation from now on fails once (1 = the next); 0 switches it off. */
+/* Tests: the n-th allocation from now on fails once (1 = the next); 0 switches it off.
+ */
 void sti_alloc_fail_nth(int64_t n);
 
 /* a * b and a + b in bytes; false when the result does not fit in a size_t. */
 bool sti_mul_bytes(int64_t count, size_t each_bytes, size_t *bytes_out);
 bool sti_add_bytes(size_t a, size_t b, size_t *bytes_out);
 
-/* Resident memory of the process as the kernel counts it (VmHWM, VmRSS); 0 if unknown. */
+/* Resident memory of the process as the kernel counts it (VmHWM, VmRSS); 0 if unknown.
+ */
 size_t sti_process_peak_bytes(void);
 size_t sti_process_now_bytes(void);
 
@@ -41,11 +43,11 @@ size_t sti_process_now_bytes(void);
  * Blocks are zeroed and 16-byte aligned (64 with sti_arena_alloc_aligned). */
 typedef struct sti_arena sti_arena;
 sti_arena *sti_arena_create(const char *name);
-void      *sti_arena_alloc(sti_arena *arena, size_t bytes); /* NULL: recorded */
-char      *sti_arena_strdup(sti_arena *arena, const char *text);
-char      *sti_arena_printf(sti_arena *arena, const char *format, ...)
+void *sti_arena_alloc(sti_arena *arena, size_t bytes); /* NULL: recorded */
+char *sti_arena_strdup(sti_arena *arena, const char *text);
+char *sti_arena_printf(sti_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void       sti_arena_destroy(sti_arena *arena);
+void sti_arena_destroy(sti_arena *arena);
 
 #define STI_ALIGN_UP(bytes, to) (((bytes) + (size_t)(to)-1) & ~((size_t)(to)-1))
 

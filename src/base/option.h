@@ -2,8 +2,8 @@
  * keys, --help, man page, completion, and the recipe reference in docs/.
  *
  * A value comes, in rising order of force, from: the row's default, the recipe, the
- * environment, the command line. Values are written into the caller's struct at `offset`.
- * All complaints of one source are collected before anything fails. */
+ * environment, the command line. Values are written into the caller's struct at
+ * `offset`. All complaints of one source are collected before anything fails. */
 #ifndef STI_BASE_OPTION_H
 #define STI_BASE_OPTION_H
 
@@ -24,58 +24,69 @@ typedef enum sti_option_type {
     STI_OPTION_TEXT,   /* const char *, in the arena; NULL when empty */
     STI_OPTION_PATH,   /* const char *; in a recipe relative to the recipe's folder */
     STI_OPTION_CHOICE, /* int, index into `choices` */
-    STI_OPTION_LIST    /* const char *, comma-separated words each from `choices` if given */
+    STI_OPTION_LIST /* const char *, comma-separated words each from `choices` if given
+                     */
 } sti_option_type;
 
 typedef struct sti_option {
-    const char *section;       /* recipe section; NULL: command line only */
-    const char *name;          /* recipe key; "--name" on the command line */
-    char        letter;        /* short form or 0 */
+    const char *section; /* recipe section; NULL: command line only */
+    const char *name;    /* recipe key; "--name" on the command line */
+    char letter;         /* short form or 0 */
     sti_option_type type;
-    const char *default_text;  /* as a user would write it; "" for none */
-    double      min, max;      /* INT and FLOAT, inclusive; min > max: no bound (0, -1) */
-    const char *choices;       /* "sgd|adam|adamw" */
-    size_t      offset;        /* of the field in the target struct */
-    bool        flag;          /* on the command line as --name, beside --set section.name */
-    const char *unit;          /* shown in help: "N", "SIZE", "PATH" */
-    const char *help;          /* one sentence, no full stop */
+    const char *default_text; /* as a user would write it; "" for none */
+    double min, max;     /* INT and FLOAT, inclusive; min > max: no bound (0, -1) */
+    const char *choices; /* "sgd|adam|adamw" */
+    size_t offset;       /* of the field in the target struct */
+    bool flag;           /* on the command line as --name, beside --set section.name */
+    const char *unit;    /* shown in help: "N", "SIZE", "PATH" */
+    const char *help;    /* one sentence, no full stop */
 } sti_option;
 
 #define STI_OPTION_NO_BOUND .min = 0, .max = -1
 
 /* Where each value came from, one byte a row, for "resolved" listings. */
-typedef enum sti_origin { STI_FROM_DEFAULT, STI_FROM_RECIPE, STI_FROM_ENVIRONMENT, STI_FROM_COMMAND } sti_origin;
+typedef enum sti_origin {
+    STI_FROM_DEFAULT,
+    STI_FROM_RECIPE,
+    STI_FROM_ENVIRONMENT,
+    STI_FROM_COMMAND
+} sti_origin;
 
 typedef struct sti_option_set {
     const sti_option *rows;
-    int               count;
-    void             *target;  /* the struct that the offsets refer to */
-    sti_arena        *arena;   /* text values live here */
-    sti_origin       *origin;  /* [count], or NULL */
+    int count;
+    void *target;       /* the struct that the offsets refer to */
+    sti_arena *arena;   /* text values live here */
+    sti_origin *origin; /* [count], or NULL */
 } sti_option_set;
 
 stint_status sti_options_default(sti_option_set *set);
 
-/* Set one value. `where` (may be NULL) is "file:line" or a flag, and begins the message. */
-stint_status sti_options_put(sti_option_set *set, int row, const char *value, sti_origin origin,
-                             const char *where);
+/* Set one value. `where` (may be NULL) is "file:line" or a flag, and begins the
+ * message. */
+stint_status sti_options_put(sti_option_set *set, int row, const char *value,
+                             sti_origin origin, const char *where);
 
-/* Read an INI recipe. Every unknown section or key (with the nearest spelling), duplicate
- * and bad value is listed as "path:line: ..."; the error text holds them all, one a line. */
+/* Read an INI recipe. Every unknown section or key (with the nearest spelling),
+ * duplicate and bad value is listed as "path:line: ..."; the error text holds them all,
+ * one a line. */
 stint_status sti_options_read_ini(sti_option_set *set, const char *path);
-/* The same from memory; `path` names it in messages and `folder` resolves relative paths. */
-stint_status sti_options_parse_ini(sti_option_set *set, const char *text, const char *path,
-                                   const char *folder);
+/* The same from memory; `path` names it in messages and `folder` resolves relative
+ * paths. */
+stint_status sti_options_parse_ini(sti_option_set *set, const char *text,
+                                   const char *path, const char *folder);
 
 /* Environment: STINT_<NAME> or STINT_<SECTION>_<NAME>. Unknown STINT_ variables get one
  * warning each (`known` lists further good ones, NULL-ended). */
-stint_status sti_options_read_environment(sti_option_set *set, const char *const *known);
+stint_status sti_options_read_environment(sti_option_set *set,
+                                          const char *const *known);
 
 /* Command line: --name VALUE, --name=VALUE, -x VALUE, -xVALUE, --flag, --no-flag,
  * --set section.key=value, "--" ends options. Words that are no options go to
  * operands_out (arena). -h/--help sets *help_out. All complaints at once. */
 stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv,
-                                      char ***operands_out, int *operand_count_out, bool *help_out);
+                                      char ***operands_out, int *operand_count_out,
+                                      bool *help_out);
 
 /* Resolved INI text that reads back to the same values (only rows with a section). */
 void sti_options_write_ini(const sti_option_set *set, sti_text *out);
@@ -83,8 +94,10 @@ void sti_options_write_ini(const sti_option_set *set, sti_text *out);
 void sti_options_value(const sti_option_set *set, int row, sti_text *out);
 
 /* Help: rows with .flag, aligned, defaults and units shown, at most `width` columns. */
-void sti_options_write_help(const sti_option *rows, int count, int width, sti_text *out);
-/* roff lines of the OPTIONS section, and a Markdown table of all recipe keys by section. */
+void sti_options_write_help(const sti_option *rows, int count, int width,
+                            sti_text *out);
+/* roff lines of the OPTIONS section, and a Markdown table of all recipe keys by
+ * section. */
 void sti_options_write_man(const sti_option *rows, int count, sti_text *out);
 void sti_options_write_markdown(const sti_option *rows, int count, sti_text *out);
 

@@ -1,5 +1,5 @@
-/* Progress: a bar on a terminal (stderr), else a plain line at a slow rate. Never prompts,
- * never colours when NO_COLOR, TERM=dumb or a pipe says so. */
+/* Progress: a bar on a terminal (stderr), else a plain line at a slow rate. Never
+ * prompts, never colours when NO_COLOR, TERM=dumb or a pipe says so. */
 #ifndef STI_BASE_PROGRESS_H
 #define STI_BASE_PROGRESS_H
 
@@ -8,16 +8,18 @@
 
 typedef struct sti_progress {
     const char *title;
-    int64_t     total, done;
-    int64_t     start_ns, last_ns;
-    bool        terminal, quiet;
-    int         width;
+    int64_t total, done;
+    int64_t start_ns, last_ns;
+    bool terminal, quiet;
+    int width;
 } sti_progress;
 
 void sti_progress_begin(sti_progress *p, const char *title, int64_t total, bool quiet);
-/* `note` is a short text such as "loss 1.234  61.2 %  812 img/s  104 MiB"; rate-limited. */
+/* `note` is a short text such as "loss 1.234  61.2 %  812 img/s  104 MiB";
+ * rate-limited. */
 void sti_progress_update(sti_progress *p, int64_t done, const char *note);
-/* Clears the bar so that a normal line can be printed; the next update draws it again. */
+/* Clears the bar so that a normal line can be printed; the next update draws it again.
+ */
 void sti_progress_clear(sti_progress *p);
 void sti_progress_end(sti_progress *p);
 

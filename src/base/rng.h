@@ -1,6 +1,6 @@
 /* Philox4x32-10, a counter-based generator (Salmon et al., SC'11): a number is a pure
- * function of key and counter, so any thread or process can make its own part and a resumed
- * run needs no state. */
+ * function of key and counter, so any thread or process can make its own part and a
+ * resumed run needs no state. */
 #ifndef STI_BASE_RNG_H
 #define STI_BASE_RNG_H
 
@@ -9,20 +9,21 @@
 /* What a stream of numbers is for; part of the key, so that streams never overlap. The
  * values are part of the numerics and never change. */
 typedef enum sti_stream {
-    STI_STREAM_INIT    = 1, /* initial weights */
+    STI_STREAM_INIT = 1,    /* initial weights */
     STI_STREAM_SHUFFLE = 2, /* order of samples */
     STI_STREAM_AUGMENT = 3, /* crop, flip */
     STI_STREAM_DROPOUT = 4,
-    STI_STREAM_GLYPH   = 5, /* rendering of glyph sets */
-    STI_STREAM_TEST    = 6
+    STI_STREAM_GLYPH = 5, /* rendering of glyph sets */
+    STI_STREAM_TEST = 6
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */
 void sti_philox(const uint32_t c[4], const uint32_t k[2], uint32_t out[4]);
 
-/* Four words for (seed, stream, a, b): key = (seed folded to 32 bits, stream folded with the
- * seed's high half), counter = (a low, a high, b low, b high). */
-void sti_random4(uint64_t seed, sti_stream stream, uint64_t a, uint64_t b, uint32_t out[4]);
+/* Four words for (seed, stream, a, b): key = (seed folded to 32 bits, stream folded
+ * with the seed's high half), counter = (a low, a high, b low, b high). */
+void sti_random4(uint64_t seed, sti_stream stream, uint64_t a, uint64_t b,
+                 uint32_t out[4]);
 
 /* [0, 1) with 24 bits. */
 static inline float sti_uniform(uint32_t word)
@@ -37,6 +38,7 @@ static inline uint32_t sti_below(uint32_t word, uint32_t n)
 }
 
 /* Fisher-Yates over 0..n-1 keyed by (seed, stream, epoch). */
-void sti_shuffle(uint64_t seed, sti_stream stream, uint64_t epoch, int64_t n, int32_t *order);
+void sti_shuffle(uint64_t seed, sti_stream stream, uint64_t epoch, int64_t n,
+                 int32_t *order);
 
 #endif

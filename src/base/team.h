@@ -1,10 +1,11 @@
 /* Threads: fixed-partition parallel loops over OpenMP.
  *
- * A loop has `pieces` pieces, a number that depends on the problem's shape alone; pieces
- * write disjoint results, so the bits do not depend on the number of threads. A team may
- * be used by one thread at a time. Worker threads run with FTZ/DAZ set; the caller's
- * MXCSR is restored. A piece runs on one worker, 0 <= worker < threads, so scratch can be
- * indexed by worker. Loops inside a piece (nested use of another team) run serially. */
+ * A loop has `pieces` pieces, a number that depends on the problem's shape alone;
+ * pieces write disjoint results, so the bits do not depend on the number of threads. A
+ * team may be used by one thread at a time. Worker threads run with FTZ/DAZ set; the
+ * caller's MXCSR is restored. A piece runs on one worker, 0 <= worker < threads, so
+ * scratch can be indexed by worker. Loops inside a piece (nested use of another team)
+ * run serially. */
 #ifndef STI_BASE_TEAM_H
 #define STI_BASE_TEAM_H
 
@@ -17,16 +18,16 @@ typedef struct sti_team {
 typedef void sti_piece_fn(void *arg, int64_t piece, int worker);
 
 /* Run fn for pieces 0..pieces-1. Static contiguous partition: worker w gets pieces
- * [w*pieces/threads, (w+1)*pieces/threads). One thread: a plain loop on the caller, with
- * FTZ/DAZ set around it. */
+ * [w*pieces/threads, (w+1)*pieces/threads). One thread: a plain loop on the caller,
+ * with FTZ/DAZ set around it. */
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
 
 /* The serial team, for lanes that are themselves pieces of a parallel loop. */
 extern const sti_team sti_team_serial;
 
 /* Threads to use: request > 0, else STINT_NUM_THREADS, else OMP_NUM_THREADS, else
- * min(affinity mask, cgroup quota). *why_out (may be NULL) is a short literal saying which
- * rule decided. STINT_E_USAGE for a value that is no positive number. */
+ * min(affinity mask, cgroup quota). *why_out (may be NULL) is a short literal saying
+ * which rule decided. STINT_E_USAGE for a value that is no positive number. */
 #include "stint/status.h"
 stint_status sti_threads_choose(int request, int *threads_out, const char **why_out);
 

@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A failed allocation makes the text `failed` and later appends do nothing: check once. */
+/* A failed allocation makes the text `failed` and later appends do nothing: check once.
+ */
 typedef struct sti_text {
-    char  *data; /* NUL-terminated, or NULL while empty */
+    char *data; /* NUL-terminated, or NULL while empty */
     size_t length, capacity;
-    bool   failed;
+    bool failed;
 } sti_text;
 
 void sti_text_add(sti_text *text, const char *words);
@@ -18,8 +19,8 @@ void sti_text_printf(sti_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void sti_text_fini(sti_text *text);
 
-/* Nearest of `count` names to `word` by edit distance, or NULL when none is near enough to
- * be a slip of the fingers. */
+/* Nearest of `count` names to `word` by edit distance, or NULL when none is near enough
+ * to be a slip of the fingers. */
 const char *sti_text_nearest(const char *word, const char *const *names, int count);
 
 /* Base64 of bytes appended (RFC 4648, padded). */

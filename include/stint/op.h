@@ -1,0 +1,131 @@
+/* Builders: each appends one or a few nodes and returns a value (-1 once the graph has
+ * failed; see stint/graph.h). Images are channels-last [n, h, w, c]. In descriptions
+ * zero means "the usual": stride 1, groups 1, dilation none. All tensors f32 unless
+ * said. */
+#ifndef STINT_OP_H
+#define STINT_OP_H
+
+#include "stint/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** 2-D convolution with parameters "weight" [size, size, c / groups, filters] and, if
+ * bias, "bias" [filters]. x [n, h, w, c] -> [n, oh, ow, filters], oh = (h + 2 pad -
+ * size) / stride + 1. */
+typedef struct stint_conv2d_desc {
+    int64_t filters, size, stride, pad, groups; /* groups == c: depthwise */
+    bool bias;
+    stint_init
+        init; /* of the weight; zero-value means HE_NORMAL on fan_in (not ZERO) */
+} stint_conv2d_desc;
+STINT_API stint_value stint_conv2d(stint_graph *g, stint_value x,
+                                   const stint_conv2d_desc *desc);
+
+/** x [n, k] -> [n, units]; parameters "weight" [k, units], "bias" [units] unless
+ * no_bias. */
+typedef struct stint_dense_desc {
+    int64_t units;
+    bool no_bias;
+    stint_init init; /* zero-value means FAN_IN_UNIFORM */
+} stint_dense_desc;
+STINT_API stint_value stint_dense(stint_graph *g, stint_value x,
+                                  const stint_dense_desc *desc);
+
+/** Batch normalisation over all but the last axis (Ioffe and Szegedy 2015); parameters
+ *  "scale", "shift", states "mean", "variance". TRAIN: statistics of this shard (biased
+ *  variance to normalise, unbiased into the running one). EVAL: running statistics. */
+typedef struct stint_batch_norm_desc {
+    float momentum; /* 0: 0.1 */
+    float epsilon;  /* 0: 1e-5 */
+} stint_batch_norm_desc;
+STINT_API stint_value stint_batch_norm(stint_graph *g, stint_value x,
+                                       const stint_batch_norm_desc *desc);
+
+STINT_API stint_value stint_relu(stint_graph *g, stint_value x);
+STINT_API stint_value stint_leaky_relu(stint_graph *g, stint_value x, float slope);
+STINT_API stint_value stint_sigmoid(stint_graph *g, stint_value x);
+STINT_API stint_value stint_tanh(stint_graph *g, stint_value x);
+STINT_API stint_value stint_silu(stint_graph *g, stint_value x);
+STINT_API stint_value stint_gelu(stint_graph *g, stint_value x); /* tanh form */
+STINT_API stint_value stint_softplus(stint_graph *g, stint_value x);
+STINT_API stint_value stint_exp(stint_graph *g, stint_value x);
+STINT_API stint_value stint_log(stint_graph *g, stint_value x);
+STINT_API stint_value stint_sin(stint_graph *g, stint_value x);
+STINT_API stint_value stint_cos(stint_graph *g, stint_value x);
+STINT_API stint_value stint_sqrt(stint_graph *g, stint_value x);
+STINT_API stint_value stint_square(stint_graph *g, stint_value x);
+STINT_API stint_value stint_reciprocal(stint_graph *g, stint_value x);
+STINT_API stint_value stint_scale(stint_graph *g, stint_value x, float factor);
+STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend);
+
+/** Element-wise with broadcasting by the usual rule (axes aligned at the last; 1
+ * repeats). */
+STINT_API stint_value stint_add(stint_graph *g, stint_value a, stint_value b);
+STINT_API stint_value stint_sub(stint_graph *g, stint_value a, stint_value b);
+STINT_API stint_value stint_mul(stint_graph *g, stint_value a, stint_value b);
+STINT_API stint_value stint_div(stint_graph *g, stint_value a, stint_value b);
+/** x [..., c] + bias [c]. */
+STINT_API stint_value stint_bias(stint_graph *g, stint_value x, stint_value bias);
+
+/** a [..., m, k] b [..., k, n]; trans_*: that operand is stored transposed. Leading
+ * axes equal. */
+STINT_API stint_value stint_matmul(stint_graph *g, stint_value a, stint_value b,
+                                   bool trans_a, bool trans_b);
+
+typedef struct stint_pool_desc {
+    int64_t size, stride,
+        pad; /* stride 0: size. Average pooling divides by size * size. */
+} stint_pool_desc;
+STINT_API stint_value stint_max_pool(stint_graph *g, stint_value x,
+                                     const stint_pool_desc *desc);
+STINT_API stint_value stint_avg_pool(stint_graph *g, stint_value x,
+                                     const stint_pool_desc *desc);
+STINT_API stint_value stint_global_avg_pool(stint_graph *g,
+                                            stint_value x); /* -> [n, c] */
+
+STINT_API stint_value stint_reshape(stint_graph *g, stint_value x,
+                                    const stint_shape *shape); /* one dim may be -1 */
+STINT_API stint_value stint_flatten(stint_graph *g,
+                                    stint_value x); /* [n, ...] -> [n, rest] */
+STINT_API stint_value stint_transpose(
+    stint_graph *g, stint_value x, const int *axes); /* out axis i is x axis axes[i] */
+STINT_API stint_value stint_concat(stint_graph *g, const stint_value *x, int count,
+                                   int axis);
+STINT_API stint_value stint_slice(stint_graph *g, stint_value x, int axis,
+                                  int64_t begin, int64_t end, int64_t step);
+STINT_API stint_value stint_broadcast(stint_graph *g, stint_value x,
+                                      const stint_shape *shape);
+/** Reductions over the axes in the bit set (bit i: axis i); kept axes have size 1 if
+ * keep. */
+STINT_API stint_value stint_sum(stint_graph *g, stint_value x, unsigned axes,
+                                bool keep);
+STINT_API stint_value stint_mean(stint_graph *g, stint_value x, unsigned axes,
+                                 bool keep);
+STINT_API stint_value stint_max(stint_graph *g, stint_value x, unsigned axes,
+                                bool keep);
+
+/** Inverted dropout; the mask is a pure function of (seed, step, shard, layer,
+ * element). */
+STINT_API stint_value stint_dropout(stint_graph *g, stint_value x, float rate);
+STINT_API stint_value stint_softmax(stint_graph *g,
+                                    stint_value x); /* over the last axis */
+/** Sum over rows, divided by n, of -sum_j q_j log softmax(x)_j, q = (1 - smoothing)
+ * onehot + smoothing / classes. logits [n, classes], labels [n] i32; rows with label -1
+ * add nothing; the divisor is n, counting them too (they are the padding of a last
+ * evaluation batch). -> scalar. */
+STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
+                                                  stint_value labels, float smoothing);
+STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
+                                               stint_value target); /* -> scalar */
+/** How many rows have their largest logit (lowest index on ties) at the label. ->
+ * scalar f32. */
+STINT_API stint_value stint_count_correct(stint_graph *g, stint_value logits,
+                                          stint_value labels);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

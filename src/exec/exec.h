@@ -1,0 +1,39 @@
+/* Runs a planned graph: a flat list of kernel calls, addresses fixed beforehand.
+ * Nothing is allocated, looked up or branched on by name inside a run. */
+#ifndef STI_EXEC_EXEC_H
+#define STI_EXEC_EXEC_H
+
+#include "plan/plan.h"
+
+typedef struct sti_exec sti_exec;
+
+/* Memory a run works in; all borrowed. Lanes share params and state and have an arena
+ * each. */
+typedef struct sti_exec_memory {
+    void
+        *region[STI_REGIONS]; /* at least plan->region_bytes[r] each, 64-byte aligned */
+} sti_exec_memory;
+
+stint_status sti_exec_create(const sti_plan *plan, const sti_exec_memory *memory,
+                             sti_exec **exec_out);
+void sti_exec_destroy(sti_exec *exec);
+void sti_exec_set_region(sti_exec *exec, sti_region region,
+                         void *base); /* e.g. RESULT of the next shard */
+void *sti_exec_address(const sti_exec *exec,
+                       stint_value value); /* input to fill, fetch to read */
+
+/* One run. team->threads must be <= plan->threads. */
+void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step);
+
+/* As sti_exec_run, but looks at every f32 output of every node: records and returns the
+ * first value that holds NaN or infinity (STINT_E_FAILED: name, operator, shape, how
+ * many), else STINT_OK. For diagnosis after a bad loss; also checks params, state and
+ * inputs first. */
+stint_status sti_exec_run_checked(sti_exec *exec, const sti_team *team,
+                                  const sti_step *step);
+
+/* As sti_exec_run, adding each node's time to ns_total[node] (caller's array). */
+void sti_exec_run_timed(sti_exec *exec, const sti_team *team, const sti_step *step,
+                        int64_t *ns_total);
+
+#endif

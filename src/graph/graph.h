@@ -1,0 +1,185 @@
+/* The intermediate representation, for the rooms that build, rewrite, plan and run it.
+ *
+ * Values and nodes are rows of two arrays. Nodes are kept in an order that is always
+ * executable; a pass may kill nodes (sti_graph_sweep compacts) and append new ones
+ * (sti_graph_sort restores the order). Node structs and their arrays live in the
+ * graph's arena: pointers stay valid while the graph lives, also when nodes are
+ * appended.
+ *
+ * Where does a saved tensor's form live? In the graph: a small exact form (ReLU sign
+ * bits, pool indices) is an extra output of the forward node, and the gradient rule
+ * reads that output instead of the tensor. Passes that pack, recompute or repeat insert
+ * nodes. So op, pass and plan agree without knowing each other: planning sees only
+ * values and lifetimes. */
+#ifndef STI_GRAPH_GRAPH_H
+#define STI_GRAPH_GRAPH_H
+
+#include "base/memory.h"
+#include "base/team.h"
+#include "base/text.h"
+#include "stint/graph.h"
+
+typedef struct sti_node sti_node;
+typedef struct sti_op sti_op;
+
+/* What a kernel call sees. Pointers are resolved by exec/; an output that nobody reads
+ * is NULL when the operator's row says optional_out for it. */
+typedef struct sti_step {
+    uint64_t seed; /* of the run */
+    int64_t step;  /* counted from 0 over the whole run */
+    int64_t shard; /* which micro-batch of the step */
+} sti_step;
+
+typedef struct sti_call {
+    const stint_graph *graph;
+    const sti_node *node;
+    const sti_team *team;
+    const sti_step *step;
+    const void *const *in;
+    void *const *out;
+    void *scratch; /* 64-byte aligned, scratch_bytes(graph, node, team->threads) */
+} sti_call;
+
+typedef struct sti_cost {
+    double flop;
+    double read_bytes, write_bytes;
+} sti_cost;
+
+typedef void sti_run_fn(const sti_call *call);
+
+typedef enum sti_device { STI_CPU, STI_DEVICES } sti_device;
+
+enum {
+    STI_OP_INPLACE_0 =
+        1 << 0, /* output 0 may be laid over input 0 (same size, element by element) */
+    STI_OP_INPLACE_1 = 1 << 1, /* output 0 may be laid over input 1 */
+    STI_OP_VIEW = 1 << 2, /* output 0 is input 0 under another shape: no work at all */
+    STI_OP_RANDOM =
+        1 << 3, /* a function of (seed, step, shard, attr): repeatable exactly */
+    STI_OP_NO_GRAD = 1 << 4 /* gradient is zero or meaningless (counts, masks) */
+};
+
+/* Everything one operator is, in one constant row (src/op/<family>.c). */
+struct sti_op {
+    const char *name;
+    int n_out;
+    size_t attr_bytes; /* 0: none */
+    unsigned flags;
+    unsigned optional_out; /* bit i: output i may be absent when unread */
+
+    /* Shapes of the outputs from those of the inputs, or a sentence (sti_fail). */
+    stint_status (*infer)(const stint_graph *graph, const sti_node *node,
+                          stint_shape *out);
+
+    /* Append nodes for the gradients of the inputs with need[i]; dy[i] is -1 where no
+     * gradient reaches output i. dx[i] stays -1 where the gradient is zero. The nodes
+     * appended are ordinary ones, so the pass can be applied again. NULL with `expand`,
+     * or flag NO_GRAD; NULL otherwise means "not differentiable", said with the
+     * operator's name. */
+    stint_status (*grad)(stint_graph *graph, const sti_node *node,
+                         const stint_value *dy, const bool *need, stint_value *dx);
+
+    /* The same function in terms of simpler operators (out[] gets the values). Used by
+     * the gradient pass when `grad` is NULL: it differentiates the expansion instead.
+     */
+    stint_status (*expand)(stint_graph *graph, const sti_node *node, stint_value *out);
+
+    sti_cost (*cost)(const stint_graph *graph,
+                     const sti_node *node); /* NULL: element-wise */
+    size_t (*scratch_bytes)(const stint_graph *graph, const sti_node *node,
+                            int threads); /* NULL: 0 */
+    sti_run_fn *run[STI_DEVICES]; /* NULL: not on this device, said at planning */
+    void (*print)(const sti_node *node,
+                  sti_text *out); /* attributes for the printers; NULL: none */
+};
+
+struct sti_node {
+    const sti_op *op;
+    const void *attr; /* op->attr_bytes, zero-padded so that memcmp compares */
+    int32_t id;       /* row in the graph's node array, changes on sweep and sort */
+    int32_t n_in, n_out;
+    stint_value *in, *out;
+    const char *scope; /* "layer1.0.conv1" or "" */
+    int8_t inplace;    /* input that output 0 is laid over, -1: none (pass/inplace) */
+    bool backward;     /* appended by the gradient pass */
+};
+
+typedef enum sti_role {
+    STI_ROLE_NODE, /* made by a node */
+    STI_ROLE_INPUT,
+    STI_ROLE_PARAM,
+    STI_ROLE_STATE
+} sti_role;
+
+typedef struct sti_value_row {
+    stint_shape shape;
+    sti_role role;
+    const char *name;   /* full name; NULL for a temporary */
+    sti_node *producer; /* NULL unless ROLE_NODE */
+    int32_t producer_out;
+    stint_param_desc param; /* ROLE_PARAM */
+    float initial;          /* ROLE_STATE */
+} sti_value_row;
+
+/* What leaves the graph. All but FETCH are f32, summed over shards by the fixed tree.
+ */
+typedef enum sti_output_kind {
+    STI_OUTPUT_GRADIENT, /* of `target`, a param */
+    STI_OUTPUT_STATE, /* this shard's contribution to the new value of `target`, a state
+                       */
+    STI_OUTPUT_METRIC, /* a number to be summed: loss, correct answers */
+    STI_OUTPUT_FETCH   /* read by the host after the run: logits */
+} sti_output_kind;
+
+typedef struct sti_output {
+    sti_output_kind kind;
+    stint_value value, target;
+    const char *name;
+    float
+        momentum; /* STATE: new = (1 - momentum) * old + momentum * mean over shards */
+} sti_output;
+
+/* Append a node; returns its first output (the others follow consecutively) or -1 with
+ * the graph failed. attr is copied. Shapes are inferred at once. Any in[i] == -1 gives
+ * -1, which lets builders chain without checks, except where an operator documents an
+ * optional input (pass those as STI_NO_INPUT). */
+#define STI_NO_INPUT (-2)
+stint_value sti_graph_add(stint_graph *graph, const sti_op *op, const void *attr,
+                          int n_in, const stint_value *in);
+
+/* Record a failure in the graph; returns -1 for builders to pass on. Keeps the first.
+ */
+stint_value sti_graph_fail(stint_graph *graph, stint_status status);
+
+void sti_graph_output(stint_graph *graph,
+                      const sti_output *output); /* name is copied */
+
+int32_t sti_graph_node_count(const stint_graph *graph);
+sti_node *sti_graph_node(const stint_graph *graph, int32_t id);
+int32_t sti_graph_value_count(const stint_graph *graph);
+const sti_value_row *sti_graph_value(const stint_graph *graph, stint_value value);
+int32_t sti_graph_output_count(const stint_graph *graph);
+sti_output *
+sti_graph_outputs(const stint_graph *graph); /* a pass may change values in place */
+sti_arena *sti_graph_arena(const stint_graph *graph);
+void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
+/* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
+void sti_graph_set_backward(stint_graph *graph, const sti_node *of);
+
+/* Replace every read of `from` (node inputs and outputs of the graph) by `to`. */
+void sti_graph_replace(stint_graph *graph, stint_value from, stint_value to);
+void sti_graph_kill(stint_graph *graph, sti_node *node); /* removed by the next sweep */
+stint_status sti_graph_sweep(stint_graph *graph);
+stint_status sti_graph_sort(stint_graph *graph); /* stable topological order */
+stint_status
+sti_graph_verify(const stint_graph *graph); /* order, handles, shapes re-inferred */
+
+/* Printers: one line a node; Graphviz with shapes on the edges, scopes as clusters. */
+stint_status sti_graph_print(const stint_graph *graph, sti_text *out);
+stint_status sti_graph_print_dot(const stint_graph *graph, sti_text *out);
+
+/* "[128, 32, 32, 16] f32" into a rotating thread-local buffer. */
+const char *sti_shape_text(const stint_shape *shape);
+bool sti_shape_equal(const stint_shape *a, const stint_shape *b);
+
+#endif
