@@ -1,0 +1,62 @@
+/* 2-D convolution and its two gradients in float32, channels last, on the tiles of
+ * gemm.h.
+ *
+ *     x [n, h, w, ci]   weights [kh, kw, ci / groups, co]   y [n, oh, ow, co]
+ *     oh = (h + 2 pad - kh) / stride + 1, ow likewise; the caller fills both in.
+ *
+ * Group g reads input channels [g ci/groups, ..) and writes output channels [g
+ * co/groups,
+ * ..). Padding is zeros that take part in the sum.
+ *
+ * Each direction is bit-equal to sti_gemm_f32 on the matrix that it stands for (chains
+ * in chunks of 4096 k joined by the tree described there), on every instruction set and
+ * number of threads. With cig = ci / groups, cog = co / groups:
+ *
+ *   forward          k = (i * kw + j) * cig + c over taps (i, j) and input channels
+ *   backward data    for input pixel (y, x) only the taps with (y + pad - i) and
+ *                    (x + pad - j) divisible by the stride count, numbered in ascending
+ *                    (i, j); k = tap * cog + output channel; outputs outside are zeros
+ *   backward weight  k = (image * oh + output row) * ow + output column
+ *
+ * No im2col of a whole tensor is made: an image (or some of its rows) is copied once to
+ * zero-padded scratch, where a tap is only an address offset; small images and large
+ * weights go through gathered blocks of at most 168 rows. */
+#ifndef STI_KERNEL_CONV_H
+#define STI_KERNEL_CONV_H
+
+#include "kernel/gemm.h"
+
+typedef struct sti_conv_shape {
+    int64_t n, h, w, ci, co, kh, kw, stride, pad, groups, oh, ow;
+} sti_conv_shape;
+
+/* Output length for an input length, or 0 if the window does not fit. */
+int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride,
+                            int64_t pad);
+
+/* Multiply-adds of one direction times two; the same for all three. */
+double sti_conv_flop(const sti_conv_shape *shape);
+
+/* Scratch of one call: the packed weights (at most 640 KiB) plus, a thread, padded rows
+ * of the image (about 256 KiB, more for very wide rows) or blocks as in gemm.h. For the
+ * shapes of ResNet-20 less than 1 MiB with one thread. */
+size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);
+
+/* y = conv(x, w). The epilogue's bias is [co]; its mask covers the flat y. */
+void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *shape,
+                          const float *x, const float *w, const sti_epilogue *epilogue,
+                          float *y_out, void *scratch);
+
+/* dx [n, h, w, ci] = gradient of the input; every element is written. */
+void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *shape,
+                                const float *dy, const float *w, float *dx_out,
+                                void *scratch);
+
+/* dw [kh, kw, ci / groups, co] = gradient of the weights; every element is written. */
+void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *shape,
+                                  const float *x, const float *dy, float *dw_out,
+                                  void *scratch);
+
+#endif

@@ -1,0 +1,65 @@
+/* Matrix products in float32, the same bits on every instruction set and thread count.
+ *
+ * C = A B, or C += A B, with an optional bias, ReLU and ReLU bit mask applied while the
+ * result is hot. The order of the sum is part of the contract (one chain of fused
+ * multiply-adds an output, in chunks of 4096 joined by a tree):
+ *
+ *     k is cut into chunks [4096 c, 4096 (c+1));
+ *     P_c = 0 (for c = 0: C when accumulating), then P_c = fma(a_k, b_k, P_c), k
+ * ascending; sum(lo, hi) = P_lo                          if hi = lo + 1, sum(lo, mid) +
+ * sum(mid, hi)   with mid = lo + the largest power of two below hi - lo; the output is
+ * relu(sum(0, chunks) + bias).
+ *
+ * Lanes, tiles and threads divide outputs only, and a sum that is stored and taken up
+ * again keeps its bits, so blocking never shows. k = 0 gives 0 (or C). */
+#ifndef STI_KERNEL_GEMM_H
+#define STI_KERNEL_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/team.h"
+
+#define STI_GEMM_CHUNK 4096
+
+/* Row-major. A is [m, k] (trans_a: stored [k, m]), B is [k, n] (trans_b: stored [n,
+ * k]), C is [m, n]; lda, ldb, ldc are floats between stored rows. m, n, k >= 0. */
+typedef struct sti_gemm_shape {
+    int64_t m, n, k, lda, ldb, ldc;
+    bool trans_a, trans_b;
+    bool accumulate; /* start from C instead of 0 */
+} sti_gemm_shape;
+
+/* What happens to an output before it is stored: y = sum + bias[j], then ReLU as
+ * 0 > y ? 0 : y (a NaN stays a NaN). relu_mask: bit i (least significant bit of a byte
+ * first) of the flat output is set where the output is > 0; it takes (count + 7) / 8
+ * bytes, spare bits of the last byte are 0, and ldc must equal n. */
+typedef struct sti_epilogue {
+    const float *bias; /* [n], or NULL */
+    bool relu;
+    uint8_t *relu_mask; /* or NULL */
+} sti_epilogue;
+
+/* Scratch of a call: per thread one block of A, one panel of B and, for k > 4096,
+ * partial sums: at most about 0.7 MiB a thread for k <= 4096. Any alignment will do. */
+size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads);
+
+/* epilogue may be NULL. No array may overlap c_out. 2 m n k flop. */
+void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float *a,
+                  const float *b, const sti_epilogue *epilogue, float *c_out,
+                  void *scratch);
+
+/* `count` products of one shape; product i uses a + i * a_stride, and so on. A stride
+ * of 0 shares an operand (not c). The scratch is that of one product. An epilogue's
+ * bias is shared; its mask covers the flat [count, m, n] and then needs c_stride == m *
+ * n. */
+typedef struct sti_gemm_batch {
+    int64_t count, a_stride, b_stride, c_stride; /* floats */
+} sti_gemm_batch;
+
+void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
+                          const sti_gemm_batch *batch, const float *a, const float *b,
+                          const sti_epilogue *epilogue, float *c_out, void *scratch);
+
+#endif
