@@ -1,0 +1,44 @@
+/* Network families: each a readable function that builds a graph from images. */
+#ifndef STINT_MODEL_H
+#define STINT_MODEL_H
+
+#include "stint/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum stint_stem {
+    STINT_STEM_AUTO,  /* small below 96 pixels */
+    STINT_STEM_SMALL, /* 3x3 stride 1, for 28 to 64 pixels */
+    STINT_STEM_LARGE  /* 7x7 stride 2 and pooling (or as published), for 224 pixels */
+} stint_stem;
+
+/** Zero means "as published". */
+typedef struct stint_model_desc {
+    int64_t classes; /* required */
+    stint_stem stem;
+    int64_t width; /* channels of the first stage (resnet, vgg), hidden units (mlp) */
+    int64_t depth; /* hidden layers (mlp) */
+    float
+        dropout; /* before the classifier, where the family has one; -1: as published */
+} stint_model_desc;
+
+/** Append the network `name` ("resnet20") to graph, reading images [n, h, w, c] f32;
+ * returns the logits [n, classes], or -1 with the graph failed: an unknown name (the
+ * nearest is offered) or images too small for the network's pooling (sizes stated). */
+STINT_API stint_value stint_model_build(stint_graph *graph, const char *name,
+                                        const stint_model_desc *desc,
+                                        stint_value images);
+
+/** The table of networks, ended by a NULL name. */
+typedef struct stint_model_info {
+    const char *name, *help;
+} stint_model_info;
+STINT_API const stint_model_info *stint_model_list(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

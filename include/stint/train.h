@@ -1,0 +1,162 @@
+/* Recipes, planning, training, evaluation, prediction.
+ *
+ * A recipe says everything a result depends on; `stint_recipe_*` reads and checks it.
+ * Then: stint_plan() says what the run will take, stint_train() runs it, stint_eval()
+ * and stint_predict() use the model file it leaves. Calls block; progress comes by
+ * callback on the calling thread; stint_stop() may be called from a signal handler. */
+#ifndef STINT_TRAIN_H
+#define STINT_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stint/data.h"
+#include "stint/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct stint_recipe stint_recipe;
+
+/** Defaults only. */
+STINT_API stint_status stint_recipe_create(stint_recipe **recipe_out);
+/** Read an INI file (paths in it are relative to it). All complaints at once, one a
+ * line. */
+STINT_API stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out);
+/** Set one key, "train.batch", as in the file. */
+STINT_API stint_status stint_recipe_set(stint_recipe *recipe, const char *key,
+                                        const char *value);
+/** Everything that can be judged before data is read: ranges, combinations. All at
+ * once. */
+STINT_API stint_status stint_recipe_check(const stint_recipe *recipe);
+STINT_API void stint_recipe_destroy(stint_recipe *recipe);
+
+/* ---- planning
+ * ------------------------------------------------------------------------- */
+
+/** One line of the memory plan; parts add up to peak_bytes. */
+typedef struct stint_plan_part {
+    const char *name;   /* "parameters", "optimiser", "gradients", "saved activations",
+                           "workspace", "data pipeline", "process" */
+    const char *detail; /* a few words, or "" */
+    size_t bytes;
+} stint_plan_part;
+
+typedef struct stint_plan_result {
+    size_t peak_bytes;   /* resident memory of the whole process at its highest */
+    size_t budget_bytes; /* 0: none */
+    bool fits;
+    int threads, lanes; /* lanes: shards that run side by side */
+    int64_t batch, shards, parameters;
+    double forward_flop;     /* of one image */
+    size_t smallest_bytes;   /* the least this recipe can run in (one lane) */
+    int64_t batch_that_fits; /* with these shards, under the budget; 0: none */
+    int64_t shards_that_fit; /* with this batch, under the budget; 0: none */
+    stint_plan_part parts[16];
+    int part_count;
+    char *svg; /* timeline of one step, if asked for; free with stint_plan_fini */
+} stint_plan_result;
+
+/** Plan a run; data is opened (for sizes) but not read. Returns STINT_OK also when it
+ * does not fit: see `fits`. */
+STINT_API stint_status stint_plan(const stint_recipe *recipe, bool svg,
+                                  stint_plan_result *result_out);
+STINT_API void stint_plan_fini(stint_plan_result *result);
+
+/* ---- training
+ * ------------------------------------------------------------------------- */
+
+typedef struct stint_train_progress {
+    int64_t step, steps, epoch, epochs;
+    double loss, accuracy; /* of the training batches of this epoch so far */
+    double images_per_s;
+    size_t rss_bytes;
+    double seconds_left;
+    double test_loss, test_accuracy; /* of the last evaluation; NaN before the first */
+    bool epoch_done;                 /* the call that closes an epoch */
+    bool evaluating;
+    int64_t evaluated, to_evaluate;
+} stint_train_progress;
+typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);
+
+typedef struct stint_train_desc {
+    bool resume; /* go on from the newest sound checkpoint in out */
+    bool force;  /* an existing finished run in out may be replaced */
+    stint_train_progress_fn *progress; /* may be NULL */
+    void *user;
+} stint_train_desc;
+
+typedef struct stint_train_result {
+    double train_loss, test_loss,
+        test_accuracy;   /* accuracy 0..1; NaN without a test split */
+    double images_per_s; /* training, end to end, evaluation and checkpoints left out */
+    double seconds;
+    size_t planned_peak_bytes, peak_rss_bytes;
+    char weights_sha256[65]; /* of all parameters and states, in file order */
+    uint64_t seed;
+    int threads, lanes;
+    int64_t batch, shards, steps, epochs, parameters;
+    char out[1024]; /* the folder, absolute */
+} stint_train_result;
+
+/** Train as the recipe says. Leaves model.safetensors, log.jsonl, recipe.ini,
+ * report.html and checkpoints in the out folder. STINT_E_BUDGET before anything is
+ * written when the plan exceeds run.memory; STINT_E_FAILED with the first bad tensor
+ * named when the loss turns to NaN (the last good checkpoint stays);
+ * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), with the checkpoint saved. */
+STINT_API stint_status stint_train(const stint_recipe *recipe,
+                                   const stint_train_desc *desc,
+                                   stint_train_result *result_out);
+
+/** Ask a running stint_train or stint_eval of this process to stop (status: 130 or 143)
+ * or, with STINT_OK, only to write a checkpoint now. Async-signal-safe. */
+STINT_API void stint_stop(stint_status status);
+
+/* ---- using a model
+ * -------------------------------------------------------------------- */
+
+typedef struct stint_model_file stint_model_file;
+
+/** Open a model.safetensors: weights, network, classes, normalisation. */
+STINT_API stint_status stint_model_open(const char *path, stint_model_file **model_out);
+STINT_API void stint_model_close(stint_model_file *model);
+
+typedef struct stint_eval_result {
+    int64_t count;
+    double accuracy, loss, images_per_s;
+    size_t peak_rss_bytes;
+    int32_t classes;
+    int64_t *class_count, *class_correct; /* [classes]; free with stint_eval_fini */
+    int32_t *confusion;                   /* [classes, classes], row = label */
+} stint_eval_result;
+
+STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
+                                  int threads, int64_t batch,
+                                  stint_train_progress_fn *progress, void *user,
+                                  stint_eval_result *result_out);
+STINT_API void stint_eval_fini(stint_eval_result *result);
+
+/** Classify one image file: probabilities_out [classes]. */
+STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
+                                     float *probabilities_out);
+
+typedef struct stint_model_facts {
+    const char *network;
+    int32_t classes;
+    const char *const *class_names;
+    int64_t height, width, channels, parameters, tensors;
+    const char *recipe; /* resolved INI text it was trained with */
+    int64_t step;
+    double test_accuracy; /* at the end of training; NaN if unknown */
+    char weights_sha256[65];
+} stint_model_facts;
+STINT_API void stint_model_describe(const stint_model_file *model,
+                                    stint_model_facts *facts_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
