@@ -1,0 +1,50 @@
+/* What the operator families share: declarations of every row, small helpers for shape
+ * rules, gradient rules and kernel calls. */
+#ifndef STI_OP_OP_PRIV_H
+#define STI_OP_OP_PRIV_H
+
+#include "base/fail.h"
+#include "op/op.h"
+
+#define STI_OP(name) extern const sti_op sti_op_##name;
+#include "op/op_list.h"
+#undef STI_OP
+
+/* Shape of input i of the node. STI_NO_INPUT must have been excluded. */
+const stint_shape *sti_op_in_shape(const stint_graph *graph, const sti_node *node,
+                                   int i);
+const stint_shape *sti_op_out_shape(const stint_graph *graph, const sti_node *node,
+                                    int i);
+static inline bool sti_op_has_in(const sti_node *node, int i)
+{
+    return i < node->n_in && node->in[i] >= 0;
+}
+
+/* Number of elements of input or output i. */
+int64_t sti_op_in_count(const sti_call *call, int i);
+int64_t sti_op_out_count(const sti_call *call, int i);
+
+/* STINT_E_INPUT "op: input i is ..., wanted ..." unless as said. */
+stint_status sti_op_check_count(const sti_node *node, int n_in);
+stint_status sti_op_check_f32(const stint_graph *graph, const sti_node *node, int i);
+/* f32 and exactly of this shape. */
+stint_status sti_op_check_shape(const stint_graph *graph, const sti_node *node, int i,
+                                const stint_shape *want);
+
+/* Packed bits of a tensor: U8 [ceil(count / 8)]. */
+stint_shape sti_op_bits_shape(const stint_shape *of);
+
+/* Append a node with 1, 2 or 3 inputs. */
+stint_value sti_op_add1(stint_graph *g, const sti_op *op, const void *attr,
+                        stint_value a);
+stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
+                        stint_value a, stint_value b);
+
+/* Sum x down to `shape` (the inverse of broadcasting); x itself if it has that shape. */
+stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape);
+
+/* Cost rules: one flop and one read and write an element (element-wise), or none. */
+sti_cost sti_op_cost_bytes(const stint_graph *graph, const sti_node *node,
+                           double flop_per_output);
+
+#endif
