@@ -40,7 +40,7 @@ size_t sti_process_peak_bytes(void);
 size_t sti_process_now_bytes(void);
 
 /* Arena: many small blocks that live and die together (a graph, a recipe, an index).
- * Blocks are zeroed and 16-byte aligned (64 with sti_arena_alloc_aligned). */
+ * Blocks are zeroed and 16-byte aligned. Serves one thread at a time. */
 typedef struct sti_arena sti_arena;
 sti_arena *sti_arena_create(const char *name);
 void *sti_arena_alloc(sti_arena *arena, size_t bytes); /* NULL: recorded */

@@ -81,7 +81,8 @@ stint_status sti_options_parse_ini(sti_option_set *set, const char *text,
 stint_status sti_options_read_environment(sti_option_set *set,
                                           const char *const *known);
 
-/* Command line: --name VALUE, --name=VALUE, -x VALUE, -xVALUE, --flag, --no-flag,
+/* Command line, argv without the program's name and subcommand: argv[0] is the first word
+ * that is looked at. --name VALUE, --name=VALUE, -x VALUE, -xVALUE, --flag, --no-flag,
  * --set section.key=value, "--" ends options. Words that are no options go to
  * operands_out (arena). -h/--help sets *help_out. All complaints at once. */
 stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv,
@@ -96,6 +97,9 @@ void sti_options_value(const sti_option_set *set, int row, sti_text *out);
 /* Help: rows with .flag, aligned, defaults and units shown, at most `width` columns. */
 void sti_options_write_help(const sti_option *rows, int count, int width,
                             sti_text *out);
+/* Words that a shell may complete, one a line: "--name" (and "--no-name" for a BOOL), then
+ * for every row with a section "section.name=", the words after --set. */
+void sti_options_write_words(const sti_option *rows, int count, sti_text *out);
 /* roff lines of the OPTIONS section, and a Markdown table of all recipe keys by
  * section. */
 void sti_options_write_man(const sti_option *rows, int count, sti_text *out);
