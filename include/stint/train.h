@@ -56,6 +56,10 @@ typedef struct stint_plan_result {
     int64_t shards_that_fit; /* with this batch, under the budget; 0: none */
     stint_plan_part parts[16];
     int part_count;
+    /* Memory of the whole process over one step: the step cut into timeline_count even
+     * slices of its operators, the highest of each slice. 0: not known. */
+    size_t timeline_bytes[64];
+    int timeline_count;
     char *svg; /* timeline of one step, if asked for; free with stint_plan_fini */
 } stint_plan_result;
 
