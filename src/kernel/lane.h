@@ -1,0 +1,102 @@
+/* Vectors of STI_LANES floats for kernel bodies whose lanes never mix, so that the
+ * width does not show in the bits. The including file defines STI_LANES (8 or 16) and
+ * has the matching instruction set. Loads and stores take any alignment; eight packed
+ * bits belong to eight neighbouring lanes, least significant first. Private to the
+ * kernel room. */
+#ifndef STI_KERNEL_LANE_H
+#define STI_KERNEL_LANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if STI_LANES == 16 || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+typedef float lane_f __attribute__((vector_size(4 * STI_LANES), aligned(4), may_alias));
+
+static inline lane_f lane_load(const float *p)
+{
+    return *(const lane_f *)(const void *)p;
+}
+
+static inline void lane_store(float *p, lane_f v)
+{
+    *(lane_f *)(void *)p = v;
+}
+
+static inline lane_f lane_splat(float s)
+{
+    return s - (lane_f){0.0f};
+}
+
+#if STI_LANES == 16
+
+typedef uint16_t lane_bits;
+
+/* Lanes that a ReLU lets pass: > 0 or NaN. */
+static inline lane_bits lane_passes(lane_f v)
+{
+    return _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NLE_UQ);
+}
+
+/* v where the bit is set, else +0. */
+static inline lane_f lane_keep(lane_f v, lane_bits bits)
+{
+    return (lane_f)_mm512_maskz_mov_ps(bits, (__m512)v);
+}
+
+#elif defined(__AVX2__)
+
+typedef uint8_t lane_bits;
+
+static inline lane_bits lane_passes(lane_f v)
+{
+    __m256 pass = _mm256_cmp_ps((__m256)v, _mm256_setzero_ps(), _CMP_NLE_UQ);
+    return (lane_bits)_mm256_movemask_ps(pass);
+}
+
+static inline lane_f lane_keep(lane_f v, lane_bits bits)
+{
+    const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    __m256i hit = _mm256_and_si256(_mm256_set1_epi32(bits), each);
+    __m256i mask = _mm256_cmpeq_epi32(hit, each);
+    return (lane_f)_mm256_and_ps((__m256)v, _mm256_castsi256_ps(mask));
+}
+
+#else
+
+typedef uint8_t lane_bits;
+
+static inline lane_bits lane_passes(lane_f v)
+{
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 8; i++)
+        bits |= (unsigned)!(v[i] <= 0.0f) << i;
+    return (lane_bits)bits;
+}
+
+static inline lane_f lane_keep(lane_f v, lane_bits bits)
+{
+    for (unsigned i = 0; i < 8; i++)
+        v[i] = bits >> i & 1u ? v[i] : 0.0f;
+    return v;
+}
+
+#endif
+
+/* Bits of the vector that begins at flat element i, a multiple of 8. */
+static inline lane_bits lane_bits_load(const uint8_t *bits, int64_t i)
+{
+    lane_bits b;
+    memcpy(&b, bits + i / 8, sizeof b);
+    return b;
+}
+
+static inline void lane_bits_store(uint8_t *bits, int64_t i, lane_bits b)
+{
+    memcpy(bits + i / 8, &b, sizeof b);
+}
+
+#endif
