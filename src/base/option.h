@@ -38,6 +38,8 @@ typedef struct sti_option {
     const char *choices; /* "sgd|adam|adamw" */
     size_t offset;       /* of the field in the target struct */
     bool flag;           /* on the command line as --name, beside --set section.name */
+    const char *flag_name; /* that flag's name where the key's own is unclear alone
+                              (data.path is --data); NULL: name */
     const char *unit;    /* shown in help: "N", "SIZE", "PATH" */
     const char *help;    /* one sentence, no full stop */
 } sti_option;
