@@ -14,14 +14,13 @@ typedef enum stint_stem {
     STINT_STEM_LARGE  /* 7x7 stride 2 and pooling (or as published), for 224 pixels */
 } stint_stem;
 
-/** Zero means "as published". */
+/** Zero means "as published" (dropout: -1 does). */
 typedef struct stint_model_desc {
     int64_t classes; /* required */
     stint_stem stem;
     int64_t width; /* channels of the first stage (resnet, vgg), hidden units (mlp) */
     int64_t depth; /* hidden layers (mlp) */
-    float
-        dropout; /* before the classifier, where the family has one; -1: as published */
+    float dropout; /* before the classifier; 0: none, -1: as published */
 } stint_model_desc;
 
 /** Append the network `name` ("resnet20") to graph, reading images [n, h, w, c] f32;
