@@ -52,11 +52,17 @@ stint_value sti_graph_fail(stint_graph *graph, stint_status status)
     return -1;
 }
 
-stint_status stint_graph_check(stint_graph *graph)
+stint_status sti_graph_status(const stint_graph *graph)
 {
     if (graph->status != STINT_OK)
         return sti_fail(graph->status, "%s", graph->failure);
-    return sti_graph_verify(graph);
+    return STINT_OK;
+}
+
+stint_status stint_graph_check(stint_graph *graph)
+{
+    stint_status status = sti_graph_status(graph);
+    return status ? status : sti_graph_verify(graph);
 }
 
 /* Make room for `more` further elements of `each` bytes. */

@@ -150,6 +150,8 @@ stint_value sti_graph_add(stint_graph *graph, const sti_op *op, const void *attr
 /* Record a failure in the graph; returns -1 for builders to pass on. Keeps the first.
  */
 stint_value sti_graph_fail(stint_graph *graph, stint_status status);
+/* The first failure, recorded again, or STINT_OK; no further checks. */
+stint_status sti_graph_status(const stint_graph *graph);
 
 void sti_graph_output(stint_graph *graph,
                       const sti_output *output); /* name is copied */

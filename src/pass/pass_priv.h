@@ -1,0 +1,25 @@
+/* Shared by the passes. */
+#ifndef STI_PASS_PRIV_H
+#define STI_PASS_PRIV_H
+
+#include "pass/pass.h"
+
+/* Reads of each value by nodes and by the graph's outputs. */
+typedef struct sti_uses {
+    int32_t *count;   /* [values] */
+    sti_node **first; /* [values]: a reading node (the only one when count is 1), or
+                         NULL when only outputs of the graph read it */
+    uint8_t *output;  /* [values]: how many outputs of the graph it is, capped */
+} sti_uses;
+
+stint_status sti_uses_create(const stint_graph *graph, sti_uses *uses);
+void sti_uses_destroy(sti_uses *uses);
+
+/* The value whose bytes these are: through views and in-place nodes. root[values] is
+ * filled for nodes in order. */
+void sti_pass_roots(const stint_graph *graph, stint_value *root);
+
+void sti_account_set(sti_account *account, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,65 @@
+/* Who reads what. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "pass/pass_priv.h"
+
+stint_status sti_uses_create(const stint_graph *graph, sti_uses *uses)
+{
+    int32_t values = sti_graph_value_count(graph);
+    uses->count = sti_alloc_array(values, sizeof *uses->count, "pass.uses");
+    uses->first = sti_alloc_array(values, sizeof(sti_node *), "pass.uses");
+    uses->output = sti_alloc_array(values, sizeof *uses->output, "pass.uses");
+    if (!uses->count || !uses->first || !uses->output) {
+        sti_uses_destroy(uses);
+        return STINT_E_MEMORY;
+    }
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
+        sti_node *node = sti_graph_node(graph, n);
+        for (int32_t i = 0; i < node->n_in; i++) {
+            stint_value in = node->in[i];
+            if (in < 0)
+                continue;
+            uses->count[in]++;
+            if (!uses->first[in])
+                uses->first[in] = node;
+        }
+    }
+    for (int32_t i = 0; i < sti_graph_output_count(graph); i++) {
+        stint_value value = sti_graph_outputs(graph)[i].value;
+        uses->count[value]++;
+        if (uses->output[value] < UINT8_MAX)
+            uses->output[value]++;
+    }
+    return STINT_OK;
+}
+
+void sti_uses_destroy(sti_uses *uses)
+{
+    sti_free(uses->count);
+    sti_free(uses->first);
+    sti_free(uses->output);
+    *uses = (sti_uses){0};
+}
+
+void sti_pass_roots(const stint_graph *graph, stint_value *root)
+{
+    for (int32_t v = 0; v < sti_graph_value_count(graph); v++)
+        root[v] = v;
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
+        const sti_node *node = sti_graph_node(graph, n);
+        int k = (node->op->flags & STI_OP_VIEW) ? 0 : node->inplace;
+        if (k >= 0)
+            root[node->out[0]] = root[node->in[k]];
+    }
+}
+
+void sti_account_set(sti_account *account, const char *format, ...)
+{
+    va_list args;
+    if (!account)
+        return;
+    va_start(args, format);
+    vsnprintf(account->text, sizeof account->text, format, args);
+    va_end(args);
+}
