@@ -1,0 +1,343 @@
+/* Opening datasets: which source, which classes, which image size. */
+#include "data/data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "data/data_priv.h"
+
+/* One row a kind of source; detection tries them in this order. */
+static const sti_data_source *const sources[] = {&sti_data_folder, &sti_data_tar,
+                                                 &sti_data_idx, &sti_data_cifar};
+#define SOURCES (sizeof sources / sizeof *sources)
+
+const char *sti_data_split_name(stint_data_split split)
+{
+    return split == STINT_DATA_TRAIN ? "train" : "test";
+}
+
+stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *format,
+                           ...)
+{
+    char text[1024];
+    stint_data_level level =
+        kind >= STI_FIND_SKIPPED ? STINT_DATA_NOTE : STINT_DATA_PROBLEM;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!sink && level == STINT_DATA_PROBLEM)
+        return sti_fail(STINT_E_INPUT, "%s", text);
+    if (!sink)
+        sti_log(STINT_LOG_INFO, "%s", text);
+    else if (sink->counts[kind]++ < 10)
+        sink->found(sink->user, level, text);
+    return STINT_OK;
+}
+
+stint_status sti_data_add_file(stint_data *data, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return sti_fail_errno("cannot open %s", path);
+    data->fds[data->file_count] = fd;
+    data->files[data->file_count] = sti_arena_strdup(data->arena, path);
+    return data->files[data->file_count++] ? STINT_OK : STINT_E_MEMORY;
+}
+
+stint_status sti_data_read_span(const stint_data *data, int64_t index, void *buffer,
+                                size_t n_bytes)
+{
+    const sti_data_sample *sample = &data->samples[index];
+    int file = STI_DATA_FILE(sample->where);
+    return sti_read_at(data->fds[file], data->files[file],
+                       STI_DATA_OFFSET(sample->where), buffer, n_bytes);
+}
+
+void sti_data_prefetch_span(const stint_data *data, int64_t index)
+{
+    const sti_data_sample *sample = &data->samples[index];
+    (void)posix_fadvise(data->fds[STI_DATA_FILE(sample->where)],
+                        STI_DATA_OFFSET(sample->where), sample->bytes,
+                        POSIX_FADV_WILLNEED);
+}
+
+/* ---- choosing a source
+ * --------------------------------------------------------------- */
+
+static const sti_data_source *detect(const char *path, const char *format,
+                                     stint_data_split split)
+{
+    bool any = !format || strcmp(format, "auto") == 0;
+    for (size_t i = 0; i < SOURCES; i++)
+        if ((any || strcmp(format, sources[i]->name) == 0) &&
+            sources[i]->present(path, split))
+            return sources[i];
+    return NULL;
+}
+
+bool stint_data_has_split(const char *path, const char *format, stint_data_split split)
+{
+    return detect(path, format, split) != NULL;
+}
+
+static stint_status check_format(const char *format)
+{
+    if (!format || strcmp(format, "auto") == 0)
+        return STINT_OK;
+    for (size_t i = 0; i < SOURCES; i++)
+        if (strcmp(format, sources[i]->name) == 0)
+            return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "data format '%s': wanted auto, folder, tar, idx or cifar", format);
+}
+
+/* Why nothing was detected, in the most helpful words. */
+static stint_status nothing_there(const char *path, const char *format,
+                                  stint_data_split split)
+{
+    const char *name = sti_data_split_name(split);
+    sti_arena *arena = sti_arena_create("data.paths");
+    char *gz = arena ? sti_arena_printf(arena, "%s/%s.tar.gz", path, name) : NULL;
+    bool packed = gz && sti_path_is_file(gz);
+    sti_arena_destroy(arena);
+    if (sti_path_is_file(path))
+        return sti_fail(STINT_E_INPUT,
+                        "%s is a file; give the folder that holds train.tar or train/",
+                        path);
+    if (!sti_path_is_dir(path))
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s does not exist; give --data a folder that does, or fetch a set "
+            "with `stint data get` or `stint data glyphs`",
+            path);
+    if (packed)
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s/%s.tar.gz is compressed: gunzip it, samples are read in place", path,
+            name);
+    for (size_t i = 0; i < SOURCES && split == STINT_DATA_TEST; i++)
+        if (sources[i]->present(path, STINT_DATA_TRAIN))
+            return sti_fail(STINT_E_INPUT,
+                            "%s has no test split, only a training one (%s)", path,
+                            sources[i]->name);
+    if (format && strcmp(format, "auto") != 0) {
+        for (size_t i = 0; i < SOURCES; i++)
+            if (strcmp(format, sources[i]->name) == 0)
+                return sti_fail(STINT_E_INPUT,
+                                "%s has no %s split of format %s; wanted %s", path,
+                                name, format, sources[i]->wants);
+    }
+    return sti_fail(STINT_E_INPUT, "%s has no %s split; wanted one of: %s; %s; %s; %s",
+                    path, name, sources[0]->wants, sources[1]->wants, sources[2]->wants,
+                    sources[3]->wants);
+}
+
+/* ---- image size
+ * ---------------------------------------------------------------------- */
+
+/* Header of sample `index`; buffer [max_file_bytes]. */
+static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t *buffer,
+                                 sti_image_info *info)
+{
+    char name[300];
+    size_t all = data->samples[index].bytes;
+    size_t n = all < STI_IMAGE_PROBE_BYTES ? all : STI_IMAGE_PROBE_BYTES;
+    for (;; n = all) { /* the first bytes are nearly always enough */
+        stint_status st = data->source->read(data, index, buffer, n);
+        if (st != STINT_OK)
+            return st;
+        int found = sti_image_probe(buffer, n, info);
+        if (found == 1)
+            return STINT_OK;
+        if (found < 0 || n == all)
+            break;
+    }
+    sti_data_sample_name(data, index, name, sizeof name);
+    return sti_fail(
+        STINT_E_INPUT,
+        "%s is not a JPEG or PNG image, or is cut short; `stint data check %s` "
+        "lists all such files",
+        name, data->info.path);
+}
+
+/* The first image that can be read decides; with resizing, the largest bounds buffers.
+ * While checking, broken images are left for the reading pass to tell. */
+static stint_status probe_images(stint_data *data, bool checking)
+{
+    sti_image_info info, first = {0};
+    uint8_t *buffer = sti_alloc((size_t)data->max_file_bytes, "data.probe");
+    stint_status st = buffer ? STINT_OK : STINT_E_MEMORY;
+    for (int64_t i = 0; i < data->info.count && st == STINT_OK; i++) {
+        if ((st = probe_sample(data, i, buffer, &info)) != STINT_OK) {
+            if (checking && st == STINT_E_INPUT)
+                st = STINT_OK;
+            continue;
+        }
+        if (!first.width)
+            first = info;
+        if (info.width > data->max_width)
+            data->max_width = info.width;
+        if (info.height > data->max_height)
+            data->max_height = info.height;
+        if (info.width * info.height > data->max_pixels)
+            data->max_pixels = info.width * info.height;
+        if (!data->size)
+            break;
+    }
+    sti_free(buffer);
+    data->info.channels = first.channels;
+    data->stored_height = first.height;
+    data->stored_width = first.width;
+    return st;
+}
+
+static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
+                                sti_data_sink *sink)
+{
+    stint_status st = STINT_OK;
+    if (data->layout == STI_LAYOUT_ENCODED) {
+        if ((st = probe_images(data, sink != NULL)) != STINT_OK)
+            return st;
+    } else {
+        data->info.channels = data->layout == STI_LAYOUT_PLANES ? 3 : 1;
+        data->max_width = data->stored_width;
+        data->max_height = data->stored_height;
+        data->max_pixels = data->stored_width * data->stored_height;
+    }
+    const stint_data_info *like = desc->like;
+    if (desc->channels)
+        data->info.channels = desc->channels;
+    else if (like && like->channels)
+        data->info.channels = like->channels;
+    data->info.height = data->size ? data->size : data->stored_height;
+    data->info.width = data->size ? data->size : data->stored_width;
+    if (!like || !like->height ||
+        (like->height == data->info.height && like->width == data->info.width))
+        return STINT_OK;
+    return sti_data_find(sink, STI_FIND_WRONG_SIZE,
+                         "%s: %s images are %" PRId64 "x%" PRId64 ", wanted %" PRId64
+                         "x%" PRId64 "; `size` in [data] resizes them",
+                         data->info.path, sti_data_split_name(data->split),
+                         data->info.width, data->info.height, like->width,
+                         like->height);
+}
+
+/* ---- opening
+ * ------------------------------------------------------------------------- */
+
+static stint_status check_desc(const stint_data_desc *desc)
+{
+    if (!desc->path || !*desc->path)
+        return sti_fail(STINT_E_USAGE, "no data given; name a folder with --data PATH");
+    if (desc->channels != 0 && desc->channels != 1 && desc->channels != 3)
+        return sti_fail(STINT_E_USAGE,
+                        "data channels %d: wanted 1 (grey), 3 (colour) or 0",
+                        desc->channels);
+    if (desc->size < 0 || desc->size > 4096)
+        return sti_fail(STINT_E_USAGE,
+                        "data size %" PRId64 ": wanted 1..4096, or 0 for as is",
+                        desc->size);
+    return check_format(desc->format);
+}
+
+static stint_status open_source(stint_data *data, const stint_data_desc *desc,
+                                sti_data_sink *sink)
+{
+    const char *path = sti_path_absolute(data->arena, desc->path);
+    if (!path)
+        return STINT_E_MEMORY;
+    data->info.path = path;
+    data->source = detect(path, desc->format, desc->split);
+    if (!data->source)
+        return nothing_there(path, desc->format, desc->split);
+    data->info.format = data->source->name;
+    const stint_data_info *like = desc->like && desc->like->classes ? desc->like : NULL;
+    stint_status st = data->source->open(data, like, sink);
+    return st == STINT_OK ? settle_size(data, desc, sink) : st;
+}
+
+static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,
+                             stint_data **data_out)
+{
+    stint_data *data = sti_alloc(sizeof *data, "data");
+    if (!data)
+        return STINT_E_MEMORY;
+    data->split = desc->split;
+    data->size = desc->size;
+    data->arena = sti_arena_create("data");
+    stint_status st = data->arena ? open_source(data, desc, sink) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        *data_out = data;
+    else
+        stint_data_close(data);
+    return st;
+}
+
+stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *sink,
+                                   stint_data **data_out)
+{
+    stint_status st = check_desc(desc);
+    if (st != STINT_OK)
+        return st;
+    if (desc->like || desc->split == STINT_DATA_TRAIN ||
+        !stint_data_has_split(desc->path, desc->format, STINT_DATA_TRAIN))
+        return open_one(desc, sink, data_out);
+    /* A test split is judged by the training split beside it. */
+    stint_data_desc own = *desc;
+    stint_data *train = NULL;
+    own.split = STINT_DATA_TRAIN;
+    if ((st = open_one(&own, sink, &train)) != STINT_OK)
+        return st;
+    own.split = STINT_DATA_TEST;
+    own.like = &train->info;
+    st = open_one(&own, sink, data_out);
+    stint_data_close(train);
+    return st;
+}
+
+stint_status stint_data_open(const stint_data_desc *desc, stint_data **data_out)
+{
+    return sti_data_open_checked(desc, NULL, data_out);
+}
+
+void stint_data_close(stint_data *data)
+{
+    if (!data)
+        return;
+    for (int i = 0; i < data->file_count; i++)
+        close(data->fds[i]);
+    sti_free(data->samples);
+    sti_free(data->names);
+    sti_arena_destroy(data->arena);
+    sti_free(data);
+}
+
+const stint_data_info *stint_data_describe(const stint_data *data)
+{
+    return &data->info;
+}
+
+int32_t sti_data_label(const stint_data *data, int64_t index)
+{
+    return data->samples[index].label;
+}
+
+void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,
+                          size_t bytes)
+{
+    data->source->name_of(data, index, text_out, bytes);
+}
+
+void sti_data_prefetch(const stint_data *data, const int32_t *samples, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (samples[i] >= 0 && samples[i] < data->info.count)
+            data->source->prefetch(data, samples[i]);
+}

@@ -1,0 +1,216 @@
+/* stint data check: read everything once and tell all that is wrong, not only the
+ * first.
+ *
+ * Findings of the index come while it is built (through a sink instead of as errors);
+ * the images are then decoded in parallel rounds whose findings are told in sample
+ * order. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "data/data_priv.h"
+
+#define ROUND      1024
+#define TEXT_BYTES 512
+
+/* What the remaining findings of a kind are called once ten have been told. */
+static const char *const kind_names[STI_FIND_COUNT] = {
+    [STI_FIND_NO_SPLIT] = "missing splits",
+    [STI_FIND_EMPTY_CLASS] = "classes without images",
+    [STI_FIND_CLASSES_DIFFER] = "classes that are in one split only",
+    [STI_FIND_DUPLICATE] = "images that are there twice",
+    [STI_FIND_UNREADABLE] = "unreadable files",
+    [STI_FIND_NOT_IMAGE] = "files that are no images",
+    [STI_FIND_TRUNCATED] = "images cut short",
+    [STI_FIND_BROKEN] = "damaged images",
+    [STI_FIND_WRONG_SIZE] = "images of another size",
+    [STI_FIND_DAMAGED_INDEX] = "damaged archive members",
+    [STI_FIND_SKIPPED] = "skipped files",
+    [STI_FIND_EXTENSION] = "images named for another format",
+    [STI_FIND_CHANNELS] = "images with other channels than the first",
+};
+
+typedef struct result {
+    bool found;
+    sti_finding kind;
+    char text[TEXT_BYTES];
+} result;
+
+typedef struct check_job {
+    const stint_data *data;
+    sti_data_decoders *decoders;
+    uint8_t *pixels; /* [threads, h, w, c] */
+    int64_t pixel_bytes, first;
+    result *results; /* [ROUND] */
+    bool any_channels;
+} check_job;
+
+static bool named_for_other(const char *name, sti_image_kind kind)
+{
+    const char *extension = sti_path_extension(name);
+    if (kind == STI_IMAGE_PNG)
+        return strcasecmp(extension, ".jpg") == 0 ||
+               strcasecmp(extension, ".jpeg") == 0;
+    return strcasecmp(extension, ".png") == 0;
+}
+
+/* Remarks on an image that did decode. */
+static void remark(const check_job *job, int64_t index, const sti_image_info *seen,
+                   result *r)
+{
+    char name[300];
+    sti_data_sample_name(job->data, index, name, sizeof name);
+    if (named_for_other(name, seen->kind)) {
+        r->found = true;
+        r->kind = STI_FIND_EXTENSION;
+        (void)snprintf(r->text, sizeof r->text,
+                       "%s is a %s file by its contents (it is read)", name,
+                       seen->kind == STI_IMAGE_PNG ? "PNG" : "JPEG");
+    } else if (job->any_channels && seen->channels != (int)job->data->info.channels) {
+        r->found = true;
+        r->kind = STI_FIND_CHANNELS;
+        (void)snprintf(
+            r->text, sizeof r->text,
+            "%s is %s, the first image is not: it will be turned %s; `channels` in "
+            "[data] decides for all",
+            name, seen->channels == 3 ? "in colour" : "grey",
+            seen->channels == 3 ? "grey" : "to colour");
+    }
+}
+
+static void check_piece(void *arg, int64_t piece, int worker)
+{
+    const check_job *job = arg;
+    int64_t index = job->first + piece;
+    result *r = &job->results[piece];
+    sti_image_info seen;
+    stint_status st = sti_data_decode(job->data, index, job->decoders, worker,
+                                      job->pixels + worker * job->pixel_bytes);
+    r->found = st != STINT_OK;
+    if (r->found) {
+        r->kind = sti_data_decode_fault(job->decoders, worker);
+        (void)snprintf(r->text, sizeof r->text, "%s", stint_last_error());
+    } else if (sti_data_decode_seen(job->decoders, worker, &seen)) {
+        remark(job, index, &seen, r);
+    }
+}
+
+static stint_status read_rounds(check_job *job, const stint_data_check_desc *desc,
+                                const sti_team *team, sti_data_sink *sink)
+{
+    int64_t count = job->data->info.count;
+    stint_status st = STINT_OK;
+    for (job->first = 0; job->first < count && st == STINT_OK; job->first += ROUND) {
+        int64_t n = count - job->first < ROUND ? count - job->first : ROUND;
+        sti_team_run(team, n, check_piece, job);
+        for (int64_t i = 0; i < n && st == STINT_OK; i++)
+            if (job->results[i].found)
+                st = sti_data_find(sink, job->results[i].kind, "%s",
+                                   job->results[i].text);
+        if (desc->progress)
+            desc->progress(desc->user, job->first + n, count);
+    }
+    return st;
+}
+
+/* Decode every sample of one split. */
+static stint_status read_split(const stint_data *data,
+                               const stint_data_check_desc *desc, sti_data_sink *sink)
+{
+    sti_team team = {desc->threads > 0 ? desc->threads : 1};
+    check_job job = {.data = data, .any_channels = desc->channels == 0};
+    job.pixel_bytes = data->info.height * data->info.width * data->info.channels;
+    stint_status st = sti_data_decoders_create(data, team.threads, &job.decoders);
+    if (st != STINT_OK)
+        return st;
+    job.pixels = sti_alloc_array(team.threads, (size_t)job.pixel_bytes, "data.pixels");
+    job.results = sti_alloc_array(ROUND, sizeof *job.results, "data.check");
+    st = job.pixels && job.results ? read_rounds(&job, desc, &team, sink)
+                                   : STINT_E_MEMORY;
+    sti_free(job.results);
+    sti_free(job.pixels);
+    sti_data_decoders_destroy(job.decoders);
+    return st;
+}
+
+/* Open and read one split; whatever stops it is told as a problem too. */
+static stint_status check_split(const stint_data_check_desc *desc,
+                                stint_data_split split, const stint_data_info *like,
+                                sti_data_sink *sink, stint_data **data_out)
+{
+    stint_data_desc open = {.path = desc->path,
+                            .split = split,
+                            .format = desc->format,
+                            .size = desc->size,
+                            .channels = desc->channels,
+                            .like = like};
+    stint_status st = sti_data_open_checked(&open, sink, data_out);
+    if (st == STINT_OK)
+        st = read_split(*data_out, desc, sink);
+    if (st == STINT_E_INPUT || st == STINT_E_IO)
+        return sti_data_find(
+            sink, st == STINT_E_IO ? STI_FIND_UNREADABLE : STI_FIND_DAMAGED_INDEX, "%s",
+            stint_last_error());
+    return st;
+}
+
+static void tell_totals(sti_data_sink *sink, stint_data_check_result *out)
+{
+    char text[128];
+    for (int kind = 0; kind < STI_FIND_COUNT; kind++) {
+        bool note = kind >= STI_FIND_SKIPPED;
+        *(note ? &out->notes : &out->problems) += sink->counts[kind];
+        if (sink->counts[kind] <= 10)
+            continue;
+        (void)snprintf(text, sizeof text, "... and %" PRId64 " more %s",
+                       sink->counts[kind] - 10, kind_names[kind]);
+        sink->found(sink->user, note ? STINT_DATA_NOTE : STINT_DATA_PROBLEM, text);
+    }
+}
+
+static stint_status check_splits(const stint_data_check_desc *desc, sti_data_sink *sink,
+                                 stint_data_check_result *out)
+{
+    stint_data *train = NULL, *test = NULL;
+    stint_status st = check_split(desc, STINT_DATA_TRAIN, NULL, sink, &train);
+    if (train) {
+        out->train_count = train->info.count;
+        out->classes = train->info.classes;
+        out->height = train->info.height;
+        out->width = train->info.width;
+        out->channels = train->info.channels;
+    }
+    if (st == STINT_OK &&
+        stint_data_has_split(desc->path, desc->format, STINT_DATA_TEST)) {
+        /* An unreadable training split has no say over the test split. */
+        const stint_data_info nothing = {0};
+        st = check_split(desc, STINT_DATA_TEST, train ? &train->info : &nothing, sink,
+                         &test);
+        out->test_count = test ? test->info.count : 0;
+    } else if (st == STINT_OK && train) {
+        st = sti_data_find(sink, STI_FIND_SKIPPED,
+                           "%s has no test split: accuracy can be measured on training "
+                           "images only",
+                           train->info.path);
+    }
+    stint_data_close(train);
+    stint_data_close(test);
+    return st;
+}
+
+stint_status stint_data_check(const stint_data_check_desc *desc,
+                              stint_data_check_result *result_out)
+{
+    sti_data_sink sink = {.found = desc->found, .user = desc->user};
+    *result_out = (stint_data_check_result){0};
+    stint_status st = check_splits(desc, &sink, result_out);
+    if (st != STINT_OK)
+        return st;
+    tell_totals(&sink, result_out);
+    return result_out->problems == 0
+               ? STINT_OK
+               : sti_fail(STINT_E_INPUT, "%s: %" PRId64 " problem%s found", desc->path,
+                          result_out->problems, result_out->problems == 1 ? "" : "s");
+}

@@ -1,0 +1,324 @@
+/* IDX, the format of MNIST and its kin: one file of images [n, h, w] and one of labels
+ * [n], each with a big-endian header, plain or gzipped.
+ *
+ * A gzipped image file cannot be read at random places, and held unpacked it would be
+ * resident memory; so it is unpacked once into an unnamed temporary file. Classes are
+ * the label values that occur, named by their number. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/file.h"
+#include "data/data_priv.h"
+
+#define IDX_IMAGES_HEADER 16
+#define IDX_LABELS_HEADER 8
+#define COPY_BYTES        65536
+
+/* Path of the images (idx3) or labels (idx1) of a split, or NULL. */
+static char *find_file(sti_arena *arena, const char *path, stint_data_split split,
+                       bool images)
+{
+    static const char *const prefixes[2][2] = {{"train", NULL}, {"t10k", "test"}};
+    static const char *const joints[] = {"-", "."}, *const endings[] = {"", ".gz"};
+    for (int i = 0; i < 8; i++) {
+        const char *prefix = prefixes[split][i >> 2];
+        if (!prefix)
+            continue;
+        char *full = sti_arena_printf(arena, "%s/%s-%s%sidx%d-ubyte%s", path, prefix,
+                                      images ? "images" : "labels", joints[i & 1],
+                                      images ? 3 : 1, endings[i >> 1 & 1]);
+        if (full && sti_path_is_file(full))
+            return full;
+    }
+    return NULL;
+}
+
+static bool idx_present(const char *path, stint_data_split split)
+{
+    sti_arena *arena = sti_arena_create("data.paths");
+    bool present = arena && find_file(arena, path, split, true);
+    sti_arena_destroy(arena);
+    return present;
+}
+
+static int64_t big_endian(const uint8_t *bytes)
+{
+    return (int64_t)bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+/* Exactly n_bytes, or an error that says where the file ends. */
+static stint_status read_exactly(gzFile file, const char *path, void *buffer,
+                                 size_t n_bytes)
+{
+    int got = gzread(file, buffer, (unsigned)n_bytes);
+    int error = Z_OK;
+    if (got == (int)n_bytes)
+        return STINT_OK;
+    const char *text = gzerror(file, &error);
+    if (error == Z_ERRNO)
+        return sti_fail_errno("cannot read %s", path);
+    if (error != Z_OK && error != Z_BUF_ERROR && error != Z_STREAM_END)
+        return sti_fail(STINT_E_INPUT, "%s is damaged: %s", path, text);
+    return sti_fail(STINT_E_INPUT, "%s is cut short: fetch it again", path);
+}
+
+static stint_status open_gz(const char *path, gzFile *file_out)
+{
+    errno = 0;
+    *file_out = gzopen(path, "rb"); /* reads plain files as they are */
+    if (*file_out)
+        return STINT_OK;
+    return errno ? sti_fail_errno("cannot open %s", path)
+                 : sti_fail(STINT_E_MEMORY, "%s: no memory to read it", path);
+}
+
+/* Dimensions of a header for unsigned bytes. */
+static stint_status read_header(gzFile file, const char *path, int dimensions,
+                                int64_t *sizes)
+{
+    uint8_t header[IDX_IMAGES_HEADER] = {0};
+    stint_status st = read_exactly(file, path, header, 4 + 4 * (size_t)dimensions);
+    if (st != STINT_OK)
+        return st;
+    if (header[0] != 0 || header[1] != 0 || header[2] != 8 || header[3] != dimensions)
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s is not an IDX file of bytes with %d dimension%s: it begins with "
+            "%02x%02x%02x%02x, wanted 000008%02x",
+            path, dimensions, dimensions == 1 ? "" : "s", header[0], header[1],
+            header[2], header[3], dimensions);
+    for (int i = 0; i < dimensions; i++)
+        sizes[i] = big_endian(header + 4 + 4 * i);
+    return STINT_OK;
+}
+
+static stint_status expect_end(gzFile file, const char *path, int64_t count)
+{
+    uint8_t extra;
+    if (gzread(file, &extra, 1) == 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s goes on after the %" PRId64 " items that its header promises",
+                    path, count);
+}
+
+/* An unnamed file that vanishes with its descriptor. */
+static stint_status open_temporary(const char *what, int *fd_out)
+{
+    const char *folder = getenv("TMPDIR");
+    char name[1024];
+    if (!folder || !*folder)
+        folder = "/var/tmp";
+    int n = snprintf(name, sizeof name, "%s/stint-idx-XXXXXX", folder);
+    if (n >= (int)sizeof name)
+        return sti_fail(STINT_E_USAGE, "TMPDIR is too long a path");
+    *fd_out = mkstemp(name);
+    if (*fd_out < 0)
+        return sti_fail_errno(
+            "no temporary file in %s to unpack %s (set TMPDIR, or gunzip "
+            "it yourself)",
+            folder, what);
+    (void)fcntl(*fd_out, F_SETFD, FD_CLOEXEC);
+    (void)unlink(name);
+    return STINT_OK;
+}
+
+static stint_status write_all(int fd, const uint8_t *bytes, size_t n_bytes,
+                              const char *what)
+{
+    while (n_bytes > 0) {
+        ssize_t n = write(fd, bytes, n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return sti_fail_errno(
+                "cannot unpack %s into a temporary file (set TMPDIR to a "
+                "roomier folder, or gunzip it yourself)",
+                what);
+        bytes += n;
+        n_bytes -= (size_t)n;
+    }
+    return STINT_OK;
+}
+
+/* Copies the pixels that follow the header, at the same offsets as in a plain file. */
+static stint_status unpack(gzFile file, const char *path, int64_t pixel_bytes,
+                           int *fd_out)
+{
+    uint8_t *buffer = sti_alloc(COPY_BYTES, "data.unpack");
+    stint_status st = buffer ? open_temporary(path, fd_out) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = write_all(*fd_out, buffer, IDX_IMAGES_HEADER, path); /* its place; zeros */
+    for (int64_t left = pixel_bytes; left > 0 && st == STINT_OK; left -= COPY_BYTES) {
+        size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
+        if ((st = read_exactly(file, path, buffer, n)) == STINT_OK)
+            st = write_all(*fd_out, buffer, n, path);
+    }
+    sti_free(buffer);
+    return st;
+}
+
+static stint_status check_plain_size(const stint_data *data, const char *path,
+                                     int64_t pixel_bytes)
+{
+    struct stat info;
+    if (fstat(data->fds[0], &info) != 0)
+        return sti_fail_errno("cannot read %s", path);
+    int64_t wanted = pixel_bytes + IDX_IMAGES_HEADER;
+    if ((int64_t)info.st_size == wanted)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s has %" PRId64 " bytes, its header promises %" PRId64
+                    " (%s); fetch it again",
+                    path, (int64_t)info.st_size, wanted,
+                    (int64_t)info.st_size < wanted ? "it is cut short" : "too many");
+}
+
+/* sizes: count, height, width. */
+static stint_status open_images(stint_data *data, const char *path, int64_t sizes[3])
+{
+    gzFile file = NULL;
+    stint_status st = open_gz(path, &file);
+    if (st != STINT_OK)
+        return st;
+    if ((st = read_header(file, path, 3, sizes)) != STINT_OK)
+        goto out;
+    if (sizes[0] > INT32_MAX || sizes[1] < 1 || sizes[2] < 1 ||
+        sizes[1] > STI_DATA_MAX_SIDE || sizes[2] > STI_DATA_MAX_SIDE ||
+        sizes[1] * sizes[2] > STI_DATA_MAX_PIXELS) {
+        st = sti_fail(STINT_E_INPUT,
+                      "%s: %" PRId64 " images of %" PRId64 "x%" PRId64
+                      " cannot be right; the file is damaged",
+                      path, sizes[0], sizes[1], sizes[2]);
+        goto out;
+    }
+    int64_t pixel_bytes = sizes[0] * sizes[1] * sizes[2];
+    if (gzdirect(file)) {
+        if ((st = sti_data_add_file(data, path)) == STINT_OK)
+            st = check_plain_size(data, path, pixel_bytes);
+        goto out;
+    }
+    int fd = -1;
+    st = unpack(file, path, pixel_bytes, &fd);
+    if (fd >= 0) {
+        data->fds[0] = fd;
+        data->files[0] = path;
+        data->file_count = 1;
+    }
+    if (st == STINT_OK)
+        st = expect_end(file, path, sizes[0]);
+out:
+    (void)gzclose(file);
+    return st;
+}
+
+static stint_status read_labels(const char *path, int64_t count, uint8_t **labels_out)
+{
+    gzFile file = NULL;
+    uint8_t *labels = NULL;
+    int64_t found = 0;
+    stint_status st = open_gz(path, &file);
+    if (st != STINT_OK)
+        return st;
+    if ((st = read_header(file, path, 1, &found)) != STINT_OK)
+        goto out;
+    if (found != count) {
+        st = sti_fail(STINT_E_INPUT, "%s has %" PRId64 " labels for %" PRId64 " images",
+                      path, found, count);
+        goto out;
+    }
+    if (!(labels = sti_alloc((size_t)count, "data.labels"))) {
+        st = STINT_E_MEMORY;
+        goto out;
+    }
+    if ((st = read_exactly(file, path, labels, (size_t)count)) == STINT_OK &&
+        (st = expect_end(file, path, count)) == STINT_OK) {
+        *labels_out = labels;
+        labels = NULL;
+    }
+out:
+    sti_free(labels);
+    (void)gzclose(file);
+    return st;
+}
+
+static stint_status add_records(sti_index *index, const uint8_t *labels,
+                                const int64_t sizes[3])
+{
+    bool used[256] = {false};
+    int32_t class_of[256] = {0};
+    char name[8];
+    stint_status st = STINT_OK;
+    int64_t bytes = sizes[1] * sizes[2];
+    for (int64_t i = 0; i < sizes[0]; i++)
+        used[labels[i]] = true;
+    for (int k = 0; k < 256 && st == STINT_OK; k++) {
+        (void)snprintf(name, sizeof name, "%d", k);
+        if (used[k])
+            st = sti_index_class(index, name, &class_of[k]);
+    }
+    for (int64_t i = 0; i < sizes[0] && st == STINT_OK; i++)
+        st = sti_index_add(index, class_of[labels[i]], NULL,
+                           IDX_IMAGES_HEADER + i * bytes, bytes);
+    return st;
+}
+
+static stint_status idx_open(stint_data *data, const stint_data_info *like,
+                             sti_data_sink *sink)
+{
+    sti_index index = {0};
+    uint8_t *labels = NULL;
+    int64_t sizes[3] = {0};
+    stint_status st = STINT_E_MEMORY;
+    if (sti_index_init(&index, sink) != STINT_OK)
+        goto out;
+    index.ordered = true;
+    char *images = find_file(data->arena, data->info.path, data->split, true);
+    char *label_path = find_file(data->arena, data->info.path, data->split, false);
+    if (!images || !label_path) {
+        st =
+            sti_fail(STINT_E_INPUT, "%s: the %s %s file is missing (%s-...-ubyte[.gz])",
+                     data->info.path, sti_data_split_name(data->split),
+                     images ? "labels" : "images",
+                     data->split == STINT_DATA_TRAIN ? "train" : "t10k");
+        goto out;
+    }
+    if ((st = open_images(data, images, sizes)) != STINT_OK ||
+        (st = read_labels(label_path, sizes[0], &labels)) != STINT_OK ||
+        (st = add_records(&index, labels, sizes)) != STINT_OK)
+        goto out;
+    data->layout = STI_LAYOUT_ROWS;
+    data->stored_height = sizes[1];
+    data->stored_width = sizes[2];
+    st = sti_index_finish(&index, data, like, images);
+out:
+    sti_free(labels);
+    sti_index_fini(&index);
+    return st;
+}
+
+static void idx_name(const stint_data *data, int64_t index, char *text_out,
+                     size_t bytes)
+{
+    int64_t each = data->stored_height * data->stored_width;
+    int64_t at = STI_DATA_OFFSET(data->samples[index].where) - IDX_IMAGES_HEADER;
+    (void)snprintf(text_out, bytes, "%s image %" PRId64, sti_path_name(data->files[0]),
+                   at / each);
+}
+
+const sti_data_source sti_data_idx = {
+    .name = "idx",
+    .wants = "train-images-idx3-ubyte[.gz] and train-labels-idx1-ubyte[.gz]",
+    .present = idx_present,
+    .open = idx_open,
+    .read = sti_data_read_span,
+    .prefetch = sti_data_prefetch_span,
+    .name_of = idx_name,
+};

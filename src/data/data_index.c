@@ -1,0 +1,281 @@
+/* Building the index of a dataset: classes and samples arrive in the order of a folder
+ * or an archive and leave in the one order that every machine agrees on. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "data/data_priv.h"
+
+bool sti_data_image_name(const char *name)
+{
+    const char *extension = sti_path_extension(name);
+    return strcasecmp(extension, ".jpg") == 0 || strcasecmp(extension, ".jpeg") == 0 ||
+           strcasecmp(extension, ".png") == 0;
+}
+
+stint_status sti_index_init(sti_index *index, sti_data_sink *sink)
+{
+    *index = (sti_index){.sink = sink, .arena = sti_arena_create("data.names")};
+    return index->arena ? STINT_OK : STINT_E_MEMORY;
+}
+
+void sti_index_fini(sti_index *index)
+{
+    sti_arena_destroy(index->arena);
+    sti_free(index->entries);
+    sti_free(index->classes);
+    sti_free(index->class_counts);
+    *index = (sti_index){0};
+}
+
+static stint_status grow_classes(sti_index *index)
+{
+    if (index->class_count < index->class_capacity)
+        return STINT_OK;
+    if (index->class_count >= INT32_MAX / 4)
+        return sti_fail(STINT_E_INPUT, "data: more than %d classes", INT32_MAX / 4);
+    int32_t more = index->class_capacity ? 2 * index->class_capacity : 64;
+    const char **names =
+        sti_realloc(index->classes, (size_t)more * sizeof *names, "data.classes");
+    if (!names)
+        return STINT_E_MEMORY;
+    index->classes = names;
+    int64_t *counts =
+        sti_realloc(index->class_counts, (size_t)more * sizeof *counts, "data.classes");
+    if (!counts)
+        return STINT_E_MEMORY;
+    index->class_counts = counts;
+    index->class_capacity = more;
+    return STINT_OK;
+}
+
+stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_out)
+{
+    /* Samples of a class mostly come together. */
+    int32_t last = index->last_class;
+    if (last < index->class_count && strcmp(index->classes[last], name) == 0) {
+        *class_out = last;
+        return STINT_OK;
+    }
+    for (int32_t i = 0; i < index->class_count; i++) {
+        if (strcmp(index->classes[i], name) == 0) {
+            *class_out = index->last_class = i;
+            return STINT_OK;
+        }
+    }
+    stint_status st = grow_classes(index);
+    if (st != STINT_OK)
+        return st;
+    char *copy = sti_arena_strdup(index->arena, name);
+    if (!copy)
+        return STINT_E_MEMORY;
+    index->classes[index->class_count] = copy;
+    index->class_counts[index->class_count] = 0;
+    *class_out = index->last_class = index->class_count++;
+    return STINT_OK;
+}
+
+stint_status sti_index_add(sti_index *index, int32_t class_index, const char *name,
+                           int64_t where, int64_t bytes)
+{
+    if (bytes < 0 || bytes > STI_DATA_MAX_FILE)
+        return sti_fail(STINT_E_INPUT, "data: %s is too large for an image",
+                        name ? name : "a record");
+    if (index->count >= INT32_MAX)
+        return sti_fail(STINT_E_INPUT, "data: more than %d samples", INT32_MAX);
+    if (index->count == index->capacity) {
+        int64_t more = index->capacity ? 2 * index->capacity : 1024;
+        sti_index_entry *entries =
+            sti_realloc(index->entries, (size_t)more * sizeof *entries, "data.index");
+        if (!entries)
+            return STINT_E_MEMORY;
+        index->entries = entries;
+        index->capacity = more;
+    }
+    const char *copy = NULL;
+    if (name && !(copy = sti_arena_strdup(index->arena, name)))
+        return STINT_E_MEMORY;
+    index->entries[index->count++] = (sti_index_entry){
+        .name = copy, .where = where, .bytes = (uint32_t)bytes, .label = class_index};
+    index->class_counts[class_index]++;
+    return STINT_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    return strcmp(*x, *y);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const sti_index_entry *x = a, *y = b;
+    if (x->label != y->label)
+        return x->label < y->label ? -1 : 1;
+    int order = x->name && y->name ? strcmp(x->name, y->name) : 0;
+    return order ? order : (x->where > y->where) - (x->where < y->where);
+}
+
+static int32_t find_name(const char *const *names, int32_t count, const char *name)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Every class needs a sample; an empty one could only be learned never to occur. */
+static stint_status check_empty(const sti_index *index, const char *what)
+{
+    stint_status st = STINT_OK;
+    for (int32_t i = 0; i < index->class_count && st == STINT_OK; i++)
+        if (index->class_counts[i] == 0)
+            st = sti_data_find(
+                index->sink, STI_FIND_EMPTY_CLASS,
+                "%s: class '%s' has no images; add some .jpg or .png files, or "
+                "remove the folder",
+                what, index->classes[i]);
+    return st;
+}
+
+/* *same_out: every class has a number in `like`. */
+static stint_status check_like(const sti_index *index, const stint_data_info *like,
+                               const char *what, bool *same_out)
+{
+    stint_status st = STINT_OK;
+    *same_out = true;
+    for (int32_t i = 0; i < index->class_count && st == STINT_OK; i++) {
+        if (find_name(like->class_names, like->classes, index->classes[i]) >= 0)
+            continue;
+        *same_out = false;
+        st = sti_data_find(index->sink, STI_FIND_CLASSES_DIFFER,
+                           "%s: class '%s' is not one of the %d training classes; both "
+                           "splits need the same class folders",
+                           what, index->classes[i], like->classes);
+    }
+    /* IDX and CIFAR hold numbers only: a test set may lack one of them. */
+    for (int32_t i = 0; i < like->classes && st == STINT_OK && !index->ordered; i++) {
+        if (find_name(index->classes, index->class_count, like->class_names[i]) >= 0)
+            continue;
+        *same_out = false;
+        st = sti_data_find(
+            index->sink, STI_FIND_CLASSES_DIFFER,
+            "%s: the training class '%s' is missing; both splits need the "
+            "same class folders",
+            what, like->class_names[i]);
+    }
+    return st;
+}
+
+/* Final class names into the dataset and entry labels renumbered to match them. */
+static stint_status number_classes(sti_index *index, stint_data *data,
+                                   const stint_data_info *like)
+{
+    int32_t count = like ? like->classes : index->class_count;
+    const char **names =
+        sti_arena_alloc(data->arena, (size_t)count * sizeof *names + 1);
+    if (!names)
+        return STINT_E_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        names[i] = sti_arena_strdup(data->arena,
+                                    like ? like->class_names[i] : index->classes[i]);
+        if (!names[i])
+            return STINT_E_MEMORY;
+    }
+    if (!like && !index->ordered && count > 0)
+        qsort(names, (size_t)count, sizeof *names, compare_names);
+    int32_t *number =
+        sti_alloc_array(index->class_count, sizeof *number, "data.classes");
+    if (!number)
+        return STINT_E_MEMORY;
+    for (int32_t i = 0; i < index->class_count; i++)
+        number[i] = find_name(names, count, index->classes[i]);
+    for (int64_t i = 0; i < index->count; i++)
+        index->entries[i].label = number[index->entries[i].label];
+    sti_free(number);
+    data->info.class_names = names;
+    data->info.classes = count;
+    return STINT_OK;
+}
+
+static stint_status check_duplicates(const sti_index *index, const stint_data *data,
+                                     const char *what)
+{
+    stint_status st = STINT_OK;
+    for (int64_t i = 1; i < index->count && st == STINT_OK; i++) {
+        const sti_index_entry *a = &index->entries[i - 1], *b = &index->entries[i];
+        if (a->label == b->label && a->name && strcmp(a->name, b->name) == 0)
+            st = sti_data_find(
+                index->sink, STI_FIND_DUPLICATE,
+                "%s: %s/%s is there twice; which one counts is not clear, "
+                "remove one",
+                what, data->info.class_names[b->label], b->name);
+    }
+    return st;
+}
+
+/* Image folders find a file by its name: all of them in one block, without the classes.
+ */
+static stint_status store_names(sti_index *index, stint_data *data)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; i < index->count; i++)
+        bytes += strlen(index->entries[i].name) + 1;
+    data->names = sti_alloc(bytes, "data.names");
+    if (!data->names)
+        return STINT_E_MEMORY;
+    data->names_bytes = bytes;
+    size_t at = 0;
+    for (int64_t i = 0; i < index->count; i++) {
+        size_t length = strlen(index->entries[i].name) + 1;
+        memcpy(data->names + at, index->entries[i].name, length);
+        index->entries[i].where = (int64_t)at;
+        at += length;
+    }
+    return STINT_OK;
+}
+
+static stint_status store_samples(const sti_index *index, stint_data *data)
+{
+    data->samples = sti_alloc_array(index->count, sizeof *data->samples, "data.index");
+    if (!data->samples)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < index->count; i++) {
+        const sti_index_entry *entry = &index->entries[i];
+        data->samples[i] = (sti_data_sample){
+            .where = entry->where, .bytes = entry->bytes, .label = entry->label};
+        if (entry->bytes > data->max_file_bytes)
+            data->max_file_bytes = entry->bytes;
+    }
+    data->info.count = index->count;
+    return STINT_OK;
+}
+
+stint_status sti_index_finish(sti_index *index, stint_data *data,
+                              const stint_data_info *like, const char *what)
+{
+    bool same = true;
+    stint_status st = STINT_OK;
+    if (index->count == 0 && index->class_count == 0) {
+        st = sti_data_find(index->sink, STI_FIND_NO_SPLIT,
+                           "%s: no images; wanted %s/<class>/*.jpg or *.png", what,
+                           sti_data_split_name(data->split));
+        if (st != STINT_OK)
+            return st;
+    }
+    if ((st = check_empty(index, what)) != STINT_OK ||
+        (like && (st = check_like(index, like, what, &same)) != STINT_OK))
+        return st;
+    /* Where a sink let differing classes pass, the split keeps its own numbering. */
+    if ((st = number_classes(index, data, same ? like : NULL)) != STINT_OK)
+        return st;
+    if (index->count > 1)
+        qsort(index->entries, (size_t)index->count, sizeof *index->entries,
+              compare_entries);
+    if ((st = check_duplicates(index, data, what)) != STINT_OK)
+        return st;
+    if (data->source == &sti_data_folder && (st = store_names(index, data)) != STINT_OK)
+        return st;
+    return store_samples(index, data);
+}

@@ -1,0 +1,212 @@
+/* Inside the data room: a dataset, the sources that fill it, and image decoding.
+ *
+ * A dataset is an index of 16 bytes a sample plus, for image folders, the file names.
+ * The bytes of a sample are always fetched by pread into a worker's buffer: mapped
+ * pages would count as resident memory of the process, page cache does not. */
+#ifndef STI_DATA_DATA_PRIV_H
+#define STI_DATA_DATA_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data/data.h"
+
+/* ---- findings
+ * ------------------------------------------------------------------------ */
+
+/* Kinds of findings; ten of each are told in full by stint_data_check. */
+typedef enum sti_finding {
+    STI_FIND_NO_SPLIT,
+    STI_FIND_EMPTY_CLASS,
+    STI_FIND_CLASSES_DIFFER,
+    STI_FIND_DUPLICATE,
+    STI_FIND_UNREADABLE,
+    STI_FIND_NOT_IMAGE,
+    STI_FIND_TRUNCATED,
+    STI_FIND_BROKEN, /* damaged, or a kind that cannot be decoded */
+    STI_FIND_WRONG_SIZE,
+    STI_FIND_DAMAGED_INDEX, /* the tar, IDX or CIFAR file as such */
+    STI_FIND_SKIPPED,       /* notes from here on */
+    STI_FIND_EXTENSION,
+    STI_FIND_CHANNELS,
+    STI_FIND_COUNT
+} sti_finding;
+
+/* Where findings go. While opening there is none (NULL): a problem is then an error,
+ * and a note a line of the log. */
+typedef struct sti_data_sink {
+    stint_data_found_fn *found;
+    void *user;
+    int64_t counts[STI_FIND_COUNT];
+} sti_data_sink;
+
+/* STINT_OK when work goes on (a note, or a sink took it), else STINT_E_INPUT recorded.
+ */
+stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *format,
+                           ...) STI_PRINTF(3, 4);
+
+/* ---- datasets
+ * ------------------------------------------------------------------------ */
+
+/* `where` is a byte offset with the number of the file in its top 16 bits; for image
+ * folders the offset of the file name in `names`. */
+typedef struct sti_data_sample {
+    int64_t where;
+    uint32_t bytes; /* as stored */
+    int32_t label;
+} sti_data_sample;
+
+#define STI_DATA_FILES     8
+#define STI_DATA_FILE(w)   ((int)((w) >> 48))
+#define STI_DATA_OFFSET(w) ((w) & ((INT64_C(1) << 48) - 1))
+
+/* Bounds on one image: beyond them a header is taken for damage rather than believed.
+ */
+#define STI_DATA_MAX_SIDE   INT64_C(65535)
+#define STI_DATA_MAX_PIXELS (INT64_C(1) << 27)
+#define STI_DATA_MAX_FILE   (INT64_C(1) << 28)
+
+typedef enum sti_data_layout {
+    STI_LAYOUT_ENCODED, /* JPEG or PNG, told by its first bytes */
+    STI_LAYOUT_ROWS,    /* [h, w] grey bytes */
+    STI_LAYOUT_PLANES   /* [3, h, w] bytes */
+} sti_data_layout;
+
+typedef struct sti_data_source sti_data_source;
+
+struct stint_data {
+    stint_data_info info;
+    const sti_data_source *source;
+    stint_data_split split;
+    int64_t size; /* as asked for: 0 unless images are resized */
+    sti_arena *arena;
+    sti_data_sample *samples; /* [info.count] */
+    char *names;              /* image folders: file names, NUL-separated */
+    size_t names_bytes;
+    sti_data_layout layout;
+    int64_t stored_height, stored_width; /* rows and planes */
+    int64_t record_bytes, record_skip;   /* CIFAR: of one, before its pixels */
+    int file_count;
+    int fds[STI_DATA_FILES];           /* image folder: [0] is the split's folder */
+    const char *files[STI_DATA_FILES]; /* absolute, for messages */
+    int64_t max_file_bytes;            /* of one sample, as stored */
+    int64_t max_pixels, max_width, max_height; /* of one image before resizing */
+};
+
+struct sti_data_source {
+    const char *name;
+    const char *wants; /* what must be there, for messages */
+    bool (*present)(const char *path, stint_data_split split);
+    /* Fills samples, classes, files and layout. */
+    stint_status (*open)(stint_data *data, const stint_data_info *like,
+                         sti_data_sink *sink);
+    /* The first n_bytes <= samples[index].bytes of a sample as stored. */
+    stint_status (*read)(const stint_data *data, int64_t index, void *buffer,
+                         size_t n_bytes);
+    void (*prefetch)(const stint_data *data, int64_t index);
+    void (*name_of)(const stint_data *data, int64_t index, char *text_out,
+                    size_t bytes);
+};
+
+extern const sti_data_source sti_data_folder, sti_data_tar, sti_data_idx,
+    sti_data_cifar;
+
+/* Opening with findings sent to a sink (NULL: problems are errors). */
+stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *sink,
+                                   stint_data **data_out);
+const char *sti_data_split_name(stint_data_split split); /* "train", "test" */
+/* Parts of a source row that tars, IDX and CIFAR share: samples are spans of files. */
+stint_status sti_data_read_span(const stint_data *data, int64_t index, void *buffer,
+                                size_t n_bytes);
+void sti_data_prefetch_span(const stint_data *data, int64_t index);
+/* Opens path read-only and appends it to data->files. STINT_E_IO. */
+stint_status sti_data_add_file(stint_data *data, const char *path);
+
+/* ---- building an index
+ * --------------------------------------------------------------- */
+
+typedef struct sti_index_entry {
+    const char *name; /* NULL: ordered by `where` */
+    int64_t where;
+    uint32_t bytes;
+    int32_t label;
+} sti_index_entry;
+
+/* Classes and samples in the order found; finishing sorts them. */
+typedef struct sti_index {
+    sti_arena *arena; /* names; dies with the index */
+    sti_index_entry *entries;
+    int64_t count, capacity;
+    const char **classes;
+    int64_t *class_counts;
+    int32_t class_count, class_capacity, last_class;
+    bool ordered; /* classes stay in the order added (numbers, not names) */
+    sti_data_sink *sink;
+} sti_index;
+
+stint_status sti_index_init(sti_index *index, sti_data_sink *sink);
+/* Number of a class, added when new. The name is copied. */
+stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_out);
+stint_status sti_index_add(sti_index *index, int32_t class_index, const char *name,
+                           int64_t where, int64_t bytes);
+/* Checks classes (none empty; those of `like` and no others), sorts, and gives the
+ * dataset its samples and class names. `what` begins messages. */
+stint_status sti_index_finish(sti_index *index, stint_data *data,
+                              const stint_data_info *like, const char *what);
+void sti_index_fini(sti_index *index);
+/* Is this a name of an image file that we read? By extension, in any case of letters.
+ */
+bool sti_data_image_name(const char *name);
+
+/* ---- images
+ * -------------------------------------------------------------------------- */
+
+typedef enum sti_image_kind { STI_IMAGE_JPEG, STI_IMAGE_PNG } sti_image_kind;
+
+typedef struct sti_image_info {
+    sti_image_kind kind;
+    int64_t width, height;
+    int channels; /* 1 or 3: what the file holds; alpha is not counted */
+} sti_image_info;
+
+/* Bytes at the start of a file that are enough to know its size, nearly always. */
+#define STI_IMAGE_PROBE_BYTES 4096
+
+/* 1: known; 0: more bytes are needed; -1: neither a JPEG nor a PNG, or with a size
+ * beyond the bounds above. */
+int sti_image_probe(const uint8_t *bytes, size_t n_bytes, sti_image_info *info_out);
+
+/* Handles of the decoding libraries, one set a worker. */
+typedef struct sti_image_decoder sti_image_decoder;
+stint_status sti_image_decoder_create(sti_image_decoder **decoder_out);
+void sti_image_decoder_destroy(sti_image_decoder *decoder);
+
+/* Decode to pixels [height, width, channels] with channels 1 or 3 as wanted;
+ * transparent pixels come over white. pixels_out needs height * width * 4 bytes. On
+ * failure *why_out is the kind and the words are recorded (without the file's name). */
+stint_status sti_image_decode(sti_image_decoder *decoder, const uint8_t *bytes,
+                              size_t n_bytes, const sti_image_info *info, int channels,
+                              uint8_t *pixels_out, sti_finding *why_out);
+
+/* Resample src [in_h, in_w, channels] to dst [out_h, out_w, channels]: a triangle
+ * filter as wide as an output pixel (bilinear when enlarging, averaging when reducing),
+ * in integer arithmetic. scratch: sti_resize_scratch_bytes, int32-aligned. */
+size_t sti_resize_scratch_bytes(int64_t in_h, int64_t in_w, int64_t out_h,
+                                int64_t out_w, int64_t channels);
+void sti_resize_u8(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w,
+                   int64_t channels, const uint8_t *restrict src, uint8_t *restrict dst,
+                   void *restrict scratch);
+
+/* ---- decoders
+ * ------------------------------------------------------------------------ */
+
+/* Why a worker's last sti_data_decode failed. */
+sti_finding sti_data_decode_fault(const sti_data_decoders *decoders, int worker);
+/* What the last decoded file of a worker held; false for raw formats. */
+bool sti_data_decode_seen(const sti_data_decoders *decoders, int worker,
+                          sti_image_info *seen);
+
+#endif

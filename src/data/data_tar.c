@@ -1,0 +1,227 @@
+/* The image folder inside PATH/train.tar and PATH/test.tar, read in place.
+ *
+ * libarchive walks the headers once; after that a sample is a span of the file. Where a
+ * member's bytes begin is not something libarchive tells, but a member ends where the
+ * next header begins, and its data is padded to 512 bytes: so it begins that far
+ * before. This holds with pax and GNU extension headers too, which come before the
+ * header proper. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "data/data_priv.h"
+
+#define TAR_BLOCK 512
+
+static bool tar_present(const char *path, stint_data_split split)
+{
+    sti_arena *arena = sti_arena_create("data.paths");
+    char *name =
+        arena ? sti_arena_printf(arena, "%s/%s.tar", path, sti_data_split_name(split))
+              : NULL;
+    bool present = name && sti_path_is_file(name);
+    sti_arena_destroy(arena);
+    return present;
+}
+
+/* A walk over one archive. */
+typedef struct tar_walk {
+    struct archive *archive;
+    sti_index *index;
+    stint_data *data;
+    const char *path;
+    int64_t file_bytes;
+    /* The image whose end is not known yet; pending_name is NULL for none. */
+    char *pending_name;
+    int32_t pending_class;
+    int64_t pending_bytes;
+} tar_walk;
+
+/* Split "./train/cat/1.jpg" into class and name, in place. False: not of that form. */
+static bool split_member(char *member, const char *split, char **class_out,
+                         char **name_out)
+{
+    size_t length = strlen(split);
+    while (member[0] == '.' && member[1] == '/')
+        member += 2;
+    if (strncmp(member, split, length) == 0 && member[length] == '/')
+        member += length + 1;
+    char *slash = strchr(member, '/');
+    if (!slash || slash == member)
+        return false;
+    *slash = '\0';
+    *class_out = member;
+    *name_out = slash + 1;
+    return member[0] != '.' && !strchr(slash + 1, '/');
+}
+
+/* The pending image ends at `end`. */
+static stint_status place_pending(tar_walk *walk, int64_t end)
+{
+    if (!walk->pending_name)
+        return STINT_OK;
+    int64_t padded = (walk->pending_bytes + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
+    int64_t where = end - padded;
+    const char *name = walk->pending_name;
+    walk->pending_name = NULL;
+    if (where < TAR_BLOCK || where + walk->pending_bytes > walk->file_bytes)
+        return sti_data_find(
+            walk->index->sink, STI_FIND_DAMAGED_INDEX,
+            "%s: %s lies outside the archive, which is cut short or damaged",
+            walk->path, name);
+    return sti_index_add(walk->index, walk->pending_class, name, where,
+                         walk->pending_bytes);
+}
+
+static stint_status skip_member(tar_walk *walk, const char *name, const char *why)
+{
+    return sti_data_find(walk->index->sink, STI_FIND_SKIPPED, "%s: %s: skipped, %s",
+                         walk->path, name, why);
+}
+
+static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
+{
+    const char *stored = archive_entry_pathname(entry);
+    if (!stored) /* not representable in this locale */
+        stored = archive_entry_pathname_utf8(entry);
+    if (!stored)
+        return skip_member(walk, "a member", "its name cannot be read");
+    char *member = sti_arena_strdup(walk->index->arena, stored);
+    char *class_name = NULL, *name = NULL;
+    if (!member)
+        return STINT_E_MEMORY;
+    bool is_folder = archive_entry_filetype(entry) == AE_IFDIR;
+    bool fits = split_member(member, sti_data_split_name(walk->data->split),
+                             &class_name, &name);
+    if (is_folder) { /* a class folder; it may turn out to be empty */
+        int32_t ignored;
+        return fits && !*name &&
+                       strcmp(class_name, sti_data_split_name(walk->data->split))
+                   ? sti_index_class(walk->index, class_name, &ignored)
+                   : STINT_OK;
+    }
+    if (!fits || !*name)
+        return skip_member(walk, stored, "not <class>/<image>");
+    if (name[0] == '.')
+        return STINT_OK; /* hidden, as in folders */
+    if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
+        return skip_member(walk, stored, "not a regular file");
+    if (!sti_data_image_name(name))
+        return skip_member(walk, stored, "not a .jpg or .png file");
+    if (archive_entry_sparse_count(entry) > 0)
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "%s: %s is stored sparse; write the archive again without --sparse",
+            walk->path, stored);
+    walk->pending_name = name;
+    walk->pending_bytes = archive_entry_size(entry);
+    if (walk->pending_bytes < 0 || walk->pending_bytes > STI_DATA_MAX_FILE)
+        return sti_fail(STINT_E_INPUT, "%s: %s is too large for an image", walk->path,
+                        stored);
+    return sti_index_class(walk->index, class_name, &walk->pending_class);
+}
+
+static stint_status walk_archive(tar_walk *walk)
+{
+    for (;;) {
+        struct archive_entry *entry = NULL;
+        int code = archive_read_next_header(walk->archive, &entry);
+        if (code == ARCHIVE_RETRY)
+            continue;
+        if (code == ARCHIVE_FATAL || code == ARCHIVE_FAILED) {
+            const char *why = archive_error_string(walk->archive);
+            return sti_data_find(walk->index->sink, STI_FIND_DAMAGED_INDEX,
+                                 "%s: %s; it must be a plain, whole tar (if it is "
+                                 "compressed, gunzip it: "
+                                 "samples are read in place)",
+                                 walk->path, why ? why : "not a tar archive");
+        }
+        stint_status st =
+            place_pending(walk, archive_read_header_position(walk->archive));
+        if (st != STINT_OK || code == ARCHIVE_EOF)
+            return st;
+        if ((st = take_member(walk, entry)) != STINT_OK)
+            return st;
+    }
+}
+
+static stint_status open_archive(tar_walk *walk, int fd)
+{
+    walk->archive = archive_read_new();
+    if (!walk->archive)
+        return sti_fail(STINT_E_MEMORY, "%s: no memory to read the archive",
+                        walk->path);
+    if (archive_read_support_format_tar(walk->archive) != ARCHIVE_OK ||
+        archive_read_open_fd(walk->archive, fd, 64 * 1024) != ARCHIVE_OK) {
+        const char *why = archive_error_string(walk->archive);
+        return sti_fail(STINT_E_IO, "%s: %s", walk->path, why ? why : "cannot be read");
+    }
+    return STINT_OK;
+}
+
+static stint_status tar_open(stint_data *data, const stint_data_info *like,
+                             sti_data_sink *sink)
+{
+    sti_index index = {0};
+    tar_walk walk = {.index = &index, .data = data};
+    struct stat info;
+    stint_status st = STINT_E_MEMORY;
+    char *path = sti_arena_printf(data->arena, "%s/%s.tar", data->info.path,
+                                  sti_data_split_name(data->split));
+    data->layout = STI_LAYOUT_ENCODED;
+    if (!path || sti_index_init(&index, sink) != STINT_OK)
+        goto out;
+    if ((st = sti_data_add_file(data, path)) != STINT_OK)
+        goto out;
+    walk.path = path;
+    if (fstat(data->fds[0], &info) != 0) {
+        st = sti_fail_errno("cannot read %s", path);
+        goto out;
+    }
+    walk.file_bytes = (int64_t)info.st_size;
+    if (walk.file_bytes == 0) {
+        st = sti_fail(STINT_E_INPUT, "%s is empty", path);
+        goto out;
+    }
+    if ((st = open_archive(&walk, data->fds[0])) == STINT_OK &&
+        (st = walk_archive(&walk)) == STINT_OK)
+        st = sti_index_finish(&index, data, like, path);
+out:
+    if (walk.archive)
+        archive_read_free(walk.archive);
+    sti_index_fini(&index);
+    return st;
+}
+
+/* The header block before the data holds the name, cut to 100 bytes if the archive has
+ * it in an extension header. */
+static void tar_name(const stint_data *data, int64_t index, char *text_out,
+                     size_t bytes)
+{
+    char header[TAR_BLOCK] = {0};
+    int64_t where = STI_DATA_OFFSET(data->samples[index].where) - TAR_BLOCK;
+    ssize_t got = pread(data->fds[0], header, sizeof header, where);
+    bool posix = memcmp(header + 257, "ustar\0", 6) == 0; /* has a prefix field */
+    if (got != (ssize_t)sizeof header)
+        (void)snprintf(text_out, bytes, "%s sample %" PRId64, data->files[0], index);
+    else if (posix && header[345])
+        (void)snprintf(text_out, bytes, "%.155s/%.100s", header + 345, header);
+    else
+        (void)snprintf(text_out, bytes, "%.100s", header);
+}
+
+const sti_data_source sti_data_tar = {
+    .name = "tar",
+    .wants = "train.tar with <class>/*.jpg or *.png in it",
+    .present = tar_present,
+    .open = tar_open,
+    .read = sti_data_read_span,
+    .prefetch = sti_data_prefetch_span,
+    .name_of = tar_name,
+};
