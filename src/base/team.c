@@ -43,8 +43,8 @@ const sti_team sti_team_serial = {.threads = 1};
 /* > 0 while this thread runs a piece: loops inside it are serial. */
 static _Thread_local int depth;
 
-/* Flush denormals to zero, on input and output; gives what restore_float_mode wants. */
-static unsigned set_float_mode(void)
+/* Flush denormals to zero, on input and output; gives what sti_float_mode_leave wants. */
+unsigned sti_float_mode_enter(void)
 {
 #if defined(__SSE2__)
     unsigned saved = _mm_getcsr();
@@ -55,7 +55,7 @@ static unsigned set_float_mode(void)
 #endif
 }
 
-static void restore_float_mode(unsigned saved)
+void sti_float_mode_leave(unsigned saved)
 {
 #if defined(__SSE2__)
     _mm_setcsr(saved);
@@ -66,12 +66,12 @@ static void restore_float_mode(unsigned saved)
 
 static void run_pieces(const region *r, int64_t begin, int64_t end, int worker)
 {
-    unsigned saved = set_float_mode();
+    unsigned saved = sti_float_mode_enter();
     depth++;
     for (int64_t piece = begin; piece < end; piece++)
         r->fn(r->arg, piece, worker);
     depth--;
-    restore_float_mode(saved);
+    sti_float_mode_leave(saved);
 }
 
 /* floor(worker * pieces / workers), without the overflow. */

@@ -22,6 +22,11 @@ typedef void sti_piece_fn(void *arg, int64_t piece, int worker);
  * with FTZ/DAZ set around it. */
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
 
+/* Flush denormals to zero on this thread, as inside a piece, for work done between
+ * loops; leave takes what enter gave and restores the caller's mode. */
+unsigned sti_float_mode_enter(void);
+void sti_float_mode_leave(unsigned saved);
+
 /* The serial team, for lanes that are themselves pieces of a parallel loop. */
 extern const sti_team sti_team_serial;
 
