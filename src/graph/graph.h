@@ -173,6 +173,8 @@ void sti_graph_replace(stint_graph *graph, stint_value from, stint_value to);
 void sti_graph_kill(stint_graph *graph, sti_node *node); /* removed by the next sweep */
 stint_status sti_graph_sweep(stint_graph *graph);
 stint_status sti_graph_sort(stint_graph *graph); /* stable topological order */
+/* Nodes in the order given, a permutation of 0..node_count-1 that is executable. */
+stint_status sti_graph_reorder(stint_graph *graph, const int32_t *order);
 stint_status
 sti_graph_verify(const stint_graph *graph); /* order, handles, shapes re-inferred */
 

@@ -110,3 +110,18 @@ done:
     sti_free(order);
     return status;
 }
+
+stint_status sti_graph_reorder(stint_graph *graph, const int32_t *order)
+{
+    int32_t nodes = graph->node_count;
+    sti_node **fresh = sti_alloc_array(nodes, sizeof *fresh, "graph.reorder");
+    if (!fresh)
+        return STINT_E_MEMORY;
+    for (int32_t n = 0; n < nodes; n++)
+        fresh[n] = graph->node[order[n]];
+    for (int32_t n = 0; n < nodes; n++)
+        graph->node[n] = fresh[n];
+    renumber(graph);
+    sti_free(fresh);
+    return STINT_OK;
+}

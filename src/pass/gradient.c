@@ -201,6 +201,7 @@ stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
                         row ? ", not " : "", row ? sti_shape_text(&row->shape) : "");
     if ((status = tape_grow(&t)))
         goto done;
+    sti_pass_clear_inplace(graph);
     for (int i = 0; i < count; i++)
         if (of[i] >= 0)
             t.reaches[of[i]] = 1;

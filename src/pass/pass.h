@@ -25,8 +25,14 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *acco
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
 stint_status sti_pass_fuse(stint_graph *graph, sti_account *account);
-/* Order backward nodes so that a weight gradient runs where its operands die soonest.
- */
+/* Copies for what leaves the graph but cannot lie in a block of its own: a leaf, or
+ * bytes that another output has already. */
+stint_status sti_pass_own_outputs(stint_graph *graph, sti_account *account);
+/* Move nodes that free memory forward, so that, for one, a weight gradient runs before
+ * the gradient of the layer's input needs room. Kept only if the peak falls. */
+stint_status sti_pass_schedule(stint_graph *graph, sti_account *account);
+/* Lay results over operands that die there. Passes that add, merge or move nodes undo
+ * these marks first; run this one last. */
 stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
 
 typedef struct sti_pass {
@@ -40,5 +46,9 @@ extern const sti_pass
  * debug log line a pass. Exact: results keep their bits against the unrewritten graph,
  * except that EVAL graphs may fold batch-norm as each pass documents. */
 stint_status sti_pass_standard(stint_graph *graph);
+
+/* For a forward graph before its gradients are appended: common subexpressions and
+ * fusion, so that the gradient rules meet the fused nodes. */
+stint_status sti_pass_prepare(stint_graph *graph);
 
 #endif

@@ -19,6 +19,13 @@ void sti_uses_destroy(sti_uses *uses);
  * filled for nodes in order. */
 void sti_pass_roots(const stint_graph *graph, stint_value *root);
 
+/* Forget in-place marks: they hold for one order of one set of nodes. */
+void sti_pass_clear_inplace(stint_graph *graph);
+
+/* Bytes that values share without being rewritten: a view has its input's. content
+ * [values]. */
+void sti_pass_contents(const stint_graph *graph, stint_value *content);
+
 void sti_account_set(sti_account *account, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -54,6 +54,23 @@ void sti_pass_roots(const stint_graph *graph, stint_value *root)
     }
 }
 
+void sti_pass_contents(const stint_graph *graph, stint_value *content)
+{
+    for (int32_t v = 0; v < sti_graph_value_count(graph); v++)
+        content[v] = v;
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
+        const sti_node *node = sti_graph_node(graph, n);
+        if (node->op->flags & STI_OP_VIEW)
+            content[node->out[0]] = content[node->in[0]];
+    }
+}
+
+void sti_pass_clear_inplace(stint_graph *graph)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++)
+        sti_graph_node(graph, n)->inplace = -1;
+}
+
 void sti_account_set(sti_account *account, const char *format, ...)
 {
     va_list args;
