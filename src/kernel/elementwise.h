@@ -1,11 +1,11 @@
 /* Element-wise kernels: y[i] = f(x[i]), z = a op b with broadcasting, copies between
  * strided layouts, ReLU with its sign bits.
  *
- * Every kernel comes as `ref`, `avx2` and `avx512` from one body and gives the same bits
- * on each; work is cut into fixed pieces of elements (a multiple of 8, so that pieces own
- * whole bytes of bits). All loops run through sti_team_run, hence with FTZ/DAZ set. An
- * output may be the very same array as an input of equal size, but not overlap it
- * otherwise. */
+ * Every kernel comes as `ref`, `avx2` and `avx512` from one body and gives the same
+ * bits on each; work is cut into fixed pieces of elements (a multiple of 8, so that
+ * pieces own whole bytes of bits). All loops run through sti_team_run, hence with
+ * FTZ/DAZ set. An output may be the very same array as an input of equal size, but not
+ * overlap it otherwise. */
 #ifndef STI_KERNEL_ELEMENTWISE_H
 #define STI_KERNEL_ELEMENTWISE_H
 
@@ -55,7 +55,8 @@ void sti_binary_f32(const sti_team *team, sti_binary kind, int64_t n, const floa
                     const float *b, float *z);
 
 /* z [dim] contiguous; a and b are read with the given strides in elements, 0 where an
- * axis is broadcast. Axes that run on are merged, so that the same shape, a row [c] over
+ * axis is broadcast. Axes that run on are merged, so that the same shape, a row [c]
+ * over
  * [.., c] and a scalar become plain loops. */
 void sti_binary_broadcast_f32(const sti_team *team, sti_binary kind, int rank,
                               const int64_t *dim, const int64_t *a_stride,
@@ -79,9 +80,10 @@ void sti_copy_strided_32(const sti_team *team, int rank, const int64_t *dim,
                          const int64_t *src_stride, const int64_t *dst_stride,
                          const void *src, void *dst);
 
-/* ReLU with slope (0 for the plain one): y = x where x > 0 or NaN, else slope * x; with
- * slope 0 that is +0. bits (may be NULL): bit i of byte i/8, least significant first, set
- * where the value passes; bits past n in the last byte are 0. y may be x. */
+/* ReLU with slope (0 for the plain one): y = 0 > x ? slope * x : x, as in the epilogue
+ * of gemm.h, so NaN and -0 pass. bits (may be NULL): bit i of byte i/8, least
+ * significant first, set where x > 0; bits past n in the last byte are 0. y may be x.
+ */
 void sti_relu_f32(const sti_team *team, int64_t n, float slope, const float *x,
                   float *y, uint8_t *bits);
 /* dx = dy where the bit is set, else slope * dy (+0 for slope 0). dx may be dy. */
