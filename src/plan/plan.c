@@ -1,0 +1,184 @@
+/* A plan: every byte of one run has its place before anything runs. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "plan/plan_priv.h"
+
+static stint_status check_kernels(const stint_graph *graph)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
+        const sti_node *node = sti_graph_node(graph, n);
+        if (!(node->op->flags & STI_OP_VIEW) && !node->op->run[STI_CPU])
+            return sti_fail(STINT_E_UNSUPPORTED, "%s%s%s has no kernel on the CPU",
+                            node->op->name, *node->scope ? " in " : "", node->scope);
+    }
+    return STINT_OK;
+}
+
+/* Give `root` the next bytes of its region. */
+static stint_status append(sti_plan *plan, stint_value root)
+{
+    sti_place *place = &plan->place[root];
+    size_t *total = &plan->region_bytes[place->region];
+    place->offset = *total;
+    if (!sti_add_bytes(*total, place->bytes, total))
+        return sti_fail(STINT_E_INPUT, "plan: %s: more bytes than can be addressed",
+                        stint_value_name(plan->graph, root));
+    return STINT_OK;
+}
+
+static stint_status place_leaves(sti_plan *plan)
+{
+    stint_status status = STINT_OK;
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph) && !status; v++) {
+        sti_role role = sti_graph_value(plan->graph, v)->role;
+        if (role == STI_ROLE_PARAM || role == STI_ROLE_STATE)
+            status = append(plan, v);
+    }
+    return status;
+}
+
+/* Results in the order gradients, states, metrics; fetches after them. */
+static stint_status place_results(sti_plan *plan)
+{
+    stint_status status = STINT_OK;
+    for (int kind = STI_OUTPUT_GRADIENT; kind <= STI_OUTPUT_FETCH; kind++)
+        for (int32_t i = 0; i < sti_graph_output_count(plan->graph) && !status; i++) {
+            const sti_output *output = &sti_graph_outputs(plan->graph)[i];
+            if ((int)output->kind == kind)
+                status = append(plan, plan->place[output->value].root);
+        }
+    return status;
+}
+
+/* Intervals of the arena: one a root, then one a node with scratch. */
+static int64_t make_intervals(const sti_plan *plan, sti_interval *intervals)
+{
+    int64_t count = 0;
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
+        if (sti_plan_is_root(plan, v, STI_REGION_ARENA))
+            intervals[count++] = (sti_interval){.first = plan->place[v].first,
+                                                .last = plan->place[v].last,
+                                                .bytes = plan->place[v].bytes};
+    for (int32_t n = 0; n < sti_graph_node_count(plan->graph); n++) {
+        size_t bytes = sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, n));
+        if (bytes)
+            intervals[count++] = (sti_interval){.first = n, .last = n, .bytes = bytes};
+    }
+    return count;
+}
+
+/* Hand the offsets back, in the order in which make_intervals made the intervals. */
+static void take_offsets(sti_plan *plan, const sti_interval *intervals)
+{
+    int64_t at = 0;
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
+        if (sti_plan_is_root(plan, v, STI_REGION_ARENA))
+            plan->place[v].offset = intervals[at++].offset;
+    for (int32_t n = 0; n < sti_graph_node_count(plan->graph); n++)
+        if (sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, n)))
+            plan->scratch_offset[n] = intervals[at++].offset;
+}
+
+static stint_status place_arena(sti_plan *plan)
+{
+    int64_t most =
+        (int64_t)sti_graph_value_count(plan->graph) + sti_graph_node_count(plan->graph);
+    sti_interval *intervals = sti_alloc_array(most, sizeof *intervals, "plan.arena");
+    if (!intervals)
+        return STINT_E_MEMORY;
+    int64_t count = make_intervals(plan, intervals);
+    stint_status status =
+        count
+            ? sti_plan_offsets(intervals, count, &plan->region_bytes[STI_REGION_ARENA])
+            : STINT_OK;
+    if (status == STINT_OK)
+        take_offsets(plan, intervals);
+    sti_free(intervals);
+    return status;
+}
+
+/* Views and in-place results get their root's offset. */
+static void spread_offsets(sti_plan *plan)
+{
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
+        plan->place[v].offset = plan->place[plan->place[v].root].offset;
+}
+
+static void count_live(sti_plan *plan)
+{
+    int32_t nodes = sti_graph_node_count(plan->graph);
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++) {
+        const sti_place *place = &plan->place[v];
+        if (!sti_plan_is_root(plan, v, STI_REGION_ARENA))
+            continue;
+        for (int32_t n = place->first < 0 ? 0 : place->first; n <= place->last; n++)
+            plan->live_bytes[n] += place->bytes;
+    }
+    for (int32_t n = 0; n < nodes; n++) {
+        plan->live_bytes[n] +=
+            sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, n));
+        if (plan->live_bytes[n] > plan->live_bytes[plan->peak_node])
+            plan->peak_node = n;
+    }
+}
+
+static void split_peak(sti_plan *plan)
+{
+    int32_t peak = plan->peak_node;
+    size_t *part[] = {&plan->input_bytes, &plan->saved_bytes, &plan->transient_bytes};
+
+    if (sti_graph_node_count(plan->graph) == 0)
+        return;
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++) {
+        const sti_place *place = &plan->place[v];
+        if (sti_plan_is_root(plan, v, STI_REGION_ARENA) && place->first <= peak &&
+            place->last >= peak)
+            *part[sti_plan_share(plan, v)] += place->bytes;
+    }
+    plan->scratch_bytes =
+        sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, peak));
+}
+
+stint_status sti_plan_create(const stint_graph *graph, int threads, sti_plan **plan_out)
+{
+    int32_t nodes = sti_graph_node_count(graph);
+    sti_plan *plan = NULL;
+    stint_status status = check_kernels(graph);
+
+    if (status)
+        return status;
+    plan = sti_alloc(sizeof *plan, "plan");
+    if (!plan)
+        return STINT_E_MEMORY;
+    plan->graph = graph;
+    plan->threads = threads < 1 ? 1 : threads;
+    plan->place =
+        sti_alloc_array(sti_graph_value_count(graph), sizeof *plan->place, "plan");
+    plan->scratch_offset = sti_alloc_array(nodes, sizeof(size_t), "plan");
+    plan->live_bytes = sti_alloc_array(nodes, sizeof(size_t), "plan");
+    status = plan->place && plan->scratch_offset && plan->live_bytes ? STINT_OK
+                                                                     : STINT_E_MEMORY;
+    if (status || (status = sti_plan_lifetimes(plan)) ||
+        (status = place_leaves(plan)) || (status = place_results(plan)) ||
+        (status = place_arena(plan)))
+        goto failed;
+    spread_offsets(plan);
+    count_live(plan);
+    split_peak(plan);
+    *plan_out = plan;
+    return STINT_OK;
+failed:
+    sti_plan_destroy(plan);
+    return status;
+}
+
+void sti_plan_destroy(sti_plan *plan)
+{
+    if (!plan)
+        return;
+    sti_free(plan->place);
+    sti_free(plan->scratch_offset);
+    sti_free(plan->live_bytes);
+    sti_free(plan);
+}

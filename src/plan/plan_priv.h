@@ -1,0 +1,26 @@
+/* Inside the plan room. */
+#ifndef STI_PLAN_PRIV_H
+#define STI_PLAN_PRIV_H
+
+#include "plan/plan.h"
+
+#define STI_PLAN_ALIGN 64
+
+/* Fill place[].root, first, last, region (leaves, results, arena or none) and bytes. */
+stint_status sti_plan_lifetimes(sti_plan *plan);
+
+/* Is this value made of bytes of its own in that region? */
+bool sti_plan_is_root(const sti_plan *plan, stint_value value, sti_region region);
+
+/* What a root in the arena is, for listings. */
+typedef enum sti_share {
+    STI_SHARE_INPUT,
+    STI_SHARE_SAVED, /* from the forward half to the backward half */
+    STI_SHARE_TRANSIENT
+} sti_share;
+sti_share sti_plan_share(const sti_plan *plan, stint_value root);
+
+/* Scratch bytes of a node, rounded up. */
+size_t sti_plan_scratch_bytes(const sti_plan *plan, const sti_node *node);
+
+#endif
