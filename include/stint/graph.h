@@ -9,6 +9,7 @@
 #define STINT_GRAPH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "stint/status.h"
