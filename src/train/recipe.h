@@ -5,6 +5,10 @@
 #include "base/option.h"
 #include "stint/train.h"
 
+/* Of everything that decides the bits of a result and is no part of the recipe. A
+ * checkpoint of other numerics is not resumed. */
+#define STI_NUMERICS_VERSION "1"
+
 enum { STI_OPTIMIZER_SGD, STI_OPTIMIZER_ADAM, STI_OPTIMIZER_ADAMW };
 enum {
     STI_SCHEDULE_CONSTANT,
@@ -16,22 +20,23 @@ enum {
 typedef struct sti_recipe_values {
     struct {
         const char *name;
-        int stem;
-        int64_t width, depth;
-        double dropout;
+        int stem;             /* stint_stem */
+        int64_t width, depth; /* 0: as published */
+        double dropout;       /* -1: as published */
     } model;
     struct {
-        const char *path;
-        int format;
-        int64_t size;
-        int64_t channels;
+        const char *path; /* NULL: none given */
+        int format;       /* row of sti_recipe_formats */
+        int64_t size;     /* 0: as it is */
+        int64_t channels; /* 0: as it is */
         int64_t crop_pad;
         bool flip;
     } data;
     struct {
-        int64_t epochs, steps, batch, shards, seed;
+        int64_t epochs, steps; /* steps > 0 decides, else epochs */
+        int64_t batch, shards, seed;
         double label_smoothing;
-        int64_t eval_every;
+        int64_t eval_every; /* epochs; 0: only at the end */
     } train;
     struct {
         int name;
@@ -49,13 +54,14 @@ typedef struct sti_recipe_values {
         double start_factor, final_factor; /* of lr */
     } schedule;
     struct {
-        const char *out;
-        int64_t threads;
+        const char *out; /* NULL: runs/<recipe's name> */
+        int64_t threads; /* 0: choose */
         size_t memory_bytes;
         int64_t lanes;            /* 0: by memory */
         int64_t checkpoint_every; /* steps, 0: each epoch */
         int64_t keep;
-        const char *tensorboard;
+        int64_t log_every;
+        const char *tensorboard; /* NULL: none */
     } run;
 } sti_recipe_values;
 
@@ -69,5 +75,30 @@ struct stint_recipe {
     sti_option_set set;
     const char *path; /* where it was read from, or NULL */
 };
+
+/* "auto", "folder", ... for stint_data_desc.format. */
+const char *sti_recipe_format(const stint_recipe *recipe);
+/* The network's name as written in model.name; never NULL. */
+const char *sti_recipe_network(const stint_recipe *recipe);
+/* Where the run's files go, absolute: run.out, or runs/<name of the recipe file or of
+ * the network>. In the arena; NULL when out of memory. */
+char *sti_recipe_out(const stint_recipe *recipe, sti_arena *arena);
+
+/* Resolved INI text. Paths are made absolute; with share, they and the machine's own
+ * settings (section run) are left out, for files that are handed on. */
+stint_status sti_recipe_write(const stint_recipe *recipe, bool share, sti_text *out);
+/* The other way: text from a model or checkpoint; `where` names it in messages. */
+stint_status sti_recipe_parse(const char *text, const char *where,
+                              stint_recipe **recipe_out);
+
+/* Keys that decide the weights and differ, "train.batch (128, was 64)", comma-separated
+ * into `list`; empty when the checkpoint's run may be continued. */
+void sti_recipe_differences(const stint_recipe *now, const stint_recipe *then,
+                            sti_text *list);
+
+/* Milestones as numbers, at most max of them; the number there are, or -1 when the text
+ * is no ascending list of epochs. */
+#define STI_MILESTONES_MAX 32
+int sti_recipe_milestones(const char *text, double *epochs_out, int max);
 
 #endif

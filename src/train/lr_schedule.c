@@ -1,0 +1,58 @@
+#include "train/lr_schedule.h"
+
+#include "train/smooth.h"
+
+/* Epochs to steps, rounded to nearest. */
+static int64_t to_steps(double epochs, int64_t steps_per_epoch)
+{
+    return (int64_t)(epochs * (double)steps_per_epoch + 0.5);
+}
+
+void sti_schedule_init(sti_schedule *s, const sti_recipe_values *recipe,
+                       int64_t steps_per_epoch, int64_t steps)
+{
+    *s = (sti_schedule){.name = recipe->schedule.name,
+                        .lr = recipe->optimizer.lr,
+                        .start = recipe->schedule.start_factor,
+                        .final = recipe->schedule.final_factor,
+                        .gamma = recipe->schedule.gamma,
+                        .steps = steps};
+    s->warmup = to_steps(recipe->schedule.warmup, steps_per_epoch);
+    if (s->warmup == 0 && s->name == STI_SCHEDULE_ONE_CYCLE)
+        s->warmup = (int64_t)(0.3 * (double)steps);
+    if (s->warmup > steps)
+        s->warmup = steps;
+    double epochs[STI_MILESTONES_MAX];
+    s->milestones =
+        sti_recipe_milestones(recipe->schedule.milestones, epochs, STI_MILESTONES_MAX);
+    for (int i = 0; i < s->milestones; i++)
+        s->milestone[i] = to_steps(epochs[i], steps_per_epoch);
+}
+
+static double step_factor(const sti_schedule *s, int64_t step)
+{
+    double factor = 1;
+    for (int i = 0; i < s->milestones; i++)
+        if (step >= s->milestone[i])
+            factor *= s->gamma;
+    return factor;
+}
+
+double sti_schedule_lr(const sti_schedule *s, int64_t step)
+{
+    if (step < s->warmup)
+        return s->lr * (s->start + (1 - s->start) * ((double)step / (double)s->warmup));
+    double rest = (double)(s->steps - s->warmup);
+    double p = rest > 0 ? (double)(step - s->warmup) / rest : 1;
+    switch (s->name) {
+    case STI_SCHEDULE_STEP:
+        return s->lr * step_factor(s, step);
+    case STI_SCHEDULE_COSINE:
+        return s->lr *
+               (s->final + (1 - s->final) * 0.5 * (1 + sti_smooth_cos_turn(0.5 * p)));
+    case STI_SCHEDULE_ONE_CYCLE:
+        return s->lr * (s->final + (1 - s->final) * (1 - p));
+    default:
+        return s->lr;
+    }
+}

@@ -1,0 +1,29 @@
+/* Learning rate by step. */
+#ifndef STI_TRAIN_LR_SCHEDULE_H
+#define STI_TRAIN_LR_SCHEDULE_H
+
+#include "train/recipe.h"
+
+/* With w warm-up steps and T steps in all, step s counted from 0, p = (s - w) / (T -
+ * w):
+ *
+ *   s < w      lr (start + (1 - start) s / w)
+ *   constant   lr
+ *   step       lr gamma^k, k milestones (in epochs) being at or before s
+ *   cosine     lr (final + (1 - final) (1 + cos(pi p)) / 2)
+ *   one-cycle  lr (final + (1 - final) (1 - p)), after Smith and Topin 2018
+ *
+ * so that no step is lost on a rate of exactly final. */
+typedef struct sti_schedule {
+    int name;
+    double lr, start, final, gamma;
+    int64_t warmup, steps; /* w, T */
+    int64_t milestone[STI_MILESTONES_MAX];
+    int milestones;
+} sti_schedule;
+
+void sti_schedule_init(sti_schedule *schedule, const sti_recipe_values *recipe,
+                       int64_t steps_per_epoch, int64_t steps);
+double sti_schedule_lr(const sti_schedule *schedule, int64_t step);
+
+#endif

@@ -1,0 +1,602 @@
+/* Recipes: one row an option. The rows are all there is: file, environment, command
+ * line, help and documentation come from them. */
+#include "train/recipe.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+
+#define AT(field)        .offset = offsetof(sti_recipe_values, field)
+#define RANGE(low, high) .min = (low), .max = (high)
+#define COUNT_MAX        1e15
+
+const sti_option sti_recipe_rows[] = {
+    {.section = "model",
+     .name = "name",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "resnet20",
+     AT(model.name),
+     .unit = "NAME",
+     .help = "network to train: mlp, lenet5, alexnet, vgg11/13/16, "
+             "resnet8/20/32/56, resnet18/34/50"},
+    {.section = "model",
+     .name = "stem",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     .choices = "auto|small|large",
+     AT(model.stem),
+     .unit = "KIND",
+     .help = "first layers: small for images under 96 pixels, large for bigger ones"},
+    {.section = "model",
+     .name = "width",
+     .type = STI_OPTION_INT,
+     RANGE(0, 1 << 20),
+     .default_text = "0",
+     AT(model.width),
+     .unit = "N",
+     .help = "channels of the first stage, or units of an mlp's hidden layers; 0: as "
+             "published"},
+    {.section = "model",
+     .name = "depth",
+     .type = STI_OPTION_INT,
+     RANGE(0, 1024),
+     .default_text = "0",
+     AT(model.depth),
+     .unit = "N",
+     .help = "hidden layers of an mlp; 0: as published"},
+    {.section = "model",
+     .name = "dropout",
+     .type = STI_OPTION_FLOAT,
+     RANGE(-1, 0.99),
+     .default_text = "-1",
+     AT(model.dropout),
+     .unit = "RATE",
+     .help = "dropout before the classifier, where the network has it; -1: as "
+             "published"},
+
+    {.section = "data",
+     .name = "path",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(data.path),
+     .flag = true,
+     .flag_name = "data",
+     .unit = "PATH",
+     .help = "folder with the images: train/<class>/ and test/<class>/, train.tar and "
+             "test.tar, IDX or CIFAR files"},
+    {.section = "data",
+     .name = "format",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     .choices = "auto|folder|tar|idx|cifar",
+     AT(data.format),
+     .unit = "KIND",
+     .help = "how the images are stored; auto: by what is in the folder"},
+    {.section = "data",
+     .name = "size",
+     .type = STI_OPTION_INT,
+     RANGE(0, 4096),
+     .default_text = "0",
+     AT(data.size),
+     .unit = "PIXELS",
+     .help = "resize every image to so many pixels a side; 0: all must be of one size"},
+    {.section = "data",
+     .name = "channels",
+     .type = STI_OPTION_INT,
+     RANGE(0, 3),
+     .default_text = "0",
+     AT(data.channels),
+     .unit = "N",
+     .help = "1 for grey, 3 for colour; 0: as the first image"},
+    {.section = "data",
+     .name = "crop_pad",
+     .type = STI_OPTION_INT,
+     RANGE(0, 512),
+     .default_text = "0",
+     AT(data.crop_pad),
+     .unit = "PIXELS",
+     .help = "training images are shifted at random by up to so many pixels"},
+    {.section = "data",
+     .name = "flip",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(data.flip),
+     .help = "training images are mirrored left to right at random"},
+
+    {.section = "train",
+     .name = "epochs",
+     .type = STI_OPTION_INT,
+     RANGE(0, 1000000),
+     .default_text = "10",
+     AT(train.epochs),
+     .flag = true,
+     .unit = "N",
+     .help = "passes over the training images"},
+    {.section = "train",
+     .name = "steps",
+     .type = STI_OPTION_INT,
+     RANGE(0, COUNT_MAX),
+     .default_text = "0",
+     AT(train.steps),
+     .flag = true,
+     .unit = "N",
+     .help = "batches to train on; 0: as many as the epochs have"},
+    {.section = "train",
+     .name = "batch",
+     .type = STI_OPTION_INT,
+     RANGE(1, 1 << 20),
+     .default_text = "128",
+     AT(train.batch),
+     .flag = true,
+     .unit = "N",
+     .help = "images a step; a last, smaller batch of an epoch is left out"},
+    {.section = "train",
+     .name = "shards",
+     .type = STI_OPTION_INT,
+     RANGE(1, 4096),
+     .default_text = "4",
+     AT(train.shards),
+     .flag = true,
+     .unit = "N",
+     .help = "equal parts that a batch is worked through in: more take less memory; "
+             "batch statistics are a part's own"},
+    {.section = "train",
+     .name = "seed",
+     .type = STI_OPTION_INT,
+     RANGE(0, COUNT_MAX),
+     .default_text = "1",
+     AT(train.seed),
+     .flag = true,
+     .unit = "N",
+     .help = "of weights, order, augmentation and dropout: the same seed gives the "
+             "same bits"},
+    {.section = "train",
+     .name = "label_smoothing",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 0.99),
+     .default_text = "0",
+     AT(train.label_smoothing),
+     .unit = "SHARE",
+     .help = "share of the target that is spread over all classes"},
+    {.section = "train",
+     .name = "eval_every",
+     .type = STI_OPTION_INT,
+     RANGE(0, 1000000),
+     .default_text = "1",
+     AT(train.eval_every),
+     .unit = "EPOCHS",
+     .help = "epochs between evaluations of the test images; 0: only at the end"},
+
+    {.section = "optimizer",
+     .name = "name",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "sgd",
+     .choices = "sgd|adam|adamw",
+     AT(optimizer.name),
+     .unit = "NAME",
+     .help = "rule that updates the weights"},
+    {.section = "optimizer",
+     .name = "lr",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 1e6),
+     .default_text = "0.1",
+     AT(optimizer.lr),
+     .flag = true,
+     .unit = "RATE",
+     .help = "learning rate, the highest of the schedule"},
+    {.section = "optimizer",
+     .name = "momentum",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 0.9999),
+     .default_text = "0.9",
+     AT(optimizer.momentum),
+     .unit = "SHARE",
+     .help = "of sgd; 0 needs no memory"},
+    {.section = "optimizer",
+     .name = "nesterov",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(optimizer.nesterov),
+     .help = "Nesterov's form of momentum"},
+    {.section = "optimizer",
+     .name = "weight_decay",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 10),
+     .default_text = "0",
+     AT(optimizer.weight_decay),
+     .unit = "FACTOR",
+     .help = "pull of the weights towards zero"},
+    {.section = "optimizer",
+     .name = "decoupled",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(optimizer.decoupled),
+     .help = "decay acts on the weights beside the gradient (always so with adamw)"},
+    {.section = "optimizer",
+     .name = "decay_all",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(optimizer.decay_all),
+     .help = "decay also biases and normalisation parameters"},
+    {.section = "optimizer",
+     .name = "beta1",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 0.9999999),
+     .default_text = "0.9",
+     AT(optimizer.beta1),
+     .unit = "SHARE",
+     .help = "of adam: memory of the mean gradient"},
+    {.section = "optimizer",
+     .name = "beta2",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 0.9999999),
+     .default_text = "0.999",
+     AT(optimizer.beta2),
+     .unit = "SHARE",
+     .help = "of adam: memory of the mean squared gradient"},
+    {.section = "optimizer",
+     .name = "epsilon",
+     .type = STI_OPTION_FLOAT,
+     RANGE(1e-16, 1),
+     .default_text = "1e-8",
+     AT(optimizer.epsilon),
+     .unit = "VALUE",
+     .help = "of adam: added to the root of the mean squared gradient"},
+
+    {.section = "schedule",
+     .name = "name",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "constant",
+     .choices = "constant|step|cosine|one-cycle",
+     AT(schedule.name),
+     .unit = "NAME",
+     .help = "course of the learning rate after the warm-up: constant, times gamma at "
+             "each milestone, half a cosine down, or a straight line down (one-cycle)"},
+    {.section = "schedule",
+     .name = "warmup",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 1000000),
+     .default_text = "0",
+     AT(schedule.warmup),
+     .unit = "EPOCHS",
+     .help = "epochs of straight rise at the start; 0: none, with one-cycle 0.3 of the "
+             "run"},
+    {.section = "schedule",
+     .name = "milestones",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(schedule.milestones),
+     .unit = "EPOCHS",
+     .help = "of step: epochs after which the rate falls, ascending"},
+    {.section = "schedule",
+     .name = "gamma",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 1),
+     .default_text = "0.1",
+     AT(schedule.gamma),
+     .unit = "FACTOR",
+     .help = "of step: what the rate is multiplied by at a milestone"},
+    {.section = "schedule",
+     .name = "start_factor",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 1),
+     .default_text = "0.04",
+     AT(schedule.start_factor),
+     .unit = "FACTOR",
+     .help = "of lr, where the warm-up begins"},
+    {.section = "schedule",
+     .name = "final_factor",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 1),
+     .default_text = "0",
+     AT(schedule.final_factor),
+     .unit = "FACTOR",
+     .help = "of lr, where cosine and one-cycle end"},
+
+    {.section = "run",
+     .name = "out",
+     .letter = 'o',
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(run.out),
+     .flag = true,
+     .unit = "DIR",
+     .help = "folder for the run's files; default: runs/<recipe>"},
+    {.section = "run",
+     .name = "threads",
+     .letter = 'j',
+     .type = STI_OPTION_INT,
+     RANGE(0, 1024),
+     .default_text = "0",
+     AT(run.threads),
+     .flag = true,
+     .unit = "N",
+     .help = "threads; 0: every CPU this process may run on. Never changes a result"},
+    {.section = "run",
+     .name = "memory",
+     .letter = 'm',
+     .type = STI_OPTION_BYTES,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     AT(run.memory_bytes),
+     .flag = true,
+     .unit = "SIZE",
+     .help = "most resident memory of the whole process, for example 150M; a run that "
+             "needs more is refused before it starts; auto: no limit"},
+    {.section = "run",
+     .name = "lanes",
+     .type = STI_OPTION_INT,
+     RANGE(0, 1024),
+     .default_text = "0",
+     AT(run.lanes),
+     .unit = "N",
+     .help = "shards worked on side by side; 0: what threads and memory allow. Never "
+             "changes a result"},
+    {.section = "run",
+     .name = "checkpoint_every",
+     .type = STI_OPTION_INT,
+     RANGE(0, COUNT_MAX),
+     .default_text = "0",
+     AT(run.checkpoint_every),
+     .unit = "STEPS",
+     .help = "steps between checkpoints; 0: after each epoch"},
+    {.section = "run",
+     .name = "keep",
+     .type = STI_OPTION_INT,
+     RANGE(1, 1000000),
+     .default_text = "2",
+     AT(run.keep),
+     .unit = "N",
+     .help = "newest checkpoints to keep"},
+    {.section = "run",
+     .name = "log_every",
+     .type = STI_OPTION_INT,
+     RANGE(1, 1000000),
+     .default_text = "10",
+     AT(run.log_every),
+     .unit = "STEPS",
+     .help = "steps between lines of log.jsonl"},
+    {.section = "run",
+     .name = "tensorboard",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(run.tensorboard),
+     .flag = true,
+     .unit = "DIR",
+     .help = "also write TensorBoard event files to this folder"},
+};
+const int sti_recipe_row_count =
+    (int)(sizeof sti_recipe_rows / sizeof sti_recipe_rows[0]);
+
+static const char *const formats[] = {"auto", "folder", "tar", "idx", "cifar"};
+
+static stint_status create(const char *path, stint_recipe **recipe_out)
+{
+    sti_arena *arena = sti_arena_create("recipe");
+    if (!arena)
+        return STINT_E_MEMORY;
+    stint_recipe *r = sti_arena_alloc(arena, sizeof *r);
+    sti_origin *origin =
+        sti_arena_alloc(arena, (size_t)sti_recipe_row_count * sizeof *origin);
+    stint_status st = r && origin ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK) {
+        r->arena = arena;
+        r->set = (sti_option_set){.rows = sti_recipe_rows,
+                                  .count = sti_recipe_row_count,
+                                  .target = &r->values,
+                                  .arena = arena,
+                                  .origin = origin};
+        st = sti_options_default(&r->set);
+    }
+    if (st == STINT_OK && path) {
+        r->path = sti_arena_strdup(arena, path);
+        st = r->path ? STINT_OK : STINT_E_MEMORY;
+    }
+    if (st != STINT_OK) {
+        sti_arena_destroy(arena);
+        return st;
+    }
+    *recipe_out = r;
+    return STINT_OK;
+}
+
+stint_status stint_recipe_create(stint_recipe **recipe_out)
+{
+    return create(NULL, recipe_out);
+}
+
+stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out)
+{
+    stint_recipe *r;
+    stint_status st = create(path, &r);
+    if (st != STINT_OK)
+        return st;
+    st = sti_options_read_ini(&r->set, path);
+    if (st != STINT_OK) {
+        stint_recipe_destroy(r);
+        return st;
+    }
+    *recipe_out = r;
+    return STINT_OK;
+}
+
+stint_status sti_recipe_parse(const char *text, const char *where,
+                              stint_recipe **recipe_out)
+{
+    stint_recipe *r;
+    stint_status st = create(NULL, &r);
+    if (st != STINT_OK)
+        return st;
+    st = sti_options_parse_ini(&r->set, text, where, ".");
+    if (st != STINT_OK) {
+        stint_recipe_destroy(r);
+        return st;
+    }
+    *recipe_out = r;
+    return STINT_OK;
+}
+
+void stint_recipe_destroy(stint_recipe *recipe)
+{
+    if (recipe)
+        sti_arena_destroy(recipe->arena);
+}
+
+/* Row of "section.name", or -1. */
+static int find_row(const char *key)
+{
+    for (int i = 0; i < sti_recipe_row_count; i++) {
+        size_t length = strlen(sti_recipe_rows[i].section);
+        if (strncmp(key, sti_recipe_rows[i].section, length) == 0 &&
+            key[length] == '.' &&
+            strcmp(key + length + 1, sti_recipe_rows[i].name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static stint_status unknown_key(const char *key)
+{
+    enum { KEYS_MAX = 128, KEY_BYTES = 64 };
+    static_assert(sizeof sti_recipe_rows / sizeof sti_recipe_rows[0] < KEYS_MAX,
+                  "room for every row");
+    char text[KEYS_MAX][KEY_BYTES];
+    const char *names[KEYS_MAX];
+    for (int i = 0; i < sti_recipe_row_count; i++) {
+        snprintf(text[i], KEY_BYTES, "%s.%s", sti_recipe_rows[i].section,
+                 sti_recipe_rows[i].name);
+        names[i] = text[i];
+    }
+    const char *near = sti_text_nearest(key, names, sti_recipe_row_count);
+    if (near)
+        return sti_fail(STINT_E_USAGE, "%s: no such recipe key; did you mean %s?", key,
+                        near);
+    return sti_fail(
+        STINT_E_USAGE,
+        "%s: no such recipe key; keys are written section.name, for example "
+        "train.batch",
+        key);
+}
+
+stint_status stint_recipe_set(stint_recipe *recipe, const char *key, const char *value)
+{
+    int row = find_row(key);
+    if (row < 0)
+        return unknown_key(key);
+    return sti_options_put(&recipe->set, row, value, STI_FROM_COMMAND, key);
+}
+
+const char *sti_recipe_format(const stint_recipe *recipe)
+{
+    return formats[recipe->values.data.format];
+}
+
+const char *sti_recipe_network(const stint_recipe *recipe)
+{
+    return recipe->values.model.name ? recipe->values.model.name : "";
+}
+
+static bool has_text(const char *text)
+{
+    return text && *text;
+}
+
+char *sti_recipe_out(const stint_recipe *recipe, sti_arena *arena)
+{
+    if (has_text(recipe->values.run.out))
+        return sti_path_absolute(arena, recipe->values.run.out);
+    const char *name =
+        recipe->path ? sti_path_name(recipe->path) : sti_recipe_network(recipe);
+    size_t length = strlen(name) - strlen(sti_path_extension(name));
+    char *folder = sti_arena_printf(arena, "runs/%.*s", (int)length, name);
+    return folder ? sti_path_absolute(arena, folder) : NULL;
+}
+
+stint_status sti_recipe_write(const stint_recipe *recipe, bool share, sti_text *out)
+{
+    sti_arena *arena = sti_arena_create("recipe text");
+    if (!arena)
+        return STINT_E_MEMORY;
+    stint_recipe *copy;
+    stint_status st = create(NULL, &copy);
+    if (st != STINT_OK) {
+        sti_arena_destroy(arena);
+        return st;
+    }
+    sti_recipe_values defaults = copy->values;
+    copy->values = recipe->values;
+    copy->set.origin = NULL; /* all values are written, not only those set */
+    if (share) {
+        copy->values.run = defaults.run;
+        copy->values.data.path = NULL;
+    } else {
+        const char **paths[] = {&copy->values.data.path, &copy->values.run.tensorboard};
+        for (int i = 0; i < 2; i++)
+            if (has_text(*paths[i]))
+                *paths[i] = sti_path_absolute(arena, *paths[i]);
+        copy->values.run.out = sti_recipe_out(recipe, arena);
+    }
+    sti_options_write_ini(&copy->set, out);
+    if (out->failed)
+        st = sti_fail(STINT_E_MEMORY, "out of memory for the text of a recipe");
+    stint_recipe_destroy(copy);
+    sti_arena_destroy(arena);
+    return st;
+}
+
+/* Does this key leave the weights as they are? */
+static bool is_free(const sti_option *row, const stint_recipe *now)
+{
+    static const char *const harmless[] = {"data.path", "data.format",
+                                           "train.eval_every"};
+    if (strcmp(row->section, "run") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
+        size_t length = strlen(row->section);
+        if (strncmp(harmless[i], row->section, length) == 0 &&
+            strcmp(harmless[i] + length + 1, row->name) == 0)
+            return true;
+    }
+    /* These two rates do not look at the end of the run: it may be moved. */
+    bool endless = now->values.schedule.name == STI_SCHEDULE_CONSTANT ||
+                   now->values.schedule.name == STI_SCHEDULE_STEP;
+    return endless && strcmp(row->section, "train") == 0 &&
+           (strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0);
+}
+
+void sti_recipe_differences(const stint_recipe *now, const stint_recipe *then,
+                            sti_text *list)
+{
+    for (int i = 0; i < sti_recipe_row_count; i++) {
+        const sti_option *row = &sti_recipe_rows[i];
+        if (is_free(row, now))
+            continue;
+        sti_text a = {0}, b = {0};
+        sti_options_value(&now->set, i, &a);
+        sti_options_value(&then->set, i, &b);
+        const char *new_text = a.data ? a.data : "", *old_text = b.data ? b.data : "";
+        if (strcmp(new_text, old_text) != 0)
+            sti_text_printf(list, "%s%s.%s (now %s, was %s)", list->length ? ", " : "",
+                            row->section, row->name, *new_text ? new_text : "empty",
+                            *old_text ? old_text : "empty");
+        sti_text_fini(&a);
+        sti_text_fini(&b);
+    }
+}

@@ -1,0 +1,164 @@
+/* What can be judged of a recipe before data is read. Single values are held to their
+ * rows' bounds when they are set; here are the combinations. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "stint/model.h"
+#include "train/recipe.h"
+
+int sti_recipe_milestones(const char *text, double *epochs_out, int max)
+{
+    int count = 0;
+    double last = 0;
+    while (text && *text) {
+        char word[64];
+        size_t length = strcspn(text, ",");
+        size_t skip = strspn(text, " \t");
+        if (skip >= length || length - skip >= sizeof word || count >= max)
+            return -1;
+        memcpy(word, text + skip, length - skip);
+        word[length - skip] = '\0';
+        word[strcspn(word, " \t")] = '\0';
+        double epoch;
+        if (sti_parse_float(word, &epoch) != STINT_OK || epoch <= last)
+            return -1;
+        epochs_out[count++] = last = epoch;
+        text += length;
+        if (*text == ',')
+            text++;
+    }
+    return count;
+}
+
+static void complain(sti_text *list, const char *words)
+{
+    if (list->length)
+        sti_text_add(list, "\n");
+    sti_text_add(list, words);
+}
+
+#define COMPLAIN(list, ...)                           \
+    do {                                              \
+        char words_[512];                             \
+        snprintf(words_, sizeof words_, __VA_ARGS__); \
+        complain(list, words_);                       \
+    } while (0)
+
+static void check_model(const stint_recipe *recipe, sti_text *list)
+{
+    enum { MODELS_MAX = 64 };
+    const char *names[MODELS_MAX], *name = sti_recipe_network(recipe);
+    int count = 0;
+    for (const stint_model_info *m = stint_model_list(); m->name; m++) {
+        if (strcmp(m->name, name) == 0)
+            return;
+        if (count < MODELS_MAX)
+            names[count++] = m->name;
+    }
+    const char *near = sti_text_nearest(name, names, count);
+    sti_text all = {0};
+    for (int i = 0; i < count; i++)
+        sti_text_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    if (near)
+        COMPLAIN(list, "model.name: no network '%s'; did you mean %s?", name, near);
+    else
+        COMPLAIN(list, "model.name: no network '%s'; there are %s", name,
+                 all.data ? all.data : "none");
+    sti_text_fini(&all);
+}
+
+static void check_data(const sti_recipe_values *v, sti_text *list)
+{
+    if (!v->data.path || !*v->data.path)
+        complain(list,
+                 "data.path: no images given; say where they are with --data PATH "
+                 "or path = PATH in the recipe's [data]");
+    if (v->data.channels == 2)
+        complain(list, "data.channels: 2 is neither grey (1) nor colour (3)");
+    if (v->data.size > 0 && v->data.crop_pad >= v->data.size)
+        COMPLAIN(list,
+                 "data.crop_pad: %" PRId64 " pixels would shift images of data.size "
+                 "%" PRId64 " out of sight; use less than the size",
+                 v->data.crop_pad, v->data.size);
+}
+
+/* The nearest batch at or above that the shards divide. */
+static int64_t rounded_batch(int64_t batch, int64_t shards)
+{
+    return (batch + shards - 1) / shards * shards;
+}
+
+static void check_train(const sti_recipe_values *v, sti_text *list)
+{
+    if (v->train.epochs == 0 && v->train.steps == 0)
+        complain(list,
+                 "train.epochs: 0 epochs and 0 steps leave nothing to do; set one");
+    if (v->train.batch % v->train.shards != 0)
+        COMPLAIN(list,
+                 "train.batch: %" PRId64 " images cannot be cut into %" PRId64
+                 " equal shards; use --batch %" PRId64 " or other --shards",
+                 v->train.batch, v->train.shards,
+                 rounded_batch(v->train.batch, v->train.shards));
+    if (v->run.lanes > v->train.shards)
+        COMPLAIN(list,
+                 "run.lanes: %" PRId64 " lanes for %" PRId64
+                 " shards; there are at most as many lanes as shards",
+                 v->run.lanes, v->train.shards);
+}
+
+static void check_optimizer(const sti_recipe_values *v, sti_text *list)
+{
+    if (!(v->optimizer.lr > 0))
+        complain(list, "optimizer.lr: must be above 0, for example 0.1");
+    if (v->optimizer.name == STI_OPTIMIZER_SGD) {
+        if (v->optimizer.nesterov && v->optimizer.momentum <= 0)
+            complain(list, "optimizer.nesterov: needs a momentum above 0");
+    } else if (v->optimizer.nesterov) {
+        complain(list, "optimizer.nesterov: is of sgd only; remove it or use sgd");
+    }
+}
+
+static void check_schedule(const sti_recipe_values *v, sti_text *list)
+{
+    double epochs[STI_MILESTONES_MAX];
+    int count =
+        sti_recipe_milestones(v->schedule.milestones, epochs, STI_MILESTONES_MAX);
+    if (count < 0)
+        COMPLAIN(list,
+                 "schedule.milestones: '%s' is no ascending list of at most %d epochs "
+                 "such as 60,120",
+                 v->schedule.milestones, STI_MILESTONES_MAX);
+    if (v->schedule.name == STI_SCHEDULE_STEP && count == 0)
+        complain(list, "schedule.milestones: the step schedule needs the epochs after "
+                       "which the rate falls, for example 60,120");
+    if (v->schedule.name != STI_SCHEDULE_STEP && count > 0)
+        complain(list, "schedule.milestones: belong to name = step; remove them or "
+                       "choose that schedule");
+    if (v->train.steps == 0 && v->schedule.warmup > 0 &&
+        v->schedule.warmup >= (double)v->train.epochs)
+        COMPLAIN(list,
+                 "schedule.warmup: %s epochs of warm-up leave nothing of %" PRId64
+                 " epochs; use a smaller one",
+                 sti_float_text(v->schedule.warmup), v->train.epochs);
+}
+
+stint_status stint_recipe_check(const stint_recipe *recipe)
+{
+    sti_text list = {0};
+    const sti_recipe_values *v = &recipe->values;
+    check_model(recipe, &list);
+    check_data(v, &list);
+    check_train(v, &list);
+    check_optimizer(v, &list);
+    check_schedule(v, &list);
+    stint_status st = STINT_OK;
+    if (list.failed)
+        st = sti_fail(STINT_E_MEMORY, "out of memory while checking the recipe");
+    else if (list.length)
+        st = sti_fail(STINT_E_USAGE, "%s", list.data);
+    sti_text_fini(&list);
+    return st;
+}

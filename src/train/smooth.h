@@ -1,0 +1,13 @@
+/* log, sin and cos in double from additions and multiplications alone, for the few
+ * places outside the kernels whose bits matter: initial weights and schedules. libm
+ * chooses its variants by CPU; these never change. Error below 1e-15. */
+#ifndef STI_TRAIN_SMOOTH_H
+#define STI_TRAIN_SMOOTH_H
+
+/* x > 0, finite and normal. */
+double sti_smooth_log(double x);
+/* sin and cos of 2 pi t, 0 <= t <= 1. */
+double sti_smooth_sin_turn(double t);
+double sti_smooth_cos_turn(double t);
+
+#endif
