@@ -1,0 +1,185 @@
+#include "base/team.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/fail.h"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+#define PIECES_MAX 1000
+
+typedef struct log {
+    int runs[PIECES_MAX];
+    int worker[PIECES_MAX];
+    unsigned mode[PIECES_MAX];
+} log_of_pieces;
+
+static void note_piece(void *arg, int64_t piece, int worker)
+{
+    log_of_pieces *log = arg;
+    log->runs[piece]++;
+    log->worker[piece] = worker;
+#if defined(__SSE2__)
+    log->mode[piece] = _mm_getcsr() & 0x8040u;
+#else
+    log->mode[piece] = 0x8040u;
+#endif
+}
+
+static void test_partition(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {0, 1, 2, 3, 7, 8, 9, 64, 999, 1000};
+    for (int threads = 1; threads <= 8; threads++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            log_of_pieces log = {{0}, {0}, {0}};
+            int64_t pieces = counts[c];
+            sti_team_run(&(sti_team){.threads = threads}, pieces, note_piece, &log);
+            for (int64_t i = 0; i < PIECES_MAX; i++)
+                assert_int_equal(log.runs[i], i < pieces);
+            for (int64_t i = 0; i < pieces; i++) {
+                int64_t w = log.worker[i];
+                assert_int_equal(log.mode[i], 0x8040u);
+                assert_in_range(w, 0, threads - 1);
+                if (pieces > 1) {
+                    assert_true(i >= w * pieces / threads);
+                    assert_true(i < (w + 1) * pieces / threads);
+                }
+            }
+        }
+}
+
+static void test_float_mode_restored(void **state)
+{
+    (void)state;
+#if defined(__SSE2__)
+    unsigned before = _mm_getcsr() & ~0x3fu; /* without the sticky flags */
+    log_of_pieces log = {{0}, {0}, {0}};
+    sti_team_run(&(sti_team){.threads = 3}, 10, note_piece, &log);
+    assert_int_equal(_mm_getcsr() & ~0x3fu, before);
+    sti_team_run(&sti_team_serial, 10, note_piece, &log);
+    assert_int_equal(_mm_getcsr() & ~0x3fu, before);
+#endif
+}
+
+typedef struct nest {
+    sti_team inner;
+    _Atomic int64_t runs;
+    atomic_int strangers; /* inner pieces that were not run by worker 0 */
+} nest;
+
+static void inner_piece(void *arg, int64_t piece, int worker)
+{
+    nest *n = arg;
+    (void)piece;
+    if (worker != 0)
+        atomic_fetch_add(&n->strangers, 1);
+    atomic_fetch_add(&n->runs, 1);
+}
+
+static void outer_piece(void *arg, int64_t piece, int worker)
+{
+    nest *n = arg;
+    (void)piece;
+    (void)worker;
+    sti_team_run(&n->inner, 5, inner_piece, n);
+}
+
+static void test_nested_is_serial(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        nest n = {.inner = {.threads = 3}};
+        sti_team_run(&(sti_team){.threads = threads}, 20, outer_piece, &n);
+        assert_int_equal(n.runs, 100);
+        assert_int_equal(n.strangers, 0);
+    }
+    /* And the next loop on this thread is parallel again. */
+    log_of_pieces log = {{0}, {0}, {0}};
+    sti_team_run(&(sti_team){.threads = 2}, 10, note_piece, &log);
+    assert_int_equal(log.worker[9], 1);
+}
+
+/* Plain memory written before, in and after the loops: what ThreadSanitizer looks at.
+ */
+static void add_piece(void *arg, int64_t piece, int worker)
+{
+    int64_t *cells = arg;
+    (void)worker;
+    cells[piece] += piece;
+}
+
+static void test_order_of_memory(void **state)
+{
+    (void)state;
+    static int64_t cells[256];
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < 256; i++)
+            cells[i]++;
+        sti_team_run(&(sti_team){.threads = 1 + round % 4}, 256, add_piece, cells);
+    }
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(cells[i], 50 + 50 * i);
+}
+
+static void choose(const char *own, const char *omp, int request, stint_status wanted,
+                   int threads)
+{
+    own ? setenv("STINT_NUM_THREADS", own, 1) : unsetenv("STINT_NUM_THREADS");
+    omp ? setenv("OMP_NUM_THREADS", omp, 1) : unsetenv("OMP_NUM_THREADS");
+    int chosen = -1;
+    const char *why = NULL;
+    assert_int_equal(sti_threads_choose(request, &chosen, &why), wanted);
+    if (wanted != STINT_OK) {
+        assert_true(strlen(stint_last_error()) > 20);
+        return;
+    }
+    assert_non_null(why);
+    if (threads > 0)
+        assert_int_equal(chosen, threads);
+    else
+        assert_in_range(chosen, 1, 1024);
+}
+
+static void test_choose(void **state)
+{
+    (void)state;
+    choose("5", "6", 3, STINT_OK, 3);
+    choose("5", "6", 0, STINT_OK, 5);
+    choose(NULL, "6", 0, STINT_OK, 6);
+    choose(NULL, "4,2", 0, STINT_OK, 4);
+    choose(NULL, NULL, 0, STINT_OK, 0);
+    choose("", "", 0, STINT_OK, 0);
+    static const char *const bad[] = {
+        "0", "-2", "two", "2x", "1.5", " 2", "99999999999999", "1025"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        choose(bad[i], NULL, 0, STINT_E_USAGE, 0);
+        choose(NULL, bad[i], 0, STINT_E_USAGE, 0);
+    }
+    choose(NULL, ",2", 0, STINT_E_USAGE, 0);
+    choose(NULL, NULL, -1, STINT_E_USAGE, 0);
+    choose(NULL, NULL, 100000, STINT_E_USAGE, 0);
+    int chosen;
+    assert_int_equal(sti_threads_choose(2, &chosen, NULL), STINT_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_float_mode_restored),
+        cmocka_unit_test(test_nested_is_serial),
+        cmocka_unit_test(test_order_of_memory),
+        cmocka_unit_test(test_choose),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
