@@ -113,21 +113,31 @@ static int edit_distance(const char *a, const char *b)
     return last[m];
 }
 
+/* "warm" for "warmup": a word that only breaks off. */
+static bool is_start(const char *word, const char *name)
+{
+    for (; *word; word++, name++)
+        if (fold(*word) != fold(*name))
+            return false;
+    return true;
+}
+
 const char *sti_text_nearest(const char *word, const char *const *names, int count)
 {
     const char *best = NULL;
     size_t length = strlen(word);
     if (length == 0 || length > WORD_MAX)
         return NULL;
-    /* One slip in a short word, one more for every three letters, but never a change of
-     * half of the word. */
-    int limit = length < 3 ? 1 : (int)(length + 2) / 3;
+    /* One slip in a short word, else one for every three letters. */
+    int limit = length < 6 ? 1 : (int)length / 3;
     int best_distance = limit + 1;
     for (int i = 0; i < count; i++) {
         size_t name_length = strlen(names[i]);
         if (name_length == 0 || name_length > WORD_MAX)
             continue;
         int distance = edit_distance(word, names[i]);
+        if (distance > limit && length >= 3 && is_start(word, names[i]))
+            distance = limit;
         if (distance < best_distance && (size_t)distance < name_length) {
             best = names[i];
             best_distance = distance;

@@ -213,16 +213,11 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_resizing),
-        cmocka_unit_test(test_shrink_then_grow),
-        cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_fail_nth),
-        cmocka_unit_test(test_strdup),
-        cmocka_unit_test(test_resident),
-        cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_arena_failures),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),           cmocka_unit_test(test_resizing),
+        cmocka_unit_test(test_shrink_then_grow), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_fail_nth),         cmocka_unit_test(test_strdup),
+        cmocka_unit_test(test_resident),         cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_failures),   cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

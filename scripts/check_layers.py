@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Fails if a file of a room includes a header of a higher room.
+
+The rooms of src/ are floors of a house, lowest first. A file may include headers of its
+own room and of lower ones; data may use base only. Public headers belong to a room too.
+usage: check_layers.py [ROOT]
+"""
+
+import os
+import re
+import sys
+
+ROOMS = ["base", "kernel", "graph", "op", "pass", "plan", "exec", "data", "model", "train",
+         "cli"]
+ONLY = {"data": {"base", "data"}}
+PUBLIC = {
+    "status": "base",
+    "version": "base",
+    "graph": "graph",
+    "op": "op",
+    "data": "data",
+    "model": "model",
+    "train": "train",
+    "recipe": "train",
+    "plan": "plan",
+}
+UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def includes(path):
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            match = INCLUDE.match(line)
+            if match:
+                yield number, match.group(1), match.group(2)
+
+
+def room_of_header(header, own_folder, src):
+    """(room, None), (None, trouble), or (None, None) for headers of the system."""
+    first, _, rest = header.partition("/")
+    if first == "stint":
+        area = rest[:-2] if rest.endswith(".h") else rest
+        if area in PUBLIC:
+            return PUBLIC[area], None
+        if area == UMBRELLA:
+            return ROOMS[-1], None
+        return None, "is of no known room; add it to PUBLIC in scripts/check_layers.py"
+    if rest and first in ROOMS and os.path.isdir(os.path.join(src, first)):
+        return first, None
+    if not rest and os.path.exists(os.path.join(own_folder, header)):
+        return None, "is named without its room; write \"room/%s\"" % header
+    return None, None
+
+
+def may_include(room, other):
+    if room in ONLY:
+        return other in ONLY[room]
+    return ROOMS.index(other) <= ROOMS.index(room)
+
+
+def check_file(path, room, src, troubles):
+    for number, bracket, header in includes(path):
+        other, trouble = room_of_header(header, os.path.dirname(path), src)
+        where = "%s:%d: " % (os.path.relpath(path, os.path.dirname(src)), number)
+        if trouble:
+            troubles.append(where + '"%s" %s' % (header, trouble))
+        elif other and not may_include(room, other):
+            troubles.append(where + '%s may not use %s: "%s"' % (room, other, header))
+        elif bracket == '"' and not other and "/" in header:
+            troubles.append(where + '"%s" is of no known room' % header)
+
+
+def sources(folder):
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".c", ".h", ".inc")):
+                yield os.path.join(here, name)
+
+
+def check_unique_names(src, troubles):
+    """File names are unique in the whole tree, so that backtraces are clear."""
+    seen = {}
+    for path in sources(src):
+        name = os.path.basename(path)
+        if name in seen:
+            troubles.append("%s: the name is taken by %s" % (
+                os.path.relpath(path, os.path.dirname(src)),
+                os.path.relpath(seen[name], os.path.dirname(src))))
+        seen[name] = path
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(here))
+    src = os.path.join(root, "src")
+    troubles = []
+    count = 0
+    for entry in sorted(os.listdir(src)):
+        folder = os.path.join(src, entry)
+        if not os.path.isdir(folder):
+            continue
+        if entry not in ROOMS:
+            troubles.append("src/%s: is no known room" % entry)
+            continue
+        for path in sources(folder):
+            check_file(path, entry, src, troubles)
+            count += 1
+    public = os.path.join(root, "include", "stint")
+    for path in sources(public):
+        area = os.path.basename(path)[:-2]
+        if area == UMBRELLA:
+            continue
+        if area not in PUBLIC:
+            troubles.append("include/stint/%s.h: is of no known room; add it to PUBLIC in "
+                            "scripts/check_layers.py" % area)
+            continue
+        check_file(path, PUBLIC[area], src, troubles)
+        count += 1
+    check_unique_names(src, troubles)
+    for trouble in troubles:
+        print(trouble)
+    if not troubles:
+        print("layers: %d files keep to the order of the rooms" % count)
+    return 1 if troubles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
