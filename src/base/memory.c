@@ -30,9 +30,11 @@
 #define USE_MAPPINGS 1
 #endif
 
-#define BLOCK_ALIGN 64
-#define LARGE_BYTES ((size_t)1 << 20)
-#define BLOCK_MAGIC UINT64_C(0x53746974426c6f63)
+/* More than any machine can map, or AddressSanitizer serve: refused without asking. */
+#define BLOCK_MAX_BYTES ((size_t)1 << (USE_MAPPINGS ? 46 : 39))
+#define BLOCK_ALIGN     64
+#define LARGE_BYTES     ((size_t)1 << 20)
+#define BLOCK_MAGIC     UINT64_C(0x53746974426c6f63)
 
 typedef struct block {
     alignas(BLOCK_ALIGN) uint64_t magic;
@@ -108,8 +110,7 @@ static block *block_of(void *bytes)
 /* Zeroed memory for a header and `bytes`, or NULL. */
 static block *block_create(size_t bytes)
 {
-    size_t total;
-    if (!sti_add_bytes(bytes, sizeof(block) + page_bytes(), &total))
+    if (bytes > BLOCK_MAX_BYTES)
         return NULL;
     if (USE_MAPPINGS && bytes >= LARGE_BYTES) {
         size_t mapped = STI_ALIGN_UP(bytes + sizeof(block), page_bytes());
@@ -168,8 +169,7 @@ void sti_free(void *memory)
 /* A mapping changes its size without copying. NULL when the system has no room. */
 static void *remap(block *b, size_t bytes, const char *name)
 {
-    size_t total;
-    if (!sti_add_bytes(bytes, sizeof(block) + page_bytes(), &total))
+    if (bytes > BLOCK_MAX_BYTES)
         return NULL;
     size_t old_bytes = b->bytes, old_mapped = b->mapped_bytes;
     size_t mapped = STI_ALIGN_UP(bytes + sizeof(block), page_bytes());

@@ -5,12 +5,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "base/fail.h"
 #include "base/rng.h"
+#include "base/text.h"
 
 static void test_bytes(void **state)
 {
@@ -229,17 +232,43 @@ static void test_rotation(void **state)
         assert_int_equal(atoi(texts[i]), i);
 }
 
+/* A locale with a decimal comma: the system's, else one made for this test. */
+static const char *set_comma_locale(char folder[64])
+{
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE"};
+    char command[200];
+    folder[0] = '\0';
+    for (int i = 0; i < 3; i++)
+        if (setlocale(LC_ALL, names[i]))
+            return names[i];
+    strcpy(folder, "/tmp/stint_locale_test_XXXXXX");
+    if (!mkdtemp(folder))
+        return NULL;
+    setenv("LOCPATH", folder, 1);
+    snprintf(command, sizeof command,
+             "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
+    return system(command) == 0 ? setlocale(LC_ALL, "de_DE.UTF-8") : NULL;
+}
+
+static void remove_folder(const char *folder)
+{
+    char command[200];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (folder[0] && system(command) != 0)
+        print_message("%s is left behind\n", folder);
+}
+
 /* A host program may have switched to a locale with a decimal comma. */
 static void test_comma_locale(void **state)
 {
     (void)state;
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8",
-                                        "de_DE"};
-    const char *found = NULL;
-    for (int i = 0; i < 4 && !found; i++)
-        found = setlocale(LC_ALL, names[i]);
-    if (!found)
+    char folder[64], comma[16];
+    if (!set_comma_locale(folder)) {
+        remove_folder(folder);
         skip();
+    }
+    snprintf(comma, sizeof comma, "%.1f", 0.5);
+    assert_string_equal(comma, "0,5");
     double number = 0, seconds = 0;
     size_t bytes = 0;
     assert_int_equal(sti_parse_float("0.5", &number), STINT_OK);
@@ -250,7 +279,14 @@ static void test_comma_locale(void **state)
     assert_int_equal(bytes, 1536);
     assert_string_equal(sti_float_text(0.25), "0.25");
     assert_string_equal(sti_bytes_text(1536), "1.5 KiB");
+    sti_text text = {0};
+    sti_text_printf(&text, "%.2f", 0.25);
+    assert_string_equal(text.data, "0.25");
+    sti_text_fini(&text);
+    sti_fail(STINT_E_FAILED, "%g", 0.5);
+    assert_string_equal(stint_last_error(), "0.5");
     setlocale(LC_ALL, "C");
+    remove_folder(folder);
 }
 
 int main(void)
