@@ -1,6 +1,6 @@
 /* Every operator, one line each (no guard: included where STI_OP is defined). */
-STI_OP(fill)
-STI_OP(copy)
+STI_OP(fill_value) /* the builders sti_op_fill and sti_op_copy have the plain names */
+STI_OP(copy_value)
 STI_OP(neg)
 STI_OP(scale)
 STI_OP(add_scalar)

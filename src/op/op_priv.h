@@ -40,11 +40,24 @@ stint_value sti_op_add1(stint_graph *g, const sti_op *op, const void *attr,
 stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
                         stint_value a, stint_value b);
 
-/* Sum x down to `shape` (the inverse of broadcasting); x itself if it has that shape. */
+/* Sum x down to `shape` (the inverse of broadcasting); x itself if it has that shape.
+ */
 stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape);
 
-/* Cost rules: one flop and one read and write an element (element-wise), or none. */
+/* One f32 input, output of its shape. */
+stint_status sti_op_infer_same(const stint_graph *graph, const sti_node *node,
+                               stint_shape *out);
+
+/* Strides in elements with which `from` is read under the axes of `to`: 0 where it is
+ * repeated. */
+void sti_op_broadcast_strides(const stint_shape *from, const stint_shape *to,
+                              int64_t *stride);
+
+/* Cost rules: every input read once, every output written once, and so many flop an
+ * element of output 0; none at all; no flop. */
 sti_cost sti_op_cost_bytes(const stint_graph *graph, const sti_node *node,
                            double flop_per_output);
+sti_cost sti_op_cost_none(const stint_graph *graph, const sti_node *node);
+sti_cost sti_op_cost_move(const stint_graph *graph, const sti_node *node);
 
 #endif

@@ -1,0 +1,159 @@
+/* Functions of two numbers with broadcasting, and the bias, which is the one case that
+ * every layer has. */
+#include "kernel/elementwise.h"
+#include "op/op_priv.h"
+
+/* Axes are aligned at the last; 1 repeats. */
+static stint_status infer_binary(const stint_graph *graph, const sti_node *node,
+                                 stint_shape *out)
+{
+    stint_status st = sti_op_check_count(node, 2);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, 0)) != STINT_OK ||
+        (st = sti_op_check_f32(graph, node, 1)) != STINT_OK)
+        return st;
+    const stint_shape *a = sti_op_in_shape(graph, node, 0);
+    const stint_shape *b = sti_op_in_shape(graph, node, 1);
+    int rank = a->rank > b->rank ? a->rank : b->rank;
+    *out = (stint_shape){.rank = rank, .dtype = STINT_F32};
+    for (int i = 0; i < rank; i++) {
+        int ia = i - (rank - a->rank), ib = i - (rank - b->rank);
+        int64_t da = ia < 0 ? 1 : a->dim[ia], db = ib < 0 ? 1 : b->dim[ib];
+        if (da != db && da != 1 && db != 1)
+            return sti_fail(STINT_E_INPUT,
+                            "%s: %s and %s do not go together (axes are aligned at the "
+                            "last and must be equal or 1)",
+                            node->op->name, sti_shape_text(a), sti_shape_text(b));
+        out->dim[i] = da == 1 ? db : da;
+    }
+    return STINT_OK;
+}
+
+/* Strides in elements with which `from` is read under the axes of `to`. */
+void sti_op_broadcast_strides(const stint_shape *from, const stint_shape *to,
+                              int64_t *stride)
+{
+    int64_t run = 1;
+    for (int i = to->rank - 1; i >= 0; i--) {
+        int k = i - (to->rank - from->rank);
+        int64_t dim = k < 0 ? 1 : from->dim[k];
+        stride[i] = dim == 1 ? 0 : run;
+        run *= dim;
+    }
+}
+
+static void run_binary(const sti_call *call, sti_binary kind)
+{
+    const stint_shape *a = sti_op_in_shape(call->graph, call->node, 0);
+    const stint_shape *b = sti_op_in_shape(call->graph, call->node, 1);
+    const stint_shape *z = sti_op_out_shape(call->graph, call->node, 0);
+    int64_t a_stride[STINT_MAX_RANK], b_stride[STINT_MAX_RANK];
+    if (sti_shape_equal(a, b)) {
+        sti_binary_f32(call->team, kind, stint_shape_count(z), call->in[0], call->in[1],
+                       call->out[0]);
+        return;
+    }
+    sti_op_broadcast_strides(a, z, a_stride);
+    sti_op_broadcast_strides(b, z, b_stride);
+    sti_binary_broadcast_f32(call->team, kind, z->rank, z->dim, a_stride, b_stride,
+                             call->in[0], call->in[1], call->out[0]);
+}
+
+/* The gradient d of the result, brought back to the shape of input i. */
+static stint_value to_input(stint_graph *g, const sti_node *node, int i, stint_value d)
+{
+    stint_shape shape = *sti_op_in_shape(g, node, i);
+    return sti_op_reduce_to(g, d, &shape);
+}
+
+static stint_value negative(stint_graph *g, stint_value x)
+{
+    return sti_op_add1(g, &sti_op_neg, NULL, x);
+}
+
+#define GRAD(name, of_a, of_b)                                                     \
+    static stint_status grad_##name(stint_graph *g, const sti_node *node,          \
+                                    const stint_value *dy, const bool *need,       \
+                                    stint_value *dx)                               \
+    {                                                                              \
+        stint_value a = node->in[0], b = node->in[1], y = node->out[0], d = dy[0]; \
+        (void)a, (void)b, (void)y;                                                 \
+        if (need[0])                                                               \
+            dx[0] = to_input(g, node, 0, of_a);                                    \
+        if (need[1])                                                               \
+            dx[1] = to_input(g, node, 1, of_b);                                    \
+        return STINT_OK;                                                           \
+    }
+
+GRAD(add, d, d)
+GRAD(sub, d, negative(g, d))
+GRAD(mul, stint_mul(g, d, b), stint_mul(g, d, a))
+GRAD(div, stint_div(g, d, b), negative(g, stint_div(g, stint_mul(g, d, y), b)))
+
+#define ROW(row, kind, ...)                                      \
+    static void run_##row(const sti_call *call)                  \
+    {                                                            \
+        run_binary(call, kind);                                  \
+    }                                                            \
+    const sti_op sti_op_##row = {.name = #row,                   \
+                                 .n_out = 1,                     \
+                                 .infer = infer_binary,          \
+                                 .run = {[STI_CPU] = run_##row}, \
+                                 __VA_ARGS__};
+#define INPLACE STI_OP_INPLACE_0 | STI_OP_INPLACE_1
+
+ROW(add, STI_BINARY_ADD, .flags = INPLACE, .grad = grad_add)
+ROW(sub, STI_BINARY_SUB, .flags = INPLACE, .grad = grad_sub)
+ROW(mul, STI_BINARY_MUL, .flags = INPLACE, .grad = grad_mul)
+ROW(div, STI_BINARY_DIV, .flags = INPLACE, .grad = grad_div)
+ROW(equal, STI_BINARY_EQUAL, .flags = INPLACE | STI_OP_NO_GRAD)
+
+#define BUILDER(name)                                                      \
+    stint_value stint_##name(stint_graph *g, stint_value a, stint_value b) \
+    {                                                                      \
+        return sti_op_add2(g, &sti_op_##name, NULL, a, b);                 \
+    }
+
+BUILDER(add)
+BUILDER(sub)
+BUILDER(mul)
+BUILDER(div)
+BUILDER(bias)
+
+static stint_status infer_bias(const stint_graph *graph, const sti_node *node,
+                               stint_shape *out)
+{
+    stint_status st = sti_op_check_count(node, 2);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, 0)) != STINT_OK)
+        return st;
+    *out = *sti_op_in_shape(graph, node, 0);
+    if (out->rank == 0)
+        return sti_fail(STINT_E_INPUT, "bias: x is a scalar, wanted [..., c]");
+    stint_shape want = stint_shape_make(STINT_F32, 1, &out->dim[out->rank - 1]);
+    return sti_op_check_shape(graph, node, 1, &want);
+}
+
+static stint_status grad_bias(stint_graph *g, const sti_node *node,
+                              const stint_value *dy, const bool *need, stint_value *dx)
+{
+    if (need[0])
+        dx[0] = dy[0];
+    if (need[1])
+        dx[1] = to_input(g, node, 1, dy[0]);
+    return STINT_OK;
+}
+
+static void run_bias(const sti_call *call)
+{
+    int64_t c = sti_op_in_count(call, 1), n = sti_op_in_count(call, 0);
+    sti_bias_f32(call->team, c > 0 ? n / c : 0, c, call->in[0], call->in[1],
+                 call->out[0]);
+}
+
+const sti_op sti_op_bias = {
+    .name = "bias",
+    .n_out = 1,
+    .flags = STI_OP_INPLACE_0,
+    .infer = infer_bias,
+    .grad = grad_bias,
+    .run = {[STI_CPU] = run_bias},
+};

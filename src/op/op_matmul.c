@@ -1,0 +1,193 @@
+/* Matrix products with the epilogue of the GEMM kernel (bias, ReLU and its sign bits),
+ * and the dense layer. The fusion pass sets the epilogue; gradients take it apart
+ * again. */
+#include <inttypes.h>
+
+#include "kernel/gemm.h"
+#include "op/op_priv.h"
+
+/* Sizes of one product and how many there are. */
+typedef struct product {
+    int64_t count, m, n, k;
+} product;
+
+static product product_of(const stint_graph *graph, const sti_node *node)
+{
+    const sti_matmul_attr *attr = node->attr;
+    const stint_shape *a = sti_op_in_shape(graph, node, 0);
+    const stint_shape *b = sti_op_in_shape(graph, node, 1);
+    product p = {.count = 1};
+    for (int i = 0; i < a->rank - 2; i++)
+        p.count *= a->dim[i];
+    p.m = a->dim[a->rank - (attr->trans_a ? 1 : 2)];
+    p.k = a->dim[a->rank - (attr->trans_a ? 2 : 1)];
+    p.n = b->dim[b->rank - (attr->trans_b ? 2 : 1)];
+    return p;
+}
+
+static stint_status check_operands(const stint_graph *graph, const sti_node *node)
+{
+    const sti_matmul_attr *attr = node->attr;
+    stint_status st;
+    if ((st = sti_op_check_f32(graph, node, 0)) != STINT_OK ||
+        (st = sti_op_check_f32(graph, node, 1)) != STINT_OK)
+        return st;
+    const stint_shape *a = sti_op_in_shape(graph, node, 0);
+    const stint_shape *b = sti_op_in_shape(graph, node, 1);
+    bool fits = a->rank >= 2 && a->rank == b->rank;
+    for (int i = 0; fits && i < a->rank - 2; i++)
+        fits = a->dim[i] == b->dim[i];
+    fits = fits && a->dim[a->rank - (attr->trans_a ? 2 : 1)] ==
+                       b->dim[b->rank - (attr->trans_b ? 1 : 2)];
+    if (!fits)
+        return sti_fail(STINT_E_INPUT, "matmul: %s%s and %s%s do not go together",
+                        sti_shape_text(a), attr->trans_a ? " transposed" : "",
+                        sti_shape_text(b), attr->trans_b ? " transposed" : "");
+    return STINT_OK;
+}
+
+static stint_status infer_matmul(const stint_graph *graph, const sti_node *node,
+                                 stint_shape *out)
+{
+    const sti_matmul_attr *attr = node->attr;
+    stint_status st;
+    if (node->n_in != 2 && node->n_in != 3)
+        return sti_op_check_count(node, 2);
+    if ((st = check_operands(graph, node)) != STINT_OK)
+        return st;
+    product p = product_of(graph, node);
+    out[0] = *sti_op_in_shape(graph, node, 0);
+    out[0].dim[out[0].rank - 2] = p.m;
+    out[0].dim[out[0].rank - 1] = p.n;
+    out[1] = sti_op_bits_shape(&out[0]);
+    stint_shape bias = STINT_SHAPE(p.n);
+    if (attr->has_bias)
+        return sti_op_check_shape(graph, node, 2, &bias);
+    return STINT_OK;
+}
+
+static sti_gemm_shape gemm_shape(const sti_matmul_attr *attr, const product *p)
+{
+    return (sti_gemm_shape){.m = p->m,
+                            .n = p->n,
+                            .k = p->k,
+                            .lda = attr->trans_a ? p->m : p->k,
+                            .ldb = attr->trans_b ? p->k : p->n,
+                            .ldc = p->n,
+                            .trans_a = attr->trans_a != 0,
+                            .trans_b = attr->trans_b != 0};
+}
+
+static size_t matmul_scratch(const stint_graph *graph, const sti_node *node,
+                             int threads)
+{
+    product p = product_of(graph, node);
+    sti_gemm_shape shape = gemm_shape(node->attr, &p);
+    return sti_gemm_scratch_bytes(&shape, threads);
+}
+
+static sti_cost matmul_cost(const stint_graph *graph, const sti_node *node)
+{
+    product p = product_of(graph, node);
+    return sti_op_cost_bytes(graph, node, 2.0 * (double)p.k);
+}
+
+static void run_matmul(const sti_call *call)
+{
+    const sti_matmul_attr *attr = call->node->attr;
+    product p = product_of(call->graph, call->node);
+    sti_gemm_shape shape = gemm_shape(attr, &p);
+    sti_epilogue epilogue = {.bias = attr->has_bias ? call->in[2] : NULL,
+                             .relu = attr->relu != 0,
+                             .relu_mask = attr->relu ? call->out[1] : NULL};
+    sti_gemm_batch batch = {p.count, p.m * p.k, p.k * p.n, p.m * p.n};
+    if (p.count == 1)
+        sti_gemm_f32(call->team, &shape, call->in[0], call->in[1], &epilogue,
+                     call->out[0], call->scratch);
+    else
+        sti_gemm_batched_f32(call->team, &shape, &batch, call->in[0], call->in[1],
+                             &epilogue, call->out[0], call->scratch);
+}
+
+/* With C = op(A) op(B): dA = dC op(B)^T, dB = op(A)^T dC, each as it is stored. */
+static stint_status grad_matmul(stint_graph *g, const sti_node *node,
+                                const stint_value *dy, const bool *need,
+                                stint_value *dx)
+{
+    const sti_matmul_attr *attr = node->attr;
+    stint_value a = node->in[0], b = node->in[1], d = dy[0];
+    bool ta = attr->trans_a != 0, tb = attr->trans_b != 0;
+    if (attr->relu)
+        d = sti_op_add2(g, &sti_op_relu_grad, NULL, d, node->out[1]);
+    if (need[0])
+        dx[0] =
+            ta ? stint_matmul(g, b, d, tb, true) : stint_matmul(g, d, b, false, !tb);
+    if (need[1])
+        dx[1] =
+            tb ? stint_matmul(g, d, a, true, ta) : stint_matmul(g, a, d, !ta, false);
+    if (attr->has_bias && need[2]) {
+        stint_shape shape = *sti_op_in_shape(g, node, 2);
+        dx[2] = sti_op_reduce_to(g, d, &shape);
+    }
+    return STINT_OK;
+}
+
+static void print_matmul(const sti_node *node, sti_text *out)
+{
+    const sti_matmul_attr *attr = node->attr;
+    const char *word[] = {attr->trans_a ? "trans_a" : NULL,
+                          attr->trans_b ? "trans_b" : NULL,
+                          attr->has_bias ? "bias" : NULL, attr->relu ? "relu" : NULL};
+    const char *between = "";
+    for (int i = 0; i < 4; i++)
+        if (word[i]) {
+            sti_text_printf(out, "%s%s", between, word[i]);
+            between = " ";
+        }
+}
+
+const sti_op sti_op_matmul = {
+    .name = "matmul",
+    .n_out = 2,
+    .attr_bytes = sizeof(sti_matmul_attr),
+    .optional_out = 1u << 1,
+    .infer = infer_matmul,
+    .grad = grad_matmul,
+    .cost = matmul_cost,
+    .scratch_bytes = matmul_scratch,
+    .run = {[STI_CPU] = run_matmul},
+    .print = print_matmul,
+};
+
+stint_value stint_matmul(stint_graph *g, stint_value a, stint_value b, bool trans_a,
+                         bool trans_b)
+{
+    sti_matmul_attr attr = {.trans_a = trans_a, .trans_b = trans_b};
+    return sti_op_add2(g, &sti_op_matmul, &attr, a, b);
+}
+
+stint_value stint_dense(stint_graph *g, stint_value x, const stint_dense_desc *desc)
+{
+    if (x < 0)
+        return -1;
+    stint_shape from = stint_value_shape(g, x);
+    if (from.rank != 2 || desc->units < 1)
+        return sti_graph_fail(g, sti_fail(STINT_E_INPUT,
+                                          "dense: x is %s, units %" PRId64
+                                          "; wanted [n, k] "
+                                          "(flatten first) and at least 1 unit",
+                                          sti_shape_text(&from), desc->units));
+    int64_t k = from.dim[1];
+    stint_shape weight = STINT_SHAPE(k, desc->units), bias = STINT_SHAPE(desc->units);
+    bool usual = desc->init == STINT_INIT_ZERO;
+    stint_param_desc init = {.init = usual ? STINT_INIT_FAN_IN_UNIFORM : desc->init,
+                             .fan_in = k,
+                             .fan_out = desc->units};
+    stint_value y =
+        stint_matmul(g, x, stint_param(g, "weight", &weight, &init), false, false);
+    if (desc->no_bias)
+        return y;
+    init.init = usual ? STINT_INIT_FAN_IN_UNIFORM : STINT_INIT_ZERO;
+    init.no_decay = true;
+    return stint_bias(g, y, stint_param(g, "bias", &bias, &init));
+}

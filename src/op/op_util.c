@@ -1,0 +1,131 @@
+/* Helpers of op_priv.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "op/op_priv.h"
+
+const stint_shape *sti_op_in_shape(const stint_graph *graph, const sti_node *node,
+                                   int i)
+{
+    return &sti_graph_value(graph, node->in[i])->shape;
+}
+
+const stint_shape *sti_op_out_shape(const stint_graph *graph, const sti_node *node,
+                                    int i)
+{
+    return &sti_graph_value(graph, node->out[i])->shape;
+}
+
+int64_t sti_op_in_count(const sti_call *call, int i)
+{
+    return stint_shape_count(sti_op_in_shape(call->graph, call->node, i));
+}
+
+int64_t sti_op_out_count(const sti_call *call, int i)
+{
+    return stint_shape_count(sti_op_out_shape(call->graph, call->node, i));
+}
+
+stint_status sti_op_check_count(const sti_node *node, int n_in)
+{
+    if (node->n_in != n_in)
+        return sti_fail(STINT_E_INPUT, "%s: %" PRId32 " inputs, wanted %d",
+                        node->op->name, node->n_in, n_in);
+    return STINT_OK;
+}
+
+stint_status sti_op_check_f32(const stint_graph *graph, const sti_node *node, int i)
+{
+    if (!sti_op_has_in(node, i))
+        return sti_fail(STINT_E_INPUT, "%s: input %d is missing", node->op->name, i);
+    const stint_shape *shape = sti_op_in_shape(graph, node, i);
+    if (shape->dtype != STINT_F32)
+        return sti_fail(STINT_E_INPUT, "%s: input %d is %s, wanted f32", node->op->name,
+                        i, sti_shape_text(shape));
+    return STINT_OK;
+}
+
+stint_status sti_op_check_shape(const stint_graph *graph, const sti_node *node, int i,
+                                const stint_shape *want)
+{
+    if (!sti_op_has_in(node, i))
+        return sti_fail(STINT_E_INPUT, "%s: input %d is missing", node->op->name, i);
+    const stint_shape *shape = sti_op_in_shape(graph, node, i);
+    if (!sti_shape_equal(shape, want))
+        return sti_fail(STINT_E_INPUT, "%s: input %d is %s, wanted %s", node->op->name,
+                        i, sti_shape_text(shape), sti_shape_text(want));
+    return STINT_OK;
+}
+
+stint_status sti_op_infer_same(const stint_graph *graph, const sti_node *node,
+                               stint_shape *out)
+{
+    stint_status st = sti_op_check_count(node, 1);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, 0)) != STINT_OK)
+        return st;
+    out[0] = *sti_op_in_shape(graph, node, 0);
+    return STINT_OK;
+}
+
+stint_shape sti_op_bits_shape(const stint_shape *of)
+{
+    int64_t bytes = (stint_shape_count(of) + 7) / 8;
+    return stint_shape_make(STINT_U8, 1, &bytes);
+}
+
+stint_value sti_op_add1(stint_graph *g, const sti_op *op, const void *attr,
+                        stint_value a)
+{
+    return sti_graph_add(g, op, attr, 1, &a);
+}
+
+stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
+                        stint_value a, stint_value b)
+{
+    stint_value in[2] = {a, b};
+    return sti_graph_add(g, op, attr, 2, in);
+}
+
+stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape)
+{
+    if (x < 0)
+        return -1;
+    stint_shape from = stint_value_shape(g, x);
+    int extra = from.rank - shape->rank;
+    unsigned axes = 0;
+    if (sti_shape_equal(&from, shape))
+        return x;
+    for (int i = 0; i < from.rank; i++)
+        if (i < extra || (shape->dim[i - extra] == 1 && from.dim[i] != 1))
+            axes |= 1u << i;
+    if (axes)
+        x = stint_sum(g, x, axes, true);
+    return extra > 0 ? stint_reshape(g, x, shape) : x;
+}
+
+sti_cost sti_op_cost_bytes(const stint_graph *graph, const sti_node *node,
+                           double flop_per_output)
+{
+    sti_cost cost = {0};
+    for (int i = 0; i < node->n_in; i++)
+        if (sti_op_has_in(node, i))
+            cost.read_bytes +=
+                (double)stint_shape_bytes(sti_op_in_shape(graph, node, i));
+    for (int i = 0; i < node->n_out; i++)
+        cost.write_bytes += (double)stint_shape_bytes(sti_op_out_shape(graph, node, i));
+    cost.flop =
+        flop_per_output * (double)stint_shape_count(sti_op_out_shape(graph, node, 0));
+    return cost;
+}
+
+sti_cost sti_op_cost_none(const stint_graph *graph, const sti_node *node)
+{
+    (void)graph;
+    (void)node;
+    return (sti_cost){0};
+}
+
+sti_cost sti_op_cost_move(const stint_graph *graph, const sti_node *node)
+{
+    return sti_op_cost_bytes(graph, node, 0.0);
+}
