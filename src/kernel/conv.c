@@ -1,0 +1,255 @@
+/* Which way a convolution goes, and the geometry that the ways share. */
+#include "kernel/conv.h"
+
+#include <string.h>
+
+#include "kernel/conv_priv.h"
+
+int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride, int64_t pad)
+{
+    const int64_t room = length + 2 * pad - window;
+    return room < 0 ? 0 : room / stride + 1;
+}
+
+double sti_conv_flop(const sti_conv_shape *s)
+{
+    return 2.0 * (double)(s->n * s->oh * s->ow) * (double)(s->kh * s->kw) *
+           (double)(s->ci / s->groups) * (double)s->co;
+}
+
+static bool conv_is_plain(const sti_conv_shape *s)
+{
+    return s->kh == 1 && s->kw == 1 && s->stride == 1 && s->pad == 0 && s->groups == 1;
+}
+
+bool sti_conv_is_depthwise(const sti_conv_shape *s)
+{
+    return s->groups == s->ci && s->groups == s->co;
+}
+
+sti_conv_way sti_conv_way_of(const sti_conv_shape *s, int64_t width)
+{
+    const int64_t cig = s->ci / s->groups, cog = s->co / s->groups,
+                  taps = s->kh * s->kw;
+    const int64_t in = sti_conv_round_up(cig, STI_PANEL);
+    const int64_t out = sti_conv_round_up(cog, STI_PANEL);
+    if (conv_is_plain(s))
+        return STI_CONV_PLAIN;
+    if (taps > STI_CONV_MAX_TAPS)
+        return STI_CONV_GATHER;
+    if (sti_conv_is_depthwise(s))
+        return STI_CONV_ROWS;
+    if (taps * sti_conv_max(cig, cog) > STI_GEMM_CHUNK || width < STI_CONV_MIN_WIDTH ||
+        taps * s->groups * sti_conv_max(cig * out, cog * in) > STI_CONV_PACK_FLOATS)
+        return STI_CONV_GATHER;
+    return STI_CONV_ROWS;
+}
+
+sti_conv_way sti_conv_weight_way_of(const sti_conv_shape *s)
+{
+    if (conv_is_plain(s))
+        return STI_CONV_PLAIN;
+    if (s->kh * s->kw * (s->ci / s->groups) * s->co > STI_CONV_GRAD_FLOATS)
+        return STI_CONV_GATHER;
+    return STI_CONV_ROWS;
+}
+
+int64_t sti_conv_rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line)
+{
+    const int64_t lines = STI_CONV_ROWS_FLOATS / sti_conv_max(line, 1);
+    const int64_t most = sti_conv_min(sti_conv_max((lines - extra) / step, 1), rows);
+    return most > 0 ? sti_conv_ceil_div(rows, sti_conv_ceil_div(rows, most)) : 1;
+}
+
+/* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
+static void copy_row(const float *row, int64_t w, int64_t c, int64_t x0, int64_t cols,
+                     float *dst)
+{
+    const int64_t from = sti_conv_min(sti_conv_max(0, -x0), cols);
+    const int64_t to = sti_conv_max(from, sti_conv_min(cols, w - x0));
+    memset(dst, 0, (size_t)(from * c) * sizeof *dst);
+    if (to > from)
+        memcpy(dst + from * c, row + (x0 + from) * c,
+               (size_t)((to - from) * c) * sizeof *dst);
+    memset(dst + to * c, 0, (size_t)((cols - to) * c) * sizeof *dst);
+}
+
+void sti_conv_copy_window(const float *image, int64_t h, int64_t w, int64_t c,
+                          int64_t y0, int64_t x0, int64_t rows, int64_t cols,
+                          float *dst)
+{
+    for (int64_t r = 0; r < rows; r++, dst += cols * c) {
+        if (y0 + r < 0 || y0 + r >= h)
+            memset(dst, 0, (size_t)(cols * c) * sizeof *dst);
+        else
+            copy_row(image + (y0 + r) * w * c, w, c, x0, cols, dst);
+    }
+}
+
+/* One axis: pixels first, first + s, .. have (pixel + pad) % s == phase. */
+static void phase_axis(int64_t length, int64_t window, int64_t stride, int64_t pad,
+                       int64_t phase, int64_t *first, int64_t *count, int64_t *taps,
+                       int64_t *out)
+{
+    *first = ((phase - pad) % stride + stride) % stride;
+    *count = *first < length ? sti_conv_ceil_div(length - *first, stride) : 0;
+    *taps = phase < window ? sti_conv_ceil_div(window - phase, stride) : 0;
+    *out = (*first + pad - phase) / stride;
+}
+
+sti_conv_phase sti_conv_phase_of(const sti_conv_shape *s, int64_t phase)
+{
+    sti_conv_phase p = {.first_y = phase / s->stride, .first_x = phase % s->stride};
+    phase_axis(s->h, s->kh, s->stride, s->pad, p.first_y, &p.y0, &p.rows, &p.taps_y,
+               &p.out_y);
+    phase_axis(s->w, s->kw, s->stride, s->pad, p.first_x, &p.x0, &p.cols, &p.taps_x,
+               &p.out_x);
+    return p;
+}
+
+sti_conv_window sti_conv_dy_window(const sti_conv_shape *s, int64_t q0, int64_t q1)
+{
+    sti_conv_phase p = sti_conv_phase_of(s, 0);
+    int64_t y_low = p.out_y, y_high = p.out_y, x_low = p.out_x, x_high = p.out_x;
+    for (int64_t i = 0; i < s->stride; i++) { /* the diagonal meets every axis phase */
+        p = sti_conv_phase_of(s, i * s->stride + i);
+        y_low = sti_conv_min(y_low, p.out_y - p.taps_y + 1);
+        y_high = sti_conv_max(y_high, p.out_y);
+        x_low = sti_conv_min(x_low, p.out_x - p.taps_x + 1);
+        x_high = sti_conv_max(x_high, p.out_x + p.cols - 1);
+    }
+    return (sti_conv_window){.y0 = q0 + y_low,
+                             .x0 = x_low,
+                             .rows = q1 - q0 + y_high - y_low,
+                             .cols = x_high - x_low + 1};
+}
+
+/* The plain way: pixels are rows of a matrix. */
+
+static sti_gemm_shape plain_forward(const sti_conv_shape *s)
+{
+    return (sti_gemm_shape){.m = s->n * s->h * s->w,
+                            .n = s->co,
+                            .k = s->ci,
+                            .lda = s->ci,
+                            .ldb = s->co,
+                            .ldc = s->co};
+}
+
+static sti_gemm_shape plain_data(const sti_conv_shape *s)
+{
+    return (sti_gemm_shape){.m = s->n * s->h * s->w,
+                            .n = s->ci,
+                            .k = s->co,
+                            .lda = s->co,
+                            .ldb = s->co,
+                            .ldc = s->ci,
+                            .trans_b = true};
+}
+
+static sti_gemm_shape plain_weight(const sti_conv_shape *s)
+{
+    return (sti_gemm_shape){.m = s->ci,
+                            .n = s->co,
+                            .k = s->n * s->h * s->w,
+                            .lda = s->ci,
+                            .ldb = s->co,
+                            .ldc = s->co,
+                            .trans_a = true};
+}
+
+size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    const sti_gemm_shape plain = plain_forward(s);
+    switch (sti_conv_way_of(s, s->ow)) {
+    case STI_CONV_PLAIN:
+        return sti_gemm_scratch_bytes(&plain, threads);
+    case STI_CONV_ROWS:
+        return sti_conv_rows_forward_bytes(s, threads);
+    case STI_CONV_GATHER:
+        break;
+    }
+    return sti_conv_gather_forward_bytes(s, threads);
+}
+
+size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    const sti_gemm_shape plain = plain_data(s);
+    switch (sti_conv_way_of(s, s->w / s->stride)) {
+    case STI_CONV_PLAIN:
+        return sti_gemm_scratch_bytes(&plain, threads);
+    case STI_CONV_ROWS:
+        return sti_conv_rows_data_bytes(s, threads);
+    case STI_CONV_GATHER:
+        break;
+    }
+    return sti_conv_gather_data_bytes(s, threads);
+}
+
+size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    const sti_gemm_shape plain = plain_weight(s);
+    switch (sti_conv_weight_way_of(s)) {
+    case STI_CONV_PLAIN:
+        return sti_gemm_scratch_bytes(&plain, threads);
+    case STI_CONV_ROWS:
+        return sti_conv_rows_weight_bytes(s, threads);
+    case STI_CONV_GATHER:
+        break;
+    }
+    return sti_conv_gather_weight_bytes(s, threads);
+}
+
+void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const float *x,
+                          const float *w, const sti_epilogue *epilogue, float *y_out,
+                          void *scratch)
+{
+    const sti_gemm_shape plain = plain_forward(s);
+    switch (sti_conv_way_of(s, s->ow)) {
+    case STI_CONV_PLAIN:
+        sti_gemm_f32(team, &plain, x, w, epilogue, y_out, scratch);
+        return;
+    case STI_CONV_ROWS:
+        sti_conv_rows_forward(team, s, x, w, epilogue, y_out, scratch);
+        return;
+    case STI_CONV_GATHER:
+        break;
+    }
+    sti_conv_gather_forward(team, s, x, w, epilogue, y_out, scratch);
+}
+
+void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
+                                const float *dy, const float *w, float *dx_out,
+                                void *scratch)
+{
+    const sti_gemm_shape plain = plain_data(s);
+    switch (sti_conv_way_of(s, s->w / s->stride)) {
+    case STI_CONV_PLAIN:
+        sti_gemm_f32(team, &plain, dy, w, NULL, dx_out, scratch);
+        return;
+    case STI_CONV_ROWS:
+        sti_conv_rows_data(team, s, dy, w, dx_out, scratch);
+        return;
+    case STI_CONV_GATHER:
+        break;
+    }
+    sti_conv_gather_data(team, s, dy, w, dx_out, scratch);
+}
+
+void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
+                                  const float *x, const float *dy, float *dw_out,
+                                  void *scratch)
+{
+    const sti_gemm_shape plain = plain_weight(s);
+    switch (sti_conv_weight_way_of(s)) {
+    case STI_CONV_PLAIN:
+        sti_gemm_f32(team, &plain, x, dy, NULL, dw_out, scratch);
+        return;
+    case STI_CONV_ROWS:
+        sti_conv_rows_weight(team, s, x, dy, dw_out, scratch);
+        return;
+    case STI_CONV_GATHER:
+        break;
+    }
+    sti_conv_gather_weight(team, s, x, dy, dw_out, scratch);
+}

@@ -1,0 +1,13 @@
+/* Depthwise kernels for AVX2 with FMA. */
+#include "kernel/conv_depthwise.h"
+
+#if defined(__x86_64__)
+#include "kernel/gemm_vec_avx2.h"
+
+#include "kernel/conv_depthwise_body.h"
+
+const sti_depthwise_kernels sti_depthwise_kernels_avx2 = {depthwise_line,
+                                                          depthwise_grad};
+#else
+typedef int sti_conv_depthwise_avx2_unused;
+#endif

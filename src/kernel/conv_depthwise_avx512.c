@@ -1,0 +1,13 @@
+/* Depthwise kernels for AVX-512. */
+#include "kernel/conv_depthwise.h"
+
+#if defined(__x86_64__)
+#include "kernel/gemm_vec_avx512.h"
+
+#include "kernel/conv_depthwise_body.h"
+
+const sti_depthwise_kernels sti_depthwise_kernels_avx512 = {depthwise_line,
+                                                            depthwise_grad};
+#else
+typedef int sti_conv_depthwise_avx512_unused;
+#endif

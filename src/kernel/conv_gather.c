@@ -1,0 +1,255 @@
+/* The gather way: the blocked product of gemm_block.h reading the tensors themselves.
+ * For small images (a tile spans several rows) and for weights too large to keep
+ * packed. */
+#include <string.h>
+
+#include "kernel/conv_priv.h"
+
+typedef struct gather_args {
+    const sti_conv_shape *shape;
+    const float *x, *w, *dy;
+    float *dx;
+    sti_conv_phase phase;
+} gather_args;
+
+/* Elements [k0, k0 + ks) of the window of one output pixel, k = (i * kw + j) * cig + c.
+ * Taps whose columns lie inside are copied in one go when channels are whole. */
+static void gather_window(const sti_conv_shape *s, const float *image, int64_t group,
+                          int64_t y0, int64_t x0, int64_t k0, int64_t ks, float *dst)
+{
+    const int64_t cig = s->ci / s->groups;
+    while (ks > 0) {
+        const int64_t tap = k0 / cig, c = k0 % cig, i = tap / s->kw, j = tap % s->kw;
+        const int64_t y = y0 + i, x = x0 + j;
+        int64_t run = sti_conv_min(cig - c, ks);
+        const bool inside = y >= 0 && y < s->h && x >= 0 && x < s->w;
+        if (inside && s->groups == 1)
+            run = sti_conv_min(sti_conv_min(s->kw - j, s->w - x) * cig - c, ks);
+        if (inside)
+            memcpy(dst, image + (y * s->w + x) * s->ci + group * cig + c,
+                   (size_t)run * sizeof *dst);
+        else
+            memset(dst, 0, (size_t)run * sizeof *dst);
+        dst += run;
+        k0 += run;
+        ks -= run;
+    }
+}
+
+/* Window of output pixel `pixel`, counted through images and rows. */
+static void gather_pixel(const gather_args *g, int64_t group, int64_t pixel, int64_t k0,
+                         int64_t ks, float *dst)
+{
+    const sti_conv_shape *s = g->shape;
+    const int64_t image = pixel / (s->oh * s->ow), at = pixel % (s->oh * s->ow);
+    gather_window(s, g->x + image * s->h * s->w * s->ci, group,
+                  at / s->ow * s->stride - s->pad, at % s->ow * s->stride - s->pad, k0,
+                  ks, dst);
+}
+
+static void forward_load_a(const sti_block_job *job, int64_t item, int64_t m0,
+                           int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
+{
+    for (int64_t r = 0; r < rows; r++)
+        gather_pixel(job->arg, item, m0 + r, k0, ks, dst + r * ld);
+}
+
+static void forward_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
+                           int64_t item, int64_t n0, int64_t cols, int64_t k0,
+                           int64_t ks, int64_t width, float *dst)
+{
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    kernels->pack(g->w + k0 * s->co + item * (s->co / s->groups) + n0, s->co, ks, cols,
+                  width, dst);
+}
+
+static sti_block_job forward_job(const sti_conv_shape *s)
+{
+    return (sti_block_job){
+        .items = s->groups,
+        .m = s->n * s->oh * s->ow,
+        .n = s->co / s->groups,
+        .k = s->kh * s->kw * (s->ci / s->groups),
+        .load_a = forward_load_a,
+        .load_b = forward_load_b,
+        .c_item = s->co / s->groups,
+        .ldc = s->co,
+        .bias_item = s->co / s->groups,
+    };
+}
+
+size_t sti_conv_gather_forward_bytes(const sti_conv_shape *s, int threads)
+{
+    const sti_block_job job = forward_job(s);
+    return sti_block_scratch_bytes(&job, threads);
+}
+
+void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
+                             const float *x, const float *w,
+                             const sti_epilogue *epilogue, float *y_out, void *scratch)
+{
+    const gather_args args = {.shape = s, .x = x, .w = w};
+    sti_block_job job = forward_job(s);
+    job.arg = &args;
+    job.c = y_out;
+    if (epilogue) {
+        job.bias = epilogue->bias;
+        job.relu = epilogue->relu;
+    }
+    sti_block_run(team, &job, scratch);
+    if (epilogue && epilogue->relu_mask)
+        sti_block_mask(team, y_out, job.m * s->co, epilogue->relu_mask);
+}
+
+/* Weight gradient: A is the same matrix of windows, transposed. */
+
+static void weight_load_a(const sti_block_job *job, int64_t item, int64_t m0,
+                          int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
+{
+    for (int64_t k = 0; k < ks; k++)
+        gather_pixel(job->arg, item, k0 + k, m0, rows, dst + k * ld);
+}
+
+static void weight_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
+                          int64_t item, int64_t n0, int64_t cols, int64_t k0,
+                          int64_t ks, int64_t width, float *dst)
+{
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    kernels->pack(g->dy + k0 * s->co + item * (s->co / s->groups) + n0, s->co, ks, cols,
+                  width, dst);
+}
+
+static sti_block_job weight_job(const sti_conv_shape *s)
+{
+    return (sti_block_job){
+        .items = s->groups,
+        .m = s->kh * s->kw * (s->ci / s->groups),
+        .n = s->co / s->groups,
+        .k = s->n * s->oh * s->ow,
+        .a_steps = true,
+        .load_a = weight_load_a,
+        .load_b = weight_load_b,
+        .c_item = s->co / s->groups,
+        .ldc = s->co,
+    };
+}
+
+size_t sti_conv_gather_weight_bytes(const sti_conv_shape *s, int threads)
+{
+    const sti_block_job job = weight_job(s);
+    return sti_block_scratch_bytes(&job, threads);
+}
+
+void sti_conv_gather_weight(const sti_team *team, const sti_conv_shape *s,
+                            const float *x, const float *dy, float *dw_out,
+                            void *scratch)
+{
+    const gather_args args = {.shape = s, .x = x, .dy = dy};
+    sti_block_job job = weight_job(s);
+    job.arg = &args;
+    job.c = dw_out;
+    sti_block_run(team, &job, scratch);
+}
+
+/* Backward data, one phase at a time. */
+
+static void data_load_a(const sti_block_job *job, int64_t item, int64_t m0,
+                        int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
+{
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    const sti_conv_phase *p = &g->phase;
+    const int64_t cog = s->co / s->groups;
+    for (int64_t m = m0; m < m0 + rows; m++, dst += ld) {
+        const int64_t q = m / p->cols % p->rows, r = m % p->cols;
+        const float *image = g->dy + m / (p->rows * p->cols) * s->oh * s->ow * s->co;
+        for (int64_t k = 0, run; k < ks; k += run) {
+            const int64_t tap = (k0 + k) / cog, c = (k0 + k) % cog;
+            const int64_t y = p->out_y + q - tap / p->taps_x;
+            const int64_t x = p->out_x + r - tap % p->taps_x;
+            run = sti_conv_min(cog - c, ks - k);
+            if (y >= 0 && y < s->oh && x >= 0 && x < s->ow)
+                memcpy(dst + k, image + (y * s->ow + x) * s->co + item * cog + c,
+                       (size_t)run * sizeof *dst);
+            else
+                memset(dst + k, 0, (size_t)run * sizeof *dst);
+        }
+    }
+}
+
+static void data_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
+                        int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
+                        int64_t width, float *dst)
+{
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    const sti_conv_phase *p = &g->phase;
+    const int64_t cig = s->ci / s->groups, cog = s->co / s->groups;
+    for (int64_t k = 0, run; k < ks; k += run) {
+        const int64_t t = (k0 + k) / cog, c = (k0 + k) % cog;
+        const int64_t i = p->first_y + t / p->taps_x * s->stride;
+        const int64_t j = p->first_x + t % p->taps_x * s->stride;
+        run = sti_conv_min(cog - c, ks - k);
+        kernels->pack_transposed(g->w + ((i * s->kw + j) * cig + n0) * s->co +
+                                     item * cog + c,
+                                 s->co, run, cols, width, dst + k * width);
+    }
+}
+
+static void data_store_c(const sti_block_job *job, int64_t item, int64_t m0,
+                         int64_t rows, int64_t n0, int64_t cols, const float *block,
+                         int64_t ld)
+{
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    const sti_conv_phase *p = &g->phase;
+    for (int64_t m = m0; m < m0 + rows; m++, block += ld) {
+        const int64_t y = p->y0 + m / p->cols % p->rows * s->stride;
+        const int64_t x = p->x0 + m % p->cols * s->stride;
+        const int64_t at = (m / (p->rows * p->cols) * s->h + y) * s->w + x;
+        memcpy(g->dx + at * s->ci + item * (s->ci / s->groups) + n0, block,
+               (size_t)cols * sizeof *block);
+    }
+}
+
+static sti_block_job data_job(const sti_conv_shape *s, const sti_conv_phase *p)
+{
+    return (sti_block_job){
+        .items = s->groups,
+        .m = s->n * p->rows * p->cols,
+        .n = s->ci / s->groups,
+        .k = p->taps_y * p->taps_x * (s->co / s->groups),
+        .load_a = data_load_a,
+        .load_b = data_load_b,
+        .store_c = s->stride > 1 ? data_store_c : NULL,
+        .c_item = s->ci / s->groups,
+        .ldc = s->ci,
+    };
+}
+
+size_t sti_conv_gather_data_bytes(const sti_conv_shape *s, int threads)
+{
+    size_t most = 64;
+    for (int64_t i = 0; i < s->stride * s->stride; i++) {
+        const sti_conv_phase phase = sti_conv_phase_of(s, i);
+        const sti_block_job job = data_job(s, &phase);
+        const size_t need = sti_block_scratch_bytes(&job, threads);
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
+void sti_conv_gather_data(const sti_team *team, const sti_conv_shape *s,
+                          const float *dy, const float *w, float *dx_out, void *scratch)
+{
+    gather_args args = {.shape = s, .dy = dy, .w = w, .dx = dx_out};
+    for (int64_t i = 0; i < s->stride * s->stride; i++) {
+        args.phase = sti_conv_phase_of(s, i);
+        sti_block_job job = data_job(s, &args.phase);
+        job.arg = &args;
+        job.c = dx_out;
+        sti_block_run(team, &job, scratch);
+    }
+}

@@ -1,0 +1,112 @@
+/* Shared by the files of the convolution. A convolution goes one of three ways, chosen
+ * by its shape alone; all give the same bits: plain    1x1, stride 1, no padding, one
+ * group: GEMM as it stands; rows     small weights, rows wide enough for a tile: packed
+ * weights and zero-padded image rows in scratch, taps are address offsets; depthwise
+ * too, with vectors along channels (conv_depthwise.h); gather   the rest: the blocked
+ * product with blocks gathered from the tensors. */
+#ifndef STI_KERNEL_CONV_PRIV_H
+#define STI_KERNEL_CONV_PRIV_H
+
+#include "kernel/conv.h"
+#include "kernel/gemm_block.h"
+
+enum {
+    STI_CONV_PACK_FLOATS = 160 << 10, /* packed weights of the rows way */
+    STI_CONV_GRAD_FLOATS = 48 << 10,  /* weight gradient of the rows way */
+    STI_CONV_ROWS_FLOATS = 64 << 10,  /* padded rows a piece */
+    STI_CONV_MIN_WIDTH = 7,           /* pixels a tile of one image row */
+    STI_CONV_MAX_TAPS = 256,          /* of the rows way */
+    STI_CONV_RUN_K = 288              /* k of a panel of 32 columns kept in cache */
+};
+
+typedef enum sti_conv_way {
+    STI_CONV_PLAIN,
+    STI_CONV_ROWS,
+    STI_CONV_GATHER
+} sti_conv_way;
+
+/* Way of forward and backward data; `width` is that of a row of results. */
+sti_conv_way sti_conv_way_of(const sti_conv_shape *shape, int64_t width);
+sti_conv_way sti_conv_weight_way_of(const sti_conv_shape *shape);
+
+static inline int64_t sti_conv_ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t sti_conv_round_up(int64_t a, int64_t to)
+{
+    return (a + to - 1) / to * to;
+}
+
+static inline int64_t sti_conv_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t sti_conv_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One channel a group. */
+bool sti_conv_is_depthwise(const sti_conv_shape *shape);
+
+/* Rows of results a piece of the rows way, as equal as can be, so that about
+ * STI_CONV_ROWS_FLOATS of input are copied: step * rows + extra lines of `line` floats.
+ */
+int64_t sti_conv_rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line);
+
+/* Copy a window of an image [h][w][c] whose top left corner is pixel (y0, x0), perhaps
+ * outside, to dst [rows][cols][c]; pixels outside are zero. */
+void sti_conv_copy_window(const float *image, int64_t h, int64_t w, int64_t c,
+                          int64_t y0, int64_t x0, int64_t rows, int64_t cols,
+                          float *dst);
+
+/* One phase of the backward-data pass: the input pixels (y0 + s q, x0 + s r), q < rows,
+ * r < cols, which meet the taps (first_y + s t, first_x + s u), t < taps_y, u < taps_x,
+ * at output pixel (out_y + q - t, out_x + r - u). */
+typedef struct sti_conv_phase {
+    int64_t y0, x0, rows, cols;
+    int64_t first_y, first_x, taps_y, taps_x;
+    int64_t out_y, out_x;
+} sti_conv_phase;
+
+/* Phases are numbered 0 .. stride * stride - 1. */
+sti_conv_phase sti_conv_phase_of(const sti_conv_shape *shape, int64_t phase);
+
+/* Window of dy that q in [q0, q1) needs over all phases, in output pixels; x spans a
+ * row. */
+typedef struct sti_conv_window {
+    int64_t y0, x0, rows, cols;
+} sti_conv_window;
+sti_conv_window sti_conv_dy_window(const sti_conv_shape *shape, int64_t q0, int64_t q1);
+
+/* The gather way of each direction. */
+size_t sti_conv_gather_forward_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_gather_data_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_gather_weight_bytes(const sti_conv_shape *shape, int threads);
+void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *shape,
+                             const float *x, const float *w,
+                             const sti_epilogue *epilogue, float *y_out, void *scratch);
+void sti_conv_gather_data(const sti_team *team, const sti_conv_shape *shape,
+                          const float *dy, const float *w, float *dx_out,
+                          void *scratch);
+void sti_conv_gather_weight(const sti_team *team, const sti_conv_shape *shape,
+                            const float *x, const float *dy, float *dw_out,
+                            void *scratch);
+
+/* The rows way of each direction. */
+size_t sti_conv_rows_forward_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_rows_data_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_rows_weight_bytes(const sti_conv_shape *shape, int threads);
+void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *shape,
+                           const float *x, const float *w, const sti_epilogue *epilogue,
+                           float *y_out, void *scratch);
+void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *shape,
+                        const float *dy, const float *w, float *dx_out, void *scratch);
+void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *shape,
+                          const float *x, const float *dy, float *dw_out,
+                          void *scratch);
+
+#endif

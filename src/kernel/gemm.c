@@ -1,0 +1,93 @@
+/* GEMM on the blocked product: the callbacks only copy rows or columns. */
+#include "kernel/gemm.h"
+
+#include <string.h>
+
+#include "kernel/gemm_block.h"
+
+typedef struct gemm_args {
+    const sti_gemm_shape *shape;
+    const float *a, *b;
+    int64_t a_stride, b_stride;
+} gemm_args;
+
+static void gemm_load_a(const sti_block_job *job, int64_t item, int64_t m0,
+                        int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
+{
+    const gemm_args *g = job->arg;
+    const int64_t lda = g->shape->lda;
+    const float *a = g->a + item * g->a_stride;
+    if (job->a_steps) {
+        for (int64_t k = 0; k < ks; k++)
+            memcpy(dst + k * ld, a + (k0 + k) * lda + m0, (size_t)rows * sizeof *dst);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(dst + r * ld, a + (m0 + r) * lda + k0, (size_t)ks * sizeof *dst);
+}
+
+static void gemm_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
+                        int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
+                        int64_t width, float *dst)
+{
+    const gemm_args *g = job->arg;
+    const int64_t ldb = g->shape->ldb;
+    const float *b = g->b + item * g->b_stride;
+    if (g->shape->trans_b)
+        kernels->pack_transposed(b + n0 * ldb + k0, ldb, ks, cols, width, dst);
+    else
+        kernels->pack(b + k0 * ldb + n0, ldb, ks, cols, width, dst);
+}
+
+static sti_block_job gemm_job(const sti_gemm_shape *shape)
+{
+    return (sti_block_job){
+        .items = 1,
+        .m = shape->m,
+        .n = shape->n,
+        .k = shape->k,
+        .a_steps = shape->trans_a,
+        .accumulate = shape->accumulate,
+        .load_a = gemm_load_a,
+        .load_b = gemm_load_b,
+        .ldc = shape->ldc,
+    };
+}
+
+size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads)
+{
+    const sti_block_job job = gemm_job(shape);
+    return sti_block_scratch_bytes(&job, threads);
+}
+
+void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float *a,
+                  const float *b, const sti_epilogue *epilogue, float *c_out,
+                  void *scratch)
+{
+    const sti_gemm_batch one = {.count = 1, .c_stride = shape->m * shape->n};
+    sti_gemm_batched_f32(team, shape, &one, a, b, epilogue, c_out, scratch);
+}
+
+void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
+                          const sti_gemm_batch *batch, const float *a, const float *b,
+                          const sti_epilogue *epilogue, float *c_out, void *scratch)
+{
+    const gemm_args args = {.shape = shape,
+                            .a = a,
+                            .b = b,
+                            .a_stride = batch->a_stride,
+                            .b_stride = batch->b_stride};
+    sti_block_job job = gemm_job(shape);
+    job.items = batch->count;
+    job.arg = &args;
+    job.c = c_out;
+    job.c_item = batch->c_stride;
+    if (epilogue) {
+        job.bias = epilogue->bias;
+        job.relu = epilogue->relu;
+    }
+    sti_block_run(team, &job, scratch);
+    if (epilogue && epilogue->relu_mask)
+        sti_block_mask(team, c_out, batch->count * shape->m * shape->n,
+                       epilogue->relu_mask);
+}

@@ -1,0 +1,73 @@
+/* The register tile of every product: up to 28 x 16, 14 x 32 or 6 x 64 outputs kept in
+ * registers over a run of k, one fused multiply-add an output and step (BRGEMM in
+ * offset form: Georganas et al., "Harnessing Deep Learning and HPC Kernels via
+ * High-Level Loop and Tensor Abstractions on CPU Architectures", 2023). Private to the
+ * kernel room.
+ *
+ * Two walks over A:
+ *   rows  (nn): k is contiguous, rows are a_row apart; k comes in `runs` runs of run_k,
+ * the i-th beginning at a + a_run[i]. B is packed: [runs * run_k][16 * nv]. steps (tn):
+ * rows are contiguous, k steps are a_step apart; the runs of A begin as above, B goes
+ * on by b_step. The nv * 16 columns of B must be readable, padded or not. Nothing
+ * outside those elements is read. Only `cols` columns of C are touched. */
+#ifndef STI_KERNEL_GEMM_TILE_H
+#define STI_KERNEL_GEMM_TILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+
+enum { STI_PANEL = 16 }; /* columns of a packed panel, on every instruction set */
+
+typedef struct sti_gemm_tile {
+    const float *a, *b;
+    int64_t a_row;          /* nn */
+    int64_t a_step, b_step; /* tn */
+    const int64_t *a_run;   /* [runs] floats */
+    int64_t runs, run_k;
+    float *c;
+    int64_t c_row;
+    int64_t cols; /* 1 .. 16 nv */
+    int rows;     /* 1 .. max_rows */
+    int nv;       /* panels side by side: 1, 2 or 4 */
+    bool load;    /* start from C instead of 0 */
+    bool relu;
+    const float *bias; /* [cols] or NULL; added when the tile is stored */
+} sti_gemm_tile;
+
+typedef struct sti_gemm_kernels {
+    int max_rows[5]; /* by nv; 0: no such tile */
+    void (*nn)(const sti_gemm_tile *tile);
+    void (*tn)(const sti_gemm_tile *tile);
+    /* dst [k][width] = src [k][cols], rows ld apart, the rest zero; width = 16 nv. */
+    void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
+                 float *dst);
+    /* The same from src [cols][k]. */
+    void (*pack_transposed)(const float *src, int64_t ld, int64_t k, int64_t cols,
+                            int64_t width, float *dst);
+    /* Bit i of mask = y[i] > 0, i < count; spare bits of the last byte are 0. */
+    void (*mask)(const float *y, int64_t count, uint8_t *mask);
+} sti_gemm_kernels;
+
+extern const sti_gemm_kernels sti_gemm_kernels_ref;
+#if defined(__x86_64__)
+extern const sti_gemm_kernels sti_gemm_kernels_avx2;
+extern const sti_gemm_kernels sti_gemm_kernels_avx512;
+#endif
+
+/* Those of sti_isa_now(). */
+const sti_gemm_kernels *sti_gemm_kernels_now(void);
+
+/* Panels side by side for a tile of this many rows and columns. */
+int sti_gemm_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
+
+/* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */
+static inline int sti_gemm_next_rows(int64_t rows_left, int max_rows)
+{
+    const int64_t tiles = (rows_left + max_rows - 1) / max_rows;
+    return (int)((rows_left + tiles - 1) / tiles);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* Register tiles for AVX2 with FMA: 12 accumulators of 8 lanes. */
+#include "kernel/gemm_tile.h"
+
+#if defined(__x86_64__)
+#include "kernel/gemm_vec_avx2.h"
+
+#include "kernel/gemm_tile_body.h"
+
+TILES_6(TILE, nn, 1)
+TILES_6(TILE, tn, 1)
+
+static tile_fn *const nn1[] = {TILES_6(TILE_NAME, nn, 1)};
+static tile_fn *const tn1[] = {TILES_6(TILE_NAME, tn, 1)};
+
+static void run_nn(const sti_gemm_tile *t)
+{
+    nn1[t->rows - 1](t);
+}
+
+static void run_tn(const sti_gemm_tile *t)
+{
+    tn1[t->rows - 1](t);
+}
+
+const sti_gemm_kernels sti_gemm_kernels_avx2 = {
+    .max_rows = {0, 6, 0, 0, 0},
+    .nn = run_nn,
+    .tn = run_tn,
+    .pack = pack_rows,
+    .pack_transposed = pack_columns,
+    .mask = mask_positive,
+};
+#else
+typedef int sti_gemm_tile_avx2_unused;
+#endif

@@ -1,0 +1,43 @@
+/* Register tiles for AVX-512: 28 accumulators of 16 lanes. */
+#include "kernel/gemm_tile.h"
+
+#if defined(__x86_64__)
+#include "kernel/gemm_vec_avx512.h"
+
+#include "kernel/gemm_tile_body.h"
+
+TILES_28(TILE, nn, 1)
+TILES_14(TILE, nn, 2)
+TILES_6(TILE, nn, 4)
+TILES_28(TILE, tn, 1)
+TILES_14(TILE, tn, 2)
+TILES_6(TILE, tn, 4)
+
+static tile_fn *const nn1[] = {TILES_28(TILE_NAME, nn, 1)};
+static tile_fn *const nn2[] = {TILES_14(TILE_NAME, nn, 2)};
+static tile_fn *const nn4[] = {TILES_6(TILE_NAME, nn, 4)};
+static tile_fn *const tn1[] = {TILES_28(TILE_NAME, tn, 1)};
+static tile_fn *const tn2[] = {TILES_14(TILE_NAME, tn, 2)};
+static tile_fn *const tn4[] = {TILES_6(TILE_NAME, tn, 4)};
+
+static void run_nn(const sti_gemm_tile *t)
+{
+    (t->nv == 1 ? nn1 : t->nv == 2 ? nn2 : nn4)[t->rows - 1](t);
+}
+
+static void run_tn(const sti_gemm_tile *t)
+{
+    (t->nv == 1 ? tn1 : t->nv == 2 ? tn2 : tn4)[t->rows - 1](t);
+}
+
+const sti_gemm_kernels sti_gemm_kernels_avx512 = {
+    .max_rows = {0, 28, 14, 0, 6},
+    .nn = run_nn,
+    .tn = run_tn,
+    .pack = pack_rows,
+    .pack_transposed = pack_columns,
+    .mask = mask_positive,
+};
+#else
+typedef int sti_gemm_tile_avx512_unused;
+#endif

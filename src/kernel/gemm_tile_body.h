@@ -1,0 +1,248 @@
+/* Body of the register tiles, included once by each vector instruction set's file,
+ * which has defined: vec, VEC_WIDTH, VECS (vectors a panel), ROWS_1, ROWS_2, ROWS_4
+ * (most rows by panels), vec_zero, vec_load, vec_store, vec_splat, vec_fma(a, b, c),
+ * vec_add, vec_relu, vec_load_part, vec_store_part. */
+
+enum { ACC_MAX = 28 };
+
+/* Rows r = 0..27 at base + r * stride from four bases and the multiples 1, 3, 5, 7 of
+ * the stride, so that no address needs a register or an instruction of its own (x86
+ * scales an index by 1, 2, 4, 8). The empty asm keeps the compiler from undoing that.
+ */
+typedef struct row_walk {
+    const char *base[4];
+    ptrdiff_t by1, by3, by5, by7;
+} row_walk;
+
+static inline __attribute__((always_inline)) row_walk row_walk_at(const float *a,
+                                                                  int64_t row)
+{
+    row_walk w;
+    w.by1 = row * (ptrdiff_t)sizeof(float);
+    w.by3 = 3 * w.by1;
+    w.by5 = 5 * w.by1;
+    w.by7 = 7 * w.by1;
+    w.base[0] = (const char *)a;
+    w.base[1] = w.base[0] + 9 * w.by1;
+    w.base[2] = w.base[1] + 9 * w.by1;
+    w.base[3] = w.base[2] + 9 * w.by1;
+    __asm__("" : "+r"(w.by3), "+r"(w.by5), "+r"(w.by7));
+    __asm__("" : "+r"(w.base[0]), "+r"(w.base[1]), "+r"(w.base[2]), "+r"(w.base[3]));
+    return w;
+}
+
+static inline __attribute__((always_inline)) const float *
+row_walk_ptr(const row_walk *w, const int r)
+{
+    const char *p = w->base[r / 9];
+    switch (r % 9) {
+    case 0:
+        break;
+    case 1:
+        p += w->by1;
+        break;
+    case 2:
+        p += 2 * w->by1;
+        break;
+    case 3:
+        p += w->by3;
+        break;
+    case 4:
+        p += 4 * w->by1;
+        break;
+    case 5:
+        p += w->by5;
+        break;
+    case 6:
+        p += 2 * w->by3;
+        break;
+    case 7:
+        p += w->by7;
+        break;
+    default:
+        p += 8 * w->by1;
+        break;
+    }
+    return (const float *)(const void *)p;
+}
+
+static inline __attribute__((always_inline)) void
+tile_begin(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
+{
+    if (!t->load) {
+#pragma GCC unroll 32
+        for (int i = 0; i < rows * vecs; i++)
+            acc[i] = vec_zero();
+        return;
+    }
+    const bool whole = t->cols == (int64_t)vecs * VEC_WIDTH;
+#pragma GCC unroll 32
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++) {
+            const float *c = t->c + r * t->c_row + v * VEC_WIDTH;
+            acc[r * vecs + v] =
+                whole ? vec_load(c) : vec_load_part(c, t->cols - v * VEC_WIDTH);
+        }
+}
+
+static inline __attribute__((always_inline)) void
+tile_end(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
+{
+    const bool whole = t->cols == (int64_t)vecs * VEC_WIDTH;
+    if (t->bias) {
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++) {
+            const float *p = t->bias + v * VEC_WIDTH;
+            const vec bias = vec_load_part(p, t->cols - v * VEC_WIDTH);
+#pragma GCC unroll 32
+            for (int r = 0; r < rows; r++)
+                acc[r * vecs + v] = vec_add(acc[r * vecs + v], bias);
+        }
+    }
+    if (t->relu) {
+#pragma GCC unroll 32
+        for (int i = 0; i < rows * vecs; i++)
+            acc[i] = vec_relu(acc[i]);
+    }
+#pragma GCC unroll 32
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++) {
+            float *c = t->c + r * t->c_row + v * VEC_WIDTH;
+            if (whole)
+                vec_store(c, acc[r * vecs + v]);
+            else
+                vec_store_part(c, acc[r * vecs + v], t->cols - v * VEC_WIDTH);
+        }
+}
+
+/* One k step; a_of(r) is the r-th row's scalar. */
+#define TILE_STEP(A_OF, B)                                                             \
+    do {                                                                               \
+        vec bv[4];                                                                     \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
+            vec_load((B) + v * VEC_WIDTH);                                             \
+        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
+        {                                                                              \
+            const vec av = vec_splat(A_OF);                                            \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) acc[r * vecs + v] = \
+                vec_fma(av, bv[v], acc[r * vecs + v]);                                 \
+        }                                                                              \
+    } while (0)
+
+static inline __attribute__((always_inline)) void
+tile_nn(const sti_gemm_tile *t, const int rows, const int vecs)
+{
+    vec acc[ACC_MAX];
+    tile_begin(t, acc, rows, vecs);
+    const float *b = t->b;
+    for (int64_t i = 0; i < t->runs; i++) {
+        row_walk w = row_walk_at(t->a + t->a_run[i], t->a_row);
+        int64_t k = t->run_k;
+        for (; k >= 4; k -= 4) {
+            TILE_STEP(row_walk_ptr(&w, r)[0], b);
+            TILE_STEP(row_walk_ptr(&w, r)[1], b + vecs * VEC_WIDTH);
+            TILE_STEP(row_walk_ptr(&w, r)[2], b + 2 * vecs * VEC_WIDTH);
+            TILE_STEP(row_walk_ptr(&w, r)[3], b + 3 * vecs * VEC_WIDTH);
+            b += 4 * vecs * VEC_WIDTH;
+            for (int j = 0; j < 4; j++)
+                w.base[j] += 4 * sizeof(float);
+        }
+        for (; k > 0; k--) {
+            TILE_STEP(row_walk_ptr(&w, r)[0], b);
+            b += vecs * VEC_WIDTH;
+            for (int j = 0; j < 4; j++)
+                w.base[j] += sizeof(float);
+        }
+    }
+    tile_end(t, acc, rows, vecs);
+}
+
+static inline __attribute__((always_inline)) void
+tile_tn(const sti_gemm_tile *t, const int rows, const int vecs)
+{
+    vec acc[ACC_MAX];
+    tile_begin(t, acc, rows, vecs);
+    const float *b = t->b;
+    for (int64_t i = 0; i < t->runs; i++) {
+        const float *a = t->a + t->a_run[i];
+        for (int64_t k = t->run_k; k > 0; k--) {
+            TILE_STEP(a[r], b);
+            a += t->a_step;
+            b += t->b_step;
+        }
+    }
+    tile_end(t, acc, rows, vecs);
+}
+
+#define TILE(WALK, R, NV)                                        \
+    static void tile_##WALK##_##R##x##NV(const sti_gemm_tile *t) \
+    {                                                            \
+        tile_##WALK(t, R, NV *VECS);                             \
+    }
+#define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
+
+/* The tiles by number of rows: 1..6 for X, 7..14 and 15..28 where registers allow. */
+#define TILES_6(X, WALK, NV) \
+    X(WALK, 1, NV)           \
+    X(WALK, 2, NV) X(WALK, 3, NV) X(WALK, 4, NV) X(WALK, 5, NV) X(WALK, 6, NV)
+#define TILES_14(X, WALK, NV)                                                     \
+    TILES_6(X, WALK, NV)                                                          \
+    X(WALK, 7, NV)                                                                \
+    X(WALK, 8, NV) X(WALK, 9, NV) X(WALK, 10, NV) X(WALK, 11, NV) X(WALK, 12, NV) \
+        X(WALK, 13, NV) X(WALK, 14, NV)
+#define TILES_28(X, WALK, NV)                                                       \
+    TILES_14(X, WALK, NV)                                                           \
+    X(WALK, 15, NV)                                                                 \
+    X(WALK, 16, NV) X(WALK, 17, NV) X(WALK, 18, NV) X(WALK, 19, NV) X(WALK, 20, NV) \
+        X(WALK, 21, NV) X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV)             \
+            X(WALK, 25, NV) X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
+
+typedef void tile_fn(const sti_gemm_tile *t);
+
+static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
+                      int64_t width, float *dst)
+{
+    for (int64_t i = 0; i < k; i++, src += ld, dst += width) {
+        int64_t j = 0;
+        for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH)
+            vec_store(dst + j, vec_load(src + j));
+        if (j < cols) {
+            vec_store(dst + j, vec_load_part(src + j, cols - j));
+            j += VEC_WIDTH;
+        }
+        for (; j < width; j += VEC_WIDTH)
+            vec_store(dst + j, vec_zero());
+    }
+}
+
+static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
+                         int64_t width, float *dst)
+{
+    int64_t j = 0;
+    for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH) {
+        int64_t i = 0;
+        for (; i + VEC_WIDTH <= k; i += VEC_WIDTH)
+            vec_transpose(src + j * ld + i, ld, dst + i * width + j, width);
+        for (; i < k; i++)
+            for (int64_t l = 0; l < VEC_WIDTH; l++)
+                dst[i * width + j + l] = src[(j + l) * ld + i];
+    }
+    for (; j < width; j++)
+        for (int64_t i = 0; i < k; i++)
+            dst[i * width + j] = j < cols ? src[j * ld + i] : 0.0F;
+}
+
+static void mask_positive(const float *y, int64_t count, uint8_t *mask)
+{
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        vec_mask16(y + i, mask + i / 8);
+    for (; i < count; i += 8) {
+        unsigned byte = 0;
+        for (int64_t j = i; j < count && j < i + 8; j++)
+            byte |= (unsigned)(y[j] > 0.0F) << (j - i);
+        mask[i / 8] = (uint8_t)byte;
+    }
+}

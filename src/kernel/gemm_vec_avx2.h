@@ -1,0 +1,69 @@
+/* AVX2 with FMA, 8 lanes: the vector words that the kernel bodies are written in. Only
+ * for
+ * *_avx2.c files, which are compiled for that instruction set. */
+#ifndef STI_KERNEL_GEMM_VEC_AVX2_H
+#define STI_KERNEL_GEMM_VEC_AVX2_H
+
+#include <stdint.h>
+
+#include <immintrin.h>
+
+typedef __m256 vec;
+enum { VEC_WIDTH = 8, VECS = 2 };
+
+#define vec_zero()       _mm256_setzero_ps()
+#define vec_load(p)      _mm256_loadu_ps(p)
+#define vec_store(p, x)  _mm256_storeu_ps(p, x)
+#define vec_splat(x)     _mm256_set1_ps(x)
+#define vec_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define vec_add(a, b)    _mm256_add_ps(a, b)
+#define vec_relu(x)      _mm256_max_ps(_mm256_setzero_ps(), x) /* 0 > x ? 0 : x */
+
+static inline __m256i first_lanes(int64_t count)
+{
+    const int n = count > 8 ? 8 : count < 0 ? 0 : (int)count;
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline vec vec_load_part(const float *p, int64_t count)
+{
+    return _mm256_maskload_ps(p, first_lanes(count));
+}
+
+static inline void vec_store_part(float *p, vec x, int64_t count)
+{
+    _mm256_maskstore_ps(p, first_lanes(count), x);
+}
+
+static inline void vec_mask16(const float *y, uint8_t *mask)
+{
+    for (int i = 0; i < 2; i++)
+        mask[i] = (uint8_t)_mm256_movemask_ps(
+            _mm256_cmp_ps(_mm256_loadu_ps(y + 8 * i), _mm256_setzero_ps(), _CMP_GT_OQ));
+}
+
+/* dst[j][i] = src[i][j], 8 x 8, as in the AVX-512 file. */
+static inline void vec_transpose(const float *src, int64_t ld, float *dst,
+                                 int64_t width)
+{
+    for (int64_t q = 0; q < 2; q++) {
+        __m256 row[4];
+        for (int64_t i = 0; i < 4; i++) {
+            const float *p = src + i * ld + 4 * q;
+            row[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
+                                          _mm_loadu_ps(p + 4 * ld), 1);
+        }
+        const __m256 a = _mm256_unpacklo_ps(row[0], row[1]);
+        const __m256 b = _mm256_unpackhi_ps(row[0], row[1]);
+        const __m256 c = _mm256_unpacklo_ps(row[2], row[3]);
+        const __m256 d = _mm256_unpackhi_ps(row[2], row[3]);
+        float *o = dst + 4 * q * width;
+        _mm256_storeu_ps(o, _mm256_shuffle_ps(a, c, 0x44));
+        _mm256_storeu_ps(o + width, _mm256_shuffle_ps(a, c, 0xEE));
+        _mm256_storeu_ps(o + 2 * width, _mm256_shuffle_ps(b, d, 0x44));
+        _mm256_storeu_ps(o + 3 * width, _mm256_shuffle_ps(b, d, 0xEE));
+    }
+}
+
+#endif

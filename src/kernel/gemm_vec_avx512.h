@@ -1,0 +1,70 @@
+/* AVX-512, 16 lanes: the vector words that the kernel bodies are written in. Only for
+ * *_avx512.c files, which are compiled for that instruction set. */
+#ifndef STI_KERNEL_GEMM_VEC_AVX512_H
+#define STI_KERNEL_GEMM_VEC_AVX512_H
+
+#include <stdint.h>
+
+#include <immintrin.h>
+
+typedef __m512 vec;
+enum { VEC_WIDTH = 16, VECS = 1 };
+
+#define vec_zero()       _mm512_setzero_ps()
+#define vec_load(p)      _mm512_loadu_ps(p)
+#define vec_store(p, x)  _mm512_storeu_ps(p, x)
+#define vec_splat(x)     _mm512_set1_ps(x)
+#define vec_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define vec_add(a, b)    _mm512_add_ps(a, b)
+#define vec_relu(x)      _mm512_max_ps(_mm512_setzero_ps(), x) /* 0 > x ? 0 : x */
+
+static inline __mmask16 first_lanes(int64_t count)
+{
+    return count >= 16 ? 0xFFFF : count <= 0 ? 0 : (__mmask16)((1U << count) - 1U);
+}
+
+static inline vec vec_load_part(const float *p, int64_t count)
+{
+    return _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+
+static inline void vec_store_part(float *p, vec x, int64_t count)
+{
+    _mm512_mask_storeu_ps(p, first_lanes(count), x);
+}
+
+static inline void vec_mask16(const float *y, uint8_t *mask)
+{
+    const __mmask16 m =
+        _mm512_cmp_ps_mask(_mm512_loadu_ps(y), _mm512_setzero_ps(), _CMP_GT_OQ);
+    mask[0] = (uint8_t)m;
+    mask[1] = (uint8_t)(m >> 8);
+}
+
+/* dst[j][i] = src[i][j], 16 x 16: quarters of lanes are loaded so that the last two of
+ * the four butterfly stages come for free. */
+static inline void vec_transpose(const float *src, int64_t ld, float *dst,
+                                 int64_t width)
+{
+    for (int64_t q = 0; q < 4; q++) { /* four columns of src at a time */
+        __m512 row[4];
+        for (int64_t i = 0; i < 4; i++) { /* lanes 4l..4l+3 hold row 4l + i */
+            const float *p = src + i * ld + 4 * q;
+            __m512 x = _mm512_castps128_ps512(_mm_loadu_ps(p));
+            x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 4 * ld), 1);
+            x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * ld), 2);
+            row[i] = _mm512_insertf32x4(x, _mm_loadu_ps(p + 12 * ld), 3);
+        }
+        const __m512 a = _mm512_unpacklo_ps(row[0], row[1]);
+        const __m512 b = _mm512_unpackhi_ps(row[0], row[1]);
+        const __m512 c = _mm512_unpacklo_ps(row[2], row[3]);
+        const __m512 d = _mm512_unpackhi_ps(row[2], row[3]);
+        float *o = dst + 4 * q * width;
+        _mm512_storeu_ps(o, _mm512_shuffle_ps(a, c, 0x44));
+        _mm512_storeu_ps(o + width, _mm512_shuffle_ps(a, c, 0xEE));
+        _mm512_storeu_ps(o + 2 * width, _mm512_shuffle_ps(b, d, 0x44));
+        _mm512_storeu_ps(o + 3 * width, _mm512_shuffle_ps(b, d, 0xEE));
+    }
+}
+
+#endif

@@ -1,0 +1,275 @@
+/* GEMM is bit-equal to the chain model on every instruction set, thread count and
+ * alignment, and as accurate as one chain can be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "gemm_model.h"
+
+typedef struct gemm_case {
+    sti_gemm_shape shape;
+    sti_gemm_batch batch;
+    bool bias, relu, mask;
+} gemm_case;
+
+typedef struct gemm_data {
+    float *a, *b, *bias, *c_in, *c_want, *c;
+    uint8_t *mask;
+    int64_t c_count, mask_bytes;
+} gemm_data;
+
+typedef struct element {
+    const float *a, *b;
+    int64_t a_step, b_step;
+} element;
+
+static float element_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    return e->a[k * e->a_step];
+}
+
+static float element_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    return e->b[k * e->b_step];
+}
+
+static int64_t stored(int64_t rows, int64_t cols, int64_t ld, int64_t stride,
+                      int64_t count)
+{
+    return rows * cols == 0 ? 0 : stride * (count - 1) + (rows - 1) * ld + cols;
+}
+
+static element element_of(const gemm_case *t, const gemm_data *d, int64_t i, int64_t r,
+                          int64_t j)
+{
+    const sti_gemm_shape *s = &t->shape;
+    const float *a = d->a + i * t->batch.a_stride;
+    const float *b = d->b + i * t->batch.b_stride;
+    return (element){
+        .a = s->trans_a ? a + r : a + r * s->lda,
+        .b = s->trans_b ? b + j * s->ldb : b + j,
+        .a_step = s->trans_a ? s->lda : 1,
+        .b_step = s->trans_b ? 1 : s->ldb,
+    };
+}
+
+static void data_make(const gemm_case *t, gemm_data *d, model_rng *rng)
+{
+    const sti_gemm_shape *s = &t->shape;
+    const int64_t n = t->batch.count;
+    const int64_t a = s->trans_a ? stored(s->k, s->m, s->lda, t->batch.a_stride, n)
+                                 : stored(s->m, s->k, s->lda, t->batch.a_stride, n);
+    const int64_t b = s->trans_b ? stored(s->n, s->k, s->ldb, t->batch.b_stride, n)
+                                 : stored(s->k, s->n, s->ldb, t->batch.b_stride, n);
+    d->c_count = stored(s->m, s->n, s->ldc, t->batch.c_stride, n);
+    d->mask_bytes = (d->c_count + 7) / 8;
+    d->a = model_floats(a);
+    d->b = model_floats(b);
+    d->bias = model_floats(s->n);
+    d->c_in = model_floats(d->c_count);
+    d->c_want = model_floats(d->c_count);
+    d->c = model_floats(d->c_count);
+    d->mask = malloc((size_t)d->mask_bytes + 1);
+    assert_non_null(d->mask);
+    model_fill(rng, d->a, a);
+    model_fill(rng, d->b, b);
+    model_fill(rng, d->bias, s->n);
+    model_fill(rng, d->c_in, d->c_count);
+    memcpy(d->c_want, d->c_in, (size_t)d->c_count * sizeof *d->c_in);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t r = 0; r < s->m; r++)
+            for (int64_t j = 0; j < s->n; j++) {
+                const element e = element_of(t, d, i, r, j);
+                float *v = d->c_want + i * t->batch.c_stride + r * s->ldc + j;
+                const float sum = model_sum(element_a, element_b, &e, s->k,
+                                            s->accumulate ? *v : 0.0F);
+                *v = model_epilogue(sum, t->bias ? d->bias + j : NULL, t->relu);
+            }
+}
+
+static void data_free(gemm_data *d)
+{
+    model_free(d->a);
+    model_free(d->b);
+    model_free(d->bias);
+    model_free(d->c_in);
+    model_free(d->c_want);
+    model_free(d->c);
+    free(d->mask);
+}
+
+static void check_mask(const gemm_data *d)
+{
+    for (int64_t i = 0; i < d->mask_bytes * 8; i++) {
+        const int want = i < d->c_count && d->c_want[i] > 0.0F;
+        assert_int_equal(d->mask[i / 8] >> i % 8 & 1, want);
+    }
+}
+
+static void run_once(const gemm_case *t, gemm_data *d, sti_isa isa, int threads)
+{
+    const sti_gemm_shape *s = &t->shape;
+    const sti_team team = {.threads = threads};
+    const sti_epilogue e = {.bias = t->bias ? d->bias : NULL,
+                            .relu = t->relu,
+                            .relu_mask = t->mask ? d->mask : NULL};
+    void *scratch = malloc(sti_gemm_scratch_bytes(s, threads));
+    assert_non_null(scratch);
+    memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
+    memset(d->mask, 0xA5, (size_t)d->mask_bytes);
+    sti_gemm_batched_f32(&team, s, &t->batch, d->a, d->b, &e, d->c, scratch);
+    free(scratch);
+    const int64_t at = model_differ(d->c, d->c_want, d->c_count);
+    if (at >= 0)
+        fail_msg(
+            "%s, %d threads, m %d n %d k %d ta %d tb %d acc %d bias %d: element %d is "
+            "%a, want %a",
+            sti_isa_name(isa), threads, (int)s->m, (int)s->n, (int)s->k, s->trans_a,
+            s->trans_b, s->accumulate, t->bias, (int)at, (double)d->c[at],
+            (double)d->c_want[at]);
+    if (t->mask)
+        check_mask(d);
+}
+
+static void check_case(const gemm_case *t, model_rng *rng)
+{
+    gemm_data d;
+    data_make(t, &d, rng);
+    for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+        if (sti_isa_force((sti_isa)isa))
+            for (int threads = 1; threads <= (isa == STI_ISA_REF ? 1 : 3); threads++)
+                run_once(t, &d, (sti_isa)isa, threads);
+    data_free(&d);
+}
+
+static gemm_case case_of(int64_t m, int64_t n, int64_t k)
+{
+    return (gemm_case){
+        .shape = {.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n},
+        .batch = {.count = 1, .a_stride = m * k, .b_stride = k * n, .c_stride = m * n}};
+}
+
+static gemm_case random_case(model_rng *rng)
+{
+    static const int64_t edge[] = {1,  2,  3,  6,  7,  14, 15, 16,
+                                   17, 28, 29, 31, 32, 33, 64};
+    int64_t size[3];
+    for (int i = 0; i < 3; i++)
+        size[i] = model_random(rng) % 3 == 0
+                      ? edge[model_random(rng) % (sizeof edge / sizeof *edge)]
+                      : model_between(rng, 1, 60);
+    if (model_random(rng) % 8 == 0)
+        size[0] = model_between(rng, 300, 400); /* several blocks of rows */
+    if (model_random(rng) % 8 == 0)
+        size[2] = model_between(rng, 190, 420); /* several passes */
+    gemm_case t = case_of(size[0], size[1], size[2]);
+    sti_gemm_shape *s = &t.shape;
+    s->trans_a = model_random(rng) % 2;
+    s->trans_b = model_random(rng) % 2;
+    s->accumulate = model_random(rng) % 2;
+    s->lda = (s->trans_a ? s->m : s->k) + model_between(rng, 0, 3);
+    s->ldb = (s->trans_b ? s->k : s->n) + model_between(rng, 0, 3);
+    t.bias = model_random(rng) % 2;
+    t.relu = model_random(rng) % 2;
+    t.mask = model_random(rng) % 2;
+    if (!t.mask)
+        s->ldc += model_between(rng, 0, 3);
+    t.batch.count = model_random(rng) % 4 == 0 ? model_between(rng, 1, 4) : 1;
+    t.batch.a_stride =
+        model_random(rng) % 4 == 0 ? 0 : (s->trans_a ? s->k : s->m) * s->lda;
+    t.batch.b_stride =
+        model_random(rng) % 4 == 0 ? 0 : (s->trans_b ? s->n : s->k) * s->ldb;
+    t.batch.c_stride = s->m * s->ldc;
+    return t;
+}
+
+static void random_shapes(void **state)
+{
+    model_rng rng = {20260101};
+    (void)state;
+    print_message("seed %d\n", (int)rng.state);
+    for (int i = 0; i < 400; i++) {
+        const gemm_case t = random_case(&rng);
+        check_case(&t, &rng);
+    }
+}
+
+static void chosen_shapes(void **state)
+{
+    static const int64_t sizes[][3] = {
+        {37, 29, 53},    {1, 300, 7},    {1, 1, 1},      {5, 7, 0},     {300, 1, 9},
+        {2, 3, 4096},    {3, 5, 4097},   {5, 33, 8192},  {17, 2, 9000}, {4, 20, 30000},
+        {1, 2, 1000000}, {64, 1100, 20}, {700, 33, 193}, {6, 130, 192}, {28, 16, 144}};
+    model_rng rng = {7};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int kind = 0; kind < 4; kind++) {
+            gemm_case t = case_of(sizes[i][0], sizes[i][1], sizes[i][2]);
+            t.shape.trans_a = kind & 1;
+            t.shape.trans_b = kind >> 1;
+            t.shape.lda = t.shape.trans_a ? t.shape.m : t.shape.k;
+            t.shape.ldb = t.shape.trans_b ? t.shape.k : t.shape.n;
+            t.shape.accumulate = kind == 1 || kind == 2;
+            t.bias = t.relu = t.mask = kind >= 2;
+            if (kind == 0 || t.shape.k < 5000)
+                check_case(&t, &rng);
+        }
+}
+
+/* |error| <= (k in a chunk + depth of the tree) * eps * sum |a b|. */
+static void close_to_double(void **state)
+{
+    model_rng rng = {99};
+    gemm_data d;
+    gemm_case t = case_of(37, 53, 6000);
+    (void)state;
+    data_make(&t, &d, &rng);
+    for (int64_t r = 0; r < t.shape.m; r++)
+        for (int64_t j = 0; j < t.shape.n; j++) {
+            const element e = element_of(&t, &d, 0, r, j);
+            double magnitude;
+            const double want =
+                model_sum_double(element_a, element_b, &e, t.shape.k, &magnitude);
+            const double got = (double)d.c_want[r * t.shape.ldc + j];
+            assert_true(fabs(got - want) <= 4100 * 0x1p-24 * magnitude);
+        }
+    data_free(&d);
+}
+
+/* NaN survives ReLU and clears its bit; an infinity stays one. */
+static void not_finite(void **state)
+{
+    const sti_gemm_shape s = {.m = 2, .n = 2, .k = 1, .lda = 1, .ldb = 2, .ldc = 2};
+    const float a[2] = {1.0F, -1.0F}, b[2] = {NAN, INFINITY};
+    (void)state;
+    for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
+        float c[4];
+        uint8_t mask = 0xFF;
+        const sti_epilogue e = {.relu = true, .relu_mask = &mask};
+        if (!sti_isa_force((sti_isa)isa))
+            continue;
+        void *scratch = malloc(sti_gemm_scratch_bytes(&s, 1));
+        assert_non_null(scratch);
+        sti_gemm_f32(&sti_team_serial, &s, a, b, &e, c, scratch);
+        free(scratch);
+        assert_true(isnan(c[0]) && isnan(c[2]));
+        assert_true(isinf(c[1]) && c[1] > 0.0F && !(c[3] > 0.0F) && !(c[3] < 0.0F));
+        assert_int_equal(mask, 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_shapes),
+        cmocka_unit_test(chosen_shapes),
+        cmocka_unit_test(close_to_double),
+        cmocka_unit_test(not_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
