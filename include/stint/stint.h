@@ -1,0 +1,13 @@
+/* Everything public, one area a header. */
+#ifndef STINT_STINT_H
+#define STINT_STINT_H
+
+#include "stint/data.h"
+#include "stint/graph.h"
+#include "stint/model.h"
+#include "stint/op.h"
+#include "stint/status.h"
+#include "stint/train.h"
+#include "stint/version.h"
+
+#endif

@@ -1,0 +1,109 @@
+/* The program `stint`: parse, call the library, print.
+ *
+ * A subcommand is one file cmd_NAME.c with one constant sti_cli_command, and one line
+ * in cli_table.c. Its options are rows (base/option.h); help, man page and completion
+ * come from the same rows. What a script reads goes to stdout, all talk to stderr; with
+ * --json stdout holds exactly one object, also after a failure. The exit code is the
+ * status. */
+#ifndef STI_CLI_CLI_H
+#define STI_CLI_CLI_H
+
+#include <stddef.h>
+
+#include "base/json.h"
+#include "base/option.h"
+#include "base/text.h"
+#include "stint/stint.h"
+
+/* Options that every subcommand has. */
+typedef struct sti_cli_common {
+    bool json, quiet, verbose;
+} sti_cli_common;
+
+/* clang-format off */
+#define STI_CLI_COMMON_ROW(args_type, field, key, help_text)                     \
+    .name = #field, .letter = (key), .type = STI_OPTION_BOOL,                    \
+    .default_text = "false", .offset = offsetof(args_type, common.field),        \
+    .flag = true, .help = (help_text)
+#define STI_CLI_COMMON_ROWS(args_type)                                           \
+    {STI_CLI_COMMON_ROW(args_type, json, 0,                                      \
+                        "print one JSON object on stdout and nothing else")},    \
+    {STI_CLI_COMMON_ROW(args_type, quiet, 'q', "say only what went wrong")},     \
+    {STI_CLI_COMMON_ROW(args_type, verbose, 'v',                                 \
+                        "say more about what is done and why")}
+/* clang-format on */
+
+typedef struct sti_cli_call sti_cli_call;
+
+typedef struct sti_cli_command {
+    const char *name;               /* "train", or two words: "data check" */
+    const char *summary;            /* one line, for the list of subcommands */
+    const char *operands;           /* "RECIPE", "MODEL FILE...", or "" */
+    const char *example;            /* one or two command lines, a line each */
+    const char *about;              /* a few sentences for help and man page */
+    int min_operands, max_operands; /* max -1: any number */
+    bool recipe;                    /* takes the recipe's rows before its own */
+    const sti_option *rows;
+    int row_count;
+    size_t args_bytes, common_offset; /* of the struct that the rows write to; where
+                                         its sti_cli_common lies */
+    stint_status (*run)(sti_cli_call *call);
+} sti_cli_command;
+
+/* A parsed command line. */
+struct sti_cli_call {
+    const sti_cli_command *command;
+    sti_arena *arena;
+    sti_option_set set; /* recipe rows (if any) and own ones */
+    void *args;         /* the command's struct, zeroed, then filled by the rows */
+    const sti_cli_common *common;
+    char **operands;
+    int operand_count;
+    stint_recipe *recipe; /* with environment and flags applied, for .recipe commands */
+    bool answered;        /* the JSON object is out */
+};
+
+extern const sti_cli_command *const sti_cli_commands[]; /* NULL-ended */
+const sti_cli_command *sti_cli_find(const char *name);
+
+/* All rows of a command, recipe rows first, in the arena. */
+const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
+                               int *count_out);
+
+/* Parse argv (after the subcommand's words); loads the recipe for .recipe commands.
+ * *help_out: help was asked for, nothing else was looked at. */
+stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help_out);
+void sti_cli_call_fini(sti_cli_call *call);
+
+/* Write to stdout; stderr when `text` failed to build. Ends the program quietly when
+ * the reader is gone. */
+stint_status sti_cli_print(sti_text *text); /* and frees it */
+/* A finished JSON object, with its newline. */
+stint_status sti_cli_answer(sti_cli_call *call, sti_text *text);
+void sti_cli_json_begin(sti_json *j, sti_text *text);
+void sti_cli_say(const sti_cli_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* a line on stderr unless --quiet */
+
+/* Width of the terminal (of stderr), 80 when there is none, at most 100. */
+int sti_cli_width(void);
+
+/* SIGINT, SIGTERM and SIGUSR1 go to stint_stop() from here on; a second SIGINT or
+ * SIGTERM ends the program at once. */
+void sti_cli_catch_signals(void);
+
+/* Progress of images or bytes on stderr, as the data calls want it. */
+stint_data_progress_fn sti_cli_data_progress; /* user: a begun sti_progress */
+
+/* "folder/model.safetensors" for a run's folder, else the path itself. In the arena. */
+const char *sti_cli_model_path(sti_cli_call *call, const char *path);
+
+/* Help, man page and completion from the tables. */
+void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *out);
+void sti_cli_help_overview(int width, sti_text *out);
+void sti_cli_man(const sti_cli_command *command, sti_text *out);
+void sti_cli_man_overview(sti_text *out);
+stint_status sti_cli_completion(const char *shell, sti_text *out);
+/* What --version says: a line each, or as JSON. */
+void sti_cli_version(bool json, sti_text *out);
+
+#endif

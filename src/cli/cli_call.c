@@ -1,0 +1,175 @@
+/* From words to a parsed call. Force rises from default over recipe and environment to
+ * the command line, so the command line is read twice: once to find the recipe and to
+ * refuse a mistyped flag before anything is opened, once to override what the recipe
+ * and the environment said. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/cli.h"
+#include "train/recipe.h"
+
+/* Variables that are read outside of option tables. */
+static const char *const fixed_variables[] = {"STINT_ISA", "STINT_NUM_THREADS"};
+
+/* "STINT_DATA_PATH" from "data" and "path"; section may be NULL. */
+static const char *variable_name(sti_arena *arena, const char *section,
+                                 const char *name)
+{
+    char *text = section ? sti_arena_printf(arena, "STINT_%s_%s", section, name)
+                         : sti_arena_printf(arena, "STINT_%s", name);
+    for (char *c = text; c && *c; c++)
+        *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
+    return text;
+}
+
+/* Variables of every subcommand, so that one meant for `train` is no mistake when
+ * `eval` runs. NULL-ended, in the arena. */
+static const char **known_variables(sti_arena *arena)
+{
+    int capacity = 2 + 2 + 3 * sti_recipe_row_count, count = 0;
+    for (int i = 0; sti_cli_commands[i]; i++)
+        capacity += sti_cli_commands[i]->row_count;
+    const char **names = sti_arena_alloc(arena, (size_t)capacity * sizeof *names);
+    if (!names)
+        return NULL;
+    for (size_t i = 0; i < sizeof fixed_variables / sizeof fixed_variables[0]; i++)
+        names[count++] = fixed_variables[i];
+    for (int i = 0; i < sti_recipe_row_count; i++) {
+        const sti_option *row = &sti_recipe_rows[i];
+        names[count++] = variable_name(arena, NULL, row->name);
+        names[count++] = variable_name(arena, row->section, row->name);
+        if (row->flag_name)
+            names[count++] = variable_name(arena, NULL, row->flag_name);
+    }
+    for (int i = 0; sti_cli_commands[i]; i++)
+        for (int r = 0; r < sti_cli_commands[i]->row_count; r++)
+            names[count++] =
+                variable_name(arena, NULL, sti_cli_commands[i]->rows[r].name);
+    return names;
+}
+
+static stint_status read_environment(sti_cli_call *call)
+{
+    const char **known = known_variables(call->arena);
+    return known ? sti_options_read_environment(&call->set, known) : STINT_E_MEMORY;
+}
+
+const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
+                               int *count_out)
+{
+    int recipe_rows = command->recipe ? sti_recipe_row_count : 0;
+    int count = recipe_rows + command->row_count;
+    sti_option *rows = sti_arena_alloc(arena, (size_t)(count + 1) * sizeof *rows);
+    if (!rows)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        rows[i] = i < recipe_rows ? sti_recipe_rows[i] : command->rows[i - recipe_rows];
+    *count_out = count;
+    return rows;
+}
+
+static stint_status check_operands(const sti_cli_call *call)
+{
+    const sti_cli_command *c = call->command;
+    if (call->operand_count < c->min_operands)
+        return sti_fail(STINT_E_USAGE, "wants %s, for example:\n    %s", c->operands,
+                        c->example);
+    if (c->max_operands >= 0 && call->operand_count > c->max_operands)
+        return sti_fail(STINT_E_USAGE,
+                        "does not know what to do with '%s'; it takes %s",
+                        call->operands[c->max_operands],
+                        c->operands[0] ? c->operands : "no further words");
+    return STINT_OK;
+}
+
+static stint_status parse_into(sti_cli_call *call, int argc, char **argv,
+                               bool *help_out)
+{
+    return sti_options_read_command(&call->set, argc, argv, &call->operands,
+                                    &call->operand_count, help_out);
+}
+
+/* The recipe's values take the place of the defaults in args, whose first member they
+ * are; what environment and flags change goes back into the recipe. */
+static stint_status load_recipe(sti_cli_call *call, int argc, char **argv)
+{
+    bool help = false;
+    stint_status status = stint_recipe_load(call->operands[0], &call->recipe);
+    if (status != STINT_OK)
+        return status;
+    status = sti_options_default(&call->set);
+    if (status != STINT_OK)
+        return status;
+    struct stint_recipe *recipe = call->recipe;
+    memcpy(call->args, &recipe->values, sizeof recipe->values);
+    if (recipe->set.origin)
+        memcpy(call->set.origin, recipe->set.origin,
+               (size_t)sti_recipe_row_count * sizeof *call->set.origin);
+    sti_arena *own = call->set.arena;
+    call->set.arena = recipe->arena; /* texts must live as long as the recipe */
+    status = read_environment(call);
+    if (status == STINT_OK)
+        status = parse_into(call, argc, argv, &help);
+    call->set.arena = own;
+    if (status != STINT_OK)
+        return status;
+    memcpy(&recipe->values, call->args, sizeof recipe->values);
+    if (recipe->set.origin)
+        memcpy(recipe->set.origin, call->set.origin,
+               (size_t)sti_recipe_row_count * sizeof *call->set.origin);
+    return STINT_OK;
+}
+
+static stint_status prepare(sti_cli_call *call)
+{
+    const sti_cli_command *command = call->command;
+    call->arena = sti_arena_create("command line");
+    if (!call->arena)
+        return STINT_E_MEMORY;
+    int count = 0;
+    const sti_option *rows = sti_cli_rows(command, call->arena, &count);
+    call->args = sti_arena_alloc(call->arena, command->args_bytes);
+    sti_origin *origin =
+        sti_arena_alloc(call->arena, (size_t)(count + 1) * sizeof *origin);
+    if (!rows || !call->args || !origin)
+        return STINT_E_MEMORY;
+    call->common =
+        (const sti_cli_common *)((const char *)call->args + command->common_offset);
+    call->set = (sti_option_set){.rows = rows,
+                                 .count = count,
+                                 .target = call->args,
+                                 .arena = call->arena,
+                                 .origin = origin};
+    return sti_options_default(&call->set);
+}
+
+stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help_out)
+{
+    stint_status status = prepare(call);
+    if (status != STINT_OK)
+        return status;
+    status = parse_into(call, argc, argv, help_out);
+    if (*help_out)
+        return STINT_OK;
+    if (status == STINT_OK)
+        status = check_operands(call);
+    if (status != STINT_OK)
+        return status;
+    if (call->command->recipe)
+        return load_recipe(call, argc, argv);
+    status = sti_options_default(&call->set);
+    if (status == STINT_OK)
+        status = read_environment(call);
+    if (status == STINT_OK)
+        status = parse_into(call, argc, argv, help_out);
+    return status;
+}
+
+void sti_cli_call_fini(sti_cli_call *call)
+{
+    stint_recipe_destroy(call->recipe);
+    sti_arena_destroy(call->arena);
+    call->recipe = NULL;
+    call->arena = NULL;
+}

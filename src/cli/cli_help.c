@@ -1,0 +1,197 @@
+/* Help screens and man pages, from the tables. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "train/recipe.h"
+
+static void add_indented(sti_text *out, const char *prefix, const char *lines)
+{
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        sti_text_add(out, prefix);
+        sti_text_add_bytes(out, lines, length);
+        sti_text_add(out, "\n");
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+/* Words of `text` in lines of at most `width`. */
+static void add_wrapped(sti_text *out, const char *text, int width)
+{
+    int column = 0;
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        if (column > 0 && column + 1 + length > width) {
+            sti_text_add(out, "\n");
+            column = 0;
+        }
+        if (column > 0) {
+            sti_text_add(out, " ");
+            column++;
+        }
+        sti_text_add_bytes(out, text, (size_t)length);
+        column += length;
+        text += length;
+        text += strspn(text, " ");
+    }
+    sti_text_add(out, "\n");
+}
+
+static void add_usage(sti_text *out, const sti_cli_command *command)
+{
+    sti_text_printf(out, "stint %s", command->name);
+    if (command->operands[0])
+        sti_text_printf(out, " %s", command->operands);
+    sti_text_add(out, " [OPTION...]");
+}
+
+void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *out)
+{
+    sti_text_printf(out, "stint %s - %s\n\nExample:\n", command->name,
+                    command->summary);
+    add_indented(out, "  ", command->example);
+    sti_text_add(out, "\nUsage: ");
+    add_usage(out, command);
+    sti_text_add(out, "\n");
+    add_wrapped(out, command->about, width < 80 ? width : 80);
+    sti_text_add(out, "\nOptions:\n");
+    sti_arena *arena = sti_arena_create("help");
+    int count = 0;
+    const sti_option *rows = arena ? sti_cli_rows(command, arena, &count) : NULL;
+    if (rows)
+        sti_options_write_help(rows, count, width, out);
+    else
+        out->failed = true;
+    sti_arena_destroy(arena);
+    if (command->recipe)
+        sti_text_add(out, "Keys for --set: stint help recipe\n");
+}
+
+void sti_cli_help_overview(int width, sti_text *out)
+{
+    sti_text_add(out, "stint - machine learning to a budget\n\n"
+                      "Example:\n"
+                      "  stint data glyphs --out out/glyphs\n"
+                      "  stint plan recipes/glyphs-resnet8.ini --data out/glyphs\n"
+                      "  stint train recipes/glyphs-resnet8.ini --data out/glyphs "
+                      "--out runs/a\n\n"
+                      "Subcommands:\n");
+    for (int i = 0; sti_cli_commands[i]; i++)
+        sti_text_printf(out, "  %-12s %.*s\n", sti_cli_commands[i]->name,
+                        width > 20 ? width - 15 : 65, sti_cli_commands[i]->summary);
+    sti_text_add(out, "\n"
+                      "  stint SUBCOMMAND -h      options of one subcommand\n"
+                      "  stint help TOPIC         recipe, models, environment, exit\n"
+                      "  stint --version [--json] version, machine, optional parts\n");
+}
+
+/* roff: a line must not begin with a dot or quote, backslashes and hyphens of options
+ * are escaped. */
+static void add_roff(sti_text *out, const char *words)
+{
+    if (*words == '.' || *words == '\'')
+        sti_text_add(out, "\\&");
+    for (; *words; words++) {
+        if (*words == '\\')
+            sti_text_add(out, "\\e");
+        else if (*words == '-')
+            sti_text_add(out, "\\-");
+        else
+            sti_text_add_bytes(out, words, 1);
+    }
+}
+
+static void add_page_name(sti_text *out, const char *name)
+{
+    sti_text_add(out, "stint");
+    if (*name)
+        sti_text_add(out, "\\-");
+    for (; *name; name++)
+        sti_text_add(out, *name == ' ' ? "\\-" : (char[2]){*name, 0});
+}
+
+static void add_exit_status(sti_text *out)
+{
+    static const stint_status all[] = {
+        STINT_OK,       STINT_E_FAILED,      STINT_E_USAGE,
+        STINT_E_BUDGET, STINT_E_INPUT,       STINT_E_IO,
+        STINT_E_PEER,   STINT_E_MEMORY,      STINT_E_UNSUPPORTED,
+        STINT_E_BUG,    STINT_E_INTERRUPTED, STINT_E_TERMINATED};
+    sti_text_add(out, ".SH EXIT STATUS\n");
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        sti_text_printf(out, ".TP\n%d\n", (int)all[i]);
+        add_roff(out, stint_status_name(all[i]));
+        sti_text_add(out, "\n");
+    }
+}
+
+static void add_environment(sti_text *out)
+{
+    sti_text_add(out,
+                 ".SH ENVIRONMENT\nEvery option and recipe key can be given as "
+                 "STINT_NAME or STINT_SECTION_NAME; flags beat variables, variables "
+                 "beat the recipe.\n"
+                 ".TP\nSTINT_NUM_THREADS, OMP_NUM_THREADS\nthreads, where no "
+                 "\\-j is given\n"
+                 ".TP\nSTINT_ISA\nref, avx2 or avx512: force an instruction set; "
+                 "results do not depend on it\n"
+                 ".TP\nNO_COLOR, TERM=dumb\nno bar that moves\n");
+}
+
+static void add_heading(sti_text *out, const char *name)
+{
+    sti_text_add(out, ".TH \"");
+    add_page_name(out, name);
+    sti_text_printf(out, "\" 1 \"\" \"stint %s\" \"Stint\"\n.SH NAME\n",
+                    stint_version());
+    add_page_name(out, name);
+}
+
+void sti_cli_man(const sti_cli_command *command, sti_text *out)
+{
+    add_heading(out, command->name);
+    sti_text_add(out, " \\- ");
+    add_roff(out, command->summary);
+    sti_text_printf(out, "\n.SH SYNOPSIS\n.B stint %s\n", command->name);
+    add_roff(out, command->operands);
+    sti_text_add(out, " [OPTION...]\n.SH DESCRIPTION\n");
+    add_roff(out, command->about);
+    sti_text_add(out, "\n.SH EXAMPLE\n.nf\n");
+    add_roff(out, command->example);
+    sti_text_add(out, "\n.fi\n.SH OPTIONS\n");
+    sti_options_write_man(command->rows, command->row_count, out);
+    if (command->recipe) {
+        sti_text_add(out,
+                     ".SH RECIPE OPTIONS\nThese override the recipe; any other key "
+                     "by \\-\\-set SECTION.KEY=VALUE.\n");
+        sti_options_write_man(sti_recipe_rows, sti_recipe_row_count, out);
+    }
+    add_environment(out);
+    add_exit_status(out);
+    sti_text_add(out, ".SH SEE ALSO\n.BR stint (1)\n");
+}
+
+void sti_cli_man_overview(sti_text *out)
+{
+    add_heading(out, "");
+    sti_text_add(out,
+                 " \\- machine learning to a budget\n.SH SYNOPSIS\n.B stint\n"
+                 "SUBCOMMAND [OPTION...]\n.SH DESCRIPTION\n"
+                 "Trains, plans and evaluates image networks within a memory budget "
+                 "that is announced beforehand and kept. Answers go to stdout, talk "
+                 "to stderr; with \\-\\-json stdout holds one JSON object.\n"
+                 ".SH SUBCOMMANDS\n");
+    for (int i = 0; sti_cli_commands[i]; i++) {
+        sti_text_printf(out, ".TP\n.B stint %s\n", sti_cli_commands[i]->name);
+        add_roff(out, sti_cli_commands[i]->summary);
+        sti_text_add(out, "\n");
+    }
+    add_environment(out);
+    add_exit_status(out);
+    sti_text_add(out, ".SH SEE ALSO\n");
+    for (int i = 0; sti_cli_commands[i]; i++) {
+        sti_text_add(out, ".BR ");
+        add_page_name(out, sti_cli_commands[i]->name);
+        sti_text_add(out, sti_cli_commands[i + 1] ? " (1),\n" : " (1)\n");
+    }
+}

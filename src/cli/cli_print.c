@@ -1,0 +1,114 @@
+/* Answers on stdout, talk on stderr, and the manners of a terminal program. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "cli/cli.h"
+
+static stint_status write_all(const char *bytes, size_t n_bytes)
+{
+    while (n_bytes > 0) {
+        ssize_t wrote = write(STDOUT_FILENO, bytes, n_bytes);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote < 0 && errno == EPIPE)
+            _exit(0); /* the reader has seen enough: `stint help | head -3` */
+        if (wrote < 0)
+            return sti_fail_errno("cannot write to stdout");
+        bytes += wrote;
+        n_bytes -= (size_t)wrote;
+    }
+    return STINT_OK;
+}
+
+stint_status sti_cli_print(sti_text *text)
+{
+    stint_status status = text->failed ? STINT_E_MEMORY : STINT_OK;
+    if (status == STINT_OK && text->length > 0)
+        status = write_all(text->data, text->length);
+    sti_text_fini(text);
+    return status;
+}
+
+void sti_cli_json_begin(sti_json *j, sti_text *text)
+{
+    *j = (sti_json){.out = text};
+    sti_json_begin_object(j, NULL);
+}
+
+stint_status sti_cli_answer(sti_cli_call *call, sti_text *text)
+{
+    sti_text_add(text, "\n");
+    call->answered = true;
+    return sti_cli_print(text);
+}
+
+void sti_cli_say(const sti_cli_call *call, const char *format, ...)
+{
+    if (call->common && call->common->quiet)
+        return;
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+int sti_cli_width(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    int width = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        width = size.ws_col;
+    else if (columns && atoi(columns) > 0)
+        width = atoi(columns);
+    return width < 40 ? 40 : width > 100 ? 100 : width;
+}
+
+static volatile sig_atomic_t stop_count;
+
+static void on_stop(int signal_number)
+{
+    if (stop_count++ > 0)
+        _exit(128 + signal_number);
+    stint_stop(signal_number == SIGINT ? STINT_E_INTERRUPTED : STINT_E_TERMINATED);
+}
+
+static void on_checkpoint(int signal_number)
+{
+    (void)signal_number;
+    stint_stop(STINT_OK);
+}
+
+void sti_cli_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_checkpoint;
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+void sti_cli_data_progress(void *user, int64_t done, int64_t total)
+{
+    sti_progress *progress = user;
+    progress->total = total;
+    sti_progress_update(progress, done, "");
+}
+
+const char *sti_cli_model_path(sti_cli_call *call, const char *path)
+{
+    if (sti_path_is_dir(path))
+        return sti_path_join(call->arena, path, "model.safetensors");
+    return path;
+}

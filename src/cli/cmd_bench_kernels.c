@@ -1,0 +1,325 @@
+/* stint bench gemm, stint bench conv: rates of the kernels that training stands on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "base/rng.h"
+#include "base/team.h"
+#include "cli/cli.h"
+#include "kernel/conv.h"
+#include "kernel/gemm.h"
+
+typedef struct kernel_args {
+    int64_t threads;
+    double seconds;
+    sti_cli_common common;
+} kernel_args;
+
+static const sti_option kernel_rows[] = {
+    {.name = "threads",
+     .letter = 'j',
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1024,
+     .offset = offsetof(kernel_args, threads),
+     .flag = true,
+     .unit = "N",
+     .help = "threads; 0: every CPU this process may run on"},
+    {.name = "seconds",
+     .type = STI_OPTION_FLOAT,
+     .default_text = "0.2",
+     .min = 0.001,
+     .max = 60,
+     .offset = offsetof(kernel_args, seconds),
+     .flag = true,
+     .unit = "S",
+     .help = "time spent on each case"},
+    STI_CLI_COMMON_ROWS(kernel_args),
+};
+
+enum { RUNS_MAX = 1000 };
+
+typedef struct timing {
+    int64_t ns[RUNS_MAX], best_ns, median_ns;
+    int runs;
+} timing;
+
+typedef void work_fn(void *user);
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* One run to warm up, then runs until the time is spent. */
+static void time_work(work_fn *work, void *user, double seconds, timing *t)
+{
+    work(user);
+    int64_t start = sti_clock_ns();
+    for (t->runs = 0;
+         t->runs < RUNS_MAX && (t->runs < 3 || sti_seconds_since(start) < seconds);
+         t->runs++) {
+        int64_t before = sti_clock_ns();
+        work(user);
+        t->ns[t->runs] = sti_clock_ns() - before;
+    }
+    qsort(t->ns, (size_t)t->runs, sizeof t->ns[0], compare_ns);
+    t->best_ns = t->ns[0] > 0 ? t->ns[0] : 1;
+    t->median_ns = t->ns[t->runs / 2] > 0 ? t->ns[t->runs / 2] : 1;
+}
+
+static float *random_floats(int64_t count)
+{
+    float *x = sti_alloc_array(count, sizeof *x, "bench.operand");
+    uint32_t word[4];
+    for (int64_t i = 0; x && i < count; i += 4) {
+        sti_random4(1, STI_STREAM_TEST, 0, (uint64_t)i, word);
+        for (int k = 0; k < 4 && i + k < count; k++)
+            x[i + k] = sti_uniform(word[k]) - 0.5f;
+    }
+    return x;
+}
+
+/* ---- the table ---- */
+
+typedef struct table {
+    sti_cli_call *call;
+    sti_team team;
+    timing time;
+    sti_text text;
+    sti_json json;
+} table;
+
+static stint_status table_begin(table *t, sti_cli_call *call)
+{
+    const kernel_args *args = call->args;
+    *t = (table){.call = call};
+    stint_status status =
+        sti_threads_choose((int)args->threads, &t->team.threads, NULL);
+    if (status != STINT_OK)
+        return status;
+    if (call->common->json) {
+        sti_cli_json_begin(&t->json, &t->text);
+        sti_json_text(&t->json, "cpu", sti_cpu_name());
+        sti_json_text(&t->json, "isa", sti_isa_name(sti_isa_now()));
+        sti_json_int(&t->json, "threads", t->team.threads);
+        sti_json_begin_array(&t->json, "cases");
+        return STINT_OK;
+    }
+    sti_text_printf(&t->text, "%s, %s, %d threads\n%-44s %10s %10s %9s\n",
+                    sti_cpu_name(), sti_isa_name(sti_isa_now()), t->team.threads,
+                    "case", "best us", "median us", "GFLOP/s");
+    return sti_cli_print(&t->text);
+}
+
+static stint_status table_row(table *t, const char *name, double flop)
+{
+    const timing *time = &t->time;
+    double rate = flop / (double)time->best_ns;
+    if (!t->call->common->json) {
+        sti_text_printf(&t->text, "%-44s %10.1f %10.1f %9.1f\n", name,
+                        (double)time->best_ns * 1e-3, (double)time->median_ns * 1e-3,
+                        rate);
+        return sti_cli_print(&t->text);
+    }
+    sti_json_begin_object(&t->json, NULL);
+    sti_json_text(&t->json, "case", name);
+    sti_json_int(&t->json, "runs", time->runs);
+    sti_json_float(&t->json, "best_s", (double)time->best_ns * 1e-9);
+    sti_json_float(&t->json, "median_s", (double)time->median_ns * 1e-9);
+    sti_json_float(&t->json, "gflop_per_s", rate);
+    sti_json_end_object(&t->json);
+    return STINT_OK;
+}
+
+static stint_status table_end(table *t, stint_status status)
+{
+    if (status != STINT_OK || !t->call->common->json) {
+        sti_text_fini(&t->text);
+        return status;
+    }
+    sti_json_end_array(&t->json);
+    sti_json_end_object(&t->json);
+    return sti_cli_answer(t->call, &t->text);
+}
+
+/* ---- gemm ---- */
+
+typedef struct gemm_case {
+    const sti_team *team;
+    sti_gemm_shape shape;
+    float *a, *b, *c;
+    void *scratch;
+} gemm_case;
+
+static void gemm_work(void *user)
+{
+    gemm_case *g = user;
+    sti_gemm_f32(g->team, &g->shape, g->a, g->b, NULL, g->c, g->scratch);
+}
+
+static stint_status bench_gemm(table *t, int64_t m, int64_t n, int64_t k)
+{
+    const kernel_args *args = t->call->args;
+    char name[64];
+    gemm_case g = {.team = &t->team,
+                   .shape = {.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}};
+    g.a = random_floats(m * k);
+    g.b = random_floats(k * n);
+    g.c = random_floats(m * n);
+    g.scratch =
+        sti_alloc(sti_gemm_scratch_bytes(&g.shape, t->team.threads), "bench.scratch");
+    stint_status status = STINT_E_MEMORY;
+    if (g.a && g.b && g.c && g.scratch) {
+        time_work(gemm_work, &g, args->seconds, &t->time);
+        snprintf(name, sizeof name, "m %" PRId64 "  n %" PRId64 "  k %" PRId64, m, n,
+                 k);
+        status = table_row(t, name, 2.0 * (double)m * (double)n * (double)k);
+    }
+    sti_free(g.a);
+    sti_free(g.b);
+    sti_free(g.c);
+    sti_free(g.scratch);
+    return status;
+}
+
+static stint_status gemm_run(sti_cli_call *call)
+{
+    /* Blocks, square ones, a tall one as in 1x1 convolutions, a classifier. */
+    static const int64_t cases[][3] = {
+        {64, 64, 64},    {256, 256, 256},  {512, 512, 512},   {1024, 1024, 1024},
+        {32768, 64, 64}, {32768, 16, 144}, {128, 4096, 4096}, {128, 1000, 2048}};
+    table t;
+    stint_status status = table_begin(&t, call);
+    for (size_t i = 0; status == STINT_OK && i < sizeof cases / sizeof cases[0]; i++)
+        status = bench_gemm(&t, cases[i][0], cases[i][1], cases[i][2]);
+    return table_end(&t, status);
+}
+
+/* ---- conv ---- */
+
+typedef struct conv_case {
+    const sti_team *team;
+    sti_conv_shape shape;
+    int direction; /* forward, backward data, backward weight */
+    float *x, *w, *y;
+    void *scratch;
+} conv_case;
+
+static void conv_work(void *user)
+{
+    conv_case *c = user;
+    if (c->direction == 0)
+        sti_conv_forward_f32(c->team, &c->shape, c->x, c->w, NULL, c->y, c->scratch);
+    else if (c->direction == 1)
+        sti_conv_backward_data_f32(c->team, &c->shape, c->y, c->w, c->x, c->scratch);
+    else
+        sti_conv_backward_weight_f32(c->team, &c->shape, c->x, c->y, c->w, c->scratch);
+}
+
+static size_t conv_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    size_t bytes = sti_conv_forward_scratch_bytes(s, threads);
+    size_t data = sti_conv_backward_data_scratch_bytes(s, threads);
+    size_t weight = sti_conv_backward_weight_scratch_bytes(s, threads);
+    bytes = data > bytes ? data : bytes;
+    return weight > bytes ? weight : bytes;
+}
+
+static stint_status conv_directions(table *t, conv_case *c)
+{
+    static const char *const words[] = {"forward", "data", "weight"};
+    const kernel_args *args = t->call->args;
+    stint_status status = STINT_OK;
+    for (c->direction = 0; c->direction < 3 && status == STINT_OK; c->direction++) {
+        char name[96];
+        const sti_conv_shape *s = &c->shape;
+        time_work(conv_work, c, args->seconds, &t->time);
+        snprintf(name, sizeof name,
+                 "%" PRId64 "x%" PRId64 "x%" PRId64 " %" PRId64 "->%" PRId64 " %" PRId64
+                 "x%" PRId64 "/%" PRId64 " %s",
+                 s->n, s->h, s->w, s->ci, s->co, s->kh, s->kw, s->stride,
+                 words[c->direction]);
+        status = table_row(t, name, sti_conv_flop(s));
+    }
+    return status;
+}
+
+static stint_status bench_conv(table *t, const sti_conv_shape *given)
+{
+    conv_case c = {.team = &t->team, .shape = *given};
+    sti_conv_shape *s = &c.shape;
+    s->oh = sti_conv_out_length(s->h, s->kh, s->stride, s->pad);
+    s->ow = sti_conv_out_length(s->w, s->kw, s->stride, s->pad);
+    c.x = random_floats(s->n * s->h * s->w * s->ci);
+    c.w = random_floats(s->kh * s->kw * s->ci / s->groups * s->co);
+    c.y = random_floats(s->n * s->oh * s->ow * s->co);
+    c.scratch = sti_alloc(conv_scratch_bytes(s, t->team.threads), "bench.scratch");
+    stint_status status = STINT_E_MEMORY;
+    if (c.x && c.w && c.y && c.scratch)
+        status = conv_directions(t, &c);
+    sti_free(c.x);
+    sti_free(c.w);
+    sti_free(c.y);
+    sti_free(c.scratch);
+    return status;
+}
+
+static stint_status conv_run(sti_cli_call *call)
+{
+    /* Of ResNet-20 on 32 pixels, ResNet-18 and -50 on 224, and one depthwise. */
+    static const sti_conv_shape cases[] = {
+        {32, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0},
+        {32, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0},
+        {32, 32, 32, 16, 32, 3, 3, 2, 1, 1, 0, 0},
+        {32, 16, 16, 32, 32, 3, 3, 1, 1, 1, 0, 0},
+        {32, 8, 8, 64, 64, 3, 3, 1, 1, 1, 0, 0},
+        {4, 224, 224, 3, 64, 7, 7, 2, 3, 1, 0, 0},
+        {4, 56, 56, 64, 64, 3, 3, 1, 1, 1, 0, 0},
+        {4, 28, 28, 512, 128, 1, 1, 1, 0, 1, 0, 0},
+        {4, 14, 14, 256, 256, 3, 3, 1, 1, 1, 0, 0},
+        {4, 7, 7, 512, 512, 3, 3, 1, 1, 1, 0, 0},
+        {32, 28, 28, 96, 96, 3, 3, 1, 1, 96, 0, 0},
+    };
+    table t;
+    stint_status status = table_begin(&t, call);
+    for (size_t i = 0; status == STINT_OK && i < sizeof cases / sizeof cases[0]; i++)
+        status = bench_conv(&t, &cases[i]);
+    return table_end(&t, status);
+}
+
+const sti_cli_command sti_cmd_bench_gemm = {
+    .name = "bench gemm",
+    .summary = "measure matrix products",
+    .operands = "",
+    .example = "stint bench gemm -j 1",
+    .about = "Best and median time of each case, and the rate at the best.",
+    .min_operands = 0,
+    .max_operands = 0,
+    .rows = kernel_rows,
+    .row_count = sizeof kernel_rows / sizeof kernel_rows[0],
+    .args_bytes = sizeof(kernel_args),
+    .common_offset = offsetof(kernel_args, common),
+    .run = gemm_run,
+};
+
+const sti_cli_command sti_cmd_bench_conv = {
+    .name = "bench conv",
+    .summary = "measure convolutions and their two gradients",
+    .operands = "",
+    .example = "stint bench conv -j 1",
+    .about = "Cases are images x height x width, channels in -> out, window / stride.",
+    .min_operands = 0,
+    .max_operands = 0,
+    .rows = kernel_rows,
+    .row_count = sizeof kernel_rows / sizeof kernel_rows[0],
+    .args_bytes = sizeof(kernel_args),
+    .common_offset = offsetof(kernel_args, common),
+    .run = conv_run,
+};

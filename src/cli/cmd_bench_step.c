@@ -1,0 +1,461 @@
+/* stint bench step: forward and backward of a recipe's network on random images, with
+ * the time of every operator. Loading, augmentation and the optimiser are left out;
+ * `stint train` reports the rate with them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "base/rng.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/cli_graph.h"
+#include "exec/exec.h"
+
+typedef struct step_args {
+    sti_recipe_values recipe; /* first: the recipe's rows write here */
+    int64_t runs, image_size, image_channels, classes;
+    sti_cli_common common;
+} step_args;
+
+static const sti_option step_rows[] = {
+    {.name = "runs",
+     .type = STI_OPTION_INT,
+     .default_text = "10",
+     .min = 1,
+     .max = 100000,
+     .offset = offsetof(step_args, runs),
+     .flag = true,
+     .unit = "N",
+     .help = "timed steps, after one to warm up"},
+    {.name = "image-size",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 4096,
+     .offset = offsetof(step_args, image_size),
+     .flag = true,
+     .unit = "PIXELS",
+     .help = "without data: pixels a side"},
+    {.name = "image-channels",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 3,
+     .offset = offsetof(step_args, image_channels),
+     .flag = true,
+     .unit = "N",
+     .help = "without data: 1 or 3"},
+    {.name = "classes",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1 << 20,
+     .offset = offsetof(step_args, classes),
+     .flag = true,
+     .unit = "N",
+     .help = "without data: classes"},
+    STI_CLI_COMMON_ROWS(step_args),
+};
+
+/* Shards run one after another on the whole team, or `lanes` at a time on one thread
+ * each, as in training. */
+typedef struct bench {
+    sti_cli_graph graph;
+    sti_plan *plan;
+    sti_team team; /* of one shard */
+    int lanes;
+    sti_exec **exec; /* [lanes] */
+    void *region[STI_REGIONS];
+    void **lane_memory; /* [lanes][STI_REGIONS] */
+    int64_t *ns;        /* [lanes][nodes]; NULL: not timed by operator */
+    int64_t shards, shard_batch, step;
+    int32_t nodes;
+} bench;
+
+/* ---- set-up ---- */
+
+static void fill_uniform(float *x, int64_t count, float scale, uint64_t key)
+{
+    uint32_t word[4];
+    for (int64_t i = 0; i < count; i += 4) {
+        sti_random4(1, STI_STREAM_TEST, key, (uint64_t)i, word);
+        for (int k = 0; k < 4 && i + k < count; k++)
+            x[i + k] = scale * (2 * sti_uniform(word[k]) - 1);
+    }
+}
+
+/* Small random weights and the states' own beginnings: only the time matters, but NaN
+ * and denormals would change it. */
+static void fill_tensors(bench *b)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(b->graph.graph); v++) {
+        const sti_value_row *row = sti_graph_value(b->graph.graph, v);
+        const sti_place *place = &b->plan->place[v];
+        if (row->role != STI_ROLE_PARAM && row->role != STI_ROLE_STATE)
+            continue;
+        if (place->region == STI_REGION_NONE)
+            continue;
+        float *x = (void *)((char *)b->region[place->region] + place->offset);
+        int64_t count = stint_shape_count(&row->shape);
+        if (row->role == STI_ROLE_PARAM)
+            fill_uniform(x, count, 0.1f, (uint64_t)v);
+        for (int64_t i = 0; row->role == STI_ROLE_STATE && i < count; i++)
+            x[i] = row->initial;
+    }
+}
+
+static void fill_inputs(bench *b, int lane, int64_t classes)
+{
+    stint_shape shape = stint_value_shape(b->graph.graph, b->graph.images);
+    float *images = sti_exec_address(b->exec[lane], b->graph.images);
+    int32_t *labels = sti_exec_address(b->exec[lane], b->graph.labels);
+    fill_uniform(images, stint_shape_count(&shape), 2, (uint64_t)lane + 1000000);
+    for (int64_t i = 0; i < shape.dim[0]; i++)
+        labels[i] = (int32_t)(i % classes);
+}
+
+static stint_status create_lane(bench *b, int lane)
+{
+    sti_exec_memory memory;
+    for (int r = 0; r < STI_REGIONS; r++) {
+        size_t bytes = b->plan->region_bytes[r];
+        void **own = &b->lane_memory[lane * STI_REGIONS + r];
+        memory.region[r] = b->region[r];
+        if (r == STI_REGION_PARAM || r == STI_REGION_STATE || bytes == 0)
+            continue;
+        *own = sti_alloc(bytes, "bench.lane");
+        if (!*own)
+            return STINT_E_MEMORY;
+        memory.region[r] = *own;
+    }
+    return sti_exec_create(b->plan, &memory, &b->exec[lane]);
+}
+
+static stint_status create_memory(bench *b)
+{
+    for (int r = STI_REGION_PARAM; r <= STI_REGION_STATE; r++)
+        if (!(b->region[r] = sti_alloc(b->plan->region_bytes[r], "bench.tensors")))
+            return STINT_E_MEMORY;
+    b->exec = sti_alloc_array(b->lanes, sizeof(sti_exec *), "bench.lanes");
+    b->lane_memory =
+        sti_alloc_array((int64_t)b->lanes * STI_REGIONS, sizeof(void *), "bench.lanes");
+    if (!b->exec || !b->lane_memory)
+        return STINT_E_MEMORY;
+    stint_status status = STINT_OK;
+    for (int lane = 0; lane < b->lanes && status == STINT_OK; lane++)
+        status = create_lane(b, lane);
+    return status;
+}
+
+/* As the planner would without a budget: a lane a thread, as far as there are shards.
+ */
+static void choose_lanes(bench *b, const sti_recipe_values *recipe, int threads)
+{
+    int64_t lanes = recipe->run.lanes ? recipe->run.lanes : threads;
+    lanes = lanes > b->shards ? b->shards : lanes;
+    lanes = lanes > threads ? threads : lanes;
+    b->lanes = (int)lanes;
+    b->team.threads = threads / b->lanes;
+}
+
+static stint_status bench_create(bench *b, sti_cli_call *call, int threads)
+{
+    const step_args *args = call->args;
+    const sti_recipe_values *recipe = &args->recipe;
+    sti_cli_graph_desc desc = {.mode = STINT_TRAIN, .backward = true, .passes = true};
+    b->shards = recipe->train.shards;
+    b->shard_batch = recipe->train.batch / b->shards;
+    if (b->shard_batch < 1)
+        return sti_fail(STINT_E_USAGE,
+                        "batch %" PRId64 " is smaller than %" PRId64 " shards",
+                        recipe->train.batch, b->shards);
+    choose_lanes(b, recipe, threads);
+    stint_status status = sti_cli_graph_sizes(
+        call->recipe, args->image_size, args->image_channels, args->classes, &desc);
+    desc.batch = b->shard_batch;
+    if (status == STINT_OK)
+        status = sti_cli_graph_build(&desc, &b->graph);
+    if (status == STINT_OK)
+        status = sti_plan_create(b->graph.graph, b->team.threads, &b->plan);
+    if (status == STINT_OK)
+        status = create_memory(b);
+    if (status != STINT_OK)
+        return status;
+    b->nodes = sti_graph_node_count(b->graph.graph);
+    fill_tensors(b);
+    return STINT_OK;
+}
+
+static void bench_destroy(bench *b)
+{
+    for (int lane = 0; lane < b->lanes && b->exec; lane++)
+        sti_exec_destroy(b->exec[lane]);
+    for (int i = 0; i < b->lanes * STI_REGIONS && b->lane_memory; i++)
+        sti_free(b->lane_memory[i]);
+    for (int r = 0; r < STI_REGIONS; r++)
+        sti_free(b->region[r]);
+    sti_free(b->exec);
+    sti_free(b->lane_memory);
+    sti_free(b->ns);
+    sti_plan_destroy(b->plan);
+    sti_cli_graph_fini(&b->graph);
+}
+
+/* ---- running ---- */
+
+typedef struct lane_job {
+    bench *bench;
+    int64_t classes;
+} lane_job;
+
+static void run_lane(void *user, int64_t lane, int worker)
+{
+    lane_job *job = user;
+    bench *b = job->bench;
+    int64_t *ns = b->ns ? b->ns + lane * b->nodes : NULL;
+    int64_t first = b->shards * lane / b->lanes,
+            end = b->shards * (lane + 1) / b->lanes;
+    (void)worker;
+    for (int64_t shard = first; shard < end; shard++) {
+        sti_step step = {.seed = 1, .step = b->step, .shard = shard};
+        fill_inputs(b, (int)lane, job->classes);
+        if (ns)
+            sti_exec_run_timed(b->exec[lane], &b->team, &step, ns);
+        else
+            sti_exec_run(b->exec[lane], &b->team, &step);
+    }
+}
+
+static void run_step(lane_job *job)
+{
+    bench *b = job->bench;
+    if (b->lanes == 1)
+        run_lane(job, 0, 0);
+    else
+        sti_team_run(&(sti_team){.threads = b->lanes}, b->lanes, run_lane, job);
+    b->step++;
+}
+
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- the table: nodes of one operator and direction are one row ---- */
+
+typedef struct op_row {
+    const char *name;
+    bool backward;
+    int64_t nodes;
+    double ns, flop, bytes;
+} op_row;
+
+static double value_bytes(const stint_graph *g, const stint_value *values,
+                          int32_t count)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (values[i] < 0)
+            continue;
+        stint_shape shape = stint_value_shape(g, values[i]);
+        bytes += (double)stint_shape_bytes(&shape);
+    }
+    return bytes;
+}
+
+static void add_node(op_row *row, const bench *b, const sti_node *node)
+{
+    const stint_graph *g = b->graph.graph;
+    if (node->op->cost) {
+        sti_cost cost = node->op->cost(g, node);
+        row->flop += cost.flop;
+        row->bytes += cost.read_bytes + cost.write_bytes;
+    } else if (!(node->op->flags & STI_OP_VIEW)) {
+        row->bytes += value_bytes(g, node->in, node->n_in) +
+                      value_bytes(g, node->out, node->n_out);
+    }
+    for (int lane = 0; lane < b->lanes; lane++)
+        row->ns += (double)b->ns[(int64_t)lane * b->nodes + node->id];
+    row->nodes++;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const op_row *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int collect_rows(const bench *b, op_row *rows, int max)
+{
+    int count = 0;
+    for (int32_t i = 0; i < b->nodes; i++) {
+        const sti_node *node = sti_graph_node(b->graph.graph, i);
+        int at = 0;
+        while (at < count && (strcmp(rows[at].name, node->op->name) != 0 ||
+                              rows[at].backward != node->backward))
+            at++;
+        if (at == count && count == max)
+            continue;
+        if (at == count)
+            rows[count++] =
+                (op_row){.name = node->op->name, .backward = node->backward};
+        add_node(&rows[at], b, node);
+    }
+    qsort(rows, (size_t)count, sizeof rows[0], compare_rows);
+    return count;
+}
+
+typedef struct bench_figures {
+    double best_s, median_s;
+    int64_t runs;
+} bench_figures;
+
+static void add_json(const bench *b, const bench_figures *f, const op_row *rows,
+                     int count, sti_text *out)
+{
+    sti_json j;
+    double per_step = (double)b->shards / (double)f->runs;
+    sti_cli_json_begin(&j, out);
+    sti_json_float(&j, "images_per_s",
+                   (double)(b->shards * b->shard_batch) / f->median_s);
+    sti_json_float(&j, "best_s", f->best_s);
+    sti_json_float(&j, "median_s", f->median_s);
+    sti_json_int(&j, "batch", b->shards * b->shard_batch);
+    sti_json_int(&j, "shards", b->shards);
+    sti_json_int(&j, "lanes", b->lanes);
+    sti_json_int(&j, "threads", b->lanes * b->team.threads);
+    sti_json_int(&j, "peak_rss_bytes", (int64_t)sti_process_peak_bytes());
+    sti_json_text(&j, "cpu", sti_cpu_name());
+    sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
+    sti_json_begin_array(&j, "operators");
+    for (int i = 0; i < count; i++) {
+        double ns = rows[i].ns > 0 ? rows[i].ns : 1;
+        sti_json_begin_object(&j, NULL);
+        sti_json_text(&j, "operator", rows[i].name);
+        sti_json_bool(&j, "backward", rows[i].backward);
+        sti_json_int(&j, "nodes", rows[i].nodes);
+        sti_json_float(&j, "cpu_s_a_step", rows[i].ns * 1e-9 / (double)f->runs);
+        sti_json_float(&j, "gflop_per_s",
+                       rows[i].flop * per_step * (double)f->runs / ns);
+        sti_json_float(&j, "gbyte_per_s",
+                       rows[i].bytes * per_step * (double)f->runs / ns);
+        sti_json_end_object(&j);
+    }
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+static void add_words(const bench *b, const bench_figures *f, const op_row *rows,
+                      int count, sti_text *out)
+{
+    double total = 0, runs = (double)f->runs, shards = (double)b->shards;
+    for (int i = 0; i < count; i++)
+        total += rows[i].ns;
+    sti_text_printf(
+        out,
+        "%s, %s: %d lane%s of %d thread%s, batch %" PRId64 " in %" PRId64 " shards\n\n",
+        sti_cpu_name(), sti_isa_name(sti_isa_now()), b->lanes, b->lanes == 1 ? "" : "s",
+        b->team.threads, b->team.threads == 1 ? "" : "s", b->shards * b->shard_batch,
+        b->shards);
+    sti_text_printf(out, "%-28s %5s %9s %7s %9s %8s\n", "operator", "nodes",
+                    "ms a step", "share", "GFLOP/s", "GB/s");
+    for (int i = 0; i < count; i++) {
+        double ns = rows[i].ns > 0 ? rows[i].ns : 1;
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", rows[i].name,
+                 rows[i].backward ? " (backward)" : "");
+        sti_text_printf(
+            out, "%-28s %5" PRId64 " %9.2f %5.1f %% %9.1f %8.1f\n", name, rows[i].nodes,
+            rows[i].ns * 1e-6 / runs, 100 * rows[i].ns / (total > 0 ? total : 1),
+            rows[i].flop * shards * runs / ns, rows[i].bytes * shards * runs / ns);
+    }
+    sti_text_printf(out,
+                    "\n%.1f images/s (median of %" PRId64 " steps of %.1f ms; best "
+                    "%.1f ms), peak memory %s\nTimes and rates in the table are of "
+                    "one lane.\n",
+                    (double)(b->shards * b->shard_batch) / f->median_s, f->runs,
+                    f->median_s * 1e3, f->best_s * 1e3,
+                    sti_bytes_text(sti_process_peak_bytes()));
+}
+
+static stint_status measure(bench *b, sti_cli_call *call)
+{
+    enum { ROWS_MAX = 128 };
+    const step_args *args = call->args;
+    stint_shape logits = stint_value_shape(b->graph.graph, b->graph.logits);
+    lane_job job = {.bench = b, .classes = logits.dim[1]};
+    bench_figures figures = {.runs = args->runs};
+    double *seconds = sti_alloc_array(args->runs, sizeof *seconds, "bench.times");
+    op_row *rows = sti_alloc_array(ROWS_MAX, sizeof *rows, "bench.rows");
+    int64_t *ns = sti_alloc_array((int64_t)b->lanes * b->nodes, sizeof *ns, "bench.ns");
+    stint_status status = STINT_E_MEMORY;
+    if (seconds && rows && ns) {
+        run_step(&job);
+        for (int64_t i = 0; i < args->runs; i++) {
+            int64_t start = sti_clock_ns();
+            run_step(&job);
+            seconds[i] = sti_seconds_since(start);
+        }
+        qsort(seconds, (size_t)args->runs, sizeof *seconds, compare_double);
+        figures.best_s = seconds[0];
+        figures.median_s = seconds[args->runs / 2];
+        b->ns = ns;
+        for (int64_t i = 0; i < args->runs; i++)
+            run_step(&job);
+        int count = collect_rows(b, rows, ROWS_MAX);
+        sti_text text = {0};
+        if (call->common->json) {
+            add_json(b, &figures, rows, count, &text);
+            status = sti_cli_answer(call, &text);
+        } else {
+            add_words(b, &figures, rows, count, &text);
+            status = sti_cli_print(&text);
+        }
+        b->ns = NULL;
+    }
+    sti_free(seconds);
+    sti_free(rows);
+    sti_free(ns);
+    return status;
+}
+
+static stint_status bench_run(sti_cli_call *call)
+{
+    const step_args *args = call->args;
+    bench b = {.lanes = 0};
+    int threads = 1;
+    stint_status status =
+        sti_threads_choose((int)args->recipe.run.threads, &threads, NULL);
+    if (status == STINT_OK)
+        status = bench_create(&b, call, threads);
+    if (status == STINT_OK)
+        status = measure(&b, call);
+    bench_destroy(&b);
+    return status;
+}
+
+const sti_cli_command sti_cmd_bench_step = {
+    .name = "bench step",
+    .summary = "time training steps, operator by operator",
+    .operands = "RECIPE",
+    .example = "stint bench step recipes/cifar10-resnet20.ini --data ~/cifar10\n"
+               "stint bench step recipes/cifar10-resnet20.ini --image-size 32 "
+               "--image-channels 3 --classes 10",
+    .about =
+        "Forward and backward on random images of the data's size. Loading and the "
+        "optimiser are not in it.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .recipe = true,
+    .rows = step_rows,
+    .row_count = sizeof step_rows / sizeof step_rows[0],
+    .args_bytes = sizeof(step_args),
+    .common_offset = offsetof(step_args, common),
+    .run = bench_run,
+};

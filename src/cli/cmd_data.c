@@ -1,0 +1,490 @@
+/* stint data: what images there are, whether they are sound, and two ways to come by
+ * some. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "cli/cli.h"
+
+#define FORMATS "auto|folder|tar|idx|cifar"
+static const char *const format_names[] = {"auto", "folder", "tar", "idx", "cifar"};
+
+/* Of `data info` and `data check`. */
+typedef struct data_args {
+    int format;
+    int64_t size, channels, threads;
+    sti_cli_common common;
+} data_args;
+
+static const sti_option data_rows[] = {
+    {.name = "format",
+     .type = STI_OPTION_CHOICE,
+     .default_text = "auto",
+     .choices = FORMATS,
+     .offset = offsetof(data_args, format),
+     .flag = true,
+     .unit = "KIND",
+     .help = "how the images are stored"},
+    {.name = "size",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 4096,
+     .offset = offsetof(data_args, size),
+     .flag = true,
+     .unit = "PIXELS",
+     .help = "as data.size of a recipe; 0: all images must be of one size"},
+    {.name = "channels",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 3,
+     .offset = offsetof(data_args, channels),
+     .flag = true,
+     .unit = "N",
+     .help = "1 for grey, 3 for colour; 0: as the first image"},
+    {.name = "threads",
+     .letter = 'j',
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1024,
+     .offset = offsetof(data_args, threads),
+     .flag = true,
+     .unit = "N",
+     .help = "threads; 0: every CPU this process may run on"},
+    STI_CLI_COMMON_ROWS(data_args),
+};
+
+/* ---- data info ---- */
+
+static void add_split_words(const char *name, const stint_data_info *info,
+                            sti_text *out)
+{
+    sti_text_printf(out,
+                    "%-6s %s images of %" PRId64 " x %" PRId64 ", %s, %d classes\n",
+                    name, sti_count_text(info->count), info->width, info->height,
+                    info->channels == 1 ? "grey" : "colour", info->classes);
+}
+
+static void add_split_json(sti_json *j, const char *name, const stint_data_info *info)
+{
+    sti_json_begin_object(j, name);
+    sti_json_int(j, "count", info->count);
+    sti_json_int(j, "height", info->height);
+    sti_json_int(j, "width", info->width);
+    sti_json_int(j, "channels", info->channels);
+    sti_json_begin_array(j, "class_names");
+    for (int32_t c = 0; c < info->classes; c++)
+        sti_json_text(j, NULL, info->class_names[c]);
+    sti_json_end_array(j);
+    sti_json_end_object(j);
+}
+
+static void add_info(bool json, const stint_data_info *const info[2], sti_text *out)
+{
+    static const char *const names[2] = {"train", "test"};
+    const stint_data_info *any = info[0] ? info[0] : info[1];
+    sti_json j;
+    if (json) {
+        sti_cli_json_begin(&j, out);
+        sti_json_text(&j, "path", any->path);
+        sti_json_text(&j, "format", any->format);
+    } else {
+        sti_text_printf(out, "%s (%s)\n", any->path, any->format);
+    }
+    for (int s = 0; s < 2; s++) {
+        if (!info[s])
+            continue;
+        if (json)
+            add_split_json(&j, names[s], info[s]);
+        else
+            add_split_words(names[s], info[s], out);
+    }
+    if (json) {
+        sti_json_end_object(&j);
+        return;
+    }
+    sti_text_add(out, "classes");
+    for (int32_t c = 0; c < any->classes && c < 100; c++)
+        sti_text_printf(out, " %s", any->class_names[c]);
+    sti_text_add(out, any->classes > 100 ? " ...\n" : "\n");
+}
+
+static stint_status info_run(sti_cli_call *call)
+{
+    const data_args *args = call->args;
+    stint_data *data[2] = {NULL, NULL};
+    const stint_data_info *info[2] = {NULL, NULL};
+    stint_status status = STINT_OK;
+    for (int s = 0; s < 2 && status == STINT_OK; s++) {
+        stint_data_desc desc = {.path = call->operands[0],
+                                .split = s == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST,
+                                .format = format_names[args->format],
+                                .size = args->size,
+                                .channels = (int)args->channels};
+        bool other = s == 0
+                         ? stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)
+                         : data[0] != NULL;
+        if (other && !stint_data_has_split(desc.path, desc.format, desc.split))
+            continue;
+        status = stint_data_open(&desc, &data[s]);
+        if (status == STINT_OK)
+            info[s] = stint_data_describe(data[s]);
+    }
+    if (status == STINT_OK) {
+        sti_text text = {0};
+        add_info(call->common->json, info, &text);
+        status =
+            call->common->json ? sti_cli_answer(call, &text) : sti_cli_print(&text);
+    }
+    stint_data_close(data[0]);
+    stint_data_close(data[1]);
+    return status;
+}
+
+const sti_cli_command sti_cmd_data_info = {
+    .name = "data info",
+    .summary = "say what images a folder holds",
+    .operands = "PATH",
+    .example = "stint data info ~/cifar10",
+    .about = "Looks at names and sizes only; `stint data check` reads every image.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .rows = data_rows,
+    .row_count = sizeof data_rows / sizeof data_rows[0],
+    .args_bytes = sizeof(data_args),
+    .common_offset = offsetof(data_args, common),
+    .run = info_run,
+};
+
+/* ---- data check ---- */
+
+typedef struct check_view {
+    sti_cli_call *call;
+    sti_progress bar;
+    sti_text text;
+    sti_json json;
+} check_view;
+
+static void on_found(void *user, stint_data_level level, const char *text)
+{
+    check_view *view = user;
+    const char *word = level == STINT_DATA_PROBLEM ? "problem" : "note";
+    if (view->call->common->json) {
+        sti_json_begin_object(&view->json, NULL);
+        sti_json_text(&view->json, "level", word);
+        sti_json_text(&view->json, "text", text);
+        sti_json_end_object(&view->json);
+        return;
+    }
+    sti_progress_clear(&view->bar);
+    sti_text_printf(&view->text, "%s: %s\n", word, text);
+    sti_cli_print(&view->text);
+}
+
+static void on_check_progress(void *user, int64_t done, int64_t total)
+{
+    check_view *view = user;
+    sti_cli_data_progress(&view->bar, done, total);
+}
+
+static stint_status check_answer(check_view *view, const stint_data_check_result *r)
+{
+    sti_json *j = &view->json;
+    if (!view->call->common->json) {
+        sti_text_printf(&view->text,
+                        "%s training and %s test images of %" PRId64 " x %" PRId64
+                        ", %d classes: %" PRId64 " problems, %" PRId64 " notes\n",
+                        sti_count_text(r->train_count), sti_count_text(r->test_count),
+                        r->width, r->height, r->classes, r->problems, r->notes);
+        return sti_cli_print(&view->text);
+    }
+    sti_json_end_array(j);
+    sti_json_int(j, "problems", r->problems);
+    sti_json_int(j, "notes", r->notes);
+    sti_json_int(j, "train_count", r->train_count);
+    sti_json_int(j, "test_count", r->test_count);
+    sti_json_int(j, "classes", r->classes);
+    sti_json_int(j, "height", r->height);
+    sti_json_int(j, "width", r->width);
+    sti_json_int(j, "channels", r->channels);
+    sti_json_end_object(j);
+    return sti_cli_answer(view->call, &view->text);
+}
+
+static stint_status check_run(sti_cli_call *call)
+{
+    const data_args *args = call->args;
+    check_view view = {.call = call};
+    int threads = 1;
+    stint_status status = sti_threads_choose((int)args->threads, &threads, NULL);
+    if (status != STINT_OK)
+        return status;
+    if (call->common->json) {
+        sti_cli_json_begin(&view.json, &view.text);
+        sti_json_begin_array(&view.json, "findings");
+    }
+    sti_progress_begin(&view.bar, "check", 0, call->common->quiet);
+    stint_data_check_result result = {0};
+    status =
+        stint_data_check(&(stint_data_check_desc){.path = call->operands[0],
+                                                  .format = format_names[args->format],
+                                                  .size = args->size,
+                                                  .channels = (int)args->channels,
+                                                  .threads = threads,
+                                                  .found = on_found,
+                                                  .progress = on_check_progress,
+                                                  .user = &view},
+                         &result);
+    sti_progress_clear(&view.bar);
+    stint_status printed = check_answer(&view, &result);
+    return status != STINT_OK ? status : printed;
+}
+
+const sti_cli_command sti_cmd_data_check = {
+    .name = "data check",
+    .summary = "read every image and list all problems",
+    .operands = "PATH",
+    .example = "stint data check photos --size 64",
+    .about =
+        "Names each broken, mislabelled or wrong-sized file; exit code 4 when there "
+        "is any problem.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .rows = data_rows,
+    .row_count = sizeof data_rows / sizeof data_rows[0],
+    .args_bytes = sizeof(data_args),
+    .common_offset = offsetof(data_args, common),
+    .run = check_run,
+};
+
+/* ---- data glyphs ---- */
+
+typedef struct glyphs_args {
+    const char *out, *fonts;
+    int64_t train, test, size, min_faces, seed, threads;
+    sti_cli_common common;
+} glyphs_args;
+
+static const sti_option glyphs_rows[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = STI_OPTION_PATH,
+     .default_text = "out/glyphs",
+     .offset = offsetof(glyphs_args, out),
+     .flag = true,
+     .unit = "DIR",
+     .help = "folder that gets train.tar and test.tar"},
+    {.name = "train",
+     .type = STI_OPTION_INT,
+     .default_text = "20160",
+     .min = 36,
+     .max = 36000000,
+     .offset = offsetof(glyphs_args, train),
+     .flag = true,
+     .unit = "N",
+     .help = "training images, rounded up to a multiple of 36"},
+    {.name = "test",
+     .type = STI_OPTION_INT,
+     .default_text = "3600",
+     .min = 36,
+     .max = 36000000,
+     .offset = offsetof(glyphs_args, test),
+     .flag = true,
+     .unit = "N",
+     .help = "test images"},
+    {.name = "size",
+     .type = STI_OPTION_INT,
+     .default_text = "32",
+     .min = 8,
+     .max = 512,
+     .offset = offsetof(glyphs_args, size),
+     .flag = true,
+     .unit = "PIXELS",
+     .help = "pixels a side"},
+    {.name = "fonts",
+     .type = STI_OPTION_TEXT,
+     .default_text = "",
+     .offset = offsetof(glyphs_args, fonts),
+     .flag = true,
+     .unit = "DIR[:DIR...]",
+     .help = "font folders instead of the system's"},
+    {.name = "min-faces",
+     .type = STI_OPTION_INT,
+     .default_text = "100",
+     .min = 2,
+     .max = 100000,
+     .offset = offsetof(glyphs_args, min_faces),
+     .flag = true,
+     .unit = "N",
+     .help = "fewest font faces to be content with"},
+    {.name = "seed",
+     .type = STI_OPTION_INT,
+     .default_text = "1",
+     .min = 0,
+     .max = 1e15,
+     .offset = offsetof(glyphs_args, seed),
+     .flag = true,
+     .unit = "N",
+     .help = "of the choice of fonts and their jitter"},
+    {.name = "threads",
+     .letter = 'j',
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1024,
+     .offset = offsetof(glyphs_args, threads),
+     .flag = true,
+     .unit = "N",
+     .help = "threads; 0: every CPU this process may run on"},
+    STI_CLI_COMMON_ROWS(glyphs_args),
+};
+
+static stint_status glyphs_answer(sti_cli_call *call, const stint_data_glyphs_result *r)
+{
+    const glyphs_args *args = call->args;
+    sti_text text = {0};
+    if (!call->common->json) {
+        sti_text_printf(&text, "%s training images from %d faces of %d families\n",
+                        sti_count_text(r->train_count), r->train_faces,
+                        r->train_families);
+        sti_text_printf(&text, "%s test images from %d faces of %d other families\n",
+                        sti_count_text(r->test_count), r->test_faces, r->test_families);
+        sti_text_printf(&text, "%s/train.tar, %s/test.tar\n", args->out, args->out);
+        return sti_cli_print(&text);
+    }
+    sti_json j;
+    sti_cli_json_begin(&j, &text);
+    sti_json_text(&j, "out", args->out);
+    sti_json_int(&j, "train_count", r->train_count);
+    sti_json_int(&j, "test_count", r->test_count);
+    sti_json_int(&j, "train_faces", r->train_faces);
+    sti_json_int(&j, "test_faces", r->test_faces);
+    sti_json_int(&j, "train_families", r->train_families);
+    sti_json_int(&j, "test_families", r->test_families);
+    sti_json_int(&j, "rejected_faces", r->rejected_faces);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+static stint_status glyphs_run(sti_cli_call *call)
+{
+    const glyphs_args *args = call->args;
+    int threads = 1;
+    stint_status status = sti_threads_choose((int)args->threads, &threads, NULL);
+    if (status != STINT_OK)
+        return status;
+    sti_progress bar;
+    sti_progress_begin(&bar, "render", 0, call->common->quiet);
+    stint_data_glyphs_result result = {0};
+    status =
+        stint_data_glyphs(&(stint_data_glyphs_desc){.folder = args->out,
+                                                    .fonts = args->fonts,
+                                                    .train_count = args->train,
+                                                    .test_count = args->test,
+                                                    .size = args->size,
+                                                    .min_faces = (int)args->min_faces,
+                                                    .seed = (uint64_t)args->seed,
+                                                    .threads = threads,
+                                                    .progress = sti_cli_data_progress,
+                                                    .user = &bar},
+                          &result);
+    sti_progress_clear(&bar);
+    return status == STINT_OK ? glyphs_answer(call, &result) : status;
+}
+
+const sti_cli_command sti_cmd_data_glyphs = {
+    .name = "data glyphs",
+    .summary = "render letters and digits from the fonts installed here",
+    .operands = "",
+    .example = "stint data glyphs --out out/glyphs",
+    .about =
+        "Images of 36 classes, grey; whole font families are kept for the test set, "
+        "so that its letters are of shapes never seen.",
+    .min_operands = 0,
+    .max_operands = 0,
+    .rows = glyphs_rows,
+    .row_count = sizeof glyphs_rows / sizeof glyphs_rows[0],
+    .args_bytes = sizeof(glyphs_args),
+    .common_offset = offsetof(glyphs_args, common),
+    .run = glyphs_run,
+};
+
+/* ---- data get ---- */
+
+typedef struct get_args {
+    const char *out, *mirror;
+    sti_cli_common common;
+} get_args;
+
+static const sti_option get_rows[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(get_args, out),
+     .flag = true,
+     .unit = "DIR",
+     .help = "folder that gets the files; default: out/NAME"},
+    {.name = "mirror",
+     .type = STI_OPTION_TEXT,
+     .default_text = "",
+     .offset = offsetof(get_args, mirror),
+     .flag = true,
+     .unit = "URL",
+     .help = "where to download from instead of the publisher's address"},
+    STI_CLI_COMMON_ROWS(get_args),
+};
+
+static stint_status get_run(sti_cli_call *call)
+{
+    const get_args *args = call->args;
+    const char *name = call->operands[0];
+    const char *out =
+        args->out ? args->out : sti_arena_printf(call->arena, "out/%s", name);
+    if (!out)
+        return STINT_E_MEMORY;
+    sti_progress bar;
+    sti_progress_begin(&bar, "download", 0, call->common->quiet);
+    stint_status status =
+        stint_data_get(&(stint_data_get_desc){.name = name,
+                                              .folder = out,
+                                              .mirror = args->mirror,
+                                              .progress = sti_cli_data_progress,
+                                              .user = &bar});
+    sti_progress_clear(&bar);
+    if (status != STINT_OK)
+        return status;
+    sti_text text = {0};
+    if (!call->common->json) {
+        sti_text_printf(&text, "%s\n", out);
+        return sti_cli_print(&text);
+    }
+    sti_json j;
+    sti_cli_json_begin(&j, &text);
+    sti_json_text(&j, "out", out);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+const sti_cli_command sti_cmd_data_get = {
+    .name = "data get",
+    .summary = "download a public image set",
+    .operands = "cifar10|mnist|fashion-mnist",
+    .example = "stint data get cifar10 --out ~/cifar10",
+    .about = "By HTTPS; every file's SHA-256 is checked, and a file that is there "
+             "already is kept.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .rows = get_rows,
+    .row_count = sizeof get_rows / sizeof get_rows[0],
+    .args_bytes = sizeof(get_args),
+    .common_offset = offsetof(get_args, common),
+    .run = get_run,
+};

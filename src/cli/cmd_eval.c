@@ -1,0 +1,249 @@
+/* stint eval: a model against labelled images. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/progress.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "train/recipe.h"
+
+typedef struct eval_args {
+    const char *data;
+    int split, format;
+    int64_t batch, threads;
+    bool confusion;
+    sti_cli_common common;
+} eval_args;
+
+#define FORMATS "auto|folder|tar|idx|cifar"
+static const char *const format_names[] = {"auto", "folder", "tar", "idx", "cifar"};
+
+static const sti_option eval_rows[] = {
+    {.name = "data",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(eval_args, data),
+     .flag = true,
+     .unit = "PATH",
+     .help = "images, as for training; without it those that the model was trained on"},
+    {.name = "split",
+     .type = STI_OPTION_CHOICE,
+     .default_text = "test",
+     .choices = "train|test",
+     .offset = offsetof(eval_args, split),
+     .flag = true,
+     .unit = "NAME",
+     .help = "which images"},
+    {.name = "format",
+     .type = STI_OPTION_CHOICE,
+     .default_text = "auto",
+     .choices = FORMATS,
+     .offset = offsetof(eval_args, format),
+     .flag = true,
+     .unit = "KIND",
+     .help = "how the images are stored"},
+    {.name = "batch",
+     .type = STI_OPTION_INT,
+     .default_text = "64",
+     .min = 1,
+     .max = 1 << 20,
+     .offset = offsetof(eval_args, batch),
+     .flag = true,
+     .unit = "N",
+     .help = "images at a time; changes memory and speed only"},
+    {.name = "threads",
+     .letter = 'j',
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1024,
+     .offset = offsetof(eval_args, threads),
+     .flag = true,
+     .unit = "N",
+     .help = "threads; 0: every CPU this process may run on"},
+    {.name = "confusion",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(eval_args, confusion),
+     .flag = true,
+     .help = "also which class was taken for which"},
+    STI_CLI_COMMON_ROWS(eval_args),
+};
+
+typedef struct eval_view {
+    sti_progress bar;
+    bool begun, quiet;
+} eval_view;
+
+static void on_progress(void *user, const stint_train_progress *p)
+{
+    eval_view *view = user;
+    if (!view->begun) {
+        sti_progress_begin(&view->bar, "eval", p->to_evaluate, view->quiet);
+        view->begun = true;
+    }
+    sti_progress_update(&view->bar, p->evaluated, "");
+}
+
+static double class_accuracy(const stint_eval_result *r, int32_t c)
+{
+    return r->class_count[c] ? (double)r->class_correct[c] / (double)r->class_count[c]
+                             : 0;
+}
+
+static void add_json(const eval_args *args, const stint_model_facts *facts,
+                     const stint_eval_result *r, sti_text *out)
+{
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_float(&j, "accuracy", r->accuracy);
+    sti_json_float(&j, "loss", r->loss);
+    sti_json_int(&j, "count", r->count);
+    sti_json_float(&j, "images_per_s", r->images_per_s);
+    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_text(&j, "weights_sha256", facts->weights_sha256);
+    sti_json_begin_array(&j, "per_class");
+    for (int32_t c = 0; c < r->classes; c++) {
+        sti_json_begin_object(&j, NULL);
+        sti_json_text(&j, "class", facts->class_names[c]);
+        sti_json_int(&j, "count", r->class_count[c]);
+        sti_json_int(&j, "correct", r->class_correct[c]);
+        sti_json_float(&j, "accuracy", class_accuracy(r, c));
+        sti_json_end_object(&j);
+    }
+    sti_json_end_array(&j);
+    if (args->confusion) {
+        sti_json_begin_array(&j, "confusion");
+        for (int32_t row = 0; row < r->classes; row++) {
+            sti_json_begin_array(&j, NULL);
+            for (int32_t c = 0; c < r->classes; c++)
+                sti_json_int(&j, NULL, r->confusion[(int64_t)row * r->classes + c]);
+            sti_json_end_array(&j);
+        }
+        sti_json_end_array(&j);
+    }
+    sti_json_end_object(&j);
+}
+
+/* The most frequent wrong answers, largest first, by repeated search: the table is
+ * small. */
+static void add_confusions(const stint_model_facts *facts, const stint_eval_result *r,
+                           sti_text *out)
+{
+    int64_t last = INT64_MAX, last_at = -1, cells = (int64_t)r->classes * r->classes;
+    sti_text_add(out, "\nMost often mistaken:\n");
+    for (int shown = 0; shown < 10; shown++) {
+        int64_t best = 0, best_at = -1;
+        for (int64_t i = 0; i < cells; i++) {
+            bool wrong = i / r->classes != i % r->classes;
+            bool after =
+                r->confusion[i] < last || (r->confusion[i] == last && i > last_at);
+            if (wrong && after && r->confusion[i] > best) {
+                best = r->confusion[i];
+                best_at = i;
+            }
+        }
+        if (best_at < 0)
+            break;
+        sti_text_printf(out, "  %-16s taken for %-16s %6" PRId64 "\n",
+                        facts->class_names[best_at / r->classes],
+                        facts->class_names[best_at % r->classes], best);
+        last = best;
+        last_at = best_at;
+    }
+}
+
+static void add_words(const eval_args *args, const stint_model_facts *facts,
+                      const stint_eval_result *r, sti_text *out)
+{
+    for (int32_t c = 0; c < r->classes; c++)
+        sti_text_printf(out, "  %-16s %6.2f %%  of %" PRId64 "\n",
+                        facts->class_names[c], 100 * class_accuracy(r, c),
+                        r->class_count[c]);
+    if (args->confusion)
+        add_confusions(facts, r, out);
+    sti_text_printf(out, "accuracy %.2f %% of %s images, loss %.4f, %.0f images/s\n",
+                    100 * r->accuracy, sti_count_text(r->count), r->loss,
+                    r->images_per_s);
+}
+
+/* Images as the model's own recipe has them, unless the command line says otherwise. */
+static stint_status describe_data(sti_cli_call *call, const char *recipe_text,
+                                  stint_data_desc *desc)
+{
+    const eval_args *args = call->args;
+    stint_recipe *recipe = NULL;
+    stint_status status = sti_recipe_parse(recipe_text, "the model's recipe", &recipe);
+    if (status != STINT_OK)
+        return status;
+    const char *path = args->data ? args->data : recipe->values.data.path;
+    desc->path = path ? sti_arena_strdup(call->arena, path) : NULL;
+    desc->split = args->split == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST;
+    desc->format = format_names[args->format];
+    desc->size = recipe->values.data.size;
+    desc->channels = (int)recipe->values.data.channels;
+    stint_recipe_destroy(recipe);
+    if (!path)
+        return sti_fail(STINT_E_USAGE, "no images given; say where they are: --data "
+                                       "PATH");
+    return desc->path ? STINT_OK : STINT_E_MEMORY;
+}
+
+static stint_status eval_model(sti_cli_call *call, stint_model_file *model)
+{
+    const eval_args *args = call->args;
+    stint_model_facts facts = {0};
+    stint_model_describe(model, &facts);
+    stint_data_desc desc = {0};
+    stint_status status = describe_data(call, facts.recipe, &desc);
+    if (status != STINT_OK)
+        return status;
+
+    eval_view view = {.quiet = call->common->quiet};
+    stint_eval_result result = {0};
+    sti_cli_catch_signals();
+    status = stint_eval(model, &desc, (int)args->threads, args->batch, on_progress,
+                        &view, &result);
+    if (view.begun)
+        sti_progress_clear(&view.bar);
+    if (status == STINT_OK) {
+        sti_text text = {0};
+        if (call->common->json) {
+            add_json(args, &facts, &result, &text);
+            status = sti_cli_answer(call, &text);
+        } else {
+            add_words(args, &facts, &result, &text);
+            status = sti_cli_print(&text);
+        }
+    }
+    stint_eval_fini(&result);
+    return status;
+}
+
+static stint_status eval_run(sti_cli_call *call)
+{
+    stint_model_file *model = NULL;
+    const char *path = sti_cli_model_path(call, call->operands[0]);
+    stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
+    if (status == STINT_OK)
+        status = eval_model(call, model);
+    stint_model_close(model);
+    return status;
+}
+
+const sti_cli_command sti_cmd_eval = {
+    .name = "eval",
+    .summary = "measure a model's accuracy on labelled images",
+    .operands = "MODEL",
+    .example = "stint eval runs/a/model.safetensors --data out/glyphs",
+    .about = "MODEL is a model.safetensors or a run's folder.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .rows = eval_rows,
+    .row_count = sizeof eval_rows / sizeof eval_rows[0],
+    .args_bytes = sizeof(eval_args),
+    .common_offset = offsetof(eval_args, common),
+    .run = eval_run,
+};

@@ -1,0 +1,178 @@
+/* stint help: subcommands and topics, and the generated references (man pages, the
+ * recipe reference of docs/). */
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/cli.h"
+#include "train/recipe.h"
+
+typedef struct help_args {
+    bool man, recipe_markdown;
+    sti_cli_common common;
+} help_args;
+
+static const sti_option help_rows[] = {
+    {.name = "man",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(help_args, man),
+     .flag = true,
+     .help = "print the man page in roff instead"},
+    {.name = "recipe-markdown",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(help_args, recipe_markdown),
+     .flag = true,
+     .help = "print the reference of all recipe keys (docs/recipe-reference.md)"},
+    STI_CLI_COMMON_ROWS(help_args),
+};
+
+static void recipe_topic(sti_text *out)
+{
+    sti_text_add(out, "Keys of a recipe, SECTION.KEY = DEFAULT:\n");
+    for (int i = 0; i < sti_recipe_row_count; i++) {
+        const sti_option *row = &sti_recipe_rows[i];
+        if (i == 0 || strcmp(row->section, row[-1].section) != 0)
+            sti_text_printf(out, "\n[%s]\n", row->section);
+        sti_text_printf(out, "  %-18s %-10s %s\n", row->name,
+                        row->default_text[0] ? row->default_text : "-", row->help);
+        if (row->choices)
+            sti_text_printf(out, "  %-18s %-10s one of %s\n", "", "", row->choices);
+    }
+}
+
+static void models_topic(sti_text *out)
+{
+    sti_text_add(out, "Networks, as in model.name:\n");
+    for (const stint_model_info *info = stint_model_list(); info->name; info++)
+        sti_text_printf(out, "  %-10s %s\n", info->name, info->help);
+}
+
+static void environment_topic(sti_text *out)
+{
+    sti_text_add(
+        out,
+        "A flag beats a variable, a variable beats the recipe, the recipe beats the "
+        "default.\n"
+        "  STINT_NAME            any option, for example STINT_MEMORY=150M\n"
+        "  STINT_SECTION_NAME    any recipe key, for example STINT_TRAIN_BATCH=64\n"
+        "  STINT_NUM_THREADS     threads, where no -j is given; else OMP_NUM_THREADS;\n"
+        "                        else what affinity mask and cgroup allow\n"
+        "  STINT_ISA             ref, avx2 or avx512 (results do not depend on it)\n"
+        "  NO_COLOR, TERM=dumb   no bar that moves\n");
+}
+
+static void exit_topic(sti_text *out)
+{
+    static const stint_status all[] = {
+        STINT_OK,       STINT_E_FAILED,      STINT_E_USAGE,
+        STINT_E_BUDGET, STINT_E_INPUT,       STINT_E_IO,
+        STINT_E_PEER,   STINT_E_MEMORY,      STINT_E_UNSUPPORTED,
+        STINT_E_BUG,    STINT_E_INTERRUPTED, STINT_E_TERMINATED};
+    sti_text_add(out, "Exit codes:\n");
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        sti_text_printf(out, "  %3d  %s\n", (int)all[i], stint_status_name(all[i]));
+}
+
+static const struct {
+    const char *name;
+    void (*print)(sti_text *out);
+} topics[] = {{"recipe", recipe_topic},
+              {"models", models_topic},
+              {"environment", environment_topic},
+              {"exit", exit_topic}};
+enum { TOPIC_COUNT = sizeof topics / sizeof topics[0] };
+
+static stint_status unknown_topic(const char *word)
+{
+    const char *names[64];
+    int count = 0;
+    for (int i = 0; i < TOPIC_COUNT; i++)
+        names[count++] = topics[i].name;
+    for (int i = 0; sti_cli_commands[i] && count < 64; i++)
+        names[count++] = sti_cli_commands[i]->name;
+    const char *near = sti_text_nearest(word, names, count);
+    return sti_fail(STINT_E_USAGE, "there is no help on '%s'%s%s%s", word,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static bool add_group(const char *word, sti_text *out)
+{
+    bool found = false;
+    size_t length = strlen(word);
+    for (int i = 0; sti_cli_commands[i]; i++) {
+        const sti_cli_command *c = sti_cli_commands[i];
+        if (strncmp(c->name, word, length) == 0 && c->name[length] == ' ') {
+            sti_text_printf(out, "  stint %-14s %s\n", c->name, c->summary);
+            found = true;
+        }
+    }
+    return found;
+}
+
+static stint_status add_topic(const help_args *args, const char *word, sti_text *out)
+{
+    const sti_cli_command *command = sti_cli_find(word);
+    if (command && args->man)
+        sti_cli_man(command, out);
+    else if (command)
+        sti_cli_help_command(command, sti_cli_width(), out);
+    if (command)
+        return STINT_OK;
+    for (int i = 0; i < TOPIC_COUNT; i++)
+        if (strcmp(topics[i].name, word) == 0) {
+            topics[i].print(out);
+            return STINT_OK;
+        }
+    return add_group(word, out) ? STINT_OK : unknown_topic(word);
+}
+
+static stint_status help_run(sti_cli_call *call)
+{
+    const help_args *args = call->args;
+    sti_text text = {0};
+    stint_status status = STINT_OK;
+    if (args->recipe_markdown) {
+        sti_text_add(&text, "# Recipe reference\n\nMade by `stint help "
+                            "--recipe-markdown`; do not edit. A recipe is an INI file; "
+                            "every key may be left out.\n\n");
+        sti_options_write_markdown(sti_recipe_rows, sti_recipe_row_count, &text);
+    } else if (call->operand_count == 0 && args->man) {
+        sti_cli_man_overview(&text);
+    } else if (call->operand_count == 0) {
+        sti_cli_help_overview(sti_cli_width(), &text);
+    } else {
+        const char *word = call->operands[0];
+        if (call->operand_count > 1)
+            word = sti_arena_printf(call->arena, "%s %s", word, call->operands[1]);
+        status = word ? add_topic(args, word, &text) : STINT_E_MEMORY;
+    }
+    if (status != STINT_OK) {
+        sti_text_fini(&text);
+        return status;
+    }
+    if (!call->common->json)
+        return sti_cli_print(&text);
+    sti_text answer = {0};
+    sti_json j;
+    sti_cli_json_begin(&j, &answer);
+    sti_json_text(&j, "text", text.data);
+    sti_json_end_object(&j);
+    sti_text_fini(&text);
+    return sti_cli_answer(call, &answer);
+}
+
+const sti_cli_command sti_cmd_help = {
+    .name = "help",
+    .summary = "explain a subcommand or a topic",
+    .operands = "[SUBCOMMAND | recipe | models | environment | exit]",
+    .example = "stint help train\nstint help recipe",
+    .about = "Without a word: the list of subcommands.",
+    .min_operands = 0,
+    .max_operands = 2,
+    .rows = help_rows,
+    .row_count = sizeof help_rows / sizeof help_rows[0],
+    .args_bytes = sizeof(help_args),
+    .common_offset = offsetof(help_args, common),
+    .run = help_run,
+};

@@ -1,0 +1,364 @@
+/* stint info: what is in a model file or behind a recipe. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/cli_graph.h"
+#include "op/op.h"
+#include "train/safetensors.h"
+
+typedef struct info_args {
+    const char *data;
+    int graph, mode;
+    int64_t batch, image_size, image_channels, classes;
+    sti_cli_common common;
+} info_args;
+
+enum { GRAPH_NONE, GRAPH_TEXT, GRAPH_DOT };
+
+static const sti_option info_rows[] = {
+    {.name = "data",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(info_args, data),
+     .flag = true,
+     .unit = "PATH",
+     .help = "images that a recipe's network is to be built for"},
+    {.name = "graph",
+     .type = STI_OPTION_CHOICE,
+     .default_text = "none",
+     .choices = "none|text|dot",
+     .offset = offsetof(info_args, graph),
+     .flag = true,
+     .unit = "FORM",
+     .help = "print the network's graph instead, a line a node or for Graphviz"},
+    {.name = "mode",
+     .type = STI_OPTION_CHOICE,
+     .default_text = "forward",
+     .choices = "forward|eval|train",
+     .offset = offsetof(info_args, mode),
+     .flag = true,
+     .unit = "NAME",
+     .help = "of the graph: as built, as run for evaluation, or as run for training "
+             "with its backward half"},
+    {.name = "batch",
+     .type = STI_OPTION_INT,
+     .default_text = "1",
+     .min = 1,
+     .max = 1 << 20,
+     .offset = offsetof(info_args, batch),
+     .flag = true,
+     .unit = "N",
+     .help = "images in the graph"},
+    {.name = "image-size",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 4096,
+     .offset = offsetof(info_args, image_size),
+     .flag = true,
+     .unit = "PIXELS",
+     .help = "for a recipe whose data is not here; 0: as the data"},
+    {.name = "image-channels",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 3,
+     .offset = offsetof(info_args, image_channels),
+     .flag = true,
+     .unit = "N",
+     .help = "likewise"},
+    {.name = "classes",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1 << 20,
+     .offset = offsetof(info_args, classes),
+     .flag = true,
+     .unit = "N",
+     .help = "likewise"},
+    STI_CLI_COMMON_ROWS(info_args),
+};
+
+static stint_status print_graph(sti_cli_call *call, sti_cli_graph_desc *desc)
+{
+    const info_args *args = call->args;
+    static const char *const modes[] = {"forward", "eval", "train"};
+    desc->batch = args->batch;
+    desc->mode = strcmp(modes[args->mode], "eval") == 0 ? STINT_EVAL : STINT_TRAIN;
+    desc->backward = strcmp(modes[args->mode], "train") == 0;
+    desc->passes = args->mode != 0;
+    sti_cli_graph graph;
+    stint_status status = sti_cli_graph_build(desc, &graph);
+    if (status != STINT_OK)
+        return status;
+    sti_text text = {0};
+    status = args->graph == GRAPH_DOT ? sti_graph_print_dot(graph.graph, &text)
+                                      : sti_graph_print(graph.graph, &text);
+    sti_cli_graph_fini(&graph);
+    if (status != STINT_OK || !call->common->json) {
+        if (status == STINT_OK)
+            return sti_cli_print(&text);
+        sti_text_fini(&text);
+        return status;
+    }
+    sti_text answer = {0};
+    sti_json j;
+    sti_cli_json_begin(&j, &answer);
+    sti_json_text(&j, "graph", text.data);
+    sti_json_end_object(&j);
+    sti_text_fini(&text);
+    return sti_cli_answer(call, &answer);
+}
+
+/* ---- a model file ---- */
+
+static void add_tensor_json(sti_json *j, const char *name, const int64_t *dim, int rank)
+{
+    sti_json_begin_object(j, NULL);
+    sti_json_text(j, "name", name);
+    sti_json_begin_array(j, "shape");
+    for (int i = 0; i < rank; i++)
+        sti_json_int(j, NULL, dim[i]);
+    sti_json_end_array(j);
+    sti_json_end_object(j);
+}
+
+static void add_tensor_words(sti_text *out, const char *name, const int64_t *dim,
+                             int rank)
+{
+    int64_t count = 1;
+    sti_text_printf(out, "  %-36s [", name);
+    for (int i = 0; i < rank; i++) {
+        sti_text_printf(out, "%s%" PRId64, i ? ", " : "", dim[i]);
+        count *= dim[i];
+    }
+    sti_text_printf(out, "]  %s\n", sti_count_text(count));
+}
+
+static void add_model_json(const stint_model_facts *f, const sti_tensor_file *file,
+                           sti_text *out)
+{
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_text(&j, "network", f->network);
+    sti_json_int(&j, "classes", f->classes);
+    sti_json_begin_array(&j, "class_names");
+    for (int32_t c = 0; c < f->classes; c++)
+        sti_json_text(&j, NULL, f->class_names[c]);
+    sti_json_end_array(&j);
+    sti_json_int(&j, "height", f->height);
+    sti_json_int(&j, "width", f->width);
+    sti_json_int(&j, "channels", f->channels);
+    sti_json_int(&j, "parameters", f->parameters);
+    sti_json_int(&j, "step", f->step);
+    sti_json_float(&j, "test_accuracy", f->test_accuracy);
+    sti_json_text(&j, "weights_sha256", f->weights_sha256);
+    sti_json_text(&j, "recipe", f->recipe);
+    sti_json_begin_array(&j, "tensors");
+    for (int64_t i = 0; i < sti_tensor_file_count(file); i++) {
+        const sti_tensor_row *row = sti_tensor_file_row(file, i);
+        add_tensor_json(&j, row->name, row->dim, row->rank);
+    }
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+static void add_model_words(const stint_model_facts *f, const sti_tensor_file *file,
+                            sti_text *out)
+{
+    sti_text_printf(out,
+                    "%s, %s parameters, images %" PRId64 " x %" PRId64 " x %" PRId64
+                    ", %d classes\n",
+                    f->network, sti_count_text(f->parameters), f->width, f->height,
+                    f->channels, f->classes);
+    sti_text_printf(out, "trained for %s steps", sti_count_text(f->step));
+    if (isfinite(f->test_accuracy))
+        sti_text_printf(out, ", test accuracy %.2f %%", 100 * f->test_accuracy);
+    sti_text_printf(out, "\nweights sha256 %s\nclasses", f->weights_sha256);
+    for (int32_t c = 0; c < f->classes && c < 100; c++)
+        sti_text_printf(out, " %s", f->class_names[c]);
+    sti_text_add(out, f->classes > 100 ? " ...\n\n" : "\n\n");
+    for (int64_t i = 0; i < sti_tensor_file_count(file); i++) {
+        const sti_tensor_row *row = sti_tensor_file_row(file, i);
+        add_tensor_words(out, row->name, row->dim, row->rank);
+    }
+    sti_text_printf(out, "\nRecipe:\n%s", f->recipe ? f->recipe : "");
+}
+
+static stint_status model_graph(sti_cli_call *call, const stint_model_facts *facts)
+{
+    stint_recipe *recipe = NULL;
+    stint_status status =
+        sti_recipe_parse(facts->recipe, "the model's recipe", &recipe);
+    if (status != STINT_OK)
+        return status;
+    sti_cli_graph_desc desc = {.recipe = &recipe->values,
+                               .height = facts->height,
+                               .width = facts->width,
+                               .channels = facts->channels,
+                               .classes = facts->classes};
+    status = print_graph(call, &desc);
+    stint_recipe_destroy(recipe);
+    return status;
+}
+
+static stint_status print_model(sti_cli_call *call, const char *path)
+{
+    const info_args *args = call->args;
+    stint_model_file *model = NULL;
+    sti_tensor_file *file = NULL;
+    stint_model_facts facts = {0};
+    stint_status status = stint_model_open(path, &model);
+    if (status == STINT_OK)
+        status = sti_tensor_file_open(path, &file);
+    if (status == STINT_OK) {
+        stint_model_describe(model, &facts);
+        sti_text text = {0};
+        if (args->graph != GRAPH_NONE) {
+            status = model_graph(call, &facts);
+        } else if (call->common->json) {
+            add_model_json(&facts, file, &text);
+            status = sti_cli_answer(call, &text);
+        } else {
+            add_model_words(&facts, file, &text);
+            status = sti_cli_print(&text);
+        }
+    }
+    sti_tensor_file_close(file);
+    stint_model_close(model);
+    return status;
+}
+
+/* ---- a recipe ---- */
+
+static double forward_flop(const stint_graph *g)
+{
+    double flop = 0;
+    for (int32_t i = 0; i < sti_graph_node_count(g); i++) {
+        const sti_node *node = sti_graph_node(g, i);
+        if (node->op->cost)
+            flop += node->op->cost(g, node).flop;
+    }
+    return flop;
+}
+
+static void add_recipe_words(const stint_recipe *recipe, const sti_cli_graph_desc *desc,
+                             const stint_graph *g, sti_text *out)
+{
+    int64_t parameters = 0;
+    sti_text_printf(out,
+                    "%s on images %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64
+                    " classes\n\n",
+                    sti_recipe_network(recipe), desc->width, desc->height,
+                    desc->channels, desc->classes);
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->role != STI_ROLE_PARAM)
+            continue;
+        parameters += stint_shape_count(&row->shape);
+        add_tensor_words(out, row->name, row->shape.dim, row->shape.rank);
+    }
+    sti_text_printf(out, "\n%s parameters, %.3g Mflop an image forward\n\nRecipe:\n",
+                    sti_count_text(parameters), forward_flop(g) * 1e-6);
+}
+
+static void add_recipe_json(const stint_recipe *recipe, const sti_cli_graph_desc *desc,
+                            const stint_graph *g, const char *ini, sti_text *out)
+{
+    int64_t parameters = 0;
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_text(&j, "network", sti_recipe_network(recipe));
+    sti_json_int(&j, "height", desc->height);
+    sti_json_int(&j, "width", desc->width);
+    sti_json_int(&j, "channels", desc->channels);
+    sti_json_int(&j, "classes", desc->classes);
+    sti_json_begin_array(&j, "tensors");
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->role != STI_ROLE_PARAM)
+            continue;
+        parameters += stint_shape_count(&row->shape);
+        add_tensor_json(&j, row->name, row->shape.dim, row->shape.rank);
+    }
+    sti_json_end_array(&j);
+    sti_json_int(&j, "parameters", parameters);
+    sti_json_float(&j, "forward_flop", forward_flop(g));
+    sti_json_text(&j, "recipe", ini);
+    sti_json_end_object(&j);
+}
+
+static stint_status describe_recipe(sti_cli_call *call, const stint_recipe *recipe,
+                                    sti_cli_graph_desc *desc)
+{
+    sti_cli_graph graph;
+    sti_text ini = {0}, text = {0};
+    desc->batch = 1;
+    stint_status status = sti_cli_graph_build(desc, &graph);
+    if (status != STINT_OK)
+        return status;
+    status = sti_recipe_write(recipe, false, &ini);
+    if (status == STINT_OK && call->common->json) {
+        add_recipe_json(recipe, desc, graph.graph, ini.data, &text);
+        status = sti_cli_answer(call, &text);
+    } else if (status == STINT_OK) {
+        add_recipe_words(recipe, desc, graph.graph, &text);
+        sti_text_add(&text, ini.data ? ini.data : "");
+        status = sti_cli_print(&text);
+    }
+    sti_text_fini(&ini);
+    sti_cli_graph_fini(&graph);
+    return status;
+}
+
+static stint_status print_recipe(sti_cli_call *call, const char *path)
+{
+    const info_args *args = call->args;
+    stint_recipe *recipe = NULL;
+    sti_cli_graph_desc desc = {.mode = STINT_TRAIN};
+    stint_status status = stint_recipe_load(path, &recipe);
+    if (status == STINT_OK && args->data)
+        status = stint_recipe_set(recipe, "data.path", args->data);
+    if (status == STINT_OK)
+        status = sti_cli_graph_sizes(recipe, args->image_size, args->image_channels,
+                                     args->classes, &desc);
+    if (status == STINT_OK && args->graph != GRAPH_NONE)
+        status = print_graph(call, &desc);
+    else if (status == STINT_OK)
+        status = describe_recipe(call, recipe, &desc);
+    stint_recipe_destroy(recipe);
+    return status;
+}
+
+static stint_status info_run(sti_cli_call *call)
+{
+    const char *path = call->operands[0];
+    if (strcmp(sti_path_extension(path), ".ini") == 0)
+        return print_recipe(call, path);
+    path = sti_cli_model_path(call, path);
+    return path ? print_model(call, path) : STINT_E_MEMORY;
+}
+
+const sti_cli_command sti_cmd_info = {
+    .name = "info",
+    .summary = "show what is in a model or behind a recipe, or its graph",
+    .operands = "MODEL|RECIPE",
+    .example = "stint info runs/a/model.safetensors\n"
+               "stint info recipes/cifar10-resnet20.ini --data ~/cifar10 --graph dot | "
+               "dot -Tsvg > net.svg",
+    .about = "Tensors and their shapes, the weights' SHA-256, the resolved recipe. "
+             "MODEL is a model.safetensors or a run's folder.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .rows = info_rows,
+    .row_count = sizeof info_rows / sizeof info_rows[0],
+    .args_bytes = sizeof(info_args),
+    .common_offset = offsetof(info_args, common),
+    .run = info_run,
+};

@@ -1,0 +1,221 @@
+/* stint plan: what a run will take, part by part, before anything runs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "cli/cli_plan.h"
+#include "train/recipe.h"
+
+typedef struct plan_args {
+    sti_recipe_values recipe; /* first: the recipe's rows write here */
+    const char *svg;
+    sti_cli_common common;
+} plan_args;
+
+static const sti_option plan_rows[] = {
+    {.name = "svg",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(plan_args, svg),
+     .flag = true,
+     .unit = "FILE",
+     .help = "write a picture of memory over one step"},
+    STI_CLI_COMMON_ROWS(plan_args),
+};
+
+void sti_cli_start_line(const sti_cli_call *call, const stint_plan_result *plan)
+{
+    int threads = 0;
+    const char *why = NULL;
+    const sti_recipe_values *values = call->args;
+    if (sti_threads_choose((int)values->run.threads, &threads, &why) != STINT_OK ||
+        !why)
+        why = "as asked";
+    sti_cli_say(call,
+                "%s, %s, %d thread%s (%s), %d lane%s of %" PRId64
+                " shards; planned peak %s%s%s",
+                sti_cpu_name(), sti_isa_name(sti_isa_now()), plan->threads,
+                plan->threads == 1 ? "" : "s", why, plan->lanes,
+                plan->lanes == 1 ? "" : "s", plan->shards,
+                sti_bytes_text(plan->peak_bytes), plan->budget_bytes ? " of " : "",
+                plan->budget_bytes ? sti_bytes_text(plan->budget_bytes) : "");
+}
+
+static void add_way_out(sti_text *out, const stint_plan_result *plan)
+{
+    const char *join = "";
+    if (plan->batch_that_fits > 0) {
+        sti_text_printf(out, "--batch %" PRId64, plan->batch_that_fits);
+        join = " or ";
+    }
+    if (plan->shards_that_fit > 0) {
+        sti_text_printf(out, "%s--shards %" PRId64, join, plan->shards_that_fit);
+        join = " or ";
+    }
+    sti_text_printf(out, "%s--memory %zuM", join,
+                    (plan->smallest_bytes + (1u << 20) - 1) >> 20);
+}
+
+stint_status sti_cli_plan_refuse(const stint_plan_result *plan)
+{
+    sti_text way = {0};
+    add_way_out(&way, plan);
+    stint_status status = sti_fail(
+        STINT_E_BUDGET, "memory: needs %s, budget %s, short by %s; what fits: %s",
+        sti_bytes_text(plan->peak_bytes), sti_bytes_text(plan->budget_bytes),
+        sti_bytes_text(plan->peak_bytes - plan->budget_bytes),
+        way.data ? way.data : "");
+    sti_text_fini(&way);
+    return status;
+}
+
+static void add_json(const stint_plan_result *p, sti_text *out)
+{
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_int(&j, "peak_bytes", (int64_t)p->peak_bytes);
+    sti_json_bool(&j, "fits", p->fits);
+    sti_json_int(&j, "budget_bytes", (int64_t)p->budget_bytes);
+    sti_json_int(&j, "smallest_bytes", (int64_t)p->smallest_bytes);
+    sti_json_int(&j, "batch_that_fits", p->batch_that_fits);
+    sti_json_int(&j, "shards_that_fit", p->shards_that_fit);
+    sti_json_int(&j, "threads", p->threads);
+    sti_json_int(&j, "lanes", p->lanes);
+    sti_json_int(&j, "batch", p->batch);
+    sti_json_int(&j, "shards", p->shards);
+    sti_json_int(&j, "parameters", p->parameters);
+    sti_json_float(&j, "forward_flop", p->forward_flop);
+    sti_json_begin_array(&j, "parts");
+    for (int i = 0; i < p->part_count; i++) {
+        sti_json_begin_object(&j, NULL);
+        sti_json_text(&j, "name", p->parts[i].name);
+        sti_json_text(&j, "detail", p->parts[i].detail);
+        sti_json_int(&j, "bytes", (int64_t)p->parts[i].bytes);
+        sti_json_end_object(&j);
+    }
+    sti_json_end_array(&j);
+    sti_json_begin_array(&j, "timeline_bytes");
+    for (int i = 0; i < p->timeline_count; i++)
+        sti_json_int(&j, NULL, (int64_t)p->timeline_bytes[i]);
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+static void add_bar(sti_text *out, size_t bytes, size_t whole, int cells)
+{
+    int full = whole ? (int)((double)bytes / (double)whole * cells + 0.5) : 0;
+    for (int i = 0; i < full; i++)
+        sti_text_add(out, "#");
+}
+
+static void add_parts(const stint_plan_result *p, sti_text *out)
+{
+    for (int i = 0; i < p->part_count; i++) {
+        sti_text_printf(out, "  %-18s %11s  ", p->parts[i].name,
+                        sti_bytes_text(p->parts[i].bytes));
+        add_bar(out, p->parts[i].bytes, p->peak_bytes, 24);
+        if (p->parts[i].detail && p->parts[i].detail[0])
+            sti_text_printf(out, "  %s", p->parts[i].detail);
+        sti_text_add(out, "\n");
+    }
+    sti_text_printf(out, "  %-18s %11s\n", "peak", sti_bytes_text(p->peak_bytes));
+}
+
+/* Eight rows of columns, one a slice of the step. The scale begins at 0. */
+static void add_timeline(const stint_plan_result *p, sti_text *out)
+{
+    enum { ROWS = 8 };
+    size_t top = 0;
+    for (int i = 0; i < p->timeline_count; i++)
+        top = p->timeline_bytes[i] > top ? p->timeline_bytes[i] : top;
+    if (top == 0)
+        return;
+    sti_text_add(out, "\nMemory over one step (forward, then backward and update):\n");
+    for (int row = ROWS; row > 0; row--) {
+        sti_text_printf(out, "  %11s |", row == ROWS ? sti_bytes_text(top) : "");
+        for (int i = 0; i < p->timeline_count; i++) {
+            double level = (double)p->timeline_bytes[i] / (double)top * ROWS;
+            sti_text_add(out, level >= row ? "#" : level >= row - 0.5 ? "." : " ");
+        }
+        sti_text_add(out, "\n");
+    }
+    sti_text_printf(out, "  %11s +", "0");
+    for (int i = 0; i < p->timeline_count; i++)
+        sti_text_add(out, "-");
+    sti_text_add(out, "\n");
+}
+
+static void add_words(const stint_plan_result *p, sti_text *out)
+{
+    sti_text_printf(
+        out,
+        "batch %" PRId64 " in %" PRId64 " shards, %d at a time, %d thread%s;"
+        " %s parameters, %.3g Mflop an image forward\n\n",
+        p->batch, p->shards, p->lanes, p->threads, p->threads == 1 ? "" : "s",
+        sti_count_text(p->parameters), p->forward_flop * 1e-6);
+    add_parts(p, out);
+    add_timeline(p, out);
+    sti_text_printf(out, "\nThe least this recipe runs in: %s\n",
+                    sti_bytes_text(p->smallest_bytes));
+    if (p->budget_bytes)
+        sti_text_printf(out, "Budget %s: %s\n", sti_bytes_text(p->budget_bytes),
+                        p->fits ? "fits" : "does not fit");
+}
+
+static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *plan)
+{
+    const plan_args *args = call->args;
+    if (args->svg && plan->svg) {
+        stint_status status = sti_file_write(args->svg, plan->svg, strlen(plan->svg));
+        if (status != STINT_OK)
+            return status;
+    }
+    sti_text text = {0};
+    stint_status status;
+    if (call->common->json) {
+        add_json(plan, &text);
+        status = sti_cli_answer(call, &text);
+    } else {
+        add_words(plan, &text);
+        status = sti_cli_print(&text);
+    }
+    if (status == STINT_OK && !plan->fits)
+        status = sti_cli_plan_refuse(plan);
+    return status;
+}
+
+static stint_status plan_run(sti_cli_call *call)
+{
+    const plan_args *args = call->args;
+    stint_plan_result plan = {0};
+    stint_status status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK)
+        status = stint_plan(call->recipe, args->svg != NULL, &plan);
+    if (status == STINT_OK)
+        status = plan_answer(call, &plan);
+    stint_plan_fini(&plan);
+    return status;
+}
+
+const sti_cli_command sti_cmd_plan = {
+    .name = "plan",
+    .summary = "say what a run will take in memory, and whether it fits",
+    .operands = "RECIPE",
+    .example = "stint plan recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 100M",
+    .about =
+        "Reads sizes, not pixels. Exit code 3 when the plan exceeds --memory, with "
+        "the largest batch or the number of shards that would fit.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .recipe = true,
+    .rows = plan_rows,
+    .row_count = sizeof plan_rows / sizeof plan_rows[0],
+    .args_bytes = sizeof(plan_args),
+    .common_offset = offsetof(plan_args, common),
+    .run = plan_run,
+};

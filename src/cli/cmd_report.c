@@ -1,0 +1,48 @@
+/* stint report: rebuild a run's report.html from its log. */
+#include "base/fail.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "train/report.h"
+
+typedef struct report_args {
+    sti_cli_common common;
+} report_args;
+
+static const sti_option report_rows[] = {STI_CLI_COMMON_ROWS(report_args)};
+
+static stint_status report_run(sti_cli_call *call)
+{
+    stint_status status = sti_report_write(call->operands[0]);
+    if (status != STINT_OK)
+        return status;
+    const char *path = sti_path_join(call->arena, call->operands[0], "report.html");
+    path = path ? sti_path_absolute(call->arena, path) : NULL;
+    if (!path)
+        return STINT_E_MEMORY;
+    sti_text text = {0};
+    if (!call->common->json) {
+        sti_text_printf(&text, "%s\n", path);
+        return sti_cli_print(&text);
+    }
+    sti_json j;
+    sti_cli_json_begin(&j, &text);
+    sti_json_text(&j, "report", path);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+const sti_cli_command sti_cmd_report = {
+    .name = "report",
+    .summary = "rebuild report.html in a run's folder",
+    .operands = "DIR",
+    .example = "stint report runs/cifar10-resnet20",
+    .about = "Training writes the same page at its end; this also works on a run that "
+             "was stopped or is still going on.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .rows = report_rows,
+    .row_count = sizeof report_rows / sizeof report_rows[0],
+    .args_bytes = sizeof(report_args),
+    .common_offset = offsetof(report_args, common),
+    .run = report_run,
+};

@@ -1,0 +1,188 @@
+/* stint train: announce what a run takes, run it, say what came out. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "base/progress.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/cli_plan.h"
+#include "train/recipe.h"
+
+typedef struct train_args {
+    sti_recipe_values recipe; /* first: the recipe's rows write here */
+    bool resume, force;
+    sti_cli_common common;
+} train_args;
+
+static const sti_option train_rows[] = {
+    {.name = "resume",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(train_args, resume),
+     .flag = true,
+     .help = "go on from the newest checkpoint in the out folder; the weights come out "
+             "the same as without the break"},
+    {.name = "force",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(train_args, force),
+     .flag = true,
+     .help = "replace a finished run in the out folder"},
+    STI_CLI_COMMON_ROWS(train_args),
+};
+
+/* ---- progress ---- */
+
+typedef struct train_view {
+    sti_progress bar;
+    bool begun, quiet;
+} train_view;
+
+static void add_share(sti_text *out, const char *name, double share)
+{
+    if (isfinite(share))
+        sti_text_printf(out, "  %s %.1f %%", name, 100 * share);
+}
+
+static void epoch_line(train_view *view, const stint_train_progress *p)
+{
+    if (view->quiet)
+        return;
+    sti_text line = {0};
+    sti_text_printf(&line, "epoch %*" PRId64 "/%" PRId64 "  loss %.4f",
+                    p->epochs >= 100 ? 3 : 2, p->epoch, p->epochs, p->loss);
+    add_share(&line, "train", p->accuracy);
+    add_share(&line, "test", p->test_accuracy);
+    sti_text_printf(&line, "  %.0f images/s  %s", p->images_per_s,
+                    sti_bytes_text(p->rss_bytes));
+    if (p->step < p->steps)
+        sti_text_printf(&line, "  %s left", sti_time_text(p->seconds_left));
+    sti_progress_clear(&view->bar);
+    fprintf(stderr, "%s\n", line.data ? line.data : "");
+    sti_text_fini(&line);
+}
+
+/* Allocates nothing: it is called between the steps. */
+static void on_progress(void *user, const stint_train_progress *p)
+{
+    train_view *view = user;
+    char note[160];
+    if (!view->begun) {
+        sti_progress_begin(&view->bar, "train", p->steps, view->quiet);
+        view->begun = true;
+    }
+    if (p->epoch_done) {
+        epoch_line(view, p);
+        return;
+    }
+    if (p->evaluating)
+        snprintf(note, sizeof note, "testing %" PRId64 "/%" PRId64, p->evaluated,
+                 p->to_evaluate);
+    else
+        snprintf(note, sizeof note, "%.0f img/s  loss %.3f  %.1f %%  %s",
+                 p->images_per_s, p->loss, 100 * p->accuracy,
+                 sti_bytes_text(p->rss_bytes));
+    sti_progress_update(&view->bar, p->step, note);
+}
+
+/* ---- what came out ---- */
+
+static void answer_json(const stint_train_result *r, sti_text *out)
+{
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_float(&j, "test_accuracy", r->test_accuracy);
+    sti_json_float(&j, "test_loss", r->test_loss);
+    sti_json_float(&j, "train_loss", r->train_loss);
+    sti_json_float(&j, "images_per_s", r->images_per_s);
+    sti_json_float(&j, "seconds", r->seconds);
+    sti_json_int(&j, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
+    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_text(&j, "weights_sha256", r->weights_sha256);
+    sti_json_int(&j, "seed", (int64_t)r->seed);
+    sti_json_int(&j, "threads", r->threads);
+    sti_json_int(&j, "lanes", r->lanes);
+    sti_json_int(&j, "shards", r->shards);
+    sti_json_int(&j, "batch", r->batch);
+    sti_json_int(&j, "steps", r->steps);
+    sti_json_int(&j, "epochs", r->epochs);
+    sti_json_int(&j, "parameters", r->parameters);
+    sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
+    sti_json_text(&j, "out", r->out);
+    sti_json_end_object(&j);
+}
+
+static void answer_words(const stint_train_result *r, sti_text *out)
+{
+    if (isfinite(r->test_accuracy))
+        sti_text_printf(out, "test accuracy %.2f %%, loss %.4f\n",
+                        100 * r->test_accuracy, r->test_loss);
+    else
+        sti_text_printf(out, "training loss %.4f; no test images\n", r->train_loss);
+    sti_text_printf(out, "%.0f images/s on %d thread%s, %s in all\n", r->images_per_s,
+                    r->threads, r->threads == 1 ? "" : "s", sti_time_text(r->seconds));
+    sti_text_printf(out, "peak memory %s, planned %s\n",
+                    sti_bytes_text(r->peak_rss_bytes),
+                    sti_bytes_text(r->planned_peak_bytes));
+    sti_text_printf(out, "model  %s/model.safetensors\nreport %s/report.html\n", r->out,
+                    r->out);
+}
+
+static stint_status train_run(sti_cli_call *call)
+{
+    const train_args *args = call->args;
+    stint_plan_result plan = {0};
+    stint_status status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK)
+        status = stint_plan(call->recipe, false, &plan);
+    if (status != STINT_OK)
+        return status;
+    if (plan.fits)
+        sti_cli_start_line(call, &plan);
+    stint_plan_fini(&plan);
+
+    train_view view = {.quiet = call->common->quiet};
+    stint_train_result result = {0};
+    sti_cli_catch_signals();
+    status = stint_train(call->recipe,
+                         &(stint_train_desc){.resume = args->resume,
+                                             .force = args->force,
+                                             .progress = on_progress,
+                                             .user = &view},
+                         &result);
+    if (view.begun)
+        sti_progress_clear(&view.bar);
+    if (status != STINT_OK)
+        return status;
+    sti_text text = {0};
+    if (call->common->json) {
+        answer_json(&result, &text);
+        return sti_cli_answer(call, &text);
+    }
+    answer_words(&result, &text);
+    return sti_cli_print(&text);
+}
+
+const sti_cli_command sti_cmd_train = {
+    .name = "train",
+    .summary = "train a network as a recipe says, within a memory budget",
+    .operands = "RECIPE",
+    .example =
+        "stint train recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 150M",
+    .about =
+        "Leaves model.safetensors, log.jsonl, recipe.ini and report.html in the out "
+        "folder. Ctrl-C saves a checkpoint and stops; --resume goes on from there.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .recipe = true,
+    .rows = train_rows,
+    .row_count = sizeof train_rows / sizeof train_rows[0],
+    .args_bytes = sizeof(train_args),
+    .common_offset = offsetof(train_args, common),
+    .run = train_run,
+};

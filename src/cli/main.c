@@ -1,0 +1,161 @@
+/* stint: finds the subcommand, runs it, turns its status into the exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/cli.h"
+
+static stint_log_level log_level = STINT_LOG_INFO;
+
+static void print_log(void *user, stint_log_level level, const char *text)
+{
+    (void)user;
+    if (level > log_level)
+        return;
+    const char *prefix = level == STINT_LOG_ERROR     ? "stint: error: "
+                         : level == STINT_LOG_WARNING ? "stint: warning: "
+                                                      : "";
+    fprintf(stderr, "%s%s\n", prefix, text);
+}
+
+/* Levels matter before the options are parsed, for what the parser itself logs. */
+static bool has_word(int argc, char **argv, const char *word, const char *letter)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], word) == 0 || (letter && strcmp(argv[i], letter) == 0))
+            return true;
+    return false;
+}
+
+static void answer_failure(stint_status status)
+{
+    sti_text text = {0};
+    sti_json j;
+    sti_cli_json_begin(&j, &text);
+    sti_json_begin_object(&j, "error");
+    sti_json_int(&j, "code", status);
+    sti_json_text(&j, "name", stint_status_name(status));
+    sti_json_text(&j, "text", stint_last_error());
+    sti_json_end_object(&j);
+    sti_json_end_object(&j);
+    sti_text_add(&text, "\n");
+    sti_cli_print(&text);
+}
+
+static void complain(const char *who, stint_status status)
+{
+    fprintf(stderr, "stint%s%s: %s\n", *who ? " " : "", who, stint_last_error());
+    if (status == STINT_E_USAGE)
+        fprintf(stderr, "Help: stint %s%s-h\n", who, *who ? " " : "");
+}
+
+static stint_status run_command(const sti_cli_command *command, int argc, char **argv)
+{
+    sti_cli_call call = {.command = command};
+    bool help = false, json = has_word(argc, argv, "--json", NULL);
+    stint_status status = sti_cli_parse(&call, argc, argv, &help);
+    if (help) {
+        sti_text text = {0};
+        sti_cli_help_command(command, sti_cli_width(), &text);
+        status = sti_cli_print(&text);
+    } else if (status == STINT_OK) {
+        status = command->run(&call);
+    }
+    if (status != STINT_OK) {
+        complain(command->name, status);
+        if (json && !call.answered)
+            answer_failure(status);
+    }
+    sti_cli_call_fini(&call);
+    return status;
+}
+
+static stint_status unknown_command(const char *word)
+{
+    const char *names[64];
+    int count = 0;
+    for (int i = 0; sti_cli_commands[i] && count < 64; i++)
+        names[count++] = sti_cli_commands[i]->name;
+    const char *near = sti_text_nearest(word, names, count);
+    if (near)
+        return sti_fail(STINT_E_USAGE, "'%s' is no subcommand; did you mean '%s'?",
+                        word, near);
+    return sti_fail(STINT_E_USAGE, "'%s' is no subcommand; `stint help` lists them",
+                    word);
+}
+
+/* "data" alone, or with a second word that is none of its subcommands. */
+static bool is_group(const char *word)
+{
+    size_t length = strlen(word);
+    for (int i = 0; sti_cli_commands[i]; i++)
+        if (strncmp(sti_cli_commands[i]->name, word, length) == 0 &&
+            sti_cli_commands[i]->name[length] == ' ')
+            return true;
+    return false;
+}
+
+static stint_status run_group(const char *word, const char *second)
+{
+    sti_text text = {0};
+    for (int i = 0; sti_cli_commands[i]; i++)
+        if (strncmp(sti_cli_commands[i]->name, word, strlen(word)) == 0 &&
+            sti_cli_commands[i]->name[strlen(word)] == ' ')
+            sti_text_printf(&text, "  stint %-14s %s\n", sti_cli_commands[i]->name,
+                            sti_cli_commands[i]->summary);
+    if (second && (strcmp(second, "-h") == 0 || strcmp(second, "--help") == 0))
+        return sti_cli_print(&text);
+    stint_status status =
+        second
+            ? sti_fail(STINT_E_USAGE, "'%s %s' is no subcommand; there are:\n%s", word,
+                       second, text.data)
+            : sti_fail(STINT_E_USAGE, "'%s' wants one more word:\n%s", word, text.data);
+    sti_text_fini(&text);
+    return status;
+}
+
+static stint_status dispatch(int argc, char **argv)
+{
+    char two[64];
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        sti_text text = {0};
+        sti_cli_version(has_word(argc, argv, "--json", NULL), &text);
+        return sti_cli_print(&text);
+    }
+    if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+        sti_text text = {0};
+        sti_cli_help_overview(sti_cli_width(), &text);
+        return sti_cli_print(&text);
+    }
+    snprintf(two, sizeof two, "%.30s %.30s", word, argc > 2 ? argv[2] : "");
+    if (argc > 2 && sti_cli_find(two))
+        return run_command(sti_cli_find(two), argc - 3, argv + 3);
+    if (sti_cli_find(word))
+        return run_command(sti_cli_find(word), argc - 2, argv + 2);
+    stint_status status = is_group(word) ? run_group(word, argc > 2 ? argv[2] : NULL)
+                                         : unknown_command(word);
+    if (status != STINT_OK)
+        complain("", status);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (has_word(argc, argv, "--quiet", "-q"))
+        log_level = STINT_LOG_WARNING;
+    else if (has_word(argc, argv, "--verbose", "-v"))
+        log_level = STINT_LOG_DEBUG;
+    stint_set_log(print_log, NULL);
+    if (argc < 2) {
+        sti_text text = {0};
+        sti_cli_help_overview(sti_cli_width(), &text);
+        fputs(text.data ? text.data : "", stderr);
+        sti_text_fini(&text);
+        return STINT_E_USAGE;
+    }
+    return (int)dispatch(argc, argv);
+}
