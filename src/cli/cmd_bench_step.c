@@ -13,12 +13,13 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/cli_graph.h"
+#include "cli/cli_network.h"
 #include "exec/exec.h"
 
 typedef struct step_args {
     sti_recipe_values recipe; /* first: the recipe's rows write here */
-    int64_t runs, image_size, image_channels, classes;
+    int64_t runs;
+    sti_cli_sizes sizes;
     sti_cli_common common;
 } step_args;
 
@@ -32,48 +33,26 @@ static const sti_option step_rows[] = {
      .flag = true,
      .unit = "N",
      .help = "timed steps, after one to warm up"},
-    {.name = "image-size",
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 4096,
-     .offset = offsetof(step_args, image_size),
-     .flag = true,
-     .unit = "PIXELS",
-     .help = "without data: pixels a side"},
-    {.name = "image-channels",
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 3,
-     .offset = offsetof(step_args, image_channels),
-     .flag = true,
-     .unit = "N",
-     .help = "without data: 1 or 3"},
-    {.name = "classes",
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 1 << 20,
-     .offset = offsetof(step_args, classes),
-     .flag = true,
-     .unit = "N",
-     .help = "without data: classes"},
+    {STI_CLI_SIZE_ROW(step_args, image_size, "image-size", 4096, "PIXELS",
+                      "without data: pixels a side")},
+    {STI_CLI_SIZE_ROW(step_args, image_channels, "image-channels", 3, "N",
+                      "without data: 1 for grey, 3 for colour")},
+    {STI_CLI_SIZE_ROW(step_args, classes, "classes", 1 << 20, "N",
+                      "without data: classes")},
     STI_CLI_COMMON_ROWS(step_args),
 };
 
 /* Shards run one after another on the whole team, or `lanes` at a time on one thread
  * each, as in training. */
 typedef struct bench {
-    sti_cli_graph graph;
-    sti_plan *plan;
+    sti_network network;
     sti_team team; /* of one shard */
     int lanes;
     sti_exec **exec; /* [lanes] */
     void *region[STI_REGIONS];
     void **lane_memory; /* [lanes][STI_REGIONS] */
     int64_t *ns;        /* [lanes][nodes]; NULL: not timed by operator */
-    int64_t shards, shard_batch, step;
+    int64_t shards, shard_batch, classes, step;
     int32_t nodes;
 } bench;
 
@@ -89,41 +68,21 @@ static void fill_uniform(float *x, int64_t count, float scale, uint64_t key)
     }
 }
 
-/* Small random weights and the states' own beginnings: only the time matters, but NaN
- * and denormals would change it. */
-static void fill_tensors(bench *b)
+static void fill_inputs(bench *b, int lane)
 {
-    for (stint_value v = 0; v < sti_graph_value_count(b->graph.graph); v++) {
-        const sti_value_row *row = sti_graph_value(b->graph.graph, v);
-        const sti_place *place = &b->plan->place[v];
-        if (row->role != STI_ROLE_PARAM && row->role != STI_ROLE_STATE)
-            continue;
-        if (place->region == STI_REGION_NONE)
-            continue;
-        float *x = (void *)((char *)b->region[place->region] + place->offset);
-        int64_t count = stint_shape_count(&row->shape);
-        if (row->role == STI_ROLE_PARAM)
-            fill_uniform(x, count, 0.1f, (uint64_t)v);
-        for (int64_t i = 0; row->role == STI_ROLE_STATE && i < count; i++)
-            x[i] = row->initial;
-    }
-}
-
-static void fill_inputs(bench *b, int lane, int64_t classes)
-{
-    stint_shape shape = stint_value_shape(b->graph.graph, b->graph.images);
-    float *images = sti_exec_address(b->exec[lane], b->graph.images);
-    int32_t *labels = sti_exec_address(b->exec[lane], b->graph.labels);
+    stint_shape shape = stint_value_shape(b->network.graph, b->network.input);
+    float *images = sti_exec_address(b->exec[lane], b->network.input);
+    int32_t *labels = sti_exec_address(b->exec[lane], b->network.labels);
     fill_uniform(images, stint_shape_count(&shape), 2, (uint64_t)lane + 1000000);
     for (int64_t i = 0; i < shape.dim[0]; i++)
-        labels[i] = (int32_t)(i % classes);
+        labels[i] = (int32_t)(i % b->classes);
 }
 
 static stint_status create_lane(bench *b, int lane)
 {
     sti_exec_memory memory;
     for (int r = 0; r < STI_REGIONS; r++) {
-        size_t bytes = b->plan->region_bytes[r];
+        size_t bytes = b->network.plan->region_bytes[r];
         void **own = &b->lane_memory[lane * STI_REGIONS + r];
         memory.region[r] = b->region[r];
         if (r == STI_REGION_PARAM || r == STI_REGION_STATE || bytes == 0)
@@ -133,13 +92,14 @@ static stint_status create_lane(bench *b, int lane)
             return STINT_E_MEMORY;
         memory.region[r] = *own;
     }
-    return sti_exec_create(b->plan, &memory, &b->exec[lane]);
+    return sti_exec_create(b->network.plan, &memory, &b->exec[lane]);
 }
 
 static stint_status create_memory(bench *b)
 {
     for (int r = STI_REGION_PARAM; r <= STI_REGION_STATE; r++)
-        if (!(b->region[r] = sti_alloc(b->plan->region_bytes[r], "bench.tensors")))
+        if (!(b->region[r] =
+                  sti_alloc(b->network.plan->region_bytes[r], "bench.tensors")))
             return STINT_E_MEMORY;
     b->exec = sti_alloc_array(b->lanes, sizeof(sti_exec *), "bench.lanes");
     b->lane_memory =
@@ -167,7 +127,7 @@ static stint_status bench_create(bench *b, sti_cli_call *call, int threads)
 {
     const step_args *args = call->args;
     const sti_recipe_values *recipe = &args->recipe;
-    sti_cli_graph_desc desc = {.mode = STINT_TRAIN, .backward = true, .passes = true};
+    sti_network_desc desc;
     b->shards = recipe->train.shards;
     b->shard_batch = recipe->train.batch / b->shards;
     if (b->shard_batch < 1)
@@ -175,20 +135,20 @@ static stint_status bench_create(bench *b, sti_cli_call *call, int threads)
                         "batch %" PRId64 " is smaller than %" PRId64 " shards",
                         recipe->train.batch, b->shards);
     choose_lanes(b, recipe, threads);
-    stint_status status = sti_cli_graph_sizes(
-        call->recipe, args->image_size, args->image_channels, args->classes, &desc);
-    desc.batch = b->shard_batch;
+    stint_status status = sti_cli_network_desc(call->recipe, &args->sizes, &desc);
     if (status == STINT_OK)
-        status = sti_cli_graph_build(&desc, &b->graph);
+        status = sti_network_build(&desc, STINT_TRAIN, b->shard_batch, &b->network);
     if (status == STINT_OK)
-        status = sti_plan_create(b->graph.graph, b->team.threads, &b->plan);
+        status = sti_network_plan(&b->network, b->team.threads);
     if (status == STINT_OK)
         status = create_memory(b);
-    if (status != STINT_OK)
-        return status;
-    b->nodes = sti_graph_node_count(b->graph.graph);
-    fill_tensors(b);
-    return STINT_OK;
+    if (status == STINT_OK)
+        status = sti_network_init_weights(&b->network, &b->team, 1,
+                                          b->region[STI_REGION_PARAM],
+                                          b->region[STI_REGION_STATE]);
+    b->nodes = b->network.graph ? sti_graph_node_count(b->network.graph) : 0;
+    b->classes = desc.model.classes;
+    return status;
 }
 
 static void bench_destroy(bench *b)
@@ -202,28 +162,21 @@ static void bench_destroy(bench *b)
     sti_free(b->exec);
     sti_free(b->lane_memory);
     sti_free(b->ns);
-    sti_plan_destroy(b->plan);
-    sti_cli_graph_fini(&b->graph);
+    sti_network_fini(&b->network);
 }
 
 /* ---- running ---- */
 
-typedef struct lane_job {
-    bench *bench;
-    int64_t classes;
-} lane_job;
-
 static void run_lane(void *user, int64_t lane, int worker)
 {
-    lane_job *job = user;
-    bench *b = job->bench;
+    bench *b = user;
     int64_t *ns = b->ns ? b->ns + lane * b->nodes : NULL;
     int64_t first = b->shards * lane / b->lanes,
             end = b->shards * (lane + 1) / b->lanes;
     (void)worker;
     for (int64_t shard = first; shard < end; shard++) {
         sti_step step = {.seed = 1, .step = b->step, .shard = shard};
-        fill_inputs(b, (int)lane, job->classes);
+        fill_inputs(b, (int)lane);
         if (ns)
             sti_exec_run_timed(b->exec[lane], &b->team, &step, ns);
         else
@@ -231,13 +184,12 @@ static void run_lane(void *user, int64_t lane, int worker)
     }
 }
 
-static void run_step(lane_job *job)
+static void run_step(bench *b)
 {
-    bench *b = job->bench;
     if (b->lanes == 1)
-        run_lane(job, 0, 0);
+        run_lane(b, 0, 0);
     else
-        sti_team_run(&(sti_team){.threads = b->lanes}, b->lanes, run_lane, job);
+        sti_team_run(&(sti_team){.threads = b->lanes}, b->lanes, run_lane, b);
     b->step++;
 }
 
@@ -271,7 +223,7 @@ static double value_bytes(const stint_graph *g, const stint_value *values,
 
 static void add_node(op_row *row, const bench *b, const sti_node *node)
 {
-    const stint_graph *g = b->graph.graph;
+    const stint_graph *g = b->network.graph;
     if (node->op->cost) {
         sti_cost cost = node->op->cost(g, node);
         row->flop += cost.flop;
@@ -295,7 +247,7 @@ static int collect_rows(const bench *b, op_row *rows, int max)
 {
     int count = 0;
     for (int32_t i = 0; i < b->nodes; i++) {
-        const sti_node *node = sti_graph_node(b->graph.graph, i);
+        const sti_node *node = sti_graph_node(b->network.graph, i);
         int at = 0;
         while (at < count && (strcmp(rows[at].name, node->op->name) != 0 ||
                               rows[at].backward != node->backward))
@@ -388,18 +340,16 @@ static stint_status measure(bench *b, sti_cli_call *call)
 {
     enum { ROWS_MAX = 128 };
     const step_args *args = call->args;
-    stint_shape logits = stint_value_shape(b->graph.graph, b->graph.logits);
-    lane_job job = {.bench = b, .classes = logits.dim[1]};
     bench_figures figures = {.runs = args->runs};
     double *seconds = sti_alloc_array(args->runs, sizeof *seconds, "bench.times");
     op_row *rows = sti_alloc_array(ROWS_MAX, sizeof *rows, "bench.rows");
     int64_t *ns = sti_alloc_array((int64_t)b->lanes * b->nodes, sizeof *ns, "bench.ns");
     stint_status status = STINT_E_MEMORY;
     if (seconds && rows && ns) {
-        run_step(&job);
+        run_step(b);
         for (int64_t i = 0; i < args->runs; i++) {
             int64_t start = sti_clock_ns();
-            run_step(&job);
+            run_step(b);
             seconds[i] = sti_seconds_since(start);
         }
         qsort(seconds, (size_t)args->runs, sizeof *seconds, compare_double);
@@ -407,7 +357,7 @@ static stint_status measure(bench *b, sti_cli_call *call)
         figures.median_s = seconds[args->runs / 2];
         b->ns = ns;
         for (int64_t i = 0; i < args->runs; i++)
-            run_step(&job);
+            run_step(b);
         int count = collect_rows(b, rows, ROWS_MAX);
         sti_text text = {0};
         if (call->common->json) {

@@ -8,18 +8,20 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cli/cli_graph.h"
+#include "cli/cli_network.h"
 #include "op/op.h"
 #include "train/safetensors.h"
 
 typedef struct info_args {
     const char *data;
     int graph, mode;
-    int64_t batch, image_size, image_channels, classes;
+    int64_t batch;
+    sti_cli_sizes sizes;
     sti_cli_common common;
 } info_args;
 
 enum { GRAPH_NONE, GRAPH_TEXT, GRAPH_DOT };
+enum { MODE_FORWARD, MODE_EVAL, MODE_TRAIN };
 
 static const sti_option info_rows[] = {
     {.name = "data",
@@ -55,65 +57,58 @@ static const sti_option info_rows[] = {
      .flag = true,
      .unit = "N",
      .help = "images in the graph"},
-    {.name = "image-size",
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 4096,
-     .offset = offsetof(info_args, image_size),
-     .flag = true,
-     .unit = "PIXELS",
-     .help = "for a recipe whose data is not here; 0: as the data"},
-    {.name = "image-channels",
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 3,
-     .offset = offsetof(info_args, image_channels),
-     .flag = true,
-     .unit = "N",
-     .help = "likewise"},
-    {.name = "classes",
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 1 << 20,
-     .offset = offsetof(info_args, classes),
-     .flag = true,
-     .unit = "N",
-     .help = "likewise"},
+    {STI_CLI_SIZE_ROW(info_args, image_size, "image-size", 4096, "PIXELS",
+                      "for a recipe whose data is not here: pixels a side")},
+    {STI_CLI_SIZE_ROW(info_args, image_channels, "image-channels", 3, "N",
+                      "likewise: 1 for grey, 3 for colour")},
+    {STI_CLI_SIZE_ROW(info_args, classes, "classes", 1 << 20, "N",
+                      "likewise: classes")},
     STI_CLI_COMMON_ROWS(info_args),
 };
 
-static stint_status print_graph(sti_cli_call *call, sti_cli_graph_desc *desc)
+static stint_status graph_text(const info_args *args, const stint_graph *graph,
+                               sti_text *out)
 {
-    const info_args *args = call->args;
-    static const char *const modes[] = {"forward", "eval", "train"};
-    desc->batch = args->batch;
-    desc->mode = strcmp(modes[args->mode], "eval") == 0 ? STINT_EVAL : STINT_TRAIN;
-    desc->backward = strcmp(modes[args->mode], "train") == 0;
-    desc->passes = args->mode != 0;
-    sti_cli_graph graph;
-    stint_status status = sti_cli_graph_build(desc, &graph);
-    if (status != STINT_OK)
-        return status;
-    sti_text text = {0};
-    status = args->graph == GRAPH_DOT ? sti_graph_print_dot(graph.graph, &text)
-                                      : sti_graph_print(graph.graph, &text);
-    sti_cli_graph_fini(&graph);
-    if (status != STINT_OK || !call->common->json) {
+    return args->graph == GRAPH_DOT ? sti_graph_print_dot(graph, out)
+                                    : sti_graph_print(graph, out);
+}
+
+static stint_status add_graph(const info_args *args, const sti_network_desc *desc,
+                              sti_text *out)
+{
+    sti_network network = {0};
+    stint_graph *forward = NULL;
+    stint_status status;
+    if (args->mode == MODE_FORWARD) {
+        status = sti_cli_network_forward(desc, args->batch, &forward);
         if (status == STINT_OK)
-            return sti_cli_print(&text);
-        sti_text_fini(&text);
+            status = graph_text(args, forward, out);
+        stint_graph_destroy(forward);
         return status;
     }
-    sti_text answer = {0};
-    sti_json j;
-    sti_cli_json_begin(&j, &answer);
-    sti_json_text(&j, "graph", text.data);
-    sti_json_end_object(&j);
+    status = sti_network_build(desc, args->mode == MODE_EVAL ? STINT_EVAL : STINT_TRAIN,
+                               args->batch, &network);
+    if (status == STINT_OK)
+        status = graph_text(args, network.graph, out);
+    sti_network_fini(&network);
+    return status;
+}
+
+static stint_status print_graph(sti_cli_call *call, const sti_network_desc *desc)
+{
+    sti_text text = {0}, answer = {0};
+    stint_status status = add_graph(call->args, desc, &text);
+    if (status == STINT_OK && !call->common->json)
+        return sti_cli_print(&text);
+    if (status == STINT_OK) {
+        sti_json j;
+        sti_cli_json_begin(&j, &answer);
+        sti_json_text(&j, "graph", text.data);
+        sti_json_end_object(&j);
+        status = sti_cli_answer(call, &answer);
+    }
     sti_text_fini(&text);
-    return sti_cli_answer(call, &answer);
+    return status;
 }
 
 /* ---- a model file ---- */
@@ -198,12 +193,16 @@ static stint_status model_graph(sti_cli_call *call, const stint_model_facts *fac
         sti_recipe_parse(facts->recipe, "the model's recipe", &recipe);
     if (status != STINT_OK)
         return status;
-    sti_cli_graph_desc desc = {.recipe = &recipe->values,
-                               .height = facts->height,
-                               .width = facts->width,
-                               .channels = facts->channels,
-                               .classes = facts->classes};
-    status = print_graph(call, &desc);
+    sti_network_desc desc = {0};
+    status = sti_cli_network_desc(recipe,
+                                  &(sti_cli_sizes){.image_size = facts->height,
+                                                   .image_channels = facts->channels,
+                                                   .classes = facts->classes},
+                                  &desc);
+    desc.height = facts->height;
+    desc.width = facts->width;
+    if (status == STINT_OK)
+        status = print_graph(call, &desc);
     stint_recipe_destroy(recipe);
     return status;
 }
@@ -248,7 +247,7 @@ static double forward_flop(const stint_graph *g)
     return flop;
 }
 
-static void add_recipe_words(const stint_recipe *recipe, const sti_cli_graph_desc *desc,
+static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc *desc,
                              const stint_graph *g, sti_text *out)
 {
     int64_t parameters = 0;
@@ -256,7 +255,7 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_cli_graph_des
                     "%s on images %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64
                     " classes\n\n",
                     sti_recipe_network(recipe), desc->width, desc->height,
-                    desc->channels, desc->classes);
+                    desc->channels, desc->model.classes);
     for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         if (row->role != STI_ROLE_PARAM)
@@ -268,7 +267,7 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_cli_graph_des
                     sti_count_text(parameters), forward_flop(g) * 1e-6);
 }
 
-static void add_recipe_json(const stint_recipe *recipe, const sti_cli_graph_desc *desc,
+static void add_recipe_json(const stint_recipe *recipe, const sti_network_desc *desc,
                             const stint_graph *g, const char *ini, sti_text *out)
 {
     int64_t parameters = 0;
@@ -278,7 +277,7 @@ static void add_recipe_json(const stint_recipe *recipe, const sti_cli_graph_desc
     sti_json_int(&j, "height", desc->height);
     sti_json_int(&j, "width", desc->width);
     sti_json_int(&j, "channels", desc->channels);
-    sti_json_int(&j, "classes", desc->classes);
+    sti_json_int(&j, "classes", desc->model.classes);
     sti_json_begin_array(&j, "tensors");
     for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
@@ -295,25 +294,24 @@ static void add_recipe_json(const stint_recipe *recipe, const sti_cli_graph_desc
 }
 
 static stint_status describe_recipe(sti_cli_call *call, const stint_recipe *recipe,
-                                    sti_cli_graph_desc *desc)
+                                    const sti_network_desc *desc)
 {
-    sti_cli_graph graph;
+    stint_graph *graph = NULL;
     sti_text ini = {0}, text = {0};
-    desc->batch = 1;
-    stint_status status = sti_cli_graph_build(desc, &graph);
+    stint_status status = sti_cli_network_forward(desc, 1, &graph);
     if (status != STINT_OK)
         return status;
     status = sti_recipe_write(recipe, false, &ini);
     if (status == STINT_OK && call->common->json) {
-        add_recipe_json(recipe, desc, graph.graph, ini.data, &text);
+        add_recipe_json(recipe, desc, graph, ini.data, &text);
         status = sti_cli_answer(call, &text);
     } else if (status == STINT_OK) {
-        add_recipe_words(recipe, desc, graph.graph, &text);
+        add_recipe_words(recipe, desc, graph, &text);
         sti_text_add(&text, ini.data ? ini.data : "");
         status = sti_cli_print(&text);
     }
     sti_text_fini(&ini);
-    sti_cli_graph_fini(&graph);
+    stint_graph_destroy(graph);
     return status;
 }
 
@@ -321,13 +319,12 @@ static stint_status print_recipe(sti_cli_call *call, const char *path)
 {
     const info_args *args = call->args;
     stint_recipe *recipe = NULL;
-    sti_cli_graph_desc desc = {.mode = STINT_TRAIN};
+    sti_network_desc desc = {0};
     stint_status status = stint_recipe_load(path, &recipe);
     if (status == STINT_OK && args->data)
         status = stint_recipe_set(recipe, "data.path", args->data);
     if (status == STINT_OK)
-        status = sti_cli_graph_sizes(recipe, args->image_size, args->image_channels,
-                                     args->classes, &desc);
+        status = sti_cli_network_desc(recipe, &args->sizes, &desc);
     if (status == STINT_OK && args->graph != GRAPH_NONE)
         status = print_graph(call, &desc);
     else if (status == STINT_OK)

@@ -1,0 +1,74 @@
+#include "cli/cli_network.h"
+
+#include "base/fail.h"
+#include "stint/data.h"
+
+static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *desc)
+{
+    stint_data *data = NULL;
+    stint_status status = stint_data_open(
+        &(stint_data_desc){.path = recipe->values.data.path,
+                           .split = STINT_DATA_TRAIN,
+                           .format = sti_recipe_format(recipe),
+                           .size = recipe->values.data.size,
+                           .channels = (int)recipe->values.data.channels},
+        &data);
+    if (status != STINT_OK)
+        return status;
+    const stint_data_info *info = stint_data_describe(data);
+    desc->height = info->height;
+    desc->width = info->width;
+    desc->channels = info->channels;
+    desc->model.classes = info->classes;
+    stint_data_close(data);
+    return STINT_OK;
+}
+
+stint_status sti_cli_network_desc(const stint_recipe *recipe,
+                                  const sti_cli_sizes *sizes,
+                                  sti_network_desc *desc_out)
+{
+    const sti_recipe_values *r = &recipe->values;
+    int64_t size = sizes->image_size ? sizes->image_size : r->data.size;
+    *desc_out = (sti_network_desc){
+        .name = sti_recipe_network(recipe),
+        .model = {.classes = sizes->classes,
+                  .stem = (stint_stem)r->model.stem,
+                  .width = r->model.width,
+                  .depth = r->model.depth,
+                  .dropout = (float)r->model.dropout},
+        .height = size,
+        .width = size,
+        .channels = sizes->image_channels ? sizes->image_channels : r->data.channels,
+        .smoothing = (float)r->train.label_smoothing};
+    if (size && desc_out->channels && desc_out->model.classes)
+        return STINT_OK;
+    if (r->data.path)
+        return sizes_of_data(recipe, desc_out);
+    return sti_fail(STINT_E_USAGE, "the network's sizes are not known: say where the "
+                                   "images are with --data PATH, or give --image-size, "
+                                   "--image-channels and --classes");
+}
+
+stint_status sti_cli_network_forward(const sti_network_desc *desc, int64_t images,
+                                     stint_graph **graph_out)
+{
+    stint_graph *g = NULL;
+    stint_status status = stint_graph_create(STINT_TRAIN, &g);
+    if (status != STINT_OK)
+        return status;
+    stint_shape shape = STINT_SHAPE(images, desc->height, desc->width, desc->channels);
+    stint_value x = stint_input(g, "images", &shape);
+    stint_value logits = stint_model_build(g, desc->name, &desc->model, x);
+    if (logits >= 0)
+        sti_graph_output(g, &(sti_output){.kind = STI_OUTPUT_FETCH,
+                                          .value = logits,
+                                          .target = -1,
+                                          .name = "logits"});
+    status = stint_graph_check(g);
+    if (status == STINT_OK)
+        *graph_out = g;
+    else
+        stint_graph_destroy(g);
+    return status;
+}
