@@ -24,7 +24,7 @@ static bool conv_is_plain(const sti_conv_shape *s)
 
 bool sti_conv_is_depthwise(const sti_conv_shape *s)
 {
-    return s->groups == s->ci && s->groups == s->co;
+    return s->groups > 1 && s->groups == s->ci && s->groups == s->co;
 }
 
 sti_conv_way sti_conv_way_of(const sti_conv_shape *s, int64_t width)

@@ -49,7 +49,7 @@ static inline int64_t sti_conv_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* One channel a group. */
+/* One channel a group, more than one group. */
 bool sti_conv_is_depthwise(const sti_conv_shape *shape);
 
 /* Rows of results a piece of the rows way, as equal as can be, so that about

@@ -22,12 +22,22 @@ static tile_fn *const tn4[] = {TILES_6(TILE_NAME, tn, 4)};
 
 static void run_nn(const sti_gemm_tile *t)
 {
-    (t->nv == 1 ? nn1 : t->nv == 2 ? nn2 : nn4)[t->rows - 1](t);
+    if (t->nv == 1)
+        nn1[t->rows - 1](t);
+    else if (t->nv == 2)
+        nn2[t->rows - 1](t);
+    else
+        nn4[t->rows - 1](t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
-    (t->nv == 1 ? tn1 : t->nv == 2 ? tn2 : tn4)[t->rows - 1](t);
+    if (t->nv == 1)
+        tn1[t->rows - 1](t);
+    else if (t->nv == 2)
+        tn2[t->rows - 1](t);
+    else
+        tn4[t->rows - 1](t);
 }
 
 const sti_gemm_kernels sti_gemm_kernels_avx512 = {

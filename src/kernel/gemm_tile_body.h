@@ -187,17 +187,19 @@ tile_tn(const sti_gemm_tile *t, const int rows, const int vecs)
 #define TILES_6(X, WALK, NV) \
     X(WALK, 1, NV)           \
     X(WALK, 2, NV) X(WALK, 3, NV) X(WALK, 4, NV) X(WALK, 5, NV) X(WALK, 6, NV)
-#define TILES_14(X, WALK, NV)                                                     \
-    TILES_6(X, WALK, NV)                                                          \
-    X(WALK, 7, NV)                                                                \
-    X(WALK, 8, NV) X(WALK, 9, NV) X(WALK, 10, NV) X(WALK, 11, NV) X(WALK, 12, NV) \
-        X(WALK, 13, NV) X(WALK, 14, NV)
+#define TILES_14(X, WALK, NV)                                                      \
+    TILES_6(X, WALK, NV)                                                           \
+    X(WALK, 7, NV)                                                                 \
+    X(WALK, 8, NV)                                                                 \
+    X(WALK, 9, NV) X(WALK, 10, NV) X(WALK, 11, NV) X(WALK, 12, NV) X(WALK, 13, NV) \
+        X(WALK, 14, NV)
 #define TILES_28(X, WALK, NV)                                                       \
     TILES_14(X, WALK, NV)                                                           \
     X(WALK, 15, NV)                                                                 \
-    X(WALK, 16, NV) X(WALK, 17, NV) X(WALK, 18, NV) X(WALK, 19, NV) X(WALK, 20, NV) \
-        X(WALK, 21, NV) X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV)             \
-            X(WALK, 25, NV) X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
+    X(WALK, 16, NV)                                                                 \
+    X(WALK, 17, NV) X(WALK, 18, NV) X(WALK, 19, NV) X(WALK, 20, NV) X(WALK, 21, NV) \
+        X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV) X(WALK, 25, NV)             \
+            X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
 
 typedef void tile_fn(const sti_gemm_tile *t);
 

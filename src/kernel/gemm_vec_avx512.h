@@ -20,7 +20,8 @@ enum { VEC_WIDTH = 16, VECS = 1 };
 
 static inline __mmask16 first_lanes(int64_t count)
 {
-    return count >= 16 ? 0xFFFF : count <= 0 ? 0 : (__mmask16)((1U << count) - 1U);
+    const unsigned lanes = count >= 16 ? 16 : count <= 0 ? 0 : (unsigned)count;
+    return (__mmask16)((1U << lanes) - 1U);
 }
 
 static inline vec vec_load_part(const float *p, int64_t count)

@@ -1,0 +1,376 @@
+/* Convolution and its gradients are bit-equal to the chain model on every instruction
+ * set, thread count and alignment, whichever way they go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "gemm_model.h"
+#include "kernel/conv.h"
+
+typedef struct conv_data {
+    sti_conv_shape s;
+    float *x, *w, *y, *dw; /* y doubles as dy */
+    float *bias, *want_y, *want_dx, *want_dw;
+    float *dx;
+    uint8_t *mask;
+    int64_t x_count, w_count, y_count;
+    bool use_bias, relu, use_mask;
+} conv_data;
+
+/* One output element of some direction. */
+typedef struct element {
+    const conv_data *d;
+    int64_t image, y, x, channel; /* of y or dx; of dw: tap i, tap j, c, f */
+    int64_t taps_x, first_y, first_x;
+} element;
+
+static float read_pixel(const float *t, int64_t h, int64_t w, int64_t c, int64_t image,
+                        int64_t y, int64_t x, int64_t channel)
+{
+    return y < 0 || y >= h || x < 0 || x >= w
+               ? 0.0F
+               : t[((image * h + y) * w + x) * c + channel];
+}
+
+static float weight_at(const conv_data *d, int64_t i, int64_t j, int64_t c, int64_t f)
+{
+    const sti_conv_shape *s = &d->s;
+    return d->w[((i * s->kw + j) * (s->ci / s->groups) + c) * s->co + f];
+}
+
+static float forward_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t cig = s->ci / s->groups, group = e->channel / (s->co / s->groups);
+    const int64_t tap = k / cig;
+    return read_pixel(e->d->x, s->h, s->w, s->ci, e->image,
+                      e->y * s->stride - s->pad + tap / s->kw,
+                      e->x * s->stride - s->pad + tap % s->kw, group * cig + k % cig);
+}
+
+static float forward_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t cig = s->ci / s->groups, tap = k / cig;
+    return weight_at(e->d, tap / s->kw, tap % s->kw, k % cig, e->channel);
+}
+
+static float data_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t cog = s->co / s->groups, group = e->channel / (s->ci / s->groups);
+    const int64_t tap = k / cog;
+    const int64_t i = e->first_y + tap / e->taps_x * s->stride;
+    const int64_t j = e->first_x + tap % e->taps_x * s->stride;
+    return read_pixel(e->d->y, s->oh, s->ow, s->co, e->image,
+                      (e->y + s->pad - i) / s->stride -
+                          (e->y + s->pad < i ? 1 : 0), /* exact, or negative */
+                      (e->x + s->pad - j) / s->stride - (e->x + s->pad < j ? 1 : 0),
+                      group * cog + k % cog);
+}
+
+static float data_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t cig = s->ci / s->groups, cog = s->co / s->groups;
+    const int64_t tap = k / cog;
+    return weight_at(e->d, e->first_y + tap / e->taps_x * s->stride,
+                     e->first_x + tap % e->taps_x * s->stride, e->channel % cig,
+                     e->channel / cig * cog + k % cog);
+}
+
+/* e: y = tap i, x = tap j, image = c within the group, channel = f */
+static float grad_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t cig = s->ci / s->groups, group = e->channel / (s->co / s->groups);
+    const int64_t row = k / s->ow;
+    return read_pixel(e->d->x, s->h, s->w, s->ci, row / s->oh,
+                      row % s->oh * s->stride - s->pad + e->y,
+                      k % s->ow * s->stride - s->pad + e->x, group * cig + e->image);
+}
+
+static float grad_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    return e->d->y[k * e->d->s.co + e->channel];
+}
+
+static void want_forward(conv_data *d)
+{
+    const sti_conv_shape *s = &d->s;
+    const int64_t k = s->kh * s->kw * (s->ci / s->groups);
+    for (int64_t i = 0; i < d->y_count; i++) {
+        const element e = {.d = d,
+                           .image = i / s->co / s->ow / s->oh,
+                           .y = i / s->co / s->ow % s->oh,
+                           .x = i / s->co % s->ow,
+                           .channel = i % s->co};
+        d->want_y[i] =
+            model_epilogue(model_sum(forward_a, forward_b, &e, k, 0.0F),
+                           d->use_bias ? d->bias + e.channel : NULL, d->relu);
+    }
+}
+
+static void want_data(conv_data *d)
+{
+    const sti_conv_shape *s = &d->s;
+    for (int64_t i = 0; i < d->x_count; i++) {
+        element e = {.d = d,
+                     .image = i / s->ci / s->w / s->h,
+                     .y = i / s->ci / s->w % s->h,
+                     .x = i / s->ci % s->w,
+                     .channel = i % s->ci};
+        int64_t taps_y = 0;
+        e.first_y = (e.y + s->pad) % s->stride;
+        e.first_x = (e.x + s->pad) % s->stride;
+        for (int64_t t = e.first_y; t < s->kh; t += s->stride)
+            taps_y++;
+        for (int64_t t = e.first_x; t < s->kw; t += s->stride)
+            e.taps_x++;
+        d->want_dx[i] = model_sum(data_a, data_b, &e,
+                                  taps_y * e.taps_x * (s->co / s->groups), 0.0F);
+    }
+}
+
+static void want_weight(conv_data *d)
+{
+    const sti_conv_shape *s = &d->s;
+    const int64_t cig = s->ci / s->groups;
+    for (int64_t i = 0; i < d->w_count; i++) {
+        const element e = {.d = d,
+                           .y = i / s->co / cig / s->kw,
+                           .x = i / s->co / cig % s->kw,
+                           .image = i / s->co % cig,
+                           .channel = i % s->co};
+        d->want_dw[i] = model_sum(grad_a, grad_b, &e, s->n * s->oh * s->ow, 0.0F);
+    }
+}
+
+static void data_make(conv_data *d, model_rng *rng)
+{
+    sti_conv_shape *s = &d->s;
+    s->oh = sti_conv_out_length(s->h, s->kh, s->stride, s->pad);
+    s->ow = sti_conv_out_length(s->w, s->kw, s->stride, s->pad);
+    d->x_count = s->n * s->h * s->w * s->ci;
+    d->w_count = s->kh * s->kw * (s->ci / s->groups) * s->co;
+    d->y_count = s->n * s->oh * s->ow * s->co;
+    d->x = model_floats(d->x_count);
+    d->dx = model_floats(d->x_count);
+    d->want_dx = model_floats(d->x_count);
+    d->w = model_floats(d->w_count);
+    d->dw = model_floats(d->w_count);
+    d->want_dw = model_floats(d->w_count);
+    d->y = model_floats(d->y_count);
+    d->want_y = model_floats(d->y_count);
+    d->bias = model_floats(s->co);
+    d->mask = malloc((size_t)(d->y_count + 7) / 8);
+    assert_non_null(d->mask);
+    model_fill(rng, d->x, d->x_count);
+    model_fill(rng, d->w, d->w_count);
+    model_fill(rng, d->y, d->y_count);
+    model_fill(rng, d->bias, s->co);
+    want_data(d);
+    want_weight(d);
+    want_forward(d);
+}
+
+static void data_free(conv_data *d)
+{
+    float *const all[] = {d->x,       d->dx, d->want_dx, d->w,   d->dw,
+                          d->want_dw, d->y,  d->want_y,  d->bias};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        model_free(all[i]);
+    free(d->mask);
+}
+
+static void check_equal(const conv_data *d, const char *what, int threads,
+                        const float *got, const float *want, int64_t count)
+{
+    const sti_conv_shape *s = &d->s;
+    const int64_t at = model_differ(got, want, count);
+    if (at >= 0)
+        fail_msg(
+            "%s, %s, %d threads: n %d h %d w %d ci %d co %d kh %d kw %d stride %d pad "
+            "%d groups %d: element %d is %a, want %a",
+            what, sti_isa_name(sti_isa_now()), threads, (int)s->n, (int)s->h, (int)s->w,
+            (int)s->ci, (int)s->co, (int)s->kh, (int)s->kw, (int)s->stride, (int)s->pad,
+            (int)s->groups, (int)at, (double)got[at], (double)want[at]);
+}
+
+static void run_gradients(conv_data *d, int threads)
+{
+    const sti_team team = {.threads = threads};
+    const sti_conv_shape *s = &d->s;
+    void *scratch = malloc(sti_conv_backward_data_scratch_bytes(s, threads));
+    assert_non_null(scratch);
+    memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
+    sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
+    free(scratch);
+    check_equal(d, "backward data", threads, d->dx, d->want_dx, d->x_count);
+    scratch = malloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+    assert_non_null(scratch);
+    memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
+    sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw, scratch);
+    free(scratch);
+    check_equal(d, "backward weight", threads, d->dw, d->want_dw, d->w_count);
+}
+
+/* Overwrites y. */
+static void run_forward(conv_data *d, int threads)
+{
+    const sti_team team = {.threads = threads};
+    const sti_conv_shape *s = &d->s;
+    const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
+                            .relu = d->relu,
+                            .relu_mask = d->use_mask ? d->mask : NULL};
+    void *scratch = malloc(sti_conv_forward_scratch_bytes(s, threads));
+    assert_non_null(scratch);
+    memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
+    sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
+    free(scratch);
+    check_equal(d, "forward", threads, d->y, d->want_y, d->y_count);
+    for (int64_t i = 0; d->use_mask && i < (d->y_count + 7) / 8 * 8; i++)
+        assert_int_equal(d->mask[i / 8] >> i % 8 & 1,
+                         i < d->y_count && d->want_y[i] > 0.0F);
+}
+
+static void check_shape(sti_conv_shape shape, model_rng *rng)
+{
+    conv_data d = {.s = shape,
+                   .use_bias = model_random(rng) % 2,
+                   .relu = model_random(rng) % 2,
+                   .use_mask = model_random(rng) % 2};
+    data_make(&d, rng);
+    for (int forward = 0; forward < 2; forward++) /* last, as it overwrites dy */
+        for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            for (int threads = 1; threads <= (isa == STI_ISA_REF ? 1 : 3); threads++) {
+                if (forward)
+                    run_forward(&d, threads);
+                else
+                    run_gradients(&d, threads);
+            }
+        }
+    data_free(&d);
+}
+
+static sti_conv_shape random_shape(model_rng *rng)
+{
+    static const int64_t channels[] = {1, 2, 3, 4, 7, 8, 16, 17, 20, 32, 33, 48};
+    sti_conv_shape s = {.n = model_between(rng, 1, 3),
+                        .kh = model_between(rng, 1, 4),
+                        .kw = model_between(rng, 1, 4),
+                        .stride = model_between(rng, 1, 3),
+                        .pad = model_between(rng, 0, 2),
+                        .groups = 1};
+    s.ci = channels[model_random(rng) % (sizeof channels / sizeof *channels)];
+    s.co = channels[model_random(rng) % (sizeof channels / sizeof *channels)];
+    if (model_random(rng) % 3 == 0) {
+        s.groups = model_between(rng, 2, 4);
+        s.ci = s.groups * model_between(rng, 1, 9);
+        s.co = s.groups * model_between(rng, 1, 18);
+    } else if (model_random(rng) % 3 == 0) {
+        s.groups = s.co = s.ci;
+    }
+    s.h = model_between(rng, s.kh, 14);
+    s.w = model_between(rng, s.kw, model_random(rng) % 2 ? 30 : 9);
+    if (s.kh == s.kw && model_random(rng) % 4 == 0)
+        s.kh = s.kw = s.stride = 1, s.pad = 0;
+    return s;
+}
+
+static void random_shapes(void **state)
+{
+    model_rng rng = {31337};
+    (void)state;
+    print_message("seed %d\n", (int)rng.state);
+    for (int i = 0; i < 360; i++)
+        check_shape(random_shape(&rng), &rng);
+}
+
+/* Several chunks of k, large images in several pieces, the layers of real networks. */
+static void chosen_shapes(void **state)
+{
+    static const sti_conv_shape shapes[] = {
+        /* n, h, w, ci, co, kh, kw, stride, pad, groups */
+        {2, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0},
+        {1, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0},
+        {1, 32, 32, 16, 32, 3, 3, 2, 1, 1, 0, 0},
+        {2, 16, 16, 16, 32, 1, 1, 2, 0, 1, 0, 0},
+        {2, 8, 8, 32, 64, 3, 3, 1, 1, 1, 0, 0},
+        {3, 64, 64, 2, 3, 3, 3, 1, 1, 1, 0, 0},  /* 3 chunks of pixels */
+        {11, 64, 64, 1, 2, 3, 3, 1, 1, 1, 0, 0}, /* 11 chunks, subtrees of 2 */
+        {9, 61, 67, 2, 2, 2, 2, 1, 0, 2, 0, 0},
+        {17, 64, 64, 1, 1, 2, 1, 1, 0, 1, 0, 0},
+        {1, 5, 5, 520, 6, 3, 3, 1, 1, 1, 0, 0}, /* K = 4680 */
+        {1, 4, 4, 6, 520, 3, 3, 1, 1, 1, 0, 0},
+        {5, 2, 2, 24, 40, 3, 3, 1, 1, 1, 0, 0},
+        {1, 60, 60, 3, 8, 7, 7, 2, 3, 1, 0, 0},
+        {1, 13, 13, 96, 128, 3, 3, 2, 1, 1, 0, 0},
+        {1, 3, 120, 130, 4, 3, 3, 1, 1, 1, 0, 0},
+        {2, 40, 40, 20, 20, 3, 3, 1, 1, 20, 0, 0},
+        {2, 21, 19, 33, 33, 5, 5, 2, 2, 33, 0, 0},
+        {1, 9, 9, 2, 3, 2, 2, 5, 0, 1, 0, 0}, /* stride over the window: holes in dx */
+        {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0,
+         0}, /* more taps than the rows way takes */
+        {1, 1, 40, 1, 1, 1, 40, 1, 0, 1, 0, 0},
+    };
+    model_rng rng = {5};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check_shape(shapes[i], &rng);
+}
+
+/* The error of a chain of k steps is at most k * eps * sum |a b|. */
+static void close_to_double(void **state)
+{
+    model_rng rng = {77};
+    conv_data d = {.s = {2, 9, 9, 24, 8, 3, 3, 1, 1, 1, 0, 0}};
+    (void)state;
+    data_make(&d, &rng);
+    const int64_t k = 9 * 24;
+    for (int64_t i = 0; i < d.y_count; i++) {
+        const element e = {.d = &d,
+                           .image = i / 8 / 81,
+                           .y = i / 72 % 9,
+                           .x = i / 8 % 9,
+                           .channel = i % 8};
+        double magnitude;
+        const double want = model_sum_double(forward_a, forward_b, &e, k, &magnitude);
+        assert_true(fabs((double)d.want_y[i] - want) <=
+                    (double)k * 0x1p-24 * magnitude);
+    }
+    data_free(&d);
+}
+
+static void lengths_and_cost(void **state)
+{
+    const sti_conv_shape s = {2, 32, 32, 16, 32, 3, 3, 2, 1, 4, 16, 16};
+    (void)state;
+    assert_int_equal(sti_conv_out_length(32, 3, 1, 1), 32);
+    assert_int_equal(sti_conv_out_length(32, 3, 2, 1), 16);
+    assert_int_equal(sti_conv_out_length(224, 7, 2, 3), 112);
+    assert_int_equal(sti_conv_out_length(2, 5, 1, 1), 0);
+    assert_true(sti_conv_flop(&s) == 2.0 * 2 * 16 * 16 * 9 * 4 * 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_shapes),
+        cmocka_unit_test(chosen_shapes),
+        cmocka_unit_test(close_to_double),
+        cmocka_unit_test(lengths_and_cost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
