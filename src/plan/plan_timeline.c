@@ -193,27 +193,24 @@ static void draw_backward_start(const picture *p)
 
 static void draw_peak(const picture *p)
 {
-    char words[200];
-    sti_text text = {0};
+    sti_text words = {0};
     const sti_node *node = sti_graph_node(p->plan->graph, p->plan->peak_node);
     if (!node)
         return;
     size_t bytes = p->extra_bytes + p->plan->live_bytes[node->id];
     double x = (x_at(p, node->id) + x_at(p, node->id + 1)) / 2, y = y_at(p, bytes);
-    sti_text_printf(&text, "peak %s at %s%s%s%s", sti_bytes_text(bytes), node->op->name,
-                    node->backward ? " (backward)" : "", *node->scope ? " in " : "",
-                    node->scope);
-    size_t length = text.length < sizeof words - 1 ? text.length : sizeof words - 1;
-    memcpy(words, text.data ? text.data : "", length);
-    words[length] = '\0';
-    p->out->failed |= text.failed;
-    sti_text_fini(&text);
+    double third = (x - LEFT) * 3 / PLOT_WIDTH; /* keep the label inside the picture */
+    sti_text_printf(&words, "peak %s at %s%s%s%s", sti_bytes_text(bytes),
+                    node->op->name, node->backward ? " (backward)" : "",
+                    *node->scope ? " in " : "", node->scope);
     draw_line(p, x, y, x, y - 6, "stroke=\"#000\" stroke-width=\"2\"");
     draw_text(p, x, y - 10,
-              x < LEFT + PLOT_WIDTH / 3.0         ? "start"
-              : x > LEFT + 2.0 * PLOT_WIDTH / 3.0 ? "end"
-                                                  : "middle",
-              words);
+              third < 1   ? "start"
+              : third > 2 ? "end"
+                          : "middle",
+              words.data ? words.data : "peak");
+    p->out->failed |= words.failed;
+    sti_text_fini(&words);
 }
 
 static void draw_legend(const picture *p)

@@ -1,0 +1,272 @@
+/* Gradients of every operator, first and second order, against central differences of
+ * the double reference; and that every row of sti_ops[] takes part in some case. Lives
+ * with the passes because it needs the gradient pass; the cases are in tests/op.
+ *
+ * With weights r and directions v drawn at random:
+ *     loss(x) = sum(r y(x)),  g = d loss / dx,  s(x) = sum(v g)
+ * g is compared with differences of loss, ds/dx with differences of differences along v
+ * and ds/dr with the directional derivative of y. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "op/op_harness.h"
+#include "pass/pass.h"
+
+#define SEEDS    3
+#define MAX_ROWS 256
+#define SAMPLES  24 /* elements of each input that are differentiated */
+#define STEP_1   1e-6
+#define STEP_2   1e-4
+
+static bool covered[MAX_ROWS];
+
+static void note_rows(const stint_graph *graph)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++)
+        for (int k = 0; sti_ops[k]; k++)
+            if (sti_graph_node(graph, n)->op == sti_ops[k])
+                covered[k] = true;
+}
+
+/* A case with its gradients: g[i] of loss, v[i] directions, s, h[i] of s, hr = ds/dr. */
+typedef struct derivatives {
+    op_run_case run;
+    stint_value g[OP_MAX_IN], v[OP_MAX_IN], h[OP_MAX_IN], hr, s;
+    double *direction[OP_MAX_IN];
+    bool second;
+} derivatives;
+
+static bool fail_line(const derivatives *d, const char *what)
+{
+    printf("%s, seed %" PRIu64 ": %s: %s\n", d->run.c->name, d->run.seed, what,
+           stint_last_error());
+    return false;
+}
+
+/* s = sum over inputs of sum(v g), or -1 when no gradient flows at all. */
+static stint_value append_directional(derivatives *d)
+{
+    stint_graph *graph = d->run.graph;
+    stint_value s = -1;
+    for (int i = 0; i < d->run.c->n_in; i++) {
+        if (d->g[i] < 0)
+            continue;
+        char name[8];
+        snprintf(name, sizeof name, "v%d", i);
+        stint_shape shape = stint_value_shape(graph, d->run.x[i]);
+        d->v[i] = stint_input(graph, name, &shape);
+        stint_value part = stint_sum(graph, stint_mul(graph, d->g[i], d->v[i]),
+                                     (1u << shape.rank) - 1, false);
+        s = s < 0 ? part : stint_add(graph, s, part);
+    }
+    return s;
+}
+
+static bool append_gradients(derivatives *d)
+{
+    const op_case *c = d->run.c;
+    stint_value of[OP_MAX_IN + 1], got[OP_MAX_IN + 1];
+    for (int i = 0; i < OP_MAX_IN; i++)
+        d->g[i] = d->v[i] = d->h[i] = -1;
+    d->hr = d->s = -1;
+    for (int i = 0; i < c->n_in; i++)
+        of[i] = c->grad >> i & 1 ? d->run.x[i] : -1;
+    of[c->n_in] = d->run.r;
+    if (sti_pass_gradient(d->run.graph, d->run.loss, of, c->n_in, d->g) != STINT_OK)
+        return fail_line(d, "gradient");
+    for (int i = 0; i < c->n_in; i++)
+        if (of[i] < 0)
+            d->g[i] = -1;
+    d->s = append_directional(d);
+    if (d->s < 0)
+        return stint_graph_check(d->run.graph) == STINT_OK || fail_line(d, "graph");
+    stint_status st =
+        sti_pass_gradient(d->run.graph, d->s, of, c->n_in + 1, got);
+    if (c->once) {
+        if (st == STINT_E_UNSUPPORTED)
+            return true;
+        return fail_line(d, "wanted \"not twice differentiable\"");
+    }
+    if (st != STINT_OK)
+        return fail_line(d, "second gradient");
+    d->second = true;
+    memcpy(d->h, got, (size_t)c->n_in * sizeof *got);
+    d->hr = got[c->n_in];
+    return stint_graph_check(d->run.graph) == STINT_OK || fail_line(d, "graph");
+}
+
+static void fill_directions(derivatives *d)
+{
+    op_draws draws = {.seed = d->run.seed + 555};
+    for (int i = 0; i < d->run.c->n_in; i++) {
+        int64_t n = d->run.in[i].count;
+        d->direction[i] = calloc((size_t)n + 1, sizeof(double));
+        if (d->v[i] < 0)
+            continue;
+        float *v = d->run.values.data[d->v[i]];
+        op_fill(&draws, OP_NORMAL, 0, v, n);
+        for (int64_t k = 0; k < n; k++)
+            d->direction[i][k] = (double)v[k];
+    }
+}
+
+/* Move all inputs by t along the direction. */
+static void move(derivatives *d, double t)
+{
+    for (int i = 0; i < d->run.c->n_in; i++)
+        for (int64_t k = 0; k < d->run.in[i].count; k++)
+            d->run.in[i].data[k] += t * d->direction[i][k];
+}
+
+/* d/dt loss(x + t v) at 0. */
+static double directional(derivatives *d)
+{
+    move(d, STEP_2);
+    double up = op_loss(&d->run);
+    move(d, -2 * STEP_2);
+    double down = op_loss(&d->run);
+    move(d, STEP_2);
+    return (up - down) / (2 * STEP_2);
+}
+
+static double value_at(const derivatives *d, stint_value value, int64_t k)
+{
+    return value < 0 ? 0.0 : (double)((const float *)d->run.values.data[value])[k];
+}
+
+/* Elements spread over the input, all of them where there are few. */
+static int64_t sampled(int64_t n, int64_t k)
+{
+    return n <= SAMPLES ? k : k * (n - 1) / (SAMPLES - 1);
+}
+
+static bool check_input(derivatives *d, int i)
+{
+    op_tensor *x = &d->run.in[i];
+    int64_t n = x->count < SAMPLES ? x->count : SAMPLES;
+    double got[SAMPLES], want[SAMPLES], got2[SAMPLES], want2[SAMPLES];
+    double loose = d->run.c->loose > 0 ? d->run.c->loose : 1.0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t at = sampled(x->count, k);
+        double keep = x->data[at];
+        x->data[at] = keep + STEP_1;
+        double up = op_loss(&d->run);
+        x->data[at] = keep - STEP_1;
+        double down = op_loss(&d->run);
+        want[k] = (up - down) / (2 * STEP_1);
+        got[k] = value_at(d, d->g[i], at);
+        x->data[at] = keep + STEP_2;
+        up = d->second ? directional(d) : 0;
+        x->data[at] = keep - STEP_2;
+        down = d->second ? directional(d) : 0;
+        x->data[at] = keep;
+        want2[k] = (up - down) / (2 * STEP_2);
+        got2[k] = value_at(d, d->h[i], at);
+    }
+    char what[64];
+    snprintf(what, sizeof what, "gradient of input %d", i);
+    bool ok = op_close(d->run.c->name, what, d->run.seed, n, got, want, 2e-5 * loose);
+    snprintf(what, sizeof what, "second gradient of input %d", i);
+    if (d->second)
+        ok &= op_close(d->run.c->name, what, d->run.seed, n, got2, want2, 2e-4 * loose);
+    return ok;
+}
+
+/* ds/dr is the directional derivative of y. */
+static bool check_weights(derivatives *d)
+{
+    op_run_case *run = &d->run;
+    int64_t n = run->out.count;
+    double *want = calloc((size_t)n + 1, sizeof *want);
+    double *got = calloc((size_t)n + 1, sizeof *got);
+    move(d, STEP_2);
+    op_reference(run);
+    for (int64_t k = 0; k < n; k++)
+        want[k] = run->out.data[k];
+    move(d, -2 * STEP_2);
+    op_reference(run);
+    for (int64_t k = 0; k < n; k++) {
+        want[k] = (want[k] - run->out.data[k]) / (2 * STEP_2);
+        got[k] = value_at(d, d->hr, k);
+    }
+    move(d, STEP_2);
+    double loose = run->c->loose > 0 ? run->c->loose : 1.0;
+    bool ok = op_close(run->c->name, "gradient of s by the weights", run->seed, n, got,
+                       want, 1e-4 * loose);
+    free(want);
+    free(got);
+    return ok;
+}
+
+static bool case_agrees(const op_case *c, uint64_t seed)
+{
+    derivatives d = {0};
+    bool ok = op_case_build(&d.run, c, seed, true) == STINT_OK;
+    if (!ok)
+        fail_line(&d, "build");
+    ok = ok && append_gradients(&d);
+    if (d.run.graph)
+        note_rows(d.run.graph);
+    /* After a refused second gradient the graph is only a piece: nothing to run. */
+    if (ok && c->once) {
+        op_case_fini(&d.run);
+        d = (derivatives){0};
+        ok = op_case_build(&d.run, c, seed, true) == STINT_OK;
+        stint_value of[OP_MAX_IN];
+        for (int i = 0; i < c->n_in; i++) {
+            of[i] = c->grad >> i & 1 ? d.run.x[i] : -1;
+            d.v[i] = d.h[i] = d.g[i] = -1;
+        }
+        ok = ok && sti_pass_gradient(d.run.graph, d.run.loss, of, c->n_in, d.g) ==
+                       STINT_OK;
+    }
+    if (ok) {
+        op_case_fill(&d.run, true);
+        fill_directions(&d);
+        op_run(&d.run.values, &sti_team_serial, -1);
+        for (int i = 0; i < c->n_in; i++)
+            if (c->grad >> i & 1)
+                ok &= check_input(&d, i);
+        if (d.second)
+            ok &= check_weights(&d);
+    }
+    for (int i = 0; i < OP_MAX_IN; i++)
+        free(d.direction[i]);
+    op_case_fini(&d.run);
+    return ok;
+}
+
+static void gradients_agree_with_differences(void **state)
+{
+    int bad = 0;
+    (void)state;
+    for (int l = 0; l < OP_CASE_LISTS; l++)
+        for (int k = 0; k < op_case_lists[l].count; k++)
+            for (uint64_t seed = 1; seed <= SEEDS; seed++)
+                bad += !case_agrees(&op_case_lists[l].cases[k], seed);
+    assert_int_equal(bad, 0);
+}
+
+static void every_row_is_covered(void **state)
+{
+    int bad = 0;
+    (void)state;
+    for (int k = 0; sti_ops[k]; k++)
+        if (!covered[k]) {
+            printf("no case reaches the operator %s\n", sti_ops[k]->name);
+            bad++;
+        }
+    assert_int_equal(bad, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_agree_with_differences),
+        cmocka_unit_test(every_row_is_covered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
