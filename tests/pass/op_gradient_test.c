@@ -31,7 +31,8 @@ static void note_rows(const stint_graph *graph)
                 covered[k] = true;
 }
 
-/* A case with its gradients: g[i] of loss, v[i] directions, s, h[i] of s, hr = ds/dr. */
+/* A case with its gradients: g[i] of loss, v[i] directions, s, h[i] of s, hr = ds/dr.
+ */
 typedef struct derivatives {
     op_run_case run;
     stint_value g[OP_MAX_IN], v[OP_MAX_IN], h[OP_MAX_IN], hr, s;
@@ -83,8 +84,7 @@ static bool append_gradients(derivatives *d)
     d->s = append_directional(d);
     if (d->s < 0)
         return stint_graph_check(d->run.graph) == STINT_OK || fail_line(d, "graph");
-    stint_status st =
-        sti_pass_gradient(d->run.graph, d->s, of, c->n_in + 1, got);
+    stint_status st = sti_pass_gradient(d->run.graph, d->s, of, c->n_in + 1, got);
     if (c->once) {
         if (st == STINT_E_UNSUPPORTED)
             return true;
@@ -220,8 +220,8 @@ static bool case_agrees(const op_case *c, uint64_t seed)
             of[i] = c->grad >> i & 1 ? d.run.x[i] : -1;
             d.v[i] = d.h[i] = d.g[i] = -1;
         }
-        ok = ok && sti_pass_gradient(d.run.graph, d.run.loss, of, c->n_in, d.g) ==
-                       STINT_OK;
+        ok = ok &&
+             sti_pass_gradient(d.run.graph, d.run.loss, of, c->n_in, d.g) == STINT_OK;
     }
     if (ok) {
         op_case_fill(&d.run, true);

@@ -1,0 +1,84 @@
+/* One list of operator cases for every mode: result against a loop in double, first and
+ * second gradients against central differences of that loop, the same bits on every
+ * instruction set and number of threads, PyTorch, and the check that every row of
+ * sti_ops[] is covered by some case.
+ *
+ * A case builds a piece of graph from inputs and says the same thing once more in
+ * double. To add an operator, add a case (or several) to a list: op_cases_basic.h or
+ * op_cases_nn.h. */
+#ifndef TESTS_OP_OP_CASES_H
+#define TESTS_OP_OP_CASES_H
+
+#include <math.h>
+
+#include "base/rng.h"
+#include "op/op.h"
+
+#define OP_MAX_IN 4
+
+/* How an input is drawn. */
+typedef enum op_draw {
+    OP_NORMAL,     /* about [-2, 2], bell-shaped */
+    OP_POSITIVE,   /* [0.5, 2.5] */
+    OP_AWAY,       /* 0.2 <= |x| <= 1.7: away from a kink at zero */
+    OP_DISTINCT,   /* a permutation of multiples of 0.01 about zero: no near ties */
+    OP_LABELS,     /* i32, 0 .. last dimension of input 0 - 1 */
+    OP_SOME_LABELS /* the same, one in four is -1 */
+} op_draw;
+
+typedef struct op_tensor {
+    stint_shape shape;
+    int64_t count;
+    double *data;
+} op_tensor;
+
+/* Of every run of a case: what random operators see. */
+static const sti_step op_step = {.seed = 42, .step = 3, .shard = 1};
+
+typedef struct op_case op_case;
+struct op_case {
+    const char *name; /* unique, "conv2d 3x3 stride 2" */
+    int n_in;
+    /* Dimensions, comma-separated: a number, a letter, or both: "2C" is 2 times C. A
+     * letter is drawn once a case and seed: H, W in 5..9, L in 1..600, others in 1..6.
+     * "" is a scalar. */
+    const char *shape[OP_MAX_IN];
+    op_draw draw[OP_MAX_IN];
+    unsigned grad; /* bit i: the gradient of input i is checked */
+    bool once;     /* not twice differentiable: the second pass must say so */
+    double loose;  /* factor on all tolerances; 0: 1 */
+
+    /* Append the operators; returns the one f32 value to look at. x: the inputs. */
+    stint_value (*build)(stint_graph *g, const stint_value *x, const op_case *c);
+    /* The same in double. out->shape and count are set, data is zeroed. Integer inputs
+     * come as doubles. */
+    void (*reference)(const op_case *c, const op_tensor *in, op_tensor *out);
+
+    int64_t i[6]; /* whatever build and reference need */
+    double f[4];
+
+    /* Python expression for PyTorch over x0, x1, ... (torch, F and the helpers of
+     * pytorch_compare.py are in scope; no double quotes). NULL: no counterpart. */
+    const char *torch;
+};
+
+#include "op/op_cases_basic.h"
+#if __has_include("op/op_cases_nn.h")
+#include "op/op_cases_nn.h"
+#define OP_HAVE_NN 1
+#endif
+
+typedef struct op_case_list {
+    const op_case *cases;
+    int count;
+} op_case_list;
+
+static const op_case_list op_case_lists[] = {
+    {op_cases_basic, sizeof op_cases_basic / sizeof *op_cases_basic},
+#ifdef OP_HAVE_NN
+    {op_cases_nn, sizeof op_cases_nn / sizeof *op_cases_nn},
+#endif
+};
+#define OP_CASE_LISTS ((int)(sizeof op_case_lists / sizeof *op_case_lists))
+
+#endif
