@@ -1,0 +1,376 @@
+/* Batch normalisation with fused residual add and ReLU, and its gradient. Backward
+ * reads x again and saves nothing of its size: the normalised x is made anew from the
+ * [c] statistics, and a fused ReLU is saved as sign bits. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "kernel/norm.h"
+#include "op/op_priv.h"
+
+enum { X, SCALE, SHIFT, RESIDUAL, RUN_MEAN, RUN_VARIANCE }; /* inputs */
+enum { Y, MEAN, INVERSE, UNBIASED, BITS };                  /* outputs */
+enum {
+    DY,
+    GRAD_X,
+    GRAD_SCALE,
+    GRAD_MEAN,
+    GRAD_INVERSE,
+    GRAD_BITS
+}; /* of the gradient */
+
+/* x [rows, c]. */
+static int64_t channels(const stint_shape *x)
+{
+    return x->dim[x->rank - 1];
+}
+
+static int64_t rows(const stint_shape *x)
+{
+    return stint_shape_count(x) / channels(x);
+}
+
+/* Scratch: that of the kernel, then mean and inverse where nobody reads them. */
+static size_t norm_scratch(const stint_graph *graph, const sti_node *node, int i)
+{
+    const stint_shape *x = sti_op_in_shape(graph, node, i);
+    return STI_ALIGN_UP(sti_norm_scratch_bytes(rows(x), channels(x)), 64);
+}
+
+static stint_status check_inputs(const stint_graph *graph, const sti_node *node)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    stint_status st = sti_op_check_f32(graph, node, X);
+    if (st != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, X);
+    if (x->rank < 2)
+        return sti_fail(STINT_E_INPUT, "batch_norm: x is %s, wanted [..., channels]",
+                        sti_shape_text(x));
+    const stint_shape row = STINT_SHAPE(channels(x));
+    if ((st = sti_op_check_shape(graph, node, SCALE, &row)) != STINT_OK ||
+        (st = sti_op_check_shape(graph, node, SHIFT, &row)) != STINT_OK)
+        return st;
+    if (attr->has_residual)
+        st = sti_op_check_shape(graph, node, RESIDUAL, x);
+    if (st != STINT_OK || !attr->eval)
+        return st;
+    st = sti_op_check_shape(graph, node, RUN_MEAN, &row);
+    return st != STINT_OK ? st : sti_op_check_shape(graph, node, RUN_VARIANCE, &row);
+}
+
+static stint_status infer_batch_norm(const stint_graph *graph, const sti_node *node,
+                                     stint_shape *out)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    stint_status st = sti_op_check_count(node, attr->eval ? 6 : 4);
+    if (st != STINT_OK || (st = check_inputs(graph, node)) != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, X);
+    if (!attr->eval && rows(x) < 2)
+        return sti_fail(STINT_E_INPUT,
+                        "batch_norm: x is %s, one value a channel, which has no "
+                        "deviation; train with at least 2 images a shard (larger batch "
+                        "or fewer shards)",
+                        sti_shape_text(x));
+    const stint_shape row = STINT_SHAPE(channels(x));
+    out[Y] = *x;
+    out[MEAN] = out[INVERSE] = out[UNBIASED] = row;
+    out[BITS] = sti_op_bits_shape(x);
+    return STINT_OK;
+}
+
+static size_t batch_norm_scratch(const stint_graph *graph, const sti_node *node,
+                                 int threads)
+{
+    (void)threads;
+    return norm_scratch(graph, node, X) +
+           2 * stint_shape_bytes(sti_op_in_shape(graph, node, SCALE));
+}
+
+static sti_cost batch_norm_cost(const stint_graph *graph, const sti_node *node)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    sti_cost cost = sti_op_cost_bytes(graph, node, attr->eval ? 4.0 : 9.0);
+    if (!attr->eval) /* x is read twice */
+        cost.read_bytes += (double)stint_shape_bytes(sti_op_in_shape(graph, node, X));
+    return cost;
+}
+
+/* Running statistics instead of the batch's; the outputs repeat them. */
+static void use_running(const sti_call *call, int64_t c, float epsilon, float *inverse)
+{
+    const size_t bytes = (size_t)c * sizeof(float);
+    sti_norm_inverse_f32(c, epsilon, call->in[RUN_VARIANCE], inverse);
+    if (call->out[MEAN])
+        memcpy(call->out[MEAN], call->in[RUN_MEAN], bytes);
+    if (call->out[UNBIASED])
+        memcpy(call->out[UNBIASED], call->in[RUN_VARIANCE], bytes);
+}
+
+static void run_batch_norm(const sti_call *call)
+{
+    const sti_batch_norm_attr *attr = call->node->attr;
+    const stint_shape *x = sti_op_in_shape(call->graph, call->node, X);
+    const int64_t n = rows(x), c = channels(x);
+    char *spare = (char *)call->scratch + norm_scratch(call->graph, call->node, X);
+    float *spare_mean = (float *)(void *)spare;
+    float *mean = call->out[MEAN] ? call->out[MEAN] : spare_mean;
+    float *inverse = call->out[INVERSE] ? call->out[INVERSE] : spare_mean + c;
+    if (attr->eval)
+        use_running(call, c, attr->epsilon, inverse);
+    else
+        sti_norm_statistics_f32(call->team, n, c, attr->epsilon, call->in[X], mean,
+                                inverse, call->out[UNBIASED], call->scratch);
+    const sti_norm_forward args = {
+        .rows = n,
+        .c = c,
+        .relu = attr->relu != 0,
+        .x = call->in[X],
+        .mean = attr->eval ? call->in[RUN_MEAN] : mean,
+        .inv = inverse,
+        .scale = call->in[SCALE],
+        .shift = call->in[SHIFT],
+        .residual = attr->has_residual ? call->in[RESIDUAL] : NULL,
+        .y = call->out[Y],
+        .bits = call->out[BITS],
+    };
+    sti_norm_forward_f32(call->team, &args);
+}
+
+/* ---- gradient of the forward ----------------------------------------------------- */
+
+/* Constants instead of statistics: an affine map of x. */
+static void grad_eval(stint_graph *g, const sti_node *node, stint_value d,
+                      const bool *need, stint_value *dx)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    const stint_shape row = *sti_op_in_shape(g, node, SCALE);
+    stint_value variance = stint_add_scalar(g, node->in[RUN_VARIANCE], attr->epsilon);
+    stint_value inverse = stint_reciprocal(g, stint_sqrt(g, variance));
+    if (need[X])
+        dx[X] = stint_mul(g, d, stint_mul(g, node->in[SCALE], inverse));
+    if (need[SCALE]) {
+        stint_value centred = stint_sub(g, node->in[X], node->in[RUN_MEAN]);
+        stint_value normal = stint_mul(g, centred, inverse);
+        dx[SCALE] = sti_op_reduce_to(g, stint_mul(g, d, normal), &row);
+    }
+    if (need[SHIFT])
+        dx[SHIFT] = sti_op_reduce_to(g, d, &row);
+    if (attr->has_residual && need[RESIDUAL])
+        dx[RESIDUAL] = d;
+}
+
+static stint_status grad_batch_norm(stint_graph *g, const sti_node *node,
+                                    const stint_value *dy, const bool *need,
+                                    stint_value *dx)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    if (dy[MEAN] >= 0 || dy[INVERSE] >= 0 || dy[UNBIASED] >= 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "batch_norm in %s: no gradient through the statistics that it "
+                        "gives out; compute them with stint_mean",
+                        node->scope);
+    if (dy[Y] < 0)
+        return STINT_OK;
+    if (attr->eval) {
+        stint_value d = dy[Y];
+        if (attr->relu)
+            d = sti_op_add2(g, &sti_op_relu_grad, NULL, d, node->out[BITS]);
+        grad_eval(g, node, d, need, dx);
+        return STINT_OK;
+    }
+    const stint_value in[6] = {dy[Y],
+                               node->in[X],
+                               node->in[SCALE],
+                               node->out[MEAN],
+                               node->out[INVERSE],
+                               attr->relu ? node->out[BITS] : STI_NO_INPUT};
+    const stint_value d = sti_graph_add(g, &sti_op_batch_norm_grad, attr, 6, in);
+    if (d < 0)
+        return STINT_OK; /* the graph has the failure */
+    for (int i = X; i <= SHIFT; i++)
+        if (need[i])
+            dx[i] = d + i;
+    if (attr->has_residual && need[RESIDUAL])
+        dx[RESIDUAL] = attr->relu ? d + RESIDUAL : dy[Y];
+    return STINT_OK;
+}
+
+static void print_batch_norm(const sti_node *node, sti_text *out)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    sti_text_printf(out, "epsilon %.9g%s%s%s", (double)attr->epsilon,
+                    attr->eval ? " eval" : "", attr->has_residual ? " residual" : "",
+                    attr->relu ? " relu" : "");
+}
+
+const sti_op sti_op_batch_norm = {
+    .name = "batch_norm",
+    .n_out = 5,
+    .attr_bytes = sizeof(sti_batch_norm_attr),
+    .flags = STI_OP_INPLACE_0,
+    .optional_out = 1u << MEAN | 1u << INVERSE | 1u << UNBIASED | 1u << BITS,
+    .infer = infer_batch_norm,
+    .grad = grad_batch_norm,
+    .cost = batch_norm_cost,
+    .scratch_bytes = batch_norm_scratch,
+    .run = {[STI_CPU] = run_batch_norm},
+    .print = print_batch_norm,
+};
+
+/* ---- the gradient as an operator ------------------------------------------------- */
+
+/* in: dy, x, scale, mean, inverse, bits or none. out: dx, dscale, dshift, dresidual. */
+static stint_status infer_grad(const stint_graph *graph, const sti_node *node,
+                               stint_shape *out)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    stint_status st = sti_op_check_count(node, 6);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, GRAD_X)) != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, GRAD_X);
+    if (x->rank < 2)
+        return sti_fail(STINT_E_INPUT,
+                        "batch_norm_grad: x is %s, wanted [..., channels]",
+                        sti_shape_text(x));
+    const stint_shape row = STINT_SHAPE(channels(x)), bits = sti_op_bits_shape(x);
+    if ((st = sti_op_check_shape(graph, node, DY, x)) != STINT_OK)
+        return st;
+    for (int i = GRAD_SCALE; i <= GRAD_INVERSE; i++)
+        if ((st = sti_op_check_shape(graph, node, i, &row)) != STINT_OK)
+            return st;
+    if (attr->relu &&
+        (st = sti_op_check_shape(graph, node, GRAD_BITS, &bits)) != STINT_OK)
+        return st;
+    out[X] = out[RESIDUAL] = *x;
+    out[SCALE] = out[SHIFT] = row;
+    return STINT_OK;
+}
+
+/* The same in primitive operators. The statistics are made from x again, so that the
+ * gradient of this gradient finds all of x; the inputs mean and inverse are then not
+ * read. */
+static stint_status expand_grad(stint_graph *g, const sti_node *node, stint_value *out)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    const stint_shape shape = *sti_op_in_shape(g, node, GRAD_X);
+    const unsigned axes = (1u << (shape.rank - 1)) - 1u;
+    const stint_value x = node->in[GRAD_X];
+    stint_value z = node->in[DY];
+    if (attr->relu)
+        z = sti_op_add2(g, &sti_op_relu_grad, NULL, z, node->in[GRAD_BITS]);
+
+    const stint_value centred = stint_sub(g, x, stint_mean(g, x, axes, true));
+    stint_value variance = stint_mean(g, stint_square(g, centred), axes, true);
+    variance = stint_add_scalar(g, variance, attr->epsilon);
+    const stint_value inverse = stint_reciprocal(g, stint_sqrt(g, variance));
+    const stint_value normal = stint_mul(g, centred, inverse);
+    const stint_value cross = stint_mul(g, z, normal);
+
+    const stint_value along = stint_mul(g, normal, stint_mean(g, cross, axes, true));
+    const stint_value rest =
+        stint_sub(g, stint_sub(g, z, stint_mean(g, z, axes, true)), along);
+    out[X] = stint_mul(g, rest, stint_mul(g, inverse, node->in[GRAD_SCALE]));
+    out[SCALE] = stint_sum(g, cross, axes, false);
+    out[SHIFT] = stint_sum(g, z, axes, false);
+    out[RESIDUAL] = z;
+    return STINT_OK;
+}
+
+static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
+{
+    (void)threads;
+    return norm_scratch(graph, node, GRAD_X);
+}
+
+static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    const double x_bytes =
+        (double)stint_shape_bytes(sti_op_in_shape(graph, node, GRAD_X));
+    sti_cost cost = sti_op_cost_bytes(graph, node, 9.0);
+    cost.read_bytes += 2.0 * x_bytes; /* x and dy are read twice */
+    if (!attr->has_residual || !attr->relu)
+        cost.write_bytes -= x_bytes;
+    return cost;
+}
+
+static void run_grad(const sti_call *call)
+{
+    const sti_batch_norm_attr *attr = call->node->attr;
+    const stint_shape *x = sti_op_in_shape(call->graph, call->node, GRAD_X);
+    const sti_norm_backward args = {
+        .rows = rows(x),
+        .c = channels(x),
+        .dy = call->in[DY],
+        .x = call->in[GRAD_X],
+        .scale = call->in[GRAD_SCALE],
+        .mean = call->in[GRAD_MEAN],
+        .inv = call->in[GRAD_INVERSE],
+        .bits = attr->relu ? call->in[GRAD_BITS] : NULL,
+        .dx = call->out[X],
+        .dscale = call->out[SCALE],
+        .dshift = call->out[SHIFT],
+        .dresidual = call->out[RESIDUAL],
+    };
+    sti_norm_backward_f32(call->team, &args, call->scratch);
+}
+
+const sti_op sti_op_batch_norm_grad = {
+    .name = "batch_norm_grad",
+    .n_out = 4,
+    .attr_bytes = sizeof(sti_batch_norm_attr),
+    .flags = STI_OP_INPLACE_0 | STI_OP_INPLACE_1,
+    .optional_out = 1u << X | 1u << SCALE | 1u << SHIFT | 1u << RESIDUAL,
+    .infer = infer_grad,
+    .expand = expand_grad,
+    .cost = grad_cost,
+    .scratch_bytes = grad_scratch,
+    .run = {[STI_CPU] = run_grad},
+    .print = print_batch_norm,
+};
+
+/* ---- builder --------------------------------------------------------------------- */
+
+stint_value stint_batch_norm(stint_graph *g, stint_value x,
+                             const stint_batch_norm_desc *desc)
+{
+    if (x < 0)
+        return -1;
+    const stint_shape from = stint_value_shape(g, x);
+    if (from.rank < 2)
+        return sti_graph_fail(g, sti_fail(STINT_E_INPUT,
+                                          "batch_norm: x is %s, wanted [..., channels]",
+                                          sti_shape_text(&from)));
+    const bool eval = stint_graph_mode(g) == STINT_EVAL;
+    const float momentum = desc->momentum > 0.0f ? desc->momentum : 0.1f;
+    const stint_shape row = STINT_SHAPE(channels(&from));
+    const stint_param_desc one = {.init = STINT_INIT_ONE, .no_decay = true};
+    const stint_param_desc zero = {.init = STINT_INIT_ZERO, .no_decay = true};
+    const sti_batch_norm_attr attr = {
+        .epsilon = desc->epsilon > 0.0f ? desc->epsilon : 1e-5f, .eval = eval};
+
+    stint_value in[6] = {x,
+                         stint_param(g, "scale", &row, &one),
+                         stint_param(g, "shift", &row, &zero),
+                         STI_NO_INPUT,
+                         stint_state(g, "mean", &row, 0.0f),
+                         stint_state(g, "variance", &row, 1.0f)};
+    const stint_value y = sti_graph_add(g, &sti_op_batch_norm, &attr, eval ? 6 : 4, in);
+    if (y < 0 || eval)
+        return y;
+    const sti_output mean = {.kind = STI_OUTPUT_STATE,
+                             .value = y + MEAN,
+                             .target = in[RUN_MEAN],
+                             .name = stint_value_name(g, in[RUN_MEAN]),
+                             .momentum = momentum};
+    const sti_output variance = {.kind = STI_OUTPUT_STATE,
+                                 .value = y + UNBIASED,
+                                 .target = in[RUN_VARIANCE],
+                                 .name = stint_value_name(g, in[RUN_VARIANCE]),
+                                 .momentum = momentum};
+    sti_graph_output(g, &mean);
+    sti_graph_output(g, &variance);
+    return y;
+}
