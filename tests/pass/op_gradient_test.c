@@ -168,10 +168,12 @@ static bool check_input(derivatives *d, int i)
     }
     char what[64];
     snprintf(what, sizeof what, "gradient of input %d", i);
-    bool ok = op_close(d->run.c->name, what, d->run.seed, n, got, want, 2e-5 * loose);
+    bool ok =
+        op_close(d->run.c->name, what, d->run.seed, n, got, want, 2e-5 * loose, 1e-7);
     snprintf(what, sizeof what, "second gradient of input %d", i);
     if (d->second)
-        ok &= op_close(d->run.c->name, what, d->run.seed, n, got2, want2, 2e-4 * loose);
+        ok &= op_close(d->run.c->name, what, d->run.seed, n, got2, want2, 2e-4 * loose,
+                       1e-5);
     return ok;
 }
 
@@ -195,7 +197,7 @@ static bool check_weights(derivatives *d)
     move(d, STEP_2);
     double loose = run->c->loose > 0 ? run->c->loose : 1.0;
     bool ok = op_close(run->c->name, "gradient of s by the weights", run->seed, n, got,
-                       want, 1e-4 * loose);
+                       want, 1e-4 * loose, 1e-7);
     free(want);
     free(got);
     return ok;
