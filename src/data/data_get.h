@@ -6,7 +6,7 @@
 
 typedef struct sti_get_member {
     const char *path; /* inside the archive, and below the folder */
-    int64_t bytes;
+    int64_t bytes;    /* -1: any number */
 } sti_get_member;
 
 typedef struct sti_get_file {

@@ -136,7 +136,7 @@ static stint_status jpeg_failure(tjhandle handle, sti_finding *why_out)
     const char *text = tjGetErrorStr2(handle);
     if (tjGetErrorCode(handle) == TJERR_WARNING && strstr(text, "extraneous bytes"))
         return STINT_OK;
-    bool cut = strstr(text, "remature end") != NULL;
+    bool cut = strstr(text, "remature end") || strstr(text, "missing SOS");
     *why_out = cut ? STI_FIND_TRUNCATED : STI_FIND_BROKEN;
     return sti_fail(STINT_E_INPUT,
                     cut ? "the JPEG is cut short (%s)" : "damaged JPEG (%s)", text);

@@ -127,6 +127,16 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     return sti_index_class(walk->index, class_name, &walk->pending_class);
 }
 
+static stint_status damaged(const tar_walk *walk)
+{
+    const char *why = archive_error_string(walk->archive);
+    return sti_data_find(
+        walk->index->sink, STI_FIND_DAMAGED_INDEX,
+        "%s: %s; it must be a plain, whole tar (if it is compressed, gunzip "
+        "it: samples are read in place)",
+        walk->path, why ? why : "not a tar archive");
+}
+
 static stint_status walk_archive(tar_walk *walk)
 {
     for (;;) {
@@ -134,14 +144,8 @@ static stint_status walk_archive(tar_walk *walk)
         int code = archive_read_next_header(walk->archive, &entry);
         if (code == ARCHIVE_RETRY)
             continue;
-        if (code == ARCHIVE_FATAL || code == ARCHIVE_FAILED) {
-            const char *why = archive_error_string(walk->archive);
-            return sti_data_find(walk->index->sink, STI_FIND_DAMAGED_INDEX,
-                                 "%s: %s; it must be a plain, whole tar (if it is "
-                                 "compressed, gunzip it: "
-                                 "samples are read in place)",
-                                 walk->path, why ? why : "not a tar archive");
-        }
+        if (code == ARCHIVE_FATAL || code == ARCHIVE_FAILED)
+            return damaged(walk);
         stint_status st =
             place_pending(walk, archive_read_header_position(walk->archive));
         if (st != STINT_OK || code == ARCHIVE_EOF)
@@ -151,18 +155,15 @@ static stint_status walk_archive(tar_walk *walk)
     }
 }
 
-static stint_status open_archive(tar_walk *walk, int fd)
+static stint_status read_archive(tar_walk *walk, int fd)
 {
     walk->archive = archive_read_new();
-    if (!walk->archive)
+    if (!walk->archive || archive_read_support_format_tar(walk->archive) != ARCHIVE_OK)
         return sti_fail(STINT_E_MEMORY, "%s: no memory to read the archive",
                         walk->path);
-    if (archive_read_support_format_tar(walk->archive) != ARCHIVE_OK ||
-        archive_read_open_fd(walk->archive, fd, 64 * 1024) != ARCHIVE_OK) {
-        const char *why = archive_error_string(walk->archive);
-        return sti_fail(STINT_E_IO, "%s: %s", walk->path, why ? why : "cannot be read");
-    }
-    return STINT_OK;
+    if (archive_read_open_fd(walk->archive, fd, 64 * 1024) != ARCHIVE_OK)
+        return damaged(walk);
+    return walk_archive(walk);
 }
 
 static stint_status tar_open(stint_data *data, const stint_data_info *like,
@@ -189,8 +190,7 @@ static stint_status tar_open(stint_data *data, const stint_data_info *like,
         st = sti_fail(STINT_E_INPUT, "%s is empty", path);
         goto out;
     }
-    if ((st = open_archive(&walk, data->fds[0])) == STINT_OK &&
-        (st = walk_archive(&walk)) == STINT_OK)
+    if ((st = read_archive(&walk, data->fds[0])) == STINT_OK)
         st = sti_index_finish(&index, data, like, path);
 out:
     if (walk.archive)
