@@ -77,7 +77,7 @@ static stint_status expand_silu(stint_graph *g, const sti_node *node, stint_valu
 static stint_status expand_gelu(stint_graph *g, const sti_node *node, stint_value *out)
 {
     stint_value x = node->in[0];
-    stint_value v = stint_scale(g, stint_square(g, x), 0x1.24519ep-4f);
+    stint_value v = stint_scale(g, stint_square(g, x), 0x1.2444f2p-4f);
     v = stint_mul(g, x, stint_add_scalar(g, v, 0x1.988454p+0f));
     out[0] = stint_mul(g, x, stint_sigmoid(g, v));
     return STINT_OK;

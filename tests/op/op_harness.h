@@ -286,11 +286,11 @@ OP_UNUSED static double op_loss(op_run_case *run)
 
 /* ---- comparison */
 
-/* |got - want| <= tolerance (|want| + rms of want): prints norms, the worst index and
- * both values, and returns false, when not. NaN never passes. */
+/* |got - want| <= tolerance (|want| + rms of want) + noise: prints norms, the worst
+ * index and both values, and returns false, when not. NaN never passes. */
 OP_UNUSED static bool op_close(const char *name, const char *what, uint64_t seed,
                                int64_t n, const double *got, const double *want,
-                               double tolerance)
+                               double tolerance, double noise)
 {
     double worst = 0, rms = 0, rms_got = 0;
     int64_t at = -1;
@@ -301,7 +301,8 @@ OP_UNUSED static bool op_close(const char *name, const char *what, uint64_t seed
     rms = n > 0 ? sqrt(rms / (double)n) : 0;
     rms_got = n > 0 ? sqrt(rms_got / (double)n) : 0;
     for (int64_t i = 0; i < n; i++) {
-        double error = fabs(got[i] - want[i]) / (fabs(want[i]) + rms + 1e-6);
+        double error =
+            fabs(got[i] - want[i]) / (fabs(want[i]) + rms + noise / tolerance);
         if (!(error <= worst)) {
             worst = error;
             at = i;

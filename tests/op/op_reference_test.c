@@ -33,7 +33,7 @@ static bool case_matches(const op_case *c, uint64_t seed)
     for (int64_t i = 0; i < run.out.count; i++)
         got[i] = (double)y[i];
     ok = op_close(c->name, "result", seed, run.out.count, got, run.out.data,
-                  tolerance_of(c));
+                  tolerance_of(c), 1e-9);
     free(got);
     op_case_fini(&run);
     return ok;
