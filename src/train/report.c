@@ -56,7 +56,8 @@ static void add_head(const sti_report_run *run, sti_text *out)
                  "initial-scale=1\">\n<title>");
     add_name(run, out);
     sti_text_add(out, "</title>\n<style>\n");
-    sti_text_add(out, sti_report_style);
+    for (int i = 0; sti_report_style[i]; i++)
+        sti_text_add(out, sti_report_style[i]);
     sti_text_add(out, "</style></head>\n<body><main>\n<header><h1>");
     add_name(run, out);
     sti_text_add(out, "</h1>\n<p class=\"lead\">");

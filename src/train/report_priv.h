@@ -116,6 +116,6 @@ stint_status sti_report_sheet_add(const sti_report_run *run, sti_text *out,
 
 /* ---- style (report_style.c) ---- */
 
-extern const char sti_report_style[];
+extern const char *const sti_report_style[]; /* NULL-ended */
 
 #endif

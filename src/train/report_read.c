@@ -71,7 +71,7 @@ static bool series_init(sti_report_series *s)
 static double number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
 static void whole(const json_t *object, const char *key, int64_t *out)
@@ -176,7 +176,7 @@ static sti_report_point read_point(const json_t *e, const char *x,
 {
     sti_report_point point = {.x = number(e, x)};
     for (int i = 0; i < STI_REPORT_VALUES; i++)
-        point.value[i] = i < count ? number(e, keys[i]) : NAN;
+        point.value[i] = i < count ? number(e, keys[i]) : (double)NAN;
     return point;
 }
 
