@@ -133,7 +133,8 @@ static inline float sti_softplus_f32(float x)
 static inline float sti_silu_f32(float x)
 {
     float y = x * sti_sigmoid_f32(x);
-    return x < -0x1p7f ? 0.0f : sti_f32_flush(y);
+    y = x < -0x1p7f ? 0.0f : sti_f32_flush(y);
+    return x != x ? NAN : y;
 }
 
 /* x (1 + tanh u) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3). */
@@ -141,7 +142,8 @@ static inline float sti_gelu_f32(float x)
 {
     float v = x * fmaf(x * x, 0x1.2444f2p-4f, 0x1.988454p+0f);
     float y = x * sti_sigmoid_f32(v);
-    return x < -0x1p7f ? 0.0f : sti_f32_flush(y);
+    y = x < -0x1p7f ? 0.0f : sti_f32_flush(y);
+    return x != x ? NAN : y;
 }
 
 /* sin(r + quadrant pi / 2) in double, |r| <= pi / 4, rounded once. */
