@@ -130,7 +130,7 @@ static stint_status number_labels(sti_index *index, const uint8_t *labels,
                                   int32_t class_of[CIFAR_CLASSES],
                                   bool used[CIFAR_CLASSES])
 {
-    char name[8];
+    char name[16];
     for (int64_t i = 0; i < count; i++)
         used[labels[i]] = true;
     for (int k = known; known && k < CIFAR_CLASSES; k++)

@@ -254,7 +254,7 @@ static stint_status add_records(sti_index *index, const uint8_t *labels,
 {
     bool used[256] = {false};
     int32_t class_of[256] = {0};
-    char name[8];
+    char name[16];
     stint_status st = STINT_OK;
     int64_t bytes = sizes[1] * sizes[2];
     for (int64_t i = 0; i < sizes[0]; i++)

@@ -32,7 +32,7 @@ static void threads_give_the_same_bytes(void **state)
     (void)state;
     stint_data_glyphs_result result[4];
     for (int t = 1; t <= 3; t++) {
-        char folder[8];
+        char folder[16];
         (void)snprintf(folder, sizeof folder, "g%d", t);
         stint_data_glyphs_desc desc = small(folder, t);
         if (stint_data_glyphs(&desc, &result[t]) != STINT_OK)
