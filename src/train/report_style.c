@@ -24,8 +24,8 @@ const char *const sti_report_style[] = {
     ".card{background:var(--card);border:1px solid var(--line);border-radius:10px;"
     "margin:0;padding:16px 18px}\n",
     ".figures{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,"
-    "minmax(156px,1fr))}\n",
-    ".figures b{display:block;font-size:26px;line-height:1.25;font-weight:600;"
+    "minmax(164px,1fr))}\n",
+    ".figures b{display:block;font-size:24px;line-height:1.25;font-weight:600;"
     "letter-spacing:-.01em;white-space:nowrap}\n",
     ".figures span{display:block;color:var(--soft);font-size:13.5px}\n",
     ".charts{display:grid;gap:16px;grid-template-columns:repeat(auto-fit,"
@@ -90,7 +90,13 @@ const char *const sti_report_style[] = {
     "footer{margin-top:44px;color:var(--soft);font-size:13px}\n",
     "@media(max-width:560px){main{padding:24px 14px 40px}h1{font-size:24px}"
     ".figures{grid-template-columns:1fr 1fr;gap:10px}.figures b{font-size:21px}"
-    ".card{padding:13px 14px}.memory .bars{display:none}svg text{font-size:14.5px}"
+    ".card{padding:13px 14px}.memory tr{display:grid;grid-template-columns:1fr auto "
+    "auto;"
+    "border-top:1px solid var(--line);padding:7px 0}.memory "
+    "tr:first-child{border:0;padding:0}"
+    ".memory td{border:0;padding:0}.memory "
+    ".bars{grid-column:1/-1;width:auto;padding:4px 0 0}"
+    "svg text{font-size:14.5px}"
     ".sheet{grid-template-columns:repeat(auto-fill,minmax(88px,1fr))}}\n",
     "@media print{body{background:#fff}.card{break-inside:avoid}}\n",
     NULL};

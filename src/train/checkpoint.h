@@ -1,0 +1,72 @@
+/* Model files and checkpoints: what is in them, writing, and going on from one.
+ *
+ * Both are safetensors with the network's parameters and states under their names. A
+ * checkpoint also has the optimiser's moments ("optimizer.0.<name>") and the position.
+ * Everything that a run's future depends on is in that one file, written beside its
+ * place, synced and renamed. */
+#ifndef STI_TRAIN_CHECKPOINT_H
+#define STI_TRAIN_CHECKPOINT_H
+
+#include "train/job.h"
+#include "train/safetensors.h"
+
+/* Where a run stands, beside its tensors. Sums are over training batches, in the order
+ * of the steps. */
+typedef struct sti_position {
+    int64_t step; /* steps done */
+    double epoch_loss,
+        epoch_correct;              /* of this epoch: sum over images; right answers */
+    int64_t epoch_images;           /* 0: the epoch is closed */
+    double line_loss, line_correct; /* since the last step line of the log */
+    int64_t line_images;
+    double train_loss, train_accuracy; /* of the last closed epoch; NaN */
+    double test_loss, test_accuracy;   /* of the last evaluation; NaN */
+} sti_position;
+
+typedef struct sti_saver sti_saver;
+
+/* Borrows all; the tensors are written from the crew's blocks. norm is filled by
+ * sti_saver_resume. */
+stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
+                              sti_data_norm *norm, sti_saver **saver_out);
+void sti_saver_destroy(sti_saver *saver);
+
+/* SHA-256 of all parameters and states in file order. */
+void sti_saver_weights_sha256(const sti_saver *saver, char hex_out[65]);
+
+stint_status sti_saver_write_model(sti_saver *saver, const sti_position *position,
+                                   const char *path);
+/* folder/step-00000000.safetensors; then removes older ones beyond `keep`. */
+stint_status sti_saver_write_checkpoint(sti_saver *saver, const sti_position *position,
+                                        const char *folder, int64_t keep);
+
+/* Files of checkpoints in a folder, oldest first; none when there is no folder. */
+stint_status sti_checkpoint_list(sti_arena *arena, const char *folder,
+                                 char ***names_out, int64_t *count_out);
+
+/* Load the newest sound checkpoint of folder into crew, norm and position. Broken ones
+ * are logged by name and passed over; *found false: there is none. STINT_E_USAGE, with
+ * the list, when the recipe differs in what decides the weights; STINT_E_INPUT when the
+ * data or the numerics differ. */
+stint_status sti_saver_resume(sti_saver *saver, const char *folder,
+                              sti_position *position, bool *found);
+
+/* Texts of a model's or checkpoint's metadata. Lists of numbers are space-separated. */
+#define STI_META_VERSION   "stint.version"
+#define STI_META_KIND      "stint.kind" /* "model" or "checkpoint" */
+#define STI_META_NUMERICS  "stint.numerics"
+#define STI_META_NETWORK   "network"
+#define STI_META_RECIPE    "recipe"  /* INI */
+#define STI_META_CLASSES   "classes" /* JSON array */
+#define STI_META_IMAGE     "image"   /* height width channels */
+#define STI_META_MEAN      "mean"
+#define STI_META_DEVIATION "deviation"
+#define STI_META_STEP      "step"
+#define STI_META_ACCURACY  "test_accuracy"
+#define STI_META_LOSS      "test_loss"
+#define STI_META_WEIGHTS   "weights_sha256"
+
+/* "0.5 0.25" to count numbers; false if it is not exactly that. */
+bool sti_meta_numbers(const char *text, int count, double *numbers_out);
+
+#endif

@@ -1,0 +1,34 @@
+/* Shared by checkpoint.c (writing) and checkpoint_resume.c (reading). */
+#ifndef STI_TRAIN_CHECKPOINT_PRIV_H
+#define STI_TRAIN_CHECKPOINT_PRIV_H
+
+#include "train/checkpoint.h"
+
+#define META_DATA_SHA "checkpoint_sha256"
+#define META_COUNT    "train_count"
+
+/* Numbers of a position in a checkpoint, one text each. */
+typedef struct position_field {
+    const char *key;
+    size_t offset;
+    bool whole; /* int64_t, else double */
+} position_field;
+extern const position_field sti_position_fields[];
+extern const int sti_position_field_count;
+
+struct sti_saver {
+    const sti_job *job;
+    const sti_crew *crew;
+    sti_data_norm *norm;
+    sti_arena *arena;
+    sti_tensor_row *rows;                             /* parameters, states, moments */
+    int64_t weights, count;                           /* of the first two; of all */
+    const char *recipe_all, *recipe_shared, *classes; /* texts */
+};
+
+/* Of all tensors and all texts but itself: what a sound checkpoint must match. */
+typedef const char *sti_text_of_fn(const void *user, const char *key);
+void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of,
+                                 const void *user, char hex_out[65]);
+
+#endif

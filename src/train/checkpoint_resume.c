@@ -1,0 +1,190 @@
+/* Going on from a checkpoint: the newest that is whole, and of this very run. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/units.h"
+#include "train/checkpoint_priv.h"
+
+bool sti_meta_numbers(const char *text, int count, double *numbers_out)
+{
+    for (int i = 0; i < count; i++) {
+        char word[64];
+        size_t length = text ? strcspn(text, " ") : 0;
+        if (length == 0 || length >= sizeof word)
+            return false;
+        memcpy(word, text, length);
+        word[length] = '\0';
+        if (sti_parse_float(word, &numbers_out[i]) != STINT_OK)
+            return false;
+        text += length;
+        if (*text == ' ')
+            text++;
+    }
+    return text && *text == '\0';
+}
+
+static stint_status broken(const sti_tensor_file *f, const char *what)
+{
+    return sti_fail(STINT_E_INPUT, "%s: %s", sti_tensor_file_path(f), what);
+}
+
+static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
+{
+    double mean[3], deviation[3];
+    int channels = (int)s->job->network.channels;
+    if (!sti_meta_numbers(sti_tensor_file_text(f, STI_META_MEAN), channels, mean) ||
+        !sti_meta_numbers(sti_tensor_file_text(f, STI_META_DEVIATION), channels,
+                          deviation))
+        return broken(f, "its normalisation cannot be read");
+    for (int i = 0; i < channels; i++) {
+        s->norm->mean[i] = (float)mean[i];
+        s->norm->deviation[i] = (float)deviation[i];
+    }
+    return STINT_OK;
+}
+
+static stint_status read_position(const sti_tensor_file *f, sti_position *position)
+{
+    for (int i = 0; i < sti_position_field_count; i++) {
+        const position_field *field = &sti_position_fields[i];
+        const char *text = sti_tensor_file_text(f, field->key);
+        void *at = (char *)position + field->offset;
+        if (!text)
+            return broken(f, "its position is incomplete");
+        if (field->whole) {
+            if (sti_parse_int(text, at) != STINT_OK)
+                return broken(f, "its position cannot be read");
+        } else if (*text == '\0') {
+            *(double *)at = (double)NAN;
+        } else if (sti_parse_float(text, at) != STINT_OK) {
+            return broken(f, "its position cannot be read");
+        }
+    }
+    return position->step >= 0 ? STINT_OK : broken(f, "its step is below 0");
+}
+
+static const char *text_in_file(const void *user, const char *key)
+{
+    return sti_tensor_file_text(user, key);
+}
+
+/* Straight into the crew's blocks; a later failure is followed by another file, or by
+ * fresh weights. */
+static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
+{
+    char sha[65];
+    const char *want = sti_tensor_file_text(f, META_DATA_SHA);
+    for (int64_t i = 0; i < s->count; i++) {
+        const sti_tensor_row *row = &s->rows[i];
+        const sti_tensor_row *have = sti_tensor_file_find(f, row->name);
+        if (!have || have->type != row->type || have->rank != row->rank ||
+            memcmp(have->dim, row->dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
+            return sti_fail(STINT_E_INPUT, "%s: has no tensor '%s' of the right shape",
+                            sti_tensor_file_path(f), row->name);
+        /* The rows point into blocks of the crew that are ours to write. */
+        stint_status st = sti_tensor_file_read(f, have, (void *)(uintptr_t)row->data);
+        if (st != STINT_OK)
+            return st;
+    }
+    sti_saver_checkpoint_sha256(s, text_in_file, f, sha);
+    return want && strcmp(want, sha) == 0
+               ? STINT_OK
+               : broken(f, "it is damaged: its bytes are not those that were written");
+}
+
+/* What makes it a checkpoint of another run: an error, not a reason to look further. */
+static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
+{
+    const char *numerics = sti_tensor_file_text(f, STI_META_NUMERICS);
+    const char *classes = sti_tensor_file_text(f, STI_META_CLASSES);
+    const char *count = sti_tensor_file_text(f, META_COUNT);
+    int64_t train_count = -1;
+    if (!numerics || strcmp(numerics, STI_NUMERICS_VERSION) != 0)
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s: made by a Stint of other numerics (%s, this one has %s); go "
+            "on with that one, or start anew with --force",
+            sti_tensor_file_path(f), numerics ? numerics : "none",
+            STI_NUMERICS_VERSION);
+    if (!classes || strcmp(classes, s->classes) != 0 || !count ||
+        sti_parse_int(count, &train_count) != STINT_OK ||
+        train_count != s->job->train_count)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: was trained on other data: classes or number of images "
+                        "differ from %s; give that run's data, or another --out",
+                        sti_tensor_file_path(f), s->job->recipe->values.data.path);
+    return STINT_OK;
+}
+
+static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
+{
+    const char *text = sti_tensor_file_text(f, STI_META_RECIPE);
+    stint_recipe *then;
+    if (!text)
+        return broken(f, "it holds no recipe");
+    stint_status st = sti_recipe_parse(text, sti_tensor_file_path(f), &then);
+    if (st != STINT_OK)
+        return st;
+    sti_text list = {0};
+    sti_recipe_differences(s->job->recipe, then, &list);
+    if (list.length)
+        st = sti_fail(STINT_E_USAGE,
+                      "%s: cannot be resumed with a recipe that would give another "
+                      "result: %s; restore these, or train into another --out",
+                      sti_tensor_file_path(f), list.data);
+    sti_text_fini(&list);
+    stint_recipe_destroy(then);
+    return st;
+}
+
+/* *usable false with STINT_OK: broken (logged). */
+static stint_status try_file(sti_saver *s, const char *path, sti_position *position,
+                             bool *usable)
+{
+    sti_tensor_file *f = NULL;
+    *usable = false;
+    stint_status st = sti_tensor_file_open(path, &f);
+    if (st == STINT_OK)
+        st = read_position(f, position);
+    if (st == STINT_OK) {
+        stint_status other = check_run(s, f);
+        if (other == STINT_OK)
+            other = check_recipe(s, f);
+        if (other != STINT_OK) {
+            sti_tensor_file_close(f);
+            return other;
+        }
+        st = read_norm(s, f);
+    }
+    if (st == STINT_OK)
+        st = read_tensors(s, f);
+    sti_tensor_file_close(f);
+    if (st == STINT_E_MEMORY)
+        return st;
+    *usable = st == STINT_OK;
+    if (!*usable)
+        sti_log(STINT_LOG_WARNING, "%s; taking an older checkpoint",
+                stint_last_error());
+    return STINT_OK;
+}
+
+stint_status sti_saver_resume(sti_saver *s, const char *folder, sti_position *position,
+                              bool *found)
+{
+    sti_arena *arena = sti_arena_create("checkpoint names");
+    char **names;
+    int64_t count = 0;
+    *found = false;
+    if (!arena)
+        return STINT_E_MEMORY;
+    stint_status st = sti_checkpoint_list(arena, folder, &names, &count);
+    for (int64_t i = count - 1; i >= 0 && st == STINT_OK && !*found; i--) {
+        char *path = sti_path_join(arena, folder, names[i]);
+        st = path ? try_file(s, path, position, found) : STINT_E_MEMORY;
+    }
+    sti_arena_destroy(arena);
+    return st;
+}

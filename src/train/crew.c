@@ -1,0 +1,346 @@
+#include "train/crew.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+#define ADD_PIECE     (INT64_C(1) << 14) /* floats */
+#define SQUARES_PIECE (INT64_C(1) << 14)
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t region(const sti_network *network, sti_region r)
+{
+    return network ? STI_ALIGN_UP(network->plan->region_bytes[r], 64) : 0;
+}
+
+int sti_crew_lane_threads(int threads, int lanes)
+{
+    return lanes == 1 ? threads : 1;
+}
+
+void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
+{
+    size_t *of[] = {&sizes->params, &sizes->states, &sizes->results, &sizes->arena,
+                    &sizes->fetch};
+    static const sti_region regions[] = {STI_REGION_PARAM, STI_REGION_STATE,
+                                         STI_REGION_RESULT, STI_REGION_ARENA,
+                                         STI_REGION_FETCH};
+    for (int i = 0; i < 5; i++)
+        *of[i] =
+            larger(region(desc->train, regions[i]), region(desc->eval, regions[i]));
+    sizes->slots =
+        desc->train ? sti_shard_slots(desc->shards, desc->lanes) : desc->lanes;
+    sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
+                   sizes->results * (size_t)sizes->slots +
+                   (sizes->arena + sizes->fetch) * (size_t)desc->lanes;
+}
+
+/* ---- life ---- */
+
+static void touch(void *memory, size_t bytes)
+{
+    volatile char *at = memory;
+    for (size_t i = 0; i < bytes; i += 4096)
+        at[i] = 0;
+}
+
+static void *block(size_t bytes, const char *name)
+{
+    void *memory = sti_alloc(bytes, name);
+    if (memory)
+        touch(memory, bytes);
+    return memory;
+}
+
+static stint_status create_exec(const sti_crew *crew, const sti_network *network,
+                                const sti_lane *lane, sti_exec **exec_out)
+{
+    sti_exec_memory memory = {{0}};
+    if (!network)
+        return STINT_OK;
+    memory.region[STI_REGION_PARAM] = crew->params;
+    memory.region[STI_REGION_STATE] = crew->states;
+    memory.region[STI_REGION_RESULT] =
+        crew->results + (size_t)lane->first_slot * crew->sizes.results;
+    memory.region[STI_REGION_FETCH] = lane->fetch;
+    memory.region[STI_REGION_ARENA] = lane->arena;
+    return sti_exec_create(network->plan, &memory, exec_out);
+}
+
+static stint_status create_decoders(const stint_data *data, int workers,
+                                    sti_data_decoders **decoders_out)
+{
+    return data ? sti_data_decoders_create(data, workers, decoders_out) : STINT_OK;
+}
+
+static stint_status create_lane(sti_crew *crew, sti_lane *lane)
+{
+    int workers = crew->lane_team.threads;
+    lane->arena = block(crew->sizes.arena, "arena");
+    lane->fetch = block(crew->sizes.fetch, "fetched results");
+    if (!lane->arena || !lane->fetch)
+        return STINT_E_MEMORY;
+    stint_status st = create_exec(crew, crew->desc.train, lane, &lane->train);
+    if (st == STINT_OK)
+        st = create_exec(crew, crew->desc.eval, lane, &lane->eval);
+    if (st == STINT_OK)
+        st = create_decoders(crew->desc.train_data, workers, &lane->train_decoders);
+    if (st == STINT_OK)
+        st = create_decoders(crew->desc.test_data, workers, &lane->test_decoders);
+    return st;
+}
+
+static stint_status create_blocks(sti_crew *crew)
+{
+    const sti_crew_sizes *sizes = &crew->sizes;
+    crew->params = block(sizes->params, "parameters");
+    crew->states = block(sizes->states, "states");
+    crew->results = block(sizes->results * (size_t)sizes->slots, "gradients");
+    if (!crew->params || !crew->states || !crew->results)
+        return STINT_E_MEMORY;
+    for (int i = 0; i < crew->desc.moments; i++)
+        if (!(crew->moments[i] = block(sizes->params, "optimiser")))
+            return STINT_E_MEMORY;
+    crew->partial_count =
+        ((int64_t)(sizes->params / sizeof(float)) + SQUARES_PIECE - 1) / SQUARES_PIECE;
+    crew->partial = sti_alloc_array(crew->partial_count, sizeof(double), "norm");
+    crew->lanes = sti_alloc_array(crew->desc.lanes, sizeof *crew->lanes, "lanes");
+    return crew->partial && crew->lanes ? STINT_OK : STINT_E_MEMORY;
+}
+
+stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
+{
+    sti_crew *crew = sti_alloc(sizeof *crew, "crew");
+    if (!crew)
+        return STINT_E_MEMORY;
+    crew->desc = *desc;
+    crew->team.threads = desc->threads;
+    crew->lane_team.threads = sti_crew_lane_threads(desc->threads, desc->lanes);
+    sti_crew_measure(desc, &crew->sizes);
+    stint_status st = create_blocks(crew);
+    for (int i = 0, slot = 0; i < desc->lanes && st == STINT_OK; i++) {
+        crew->lanes[i].first_slot = slot;
+        slot += desc->train ? sti_shard_lane_slots(desc->shards, desc->lanes, i) : 1;
+        st = create_lane(crew, &crew->lanes[i]);
+    }
+    if (st != STINT_OK) {
+        sti_crew_destroy(crew);
+        return st;
+    }
+    *crew_out = crew;
+    return STINT_OK;
+}
+
+static void destroy_lane(sti_lane *lane)
+{
+    sti_exec_destroy(lane->train);
+    sti_exec_destroy(lane->eval);
+    sti_data_decoders_destroy(lane->train_decoders);
+    sti_data_decoders_destroy(lane->test_decoders);
+    sti_free(lane->arena);
+    sti_free(lane->fetch);
+}
+
+void sti_crew_destroy(sti_crew *crew)
+{
+    if (!crew)
+        return;
+    for (int i = 0; crew->lanes && i < crew->desc.lanes; i++)
+        destroy_lane(&crew->lanes[i]);
+    sti_free(crew->lanes);
+    sti_free(crew->partial);
+    sti_free(crew->params);
+    sti_free(crew->states);
+    sti_free(crew->results);
+    sti_free(crew->moments[0]);
+    sti_free(crew->moments[1]);
+    sti_free(crew);
+}
+
+/* ---- one step ---- */
+
+static float *slot_of(const sti_crew *crew, int slot)
+{
+    return (float *)(void *)(crew->results + (size_t)slot * crew->sizes.results);
+}
+
+typedef struct adder {
+    sti_crew *crew;
+    const sti_team *team;
+    float *into;
+    const float *from;
+} adder;
+
+static void add_piece(void *arg, int64_t piece, int worker)
+{
+    const adder *a = arg;
+    (void)worker;
+    int64_t count = (int64_t)(a->crew->sizes.results / sizeof(float));
+    int64_t end = (piece + 1) * ADD_PIECE < count ? (piece + 1) * ADD_PIECE : count;
+    for (int64_t i = piece * ADD_PIECE; i < end; i++)
+        a->into[i] += a->from[i];
+}
+
+static void add_slots(void *user, int into, int from)
+{
+    adder a = *(adder *)user;
+    int64_t count = (int64_t)(a.crew->sizes.results / sizeof(float));
+    a.into = slot_of(a.crew, into);
+    a.from = slot_of(a.crew, from);
+    sti_team_run(a.team, (count + ADD_PIECE - 1) / ADD_PIECE, add_piece, &a);
+}
+
+/* Images and labels of a shard into the lane's input. */
+static stint_status load_shard(const sti_crew *crew, sti_lane *lane, int64_t shard)
+{
+    const sti_crew_batch *b = crew->batch;
+    const sti_network *net = crew->desc.train;
+    return sti_data_batch(crew->desc.train_data, &crew->lane_team, lane->train_decoders,
+                          b->samples + shard * net->images, net->images, b->augment,
+                          b->norm, sti_exec_address(lane->train, net->input),
+                          sti_exec_address(lane->train, net->labels));
+}
+
+static stint_status run_shards(sti_crew *crew, sti_lane *lane, int index)
+{
+    int64_t shards = crew->desc.shards;
+    int64_t end = sti_shard_first(shards, crew->desc.lanes, index + 1);
+    adder add = {.crew = crew, .team = &crew->lane_team};
+    lane->stack.depth = 0;
+    for (int64_t s = sti_shard_first(shards, crew->desc.lanes, index); s < end; s++) {
+        stint_status st = load_shard(crew, lane, s);
+        if (st != STINT_OK)
+            return st;
+        int slot = lane->first_slot + lane->stack.depth;
+        sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(crew, slot));
+        sti_exec_run(lane->train, &crew->lane_team,
+                     &(sti_step){crew->batch->seed, crew->batch->step, s});
+        sti_shard_push(&lane->stack, s, 1, slot, add_slots, &add);
+    }
+    return STINT_OK;
+}
+
+static void run_lane(void *arg, int64_t piece, int worker)
+{
+    sti_crew *crew = arg;
+    sti_lane *lane = &crew->lanes[piece];
+    (void)worker;
+    lane->status = run_shards(crew, lane, (int)piece);
+    if (lane->status != STINT_OK)
+        snprintf(lane->failure, sizeof lane->failure, "%s", stint_last_error());
+}
+
+/* A team's loops inside a piece are serial, so a single lane is not made a piece. */
+static void run_lanes(sti_crew *crew)
+{
+    if (crew->desc.lanes == 1)
+        run_lane(crew, 0, 0);
+    else
+        sti_team_run(&crew->team, crew->desc.lanes, run_lane, crew);
+}
+
+static double metric(const sti_crew *crew, const char *result, stint_value value)
+{
+    const sti_place *place = &crew->desc.train->plan->place[value];
+    float number;
+    memcpy(&number, result + place->offset, sizeof number);
+    return (double)number;
+}
+
+static int join_lanes(sti_crew *crew)
+{
+    adder add = {.crew = crew, .team = &crew->team};
+    sti_shard_stack all = {.depth = 0};
+    for (int i = 0; i < crew->desc.lanes; i++) {
+        const sti_shard_stack *left = &crew->lanes[i].stack;
+        for (int k = 0; k < left->depth; k++)
+            sti_shard_push(&all, left->first[k], left->size[k], left->slot[k],
+                           add_slots, &add);
+    }
+    return sti_shard_finish(&all, add_slots, &add);
+}
+
+stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
+                          sti_step_result *result)
+{
+    crew->batch = batch;
+    run_lanes(crew);
+    for (int i = 0; i < crew->desc.lanes; i++)
+        if (crew->lanes[i].status != STINT_OK)
+            return sti_fail(crew->lanes[i].status, "%s", crew->lanes[i].failure);
+    result->block = (char *)slot_of(crew, join_lanes(crew));
+    result->loss =
+        metric(crew, result->block, crew->desc.train->loss) / (double)crew->desc.shards;
+    result->correct = metric(crew, result->block, crew->desc.train->correct);
+    return STINT_OK;
+}
+
+stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch)
+{
+    sti_lane *lane = &crew->lanes[0];
+    crew->batch = batch;
+    for (int64_t s = 0; s < crew->desc.shards; s++) {
+        stint_status st = load_shard(crew, lane, s);
+        if (st == STINT_OK)
+            st = sti_exec_run_checked(lane->train, &crew->lane_team,
+                                      &(sti_step){batch->seed, batch->step, s});
+        if (st != STINT_OK)
+            return st;
+    }
+    return sti_fail(STINT_E_FAILED, "the sum of the gradients of all shards overflows");
+}
+
+/* ---- gradient norm ---- */
+
+typedef struct squares {
+    const float *x;
+    int64_t count;
+    double *partial;
+} squares;
+
+static void square_piece(void *arg, int64_t piece, int worker)
+{
+    const squares *s = arg;
+    double sum[8] = {0};
+    (void)worker;
+    int64_t i = piece * SQUARES_PIECE;
+    int64_t end = i + SQUARES_PIECE < s->count ? i + SQUARES_PIECE : s->count;
+    for (; i + 8 <= end; i += 8)
+        for (int k = 0; k < 8; k++)
+            sum[k] += (double)s->x[i + k] * (double)s->x[i + k];
+    for (int k = 0; i < end; i++, k++)
+        sum[k] += (double)s->x[i] * (double)s->x[i];
+    s->partial[piece] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
+                        ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+/* Bytes of the gradients, which begin a result block. */
+static size_t gradient_bytes(const sti_network *network)
+{
+    size_t end = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(network->graph)[i];
+        const sti_place *place = &network->plan->place[output->value];
+        if (output->kind == STI_OUTPUT_GRADIENT)
+            end = larger(end, place->offset + place->bytes);
+    }
+    return end;
+}
+
+double sti_crew_gradient_squares(sti_crew *crew, const char *result)
+{
+    squares s = {.x = (const float *)(const void *)result,
+                 .count = (int64_t)(gradient_bytes(crew->desc.train) / sizeof(float)),
+                 .partial = crew->partial};
+    int64_t pieces = (s.count + SQUARES_PIECE - 1) / SQUARES_PIECE;
+    sti_team_run(&crew->team, pieces, square_piece, &s);
+    double sum = 0;
+    for (int64_t i = 0; i < pieces; i++)
+        sum += s.partial[i];
+    return sum;
+}

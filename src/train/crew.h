@@ -1,0 +1,94 @@
+/* The lanes of a run and all memory they work in.
+ *
+ * A step's batch is `shards` equal parts. Lane i works through its own consecutive
+ * shards: it decodes the images of one straight into the graph's input, runs the graph,
+ * and joins its result block with earlier ones along the shard tree (shard_tree.h).
+ * With one lane all threads work inside each kernel; with several, each lane is one
+ * thread. Neither changes a bit of the sum.
+ *
+ * Nothing is allocated after sti_crew_create. */
+#ifndef STI_TRAIN_CREW_H
+#define STI_TRAIN_CREW_H
+
+#include "data/data.h"
+#include "exec/exec.h"
+#include "train/network.h"
+#include "train/recipe.h"
+#include "train/shard_tree.h"
+
+typedef struct sti_crew_desc {
+    const sti_network *train;     /* planned for the threads of a lane; NULL: none */
+    const sti_network *eval;      /* likewise */
+    const stint_data *train_data; /* NULL: none */
+    const stint_data *test_data;
+    int threads, lanes;
+    int64_t shards;
+    int moments; /* blocks of optimiser state: 0, 1 or 2 */
+} sti_crew_desc;
+
+/* Bytes of each kind of block, and how many there are. */
+typedef struct sti_crew_sizes {
+    size_t params, states, results, arena, fetch; /* of one */
+    int slots;                                    /* result blocks */
+    size_t total;                                 /* of all blocks together */
+} sti_crew_sizes;
+void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes_out);
+/* Threads inside one lane. */
+int sti_crew_lane_threads(int threads, int lanes);
+
+#define STI_LANE_TEXT 1024
+
+typedef struct sti_lane {
+    void *arena, *fetch;
+    sti_exec *train, *eval;
+    sti_data_decoders *train_decoders, *test_decoders;
+    sti_shard_stack stack;
+    int first_slot;
+    stint_status status;         /* of its part of the last step */
+    char failure[STI_LANE_TEXT]; /* errors are recorded a thread: carried over here */
+} sti_lane;
+
+typedef struct sti_crew {
+    sti_crew_desc desc;
+    sti_crew_sizes sizes;
+    sti_team team, lane_team;
+    void *params, *states, *moments[2];
+    char *results; /* [slots] */
+    sti_lane *lanes;
+    double *partial; /* sums of squares a piece */
+    int64_t partial_count;
+    /* What the lanes of one call work on. */
+    const struct sti_crew_batch *batch;
+} sti_crew;
+
+/* Allocates and touches every page, so that what is planned is taken at once. */
+stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out);
+void sti_crew_destroy(sti_crew *crew); /* NULL is fine */
+
+/* A batch of samples, `images` of the network a shard. */
+typedef struct sti_crew_batch {
+    const int32_t *samples; /* [shards * images] */
+    const sti_data_augment *augment;
+    const sti_data_norm *norm;
+    uint64_t seed;
+    int64_t step;
+} sti_crew_batch;
+
+typedef struct sti_step_result {
+    char *block;          /* the sum over shards, a RESULT block */
+    double loss, correct; /* mean of the shards' losses; right answers */
+} sti_step_result;
+
+/* Forward and backward over all shards, and their sum. A failure is that of the lowest
+ * shard. */
+stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
+                          sti_step_result *result_out);
+/* After a result that is not finite: find the first bad tensor. Always a failure. */
+stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
+/* Sum of squares of the gradients in a result block, in double by a fixed order. */
+double sti_crew_gradient_squares(sti_crew *crew, const char *block);
+/* One optimiser step and the new running statistics; `step` counts from 0. */
+void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
+                     int64_t step, const char *block);
+
+#endif

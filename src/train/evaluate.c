@@ -1,0 +1,173 @@
+#include "train/evaluate.h"
+
+#include <stdio.h>
+
+#include "base/fail.h"
+#include "train/stop.h"
+
+static int64_t batches_of(int64_t count, int64_t images)
+{
+    return (count + images - 1) / images;
+}
+
+size_t sti_evaluation_bytes(int64_t count, int64_t images, int lanes)
+{
+    return (size_t)count * (sizeof(int32_t) + sizeof(float)) +
+           (size_t)batches_of(count, images) * sizeof(double) +
+           (size_t)lanes * (size_t)images * sizeof(int32_t);
+}
+
+stint_status sti_evaluation_init(sti_evaluation *e, int64_t count, int32_t classes,
+                                 int64_t images, int lanes)
+{
+    *e = (sti_evaluation){
+        .count = count, .classes = classes, .batches = batches_of(count, images)};
+    e->predicted = sti_alloc_array(count, sizeof *e->predicted, "predictions");
+    e->probability = sti_alloc_array(count, sizeof *e->probability, "predictions");
+    e->batch_loss = sti_alloc_array(e->batches, sizeof *e->batch_loss, "test loss");
+    e->samples = sti_alloc_array(lanes * images, sizeof *e->samples, "test batch");
+    if (e->predicted && e->probability && e->batch_loss && e->samples)
+        return STINT_OK;
+    sti_evaluation_fini(e);
+    return STINT_E_MEMORY;
+}
+
+void sti_evaluation_fini(sti_evaluation *e)
+{
+    sti_free(e->predicted);
+    sti_free(e->probability);
+    sti_free(e->batch_loss);
+    sti_free(e->samples);
+    *e = (sti_evaluation){0};
+}
+
+typedef struct eval_round {
+    sti_crew *crew;
+    const sti_data_norm *norm;
+    sti_evaluation *evaluation;
+    int64_t first; /* batch of lane 0 */
+} eval_round;
+
+static int32_t largest(const float *logits, int32_t classes)
+{
+    int32_t best = 0;
+    for (int32_t c = 1; c < classes; c++)
+        if (logits[c] > logits[best])
+            best = c;
+    return best;
+}
+
+static void take_answers(const eval_round *r, const sti_lane *lane, int64_t batch)
+{
+    const sti_network *net = r->crew->desc.eval;
+    sti_evaluation *e = r->evaluation;
+    const float *logits = sti_exec_address(lane->eval, net->logits);
+    const float *probabilities = sti_exec_address(lane->eval, net->probabilities);
+    const float *loss = sti_exec_address(lane->eval, net->loss);
+    for (int64_t i = 0; i < net->images; i++) {
+        int64_t sample = batch * net->images + i;
+        if (sample >= e->count)
+            break;
+        int32_t best = largest(logits + i * e->classes, e->classes);
+        e->predicted[sample] = best;
+        e->probability[sample] = probabilities[i * e->classes + best];
+    }
+    e->batch_loss[batch] = (double)*loss * (double)net->images;
+}
+
+static stint_status run_batch(const eval_round *r, sti_lane *lane, int index)
+{
+    const sti_crew *crew = r->crew;
+    const sti_network *net = crew->desc.eval;
+    int64_t batch = r->first + index;
+    int32_t *samples = r->evaluation->samples + index * net->images;
+    for (int64_t i = 0; i < net->images; i++) {
+        int64_t sample = batch * net->images + i;
+        samples[i] = sample < r->evaluation->count ? (int32_t)sample : -1;
+    }
+    stint_status st = sti_data_batch(crew->desc.test_data, &crew->lane_team,
+                                     lane->test_decoders, samples, net->images, NULL,
+                                     r->norm, sti_exec_address(lane->eval, net->input),
+                                     sti_exec_address(lane->eval, net->labels));
+    if (st != STINT_OK)
+        return st;
+    sti_exec_run(lane->eval, &crew->lane_team, &(sti_step){0, batch, 0});
+    take_answers(r, lane, batch);
+    return STINT_OK;
+}
+
+static void run_lane(void *arg, int64_t piece, int worker)
+{
+    const eval_round *r = arg;
+    sti_lane *lane = &r->crew->lanes[piece];
+    (void)worker;
+    lane->status = run_batch(r, lane, (int)piece);
+    if (lane->status != STINT_OK)
+        snprintf(lane->failure, sizeof lane->failure, "%s", stint_last_error());
+}
+
+static stint_status run_round(eval_round *r, int lanes)
+{
+    if (lanes == 1 && r->crew->desc.lanes == 1)
+        run_lane(r, 0, 0);
+    else
+        sti_team_run(&r->crew->team, lanes, run_lane, r);
+    for (int i = 0; i < lanes; i++)
+        if (r->crew->lanes[i].status != STINT_OK)
+            return sti_fail(r->crew->lanes[i].status, "%s", r->crew->lanes[i].failure);
+    return STINT_OK;
+}
+
+/* Warm the page cache for the round after this one. */
+static void prefetch(const eval_round *r)
+{
+    const sti_crew *crew = r->crew;
+    int32_t next[64];
+    int64_t ahead = crew->desc.lanes * crew->desc.eval->images;
+    int64_t first = r->first * crew->desc.eval->images + ahead;
+    for (int64_t i = 0; i < ahead && first + i < r->evaluation->count;) {
+        int64_t n = 0;
+        while (n < 64 && i < ahead && first + i < r->evaluation->count)
+            next[n++] = (int32_t)(first + i++);
+        sti_data_prefetch(crew->desc.test_data, next, n);
+    }
+}
+
+static void sum_up(sti_crew *crew, sti_evaluation *e)
+{
+    double loss = 0;
+    int64_t correct = 0;
+    for (int64_t b = 0; b < e->batches; b++)
+        loss += e->batch_loss[b];
+    for (int64_t i = 0; i < e->count; i++)
+        correct += e->predicted[i] == sti_data_label(crew->desc.test_data, i);
+    e->loss = loss / (double)e->count;
+    e->accuracy = (double)correct / (double)e->count;
+}
+
+stint_status sti_evaluate(sti_crew *crew, const sti_data_norm *norm, sti_evaluation *e,
+                          sti_evaluation_progress_fn *progress, void *user)
+{
+    eval_round r = {.crew = crew, .norm = norm, .evaluation = e};
+    for (int i = 0; i < crew->desc.lanes; i++)
+        sti_exec_set_region(crew->lanes[i].eval, STI_REGION_RESULT,
+                            crew->results + (size_t)crew->lanes[i].first_slot *
+                                                crew->sizes.results);
+    while (r.first < e->batches) {
+        int64_t left = e->batches - r.first;
+        int lanes = left < crew->desc.lanes ? (int)left : crew->desc.lanes;
+        prefetch(&r);
+        stint_status st = run_round(&r, lanes);
+        if (st == STINT_OK && sti_stop_asked() != STINT_OK)
+            st = sti_fail(sti_stop_asked(), "stopped while evaluating");
+        if (st != STINT_OK)
+            return st;
+        r.first += lanes;
+        if (progress) {
+            int64_t done = r.first * crew->desc.eval->images;
+            progress(user, done < e->count ? done : e->count, e->count);
+        }
+    }
+    sum_up(crew, e);
+    return STINT_OK;
+}

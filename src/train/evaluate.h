@@ -1,0 +1,34 @@
+/* Loss and answers over a whole split, on the lanes of a crew. */
+#ifndef STI_TRAIN_EVALUATE_H
+#define STI_TRAIN_EVALUATE_H
+
+#include "train/crew.h"
+
+typedef struct sti_evaluation {
+    int64_t count; /* samples of the split */
+    int32_t classes;
+    double loss, accuracy; /* means over the samples */
+    int32_t *predicted;    /* [count], the lowest of equal ones */
+    float *probability;    /* [count], of the predicted class */
+    double *batch_loss;    /* [batches], sums */
+    int32_t *samples;      /* [lanes * images] */
+    int64_t batches;
+} sti_evaluation;
+
+/* Bytes that an evaluation allocates. */
+size_t sti_evaluation_bytes(int64_t count, int64_t images, int lanes);
+stint_status sti_evaluation_init(sti_evaluation *evaluation, int64_t count,
+                                 int32_t classes, int64_t images, int lanes);
+void sti_evaluation_fini(sti_evaluation *evaluation);
+
+/* Called on the calling thread between rounds of batches. */
+typedef void sti_evaluation_progress_fn(void *user, int64_t done, int64_t total);
+
+/* Run crew->desc.eval over crew->desc.test_data. Allocates nothing. The sums are taken
+ * in the order of the batches, whatever the lanes. STINT_E_INTERRUPTED or _TERMINATED
+ * after stint_stop(). */
+stint_status sti_evaluate(sti_crew *crew, const sti_data_norm *norm,
+                          sti_evaluation *evaluation,
+                          sti_evaluation_progress_fn *progress, void *user);
+
+#endif

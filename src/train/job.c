@@ -1,0 +1,391 @@
+#include "train/job.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/units.h"
+
+static int moments_of(const sti_recipe_values *v)
+{
+    if (v->optimizer.name != STI_OPTIMIZER_SGD)
+        return 2;
+    return v->optimizer.momentum > 0 ? 1 : 0;
+}
+
+static stint_data_desc data_desc(const stint_recipe *recipe, stint_data_split split)
+{
+    const sti_recipe_values *v = &recipe->values;
+    return (stint_data_desc){.path = v->data.path,
+                             .split = split,
+                             .format = sti_recipe_format(recipe),
+                             .size = v->data.size,
+                             .channels = (int)v->data.channels};
+}
+
+static stint_status open_data(sti_job *job)
+{
+    size_t before = sti_alloc_now_bytes();
+    stint_data_desc desc = data_desc(job->recipe, STINT_DATA_TRAIN);
+    stint_status st = stint_data_open(&desc, &job->train_data);
+    if (st != STINT_OK)
+        return st;
+    const stint_data_info *info = stint_data_describe(job->train_data);
+    job->train_count = info->count;
+    if (stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)) {
+        desc = data_desc(job->recipe, STINT_DATA_TEST);
+        desc.like = info;
+        st = stint_data_open(&desc, &job->test_data);
+        if (st != STINT_OK)
+            return st;
+        job->test_count = stint_data_describe(job->test_data)->count;
+    }
+    job->index_bytes = sti_alloc_now_bytes() - before;
+    return STINT_OK;
+}
+
+static void describe_network(sti_job *job)
+{
+    const sti_recipe_values *v = &job->recipe->values;
+    const stint_data_info *info = stint_data_describe(job->train_data);
+    job->network = (sti_network_desc){.name = sti_recipe_network(job->recipe),
+                                      .model = {.classes = info->classes,
+                                                .stem = (stint_stem)v->model.stem,
+                                                .width = v->model.width,
+                                                .depth = v->model.depth,
+                                                .dropout = (float)v->model.dropout},
+                                      .height = info->height,
+                                      .width = info->width,
+                                      .channels = info->channels,
+                                      .smoothing = (float)v->train.label_smoothing};
+}
+
+static stint_status count_steps(sti_job *job)
+{
+    const sti_recipe_values *v = &job->recipe->values;
+    if (job->batch > job->train_count)
+        return sti_fail(STINT_E_INPUT,
+                        "train.batch: %" PRId64
+                        " images, but the training set at %s has "
+                        "only %" PRId64 "; use --batch %" PRId64 " or less",
+                        job->batch, v->data.path, job->train_count,
+                        job->train_count / job->shards * job->shards > 0
+                            ? job->train_count / job->shards * job->shards
+                            : 1);
+    job->steps_per_epoch = job->train_count / job->batch;
+    job->steps =
+        v->train.steps > 0 ? v->train.steps : v->train.epochs * job->steps_per_epoch;
+    job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
+    return STINT_OK;
+}
+
+/* Networks for shards of `images` images, not yet planned. */
+static stint_status build_networks(sti_job *job, int64_t images)
+{
+    sti_network_fini(&job->train);
+    sti_network_fini(&job->eval);
+    stint_status st =
+        sti_network_build(&job->network, STINT_TRAIN, images, &job->train);
+    if (st == STINT_OK && job->test_data)
+        st = sti_network_build(&job->network, STINT_EVAL, images, &job->eval);
+    return st;
+}
+
+static stint_status plan_networks(sti_job *job, int lanes)
+{
+    int threads = sti_crew_lane_threads(job->threads, lanes);
+    stint_status st = sti_network_plan(&job->train, threads);
+    if (st == STINT_OK && job->eval.graph)
+        st = sti_network_plan(&job->eval, threads);
+    return st;
+}
+
+sti_crew_desc sti_job_crew(const sti_job *job)
+{
+    return (sti_crew_desc){.train = &job->train,
+                           .eval = job->eval.graph ? &job->eval : NULL,
+                           .train_data = job->train_data,
+                           .test_data = job->test_data,
+                           .threads = job->threads,
+                           .lanes = job->lanes,
+                           .shards = job->shards,
+                           .moments = job->moments};
+}
+
+/* ---- how many lanes ---- */
+
+static int64_t rounds_of(int64_t shards, int64_t lanes)
+{
+    return (shards + lanes - 1) / lanes;
+}
+
+/* The fewest lanes that need no more rounds than `most` lanes do. */
+static int64_t fewest_lanes(int64_t shards, int64_t most)
+{
+    int64_t lanes = most;
+    while (lanes > 1 && rounds_of(shards, lanes - 1) == rounds_of(shards, most))
+        lanes--;
+    return lanes;
+}
+
+/* Threads inside kernels wait for each other at the end of every loop: taken as 0.7 of
+ * the speed of as many lanes. */
+static bool lanes_pay(const sti_job *job, int64_t lanes)
+{
+    double inside = (double)job->shards / (0.7 * (double)job->threads);
+    return (double)rounds_of(job->shards, lanes) <= inside;
+}
+
+static stint_status try_lanes(sti_job *job, int64_t lanes)
+{
+    stint_status st = plan_networks(job, (int)lanes);
+    if (st == STINT_OK) {
+        job->lanes = (int)lanes;
+        sti_memory_account(job, job->lanes, &job->plan);
+    }
+    return st;
+}
+
+static bool fits(const sti_job *job)
+{
+    size_t budget = job->recipe->values.run.memory_bytes;
+    return budget == 0 || job->plan.peak_bytes <= budget;
+}
+
+/* Several lanes as the shards, threads and memory allow, or one. The networks of all
+ * choices above one are the same, so only the account is made again. */
+static stint_status choose_lanes(sti_job *job)
+{
+    int64_t wanted = job->recipe->values.run.lanes;
+    if (wanted > 0)
+        return try_lanes(job, wanted);
+    int64_t most = job->threads < job->shards ? job->threads : job->shards;
+    int64_t lanes = fewest_lanes(job->shards, most);
+    if (lanes > 1 && lanes_pay(job, lanes)) {
+        stint_status st = try_lanes(job, lanes);
+        while (st == STINT_OK && !fits(job) && lanes > 2 &&
+               lanes_pay(job, fewest_lanes(job->shards, lanes - 1))) {
+            lanes = fewest_lanes(job->shards, lanes - 1);
+            if (lanes < 2)
+                break;
+            job->lanes = (int)lanes;
+            sti_memory_account(job, job->lanes, &job->plan);
+        }
+        if (st != STINT_OK || (lanes > 1 && fits(job)))
+            return st;
+    }
+    return try_lanes(job, 1);
+}
+
+/* ---- what would fit ---- */
+
+/* Peak of one lane with other numbers; 0: cannot be planned. Leaves its networks. */
+static size_t peak_with(sti_job *job, int64_t batch, int64_t shards)
+{
+    job->batch = batch;
+    job->shards = shards;
+    if (build_networks(job, batch / shards) != STINT_OK ||
+        try_lanes(job, 1) != STINT_OK)
+        return 0;
+    return job->plan.peak_bytes;
+}
+
+static bool fits_with(sti_job *job, int64_t batch, int64_t shards)
+{
+    size_t peak = peak_with(job, batch, shards);
+    return peak > 0 && fits(job);
+}
+
+/* The largest batch below the wanted one, by halving: memory grows with it. */
+static int64_t find_batch(sti_job *job, int64_t batch, int64_t shards)
+{
+    int64_t low = 0, high = batch / shards; /* images a shard; low fits */
+    while (low + 1 < high) {
+        int64_t mid = low + (high - low) / 2;
+        if (fits_with(job, mid * shards, shards))
+            low = mid;
+        else
+            high = mid;
+    }
+    return low * shards;
+}
+
+/* The fewest shards above the wanted number that divide the batch and fit. */
+static int64_t find_shards(sti_job *job, int64_t batch, int64_t shards)
+{
+    for (int64_t s = shards + 1; s <= batch && s <= 4096; s++)
+        if (batch % s == 0 && fits_with(job, batch, s))
+            return s;
+    return 0;
+}
+
+/* A second job that shares the data and is thrown away. */
+static void find_alternatives(sti_job *job)
+{
+    sti_job other = *job;
+    int64_t batch = job->batch, shards = job->shards;
+    other.train = other.eval = (sti_network){0};
+    job->plan.smallest_bytes = peak_with(&other, batch, shards);
+    if (job->plan.fits) {
+        job->plan.batch_that_fits = batch;
+        job->plan.shards_that_fit = shards;
+    } else {
+        job->plan.batch_that_fits = find_batch(&other, batch, shards);
+        job->plan.shards_that_fit = find_shards(&other, batch, shards);
+    }
+    sti_network_fini(&other.train);
+    sti_network_fini(&other.eval);
+}
+
+/* ---- the picture of a step ---- */
+
+static void fill_timeline(sti_job *job)
+{
+    const sti_plan *plan = job->train.plan;
+    stint_plan_result *out = &job->plan;
+    int slices = (int)(sizeof out->timeline_bytes / sizeof out->timeline_bytes[0]);
+    int32_t nodes = sti_graph_node_count(plan->graph);
+    size_t arena = plan->region_bytes[STI_REGION_ARENA], lanes = (size_t)job->lanes;
+    size_t base = out->peak_bytes > arena * lanes ? out->peak_bytes - arena * lanes : 0;
+    out->timeline_count = nodes < slices ? nodes : slices;
+    for (int32_t n = 0; n < nodes; n++) {
+        size_t *slice = &out->timeline_bytes[(int64_t)n * out->timeline_count / nodes];
+        size_t bytes = base + lanes * plan->live_bytes[n];
+        if (bytes > *slice)
+            *slice = bytes;
+    }
+}
+
+static stint_status plan_all(sti_job *job)
+{
+    const sti_recipe_values *v = &job->recipe->values;
+    stint_status st = build_networks(job, job->batch / job->shards);
+    if (st == STINT_OK)
+        st = choose_lanes(job);
+    if (st == STINT_OK && job->eval.graph)
+        st = sti_network_agree(&job->train, &job->eval);
+    if (st != STINT_OK)
+        return st;
+    job->plan.budget_bytes = v->run.memory_bytes;
+    job->plan.fits = fits(job);
+    job->plan.threads = job->threads;
+    job->plan.batch = job->batch;
+    job->plan.shards = job->shards;
+    job->plan.parameters = sti_network_parameters(&job->train);
+    job->plan.forward_flop = sti_network_forward_flop(&job->train);
+    fill_timeline(job);
+    return STINT_OK;
+}
+
+stint_status sti_job_create(const stint_recipe *recipe, sti_job *job)
+{
+    const sti_recipe_values *v = &recipe->values;
+    *job = (sti_job){.recipe = recipe,
+                     .batch = v->train.batch,
+                     .shards = v->train.shards,
+                     .moments = moments_of(v)};
+    stint_status st =
+        sti_threads_choose((int)v->run.threads, &job->threads, &job->threads_why);
+    if (st == STINT_OK)
+        st = open_data(job);
+    if (st == STINT_OK)
+        st = count_steps(job);
+    if (st == STINT_OK) {
+        describe_network(job);
+        job->base_bytes = sti_process_now_bytes();
+        st = plan_all(job);
+    }
+    if (st == STINT_OK)
+        find_alternatives(job);
+    else
+        sti_job_fini(job);
+    return st;
+}
+
+void sti_job_fini(sti_job *job)
+{
+    sti_network_fini(&job->train);
+    sti_network_fini(&job->eval);
+    stint_data_close(job->train_data);
+    stint_data_close(job->test_data);
+    sti_free(job->plan.svg);
+    memset(job, 0, sizeof *job);
+}
+
+/* ---- the answer ---- */
+
+static const stint_plan_part *largest_part(const stint_plan_result *plan)
+{
+    const stint_plan_part *largest = &plan->parts[0];
+    for (int i = 1; i < plan->part_count; i++)
+        if (plan->parts[i].bytes > largest->bytes)
+            largest = &plan->parts[i];
+    return largest;
+}
+
+static void say_what_fits(const stint_plan_result *plan, sti_text *out)
+{
+    if (plan->batch_that_fits > 0)
+        sti_text_printf(out, "; fits with --batch %" PRId64, plan->batch_that_fits);
+    if (plan->shards_that_fit > 0)
+        sti_text_printf(out, "%s --shards %" PRId64,
+                        plan->batch_that_fits > 0 ? " or" : "; fits with",
+                        plan->shards_that_fit);
+    if (plan->batch_that_fits == 0 && plan->shards_that_fit == 0)
+        sti_text_add(out, "; no batch or number of shards would fit: take a smaller "
+                          "network or images");
+}
+
+stint_status sti_job_check_budget(const sti_job *job)
+{
+    const stint_plan_result *plan = &job->plan;
+    if (plan->fits)
+        return STINT_OK;
+    const stint_plan_part *largest = largest_part(plan);
+    sti_text fit = {0};
+    say_what_fits(plan, &fit);
+    stint_status st = sti_fail(
+        STINT_E_BUDGET,
+        "memory: needs %s, budget %s, short by %s; largest part: %s, %s; smallest "
+        "budget for this recipe: %s%s",
+        sti_bytes_text(plan->peak_bytes), sti_bytes_text(plan->budget_bytes),
+        sti_bytes_text(plan->peak_bytes - plan->budget_bytes), largest->name,
+        sti_bytes_text(largest->bytes), sti_bytes_text(plan->smallest_bytes),
+        fit.data ? fit.data : "");
+    sti_text_fini(&fit);
+    return st;
+}
+
+stint_status stint_plan(const stint_recipe *recipe, bool svg,
+                        stint_plan_result *result_out)
+{
+    sti_job job;
+    stint_status st = stint_recipe_check(recipe);
+    if (st == STINT_OK)
+        st = sti_job_create(recipe, &job);
+    if (st != STINT_OK)
+        return st;
+    if (svg) {
+        sti_text text = {0};
+        size_t arena = job.train.plan->region_bytes[STI_REGION_ARENA];
+        size_t extra = job.plan.peak_bytes > arena ? job.plan.peak_bytes - arena : 0;
+        st = sti_plan_timeline_svg(job.train.plan, extra, job.plan.budget_bytes, &text);
+        job.plan.svg = text.data; /* NUL-terminated, from sti_alloc */
+        if (st != STINT_OK) {
+            sti_text_fini(&text);
+            job.plan.svg = NULL;
+        }
+    }
+    if (st == STINT_OK) {
+        *result_out = job.plan;
+        job.plan.svg = NULL;
+    }
+    sti_job_fini(&job);
+    return st;
+}
+
+void stint_plan_fini(stint_plan_result *result)
+{
+    sti_free(result->svg);
+    result->svg = NULL;
+}

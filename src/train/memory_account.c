@@ -1,0 +1,107 @@
+/* The memory of the whole process, part by part.
+ *
+ * What we allocate is known to the byte: blocks and arenas from the plans of both
+ * networks, decoders and index from the data room. What is there already (the program,
+ * its libraries, the recipe, the index) is measured when the run is planned. The rest
+ * is what the process will touch later and cannot be asked for beforehand; those few
+ * lines were measured and are named here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "train/evaluate.h"
+#include "train/job.h"
+
+#define KIB ((size_t)1 << 10)
+
+/* Measured (Debian 12, gcc 12, x86-64): pages of kernels and libraries that are first
+ * run in a step, buffers of log, report and checkpoint writing. */
+#define CODE_LATER_BYTES (900 * KIB)
+/* A worker thread: the touched part of its stack, its malloc arena. */
+#define THREAD_BYTES (140 * KIB)
+/* Writing one file: buffer, header. A tensor's line in a header. */
+#define WRITER_BYTES      (80 * KIB)
+#define HEADER_LINE_BYTES ((size_t)128)
+
+static void add_part(stint_plan_result *plan, const char *name, const char *detail,
+                     size_t bytes)
+{
+    stint_plan_part *part = &plan->parts[plan->part_count++];
+    *part = (stint_plan_part){.name = name, .detail = detail, .bytes = bytes};
+    plan->peak_bytes += bytes;
+}
+
+static size_t data_bytes(const sti_job *job, int lanes)
+{
+    int workers = sti_crew_lane_threads(job->threads, lanes);
+    size_t bytes = sti_data_memory_bytes(job->train_data, lanes, workers);
+    if (job->test_data)
+        bytes += sti_data_memory_bytes(job->test_data, lanes, workers) +
+                 sti_evaluation_bytes(job->test_count, job->train.images, lanes);
+    return bytes + (size_t)job->train_count * sizeof(int32_t); /* the epoch's order */
+}
+
+static size_t network_bytes(const sti_network *network)
+{
+    if (!network->graph)
+        return 0;
+    size_t values = (size_t)sti_graph_value_count(network->graph);
+    size_t nodes = (size_t)sti_graph_node_count(network->graph);
+    return values * (320 + sizeof(sti_place)) + nodes * (256 + 2 * sizeof(size_t));
+}
+
+/* Calls and address slots of the lanes' flat runs. */
+static size_t exec_bytes(const sti_network *network)
+{
+    return network->graph ? (size_t)sti_graph_node_count(network->graph) * 320 : 0;
+}
+
+static size_t process_bytes(const sti_job *job, int lanes)
+{
+    size_t now = job->base_bytes > job->index_bytes ? job->base_bytes - job->index_bytes
+                                                    : job->base_bytes;
+    size_t header = (size_t)sti_graph_value_count(job->train.graph) * HEADER_LINE_BYTES;
+    return now + CODE_LATER_BYTES + (size_t)(job->threads - 1) * THREAD_BYTES +
+           WRITER_BYTES + header + network_bytes(&job->train) +
+           network_bytes(&job->eval) +
+           (size_t)lanes * (exec_bytes(&job->train) + exec_bytes(&job->eval));
+}
+
+/* The lanes' arenas, cut by what lies in them at the peak of a training step. */
+static void add_arenas(const sti_job *job, const sti_crew_sizes *sizes, int lanes,
+                       stint_plan_result *plan)
+{
+    const sti_plan *p = job->train.plan;
+    size_t n = (size_t)lanes, saved = p->saved_bytes, input = p->input_bytes;
+    if (saved + input > sizes->arena)
+        input = 0;
+    add_part(plan, "saved activations", "kept for the backward pass", n * saved);
+    add_part(plan, "workspace", "passing results and scratch",
+             n * (sizes->arena - saved - input + sizes->fetch));
+    add_part(plan, "inputs", "images and labels of the shards at work", n * input);
+}
+
+void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
+{
+    sti_crew_desc desc = sti_job_crew(job);
+    sti_crew_sizes sizes;
+    desc.lanes = lanes;
+    sti_crew_measure(&desc, &sizes);
+    plan->part_count = 0;
+    plan->peak_bytes = 0;
+    plan->lanes = lanes;
+    add_part(plan, "parameters", "weights and running statistics",
+             sizes.params + sizes.states);
+    add_part(plan, "optimiser",
+             job->moments == 2   ? "two moments a weight"
+             : job->moments == 1 ? "one moment a weight"
+                                 : "none needed",
+             sizes.params * (size_t)job->moments);
+    add_part(plan, "gradients", "blocks of the shard tree",
+             sizes.results * (size_t)sizes.slots);
+    add_arenas(job, &sizes, lanes, plan);
+    add_part(plan, "data pipeline", "index, decoders, order of samples, predictions",
+             data_bytes(job, lanes));
+    add_part(plan, "process", "program, libraries, threads, graphs, files",
+             process_bytes(job, lanes));
+}

@@ -1,0 +1,175 @@
+#include "train/network.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "pass/pass.h"
+#include "stint/op.h"
+
+static void add_output(stint_graph *graph, sti_output_kind kind, stint_value value,
+                       const char *name)
+{
+    if (value >= 0)
+        sti_graph_output(
+            graph,
+            &(sti_output){.kind = kind, .value = value, .target = -1, .name = name});
+}
+
+/* Value of an output; a pass may have put another one in its place. -1: none. */
+static stint_value find_output(const stint_graph *graph, const char *name)
+{
+    const sti_output *outputs = sti_graph_outputs(graph);
+    for (int32_t i = 0; i < sti_graph_output_count(graph); i++)
+        if (outputs[i].kind >= STI_OUTPUT_METRIC && strcmp(outputs[i].name, name) == 0)
+            return outputs[i].value;
+    return -1;
+}
+
+static stint_status append_forward(const sti_network_desc *desc, stint_mode mode,
+                                   sti_network *net, stint_value *loss_out)
+{
+    stint_graph *g = net->graph;
+    stint_shape images =
+        STINT_SHAPE(net->images, desc->height, desc->width, desc->channels);
+    stint_shape labels = stint_shape_make(STINT_I32, 1, &net->images);
+    net->input = stint_input(g, "images", &images);
+    net->labels = stint_input(g, "labels", &labels);
+    stint_value logits = stint_model_build(g, desc->name, &desc->model, net->input);
+    float smoothing = mode == STINT_TRAIN ? desc->smoothing : 0;
+    stint_value loss = stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
+    add_output(g, STI_OUTPUT_METRIC, loss, "loss");
+    add_output(g, STI_OUTPUT_METRIC, stint_count_correct(g, logits, net->labels),
+               "correct");
+    if (mode == STINT_EVAL) {
+        add_output(g, STI_OUTPUT_FETCH, logits, "logits");
+        add_output(g, STI_OUTPUT_FETCH, stint_softmax(g, logits), "probabilities");
+    }
+    *loss_out = loss;
+    return stint_graph_check(g);
+}
+
+stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
+                               int64_t images, sti_network *network)
+{
+    sti_network net = {.images = images};
+    stint_value loss = -1;
+    stint_status st = stint_graph_create(mode, &net.graph);
+    if (st == STINT_OK)
+        st = append_forward(desc, mode, &net, &loss);
+    if (st == STINT_OK)
+        st = sti_pass_prepare(net.graph);
+    if (st == STINT_OK && mode == STINT_TRAIN) {
+        st = sti_pass_train(net.graph, find_output(net.graph, "loss"));
+    }
+    if (st == STINT_OK)
+        st = sti_pass_standard(net.graph);
+    if (st != STINT_OK) {
+        sti_network_fini(&net);
+        return st;
+    }
+    net.loss = find_output(net.graph, "loss");
+    net.correct = find_output(net.graph, "correct");
+    net.logits = find_output(net.graph, "logits");
+    net.probabilities = find_output(net.graph, "probabilities");
+    *network = net;
+    return STINT_OK;
+}
+
+stint_status sti_network_plan(sti_network *network, int threads)
+{
+    sti_plan *plan;
+    stint_status st = sti_plan_create(network->graph, threads, &plan);
+    if (st != STINT_OK)
+        return st;
+    sti_plan_destroy(network->plan);
+    network->plan = plan;
+    return STINT_OK;
+}
+
+void sti_network_fini(sti_network *network)
+{
+    sti_plan_destroy(network->plan);
+    stint_graph_destroy(network->graph);
+    memset(network, 0, sizeof *network);
+}
+
+int64_t sti_network_parameters(const sti_network *network)
+{
+    int64_t count = 0;
+    for (int32_t v = 0; v < sti_graph_value_count(network->graph); v++) {
+        const sti_value_row *row = sti_graph_value(network->graph, v);
+        if (row->role == STI_ROLE_PARAM)
+            count += stint_shape_count(&row->shape);
+    }
+    return count;
+}
+
+double sti_network_forward_flop(const sti_network *network)
+{
+    double flop = 0;
+    const stint_graph *g = network->graph;
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        if (node->backward || (node->op->flags & STI_OP_VIEW) || node->n_out == 0)
+            continue;
+        if (node->op->cost)
+            flop += node->op->cost(g, node).flop;
+        else
+            flop += (double)stint_shape_count(&sti_graph_value(g, node->out[0])->shape);
+    }
+    return flop / (double)network->images;
+}
+
+stint_status sti_network_each(const sti_network *network, sti_role role,
+                              sti_network_tensor_fn *fn, void *user)
+{
+    stint_status st = STINT_OK;
+    for (int32_t v = 0; v < sti_graph_value_count(network->graph) && st == STINT_OK;
+         v++) {
+        const sti_value_row *row = sti_graph_value(network->graph, v);
+        if (row->role == role)
+            st = fn(user, row, &network->plan->place[v]);
+    }
+    return st;
+}
+
+typedef struct finder {
+    const sti_value_row *row;
+    const sti_place *place;
+    bool found;
+} finder;
+
+static stint_status find_same(void *user, const sti_value_row *row,
+                              const sti_place *place)
+{
+    finder *f = user;
+    f->found |= strcmp(row->name, f->row->name) == 0 &&
+                sti_shape_equal(&row->shape, &f->row->shape) &&
+                place->offset == f->place->offset;
+    return STINT_OK;
+}
+
+typedef struct comparison {
+    const sti_network *other;
+    sti_role role;
+} comparison;
+
+static stint_status check_same(void *user, const sti_value_row *row,
+                               const sti_place *place)
+{
+    comparison *c = user;
+    finder f = {.row = row, .place = place};
+    sti_network_each(c->other, c->role, find_same, &f);
+    if (f.found)
+        return STINT_OK;
+    return sti_fail(STINT_E_BUG, "%s lies elsewhere in training than in evaluation",
+                    row->name);
+}
+
+stint_status sti_network_agree(const sti_network *a, const sti_network *b)
+{
+    comparison params = {b, STI_ROLE_PARAM}, states = {b, STI_ROLE_STATE};
+    stint_status st = sti_network_each(a, STI_ROLE_PARAM, check_same, &params);
+    return st != STINT_OK ? st
+                          : sti_network_each(a, STI_ROLE_STATE, check_same, &states);
+}

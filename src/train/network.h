@@ -1,0 +1,51 @@
+/* A network with its loss as a planned graph: for one shard of a training step, or for
+ * one batch of an evaluation. */
+#ifndef STI_TRAIN_NETWORK_H
+#define STI_TRAIN_NETWORK_H
+
+#include "base/team.h"
+#include "plan/plan.h"
+#include "stint/model.h"
+
+typedef struct sti_network_desc {
+    const char *name; /* "resnet20" */
+    stint_model_desc model;
+    int64_t height, width, channels; /* of the images */
+    float smoothing;                 /* of labels, in training */
+} sti_network_desc;
+
+typedef struct sti_network {
+    stint_graph *graph;
+    sti_plan *plan;
+    int64_t images; /* of one run */
+    stint_value input, labels;
+    /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. */
+    stint_value loss, correct, logits, probabilities;
+} sti_network;
+
+/* Forward pass and loss of `images` images; TRAIN: also the backward pass. Runs the
+ * standard passes. */
+stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
+                               int64_t images, sti_network *network);
+/* Plan it for a team (again: for another one). */
+stint_status sti_network_plan(sti_network *network, int threads);
+void sti_network_fini(sti_network *network); /* a zeroed one is fine */
+
+int64_t sti_network_parameters(const sti_network *network);
+/* Arithmetic of the forward pass of one image. */
+double sti_network_forward_flop(const sti_network *network);
+/* Do two networks keep parameters and states at the same places? STINT_E_BUG if not. */
+stint_status sti_network_agree(const sti_network *a, const sti_network *b);
+
+/* Call fn for every parameter, then every state, in the order of their bytes. */
+typedef stint_status sti_network_tensor_fn(void *user, const sti_value_row *row,
+                                           const sti_place *place);
+stint_status sti_network_each(const sti_network *network, sti_role role,
+                              sti_network_tensor_fn *fn, void *user);
+
+/* Initial values: params and states are blocks of the plan's PARAM and STATE regions. A
+ * weight is a function of (seed, parameter, element). */
+stint_status sti_network_init_weights(const sti_network *network, const sti_team *team,
+                                      uint64_t seed, void *params, void *states);
+
+#endif

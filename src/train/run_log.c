@@ -1,0 +1,278 @@
+#include "train/run_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/json.h"
+
+struct sti_run_log {
+    int fd;
+    char *path;
+    sti_text line; /* kept between lines: no allocation once it is long enough */
+    sti_json json;
+};
+
+/* ---- lines ---- */
+
+static void begin_line(sti_run_log *log, const char *event)
+{
+    log->line.length = 0;
+    log->json = (sti_json){.out = &log->line};
+    sti_json_begin_object(&log->json, NULL);
+    sti_json_text(&log->json, "event", event);
+}
+
+static stint_status write_all(const sti_run_log *log, const char *bytes, size_t n_bytes)
+{
+    while (n_bytes > 0) {
+        ssize_t n = write(log->fd, bytes, n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return sti_fail_errno("%s: cannot be written", log->path);
+        bytes += n;
+        n_bytes -= (size_t)n;
+    }
+    return STINT_OK;
+}
+
+static stint_status end_line(sti_run_log *log)
+{
+    sti_json_end_object(&log->json);
+    sti_text_add(&log->line, "\n");
+    if (log->line.failed)
+        return sti_fail(STINT_E_MEMORY, "%s: out of memory for a line", log->path);
+    return write_all(log, log->line.data, log->line.length);
+}
+
+static void add_parts(sti_json *json, const stint_plan_result *plan)
+{
+    sti_json_begin_array(json, "parts");
+    for (int i = 0; i < plan->part_count; i++) {
+        sti_json_begin_object(json, NULL);
+        sti_json_text(json, "name", plan->parts[i].name);
+        sti_json_text(json, "detail", plan->parts[i].detail);
+        sti_json_int(json, "bytes", (int64_t)plan->parts[i].bytes);
+        sti_json_end_object(json);
+    }
+    sti_json_end_array(json);
+}
+
+static void add_data(sti_json *json, const sti_job *job)
+{
+    const stint_data_info *info = stint_data_describe(job->train_data);
+    sti_json_text(json, "data", info->path);
+    sti_json_int(json, "classes", info->classes);
+    sti_json_begin_array(json, "class_names");
+    for (int32_t i = 0; i < info->classes; i++)
+        sti_json_text(json, NULL, info->class_names[i]);
+    sti_json_end_array(json);
+    sti_json_int(json, "train_count", job->train_count);
+    sti_json_int(json, "test_count", job->test_count);
+    sti_json_int(json, "height", info->height);
+    sti_json_int(json, "width", info->width);
+    sti_json_int(json, "channels", info->channels);
+}
+
+static void start_line(sti_run_log *log, const sti_job *job)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "start");
+    sti_json_text(json, "version", stint_version());
+    sti_json_float(json, "time", sti_clock_unix_s());
+    sti_json_text(json, "cpu", sti_cpu_name());
+    sti_json_text(json, "isa", sti_isa_name(sti_isa_now()));
+    sti_json_text(json, "network", job->network.name);
+    add_data(json, job);
+    sti_json_int(json, "batch", job->batch);
+    sti_json_int(json, "shards", job->shards);
+    sti_json_int(json, "steps", job->steps);
+    sti_json_int(json, "epochs", job->epochs);
+    sti_json_int(json, "seed", job->recipe->values.train.seed);
+    sti_json_int(json, "parameters", job->plan.parameters);
+    sti_json_int(json, "threads", job->threads);
+    sti_json_text(json, "threads_why", job->threads_why);
+    sti_json_int(json, "lanes", job->lanes);
+    sti_json_int(json, "planned_peak_bytes", (int64_t)job->plan.peak_bytes);
+    sti_json_int(json, "budget_bytes", (int64_t)job->plan.budget_bytes);
+    add_parts(json, &job->plan);
+    sti_json_end_object(json);
+    sti_text_add(&log->line, "\n");
+}
+
+/* ---- taking up an older log ---- */
+
+/* A line that stays: a whole object of a step that is not run again. */
+static bool is_kept(const char *line, size_t length, int64_t step, bool epoch_open)
+{
+    json_t *object = json_loadb(line, length, 0, NULL);
+    const char *event = json_string_value(json_object_get(object, "event"));
+    const json_t *at = json_object_get(object, "step");
+    bool kept = event && json_is_integer(at) && json_integer_value(at) <= step &&
+                strcmp(event, "start") != 0 && strcmp(event, "end") != 0;
+    if (kept && epoch_open && strcmp(event, "epoch") == 0 &&
+        json_integer_value(at) == step)
+        kept = false;
+    json_decref(object);
+    return kept;
+}
+
+static void copy_lines(const char *path, int64_t step, bool epoch_open,
+                       sti_writer *writer)
+{
+    FILE *old = fopen(path, "re");
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    if (!old)
+        return; /* none: the log begins here */
+    while ((length = getline(&line, &capacity, old)) > 0)
+        if (line[length - 1] == '\n' && is_kept(line, (size_t)length, step, epoch_open))
+            sti_writer_add(writer, line, (size_t)length);
+    free(line);
+    fclose(old);
+}
+
+static stint_status write_beginning(sti_run_log *log, int64_t step, bool epoch_open)
+{
+    sti_writer *writer;
+    stint_status st = sti_writer_open(log->path, &writer);
+    if (st != STINT_OK)
+        return st;
+    sti_writer_add(writer, log->line.data, log->line.length);
+    if (step >= 0)
+        copy_lines(log->path, step, epoch_open, writer);
+    return sti_writer_commit(writer);
+}
+
+static stint_status resume_line(sti_run_log *log, int64_t step)
+{
+    begin_line(log, "resume");
+    sti_json_int(&log->json, "step", step);
+    sti_json_float(&log->json, "time", sti_clock_unix_s());
+    return end_line(log);
+}
+
+stint_status sti_run_log_open(const char *path, const sti_job *job, int64_t resume_step,
+                              bool epoch_open, sti_run_log **log_out)
+{
+    sti_run_log *log = sti_alloc(sizeof *log, "run log");
+    if (!log)
+        return STINT_E_MEMORY;
+    log->fd = -1;
+    log->path = sti_strdup(path);
+    stint_status st = log->path ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK) {
+        start_line(log, job);
+        if (log->line.failed)
+            st = sti_fail(STINT_E_MEMORY, "%s: out of memory for a line", path);
+    }
+    if (st == STINT_OK)
+        st = write_beginning(log, resume_step, epoch_open);
+    if (st == STINT_OK) {
+        log->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+        if (log->fd < 0)
+            st = sti_fail_errno("%s: cannot be written", path);
+    }
+    if (st == STINT_OK && resume_step >= 0)
+        st = resume_line(log, resume_step);
+    if (st != STINT_OK) {
+        sti_run_log_close(log);
+        return st;
+    }
+    *log_out = log;
+    return STINT_OK;
+}
+
+void sti_run_log_close(sti_run_log *log)
+{
+    if (!log)
+        return;
+    if (log->fd >= 0)
+        close(log->fd);
+    sti_text_fini(&log->line);
+    sti_free(log->path);
+    sti_free(log);
+}
+
+/* ---- events ---- */
+
+stint_status sti_run_log_step(sti_run_log *log, const sti_position *p, double lr,
+                              double gradient_norm, double images_per_s)
+{
+    sti_json *json = &log->json;
+    double images = (double)p->line_images;
+    begin_line(log, "step");
+    sti_json_int(json, "step", p->step);
+    sti_json_float(json, "loss", p->line_loss / images);
+    sti_json_float(json, "accuracy", p->line_correct / images);
+    sti_json_float(json, "lr", lr);
+    sti_json_float(json, "gradient_norm", gradient_norm);
+    sti_json_float(json, "images_per_s", images_per_s);
+    return end_line(log);
+}
+
+stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t epoch,
+                               bool tested, double images_per_s, double seconds)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "epoch");
+    sti_json_int(json, "epoch", epoch);
+    sti_json_int(json, "step", p->step);
+    sti_json_float(json, "train_loss", p->train_loss);
+    sti_json_float(json, "train_accuracy", p->train_accuracy);
+    if (tested) {
+        sti_json_float(json, "test_loss", p->test_loss);
+        sti_json_float(json, "test_accuracy", p->test_accuracy);
+    }
+    sti_json_float(json, "images_per_s", images_per_s);
+    sti_json_float(json, "seconds", seconds);
+    sti_json_int(json, "rss_bytes", (int64_t)sti_process_now_bytes());
+    return end_line(log);
+}
+
+static void add_class_counts(sti_json *json, const sti_evaluation *e,
+                             const stint_data *data, bool correct)
+{
+    sti_json_begin_array(json, correct ? "class_correct" : "class_count");
+    for (int32_t c = 0; c < e->classes; c++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < e->count; i++)
+            n += sti_data_label(data, i) == c && (!correct || e->predicted[i] == c);
+        sti_json_int(json, NULL, n);
+    }
+    sti_json_end_array(json);
+}
+
+stint_status sti_run_log_end(sti_run_log *log, stint_status status,
+                             const stint_train_result *r, const sti_evaluation *e,
+                             const stint_data *test_data)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "end");
+    sti_json_text(json, "status",
+                  status == STINT_OK ? "ok" : stint_status_name(status));
+    sti_json_int(json, "steps", r->steps);
+    sti_json_float(json, "train_loss", r->train_loss);
+    sti_json_float(json, "test_loss", r->test_loss);
+    sti_json_float(json, "test_accuracy", r->test_accuracy);
+    sti_json_float(json, "images_per_s", r->images_per_s);
+    sti_json_float(json, "seconds", r->seconds);
+    sti_json_int(json, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
+    sti_json_int(json, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_text(json, "weights_sha256", r->weights_sha256);
+    if (e) {
+        add_class_counts(json, e, test_data, false);
+        add_class_counts(json, e, test_data, true);
+    }
+    return end_line(log);
+}

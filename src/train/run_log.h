@@ -1,0 +1,34 @@
+/* log.jsonl: one JSON object a line, each written whole. Its events and fields are
+ * described in train/report.h, which reads them. */
+#ifndef STI_TRAIN_RUN_LOG_H
+#define STI_TRAIN_RUN_LOG_H
+
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+
+typedef struct sti_run_log sti_run_log;
+
+/* Begin the log with a start line. resume_step >= 0: lines of steps up to it are kept,
+ * later ones go, as if the run had stopped there (epoch_open: the epoch that ends at
+ * that step is not evaluated yet, so its line goes too). */
+stint_status sti_run_log_open(const char *path, const sti_job *job, int64_t resume_step,
+                              bool epoch_open, sti_run_log **log_out);
+void sti_run_log_close(sti_run_log *log); /* NULL is fine */
+
+stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, double lr,
+                              double gradient_norm, double images_per_s);
+stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
+                               int64_t epoch, bool tested, double images_per_s,
+                               double seconds);
+/* evaluation: of the last test, or NULL. */
+stint_status sti_run_log_end(sti_run_log *log, stint_status status,
+                             const stint_train_result *result,
+                             const sti_evaluation *evaluation,
+                             const stint_data *test_data);
+
+/* errors.json beside it: the surest mistakes of an evaluation. */
+stint_status sti_run_errors_write(const char *path, const stint_recipe *recipe,
+                                  const sti_evaluation *evaluation,
+                                  const stint_data *test_data);
+
+#endif

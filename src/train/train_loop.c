@@ -1,0 +1,312 @@
+/* The loop over steps. Whatever happens between two steps happens here: epochs close,
+ * checkpoints are written, requests to stop are met. A step itself allocates nothing.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/rng.h"
+#include "train/run.h"
+#include "train/stop.h"
+
+#define PROGRESS_NS 100000000 /* between two calls of the host */
+
+/* ---- progress ---- */
+
+static double seconds_left(const sti_run *run)
+{
+    int64_t left = run->job.steps - run->position.step;
+    double each = run->steps_here ? run->step_s / (double)run->steps_here : 0;
+    int64_t every = run->recipe->values.train.eval_every;
+    int64_t epochs_left = left / run->job.steps_per_epoch;
+    double tests = every > 0 ? (double)(epochs_left / every) : 0;
+    return (double)left * each + tests * run->evaluation_s;
+}
+
+static stint_train_progress progress_now(sti_run *run)
+{
+    const sti_position *p = &run->position;
+    double images = (double)p->epoch_images;
+    int64_t per_epoch = run->job.steps_per_epoch;
+    return (stint_train_progress){
+        .step = p->step,
+        .steps = run->job.steps,
+        .epoch = p->step > 0 ? (p->step - 1) / per_epoch + 1 : 1,
+        .epochs = run->job.epochs,
+        .loss = images > 0 ? p->epoch_loss / images : p->train_loss,
+        .accuracy = images > 0 ? p->epoch_correct / images : p->train_accuracy,
+        .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
+        .rss_bytes = run->rss_bytes,
+        .seconds_left = seconds_left(run),
+        .test_loss = p->test_loss,
+        .test_accuracy = p->test_accuracy};
+}
+
+static void send_progress(sti_run *run, const stint_train_progress *progress)
+{
+    run->progress_ns = sti_clock_ns();
+    run->desc->progress(run->desc->user, progress);
+}
+
+/* Now and then; `important` ones always. */
+static bool progress_due(const sti_run *run, bool important)
+{
+    return run->desc->progress &&
+           (important || sti_clock_ns() - run->progress_ns >= PROGRESS_NS);
+}
+
+static void tell_progress(sti_run *run, bool epoch_done)
+{
+    if (!progress_due(run, epoch_done))
+        return;
+    run->rss_bytes = sti_process_now_bytes();
+    stint_train_progress progress = progress_now(run);
+    progress.epoch_done = epoch_done;
+    send_progress(run, &progress);
+}
+
+static void tell_evaluated(void *user, int64_t done, int64_t total)
+{
+    sti_run *run = user;
+    if (!progress_due(run, false))
+        return;
+    stint_train_progress progress = progress_now(run);
+    progress.evaluating = true;
+    progress.evaluated = done;
+    progress.to_evaluate = total;
+    send_progress(run, &progress);
+}
+
+/* ---- a step ---- */
+
+static const int32_t *samples_of_step(sti_run *run, int64_t step)
+{
+    int64_t epoch = step / run->job.steps_per_epoch;
+    if (epoch != run->order_epoch) {
+        sti_shuffle((uint64_t)run->recipe->values.train.seed, STI_STREAM_SHUFFLE,
+                    (uint64_t)epoch, run->job.train_count, run->order);
+        run->order_epoch = epoch;
+    }
+    return run->order + step % run->job.steps_per_epoch * run->job.batch;
+}
+
+/* The images of the step after this one, unless another epoch's order is needed. */
+static void prefetch_next(sti_run *run, int64_t step)
+{
+    if ((step + 1) % run->job.steps_per_epoch != 0 && step + 1 < run->job.steps)
+        sti_data_prefetch(run->job.train_data, samples_of_step(run, step + 1),
+                          run->job.batch);
+}
+
+static stint_status not_finite(sti_run *run, const sti_crew_batch *batch)
+{
+    stint_status st = sti_crew_diagnose(run->crew, batch);
+    return sti_fail_context(
+        st,
+        "step %" PRId64 ": the loss or a gradient is not finite, so the weights were "
+        "left as they were and the checkpoints in %s stay; try a lower optimizer.lr or "
+        "a "
+        "longer schedule.warmup. First bad tensor",
+        batch->step + 1, run->checkpoints);
+}
+
+static void count_step(sti_run *run, const sti_step_result *result, double seconds)
+{
+    sti_position *p = &run->position;
+    double images = (double)run->job.batch;
+    p->step++;
+    p->epoch_loss += result->loss * images;
+    p->epoch_correct += result->correct;
+    p->epoch_images += run->job.batch;
+    p->line_loss += result->loss * images;
+    p->line_correct += result->correct;
+    p->line_images += run->job.batch;
+    run->images += run->job.batch;
+    run->steps_here++;
+    run->step_s += seconds;
+    run->epoch_s += seconds;
+    run->line_s += seconds;
+}
+
+static stint_status run_step(sti_run *run)
+{
+    const sti_recipe_values *v = &run->recipe->values;
+    int64_t start_ns = sti_clock_ns(), step = run->position.step;
+    sti_data_augment augment = {.crop_pad = (int)v->data.crop_pad,
+                                .flip = v->data.flip,
+                                .seed = (uint64_t)v->train.seed,
+                                .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
+    sti_crew_batch batch = {.samples = samples_of_step(run, step),
+                            .augment = &augment,
+                            .norm = &run->norm,
+                            .seed = (uint64_t)v->train.seed,
+                            .step = step};
+    sti_step_result result;
+    prefetch_next(run, step);
+    stint_status st = sti_crew_run(run->crew, &batch, &result);
+    if (st != STINT_OK)
+        return st;
+    double squares = sti_crew_gradient_squares(run->crew, result.block);
+    if (!isfinite(result.loss) || !isfinite(squares))
+        return not_finite(run, &batch);
+    run->lr = sti_schedule_lr(&run->schedule, step);
+    run->gradient_norm = sqrt(squares) / (double)run->job.shards;
+    sti_crew_update(run->crew, v, run->lr, step, result.block);
+    count_step(run, &result, sti_seconds_since(start_ns));
+    return STINT_OK;
+}
+
+static stint_status log_step(sti_run *run)
+{
+    sti_position *p = &run->position;
+    if (p->step % run->recipe->values.run.log_every != 0)
+        return STINT_OK;
+    double rate = run->line_s > 0 ? (double)p->line_images / run->line_s : 0;
+    stint_status st = sti_run_log_step(run->log, p, run->lr, run->gradient_norm, rate);
+    double images = (double)p->line_images;
+    if (st == STINT_OK)
+        st = sti_tensorboard_scalar(run->board, "loss/train", p->step,
+                                    p->line_loss / images);
+    if (st == STINT_OK)
+        st = sti_tensorboard_scalar(run->board, "lr", p->step, run->lr);
+    if (st == STINT_OK)
+        st = sti_tensorboard_scalar(run->board, "images_per_s", p->step, rate);
+    p->line_loss = p->line_correct = 0;
+    p->line_images = 0;
+    run->line_s = 0;
+    return st;
+}
+
+/* ---- between steps ---- */
+
+static stint_status save(sti_run *run)
+{
+    return sti_saver_write_checkpoint(run->saver, &run->position, run->checkpoints,
+                                      run->recipe->values.run.keep);
+}
+
+/* Save and hand on why the run stops. */
+static stint_status stop_here(sti_run *run, stint_status why)
+{
+    stint_status st = save(run);
+    if (st != STINT_OK)
+        return st;
+    return sti_fail(why,
+                    "stopped after step %" PRId64 " of %" PRId64
+                    "; the checkpoint is saved, --resume goes on from it",
+                    run->position.step, run->job.steps);
+}
+
+static bool is_stop(stint_status st)
+{
+    return st == STINT_E_INTERRUPTED || st == STINT_E_TERMINATED;
+}
+
+static stint_status evaluate(sti_run *run)
+{
+    int64_t start_ns = sti_clock_ns();
+    stint_status st =
+        sti_evaluate(run->crew, &run->norm, &run->evaluation, tell_evaluated, run);
+    if (st != STINT_OK)
+        return st;
+    run->evaluation_s = sti_seconds_since(start_ns);
+    run->evaluated = true;
+    run->position.test_loss = run->evaluation.loss;
+    run->position.test_accuracy = run->evaluation.accuracy;
+    return STINT_OK;
+}
+
+static stint_status board_epoch(sti_run *run, bool tested)
+{
+    const sti_position *p = &run->position;
+    stint_status st = sti_tensorboard_scalar(run->board, "accuracy/train", p->step,
+                                             p->train_accuracy);
+    if (st == STINT_OK && tested)
+        st = sti_tensorboard_scalar(run->board, "loss/test", p->step, p->test_loss);
+    if (st == STINT_OK && tested)
+        st = sti_tensorboard_scalar(run->board, "accuracy/test", p->step,
+                                    p->test_accuracy);
+    return st;
+}
+
+/* The epoch's sums become its line in the log; the model file follows it. */
+static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
+{
+    sti_position *p = &run->position;
+    double images = (double)p->epoch_images;
+    double rate =
+        run->epoch_s > 0
+            ? (double)run->job.batch * (images / (double)run->job.batch) / run->epoch_s
+            : 0;
+    p->train_loss = p->epoch_loss / images;
+    p->train_accuracy = p->epoch_correct / images;
+    p->epoch_loss = p->epoch_correct = 0;
+    p->epoch_images = 0;
+    stint_status st = sti_run_log_epoch(run->log, p, epoch, tested, rate, run->epoch_s);
+    if (st == STINT_OK)
+        st = board_epoch(run, tested);
+    if (st == STINT_OK)
+        st = sti_saver_write_model(run->saver, p, run->model_path);
+    run->epoch_s = 0;
+    return st;
+}
+
+static bool epoch_is_over(const sti_run *run)
+{
+    const sti_position *p = &run->position;
+    return p->epoch_images > 0 &&
+           (p->step % run->job.steps_per_epoch == 0 || p->step == run->job.steps);
+}
+
+static stint_status close_epoch(sti_run *run)
+{
+    const sti_recipe_values *v = &run->recipe->values;
+    bool last = run->position.step == run->job.steps;
+    int64_t epoch = (run->position.step - 1) / run->job.steps_per_epoch + 1;
+    bool tested =
+        run->job.test_data &&
+        (last || (v->train.eval_every > 0 && epoch % v->train.eval_every == 0));
+    stint_status st = tested ? evaluate(run) : STINT_OK;
+    if (is_stop(st))
+        return stop_here(run, st);
+    if (st == STINT_OK)
+        st = record_epoch(run, epoch, tested);
+    if (st == STINT_OK && (last || v->run.checkpoint_every == 0))
+        st = save(run);
+    if (st == STINT_OK)
+        tell_progress(run, true);
+    return st;
+}
+
+/* A checkpoint in the course of an epoch. */
+static bool checkpoint_is_due(const sti_run *run)
+{
+    int64_t every = run->recipe->values.run.checkpoint_every;
+    return sti_stop_take_save() ||
+           (every > 0 && run->steps_here > 0 && run->position.step % every == 0 &&
+            run->position.step < run->job.steps);
+}
+
+stint_status sti_run_loop(sti_run *run)
+{
+    for (;;) {
+        stint_status st = STINT_OK;
+        if (epoch_is_over(run))
+            st = close_epoch(run);
+        if (st != STINT_OK || run->position.step >= run->job.steps)
+            return st;
+        if (checkpoint_is_due(run))
+            st = save(run);
+        if (st == STINT_OK && sti_stop_asked() != STINT_OK)
+            return stop_here(run, sti_stop_asked());
+        if (st == STINT_OK)
+            st = run_step(run);
+        if (st == STINT_OK)
+            st = log_step(run);
+        if (st != STINT_OK)
+            return st;
+        tell_progress(run, false);
+    }
+}

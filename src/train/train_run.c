@@ -1,0 +1,410 @@
+/* stint_train: from a recipe to a run's folder. */
+#define _GNU_SOURCE /* flock, O_CLOEXEC, O_DIRECTORY */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/units.h"
+#include "train/report.h"
+#include "train/run.h"
+#include "train/stop.h"
+
+/* ---- the out folder ---- */
+
+static const char *const run_files[] = {"log.jsonl", "model.safetensors", "errors.json",
+                                        "report.html", "recipe.ini"};
+
+static stint_status name_files(sti_run *run)
+{
+    run->arena = sti_arena_create("run");
+    if (!run->arena)
+        return STINT_E_MEMORY;
+    run->out = sti_recipe_out(run->recipe, run->arena);
+    if (!run->out)
+        return STINT_E_MEMORY;
+    run->checkpoints = sti_path_join(run->arena, run->out, "checkpoints");
+    run->model_path = sti_path_join(run->arena, run->out, "model.safetensors");
+    run->log_path = sti_path_join(run->arena, run->out, "log.jsonl");
+    return run->checkpoints && run->model_path && run->log_path ? STINT_OK
+                                                                : STINT_E_MEMORY;
+}
+
+/* Number of checkpoints that are there. */
+static stint_status count_checkpoints(const sti_run *run, int64_t *count)
+{
+    char **names;
+    return sti_checkpoint_list(run->arena, run->checkpoints, &names, count);
+}
+
+/* No old result is ever replaced in silence. */
+static stint_status check_out(const sti_run *run)
+{
+    int64_t count;
+    stint_status st = count_checkpoints(run, &count);
+    if (st != STINT_OK || run->desc->resume || run->desc->force)
+        return st;
+    if (count > 0 || sti_path_is_file(run->model_path) ||
+        sti_path_is_file(run->log_path))
+        return sti_fail(STINT_E_USAGE,
+                        "%s holds a run already; go on with it by --resume, replace it "
+                        "by --force, or choose another folder by --out",
+                        run->out);
+    return STINT_OK;
+}
+
+/* The folder itself is the lock: it goes when the process does. */
+static stint_status take_out(sti_run *run)
+{
+    stint_status st = sti_dir_create(run->checkpoints);
+    if (st != STINT_OK)
+        return st;
+    if (access(run->out, W_OK | X_OK) != 0 ||
+        access(run->checkpoints, W_OK | X_OK) != 0)
+        return sti_fail_errno("%s: cannot be written", run->out);
+    run->lock_fd = open(run->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->lock_fd < 0)
+        return sti_fail_errno("%s: cannot be opened", run->out);
+    if (flock(run->lock_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return sti_fail(STINT_E_USAGE,
+                        "%s: another process is training there; wait for it, or choose "
+                        "another folder by --out",
+                        run->out);
+    return STINT_OK;
+}
+
+static stint_status remove_file(const sti_run *run, const char *folder,
+                                const char *name)
+{
+    char *path = sti_path_join(run->arena, folder, name);
+    if (!path)
+        return STINT_E_MEMORY;
+    if (unlink(path) != 0 && errno != ENOENT)
+        return sti_fail_errno("%s: cannot be replaced", path);
+    return STINT_OK;
+}
+
+/* What a killed process may have left half written. */
+static stint_status remove_leavings(const sti_run *run)
+{
+    char **names;
+    int64_t count;
+    stint_status st = sti_dir_list(run->arena, run->checkpoints, &names, &count);
+    for (int64_t i = 0; i < count && st == STINT_OK; i++)
+        if (strcmp(sti_path_extension(names[i]), ".part") == 0)
+            st = remove_file(run, run->checkpoints, names[i]);
+    return st;
+}
+
+static stint_status remove_old_run(const sti_run *run)
+{
+    char **names;
+    int64_t count;
+    stint_status st = sti_checkpoint_list(run->arena, run->checkpoints, &names, &count);
+    for (int64_t i = 0; i < count && st == STINT_OK; i++)
+        st = remove_file(run, run->checkpoints, names[i]);
+    for (size_t i = 0; i < sizeof run_files / sizeof run_files[0] && st == STINT_OK;
+         i++)
+        st = remove_file(run, run->out, run_files[i]);
+    return st;
+}
+
+static stint_status write_recipe(const sti_run *run)
+{
+    sti_text text = {0};
+    char *path = sti_path_join(run->arena, run->out, "recipe.ini");
+    stint_status st =
+        path ? sti_recipe_write(run->recipe, false, &text) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_file_write(path, text.data, text.length);
+    sti_text_fini(&text);
+    return st;
+}
+
+/* ---- normalisation ---- */
+
+typedef struct measuring {
+    sti_run *run;
+} measuring;
+
+static void tell_measured(void *user, int64_t done, int64_t total)
+{
+    const measuring *m = user;
+    const stint_train_desc *desc = m->run->desc;
+    if (!desc->progress)
+        return;
+    desc->progress(desc->user, &(stint_train_progress){.steps = m->run->job.steps,
+                                                       .epochs = m->run->job.epochs,
+                                                       .test_loss = (double)NAN,
+                                                       .test_accuracy = (double)NAN,
+                                                       .evaluating = true,
+                                                       .evaluated = done,
+                                                       .to_evaluate = total});
+}
+
+static stint_status measure_norm(sti_run *run)
+{
+    sti_team team = {.threads = run->job.threads};
+    sti_data_decoders *decoders;
+    measuring m = {run};
+    stint_status st =
+        sti_data_decoders_create(run->job.train_data, team.threads, &decoders);
+    if (st != STINT_OK)
+        return st;
+    st = sti_data_measure(run->job.train_data, &team, decoders, tell_measured, &m,
+                          &run->norm);
+    sti_data_decoders_destroy(decoders);
+    return st;
+}
+
+/* ---- beginning ---- */
+
+static stint_status create_parts(sti_run *run)
+{
+    sti_crew_desc desc = sti_job_crew(&run->job);
+    stint_status st = sti_crew_create(&desc, &run->crew);
+    if (st == STINT_OK)
+        st = sti_saver_create(&run->job, run->crew, &run->norm, &run->saver);
+    if (st == STINT_OK && run->job.test_data)
+        st = sti_evaluation_init(&run->evaluation, run->job.test_count,
+                                 (int32_t)run->job.network.model.classes,
+                                 run->job.train.images, run->job.lanes);
+    if (st != STINT_OK)
+        return st;
+    run->order = sti_alloc_array(run->job.train_count, sizeof *run->order, "order");
+    run->order_epoch = -1;
+    sti_schedule_init(&run->schedule, &run->recipe->values, run->job.steps_per_epoch,
+                      run->job.steps);
+    return run->order ? STINT_OK : STINT_E_MEMORY;
+}
+
+/* Memory that a checkpoint which turned out broken may have filled. */
+static void clear_moments(sti_run *run)
+{
+    for (int i = 0; i < run->job.moments; i++)
+        memset(run->crew->moments[i], 0, run->crew->sizes.params);
+}
+
+static stint_status start_fresh(sti_run *run, bool measured)
+{
+    run->position = (sti_position){.train_loss = (double)NAN,
+                                   .train_accuracy = (double)NAN,
+                                   .test_loss = (double)NAN,
+                                   .test_accuracy = (double)NAN};
+    clear_moments(run);
+    stint_status st = measured ? STINT_OK : measure_norm(run);
+    if (st == STINT_OK)
+        st = sti_network_init_weights(&run->job.train, &run->crew->team,
+                                      (uint64_t)run->recipe->values.train.seed,
+                                      run->crew->params, run->crew->states);
+    return st;
+}
+
+/* Weights, position and normalisation: from a checkpoint, or new. *step_out: that of
+ * the checkpoint, or -1. */
+static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
+{
+    bool found = false;
+    stint_status st = STINT_OK;
+    *step_out = -1;
+    if (run->desc->resume) {
+        st = sti_saver_resume(run->saver, run->checkpoints, &run->position, &found);
+        if (st == STINT_OK && !found)
+            sti_log(STINT_LOG_INFO,
+                    "%s: no checkpoint to resume from; starting from the beginning",
+                    run->out);
+    }
+    if (st != STINT_OK)
+        return st;
+    if (!found)
+        return start_fresh(run, measured);
+    *step_out = run->position.step;
+    sti_log(STINT_LOG_INFO, "resuming after step %" PRId64 " of %" PRId64,
+            run->position.step, run->job.steps);
+    return STINT_OK;
+}
+
+static stint_status open_logs(sti_run *run, int64_t resume_step)
+{
+    const char *board = run->recipe->values.run.tensorboard;
+    stint_status st = write_recipe(run);
+    if (st == STINT_OK)
+        st = sti_run_log_open(run->log_path, &run->job, resume_step,
+                              run->position.epoch_images > 0, &run->log);
+    if (st == STINT_OK && board && *board)
+        st = sti_tensorboard_open(board, &run->board);
+    return st;
+}
+
+static stint_status begin(sti_run *run)
+{
+    int64_t checkpoints = 0, resume_step;
+    stint_status st = take_out(run);
+    if (st == STINT_OK)
+        st = count_checkpoints(run, &checkpoints);
+    if (st != STINT_OK)
+        return st;
+    /* Before the crew's memory is taken, as long as no checkpoint knows the answer. */
+    bool measured = !(run->desc->resume && checkpoints > 0);
+    if (measured)
+        st = measure_norm(run);
+    if (st == STINT_OK)
+        st = create_parts(run);
+    if (st == STINT_OK)
+        st = load_or_init(run, measured, &resume_step);
+    if (st == STINT_OK && !run->desc->resume)
+        st = remove_old_run(run);
+    if (st == STINT_OK)
+        st = remove_leavings(run);
+    if (st == STINT_OK)
+        st = open_logs(run, resume_step);
+    return st;
+}
+
+/* ---- end ---- */
+
+static void fill_result(const sti_run *run, stint_train_result *r)
+{
+    const sti_position *p = &run->position;
+    *r = (stint_train_result){
+        .train_loss = p->train_loss,
+        .test_loss = p->test_loss,
+        .test_accuracy = p->test_accuracy,
+        .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
+        .seconds = sti_seconds_since(run->start_ns),
+        .planned_peak_bytes = run->job.plan.peak_bytes,
+        .peak_rss_bytes = sti_process_peak_bytes(),
+        .seed = (uint64_t)run->recipe->values.train.seed,
+        .threads = run->job.threads,
+        .lanes = run->job.lanes,
+        .batch = run->job.batch,
+        .shards = run->job.shards,
+        .steps = p->step,
+        .epochs = run->job.epochs,
+        .parameters = run->job.plan.parameters};
+    sti_saver_weights_sha256(run->saver, r->weights_sha256);
+    snprintf(r->out, sizeof r->out, "%s", run->out);
+}
+
+/* Resuming a finished run trains nothing, but its answers are wanted again. */
+static stint_status evaluate_finished(sti_run *run)
+{
+    if (run->evaluated || !run->job.test_data)
+        return STINT_OK;
+    stint_status st = sti_evaluate(run->crew, &run->norm, &run->evaluation, NULL, NULL);
+    run->evaluated = st == STINT_OK;
+    return st;
+}
+
+static stint_status write_model_and_errors(sti_run *run)
+{
+    stint_status st = evaluate_finished(run);
+    if (st == STINT_OK)
+        st = sti_saver_write_model(run->saver, &run->position, run->model_path);
+    if (st != STINT_OK || !run->evaluated)
+        return st;
+    char *path = sti_path_join(run->arena, run->out, "errors.json");
+    return path ? sti_run_errors_write(path, run->recipe, &run->evaluation,
+                                       run->job.test_data)
+                : STINT_E_MEMORY;
+}
+
+static stint_status log_end(sti_run *run, stint_status status,
+                            const stint_train_result *result)
+{
+    return sti_run_log_end(run->log, status, result,
+                           run->evaluated ? &run->evaluation : NULL,
+                           run->job.test_data);
+}
+
+/* The log says how the run ended, whatever the end was; the first failure is what the
+ * caller hears of. */
+static stint_status finish(sti_run *run, stint_status st, stint_train_result *result)
+{
+    if (st == STINT_OK)
+        st = write_model_and_errors(run);
+    fill_result(run, result);
+    if (st == STINT_OK)
+        return log_end(run, st, result);
+    char words[2048];
+    snprintf(words, sizeof words, "%s", stint_last_error());
+    if (log_end(run, st, result) != STINT_OK)
+        sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
+    return sti_fail(st, "%s", words);
+}
+
+/* All that the run holds, but the folder's lock and its name. */
+static void free_parts(sti_run *run)
+{
+    sti_tensorboard_close(run->board);
+    sti_run_log_close(run->log);
+    sti_saver_destroy(run->saver);
+    sti_evaluation_fini(&run->evaluation);
+    sti_crew_destroy(run->crew);
+    sti_free(run->order);
+    sti_job_fini(&run->job);
+    run->board = NULL;
+    run->log = NULL;
+    run->saver = NULL;
+    run->crew = NULL;
+    run->order = NULL;
+}
+
+/* After the run's own memory is free: the report draws images. A report that fails does
+ * not make the training fail. */
+static void write_report(const sti_run *run)
+{
+    if (sti_report_write(run->out) != STINT_OK)
+        sti_log(STINT_LOG_WARNING, "the report was not written: %s",
+                stint_last_error());
+}
+
+static stint_status plan(sti_run *run)
+{
+    stint_status st = stint_recipe_check(run->recipe);
+    if (st == STINT_OK)
+        st = sti_isa_check();
+    if (st == STINT_OK)
+        st = name_files(run);
+    if (st == STINT_OK)
+        st = check_out(run);
+    if (st == STINT_OK)
+        st = sti_job_create(run->recipe, &run->job);
+    if (st == STINT_OK)
+        st = sti_job_check_budget(&run->job);
+    return st;
+}
+
+stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *desc,
+                         stint_train_result *result_out)
+{
+    sti_run run = {
+        .recipe = recipe, .desc = desc, .lock_fd = -1, .start_ns = sti_clock_ns()};
+    stint_train_result result = {0};
+    stint_status st = plan(&run);
+    if (st == STINT_OK)
+        st = begin(&run);
+    if (st == STINT_OK) {
+        st = sti_run_loop(&run);
+        st = finish(&run, st, &result);
+        free_parts(&run);
+        if (st == STINT_OK)
+            write_report(&run);
+        if (st == STINT_OK)
+            *result_out = result;
+    }
+    free_parts(&run);
+    if (run.lock_fd >= 0)
+        close(run.lock_fd);
+    sti_arena_destroy(run.arena);
+    sti_stop_clear();
+    return st;
+}
