@@ -38,7 +38,7 @@ const char *const sti_report_style[] = {
     ".key{display:inline-block;width:18px;height:3px;border-radius:2px;"
     "vertical-align:middle;margin-right:6px;background:var(--plain)}\n",
     ".key.train{background:var(--train)}.key.test{background:var(--test)}"
-    ".key.faint{background:var(--train);opacity:.38}\n",
+    ".key.faint{background:var(--train);opacity:.5}\n",
     "svg{display:block;width:100%;height:auto}\n",
     "svg text{fill:var(--soft);font:12.5px system-ui,-apple-system,'Segoe UI',Roboto,"
     "sans-serif}\n",
@@ -46,7 +46,7 @@ const char *const sti_report_style[] = {
     ".curve{fill:none;stroke:var(--plain);stroke-width:2;stroke-linejoin:round;"
     "stroke-linecap:round}\n",
     ".curve.train{stroke:var(--train)}.curve.test{stroke:var(--test)}"
-    ".curve.faint{stroke:var(--train);stroke-opacity:.38;stroke-width:1.3}\n",
+    ".curve.faint{stroke:var(--train);stroke-opacity:.5;stroke-width:1.3}\n",
     ".dot{fill:var(--plain)}.dot.train{fill:var(--train)}.dot.test{fill:var(--test)}\n",
     ".memory{width:100%;border-collapse:collapse;font-size:14.5px}\n",
     ".memory th{font-weight:500;text-align:left;color:var(--soft);font-size:13px;"
