@@ -110,7 +110,10 @@ static void draw_text(const picture *p, double x, double y, const char *anchor,
     add_number(p->out, x);
     sti_text_add(p->out, "\" y=\"");
     add_number(p->out, y);
-    sti_text_printf(p->out, "\" text-anchor=\"%s\">", anchor);
+    sti_text_printf(p->out,
+                    "\" text-anchor=\"%s\" paint-order=\"stroke\" "
+                    "stroke=\"#fff\" stroke-width=\"3\">",
+                    anchor);
     sti_text_add_html(p->out, words);
     sti_text_add(p->out, "</text>\n");
 }
@@ -184,9 +187,9 @@ static void draw_backward_start(const picture *p)
     for (int32_t n = 0; n < p->nodes; n++) {
         if (!sti_graph_node(p->plan->graph, n)->backward)
             continue;
-        draw_line(p, x_at(p, n), TOP, x_at(p, n), TOP + PLOT_HEIGHT,
+        draw_line(p, x_at(p, n), TOP, x_at(p, n), TOP + PLOT_HEIGHT + 38,
                   "stroke=\"#444\" stroke-dasharray=\"2 3\"");
-        draw_text(p, x_at(p, n) + 4, TOP + 12, "start", "backward");
+        draw_text(p, x_at(p, n) + 2, TOP + PLOT_HEIGHT + 36, "start", "backward");
         return;
     }
 }
