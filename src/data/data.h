@@ -57,6 +57,11 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
                             const sti_data_norm *norm, float *x_out,
                             int32_t *labels_out);
 
+/* One image file that is in no dataset, as [height, width, channels] u8, resized where
+ * its own size differs. STINT_E_INPUT or _IO names the file. */
+stint_status sti_data_read_image(const char *path, int64_t height, int64_t width,
+                                 int64_t channels, uint8_t *pixels_out);
+
 /* Tell the system that these samples will be read soon; returns at once, never fails.
  */
 void sti_data_prefetch(const stint_data *data, const int32_t *samples, int64_t count);
