@@ -63,10 +63,7 @@ struct op_case {
 };
 
 #include "op/op_cases_basic.h"
-#if __has_include("op/op_cases_nn.h")
 #include "op/op_cases_nn.h"
-#define OP_HAVE_NN 1
-#endif
 
 typedef struct op_case_list {
     const op_case *cases;
@@ -75,9 +72,7 @@ typedef struct op_case_list {
 
 static const op_case_list op_case_lists[] = {
     {op_cases_basic, sizeof op_cases_basic / sizeof *op_cases_basic},
-#ifdef OP_HAVE_NN
     {op_cases_nn, sizeof op_cases_nn / sizeof *op_cases_nn},
-#endif
 };
 #define OP_CASE_LISTS ((int)(sizeof op_case_lists / sizeof *op_case_lists))
 

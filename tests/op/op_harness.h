@@ -149,7 +149,8 @@ static bool op_is_read(const stint_graph *graph, stint_value value)
     return false;
 }
 
-/* keep: a value that is looked at although nobody reads it. */
+/* keep: a value that is looked at although nobody reads it, or all of them. */
+#define OP_KEEP_ALL (-2)
 static void op_run_node(const op_values *v, const sti_node *node, const sti_team *team,
                         stint_value keep)
 {
@@ -159,7 +160,7 @@ static void op_run_node(const op_values *v, const sti_node *node, const sti_team
         in[i] = node->in[i] >= 0 ? v->data[node->in[i]] : NULL;
     for (int i = 0; i < node->n_out; i++)
         if (!(node->op->optional_out >> i & 1) || node->out[i] == keep ||
-            op_is_read(v->graph, node->out[i]))
+            keep == OP_KEEP_ALL || op_is_read(v->graph, node->out[i]))
             out[i] = v->data[node->out[i]];
     size_t bytes = node->op->scratch_bytes
                        ? node->op->scratch_bytes(v->graph, node, team->threads)
@@ -211,7 +212,7 @@ static stint_status op_case_build(op_run_case *run, const op_case *c, uint64_t s
     if (st != STINT_OK)
         return st;
     for (int i = 0; i < c->n_in; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         stint_shape shape = op_shape_of(c, seed, i);
         run->x[i] = stint_input(run->graph, name, &shape);

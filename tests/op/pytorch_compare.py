@@ -1,0 +1,116 @@
+"""Compares results and gradients written by op_dump with PyTorch.
+
+PyTorch computes the truth in float64, and once more in float32 for scale. An element may
+differ from the truth by
+    eps * (8 + 2 * sqrt(longest)) * (|truth| + rms of truth),
+where `longest` is the count of the largest input (no sum of the operator is longer), or by
+four times the worst error of PyTorch's own float32, whichever is larger.
+
+usage: pytorch_compare.py FOLDER
+"""
+import json
+import math
+import sys
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+EPS = 2.0 ** -24
+
+
+def nchw(x):
+    """Channels-last [n, h, w, c] to PyTorch's order."""
+    return x.permute(0, 3, 1, 2).contiguous()
+
+
+def nhwc(x):
+    """And back."""
+    return x.permute(0, 2, 3, 1).contiguous()
+
+
+def oihw(w):
+    """Weights [kh, kw, in, out] to PyTorch's order."""
+    return w.permute(3, 2, 0, 1).contiguous()
+
+
+def conv2d(x, w, *rest):
+    """As F.conv2d, which in float64 wants contiguous operands."""
+    return F.conv2d(x.contiguous(), w.contiguous(), *rest)
+
+
+def read(data, entry):
+    count = int(numpy.prod(entry["shape"], dtype=numpy.int64))
+    values = numpy.frombuffer(data, "<" + entry["type"], count, entry["at"])
+    return torch.from_numpy(values.reshape(entry["shape"]).copy())
+
+
+def evaluate(case, data, dtype):
+    """Result and gradients by PyTorch in this precision, as float64."""
+    scope = {"torch": torch, "F": F, "nchw": nchw, "nhwc": nhwc, "oihw": oihw,
+             "conv2d": conv2d}
+    for name, entry in case["in"].items():
+        x = read(data, entry)
+        if entry["type"] == "i4":
+            scope[name] = x.long()
+        else:
+            scope[name] = x.to(dtype).requires_grad_(name in case["grad"])
+    y = eval(case["torch"].replace("F.conv2d", "conv2d"), scope)
+    wanted = list(case["grad"])
+    grads = []
+    if wanted:
+        weight = read(data, case["weight"]).to(dtype)
+        grads = torch.autograd.grad((y * weight).sum(), [scope[n] for n in wanted])
+    out = {"y": y}
+    out.update({"gradient of " + n: g for n, g in zip(wanted, grads)})
+    return {n: v.detach().double() for n, v in out.items()}
+
+
+def compare(case, what, got, truth, single):
+    """A line of complaint, or None."""
+    if got.shape != truth.shape:
+        return f"shape {list(got.shape)}, PyTorch {list(truth.shape)}"
+    if truth.numel() == 0:
+        return None
+    longest = max(math.prod(e["shape"]) for e in case["in"].values())
+    rms = truth.square().mean().sqrt()
+    scale = EPS * case["loose"] * (8 + 2 * math.sqrt(longest))
+    floor = 4 * (single - truth).abs().max()
+    allowed = torch.maximum(scale * (truth.abs() + rms), floor) + 1e-12
+    excess = (got - truth).abs() / allowed
+    excess[torch.isnan(excess)] = math.inf
+    worst = int(excess.argmax())
+    if excess.flatten()[worst] <= 1:
+        return None
+    return (f"rms {got.square().mean().sqrt():.9g}, PyTorch {rms:.9g}; worst at "
+            f"{worst} of {truth.numel()}: {got.flatten()[worst]:.9g}, PyTorch "
+            f"{truth.flatten()[worst]:.9g}, {excess.flatten()[worst]:.3g} times allowed")
+
+
+def main(folder):
+    with open(folder + "/cases.json", encoding="utf-8") as f:
+        cases = json.load(f)
+    with open(folder + "/data.bin", "rb") as f:
+        data = f.read()
+    bad = compared = 0
+    for case in cases:
+        truth = evaluate(case, data, torch.float64)
+        single = evaluate(case, data, torch.float32)
+        ours = {"y": case["y"]}
+        ours.update({"gradient of " + n: e for n, e in case["grad"].items()})
+        for what, entry in ours.items():
+            got = read(data, entry).double()
+            complaint = compare(case, what, got, truth[what], single[what])
+            compared += 1
+            if complaint:
+                bad += 1
+                print(f"{case['name']}, seed {case['seed']}: {what}: {complaint}")
+    names = len({case["name"] for case in cases})
+    print(f"{names} cases, {compared} tensors compared with PyTorch "
+          f"{torch.__version__}, {bad} differ")
+    return 1 if bad or compared == 0 else 0
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    sys.exit(main(sys.argv[1]))
