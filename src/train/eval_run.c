@@ -1,0 +1,165 @@
+/* stint_eval: a model file over a test split. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "train/evaluate.h"
+#include "train/model_file.h"
+#include "train/stop.h"
+
+#define BATCH_DEFAULT 128
+
+typedef struct eval_run {
+    stint_model_file *model;
+    stint_data *data;
+    sti_network network;
+    sti_crew *crew;
+    sti_evaluation evaluation;
+    stint_train_progress_fn *progress;
+    void *user;
+    int64_t start_ns;
+} eval_run;
+
+/* The data must be of the model's classes, and of its images. */
+static stint_status open_data(eval_run *run, const stint_data_desc *desc)
+{
+    const sti_network_desc *net = &run->model->network;
+    const stint_data_info like = {.height = net->height,
+                                  .width = net->width,
+                                  .channels = net->channels,
+                                  .classes = (int32_t)net->model.classes,
+                                  .class_names = run->model->class_names};
+    stint_data_desc wanted = *desc;
+    const sti_recipe_values *v = &run->model->recipe->values;
+    wanted.like = &like;
+    if (wanted.size == 0)
+        wanted.size = v->data.size;
+    if (wanted.channels == 0)
+        wanted.channels = (int)net->channels;
+    stint_status st = stint_data_open(&wanted, &run->data);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "the data does not suit the model");
+    const stint_data_info *info = stint_data_describe(run->data);
+    if (info->height != net->height || info->width != net->width ||
+        info->channels != net->channels || info->classes != like.classes)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: images of %dx%dx%d and %d classes, but the model takes "
+                        "%dx%dx%d and %d; give the data it was trained for, or resize",
+                        info->path, (int)info->height, (int)info->width,
+                        (int)info->channels, (int)info->classes, (int)net->height,
+                        (int)net->width, (int)net->channels, (int)like.classes);
+    return STINT_OK;
+}
+
+/* A batch is cut among as many lanes as there are threads. */
+static stint_status create_crew(eval_run *run, int threads, int64_t batch)
+{
+    int64_t count = stint_data_describe(run->data)->count;
+    if (batch <= 0)
+        batch = BATCH_DEFAULT;
+    int64_t images = (batch + threads - 1) / threads;
+    if (images > count)
+        images = count;
+    stint_status st =
+        sti_network_build(&run->model->network, STINT_EVAL, images, &run->network);
+    if (st == STINT_OK)
+        st = sti_network_plan(&run->network, sti_crew_lane_threads(threads, threads));
+    sti_crew_desc desc = {.eval = &run->network,
+                          .test_data = run->data,
+                          .threads = threads,
+                          .lanes = threads,
+                          .shards = 1};
+    if (st == STINT_OK)
+        st = sti_crew_create(&desc, &run->crew);
+    if (st == STINT_OK)
+        st = sti_model_load(run->model, &run->network, run->crew);
+    if (st == STINT_OK)
+        st = sti_evaluation_init(&run->evaluation, count,
+                                 (int32_t)run->model->network.model.classes, images,
+                                 threads);
+    return st;
+}
+
+static void tell(void *user, int64_t done, int64_t total)
+{
+    const eval_run *run = user;
+    double seconds = sti_seconds_since(run->start_ns);
+    if (!run->progress)
+        return;
+    run->progress(run->user,
+                  &(stint_train_progress){
+                      .loss = (double)NAN,
+                      .accuracy = (double)NAN,
+                      .test_loss = (double)NAN,
+                      .test_accuracy = (double)NAN,
+                      .images_per_s = seconds > 0 ? (double)done / seconds : 0,
+                      .rss_bytes = sti_process_now_bytes(),
+                      .seconds_left = seconds * (double)(total - done) / (double)done,
+                      .evaluating = true,
+                      .evaluated = done,
+                      .to_evaluate = total});
+}
+
+static stint_status fill_result(const eval_run *run, double seconds,
+                                stint_eval_result *out)
+{
+    const sti_evaluation *e = &run->evaluation;
+    stint_eval_result r = {.count = e->count,
+                           .accuracy = e->accuracy,
+                           .loss = e->loss,
+                           .images_per_s = (double)e->count / seconds,
+                           .peak_rss_bytes = sti_process_peak_bytes(),
+                           .classes = e->classes};
+    int64_t classes = e->classes;
+    r.class_count = sti_alloc_array(classes, sizeof *r.class_count, "class counts");
+    r.class_correct = sti_alloc_array(classes, sizeof *r.class_correct, "class counts");
+    r.confusion = sti_alloc_array(classes * classes, sizeof *r.confusion, "confusion");
+    if (!r.class_count || !r.class_correct || !r.confusion) {
+        stint_eval_fini(&r);
+        return STINT_E_MEMORY;
+    }
+    for (int64_t i = 0; i < e->count; i++) {
+        int32_t label = sti_data_label(run->data, i), predicted = e->predicted[i];
+        r.class_count[label]++;
+        r.class_correct[label] += label == predicted;
+        r.confusion[label * classes + predicted]++;
+    }
+    *out = r;
+    return STINT_OK;
+}
+
+stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
+                        int threads, int64_t batch, stint_train_progress_fn *progress,
+                        void *user, stint_eval_result *result_out)
+{
+    eval_run run = {.model = model, .progress = progress, .user = user};
+    int team;
+    stint_status st = sti_threads_choose(threads, &team, NULL);
+    if (st == STINT_OK)
+        st = open_data(&run, data);
+    if (st == STINT_OK)
+        st = create_crew(&run, team, batch);
+    if (st == STINT_OK) {
+        run.start_ns = sti_clock_ns();
+        st = sti_evaluate(run.crew, &model->norm, &run.evaluation, tell, &run);
+    }
+    if (st == STINT_OK)
+        st = fill_result(&run, sti_seconds_since(run.start_ns), result_out);
+    sti_evaluation_fini(&run.evaluation);
+    sti_crew_destroy(run.crew);
+    sti_network_fini(&run.network);
+    stint_data_close(run.data);
+    sti_stop_clear();
+    return st;
+}
+
+void stint_eval_fini(stint_eval_result *result)
+{
+    sti_free(result->class_count);
+    sti_free(result->class_correct);
+    sti_free(result->confusion);
+    result->class_count = NULL;
+    result->class_correct = NULL;
+    result->confusion = NULL;
+}
