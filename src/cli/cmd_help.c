@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "cli/cli.h"
 #include "train/recipe.h"
 
 typedef struct help_args {
     bool man, recipe_markdown;
+    const char *man_pages;
     sti_cli_common common;
 } help_args;
 
@@ -18,6 +20,13 @@ static const sti_option help_rows[] = {
      .offset = offsetof(help_args, man),
      .flag = true,
      .help = "print the man page in roff instead"},
+    {.name = "man-pages",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(help_args, man_pages),
+     .flag = true,
+     .unit = "DIR",
+     .help = "write the man pages of all subcommands into a folder"},
     {.name = "recipe-markdown",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -127,9 +136,41 @@ static stint_status add_topic(const help_args *args, const char *word, sti_text 
     return add_group(word, out) ? STINT_OK : unknown_topic(word);
 }
 
+static stint_status write_page(sti_cli_call *call, const char *folder,
+                               const sti_cli_command *command)
+{
+    sti_text text = {0};
+    char *path =
+        command ? sti_arena_printf(call->arena, "%s/stint-%s.1", folder, command->name)
+                : sti_arena_printf(call->arena, "%s/stint.1", folder);
+    for (char *c = path ? path + strlen(folder) : NULL; c && *c; c++)
+        *c = (char)(*c == ' ' ? '-' : *c);
+    if (command)
+        sti_cli_man(command, &text);
+    else
+        sti_cli_man_overview(&text);
+    stint_status status = STINT_E_MEMORY;
+    if (path && !text.failed)
+        status = sti_file_write(path, text.data, text.length);
+    sti_text_fini(&text);
+    return status;
+}
+
+static stint_status write_pages(sti_cli_call *call, const char *folder)
+{
+    stint_status status = sti_dir_create(folder);
+    if (status == STINT_OK)
+        status = write_page(call, folder, NULL);
+    for (int i = 0; sti_cli_commands[i] && status == STINT_OK; i++)
+        status = write_page(call, folder, sti_cli_commands[i]);
+    return status;
+}
+
 static stint_status help_run(sti_cli_call *call)
 {
     const help_args *args = call->args;
+    if (args->man_pages)
+        return write_pages(call, args->man_pages);
     sti_text text = {0};
     stint_status status = STINT_OK;
     if (args->recipe_markdown) {
