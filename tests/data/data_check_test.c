@@ -133,6 +133,26 @@ static void duplicates_in_archives_are_told(void **state)
     assert_int_equal(result.problems, 1);
 }
 
+static void allocation_failures_are_clean(void **state)
+{
+    (void)state;
+    static told t;
+    stint_data_check_result result;
+    const char *path = fixture_folder("alloc", 1);
+    size_t before = sti_alloc_now_bytes();
+    stint_status st = STINT_E_MEMORY;
+    int64_t whole = sti_alloc_count();
+    assert_int_equal(check(path, 2, &t, &result), STINT_OK);
+    whole = sti_alloc_count() - whole;
+    for (int64_t n = 1; n <= whole; n++) {
+        sti_alloc_fail_nth(n);
+        st = check(path, 2, &t, &result);
+        sti_alloc_fail_nth(0);
+        assert_int_equal(sti_alloc_now_bytes(), before);
+        assert_true(st == STINT_OK || st == STINT_E_MEMORY || st == STINT_E_INPUT);
+    }
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -154,6 +174,7 @@ int main(void)
         cmocka_unit_test(everything_is_told),
         cmocka_unit_test(hopeless_sets_are_told),
         cmocka_unit_test(duplicates_in_archives_are_told),
+        cmocka_unit_test(allocation_failures_are_clean),
     };
     return cmocka_run_group_tests_name("data_check", tests, begin, end);
 }

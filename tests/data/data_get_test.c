@@ -121,6 +121,27 @@ static void archives_are_unpacked_by_name(void **state)
     assert_non_null(strstr(stint_last_error(), "lacks files"));
 }
 
+static void allocation_failures_are_clean(void **state)
+{
+    (void)state;
+    hash("hello\n", 6, sums[0]);
+    const sti_get_file files[] = {{"h.gz", 6, sums[0], NULL}, {NULL, 0, NULL, NULL}};
+    const sti_get_set set = {"made", {NULL}, files};
+    stint_data_get_desc desc = {.folder = fixture_path("alloc"), .mirror = mirror()};
+    stint_status st = STINT_E_MEMORY;
+    size_t before = sti_alloc_now_bytes();
+    fixture_write(fixture_path("mirror/h.gz"), "hello\n", 6);
+    for (int64_t n = 1; st != STINT_OK; n++) {
+        sti_alloc_fail_nth(n);
+        st = sti_data_get_set(&set, &desc);
+        sti_alloc_fail_nth(0);
+        assert_int_equal(sti_alloc_now_bytes(), before);
+        assert_true(st == STINT_OK || st == STINT_E_MEMORY);
+        assert_true(n < 1000);
+    }
+    assert_true(sti_path_is_file(fixture_path("alloc/h.gz")));
+}
+
 static void names_are_known(void **state)
 {
     (void)state;
@@ -158,6 +179,7 @@ int main(void)
         cmocka_unit_test(plain_files_arrive),
         cmocka_unit_test(archives_are_unpacked_by_name),
         cmocka_unit_test(names_are_known),
+        cmocka_unit_test(allocation_failures_are_clean),
     };
     return cmocka_run_group_tests_name("data_get", tests, begin, end);
 }

@@ -365,6 +365,25 @@ static void mislabelled_and_odd_images_decode(void **state)
     }
 }
 
+static void single_files_decode_alike(void **state)
+{
+    (void)state;
+    stint_data_desc desc = {
+        .path = fixture_folder("single", 2), .size = 6, .channels = 1};
+    stint_data *data = open_ok(&desc);
+    uint8_t a[36], b[36];
+    decode_ok(data, 1, a);
+    assert_int_equal(
+        sti_data_read_image(fixture_path("single/train/cat/001.jpg"), 6, 6, 1, b),
+        STINT_OK);
+    assert_memory_equal(a, b, sizeof a);
+    stint_data_close(data);
+    fixture_write(fixture_path("single/no.png"), "no", 2);
+    assert_int_equal(sti_data_read_image(fixture_path("single/no.png"), 6, 6, 1, b),
+                     STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "no.png"));
+}
+
 static void damaged_archives_are_refused(void **state)
 {
     (void)state;
@@ -593,6 +612,24 @@ static void measure_is_exact(void **state)
     stint_data_close(data);
 }
 
+/* What is read must not stay: 15 MB of pixels, an index of 16 bytes a sample. */
+static void reading_stays_small(void **state)
+{
+    (void)state;
+    fixture_idx("large", "train", "", 20000, 28, 1);
+    stint_data_desc desc = {.path = fixture_path("large")};
+    sti_team team = {2};
+    sti_data_norm norm;
+    size_t before = sti_process_now_bytes();
+    stint_data *data = open_ok(&desc);
+    sti_data_decoders *decoders = decoders_ok(data, 2);
+    assert_int_equal(sti_data_measure(data, &team, decoders, NULL, NULL, &norm),
+                     STINT_OK);
+    assert_true(sti_process_now_bytes() < before + (6 << 20));
+    sti_data_decoders_destroy(decoders);
+    stint_data_close(data);
+}
+
 static void lowest_failure_is_reported(void **state)
 {
     (void)state;
@@ -697,6 +734,7 @@ int main(void)
         cmocka_unit_test(classes_must_match),
         cmocka_unit_test(broken_images_are_named),
         cmocka_unit_test(mislabelled_and_odd_images_decode),
+        cmocka_unit_test(single_files_decode_alike),
         cmocka_unit_test(damaged_archives_are_refused),
         cmocka_unit_test(damaged_idx_is_refused),
         cmocka_unit_test(damaged_cifar_is_refused),
@@ -704,6 +742,7 @@ int main(void)
         cmocka_unit_test(batches_do_not_depend_on_threads),
         cmocka_unit_test(crops_and_flips_are_moves),
         cmocka_unit_test(measure_is_exact),
+        cmocka_unit_test(reading_stays_small),
         cmocka_unit_test(lowest_failure_is_reported),
         cmocka_unit_test(allocation_failures_are_clean),
     };
