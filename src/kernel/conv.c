@@ -45,6 +45,22 @@ sti_conv_way sti_conv_way_of(const sti_conv_shape *s, int64_t width)
     return STI_CONV_ROWS;
 }
 
+static bool narrow(const sti_conv_shape *s, int64_t columns, int64_t width)
+{
+    return s->kw == 3 && s->stride == 1 && columns <= STI_PANEL &&
+           !sti_conv_is_depthwise(s) && sti_conv_way_of(s, width) == STI_CONV_ROWS;
+}
+
+bool sti_conv_forward_is_narrow(const sti_conv_shape *s)
+{
+    return narrow(s, s->co / s->groups, s->ow);
+}
+
+bool sti_conv_data_is_narrow(const sti_conv_shape *s)
+{
+    return narrow(s, s->ci / s->groups, s->w);
+}
+
 sti_conv_way sti_conv_weight_way_of(const sti_conv_shape *s)
 {
     if (conv_is_plain(s))

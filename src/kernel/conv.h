@@ -18,6 +18,11 @@
  *                    (i, j); k = tap * cog + output channel; outputs outside are zeros
  *   backward weight  k = (image * oh + output row) * ow + output column
  *
+ * Where sti_conv_forward_is_narrow or sti_conv_data_is_narrow says so (16 or fewer
+ * channels out of the sum, 3 columns of taps, stride 1), columns of taps go innermost
+ * instead: k = (i * cig + c) * 3 + j, and likewise with cog: one load of x then serves
+ * three outputs, without which such layers would wait for loads.
+ *
  * No im2col of a whole tensor is made: an image (or some of its rows) is copied once to
  * zero-padded scratch, where a tap is only an address offset; small images and large
  * weights go through gathered blocks of at most 168 rows. */
@@ -36,6 +41,10 @@ int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride,
 
 /* Multiply-adds of one direction times two; the same for all three. */
 double sti_conv_flop(const sti_conv_shape *shape);
+
+/* Which order the sums take; a function of the shape alone. */
+bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
+bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 
 /* Scratch of one call: the packed weights (at most 640 KiB) plus, a thread, padded rows
  * of the image (about 256 KiB, more for very wide rows) or blocks as in gemm.h. For the

@@ -18,6 +18,7 @@ typedef struct line_walk {
     int64_t a_row, c_row;                /* floats between pixels */
     int64_t a_line, c_line;              /* floats between rows */
     int64_t runs, run_k, runs_a_block;
+    int64_t narrow_taps; /* 3 with the narrow order of conv.h, else 1 */
     int64_t run[STI_CONV_MAX_TAPS];
     const float *panels; /* a group takes panel_group floats */
     int64_t panel_group;
@@ -29,45 +30,43 @@ typedef struct line_walk {
     bool relu;
 } line_walk;
 
-/* Tiles of one row of results. */
-static void walk_row(const line_walk *w, sti_gemm_tile t, int64_t pixels)
-{
-    const float *a = t.a;
-    float *c = t.c;
-    const int most = w->kernels->max_rows[t.nv];
-    for (int64_t r = 0; r < pixels; r += t.rows) {
-        t.rows = sti_gemm_next_rows(pixels - r, most);
-        t.a = a + r * w->a_row;
-        t.c = c + r * w->c_row;
-        w->kernels->nn(&t);
-    }
-}
-
-/* Runs [i0, i0 + count) of columns [j, j + cols) of a group for all rows. */
+/* Runs [i0, i0 + count) of columns [j, j + cols) of a group for all rows: one column of
+ * tiles after the other, each going down the rows. */
 static void walk_block(const line_walk *w, int64_t group, int64_t j, int64_t cols,
                        int nv, int64_t i0, int64_t count, const float *in, float *out,
                        int64_t rows, int64_t pixels)
 {
-    const int64_t k = w->runs * w->run_k;
+    const int64_t k = w->runs * w->run_k * w->narrow_taps;
     const bool finish = i0 + count >= w->runs;
     const float *panel = w->panels + group * w->panel_group + k * j;
+    const float *a = in + group * w->in_group;
+    float *c = out + group * w->out_group + j;
+    const int most =
+        w->narrow_taps > 1 ? w->kernels->max_rows_taps : w->kernels->max_rows[nv];
     sti_gemm_tile t = {
-        .b = panel + i0 * w->run_k * nv * STI_PANEL,
+        .b = panel + i0 * w->run_k * w->narrow_taps * nv * STI_PANEL,
         .a_row = w->a_row,
         .a_run = w->run + i0,
         .runs = count,
         .run_k = w->run_k,
         .c_row = w->c_row,
+        .lines = rows,
+        .a_line = w->a_line,
+        .c_line = w->c_line,
         .cols = cols,
         .nv = nv,
         .load = i0 > 0,
         .relu = finish && w->relu,
         .bias = finish && w->bias ? w->bias + group * w->out_group + j : NULL,
     };
-    for (int64_t r = 0; r < rows; r++) {
-        t.a = in + r * w->a_line + group * w->in_group;
-        t.c = out + r * w->c_line + group * w->out_group + j;
-        walk_row(w, t, pixels);
+    for (int64_t r = 0; r < pixels; r += t.rows) {
+        t.rows = sti_gemm_next_rows(pixels - r, most);
+        t.a = a + r * w->a_row;
+        t.c = c + r * w->c_row;
+        if (w->narrow_taps > 1)
+            w->kernels->taps(&t);
+        else
+            w->kernels->nn(&t);
     }
 }
 
@@ -116,11 +115,33 @@ static void walk_rows(const line_walk *w, const float *in, float *out, int64_t r
         }
 }
 
+/* Narrow order: channel c of tap (i, j) is row (i * count + c) * 3 + j of the only
+ * panel. */
+static void pack_narrow_tap(const line_walk *w, int64_t group, int64_t first_k,
+                            int64_t count, const float *src, int64_t ld,
+                            bool transposed, float *panels)
+{
+    const int64_t tap = first_k / count, i = tap / w->narrow_taps,
+                  j = tap % w->narrow_taps;
+    float *dst =
+        panels + group * w->panel_group + (i * count * w->narrow_taps + j) * STI_PANEL;
+    for (int64_t c = 0; c < count; c++, dst += w->narrow_taps * STI_PANEL) {
+        if (transposed)
+            w->kernels->pack_transposed(src + c, ld, 1, w->out_group, STI_PANEL, dst);
+        else
+            w->kernels->pack(src + c * ld, ld, 1, w->out_group, STI_PANEL, dst);
+    }
+}
+
 /* Panels of one tap: k = first_k .. first_k + count of every panel of a group. */
 static void pack_tap(const line_walk *w, int64_t group, int64_t first_k, int64_t count,
                      const float *src, int64_t ld, bool transposed, float *panels)
 {
     const int64_t k = w->runs * w->run_k;
+    if (w->narrow_taps > 1) {
+        pack_narrow_tap(w, group, first_k, count, src, ld, transposed, panels);
+        return;
+    }
     for (int64_t j = 0, cols; j < w->out_group; j += cols) {
         const int nv = sti_gemm_panels(w->kernels, STI_BLOCK_ROWS, w->out_group - j);
         cols = sti_conv_min(w->out_group - j, nv * STI_PANEL);
@@ -133,12 +154,16 @@ static void pack_tap(const line_walk *w, int64_t group, int64_t first_k, int64_t
     }
 }
 
-static void walk_set_runs(line_walk *w, int64_t runs, int64_t run_k)
+static void walk_set_runs(line_walk *w, int64_t runs, int64_t run_k,
+                          int64_t narrow_taps)
 {
+    w->narrow_taps = narrow_taps;
     w->runs = runs;
     w->run_k = run_k;
-    w->runs_a_block = sti_conv_max(1, STI_CONV_RUN_K / sti_conv_max(run_k, 1));
-    w->panel_group = runs * run_k * sti_conv_round_up(w->out_group, STI_PANEL);
+    w->runs_a_block =
+        sti_conv_max(1, STI_CONV_RUN_K / sti_conv_max(run_k * narrow_taps, 1));
+    w->panel_group =
+        runs * run_k * narrow_taps * sti_conv_round_up(w->out_group, STI_PANEL);
 }
 
 /* Forward */
@@ -168,12 +193,16 @@ static forward_job forward_make(const sti_conv_shape *s)
     w->c_row = s->co;
     w->c_line = s->ow * s->co;
     const int64_t whole_k = s->kw * s->ci;
-    if (s->groups == 1 && whole_k <= STI_CONV_RUN_K) {
-        walk_set_runs(w, s->kh, whole_k); /* a row of taps is contiguous */
+    if (sti_conv_forward_is_narrow(s)) {
+        walk_set_runs(w, s->kh, w->in_group, s->kw);
+        for (int64_t i = 0; i < s->kh; i++)
+            w->run[i] = i * line;
+    } else if (s->groups == 1 && whole_k <= STI_CONV_RUN_K) {
+        walk_set_runs(w, s->kh, whole_k, 1); /* a row of taps is contiguous */
         for (int64_t i = 0; i < s->kh; i++)
             w->run[i] = i * line;
     } else {
-        walk_set_runs(w, s->kh * s->kw, w->in_group);
+        walk_set_runs(w, s->kh * s->kw, w->in_group, 1);
         for (int64_t i = 0; i < w->runs; i++)
             w->run[i] = i / s->kw * line + i % s->kw * s->ci;
     }
@@ -314,12 +343,14 @@ static void phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p
 {
     const sti_conv_shape *s = j->shape;
     *w = j->walk;
-    walk_set_runs(w, p->taps_y * p->taps_x, w->in_group);
+    const int64_t taps = sti_conv_data_is_narrow(s) ? s->kw : 1;
+    walk_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
     w->panels = j->panels + taps_before(s, phase) * s->co *
                                 sti_conv_round_up(w->out_group, STI_PANEL);
     for (int64_t i = 0; i < w->runs; i++)
-        w->run[i] = -(i / p->taps_x) * w->a_line - i % p->taps_x * s->co;
-    for (int64_t i = 0; i < w->runs; i++)
+        w->run[i] = taps > 1 ? -i * w->a_line
+                             : -(i / p->taps_x) * w->a_line - i % p->taps_x * s->co;
+    for (int64_t i = 0; i < w->runs * taps; i++)
         w->weight[i] = ((p->first_y + i / p->taps_x * s->stride) * s->kw + p->first_x +
                         i % p->taps_x * s->stride) *
                        s->co;
@@ -334,7 +365,7 @@ static void data_pack(void *arg, int64_t piece, int worker)
     line_walk w;
     (void)worker;
     phase_walk(j, phase, &p, &w);
-    for (int64_t t = 0; t < w.runs; t++) {
+    for (int64_t t = 0; t < w.runs * w.narrow_taps; t++) {
         const float *tap = j->w + w.weight[t] * w.out_group;
         pack_tap(&w, group, t * w.in_group, w.in_group, tap + group * w.in_group, s->co,
                  true, j->panels + (w.panels - j->panels));
@@ -360,9 +391,16 @@ static void data_piece(void *arg, int64_t piece, int worker)
         if (rows <= 0 || p.cols == 0)
             continue;
         const int64_t y = p.y0 + s->stride * q0;
-        walk_rows(
-            &w, lines + ((p.out_y + q0 - win.y0) * win.cols + p.out_x - win.x0) * s->co,
-            j->dx + ((image * s->h + y) * s->w + p.x0) * s->ci, rows, p.cols);
+        const float *in =
+            lines + ((p.out_y + q0 - win.y0) * win.cols + p.out_x - win.x0) * s->co;
+        float *out = j->dx + ((image * s->h + y) * s->w + p.x0) * s->ci;
+        if (w.narrow_taps > 1) { /* from right to left, as taps go */
+            in += (p.cols - 1) * w.a_row;
+            out += (p.cols - 1) * w.c_row;
+            w.a_row = -w.a_row;
+            w.c_row = -w.c_row;
+        }
+        walk_rows(&w, in, out, rows, p.cols);
     }
 }
 

@@ -127,8 +127,11 @@ static void window_tiles(const weight_job *j, sti_gemm_tile t, int64_t window)
         t.cols = sti_conv_min(j->out_group - n, t.nv * STI_PANEL);
         t.b = b + n;
         const int most = j->kernels->max_rows[t.nv];
-        for (int64_t r = 0; r < window; r += t.rows) {
+        for (int64_t r = 0; r < window; r += t.lines * t.rows) {
             t.rows = sti_gemm_next_rows(window - r, most);
+            t.lines = sti_gemm_equal_tiles(window - r, most);
+            t.a_line = t.rows;
+            t.c_line = t.rows * j->shape->co;
             t.a = a + r;
             t.c = c + r * j->shape->co + n;
             j->kernels->tn(&t);

@@ -126,8 +126,12 @@ static void panel_tiles(const block_piece *s, const block_pass *pass, int64_t j0
         t.bias = job->bias ? job->bias + s->item * job->bias_item + s->n0 + j0 : NULL;
     }
     const int most = p->kernels->max_rows[nv];
-    for (int64_t r = 0; r < s->rows; r += t.rows) {
-        t.rows = sti_gemm_next_rows(s->rows - r, most);
+    for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
+        const int64_t left = s->rows - r;
+        t.rows = sti_gemm_next_rows(left, most);
+        t.lines = sti_gemm_equal_tiles(left, most);
+        t.a_line = job->a_steps ? t.rows : t.rows * p->a_ld;
+        t.c_line = t.rows * pass->ldc;
         t.a = job->a_steps ? s->a + r : s->a + r * p->a_ld;
         t.c = pass->c + r * pass->ldc + j0;
         if (job->a_steps)

@@ -4,7 +4,7 @@
  * High-Level Loop and Tensor Abstractions on CPU Architectures", 2023). Private to the
  * kernel room.
  *
- * Two walks over A:
+ * Three walks over A:
  *   rows  (nn): k is contiguous, rows are a_row apart; k comes in `runs` runs of run_k,
  * the i-th beginning at a + a_run[i]. B is packed: [runs * run_k][16 * nv]. steps (tn):
  * rows are contiguous, k steps are a_step apart; the runs of A begin as above, B goes
@@ -29,10 +29,12 @@ typedef struct sti_gemm_tile {
     int64_t runs, run_k;
     float *c;
     int64_t c_row;
-    int64_t cols; /* 1 .. 16 nv */
-    int rows;     /* 1 .. max_rows */
-    int nv;       /* panels side by side: 1, 2 or 4 */
-    bool load;    /* start from C instead of 0 */
+    int64_t cols;           /* 1 .. 16 nv */
+    int rows;               /* 1 .. max_rows */
+    int nv;                 /* panels side by side: 1, 2 or 4 */
+    int64_t lines;          /* tiles of these rows, >= 1, */
+    int64_t a_line, c_line; /* so far apart in A and C */
+    bool load;              /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */
 } sti_gemm_tile;
@@ -41,6 +43,8 @@ typedef struct sti_gemm_kernels {
     int max_rows[5]; /* by nv; 0: no such tile */
     void (*nn)(const sti_gemm_tile *tile);
     void (*tn)(const sti_gemm_tile *tile);
+    void (*taps)(const sti_gemm_tile *tile);
+    int max_rows_taps;
     /* dst [k][width] = src [k][cols], rows ld apart, the rest zero; width = 16 nv. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);
@@ -68,6 +72,14 @@ static inline int sti_gemm_next_rows(int64_t rows_left, int max_rows)
 {
     const int64_t tiles = (rows_left + max_rows - 1) / max_rows;
     return (int)((rows_left + tiles - 1) / tiles);
+}
+
+/* How many of the next tiles have that number of rows. */
+static inline int64_t sti_gemm_equal_tiles(int64_t rows_left, int max_rows)
+{
+    const int64_t tiles = (rows_left + max_rows - 1) / max_rows;
+    const int64_t larger = rows_left % tiles; /* that many have one row more */
+    return larger > 0 ? larger : tiles;
 }
 
 #endif

@@ -8,9 +8,11 @@
 
 TILES_6(TILE, nn, 1)
 TILES_6(TILE, tn, 1)
+TILES_4(TILE, taps, 1)
 
 static tile_fn *const nn1[] = {TILES_6(TILE_NAME, nn, 1)};
 static tile_fn *const tn1[] = {TILES_6(TILE_NAME, tn, 1)};
+static tile_fn *const taps1[] = {TILES_4(TILE_NAME, taps, 1)};
 
 static void run_nn(const sti_gemm_tile *t)
 {
@@ -22,10 +24,17 @@ static void run_tn(const sti_gemm_tile *t)
     tn1[t->rows - 1](t);
 }
 
+static void run_taps(const sti_gemm_tile *t)
+{
+    taps1[t->rows - 1](t);
+}
+
 const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .max_rows = {0, 6, 0, 0, 0},
     .nn = run_nn,
     .tn = run_tn,
+    .taps = run_taps,
+    .max_rows_taps = 4,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .mask = mask_positive,

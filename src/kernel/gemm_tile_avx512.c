@@ -12,6 +12,7 @@ TILES_6(TILE, nn, 4)
 TILES_28(TILE, tn, 1)
 TILES_14(TILE, tn, 2)
 TILES_6(TILE, tn, 4)
+TILES_16(TILE, taps, 1)
 
 static tile_fn *const nn1[] = {TILES_28(TILE_NAME, nn, 1)};
 static tile_fn *const nn2[] = {TILES_14(TILE_NAME, nn, 2)};
@@ -19,6 +20,7 @@ static tile_fn *const nn4[] = {TILES_6(TILE_NAME, nn, 4)};
 static tile_fn *const tn1[] = {TILES_28(TILE_NAME, tn, 1)};
 static tile_fn *const tn2[] = {TILES_14(TILE_NAME, tn, 2)};
 static tile_fn *const tn4[] = {TILES_6(TILE_NAME, tn, 4)};
+static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
 
 static void run_nn(const sti_gemm_tile *t)
 {
@@ -40,10 +42,17 @@ static void run_tn(const sti_gemm_tile *t)
         tn4[t->rows - 1](t);
 }
 
+static void run_taps(const sti_gemm_tile *t)
+{
+    taps1[t->rows - 1](t);
+}
+
 const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .max_rows = {0, 28, 14, 0, 6},
     .nn = run_nn,
     .tn = run_tn,
+    .taps = run_taps,
+    .max_rows_taps = 16,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .mask = mask_positive,

@@ -66,8 +66,16 @@ row_walk_ptr(const row_walk *w, const int r)
     return (const float *)(const void *)p;
 }
 
-static inline __attribute__((always_inline)) void
-tile_begin(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
+static inline __attribute__((always_inline)) bool tile_whole(const sti_gemm_tile *t,
+                                                             const int vecs)
+{
+    return t->cols == (int64_t)vecs * VEC_WIDTH;
+}
+
+static inline __attribute__((always_inline)) void tile_begin(const sti_gemm_tile *t,
+                                                             const float *c, vec *acc,
+                                                             const int rows,
+                                                             const int vecs)
 {
     if (!t->load) {
 #pragma GCC unroll 32
@@ -75,21 +83,25 @@ tile_begin(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
             acc[i] = vec_zero();
         return;
     }
-    const bool whole = t->cols == (int64_t)vecs * VEC_WIDTH;
+    if (tile_whole(t, vecs)) {
 #pragma GCC unroll 32
-    for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) {
-            const float *c = t->c + r * t->c_row + v * VEC_WIDTH;
+            for (int v = 0; v < vecs; v++)
+                acc[r * vecs + v] = vec_load(c + v * VEC_WIDTH);
+        return;
+    }
+#pragma GCC unroll 32
+    for (int r = 0; r < rows; r++, c += t->c_row)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++)
             acc[r * vecs + v] =
-                whole ? vec_load(c) : vec_load_part(c, t->cols - v * VEC_WIDTH);
-        }
+                vec_load_part(c + v * VEC_WIDTH, t->cols - v * VEC_WIDTH);
 }
 
 static inline __attribute__((always_inline)) void
-tile_end(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
+tile_end(const sti_gemm_tile *t, float *c, vec *acc, const int rows, const int vecs)
 {
-    const bool whole = t->cols == (int64_t)vecs * VEC_WIDTH;
     if (t->bias) {
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
@@ -105,16 +117,20 @@ tile_end(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
         for (int i = 0; i < rows * vecs; i++)
             acc[i] = vec_relu(acc[i]);
     }
+    if (tile_whole(t, vecs)) {
 #pragma GCC unroll 32
-    for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
-        for (int v = 0; v < vecs; v++) {
-            float *c = t->c + r * t->c_row + v * VEC_WIDTH;
-            if (whole)
-                vec_store(c, acc[r * vecs + v]);
-            else
-                vec_store_part(c, acc[r * vecs + v], t->cols - v * VEC_WIDTH);
-        }
+            for (int v = 0; v < vecs; v++)
+                vec_store(c + v * VEC_WIDTH, acc[r * vecs + v]);
+        return;
+    }
+#pragma GCC unroll 32
+    for (int r = 0; r < rows; r++, c += t->c_row)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++)
+            vec_store_part(c + v * VEC_WIDTH, acc[r * vecs + v],
+                           t->cols - v * VEC_WIDTH);
 }
 
 /* One k step; a_of(r) is the r-th row's scalar. */
@@ -131,14 +147,16 @@ tile_end(const sti_gemm_tile *t, vec *acc, const int rows, const int vecs)
         }                                                                              \
     } while (0)
 
-static inline __attribute__((always_inline)) void
-tile_nn(const sti_gemm_tile *t, const int rows, const int vecs)
+static inline __attribute__((always_inline)) void tile_nn(const sti_gemm_tile *t,
+                                                          const float *a, float *c,
+                                                          const int rows,
+                                                          const int vecs)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, acc, rows, vecs);
+    tile_begin(t, c, acc, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
-        row_walk w = row_walk_at(t->a + t->a_run[i], t->a_row);
+        row_walk w = row_walk_at(a + t->a_run[i], t->a_row);
         int64_t k = t->run_k;
         for (; k >= 4; k -= 4) {
             TILE_STEP(row_walk_ptr(&w, r)[0], b);
@@ -156,50 +174,98 @@ tile_nn(const sti_gemm_tile *t, const int rows, const int vecs)
                 w.base[j] += sizeof(float);
         }
     }
-    tile_end(t, acc, rows, vecs);
+    tile_end(t, c, acc, rows, vecs);
 }
 
-static inline __attribute__((always_inline)) void
-tile_tn(const sti_gemm_tile *t, const int rows, const int vecs)
+static inline __attribute__((always_inline)) void tile_tn(const sti_gemm_tile *t,
+                                                          const float *from, float *c,
+                                                          const int rows,
+                                                          const int vecs)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, acc, rows, vecs);
+    tile_begin(t, c, acc, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
-        const float *a = t->a + t->a_run[i];
+        const float *a = from + t->a_run[i];
         for (int64_t k = t->run_k; k > 0; k--) {
             TILE_STEP(a[r], b);
             a += t->a_step;
             b += t->b_step;
         }
     }
-    tile_end(t, acc, rows, vecs);
+    tile_end(t, c, acc, rows, vecs);
 }
 
-#define TILE(WALK, R, NV)                                        \
-    static void tile_##WALK##_##R##x##NV(const sti_gemm_tile *t) \
-    {                                                            \
-        tile_##WALK(t, R, NV *VECS);                             \
+enum { TAPS = 3 };
+
+static inline __attribute__((always_inline)) void tile_taps(const sti_gemm_tile *t,
+                                                            const float *a, float *c,
+                                                            const int rows,
+                                                            const int vecs)
+{
+    vec acc[ACC_MAX];
+    tile_begin(t, c, acc, rows, vecs);
+    const float *b = t->b;
+    for (int64_t i = 0; i < t->runs; i++) {
+        row_walk w = row_walk_at(a + t->a_run[i], t->a_row);
+        for (int64_t k = t->run_k; k > 0; k--) {
+            vec bv[TAPS * VECS];
+#pragma GCC unroll 8
+            for (int v = 0; v < TAPS * vecs; v++)
+                bv[v] = vec_load(b + v * VEC_WIDTH);
+#pragma GCC unroll 32
+            for (int p = 0; p < rows + TAPS - 1; p++) {
+                const vec av = vec_splat(*row_walk_ptr(&w, p));
+#pragma GCC unroll 3
+                for (int tap = 0; tap < TAPS; tap++)
+#pragma GCC unroll 2
+                    for (int v = 0; v < vecs; v++)
+                        if (p >= tap && p - tap < rows)
+                            acc[(p - tap) * vecs + v] = vec_fma(
+                                av, bv[tap * vecs + v], acc[(p - tap) * vecs + v]);
+            }
+            b += TAPS * vecs * VEC_WIDTH;
+            for (int j = 0; j < 4; j++)
+                w.base[j] += sizeof(float);
+        }
+    }
+    tile_end(t, c, acc, rows, vecs);
+}
+
+#define TILE(WALK, R, NV)                                                      \
+    static void tile_##WALK##_##R##x##NV(const sti_gemm_tile *t)               \
+    {                                                                          \
+        const float *a = t->a;                                                 \
+        float *c = t->c;                                                       \
+        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) \
+            tile_##WALK(t, a, c, R, NV *VECS);                                 \
     }
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
 
-/* The tiles by number of rows: 1..6 for X, 7..14 and 15..28 where registers allow. */
+/* The tiles by number of rows, as many as registers allow. */
 #define TILES_6(X, WALK, NV) \
     X(WALK, 1, NV)           \
     X(WALK, 2, NV) X(WALK, 3, NV) X(WALK, 4, NV) X(WALK, 5, NV) X(WALK, 6, NV)
-#define TILES_14(X, WALK, NV)                                                      \
-    TILES_6(X, WALK, NV)                                                           \
-    X(WALK, 7, NV)                                                                 \
-    X(WALK, 8, NV)                                                                 \
-    X(WALK, 9, NV) X(WALK, 10, NV) X(WALK, 11, NV) X(WALK, 12, NV) X(WALK, 13, NV) \
-        X(WALK, 14, NV)
+#define TILES_4(X, WALK, NV) X(WALK, 1, NV) X(WALK, 2, NV) X(WALK, 3, NV) X(WALK, 4, NV)
+#define TILES_14(X, WALK, NV) \
+    TILES_6(X, WALK, NV)      \
+    X(WALK, 7, NV)            \
+    X(WALK, 8, NV)            \
+    X(WALK, 9, NV)            \
+    X(WALK, 10, NV) X(WALK, 11, NV) X(WALK, 12, NV) X(WALK, 13, NV) X(WALK, 14, NV)
+#define TILES_16(X, WALK, NV) \
+    TILES_14(X, WALK, NV)     \
+    X(WALK, 15, NV) X(WALK, 16, NV)
 #define TILES_28(X, WALK, NV)                                                       \
     TILES_14(X, WALK, NV)                                                           \
     X(WALK, 15, NV)                                                                 \
     X(WALK, 16, NV)                                                                 \
-    X(WALK, 17, NV) X(WALK, 18, NV) X(WALK, 19, NV) X(WALK, 20, NV) X(WALK, 21, NV) \
-        X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV) X(WALK, 25, NV)             \
-            X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
+    X(WALK, 17, NV)                                                                 \
+    X(WALK, 18, NV)                                                                 \
+    X(WALK, 19, NV)                                                                 \
+    X(WALK, 20, NV)                                                                 \
+    X(WALK, 21, NV) X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV) X(WALK, 25, NV) \
+        X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
 
 typedef void tile_fn(const sti_gemm_tile *t);
 

@@ -4,18 +4,61 @@
 
 #include "kernel/gemm_tile.h"
 
-static void tile_element(const sti_gemm_tile *t, bool nn, int64_t r, int64_t j)
+/* Operands of step k of run i for row r and column j of a line. */
+typedef float operand_fn(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                         int64_t r, int64_t j);
+
+static float nn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
+                  int64_t j)
 {
-    float *c = t->c + r * t->c_row + j;
+    (void)j;
+    return t->a[line * t->a_line + t->a_run[i] + r * t->a_row + k];
+}
+
+static float nn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
+                  int64_t j)
+{
+    (void)line, (void)r;
+    return t->b[(i * t->run_k + k) * STI_PANEL * t->nv + j];
+}
+
+static float tn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
+                  int64_t j)
+{
+    (void)j;
+    return t->a[line * t->a_line + t->a_run[i] + k * t->a_step + r];
+}
+
+static float tn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
+                  int64_t j)
+{
+    (void)line, (void)r;
+    return t->b[(i * t->run_k + k) * t->b_step + j];
+}
+
+enum { TAPS = 3 };
+
+static float taps_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                    int64_t r, int64_t j)
+{
+    return nn_a(t, line, i, k / TAPS, r + k % TAPS, j);
+}
+
+static float taps_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                    int64_t r, int64_t j)
+{
+    (void)line, (void)r;
+    return t->b[(i * t->run_k * TAPS + k) * STI_PANEL + j];
+}
+
+static void tile_element(const sti_gemm_tile *t, operand_fn *a, operand_fn *b,
+                         int64_t run_k, int64_t line, int64_t r, int64_t j)
+{
+    float *c = t->c + line * t->c_line + r * t->c_row + j;
     float acc = t->load ? *c : 0.0F;
     for (int64_t i = 0; i < t->runs; i++)
-        for (int64_t k = 0; k < t->run_k; k++) {
-            const float a = nn ? t->a[t->a_run[i] + r * t->a_row + k]
-                               : t->a[t->a_run[i] + k * t->a_step + r];
-            const float b = nn ? t->b[(i * t->run_k + k) * STI_PANEL * t->nv + j]
-                               : t->b[(i * t->run_k + k) * t->b_step + j];
-            acc = fmaf(a, b, acc);
-        }
+        for (int64_t k = 0; k < run_k; k++)
+            acc = fmaf(a(t, line, i, k, r, j), b(t, line, i, k, r, j), acc);
     if (t->bias)
         acc += t->bias[j];
     if (t->relu)
@@ -23,18 +66,28 @@ static void tile_element(const sti_gemm_tile *t, bool nn, int64_t r, int64_t j)
     *c = acc;
 }
 
+static void tile_elements(const sti_gemm_tile *t, operand_fn *a, operand_fn *b,
+                          int64_t run_k)
+{
+    for (int64_t line = 0; line < t->lines; line++)
+        for (int64_t r = 0; r < t->rows; r++)
+            for (int64_t j = 0; j < t->cols; j++)
+                tile_element(t, a, b, run_k, line, r, j);
+}
+
 static void tile_nn(const sti_gemm_tile *t)
 {
-    for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t j = 0; j < t->cols; j++)
-            tile_element(t, true, r, j);
+    tile_elements(t, nn_a, nn_b, t->run_k);
 }
 
 static void tile_tn(const sti_gemm_tile *t)
 {
-    for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t j = 0; j < t->cols; j++)
-            tile_element(t, false, r, j);
+    tile_elements(t, tn_a, tn_b, t->run_k);
+}
+
+static void tile_taps(const sti_gemm_tile *t)
+{
+    tile_elements(t, taps_a, taps_b, t->run_k * TAPS);
 }
 
 static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
@@ -67,6 +120,8 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .max_rows = {0, 8, 4, 0, 0},
     .nn = tile_nn,
     .tn = tile_tn,
+    .taps = tile_taps,
+    .max_rows_taps = 8,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .mask = mask_positive,

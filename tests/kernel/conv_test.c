@@ -25,6 +25,7 @@ typedef struct element {
     const conv_data *d;
     int64_t image, y, x, channel; /* of y or dx; of dw: tap i, tap j, c, f */
     int64_t taps_x, first_y, first_x;
+    bool narrow;
 } element;
 
 static float read_pixel(const float *t, int64_t h, int64_t w, int64_t c, int64_t image,
@@ -41,11 +42,18 @@ static float weight_at(const conv_data *d, int64_t i, int64_t j, int64_t c, int6
     return d->w[((i * s->kw + j) * (s->ci / s->groups) + c) * s->co + f];
 }
 
+/* The narrow order as an index in the usual one. */
+static int64_t usual_k(bool narrow, int64_t channels, int64_t k)
+{
+    return narrow ? (k / 3 / channels * 3 + k % 3) * channels + k / 3 % channels : k;
+}
+
 static float forward_a(const void *arg, int64_t k)
 {
     const element *e = arg;
     const sti_conv_shape *s = &e->d->s;
     const int64_t cig = s->ci / s->groups, group = e->channel / (s->co / s->groups);
+    k = usual_k(e->narrow, cig, k);
     const int64_t tap = k / cig;
     return read_pixel(e->d->x, s->h, s->w, s->ci, e->image,
                       e->y * s->stride - s->pad + tap / s->kw,
@@ -56,7 +64,9 @@ static float forward_b(const void *arg, int64_t k)
 {
     const element *e = arg;
     const sti_conv_shape *s = &e->d->s;
-    const int64_t cig = s->ci / s->groups, tap = k / cig;
+    const int64_t cig = s->ci / s->groups;
+    k = usual_k(e->narrow, cig, k);
+    const int64_t tap = k / cig;
     return weight_at(e->d, tap / s->kw, tap % s->kw, k % cig, e->channel);
 }
 
@@ -65,6 +75,7 @@ static float data_a(const void *arg, int64_t k)
     const element *e = arg;
     const sti_conv_shape *s = &e->d->s;
     const int64_t cog = s->co / s->groups, group = e->channel / (s->ci / s->groups);
+    k = usual_k(e->narrow, cog, k);
     const int64_t tap = k / cog;
     const int64_t i = e->first_y + tap / e->taps_x * s->stride;
     const int64_t j = e->first_x + tap % e->taps_x * s->stride;
@@ -80,6 +91,7 @@ static float data_b(const void *arg, int64_t k)
     const element *e = arg;
     const sti_conv_shape *s = &e->d->s;
     const int64_t cig = s->ci / s->groups, cog = s->co / s->groups;
+    k = usual_k(e->narrow, cog, k);
     const int64_t tap = k / cog;
     return weight_at(e->d, e->first_y + tap / e->taps_x * s->stride,
                      e->first_x + tap % e->taps_x * s->stride, e->channel % cig,
@@ -113,7 +125,8 @@ static void want_forward(conv_data *d)
                            .image = i / s->co / s->ow / s->oh,
                            .y = i / s->co / s->ow % s->oh,
                            .x = i / s->co % s->ow,
-                           .channel = i % s->co};
+                           .channel = i % s->co,
+                           .narrow = sti_conv_forward_is_narrow(s)};
         d->want_y[i] =
             model_epilogue(model_sum(forward_a, forward_b, &e, k, 0.0F),
                            d->use_bias ? d->bias + e.channel : NULL, d->relu);
@@ -128,7 +141,8 @@ static void want_data(conv_data *d)
                      .image = i / s->ci / s->w / s->h,
                      .y = i / s->ci / s->w % s->h,
                      .x = i / s->ci % s->w,
-                     .channel = i % s->ci};
+                     .channel = i % s->ci,
+                     .narrow = sti_conv_data_is_narrow(s)};
         int64_t taps_y = 0;
         e.first_y = (e.y + s->pad) % s->stride;
         e.first_x = (e.x + s->pad) % s->stride;
