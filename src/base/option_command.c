@@ -29,7 +29,8 @@ static bool is_flag(const sti_option *row)
 static int find_flag(const sti_option_set *set, const char *name)
 {
     for (int row = 0; row < set->count; row++)
-        if (is_flag(&set->rows[row]) && sti_option_same_name(set->rows[row].name, name))
+        if (is_flag(&set->rows[row]) &&
+            sti_option_same_name(sti_option_flag(&set->rows[row]), name))
             return row;
     return -1;
 }
@@ -49,7 +50,7 @@ static void complain_flag(command *c, const char *name)
     for (int row = 0; row < c->set->count && count < STI_OPTION_ROWS_MAX; row++) {
         const sti_option *o = &c->set->rows[row];
         if (is_flag(o)) {
-            names[count++] = o->name;
+            names[count++] = sti_option_flag(o);
         } else if (sti_option_same_name(o->name, name)) {
             sti_complain(&c->complaints, "unknown flag --%s; write --set %s.%s=VALUE",
                          name, o->section, o->name);
@@ -232,7 +233,7 @@ static const char *match_upper(const char *variable, const char *name)
 /* `variable` is what follows "STINT_", of `length` bytes. */
 static bool row_matches(const sti_option *row, const char *variable, size_t length)
 {
-    const char *end = is_flag(row) ? match_upper(variable, row->name) : NULL;
+    const char *end = is_flag(row) ? match_upper(variable, sti_option_flag(row)) : NULL;
     if (end == variable + length)
         return true;
     end = row->section ? match_upper(variable, row->section) : NULL;
@@ -258,7 +259,7 @@ static void warn_unknown(const sti_option_set *set, const char *name)
     int count = 0;
     for (int row = 0; row < set->count && count < STI_OPTION_ROWS_MAX; row++)
         if (is_flag(&set->rows[row]))
-            names[count++] = set->rows[row].name;
+            names[count++] = sti_option_flag(&set->rows[row]);
     near = sti_text_nearest(name + strlen("STINT_"), names, count);
     char shown[NAME_BYTES] = "";
     if (near)

@@ -52,7 +52,7 @@ static void add_usage(const sti_option *row, sti_text *out)
         sti_text_add(out, "      --");
     if (row->type == STI_OPTION_BOOL && strcmp(row->default_text, "true") == 0)
         sti_text_add(out, "[no-]");
-    add_flag_name(row->name, out);
+    add_flag_name(sti_option_flag(row), out);
     if (row->type != STI_OPTION_BOOL)
         sti_text_printf(out, " %s", unit_of(row));
 }
@@ -156,10 +156,10 @@ void sti_options_write_words(const sti_option *rows, int count, sti_text *out)
         if (!is_flag(&rows[i]))
             continue;
         sti_text_add(out, "--");
-        add_flag_name(rows[i].name, out);
+        add_flag_name(sti_option_flag(&rows[i]), out);
         if (rows[i].type == STI_OPTION_BOOL) {
             sti_text_add(out, "\n--no-");
-            add_flag_name(rows[i].name, out);
+            add_flag_name(sti_option_flag(&rows[i]), out);
         }
         sti_text_add(out, "\n");
     }
@@ -192,7 +192,7 @@ void sti_options_write_man(const sti_option *rows, int count, sti_text *out)
         sti_text name = {0}, meaning = {0};
         if (!is_flag(row))
             continue;
-        add_flag_name(row->name, &name);
+        add_flag_name(sti_option_flag(row), &name);
         add_meaning(row, &meaning);
         sti_text_add(out, ".TP\n");
         if (row->letter)
@@ -264,7 +264,7 @@ static void add_markdown_row(const sti_option *row, sti_text *out)
     add_markdown(row->help, out);
     if (row->flag) {
         sti_text_add(out, " (`--");
-        add_flag_name(row->name, out);
+        add_flag_name(sti_option_flag(row), out);
         sti_text_add(out, "`)");
     }
     sti_text_add(out, " |\n");

@@ -27,6 +27,11 @@ stint_status sti_option_store(sti_option_set *set, int row, const char *value,
 
 /* Names are one with '-' and '_' alike. */
 bool sti_option_same_name(const char *a, const char *b);
+/* The row's name on the command line. */
+static inline const char *sti_option_flag(const sti_option *row)
+{
+    return row->flag_name ? row->flag_name : row->name;
+}
 /* Row of a recipe key, or -1. */
 int sti_option_find(const sti_option_set *set, const char *section, const char *name);
 /* Complain about an unknown key: the right section, or the nearest spelling. */
