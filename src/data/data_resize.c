@@ -74,10 +74,9 @@ void sti_resize_u8(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w,
         window w = weigh(in_w, out_w, x, weights);
         for (int64_t y = 0; y < in_h; y++) {
             for (int64_t c = 0; c < channels; c++) {
-                int64_t sum = WEIGHT_ONE / 2;
+                int32_t sum = WEIGHT_ONE / 2; /* at most 255.5 * 65536 */
                 for (int64_t i = 0; i < w.count; i++)
-                    sum += weights[i] *
-                           (int64_t)src[(y * in_w + w.first + i) * channels + c];
+                    sum += weights[i] * src[(y * in_w + w.first + i) * channels + c];
                 rows[(y * out_w + x) * channels + c] = (uint8_t)(sum / WEIGHT_ONE);
             }
         }
@@ -86,9 +85,9 @@ void sti_resize_u8(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w,
     for (int64_t y = 0; y < out_h; y++) {
         window w = weigh(in_h, out_h, y, weights);
         for (int64_t k = 0; k < row; k++) {
-            int64_t sum = WEIGHT_ONE / 2;
+            int32_t sum = WEIGHT_ONE / 2; /* at most 255.5 * 65536 */
             for (int64_t i = 0; i < w.count; i++)
-                sum += weights[i] * (int64_t)rows[(w.first + i) * row + k];
+                sum += weights[i] * rows[(w.first + i) * row + k];
             dst[y * row + k] = (uint8_t)(sum / WEIGHT_ONE);
         }
     }
