@@ -40,12 +40,18 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/stint FILES_MATCHING PATTERN "*.ini")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# What a static link needs beside libstint.a.
+# What a link of libstint.a needs beside it. (As plain libraries: with Requires.private,
+# `pkg-config --static` would ask for all that those libraries were themselves built from.)
 set(STINT_PC_REQUIRES "jansson inih nettle libturbojpeg libpng zlib libarchive")
+set(STINT_PC_LIBS "${JANSSON_LIBRARIES};${INIH_LIBRARIES};${NETTLE_LIBRARIES}")
+list(APPEND STINT_PC_LIBS ${TURBOJPEG_LIBRARIES} ${PNG_LIBRARIES} ${ZLIB_LIBRARIES}
+  ${ARCHIVE_LIBRARIES})
 if(FREETYPE_FOUND)
   string(APPEND STINT_PC_REQUIRES " freetype2")
+  list(APPEND STINT_PC_LIBS ${FREETYPE_LIBRARIES})
 endif()
-set(STINT_PC_LIBS "${OpenMP_C_FLAGS} -lpthread -ldl -lm")
+list(TRANSFORM STINT_PC_LIBS PREPEND "-l")
+string(REPLACE ";" " " STINT_PC_LIBS "${STINT_PC_LIBS} ${OpenMP_C_FLAGS} -lpthread -ldl -lm")
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/stint.pc.in ${PROJECT_BINARY_DIR}/stint.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/stint.pc

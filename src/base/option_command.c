@@ -49,9 +49,10 @@ static void complain_flag(command *c, const char *name)
     int count = 0;
     for (int row = 0; row < c->set->count && count < STI_OPTION_ROWS_MAX; row++) {
         const sti_option *o = &c->set->rows[row];
-        if (is_flag(o)) {
+        bool same = sti_option_same_name(o->name, name);
+        if (is_flag(o))
             names[count++] = sti_option_flag(o);
-        } else if (sti_option_same_name(o->name, name)) {
+        if (same && o->section && (!is_flag(o) || o->flag_name)) {
             sti_complain(&c->complaints, "unknown flag --%s; write --set %s.%s=VALUE",
                          name, o->section, o->name);
             return;

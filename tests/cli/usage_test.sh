@@ -1,0 +1,99 @@
+# Help, versions and what a user can mistype.
+. "$(dirname "$0")/cli_lib.sh"
+
+run 2
+says err "Subcommands:"
+silent out
+for word in help --help -h; do
+    run 0 $word
+    says out "Example:"
+    silent err
+done
+
+commands=("train" "eval" "run" "plan" "info" "data info" "data check" "data glyphs" \
+    "data get" "report" "bench step" "bench gemm" "bench conv" "help" "completion")
+for command in "${commands[@]}"; do
+    run 0 $command -h
+    says out "Usage: stint $command"
+    says out "--json"
+    silent err
+    cp "$work/out" "$work/short"
+    run 0 $command --help
+    cmp -s "$work/out" "$work/short" || fail "$command: -h and --help differ"
+    run 0 help $command
+    cmp -s "$work/out" "$work/short" || fail "$command: help and -h differ"
+    awk 'length($0) > 100 { exit 1 }' "$work/out" || fail "$command -h: lines too long"
+    [ "$(wc -l <"$work/out")" -le 45 ] || fail "$command -h: more than a screen"
+    run 2 $command --no-such-flag
+    says err "no-such-flag"
+    says err "stint $command -h"
+    silent out
+    run 2 $command --json --no-such-flag
+    json_ok
+    json 'j["error"]["code"] == 2'
+done
+
+# data.path is --data on the command line and STINT_DATA in the environment.
+run 0 train -h
+says out "--data PATH"
+run 2 train --path x y.ini
+says err "--set data.path=VALUE"
+
+run 0 data -h
+says out "stint data check"
+run 2 data
+says err "stint data check"
+run 2 data chekc
+says err "data check"
+run 2 trian
+says err "did you mean 'train'"
+run 2 qwertz
+says err "stint help"
+run 2 train
+says err "RECIPE"
+run 2 train a.ini b.ini
+says err "b.ini"
+run 2 plan --memroy 3M x.ini
+says err "--memory"
+run 2 run model.safetensors
+says err "FILE"
+run 2 completion tcsh
+says err "bash, zsh or fish"
+run 2 help trian
+says err "train"
+run 2 data glyphs --size 3
+says err "from 8 to 512"
+run 2 data glyphs --size two --train 1
+says err "--size"
+says err "--train"
+
+run 0 --version
+says out "stint "
+says out "instruction set"
+run 0 --version --json
+json 'j["version"] and j["isa"] and j["threads"] >= 1 and "freetype" in j["parts"]'
+for topic in recipe models environment exit; do
+    run 0 help $topic
+    silent err
+    run 0 help $topic --json
+    json 'len(j["text"]) > 100'
+done
+
+# A reader that has seen enough; a full disk.
+"$STINT" help recipe | head -1 >/dev/null
+[ "${PIPESTATUS[0]}" -eq 0 ] || fail "a broken pipe is not quiet"
+if [ -w /dev/full ]; then
+    "$STINT" help >/dev/full 2>"$work/err"
+    [ $? -eq 5 ] || fail "writing to a full disk must fail with 5"
+    says err "full"
+fi
+
+# Variables: an unknown one is a warning, a bad value an error.
+STINT_MEMORRY=3M run 0 data glyphs -h
+STINT_BATCHH=3 run 2 completion nosuchshell
+says err "STINT_BATCHH"
+STINT_BATCH=3 run 2 completion nosuchshell
+grep -q STINT_BATCH "$work/err" && fail "STINT_BATCH is known, though not used here"
+STINT_SIZE=two run 2 data glyphs
+says err "STINT_SIZE"
+finish
