@@ -2,7 +2,7 @@
  * mutations of each, the same on every machine. For `quick` tests and for compilers
  * other than clang.
  *
- *   tar_replay CORPUS [MUTATIONS A FILE]   (2000 unless given) */
+ *   tar_fuzz_replay CORPUS [MUTATIONS A FILE]   (2000 unless given) */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
