@@ -1,0 +1,227 @@
+/* Steps without the loop around them: nothing is allocated, lanes do not show, updates
+ * are those of the formulas. */
+#include <math.h>
+
+#include "train/crew.h"
+#include "train/evaluate.h"
+#include "train/job.h"
+#include "train_support.h"
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_folder();
+    make_data("data", 96, 40);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_folder();
+    return 0;
+}
+
+typedef struct fixture {
+    stint_recipe *recipe;
+    sti_job job;
+    sti_crew *crew;
+    sti_data_norm norm;
+    int32_t samples[96];
+} fixture;
+
+static void begin(fixture *f, stint_recipe *recipe)
+{
+    *f = (fixture){.recipe = recipe, .norm = {{0.4f}, {0.3f}}};
+    assert_int_equal(sti_job_create(recipe, &f->job), STINT_OK);
+    sti_crew_desc desc = sti_job_crew(&f->job);
+    assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
+    assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
+                                              f->crew->params, f->crew->states),
+                     STINT_OK);
+    for (int i = 0; i < 96; i++)
+        f->samples[i] = (i * 7) % 96;
+}
+
+static void end(fixture *f)
+{
+    sti_crew_destroy(f->crew);
+    sti_job_fini(&f->job);
+    stint_recipe_destroy(f->recipe);
+}
+
+static sti_step_result step(fixture *f, int64_t index)
+{
+    sti_crew_batch batch = {
+        .samples = f->samples, .norm = &f->norm, .seed = 5, .step = index};
+    sti_step_result result;
+    if (sti_crew_run(f->crew, &batch, &result) != STINT_OK)
+        fail_msg("%s", stint_last_error());
+    return result;
+}
+
+static void test_steps_allocate_nothing(void **state)
+{
+    (void)state;
+    static const char *const lanes[] = {"1", "3"};
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        sti_evaluation e;
+        begin(&f, make_recipe("x", "run.lanes", lanes[i], "run.threads", "3", NULL));
+        assert_int_equal(sti_evaluation_init(&e, 40, CLASSES, 4, f.job.lanes),
+                         STINT_OK);
+        step(&f, 0);
+        int64_t before = sti_alloc_count();
+        for (int k = 1; k < 4; k++) {
+            sti_step_result r = step(&f, k);
+            assert_true(isfinite(sti_crew_gradient_squares(f.crew, r.block)));
+            sti_crew_update(f.crew, &f.recipe->values, 0.01, k, r.block);
+        }
+        assert_int_equal(sti_evaluate(f.crew, &f.norm, &e, NULL, NULL), STINT_OK);
+        assert_int_equal(sti_alloc_count(), before);
+        sti_evaluation_fini(&e);
+        end(&f);
+    }
+}
+
+/* The same sums of gradients, statistics and metrics for any lanes and threads. */
+static void test_lanes_do_not_show(void **state)
+{
+    (void)state;
+    static const char *const choices[][2] = {{"1", "1"}, {"4", "1"}, {"2", "2"},
+                                             {"3", "4"}, {"6", "6"}, {"3", "5"}};
+    char *want = NULL;
+    size_t bytes = 0;
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        fixture f;
+        begin(&f, make_recipe("x", "model.name", "resnet8", "run.threads",
+                              choices[i][0], "run.lanes", choices[i][1], NULL));
+        sti_step_result r = step(&f, 3);
+        bytes = f.crew->sizes.results;
+        if (!want) {
+            want = malloc(bytes);
+            memcpy(want, r.block, bytes);
+        }
+        assert_memory_equal(want, r.block, bytes);
+        end(&f);
+    }
+    free(want);
+}
+
+/* One update of every parameter by hand. */
+static void test_update(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f, make_recipe("x", "model.name", "resnet8", "optimizer.momentum", "0.5",
+                          "optimizer.weight_decay", "0.1", NULL));
+    size_t bytes = f.crew->sizes.params;
+    float *before = malloc(bytes), *states = malloc(f.crew->sizes.states);
+    memcpy(before, f.crew->params, bytes);
+    memcpy(states, f.crew->states, f.crew->sizes.states);
+    sti_step_result r = step(&f, 0);
+    sti_crew_update(f.crew, &f.recipe->values, 0.25, 0, r.block);
+    const sti_network *net = &f.job.train;
+    int seen[2] = {0};
+    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+        const sti_output *o = &sti_graph_outputs(net->graph)[i];
+        if (o->kind > STI_OUTPUT_STATE)
+            continue;
+        const sti_place *to = &net->plan->place[o->target];
+        const float *sum =
+            (const float *)(const void *)(r.block + net->plan->place[o->value].offset);
+        const sti_value_row *row = sti_graph_value(net->graph, o->target);
+        bool is_state = o->kind == STI_OUTPUT_STATE;
+        const float *old = (is_state ? states : before) + to->offset / 4;
+        const float *now = (const float *)(is_state ? f.crew->states : f.crew->params) +
+                           to->offset / 4;
+        seen[is_state]++;
+        for (int64_t k = 0; k < stint_shape_count(&row->shape); k++) {
+            double g = (double)sum[k] / 6, want;
+            if (is_state)
+                want = (1 - (double)o->momentum) * (double)old[k] +
+                       (double)o->momentum * g;
+            else
+                want = (double)old[k] -
+                       0.25 * (g + (row->param.no_decay ? 0 : 0.1) * (double)old[k]);
+            if (fabs(want - (double)now[k]) > 1e-5 * (1 + fabs(want)))
+                fail_msg("%s[%d]: %g, wanted %g", row->name, (int)k, (double)now[k],
+                         want);
+        }
+    }
+    assert_true(seen[0] > 10 && seen[1] > 10);
+    free(before);
+    free(states);
+    end(&f);
+}
+
+static void test_gradient_norm(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f, make_recipe("x", NULL));
+    sti_step_result r = step(&f, 0);
+    const sti_network *net = &f.job.train;
+    double want = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+        const sti_output *o = &sti_graph_outputs(net->graph)[i];
+        if (o->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const float *sum =
+            (const float *)(const void *)(r.block + net->plan->place[o->value].offset);
+        int64_t n = stint_shape_count(&sti_graph_value(net->graph, o->target)->shape);
+        for (int64_t k = 0; k < n; k++)
+            want += (double)sum[k] * (double)sum[k];
+    }
+    double got = sti_crew_gradient_squares(f.crew, r.block);
+    assert_true(fabs(got - want) < 1e-12 * want);
+    end(&f);
+}
+
+/* Moments of the initial weights, and that they are a function of the seed alone. */
+static void test_initial_weights(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f, make_recipe("x", "model.name", "resnet20", "data.size", "32", NULL));
+    const sti_network *net = &f.job.train;
+    for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
+        const sti_value_row *row = sti_graph_value(net->graph, v);
+        int64_t n = stint_shape_count(&row->shape);
+        if (row->role != STI_ROLE_PARAM || row->param.init != STINT_INIT_HE_NORMAL ||
+            n < 4000)
+            continue;
+        const float *w = (const float *)f.crew->params + net->plan->place[v].offset / 4;
+        double fan_in =
+            (double)(row->param.fan_in ? row->param.fan_in
+                                       : n / row->shape.dim[row->shape.rank - 1]);
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += (double)w[i];
+            squares += (double)w[i] * (double)w[i];
+        }
+        double deviation = sqrt(squares / (double)n), want = sqrt(2 / fan_in);
+        if (fabs(sum / (double)n) > 5 * want / sqrt((double)n) ||
+            fabs(deviation / want - 1) > 5 / sqrt(2 * (double)n))
+            fail_msg("%s: mean %g, deviation %g, wanted %g", row->name, sum / (double)n,
+                     deviation, want);
+    }
+    void *again = sti_alloc(f.crew->sizes.params, "test");
+    sti_team team = {.threads = 3};
+    sti_network_init_weights(net, &team, 5, again, f.crew->states);
+    assert_memory_equal(again, f.crew->params, f.crew->sizes.params);
+    sti_free(again);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_lanes_do_not_show),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_gradient_norm),
+        cmocka_unit_test(test_initial_weights),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,249 @@
+/* Stopping, going on, and what must not be resumed. */
+#include "base/fail.h"
+#include "train_support.h"
+
+static char reference[65];
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_folder();
+    make_data("data", 150, 50);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_folder();
+    return 0;
+}
+
+static stint_recipe *recipe(const char *out, const char *key, const char *value)
+{
+    return make_recipe(out, "train.epochs", "3", "run.checkpoint_every", "4",
+                       "run.log_every", "5", "data.crop_pad", "1", "schedule.name",
+                       "cosine", "run.keep", "3", key, value, NULL);
+}
+
+/* Lines of the log without those that differ by nature, and without times. */
+static char *read_log(const char *out)
+{
+    char name[64], line[8192], *all = calloc(1, 1 << 20);
+    snprintf(name, sizeof name, "%s/log.jsonl", out);
+    FILE *f = fopen(in_folder(name), "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        if (!strstr(line, "\"step\"") || strstr(line, "\"resume\""))
+            continue;
+        char *end = strstr(line, "\"images_per_s\"");
+        strncat(all, line, end ? (size_t)(end - line) : strlen(line));
+        strcat(all, "\n");
+    }
+    fclose(f);
+    return all;
+}
+
+static void test_reference(void **state)
+{
+    (void)state;
+    stint_train_result r =
+        train(recipe("whole", NULL, NULL), (stint_train_desc){0}, STINT_OK);
+    strcpy(reference, r.weights_sha256);
+}
+
+typedef struct stopper {
+    int64_t at;
+    stint_status how;
+} stopper;
+
+static void stop_at(void *user, const stint_train_progress *p)
+{
+    const stopper *s = user;
+    if (s->at == 0 ? p->evaluating && p->step > 0 : p->step >= s->at && !p->evaluating)
+        stint_stop(s->how);
+}
+
+/* The progress callback comes at most every 0.1 s: slow the steps' clock by stopping
+ * from another side where a test must hit one step. Here any step will do. */
+static void test_stop_and_resume(void **state)
+{
+    (void)state;
+    for (int64_t at = 0; at < 18; at += 5) {
+        stopper s = {at, at % 2 ? STINT_E_TERMINATED : STINT_E_INTERRUPTED};
+        stint_train_desc desc = {.force = true, .progress = stop_at, .user = &s};
+        stint_train_result r = {0};
+        stint_recipe *first = recipe("stopped", NULL, NULL);
+        stint_status st = stint_train(first, &desc, &r);
+        stint_recipe_destroy(first);
+        if (st == STINT_OK) {
+            assert_string_equal(r.weights_sha256, reference);
+            continue;
+        }
+        assert_int_equal(st, s.how);
+        assert_non_null(strstr(stint_last_error(), "--resume"));
+        r = train(recipe("stopped", "run.threads", "2"),
+                  (stint_train_desc){.resume = true}, STINT_OK);
+        assert_string_equal(r.weights_sha256, reference);
+        char *a = read_log("whole"), *b = read_log("stopped");
+        assert_string_equal(a, b);
+        free(a);
+        free(b);
+    }
+}
+
+static void test_stop_before_start(void **state)
+{
+    (void)state;
+    stint_stop(STINT_E_INTERRUPTED);
+    train(recipe("early", NULL, NULL), (stint_train_desc){0}, STINT_E_INTERRUPTED);
+    assert_true(
+        sti_path_is_file(in_folder("early/checkpoints/step-00000000.safetensors")));
+    stint_train_result r = train(recipe("early", NULL, NULL),
+                                 (stint_train_desc){.resume = true}, STINT_OK);
+    assert_string_equal(r.weights_sha256, reference);
+}
+
+static int count_files(const char *folder)
+{
+    sti_arena *arena = sti_arena_create("test");
+    char **names;
+    int64_t count;
+    assert_int_equal(sti_dir_list(arena, in_folder(folder), &names, &count), STINT_OK);
+    sti_arena_destroy(arena);
+    return (int)count;
+}
+
+static void test_keeps_the_newest(void **state)
+{
+    (void)state;
+    assert_int_equal(count_files("whole/checkpoints"), 3);
+    assert_true(
+        sti_path_is_file(in_folder("whole/checkpoints/step-00000018.safetensors")));
+    assert_true(
+        sti_path_is_file(in_folder("whole/checkpoints/step-00000016.safetensors")));
+}
+
+static void test_finished_run_is_resumed_at_once(void **state)
+{
+    (void)state;
+    stint_train_result r = train(recipe("whole", NULL, NULL),
+                                 (stint_train_desc){.resume = true}, STINT_OK);
+    assert_string_equal(r.weights_sha256, reference);
+    assert_int_equal(r.steps, 18);
+}
+
+static void test_never_replaces_silently(void **state)
+{
+    (void)state;
+    train(recipe("whole", NULL, NULL), (stint_train_desc){0}, STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "--resume"));
+    assert_non_null(strstr(stint_last_error(), "--force"));
+    assert_true(sti_path_is_file(in_folder("whole/model.safetensors")));
+}
+
+static void test_other_recipe(void **state)
+{
+    (void)state;
+    train(recipe("whole", "optimizer.lr", "0.5"), (stint_train_desc){.resume = true},
+          STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "optimizer.lr (now 0.5, was 0.02)"));
+    make_data("other", 160, 50);
+    train(recipe("whole", "data.path", in_folder("other")),
+          (stint_train_desc){.resume = true}, STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "other data"));
+}
+
+static void test_nothing_to_resume(void **state)
+{
+    (void)state;
+    stint_train_result r =
+        train(recipe("new", NULL, NULL), (stint_train_desc){.resume = true}, STINT_OK);
+    assert_string_equal(r.weights_sha256, reference);
+}
+
+static void damage(const char *name, long offset_from_end, bool cut)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder(name));
+    void *data;
+    size_t n_bytes;
+    assert_int_equal(sti_file_read(path, 1 << 26, &data, &n_bytes), STINT_OK);
+    ((uint8_t *)data)[n_bytes - (size_t)offset_from_end] ^= 4;
+    assert_int_equal(
+        sti_file_write(path, data, cut ? n_bytes - (size_t)offset_from_end : n_bytes),
+        STINT_OK);
+    sti_free(data);
+}
+
+static char logged[4096];
+
+static void keep_log(void *user, stint_log_level level, const char *text)
+{
+    (void)user;
+    (void)level;
+    strncat(logged, text, sizeof logged - strlen(logged) - 1);
+    strncat(logged, "\n", sizeof logged - strlen(logged) - 1);
+}
+
+static void test_damaged_checkpoints(void **state)
+{
+    (void)state;
+    train(recipe("damaged", NULL, NULL), (stint_train_desc){0}, STINT_OK);
+    damage("damaged/checkpoints/step-00000018.safetensors", 100, false);
+    damage("damaged/checkpoints/step-00000016.safetensors", 1000, true);
+    stint_set_log(keep_log, NULL);
+    stint_train_result r = train(recipe("damaged", NULL, NULL),
+                                 (stint_train_desc){.resume = true}, STINT_OK);
+    stint_set_log(NULL, NULL);
+    assert_string_equal(r.weights_sha256, reference);
+    assert_non_null(strstr(logged, "step-00000018.safetensors: it is damaged"));
+    assert_non_null(strstr(logged, "step-00000016.safetensors: "));
+    assert_non_null(strstr(logged, "after step 12"));
+}
+
+static void test_every_checkpoint_damaged(void **state)
+{
+    (void)state;
+    train(recipe("ruined", "train.steps", "4"), (stint_train_desc){0}, STINT_OK);
+    damage("ruined/checkpoints/step-00000004.safetensors", 10, false);
+    stint_train_result r = train(recipe("ruined", "train.steps", "4"),
+                                 (stint_train_desc){.resume = true}, STINT_OK);
+    stint_train_result again = train(recipe("ruined", "train.steps", "4"),
+                                     (stint_train_desc){.force = true}, STINT_OK);
+    assert_string_equal(r.weights_sha256, again.weights_sha256);
+}
+
+static void save_now(void *user, const stint_train_progress *p)
+{
+    (void)user;
+    if (p->step > 0)
+        stint_stop(STINT_OK);
+}
+
+static void test_save_on_request(void **state)
+{
+    (void)state;
+    stint_train_result r = train(recipe("saved", "run.keep", "100"),
+                                 (stint_train_desc){.progress = save_now}, STINT_OK);
+    assert_string_equal(r.weights_sha256, reference);
+    assert_true(count_files("saved/checkpoints") >= 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_stop_and_resume),
+        cmocka_unit_test(test_stop_before_start),
+        cmocka_unit_test(test_keeps_the_newest),
+        cmocka_unit_test(test_finished_run_is_resumed_at_once),
+        cmocka_unit_test(test_never_replaces_silently),
+        cmocka_unit_test(test_other_recipe),
+        cmocka_unit_test(test_nothing_to_resume),
+        cmocka_unit_test(test_damaged_checkpoints),
+        cmocka_unit_test(test_every_checkpoint_damaged),
+        cmocka_unit_test(test_save_on_request),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
