@@ -190,11 +190,13 @@ static void data_load_b(const sti_block_job *job, const sti_gemm_kernels *kernel
     for (int64_t k = 0, run; k < ks; k += run) {
         const int64_t t = (k0 + k) / cog, c = (k0 + k) % cog;
         const int64_t i = p->first_y + t / p->taps_x * s->stride;
-        const int64_t j = p->first_x + t % p->taps_x * s->stride;
+        const int64_t l = p->first_x + t % p->taps_x * s->stride;
+        const float *src = g->w + ((i * s->kw + l) * cig + n0) * s->co + item * cog + c;
         run = sti_conv_min(cog - c, ks - k);
-        kernels->pack_transposed(g->w + ((i * s->kw + j) * cig + n0) * s->co +
-                                     item * cog + c,
-                                 s->co, run, cols, width, dst + k * width);
+        for (int64_t j = 0; j < cols; j += width)
+            kernels->pack_transposed(src + j * s->co, s->co, run,
+                                     sti_conv_min(cols - j, width), width,
+                                     dst + j * ks + k * width);
     }
 }
 

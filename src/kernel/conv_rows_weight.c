@@ -10,7 +10,7 @@
 #include "kernel/conv_depthwise.h"
 #include "kernel/conv_priv.h"
 
-enum { MAX_TREES = 8, BLOCK_FLOATS = 16 << 10, MAX_LINES = 128, FEW_CHUNKS = 4 };
+enum { MAX_TREES = 8, BLOCK_FLOATS = 8 << 10, MAX_LINES = 128, FEW_CHUNKS = 4 };
 
 typedef struct weight_job {
     const sti_conv_shape *shape;
@@ -46,9 +46,14 @@ static weight_job weight_make(const sti_conv_shape *s)
     j.copy_dy = !j.depthwise && j.out_group % STI_PANEL != 0;
     j.dy_group = j.depthwise ? 1 : sti_conv_round_up(j.out_group, STI_PANEL);
     j.dy_cols = j.dy_group * s->groups;
-    /* Rows of x that a row of results needs, were no row shared. */
-    const int64_t line = j.line_cols * s->ci * j.part_taps + s->ow * j.dy_cols;
-    j.block_rows = sti_conv_min(sti_conv_max(BLOCK_FLOATS / line, 1), MAX_LINES);
+    /* Rows that fit the first-level cache together with their dy. */
+    const int64_t x_line = j.line_cols * s->ci;
+    const bool shared = j.part_taps > s->stride;
+    const int64_t halo = shared ? (j.part_taps - s->stride) * x_line : 0;
+    const int64_t line =
+        (shared ? s->stride : j.part_taps) * x_line + s->ow * j.dy_cols;
+    j.block_rows =
+        sti_conv_min(sti_conv_max((BLOCK_FLOATS - halo) / line, 1), MAX_LINES);
     j.grad_floats = (size_t)(s->kh * s->kw * j.in_group * s->co);
     j.part_floats = j.grad_floats / (size_t)j.parts;
     j.x_floats = (size_t)sti_conv_round_up(

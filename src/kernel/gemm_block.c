@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { BLOCK_PACK_COLS = 128 }; /* columns of B packed at a time */
+
 typedef struct block_plan {
     const sti_block_job *job;
     const sti_gemm_kernels *kernels;
@@ -60,11 +62,11 @@ static void plan_blocks(block_plan *p)
         p->block_cols = block_length(job->n, cols, 32);
         p->row_blocks = ceil_div(job->m, p->block_rows);
         p->col_blocks = ceil_div(job->n, p->block_cols);
-        const bool few = p->row_blocks * p->col_blocks < 6 && job->m * job->n > 0 &&
+        const bool few = p->row_blocks * p->col_blocks < 4 && job->m * job->n > 0 &&
                          job->k > (1 << 20) / (job->m * job->n);
         if (few && p->block_cols > 128)
             cols = p->block_cols / 2;
-        else if (few && p->block_rows > 84)
+        else if (few && p->block_rows > 168)
             rows = p->block_rows / 2;
         else
             return;
@@ -80,7 +82,7 @@ static block_plan block_plan_make(const sti_block_job *job)
     const int64_t ks = job->k < STI_BLOCK_K ? job->k : STI_BLOCK_K;
     p.a_ld = job->a_steps ? round_up(p.block_rows, 16) + 16 : round_up(ks, 16) + 16;
     p.a_floats = (size_t)((job->a_steps ? ks : p.block_rows) * p.a_ld);
-    p.b_floats = (size_t)(round_up(ks, 16) * 4 * STI_PANEL);
+    p.b_floats = (size_t)(round_up(ks, 16) * BLOCK_PACK_COLS);
     p.c_floats = (size_t)(p.block_rows * p.block_cols);
     p.worker_floats = p.a_floats + p.b_floats + (size_t)p.levels * p.c_floats;
     p.worker_floats = (size_t)round_up((int64_t)p.worker_floats, 16);
@@ -101,15 +103,16 @@ typedef struct block_pass {
     bool load, finish;
 } block_pass;
 
-static void panel_tiles(const block_piece *s, const block_pass *pass, int64_t j0,
-                        int64_t cols, int nv, int64_t ks)
+static void panel_tiles(const block_piece *s, const block_pass *pass,
+                        const float *panel, int64_t j0, int64_t cols, int nv,
+                        int64_t ks)
 {
     static const int64_t zero_run[1] = {0};
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
     const int64_t width = (int64_t)nv * STI_PANEL;
     sti_gemm_tile t = {
-        .b = s->b,
+        .b = panel,
         .a_row = p->a_ld,
         .a_run = zero_run,
         .a_step = p->a_ld,
@@ -141,19 +144,24 @@ static void panel_tiles(const block_piece *s, const block_pass *pass, int64_t j0
     }
 }
 
+/* Several panels are packed at a time; the last may be narrower than they. */
 static void piece_pass(const block_piece *s, const block_pass *pass, int64_t k0,
                        int64_t ks)
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
     job->load_a(job, s->item, s->m0, s->rows, k0, ks, s->a, p->a_ld);
-    for (int64_t j = 0; j < s->cols;) {
-        const int nv = sti_gemm_panels(p->kernels, s->rows, s->cols - j);
+    for (int64_t j = 0, some; j < s->cols; j += some) {
+        const int64_t left = s->cols - j;
+        const int nv = sti_gemm_panels(p->kernels, s->rows, left);
         const int64_t width = (int64_t)nv * STI_PANEL;
-        const int64_t cols = s->cols - j < width ? s->cols - j : width;
-        job->load_b(job, p->kernels, s->item, s->n0 + j, cols, k0, ks, width, s->b);
-        panel_tiles(s, pass, j, cols, nv, ks);
-        j += cols;
+        some = left < width ? left : left / width * width;
+        some = some < BLOCK_PACK_COLS ? some : BLOCK_PACK_COLS;
+        job->load_b(job, p->kernels, s->item, s->n0 + j, some, k0, ks, width, s->b);
+        for (int64_t i = 0; i < some; i += width) {
+            const int64_t cols = some - i < width ? some - i : width;
+            panel_tiles(s, pass, s->b + i * ks, j + i, cols, nv, ks);
+        }
     }
 }
 
@@ -161,8 +169,10 @@ static void piece_pass(const block_piece *s, const block_pass *pass, int64_t k0,
 static void piece_chain(const block_piece *s, block_pass pass, bool last, int64_t k0,
                         int64_t k1)
 {
+    const int64_t passes = k1 > k0 ? ceil_div(k1 - k0, STI_BLOCK_K) : 1;
+    const int64_t length = round_up(ceil_div(k1 - k0, passes), 16);
     do {
-        const int64_t ks = k1 - k0 < STI_BLOCK_K ? k1 - k0 : STI_BLOCK_K;
+        const int64_t ks = k1 - k0 < length ? k1 - k0 : length;
         pass.finish = last && k0 + ks == k1;
         piece_pass(s, &pass, k0, ks);
         pass.load = true;

@@ -25,7 +25,7 @@ struct sti_block_job {
     /* Fill dst with rows m0.. and k0.. of A; ld >= ks (a_steps: >= rows). */
     void (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,
                    int64_t k0, int64_t ks, float *dst, int64_t ld);
-    /* Fill dst [ks][width] with columns n0.., zero beyond cols. */
+    /* Fill panels dst [panel][ks][width] with columns n0.., zero beyond cols. */
     void (*load_b)(const sti_block_job *job, const sti_gemm_kernels *kernels,
                    int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
                    int64_t width, float *dst);

@@ -45,7 +45,8 @@ typedef struct sti_gemm_kernels {
     void (*tn)(const sti_gemm_tile *tile);
     void (*taps)(const sti_gemm_tile *tile);
     int max_rows_taps;
-    /* dst [k][width] = src [k][cols], rows ld apart, the rest zero; width = 16 nv. */
+    /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols;
+     * width = 16 nv. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);
     /* The same from src [cols][k]. */

@@ -264,29 +264,37 @@ static inline __attribute__((always_inline)) void tile_taps(const sti_gemm_tile 
     X(WALK, 18, NV)                                                                 \
     X(WALK, 19, NV)                                                                 \
     X(WALK, 20, NV)                                                                 \
-    X(WALK, 21, NV) X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV) X(WALK, 25, NV) \
-        X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
+    X(WALK, 21, NV)                                                                 \
+    X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV) X(WALK, 25, NV) X(WALK, 26, NV) \
+        X(WALK, 27, NV) X(WALK, 28, NV)
 
 typedef void tile_fn(const sti_gemm_tile *t);
 
+/* One row of a panel. */
+static inline void pack_row(const float *src, int64_t cols, int64_t width, float *dst)
+{
+    int64_t j = 0;
+    for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH)
+        vec_store(dst + j, vec_load(src + j));
+    if (j < cols) {
+        vec_store(dst + j, vec_load_part(src + j, cols - j));
+        j += VEC_WIDTH;
+    }
+    for (; j < width; j += VEC_WIDTH)
+        vec_store(dst + j, vec_zero());
+}
+
+/* Row by row through all panels: src is read in order, which prefetchers like. */
 static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
                       int64_t width, float *dst)
 {
-    for (int64_t i = 0; i < k; i++, src += ld, dst += width) {
-        int64_t j = 0;
-        for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH)
-            vec_store(dst + j, vec_load(src + j));
-        if (j < cols) {
-            vec_store(dst + j, vec_load_part(src + j, cols - j));
-            j += VEC_WIDTH;
-        }
-        for (; j < width; j += VEC_WIDTH)
-            vec_store(dst + j, vec_zero());
-    }
+    for (int64_t i = 0; i < k; i++, src += ld, dst += width)
+        for (int64_t j = 0; j < cols; j += width)
+            pack_row(src + j, cols - j < width ? cols - j : width, width, dst + j * k);
 }
 
-static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
-                         int64_t width, float *dst)
+static void pack_columns_panel(const float *src, int64_t ld, int64_t k, int64_t cols,
+                               int64_t width, float *dst)
 {
     int64_t j = 0;
     for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH) {
@@ -300,6 +308,14 @@ static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
     for (; j < width; j++)
         for (int64_t i = 0; i < k; i++)
             dst[i * width + j] = j < cols ? src[j * ld + i] : 0.0F;
+}
+
+static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
+                         int64_t width, float *dst)
+{
+    for (int64_t j = 0; j < cols; j += width)
+        pack_columns_panel(src + j * ld, ld, k, cols - j < width ? cols - j : width,
+                           width, dst + j * k);
 }
 
 static void mask_positive(const float *y, int64_t count, uint8_t *mask)

@@ -90,20 +90,26 @@ static void tile_taps(const sti_gemm_tile *t)
     tile_elements(t, taps_a, taps_b, t->run_k * TAPS);
 }
 
+/* Column j of step i. */
+static float *packed(float *dst, int64_t k, int64_t width, int64_t i, int64_t j)
+{
+    return dst + j / width * width * k + i * width + j % width;
+}
+
 static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
                       int64_t width, float *dst)
 {
     for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < width; j++)
-            dst[i * width + j] = j < cols ? src[i * ld + j] : 0.0F;
+        for (int64_t j = 0; j < (cols + width - 1) / width * width; j++)
+            *packed(dst, k, width, i, j) = j < cols ? src[i * ld + j] : 0.0F;
 }
 
 static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
                          int64_t width, float *dst)
 {
     for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < width; j++)
-            dst[i * width + j] = j < cols ? src[j * ld + i] : 0.0F;
+        for (int64_t j = 0; j < (cols + width - 1) / width * width; j++)
+            *packed(dst, k, width, i, j) = j < cols ? src[j * ld + i] : 0.0F;
 }
 
 static void mask_positive(const float *y, int64_t count, uint8_t *mask)
