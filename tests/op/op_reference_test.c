@@ -135,6 +135,41 @@ static void shapes_that_do_not_fit_are_refused(void **state)
     }
 }
 
+/* The fused epilogue and the operators one by one: the same bits, NaN and -0 included,
+ * which is what lets the fusion pass call itself exact. */
+static void epilogue_equals_the_operators(void **state)
+{
+    (void)state;
+    stint_graph *g = NULL;
+    stint_shape a = STINT_SHAPE(37, 19), b = STINT_SHAPE(19, 21), c = STINT_SHAPE(21);
+    assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+    stint_value in[3] = {stint_input(g, "a", &a), stint_input(g, "b", &b),
+                         stint_input(g, "c", &c)};
+    sti_matmul_attr attr = {.has_bias = 1, .relu = 1};
+    stint_value fused = sti_graph_add(g, &sti_op_matmul, &attr, 3, in);
+    stint_value plain =
+        stint_bias(g, stint_matmul(g, in[0], in[1], false, false), in[2]);
+    plain = stint_relu(g, plain);
+    assert_int_equal(stint_graph_check(g), STINT_OK);
+    op_values v;
+    op_values_init(&v, g);
+    op_draws d = {.seed = 5};
+    for (int i = 0; i < 3; i++) {
+        stint_shape shape = stint_value_shape(g, in[i]);
+        op_fill(&d, OP_NORMAL, 0, v.data[in[i]], stint_shape_count(&shape));
+    }
+    float *first = v.data[in[0]];
+    first[3] = NAN;
+    memset(first + 19, 0, 19 * sizeof *first); /* a row of zeros, with bias -0 */
+    ((float *)v.data[in[2]])[4] = -0.0f;
+    op_run(&v, &sti_team_serial, OP_KEEP_ALL);
+    stint_shape y = stint_value_shape(g, fused), bits = stint_value_shape(g, fused + 1);
+    assert_memory_equal(v.data[fused], v.data[plain], stint_shape_bytes(&y));
+    assert_memory_equal(v.data[fused + 1], v.data[plain + 1], stint_shape_bytes(&bits));
+    op_values_fini(&v);
+    stint_graph_destroy(g);
+}
+
 static void dense_has_its_parameters(void **state)
 {
     (void)state;
@@ -172,6 +207,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_the_machine),
         cmocka_unit_test(rows_are_complete_and_found_by_name),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+        cmocka_unit_test(epilogue_equals_the_operators),
         cmocka_unit_test(dense_has_its_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 
 #define SEEDS    3
 #define MAX_ROWS 256
-#define SAMPLES  24 /* elements of each input that are differentiated */
+#define SAMPLES  12 /* elements of each input that are differentiated */
 #define STEP_1   1e-6
 #define STEP_2   1e-4
 
