@@ -14,6 +14,10 @@
 #include <immintrin.h>
 #endif
 
+/* Vectors wider than the machine's may be passed differently by another compiler: of no
+ * account among static functions. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 typedef float lane_f __attribute__((vector_size(4 * STI_LANES), aligned(4), may_alias));
 
 static inline lane_f lane_load(const float *p)

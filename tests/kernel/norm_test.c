@@ -176,8 +176,7 @@ static void check_column(const problem *p, const result *r, bool fused, int64_t 
         largest = fmax(largest, fabs((double)p->x[i * p->c + j]));
     }
     const double inv = 1.0 / sqrt(square / n + 1e-5);
-    assert_near("mean", p, (double)r->mean[j], mean,
-                1e-7 * fabs(mean) + 2e-7 / inv);
+    assert_near("mean", p, (double)r->mean[j], mean, 1e-7 * fabs(mean) + 2e-7 / inv);
     assert_near("inv", p, (double)r->inv[j], inv, 3e-7 * inv);
     if (p->rows > 1)
         assert_near("unbiased", p, (double)r->unbiased[j], square / (n - 1.0),
