@@ -315,7 +315,7 @@ static void add_words(const bench *b, const bench_figures *f, const op_row *rows
         sti_cpu_name(), sti_isa_name(sti_isa_now()), b->lanes, b->lanes == 1 ? "" : "s",
         b->team.threads, b->team.threads == 1 ? "" : "s", b->shards * b->shard_batch,
         b->shards);
-    sti_text_printf(out, "%-28s %5s %9s %7s %9s %8s\n", "operator", "nodes",
+    sti_text_printf(out, "%-38s %5s %9s %7s %9s %8s\n", "operator", "nodes",
                     "ms a step", "share", "GFLOP/s", "GB/s");
     for (int i = 0; i < count; i++) {
         double ns = rows[i].ns > 0 ? rows[i].ns : 1;
@@ -323,7 +323,7 @@ static void add_words(const bench *b, const bench_figures *f, const op_row *rows
         snprintf(name, sizeof name, "%s%s", rows[i].name,
                  rows[i].backward ? " (backward)" : "");
         sti_text_printf(
-            out, "%-28s %5" PRId64 " %9.2f %5.1f %% %9.1f %8.1f\n", name, rows[i].nodes,
+            out, "%-38s %5" PRId64 " %9.2f %5.1f %% %9.1f %8.1f\n", name, rows[i].nodes,
             rows[i].ns * 1e-6 / runs, 100 * rows[i].ns / (total > 0 ? total : 1),
             rows[i].flop * shards * runs / ns, rows[i].bytes * shards * runs / ns);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/cli.h"
@@ -169,35 +170,59 @@ static void add_words(const eval_args *args, const stint_model_facts *facts,
                     r->images_per_s);
 }
 
+/* Where the images of the run lie that left this model: its recipe.ini is beside it
+ * (the recipe in the model itself names no paths). NULL: not known. */
+static stint_status find_data(sti_cli_call *call, const char *model_path,
+                              const char **path_out)
+{
+    stint_recipe *recipe = NULL;
+    const char *folder = sti_path_folder(call->arena, model_path);
+    const char *path = folder ? sti_path_join(call->arena, folder, "recipe.ini") : NULL;
+    *path_out = NULL;
+    if (!path)
+        return STINT_E_MEMORY;
+    if (!sti_path_is_file(path))
+        return STINT_OK;
+    stint_status status = stint_recipe_load(path, &recipe);
+    if (status == STINT_OK && recipe->values.data.path) {
+        *path_out = sti_arena_strdup(call->arena, recipe->values.data.path);
+        status = *path_out ? STINT_OK : STINT_E_MEMORY;
+    }
+    stint_recipe_destroy(recipe);
+    return status;
+}
+
 /* Images as the model's own recipe has them, unless the command line says otherwise. */
-static stint_status describe_data(sti_cli_call *call, const char *recipe_text,
-                                  stint_data_desc *desc)
+static stint_status describe_data(sti_cli_call *call, const char *model_path,
+                                  const char *recipe_text, stint_data_desc *desc)
 {
     const eval_args *args = call->args;
     stint_recipe *recipe = NULL;
     stint_status status = sti_recipe_parse(recipe_text, "the model's recipe", &recipe);
     if (status != STINT_OK)
         return status;
-    const char *path = args->data ? args->data : recipe->values.data.path;
-    desc->path = path ? sti_arena_strdup(call->arena, path) : NULL;
+    desc->path = args->data;
     desc->split = args->split == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST;
     desc->format = format_names[args->format];
     desc->size = recipe->values.data.size;
     desc->channels = (int)recipe->values.data.channels;
     stint_recipe_destroy(recipe);
-    if (!path)
-        return sti_fail(STINT_E_USAGE, "no images given; say where they are: --data "
-                                       "PATH");
-    return desc->path ? STINT_OK : STINT_E_MEMORY;
+    if (!desc->path)
+        status = find_data(call, model_path, &desc->path);
+    if (status == STINT_OK && !desc->path)
+        status =
+            sti_fail(STINT_E_USAGE, "no images given; say where they are: --data PATH");
+    return status;
 }
 
-static stint_status eval_model(sti_cli_call *call, stint_model_file *model)
+static stint_status eval_model(sti_cli_call *call, const char *path,
+                               stint_model_file *model)
 {
     const eval_args *args = call->args;
     stint_model_facts facts = {0};
     stint_model_describe(model, &facts);
     stint_data_desc desc = {0};
-    stint_status status = describe_data(call, facts.recipe, &desc);
+    stint_status status = describe_data(call, path, facts.recipe, &desc);
     if (status != STINT_OK)
         return status;
 
@@ -228,7 +253,7 @@ static stint_status eval_run(sti_cli_call *call)
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     if (status == STINT_OK)
-        status = eval_model(call, model);
+        status = eval_model(call, path, model);
     stint_model_close(model);
     return status;
 }

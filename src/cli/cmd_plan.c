@@ -57,8 +57,9 @@ static void add_way_out(sti_text *out, const stint_plan_result *plan)
         sti_text_printf(out, "%s--shards %" PRId64, join, plan->shards_that_fit);
         join = " or ";
     }
+    /* What the process itself takes differs a little from call to call. */
     sti_text_printf(out, "%s--memory %zuM", join,
-                    (plan->smallest_bytes + (1u << 20) - 1) >> 20);
+                    (plan->smallest_bytes + (3u << 19) - 1) >> 20);
 }
 
 stint_status sti_cli_plan_refuse(const stint_plan_result *plan)
@@ -106,11 +107,14 @@ static void add_json(const stint_plan_result *p, sti_text *out)
     sti_json_end_object(&j);
 }
 
-static void add_bar(sti_text *out, size_t bytes, size_t whole, int cells)
+enum { BAR_CELLS = 20 };
+
+/* A bar of `bytes` out of `whole`, padded to its full width. */
+static void add_bar(sti_text *out, size_t bytes, size_t whole)
 {
-    int full = whole ? (int)((double)bytes / (double)whole * cells + 0.5) : 0;
-    for (int i = 0; i < full; i++)
-        sti_text_add(out, "#");
+    int full = whole ? (int)((double)bytes / (double)whole * BAR_CELLS + 0.5) : 0;
+    for (int i = 0; i < BAR_CELLS; i++)
+        sti_text_add(out, i < full ? "#" : " ");
 }
 
 static void add_parts(const stint_plan_result *p, sti_text *out)
@@ -118,7 +122,7 @@ static void add_parts(const stint_plan_result *p, sti_text *out)
     for (int i = 0; i < p->part_count; i++) {
         sti_text_printf(out, "  %-18s %11s  ", p->parts[i].name,
                         sti_bytes_text(p->parts[i].bytes));
-        add_bar(out, p->parts[i].bytes, p->peak_bytes, 24);
+        add_bar(out, p->parts[i].bytes, p->peak_bytes);
         if (p->parts[i].detail && p->parts[i].detail[0])
             sti_text_printf(out, "  %s", p->parts[i].detail);
         sti_text_add(out, "\n");

@@ -211,7 +211,7 @@ static void add_charts(const sti_report_run *run, sti_text *out)
 static void add_bytes_cell(double bytes, sti_text *out)
 {
     sti_text_printf(out, "<td class=\"n\">%s</td>",
-                    isfinite(bytes) ? sti_bytes_text((size_t)bytes) : "&ndash;");
+                    isfinite(bytes) ? sti_bytes_text((size_t)bytes) : "");
 }
 
 static void add_bars_cell(double planned, double measured, double whole, sti_text *out)
@@ -316,7 +316,14 @@ static void add_classes(const sti_report_run *run, sti_text *out)
     if (!all)
         sti_text_printf(out, "<p class=\"note\">The weakest of %d classes.</p>\n",
                         run->classes);
-    sti_text_add(out, "<div class=\"card classes\">\n");
+    /* Names get the room that the longest needs, within reason. */
+    size_t longest = 2;
+    for (int32_t c = 0; c < run->classes; c++) {
+        size_t length = strlen(sti_report_class(run, c));
+        longest = length > longest ? length : longest;
+    }
+    sti_text_printf(out, "<div class=\"card classes\" style=\"--name:%zuch\">\n",
+                    longest < 16 ? longest : 16);
     for (int32_t c = 0; c < run->classes; c++)
         if (all || accuracy_of(run, c) <= limit)
             add_class(run, c, out);

@@ -1,0 +1,37 @@
+# data info, data check, data glyphs on small sets.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" data 12 64 32
+
+run 0 data info data --json
+json 'j["format"] == "idx" and j["train"]["count"] == 64 and j["test"]["count"] == 32'
+json 'j["train"]["height"] == 12 and len(j["test"]["class_names"]) == 2'
+run 0 data info data
+says out "64 images of 12 x 12, grey"
+run 0 data check data --json
+json 'j["problems"] == 0 and j["train_count"] == 64'
+
+mkdir -p bad/train/cat bad/train/dog bad/test/cat bad/test/dog
+echo "no picture" >bad/train/cat/a.png
+run 4 data check bad
+says out "problem: "
+says out "a.png"
+run 4 data check bad --json
+json 'j["problems"] >= 2 and any("a.png" in f["text"] for f in j["findings"])'
+run 4 data info bad
+run 4 data info nowhere
+says err "nowhere"
+
+if "$STINT" --version --json | grep -q '"freetype":true'; then
+    run 0 data glyphs --out g --train 72 --test 36 --min-faces 3 --json -q
+    silent err
+    json 'j["train_count"] == 72 and j["test_count"] == 36 and j["test_families"] >= 1'
+    run 0 data info g --json
+    json 'j["format"] == "tar" and len(j["train"]["class_names"]) == 36'
+    mkdir none
+    run 4 data glyphs --fonts none --out h
+    says err "fonts"
+fi
+run 2 data get nosuchset
+says err "cifar10"
+finish
