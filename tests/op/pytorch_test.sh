@@ -18,4 +18,4 @@ fi
 
 folder=$(mktemp -d) || exit 5
 trap 'rm -rf "$folder"' EXIT
-"$dump" "$folder" 101 102 103 104 105 && "$python" "$here/pytorch_compare.py" "$folder"
+"$dump" "$folder" 101 102 103 && "$python" "$here/pytorch_compare.py" "$folder"
