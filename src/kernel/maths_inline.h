@@ -6,8 +6,9 @@
  * Range reductions after Cody and Waite (1980) and, for |x| >= 2^30 in sin and cos,
  * Payne and Hanek (1983); polynomials are our own minimax fits. Largest errors over all
  * normal floats, counted once: exp 0.70, log 0.82, sin and cos 0.5001, tanh 1.35,
- * sigmoid 1.99, softplus 1.98 ulp. Denormal inputs count as zeros of their sign and denormal results
- * become zeros, with FTZ/DAZ set or not; NaN gives the one quiet NaN. */
+ * sigmoid 1.99, softplus 1.98 ulp. Denormal inputs count as zeros of their sign and
+ * denormal results become zeros, with FTZ/DAZ set or not; NaN gives the one quiet NaN.
+ */
 #ifndef STI_KERNEL_MATHS_INLINE_H
 #define STI_KERNEL_MATHS_INLINE_H
 
