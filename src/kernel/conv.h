@@ -1,12 +1,10 @@
-/* 2-D convolution and its two gradients in float32, channels last, on the tiles of
- * gemm.h.
+/* 2-D convolution and its two gradients in float32, channels last, on register tiles.
  *
  *     x [n, h, w, ci]   weights [kh, kw, ci / groups, co]   y [n, oh, ow, co]
  *     oh = (h + 2 pad - kh) / stride + 1, ow likewise; the caller fills both in.
  *
- * Group g reads input channels [g ci/groups, ..) and writes output channels [g
- * co/groups,
- * ..). Padding is zeros that take part in the sum.
+ * Group g reads the g-th ci / groups input channels and writes the g-th co / groups
+ * output channels. Padding is zeros that take part in the sum.
  *
  * Each direction is bit-equal to sti_gemm_f32 on the matrix that it stands for (chains
  * in chunks of 4096 k joined by the tree described there), on every instruction set and
@@ -25,7 +23,7 @@
  *
  * No im2col of a whole tensor is made: an image (or some of its rows) is copied once to
  * zero-padded scratch, where a tap is only an address offset; small images and large
- * weights go through gathered blocks of at most 168 rows. */
+ * weights go through gathered blocks of at most 336 rows and 192 k. */
 #ifndef STI_KERNEL_CONV_H
 #define STI_KERNEL_CONV_H
 

@@ -1,9 +1,13 @@
 /* Shared by the files of the convolution. A convolution goes one of three ways, chosen
- * by its shape alone; all give the same bits: plain    1x1, stride 1, no padding, one
- * group: GEMM as it stands; rows     small weights, rows wide enough for a tile: packed
- * weights and zero-padded image rows in scratch, taps are address offsets; depthwise
- * too, with vectors along channels (conv_depthwise.h); gather   the rest: the blocked
- * product with blocks gathered from the tensors. */
+ * by its shape alone; all give the same bits.
+ *
+ * plain: 1x1, stride 1, no padding, one group: GEMM as it stands.
+ *
+ * rows: small weights, rows wide enough for a tile. Packed weights and zero-padded
+ * image rows in scratch, taps are address offsets. Depthwise too, with vectors along
+ * channels (conv_depthwise.h).
+ *
+ * gather: the rest. The blocked product, its blocks gathered from the tensors. */
 #ifndef STI_KERNEL_CONV_PRIV_H
 #define STI_KERNEL_CONV_PRIV_H
 

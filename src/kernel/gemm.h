@@ -5,10 +5,12 @@
  * multiply-adds an output, in chunks of 4096 joined by a tree):
  *
  *     k is cut into chunks [4096 c, 4096 (c+1));
- *     P_c = 0 (for c = 0: C when accumulating), then P_c = fma(a_k, b_k, P_c), k
- * ascending; sum(lo, hi) = P_lo                          if hi = lo + 1, sum(lo, mid) +
- * sum(mid, hi)   with mid = lo + the largest power of two below hi - lo; the output is
- * relu(sum(0, chunks) + bias).
+ *     P_c = 0 (for c = 0: C when accumulating), then for k ascending in the chunk
+ *     P_c = fma(a_k, b_k, P_c);
+ *     sum(lo, hi) = P_lo                            if hi = lo + 1,
+ *                   sum(lo, mid) + sum(mid, hi)     otherwise, with mid = lo +
+ *                       the largest power of two below hi - lo;
+ *     the output is relu(sum(0, chunks) + bias).
  *
  * Lanes, tiles and threads divide outputs only, and a sum that is stored and taken up
  * again keeps its bits, so blocking never shows. k = 0 gives 0 (or C). */

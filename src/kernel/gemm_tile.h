@@ -2,14 +2,19 @@
  * registers over a run of k, one fused multiply-add an output and step (BRGEMM in
  * offset form: Georganas et al., "Harnessing Deep Learning and HPC Kernels via
  * High-Level Loop and Tensor Abstractions on CPU Architectures", 2023). Private to the
- * kernel room.
+ * kernel room. Three walks over A:
  *
- * Three walks over A:
- *   rows  (nn): k is contiguous, rows are a_row apart; k comes in `runs` runs of run_k,
- * the i-th beginning at a + a_run[i]. B is packed: [runs * run_k][16 * nv]. steps (tn):
- * rows are contiguous, k steps are a_step apart; the runs of A begin as above, B goes
- * on by b_step. The nv * 16 columns of B must be readable, padded or not. Nothing
- * outside those elements is read. Only `cols` columns of C are touched. */
+ * nn (rows): k is contiguous, rows are a_row apart; k comes in `runs` runs of run_k,
+ * the i-th beginning at a + a_run[i]. B is packed: [runs * run_k][16 * nv].
+ *
+ * tn (steps): rows are contiguous, k steps are a_step apart; the runs of A begin as
+ * above, B goes on by b_step. The nv * 16 columns of B must be readable.
+ *
+ * taps: as nn, but row r at step k takes the three values of rows r, r + 1, r + 2, in
+ * that order, which meet B [(run * run_k + k) * 3 + tap][16]; nv = 1. So a load of A
+ * serves three multiply-adds, where a narrow C would leave them waiting for loads.
+ *
+ * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
 #define STI_KERNEL_GEMM_TILE_H
 

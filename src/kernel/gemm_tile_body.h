@@ -1,7 +1,7 @@
-/* Body of the register tiles, included once by each vector instruction set's file,
- * which has defined: vec, VEC_WIDTH, VECS (vectors a panel), ROWS_1, ROWS_2, ROWS_4
- * (most rows by panels), vec_zero, vec_load, vec_store, vec_splat, vec_fma(a, b, c),
- * vec_add, vec_relu, vec_load_part, vec_store_part. */
+/* Body of the register tiles, included once by each vector instruction set's file after
+ * its gemm_vec_*.h: vec, VEC_WIDTH, VECS (vectors a panel of 16 columns), vec_zero,
+ * vec_load, vec_store, vec_splat, vec_fma(a, b, c) = a b + c, vec_add, vec_relu,
+ * vec_load_part, vec_store_part, vec_transpose, vec_mask16. */
 
 enum { ACC_MAX = 28 };
 
@@ -256,17 +256,18 @@ static inline __attribute__((always_inline)) void tile_taps(const sti_gemm_tile 
 #define TILES_16(X, WALK, NV) \
     TILES_14(X, WALK, NV)     \
     X(WALK, 15, NV) X(WALK, 16, NV)
-#define TILES_28(X, WALK, NV)                                                       \
-    TILES_14(X, WALK, NV)                                                           \
-    X(WALK, 15, NV)                                                                 \
-    X(WALK, 16, NV)                                                                 \
-    X(WALK, 17, NV)                                                                 \
-    X(WALK, 18, NV)                                                                 \
-    X(WALK, 19, NV)                                                                 \
-    X(WALK, 20, NV)                                                                 \
-    X(WALK, 21, NV)                                                                 \
-    X(WALK, 22, NV) X(WALK, 23, NV) X(WALK, 24, NV) X(WALK, 25, NV) X(WALK, 26, NV) \
-        X(WALK, 27, NV) X(WALK, 28, NV)
+#define TILES_28(X, WALK, NV) \
+    TILES_14(X, WALK, NV)     \
+    X(WALK, 15, NV)           \
+    X(WALK, 16, NV)           \
+    X(WALK, 17, NV)           \
+    X(WALK, 18, NV)           \
+    X(WALK, 19, NV)           \
+    X(WALK, 20, NV)           \
+    X(WALK, 21, NV)           \
+    X(WALK, 22, NV)           \
+    X(WALK, 23, NV)           \
+    X(WALK, 24, NV) X(WALK, 25, NV) X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
 
 typedef void tile_fn(const sti_gemm_tile *t);
 
