@@ -2,6 +2,7 @@
 #ifndef STI_TRAIN_REPORT_PRIV_H
 #define STI_TRAIN_REPORT_PRIV_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,6 +11,9 @@
 #include "train/report.h"
 
 /* ---- what was read (report_read.c) ---- */
+
+/* A number that the log does not have. */
+#define STI_REPORT_NONE ((double)NAN)
 
 enum { STI_REPORT_VALUES = 7 };
 

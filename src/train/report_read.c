@@ -71,7 +71,7 @@ static bool series_init(sti_report_series *s)
 static double number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+    return json_is_number(value) ? json_number_value(value) : STI_REPORT_NONE;
 }
 
 static void whole(const json_t *object, const char *key, int64_t *out)
@@ -108,8 +108,8 @@ static sti_report_part *part_by_name(sti_report_run *run, const char *name)
     sti_report_part *part = &run->part[run->parts];
     *part = (sti_report_part){.name = sti_arena_strdup(run->arena, name),
                               .detail = "",
-                              .planned = NAN,
-                              .measured = NAN};
+                              .planned = STI_REPORT_NONE,
+                              .measured = STI_REPORT_NONE};
     if (!part->name)
         return NULL;
     run->parts++;
@@ -176,7 +176,7 @@ static sti_report_point read_point(const json_t *e, const char *x,
 {
     sti_report_point point = {.x = number(e, x)};
     for (int i = 0; i < STI_REPORT_VALUES; i++)
-        point.value[i] = i < count ? number(e, keys[i]) : (double)NAN;
+        point.value[i] = i < count ? number(e, keys[i]) : STI_REPORT_NONE;
     return point;
 }
 
@@ -328,7 +328,8 @@ static void read_errors(sti_report_run *run, const json_t *root)
         const json_t *row = json_array_get(list, i);
         int64_t label = -1, predicted = -1;
         sti_report_error *error = &run->error[run->errors];
-        *error = (sti_report_error){.index = -1, .name = "", .probability = NAN};
+        *error =
+            (sti_report_error){.index = -1, .name = "", .probability = STI_REPORT_NONE};
         whole(row, "index", &error->index);
         whole(row, "label", &label);
         whole(row, "predicted", &predicted);
@@ -379,13 +380,13 @@ static stint_status read_recipe_file(const char *folder, sti_report_run *run)
 stint_status sti_report_read(const char *folder, sti_report_run *run)
 {
     *run = (sti_report_run){.folder = folder,
-                            .planned_peak = NAN,
-                            .test_accuracy = NAN,
-                            .test_loss = NAN,
-                            .train_loss = NAN,
-                            .rate = NAN,
-                            .seconds = NAN,
-                            .peak_rss = NAN};
+                            .planned_peak = STI_REPORT_NONE,
+                            .test_accuracy = STI_REPORT_NONE,
+                            .test_loss = STI_REPORT_NONE,
+                            .train_loss = STI_REPORT_NONE,
+                            .rate = STI_REPORT_NONE,
+                            .seconds = STI_REPORT_NONE,
+                            .peak_rss = STI_REPORT_NONE};
     run->arena = sti_arena_create("report");
     if (!run->arena || !series_init(&run->step) || !series_init(&run->epoch))
         return STINT_E_MEMORY;

@@ -48,8 +48,8 @@ static bool visible(const sti_report_line *line, int i)
 /* Extent of all lines, scaled; false when there is nothing to draw. */
 static bool extent(const sti_report_chart *c, double x[2], double y[2])
 {
-    x[0] = y[0] = INFINITY;
-    x[1] = y[1] = -INFINITY;
+    x[0] = y[0] = HUGE_VAL;
+    x[1] = y[1] = -HUGE_VAL;
     for (int l = 0; l < c->lines; l++)
         for (int i = 0; i < c->line[l].series->count; i++) {
             if (!visible(&c->line[l], i))
