@@ -83,6 +83,20 @@ static void add_second_words(sti_text *out, const char *group, size_t length)
     }
 }
 
+/* "data | bench": first words that want a second. */
+static void add_groups(sti_text *out)
+{
+    const char *last = "";
+    for (int i = 0; sti_cli_commands[i]; i++) {
+        const char *name = sti_cli_commands[i]->name;
+        size_t length = strcspn(name, " ");
+        if (!name[length] || strncmp(last, name, length + 1) == 0)
+            continue;
+        sti_text_printf(out, "%s%.*s", *last ? " | " : "", (int)length, name);
+        last = name;
+    }
+}
+
 static void add_bash_groups(sti_text *out)
 {
     const char *last = "";
@@ -101,14 +115,16 @@ static void add_bash_groups(sti_text *out)
 static void add_bash(sti_text *out)
 {
     sti_text_add(out, "# bash completion of stint\n"
-                      "_stint() {\n"
+                      "_stint_words() {\n"
                       "    local current=${COMP_WORDS[COMP_CWORD]} previous= command= "
                       "words= i\n"
                       "    [ \"$COMP_CWORD\" -gt 0 ] && "
                       "previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
                       "    command=${COMP_WORDS[1]}\n"
                       "    case $command in\n"
-                      "    data | bench) command=\"$command ${COMP_WORDS[2]}\" ;;\n"
+                      "    ");
+    add_groups(out);
+    sti_text_add(out, ") command=\"$command ${COMP_WORDS[2]}\" ;;\n"
                       "    esac\n"
                       "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                       "        words=\"");
@@ -142,15 +158,18 @@ static void add_bash(sti_text *out)
                       "    [ -n \"$words\" ] || COMPREPLY=($(compgen -f -- "
                       "\"$current\"))\n"
                       "}\n"
-                      "complete -o filenames -F _stint stint\n");
+                      "complete -o filenames -F _stint_words stint\n");
 }
 
-/* zsh runs bash completions through bashcompinit; one source, one behaviour. */
+/* zsh runs bash completions through bashcompinit: one source, one behaviour. The file
+ * is the body of an autoloaded function, so it ends with completing the first request.
+ */
 static void add_zsh(sti_text *out)
 {
     sti_text_add(out, "#compdef stint\n"
                       "autoload -U +X bashcompinit && bashcompinit\n");
     add_bash(out);
+    sti_text_add(out, "_bash_complete -o filenames -F _stint_words\n");
 }
 
 static void add_fish_text(sti_text *out, const char *words)

@@ -19,7 +19,7 @@ complete_words() { # WORD...: candidates for the last
     COMP_WORDS=("$@")
     COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
     COMPREPLY=()
-    _stint
+    _stint_words
     echo " ${COMPREPLY[*]} "
 }
 expect() { # WANTED WORD...

@@ -131,6 +131,16 @@ sleep 0.3
 kill -TERM $pid
 wait $pid
 [ $? -eq 143 ] || fail "SIGTERM: wrong status"
+# A second signal ends the program at once: both are waiting when it wakes up.
+"$STINT" train long.ini --out s2 >out 2>err &
+pid=$!
+for i in $(seq 100); do [ -s s2/log.jsonl ] && break; sleep 0.1; done
+kill -STOP $pid
+kill -INT $pid
+kill -TERM $pid
+kill -CONT $pid
+wait $pid
+case $? in 130 | 143) ;; *) fail "two signals: wrong status" ;; esac
 run 0 bench step r.ini --runs 1 --json
 json 'j["images_per_s"] > 0 and len(j["operators"]) > 5'
 run 0 train r.ini --out one --steps 20 --json
