@@ -235,6 +235,7 @@ static void find_alternatives(sti_job *job)
     }
     sti_network_fini(&other.train);
     sti_network_fini(&other.eval);
+    sti_memory_trim();
 }
 
 /* ---- the picture of a step ---- */
@@ -260,8 +261,10 @@ static stint_status plan_all(sti_job *job)
 {
     const sti_recipe_values *v = &job->recipe->values;
     stint_status st = build_networks(job, job->batch / job->shards);
-    if (st == STINT_OK)
+    if (st == STINT_OK) {
+        job->base_bytes = sti_memory_base(job);
         st = choose_lanes(job);
+    }
     if (st == STINT_OK && job->eval.graph)
         st = sti_network_agree(&job->train, &job->eval);
     if (st != STINT_OK)
@@ -292,7 +295,6 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_job *job)
         st = count_steps(job);
     if (st == STINT_OK) {
         describe_network(job);
-        job->base_bytes = sti_process_now_bytes();
         st = plan_all(job);
     }
     if (st == STINT_OK)

@@ -17,7 +17,7 @@ typedef struct sti_job {
     int64_t train_count, test_count;
     int64_t steps_per_epoch, steps, epochs;
     size_t index_bytes; /* of the opened data, by our own count */
-    size_t base_bytes;  /* resident before networks were built */
+    size_t base_bytes;  /* sti_memory_base when the networks were built */
     stint_plan_result plan;
 } sti_job;
 
@@ -32,6 +32,13 @@ stint_status sti_job_check_budget(const sti_job *job);
 sti_crew_desc sti_job_crew(const sti_job *job);
 
 /* ---- memory_account.c ---- */
+
+/* The process as it is, code that it will touch included, without opened data. */
+size_t sti_memory_base(const sti_job *job);
+
+/* Give memory that was freed back to the system: what earlier work of the host left
+ * over would else count as resident. */
+void sti_memory_trim(void);
 
 /* Parts of the whole process with the networks planned as they are and so many lanes,
  * into plan->parts and plan->peak_bytes. */

@@ -1,12 +1,16 @@
 /* The memory of the whole process, part by part.
  *
  * What we allocate is known to the byte: blocks and arenas from the plans of both
- * networks, decoders and index from the data room. What is there already (the program,
- * its libraries, the recipe, the index) is measured when the run is planned. The rest
- * is what the process will touch later and cannot be asked for beforehand; those few
- * lines were measured and are named here. */
+ * networks, decoders and index from the data room. What is there already (graphs,
+ * recipe, index, whatever the host program holds) is measured when the run is planned.
+ * The rest is what the process will touch later and cannot be asked for beforehand;
+ * those few lines were measured and are named here. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "base/memory.h"
 #include "train/evaluate.h"
@@ -14,11 +18,15 @@
 
 #define KIB ((size_t)1 << 10)
 
-/* Measured (Debian 12, gcc 12, x86-64): pages of kernels and libraries that are first
- * run in a step, buffers of log, report and checkpoint writing. */
-#define CODE_LATER_BYTES (900 * KIB)
+/* Measured (Debian 12, gcc 12, x86-64). Pages of the program and its libraries that a
+ * run has touched by its end; those of the image decoders. They are mapped files, of
+ * which a process at planning time has seen a part that varies by chance. */
+#define CODE_BYTES       (6100 * KIB)
+#define IMAGE_CODE_BYTES (900 * KIB)
 /* A worker thread: the touched part of its stack, its malloc arena. */
-#define THREAD_BYTES (140 * KIB)
+#define THREAD_BYTES (80 * KIB)
+/* Small blocks of the run itself: names, texts, lines of the log. */
+#define HEAP_BYTES (60 * KIB)
 /* Writing one file: buffer, header. A tensor's line in a header. */
 #define WRITER_BYTES      (80 * KIB)
 #define HEADER_LINE_BYTES ((size_t)128)
@@ -41,29 +49,59 @@ static size_t data_bytes(const sti_job *job, int lanes)
     return bytes + (size_t)job->train_count * sizeof(int32_t); /* the epoch's order */
 }
 
-static size_t network_bytes(const sti_network *network)
+void sti_memory_trim(void)
+{
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+}
+
+/* Resident memory now, split: ours alone, and mapped files. 0 if the system does not
+ * tell. */
+static void resident_now(size_t *own_bytes, size_t *file_bytes)
+{
+    long total = 0, resident = 0, shared = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (f && fscanf(f, "%ld %ld %ld", &total, &resident, &shared) != 3)
+        resident = shared = 0;
+    if (f)
+        fclose(f);
+    *own_bytes = (size_t)(resident - shared) * page;
+    *file_bytes = (size_t)shared * page;
+}
+
+size_t sti_memory_base(const sti_job *job)
+{
+    const char *format = stint_data_describe(job->train_data)->format;
+    bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
+    size_t code = CODE_BYTES + (images ? IMAGE_CODE_BYTES : 0), own, file;
+    sti_memory_trim();
+    resident_now(&own, &file);
+    own = STI_ALIGN_UP(own, 256 * KIB); /* so that two processes agree */
+    own = own > job->index_bytes ? own - job->index_bytes : own;
+    return own + (file > code ? file : code);
+}
+
+static size_t plan_bytes(const sti_network *network)
 {
     if (!network->graph)
         return 0;
-    size_t values = (size_t)sti_graph_value_count(network->graph);
-    size_t nodes = (size_t)sti_graph_node_count(network->graph);
-    return values * (320 + sizeof(sti_place)) + nodes * (256 + 2 * sizeof(size_t));
+    return (size_t)sti_graph_value_count(network->graph) * sizeof(sti_place) +
+           (size_t)sti_graph_node_count(network->graph) * 2 * sizeof(size_t);
 }
 
-/* Calls and address slots of the lanes' flat runs. */
+/* Calls and address slots of a lane's flat run. */
 static size_t exec_bytes(const sti_network *network)
 {
-    return network->graph ? (size_t)sti_graph_node_count(network->graph) * 320 : 0;
+    return network->graph ? (size_t)sti_graph_node_count(network->graph) * 240 : 0;
 }
 
 static size_t process_bytes(const sti_job *job, int lanes)
 {
-    size_t now = job->base_bytes > job->index_bytes ? job->base_bytes - job->index_bytes
-                                                    : job->base_bytes;
     size_t header = (size_t)sti_graph_value_count(job->train.graph) * HEADER_LINE_BYTES;
-    return now + CODE_LATER_BYTES + (size_t)(job->threads - 1) * THREAD_BYTES +
-           WRITER_BYTES + header + network_bytes(&job->train) +
-           network_bytes(&job->eval) +
+    return job->base_bytes + HEAP_BYTES + (size_t)(job->threads - 1) * THREAD_BYTES +
+           WRITER_BYTES + header + plan_bytes(&job->train) + plan_bytes(&job->eval) +
            (size_t)lanes * (exec_bytes(&job->train) + exec_bytes(&job->eval));
 }
 

@@ -138,10 +138,10 @@ static void check_schedule(const sti_recipe_values *v, sti_text *list)
         complain(list, "schedule.milestones: belong to name = step; remove them or "
                        "choose that schedule");
     if (v->train.steps == 0 && v->schedule.warmup > 0 &&
-        v->schedule.warmup >= (double)v->train.epochs)
+        v->schedule.warmup > (double)v->train.epochs)
         COMPLAIN(list,
-                 "schedule.warmup: %s epochs of warm-up leave nothing of %" PRId64
-                 " epochs; use a smaller one",
+                 "schedule.warmup: %s epochs of warm-up are more than the %" PRId64
+                 " epochs of the run; use fewer",
                  sti_float_text(v->schedule.warmup), v->train.epochs);
 }
 
