@@ -16,6 +16,7 @@ ONLY = {"data": {"base", "data"}}
 PUBLIC = {
     "status": "base",
     "version": "base",
+    "topk": "kernel",
     "graph": "graph",
     "op": "op",
     "data": "data",

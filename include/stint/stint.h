@@ -7,6 +7,7 @@
 #include "stint/model.h"
 #include "stint/op.h"
 #include "stint/status.h"
+#include "stint/topk.h"
 #include "stint/train.h"
 #include "stint/version.h"
 

@@ -1,0 +1,195 @@
+/* Delegates: the best (or two best) of each block stand for it.
+ *
+ * If k delegates come before a block's delegate, by key and then by block, then k
+ * elements come before every element of the block, by key and then by index: the block
+ * holds no winner. So exactly k blocks are gone back to, and there only elements at or
+ * above the k-th delegate matter. With the two best of each block in one list, the same
+ * argument holds for the block's second: where only the best is among the k, the rest
+ * of the block is out, and the best itself is known with its position. */
+#include "kernel/topk_key.h"
+
+#include <string.h>
+
+typedef struct first_pass {
+    const sti_topk_job *job;
+    int64_t per_piece; /* blocks */
+    bool beta;
+} first_pass;
+
+static void first_piece(void *arg, int64_t piece, int worker)
+{
+    const first_pass *f = arg;
+    const sti_topk_job *job = f->job;
+    const int64_t first = piece * f->per_piece;
+    const int64_t last = sti_topk_min(first + f->per_piece, job->plan->blocks);
+    (void)worker;
+    if (f->beta)
+        job->ops->delegates2(job->view, job->plan->exponent, first, last,
+                             job->room->delegates + 2 * first,
+                             job->room->position + first);
+    else
+        job->ops->delegates(job->view, job->plan->exponent, first, last,
+                            job->room->delegates + first);
+}
+
+static void make_delegates(const sti_topk_job *job, bool beta)
+{
+    const sti_topk_plan *p = job->plan;
+    /* Whole groups of 16 blocks a piece. */
+    const int64_t per_piece =
+        sti_topk_ceil(sti_topk_ceil(p->blocks, p->pieces), 16) * 16;
+    first_pass f = {job, per_piece, beta};
+    sti_team_run(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
+}
+
+/* The k best delegates, packed, by ascending block. Their least key. */
+static uint32_t choose_delegates(const sti_topk_job *job)
+{
+    sti_topk_room *room = job->room;
+    const sti_topk_sink sink = {.packed = room->chosen};
+    const sti_topk_view list = {.form = STI_TOPK_KEYS,
+                                .x = (const unsigned char *)room->delegates,
+                                .n = room->inner_plan.n};
+    const sti_topk_job inner = {.team = job->team,
+                                .plan = &room->inner_plan,
+                                .ops = sti_topk_ops_now(STI_TOPK_KEYS),
+                                .view = &list,
+                                .room = room->inner,
+                                .sink = &sink};
+    sti_topk_row(&inner);
+    uint32_t least = UINT32_MAX;
+    for (int64_t i = 0; i < job->plan->k; i++) {
+        const uint32_t key = (uint32_t)(room->chosen[i] >> 32);
+        least = key < least ? key : least;
+    }
+    return least;
+}
+
+/* A list of candidates that never holds many more than k: when it is full, the k best
+ * of it are kept, and then only what is strictly better than all but k - 1 of them
+ * matters, for later indices are higher. */
+typedef struct candidates {
+    sti_topk_run run;
+    int64_t capacity, k;
+    uint32_t least; /* key that still matters */
+    const sti_topk_cutter *cutter;
+} candidates;
+
+static void keep_best(candidates *c)
+{
+    const uint64_t cut = sti_topk_cut(c->cutter, &c->run, 1, c->k);
+    uint64_t *x = c->run.at, worst = UINT64_MAX;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < c->run.count; i++)
+        if (x[i] >= cut) {
+            worst = x[i] < worst ? x[i] : worst;
+            x[kept++] = x[i];
+        }
+    c->run.count = kept;
+    const uint32_t key = (uint32_t)(worst >> 32);
+    if (key >= c->least)
+        c->least = key == UINT32_MAX ? key : key + 1;
+}
+
+static void add_block(candidates *c, const sti_topk_job *job, int64_t block)
+{
+    const int a = job->plan->exponent;
+    const int64_t begin = block << a;
+    const int64_t end = sti_topk_min((block + 1) << a, job->view->n);
+    int64_t none = 0;
+    if (c->run.count > c->k && c->run.count + (end - begin) > c->capacity)
+        keep_best(c);
+    c->run.count += job->ops->collect(job->view, begin, end, c->least, UINT32_MAX,
+                                      c->run.at + c->run.count, &none);
+}
+
+/* The memory of a block that is gone back to soon. */
+static void fetch_block(const sti_topk_job *job, int64_t block)
+{
+    const size_t bytes = sti_topk_element_bytes(job->view->form);
+    const unsigned char *at =
+        job->view->x + ((size_t)block << job->plan->exponent) * bytes;
+    const size_t span = bytes << job->plan->exponent;
+    for (size_t i = 0; i < span && i < 512; i += 64)
+        __builtin_prefetch(at + i);
+}
+
+typedef struct walk_back {
+    const sti_topk_job *job;
+    uint32_t least;
+    bool beta;
+    int64_t capacity;
+} walk_back;
+
+/* Beta lists hold best and second of a block at 2s and 2s + 1; a pair stays together.
+ */
+static int64_t split_chosen(const walk_back *w, int64_t piece)
+{
+    const sti_topk_plan *p = w->job->plan;
+    const uint64_t *chosen = w->job->room->chosen;
+    const int64_t at = sti_topk_min(piece * sti_topk_ceil(p->k, p->back), p->k);
+    if (w->beta && at > 0 && at < p->k &&
+        sti_topk_packed_index(chosen[at]) / 2 ==
+            sti_topk_packed_index(chosen[at - 1]) / 2)
+        return at + 1;
+    return at;
+}
+
+/* Chosen entry i of a beta list; how many entries it used. */
+static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t end)
+{
+    const uint64_t *chosen = w->job->room->chosen;
+    const int64_t block = sti_topk_packed_index(chosen[i]) / 2;
+    if (i + 1 < end && sti_topk_packed_index(chosen[i + 1]) / 2 == block) {
+        add_block(c, w->job, block);
+        return 2;
+    }
+    if (c->run.count == c->capacity)
+        keep_best(c);
+    const uint32_t key = (uint32_t)(chosen[i] >> 32);
+    const int64_t at = w->job->room->position[block];
+    if (key >= c->least)
+        c->run.at[c->run.count++] =
+            sti_topk_pack(key, (block << w->job->plan->exponent) + at);
+    return 1;
+}
+
+static void walk_piece(void *arg, int64_t piece, int worker)
+{
+    const walk_back *w = arg;
+    const sti_topk_room *room = w->job->room;
+    const int64_t end = split_chosen(w, piece + 1);
+    sti_topk_cutter cutter = {.counts =
+                                  room->cutter.counts + (piece + 1) * STI_TOPK_BINS};
+    candidates c = {.run = {.at = room->pool + piece * w->capacity},
+                    .capacity = w->capacity,
+                    .k = w->job->plan->k,
+                    .least = w->least,
+                    .cutter = &cutter};
+    (void)worker;
+    for (int64_t i = split_chosen(w, piece); i < end;) {
+        if (w->beta) {
+            i += add_beta(&c, w, i, end);
+            continue;
+        }
+        if (i + 4 < end)
+            fetch_block(w->job, sti_topk_packed_index(room->chosen[i + 4]));
+        add_block(&c, w->job, sti_topk_packed_index(room->chosen[i++]));
+    }
+    room->runs[piece] = c.run;
+}
+
+void sti_topk_by_delegates(const sti_topk_job *job)
+{
+    const sti_topk_plan *p = job->plan;
+    const bool beta = p->method == STINT_TOPK_BETA;
+    make_delegates(job, beta);
+    walk_back w = {.job = job,
+                   .beta = beta,
+                   .least = choose_delegates(job),
+                   .capacity = sti_topk_back_elements(p)};
+    sti_team_run(job->team, p->back, walk_piece, &w);
+    const uint64_t cut =
+        sti_topk_cut(&job->room->cutter, job->room->runs, p->back, p->k);
+    sti_topk_emit_runs(job, job->room->runs, p->back, cut);
+}

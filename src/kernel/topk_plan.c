@@ -1,0 +1,227 @@
+/* Which way to go, and how large the parts are: a cost model of one thread, after
+ * section 4 of the paper with the costs of a CPU.
+ *
+ * Delegates of blocks of 2^a elements, m = n / 2^a blocks:
+ *   T(a) = n read + m (delegate + select) + k (block + 2^a line)
+ * which is convex in a. A sample of s elements has q = k s / n of the winners; three
+ * standard deviations, 3 sqrt(q), on either side bound the k-th key well enough that
+ * another way is needed only once in hundreds of calls. Only shapes, method and costs
+ * decide, so workspace and choice are the same from call to call. */
+#include <math.h>
+
+#include "kernel/topk_priv.h"
+
+enum {
+    EXPONENT_MIN = 4,
+    EXPONENT_MAX = 15,
+    SAMPLE_MIN = 256,
+    SAMPLE_MAX = 1 << 17,
+    PIECE_ELEMENTS = 1 << 17,
+    PIECES_MAX = 64,
+    BACK_MAX = 8
+};
+
+int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
+{
+    /* A segment is left when a look may not fit any more, a piece's last one early. */
+    return plan->pool / (STI_TOPK_SEGMENT - STI_TOPK_LOOK + 1) + plan->pieces + 1;
+}
+
+static int least_exponent(sti_topk_form form)
+{
+    int a = EXPONENT_MIN; /* a cache line */
+    for (size_t bytes = sti_topk_element_bytes(form); bytes < 4; bytes *= 2)
+        a++;
+    return a;
+}
+
+static double lines(double elements, sti_topk_form form)
+{
+    const double bytes = (double)sti_topk_element_bytes(form);
+    return elements * (form == STI_TOPK_SUM ? 2 * bytes : bytes) / 64;
+}
+
+static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
+{
+    const double n_lines = lines((double)p->n, p->form);
+    return n_lines * (n_lines * 64 > 1.5e6 ? c->read_far : c->read_near);
+}
+
+static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+{
+    const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
+    const double again =
+        sti_topk_min(p->k << a, p->n) == p->n ? (double)p->n : ldexp(k, a);
+    /* Selecting among many delegates is again a sift with a sample; among few, packing.
+     */
+    const double choose = m < 4096 ? m * c->select : m / 16 * c->sift + k * c->select;
+    return pass_ns(p, c) + m * c->delegate + choose + k * c->block +
+           lines(again, p->form) * c->line + k * (c->select + c->emit);
+}
+
+/* With the best's position known, only blocks with two winners are gone back to: about
+ * k^2 / 2m of them, and each such block takes in two of the k. */
+static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+{
+    const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
+    const double both = k / m < 1 ? k * k / (2 * m) : k;
+    const double choose =
+        m < 2048 ? 2 * m * c->select : m / 8 * c->sift + k * c->select;
+    return pass_ns(p, c) + 4 * m * c->delegate + choose +
+           both * (c->block + lines(ldexp(1, a), p->form) * c->line) +
+           k * (c->select + c->emit);
+}
+
+static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int given)
+{
+    const int least = least_exponent(p->form);
+    const bool fits = given >= least && given <= EXPONENT_MAX &&
+                      sti_topk_ceil(p->n, INT64_C(1) << given) > p->k;
+    double best = INFINITY;
+    const bool beta = p->method == STINT_TOPK_BETA;
+    for (int a = least; a <= EXPONENT_MAX; a++) {
+        const int64_t m = sti_topk_ceil(p->n, INT64_C(1) << a);
+        if (m <= p->k || (fits && a != given))
+            continue;
+        const double ns = beta ? beta_ns(p, c, a) : blocks_ns(p, c, a);
+        if (ns < best) {
+            best = ns;
+            p->exponent = a;
+        }
+    }
+    p->blocks = sti_topk_ceil(p->n, INT64_C(1) << p->exponent);
+    p->predicted_ns = best;
+    const int64_t again = p->k << p->exponent;
+    p->back =
+        again < (1 << 16) ? 1 : sti_topk_min(BACK_MAX, sti_topk_max(1, p->k / 16));
+}
+
+static int64_t clamp(double x, int64_t least, int64_t most)
+{
+    return x < (double)least ? least : x > (double)most ? most : (int64_t)x;
+}
+
+/* The cost of a larger sample against that of a wider gap between the bounds,
+ * s sample + 6 sqrt(k n / s) select, is least at s = (3 select sqrt(k n) / sample)^2/3.
+ */
+static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
+{
+    const double n = (double)p->n, k = (double)p->k;
+    const double s =
+        cbrt(9 * (c->select * c->select) / (c->sample * c->sample) * k * n);
+    p->sample = clamp(s, sti_topk_min(SAMPLE_MIN, p->n / 4 + 1),
+                      sti_topk_min(SAMPLE_MAX, p->n / 4 + 1));
+    const double q = k * (double)p->sample / n, spread = 3 * sqrt(q) + 3;
+    p->sample_lo = clamp(q + spread + 1, 1, p->sample);
+    p->sample_hi = clamp(q - spread, 0, p->sample);
+    /* Few winners: they are packed in the one pass. Many: only what lies between the
+     * bounds, and a second pass emits. */
+    if (k < n / 32)
+        p->sample_hi = 0;
+    const double between =
+        (double)(p->sample_lo - p->sample_hi) / (double)p->sample * n;
+    p->pool = clamp(1.3 * between + 4096, 1, p->n);
+    const double sift = fmax(lines(n, p->form) * c->sift, pass_ns(p, c));
+    p->predicted_ns = (double)p->sample * c->sample + sift + between * c->select;
+    p->predicted_ns += p->sample_hi > 0 ? sift + k * c->emit : k * c->emit;
+    /* A sample that misses too often costs the whole of another method. */
+    if (q < 16)
+        p->predicted_ns *= 2;
+}
+
+static void choose_pieces(sti_topk_plan *p)
+{
+    p->pieces = clamp((double)(p->n / PIECE_ELEMENTS), 1, PIECES_MAX);
+    p->exponent = 0;
+    p->blocks = p->back = p->sample = p->sample_lo = p->sample_hi = 0;
+    p->pool = clamp((double)p->n / 64, sti_topk_min(p->n, 4096), p->n);
+}
+
+static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
+{
+    choose_pieces(p);
+    p->predicted_ns = INFINITY;
+    switch (p->method) {
+    case STINT_TOPK_PACK:
+        p->pool = p->n;
+        p->predicted_ns =
+            pass_ns(p, c) + (double)p->n * c->select + (double)p->k * c->emit;
+        break;
+    case STINT_TOPK_DELEGATE:
+    case STINT_TOPK_BETA:
+        choose_exponent(p, c, exponent);
+        break;
+    case STINT_TOPK_THRESHOLD:
+        choose_sample(p, c);
+        break;
+    case STINT_TOPK_AUTO:
+    case STINT_TOPK_RADIX:
+    case STINT_TOPK_METHODS:
+        p->method = STINT_TOPK_RADIX;
+        p->predicted_ns = 3 * pass_ns(p, c) + 1.2 * (double)p->n * c->histogram +
+                          (double)p->k * c->emit;
+        break;
+    }
+}
+
+static bool possible(const sti_topk_plan *p, stint_topk_method method)
+{
+    const int a = least_exponent(p->form);
+    const bool wide = sti_topk_element_bytes(p->form) == 4;
+    switch (method) {
+    case STINT_TOPK_DELEGATE:
+        return p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
+    case STINT_TOPK_BETA:
+        return wide && p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
+    case STINT_TOPK_PACK:
+    case STINT_TOPK_THRESHOLD:
+    case STINT_TOPK_RADIX:
+    case STINT_TOPK_AUTO:
+    case STINT_TOPK_METHODS:
+        break;
+    }
+    return true;
+}
+
+sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
+                                 stint_topk_method method, int exponent,
+                                 const stint_topk_costs *costs)
+{
+    sti_topk_plan best = {.form = form, .n = n, .k = k, .method = method};
+    if (method != STINT_TOPK_AUTO && possible(&best, method)) {
+        fill(&best, costs, exponent);
+        return best;
+    }
+    best.predicted_ns = INFINITY;
+    for (int m = STINT_TOPK_PACK; m < STINT_TOPK_METHODS; m++) {
+        sti_topk_plan p = {
+            .form = form, .n = n, .k = k, .method = (stint_topk_method)m};
+        if (!possible(&p, p.method))
+            continue;
+        fill(&p, costs, 0);
+        if (p.predicted_ns < best.predicted_ns || best.method == STINT_TOPK_AUTO)
+            best = p;
+    }
+    return best;
+}
+
+void stint_topk_costs_default(stint_topk_costs *costs_out)
+{
+    *costs_out = (stint_topk_costs){.read_near = 1.2,
+                                    .read_far = 5,
+                                    .delegate = 1.5,
+                                    .select = 2.5,
+                                    .block = 25,
+                                    .line = 2,
+                                    .sample = 6,
+                                    .sift = 1.5,
+                                    .emit = 2,
+                                    .histogram = 1};
+}
+
+const char *stint_topk_method_name(stint_topk_method method)
+{
+    static const char *const names[STINT_TOPK_METHODS] = {
+        "auto", "pack", "delegate", "beta", "threshold", "radix"};
+    return method >= 0 && method < STINT_TOPK_METHODS ? names[method] : "unknown";
+}

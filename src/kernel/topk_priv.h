@@ -1,0 +1,206 @@
+/* Shared by the files of top-k.
+ *
+ * Every element has a 32-bit unsigned key, larger is better (topk_key.h). A packed
+ * element is key << 32 | ~index: packed elements are all different, and their
+ * descending order is the order of the contract. A row is selected from in three steps:
+ * bounds of the k-th key from delegates, a sample or histograms; the few elements
+ * between the bounds are packed and cut exactly; the winners are emitted by ascending
+ * index. */
+#ifndef STI_KERNEL_TOPK_PRIV_H
+#define STI_KERNEL_TOPK_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/team.h"
+#include "stint/topk.h"
+
+/* How elements lie in memory; the types of the public header and two of our own. */
+typedef enum sti_topk_form {
+    STI_TOPK_F32,
+    STI_TOPK_F16,
+    STI_TOPK_BF16,
+    STI_TOPK_I32,
+    STI_TOPK_I8,
+    STI_TOPK_SUM,  /* f32 x + addend */
+    STI_TOPK_KEYS, /* 32-bit keys as they are: delegates */
+    STI_TOPK_FORMS
+} sti_topk_form;
+
+/* Constants of the map from bits to keys, see topk_key.h. */
+typedef struct sti_topk_map {
+    uint32_t keep, flip;      /* bits kept, bits flipped */
+    uint32_t zero;            /* 1: -0 equals +0 */
+    uint32_t low, top, shift; /* floats: least key, key of NaN, final turn */
+} sti_topk_map;
+
+typedef struct sti_topk_view {
+    sti_topk_form form;
+    sti_topk_map map;
+    const unsigned char *x, *addend;
+    int64_t n; /* <= 2^31 */
+} sti_topk_view;
+
+/* The machine-dependent loops; begin and end are element indices. */
+typedef struct sti_topk_ops {
+    /* d[s - first] = best key of elements [s << a, (s + 1) << a) of the view, the last
+     * one may be short, first <= s < last. */
+    void (*delegates)(const sti_topk_view *v, int a, int64_t first, int64_t last,
+                      uint32_t *d);
+    /* d[2(s - first)], d[.. + 1]: best and second best key (0 where there is none);
+     * position: of the best within its block. */
+    void (*delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
+                       uint32_t *d, uint32_t *position);
+    /* Pack the elements with lo <= key <= hi to out (room for all; nothing is written
+     * behind the last one). Their count; *above += elements with key > hi. */
+    int64_t (*collect)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                       uint32_t hi, uint64_t *out, int64_t *above);
+    /* The same without packing. */
+    int64_t (*count)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                     uint32_t hi, int64_t *above);
+    /* Index (plus base) and value of the elements with key >= lo; their count. */
+    int64_t (*emit)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                    int64_t base, int64_t *index_out, unsigned char *value_out);
+    /* counts[(key - lo) >> shift]++ for lo <= key <= hi. */
+    void (*histogram)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                      uint32_t hi, int shift, uint32_t *counts);
+} sti_topk_ops;
+
+extern const sti_topk_ops *const sti_topk_ref[STI_TOPK_FORMS],
+    *const sti_topk_avx2[STI_TOPK_FORMS], *const sti_topk_avx512[STI_TOPK_FORMS];
+const sti_topk_ops *sti_topk_ops_now(sti_topk_form form);
+
+size_t sti_topk_element_bytes(sti_topk_form form);
+sti_topk_form sti_topk_form_of(const stint_topk_desc *desc);
+sti_topk_map sti_topk_map_make(const stint_topk_desc *desc, sti_topk_form form);
+
+/* ---- memory: one layout function both counts and hands out ---- */
+
+typedef struct sti_topk_space {
+    unsigned char *base; /* NULL: only count */
+    size_t used_bytes;
+    bool overflow;
+} sti_topk_space;
+
+void *sti_topk_take(sti_topk_space *space, int64_t count, size_t each_bytes);
+
+/* ---- packed elements (topk_cut.c) ---- */
+
+/* Packed elements in ascending index order; runs follow each other likewise. */
+typedef struct sti_topk_run {
+    uint64_t *at;
+    int64_t count;
+    int32_t piece; /* of the view, that it came from */
+} sti_topk_run;
+
+enum { STI_TOPK_BINS = 2048 };
+
+typedef struct sti_topk_cutter {
+    uint64_t *spare; /* [spare_count] */
+    int64_t spare_count;
+    uint32_t *counts; /* [STI_TOPK_BINS] */
+} sti_topk_cutter;
+
+/* A value with exactly k of the runs' elements at or above it, 1 <= k <= total: radix
+ * selection in place, from the highest bit in which they differ. The runs stay as they
+ * are. */
+uint64_t sti_topk_cut(const sti_topk_cutter *cutter, const sti_topk_run *runs,
+                      int64_t run_count, int64_t k);
+/* Rank-th largest (1 = largest) of `count` keys, which are reordered. */
+uint32_t sti_topk_kth(uint32_t *keys, int64_t count, int64_t rank, uint32_t *counts);
+/* Descending; `packed` is in ascending index order. other [count] is scratch. The
+ * result is in the returned one of the two. */
+uint64_t *sti_topk_sort(uint64_t *packed, uint64_t *other, int64_t count,
+                        uint32_t *counts);
+
+/* ---- planning (topk_plan.c) ---- */
+
+typedef struct sti_topk_plan {
+    stint_topk_method method;
+    int64_t n, k; /* 1 <= k < n */
+    sti_topk_form form;
+    int exponent;      /* a: blocks of 2^a elements */
+    int64_t blocks;    /* ceil(n / 2^a) */
+    int64_t back;      /* pieces of the walk back to the blocks */
+    int64_t pieces;    /* of a pass over the row */
+    int64_t sample;    /* elements */
+    int64_t sample_lo; /* rank in the sample of the lower bound */
+    int64_t sample_hi; /* of the upper bound; 0: none */
+    int64_t pool;      /* elements between the bounds that there is room for */
+    double predicted_ns;
+} sti_topk_plan;
+
+/* Elements of a pool's segment, and how many are looked at between two checks. */
+enum { STI_TOPK_SEGMENT = 8192, STI_TOPK_LOOK = 1024 };
+int64_t sti_topk_pool_segments(const sti_topk_plan *plan);
+/* Candidates that a piece of the walk back to the blocks has room for. */
+int64_t sti_topk_back_elements(const sti_topk_plan *plan);
+sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
+                                 stint_topk_method method, int exponent,
+                                 const stint_topk_costs *costs);
+
+/* ---- one row (topk_row.c and its parts) ---- */
+
+typedef struct sti_topk_room {
+    int64_t *above, *inside, *offset; /* [pieces + 1] */
+    uint32_t *histogram;              /* [pieces, STI_TOPK_BINS] */
+    uint32_t *sample;                 /* [sample] */
+    uint64_t *pool;                   /* [segments, STI_TOPK_SEGMENT] */
+    sti_topk_run *runs, *ordered;     /* [segments] */
+    sti_topk_cutter cutter;
+    uint32_t *delegates, *position;
+    uint64_t *chosen;            /* [k]: delegates that are winners among themselves */
+    struct sti_topk_room *inner; /* to choose them */
+    sti_topk_plan inner_plan;
+} sti_topk_room;
+
+sti_topk_room *sti_topk_room_take(sti_topk_space *space, const sti_topk_plan *plan);
+
+/* Where winners go, by ascending index: as index and value, or packed. */
+typedef struct sti_topk_sink {
+    int64_t *index;        /* [k] */
+    unsigned char *values; /* [k] or NULL */
+    int64_t base;
+    uint64_t *packed; /* [k], instead of index and values, if not NULL */
+} sti_topk_sink;
+
+typedef struct sti_topk_job {
+    const sti_team *team;
+    const sti_topk_plan *plan;
+    const sti_topk_ops *ops;
+    const sti_topk_view *view;
+    sti_topk_room *room;
+    const sti_topk_sink *sink;
+} sti_topk_job;
+
+/* The plan.k best of the view, 1 <= k < n. */
+void sti_topk_row(const sti_topk_job *job);
+/* Index and value of packed elements, in their order. */
+void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
+                     const uint64_t *packed, int64_t count, const sti_topk_sink *sink);
+/* Elements of the runs at or above `cut`, `total` of them, to the sink. */
+void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
+                        int64_t run_count, uint64_t cut);
+/* Methods; those that return bool say false when their guess did not hold. */
+void sti_topk_by_pack(const sti_topk_job *job);
+void sti_topk_by_delegates(const sti_topk_job *job);
+bool sti_topk_by_threshold(const sti_topk_job *job);
+void sti_topk_by_radix(const sti_topk_job *job);
+
+static inline int64_t sti_topk_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t sti_topk_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t sti_topk_ceil(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* One row: its scratch, the emission of winners, and the methods that need no guess. */
+#include "kernel/topk_key.h"
+
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/memory.h"
+
+const sti_topk_ops *sti_topk_ops_now(sti_topk_form form)
+{
+#if defined(__x86_64__)
+    switch (sti_isa_now()) {
+    case STI_ISA_AVX512:
+        return sti_topk_avx512[form];
+    case STI_ISA_AVX2:
+        return sti_topk_avx2[form];
+    case STI_ISA_REF:
+    case STI_ISA_COUNT:
+        break;
+    }
+#endif
+    return sti_topk_ref[form];
+}
+
+size_t sti_topk_element_bytes(sti_topk_form form)
+{
+    switch (form) {
+    case STI_TOPK_F16:
+    case STI_TOPK_BF16:
+        return 2;
+    case STI_TOPK_I8:
+        return 1;
+    case STI_TOPK_F32:
+    case STI_TOPK_I32:
+    case STI_TOPK_SUM:
+    case STI_TOPK_KEYS:
+    case STI_TOPK_FORMS:
+        break;
+    }
+    return 4;
+}
+
+sti_topk_form sti_topk_form_of(const stint_topk_desc *desc)
+{
+    static const sti_topk_form forms[] = {STI_TOPK_F32, STI_TOPK_F16, STI_TOPK_BF16,
+                                          STI_TOPK_I32, STI_TOPK_I8};
+    return desc->has_addend ? STI_TOPK_SUM : forms[desc->type];
+}
+
+sti_topk_map sti_topk_map_make(const stint_topk_desc *desc, sti_topk_form form)
+{
+    const int bits = 8 * (int)sti_topk_element_bytes(form);
+    const uint32_t ones = UINT32_MAX >> (32 - bits), top_bit = ones ^ (ones >> 1);
+    const uint32_t infinity = form == STI_TOPK_F16    ? 0x7C00u
+                              : form == STI_TOPK_BF16 ? 0x7F80u
+                                                      : 0x7F800000u;
+    sti_topk_map map = {.zero = desc->zeros_equal};
+    if (form == STI_TOPK_I32 || form == STI_TOPK_I8) {
+        map.keep = desc->key == STINT_TOPK_ABS ? ones : 0;
+        map.flip = desc->key == STINT_TOPK_ABS   ? 0
+                   : desc->key == STINT_TOPK_MIN ? ones ^ top_bit
+                                                 : top_bit;
+        return map;
+    }
+    map.keep = desc->key == STINT_TOPK_ABS ? ones ^ top_bit : ones;
+    map.flip = desc->key == STINT_TOPK_MIN ? top_bit : 0;
+    map.low = (ones ^ (infinity | top_bit)) + map.zero; /* of -infinity */
+    map.top = (infinity | top_bit) - map.low + 1;       /* next above +infinity */
+    if (desc->nan == STINT_TOPK_NAN_LAST)
+        map.shift = ones - map.top + 1;
+    return map;
+}
+
+/* ---- scratch ---- */
+
+void *sti_topk_take(sti_topk_space *space, int64_t count, size_t each_bytes)
+{
+    size_t bytes, total;
+    if (!sti_mul_bytes(count, each_bytes, &bytes) ||
+        !sti_add_bytes(bytes, space->used_bytes, &total) || total > SIZE_MAX - 128) {
+        space->overflow = true;
+        return NULL;
+    }
+    void *block = space->base ? space->base + space->used_bytes : NULL;
+    space->used_bytes = STI_ALIGN_UP(total, 64);
+    return block;
+}
+
+static void take_selection(sti_topk_space *space, const sti_topk_plan *p,
+                           sti_topk_room *room)
+{
+    const int64_t segments = sti_topk_pool_segments(p);
+    /* One piece fills its segments one after the other. */
+    const int64_t most = p->pieces == 1 ? p->n + segments * STI_TOPK_LOOK : INT64_MAX;
+    const int64_t elements = sti_topk_min(segments * STI_TOPK_SEGMENT, most);
+    const bool pack = p->method == STINT_TOPK_PACK;
+    room->histogram = sti_topk_take(space, p->pieces * STI_TOPK_BINS, sizeof(uint32_t));
+    room->above = sti_topk_take(space, p->pieces + 1, sizeof(int64_t));
+    room->inside = sti_topk_take(space, p->pieces + 1, sizeof(int64_t));
+    room->offset = sti_topk_take(space, p->pieces + 1, sizeof(int64_t));
+    room->sample = sti_topk_take(space, p->sample, sizeof(uint32_t));
+    room->pool = sti_topk_take(space, pack ? p->n : elements, sizeof(uint64_t));
+    room->runs = sti_topk_take(space, segments, sizeof(sti_topk_run));
+    room->ordered = sti_topk_take(space, segments, sizeof(sti_topk_run));
+}
+
+int64_t sti_topk_back_elements(const sti_topk_plan *p)
+{
+    const int64_t ids = sti_topk_ceil(p->k, p->back);
+    return sti_topk_min(ids << p->exponent, 2 * p->k) + ((int64_t)1 << p->exponent);
+}
+
+static void take_delegates(sti_topk_space *space, const sti_topk_plan *p,
+                           sti_topk_room *room)
+{
+    const bool beta = p->method == STINT_TOPK_BETA;
+    const int64_t list = beta ? 2 * p->blocks : p->blocks;
+    stint_topk_costs costs;
+    stint_topk_costs_default(&costs);
+    /* The list is short, so the built-in costs choose well enough; delegates of
+     * delegates are never worth it. */
+    const stint_topk_method method =
+        list <= 4096 ? STINT_TOPK_PACK : STINT_TOPK_THRESHOLD;
+    room->delegates = sti_topk_take(space, list, sizeof(uint32_t));
+    room->position = sti_topk_take(space, beta ? p->blocks : 0, sizeof(uint32_t));
+    room->chosen = sti_topk_take(space, p->k, sizeof(uint64_t));
+    room->pool =
+        sti_topk_take(space, p->back * sti_topk_back_elements(p), sizeof(uint64_t));
+    room->runs = sti_topk_take(space, p->back, sizeof(sti_topk_run));
+    room->inner_plan = sti_topk_plan_make(STI_TOPK_KEYS, list, p->k, method, 0, &costs);
+    room->inner = sti_topk_room_take(space, &room->inner_plan);
+}
+
+static void take_all(sti_topk_space *space, const sti_topk_plan *p, sti_topk_room *room)
+{
+    memset(room, 0, sizeof *room);
+    if (p->method == STINT_TOPK_DELEGATE || p->method == STINT_TOPK_BETA)
+        take_delegates(space, p, room);
+    else
+        take_selection(space, p, room);
+    const int64_t spare = sti_topk_min(p->n, p->k / 4 + 4096);
+    room->cutter.spare_count = spare;
+    room->cutter.spare = sti_topk_take(space, spare, sizeof(uint64_t));
+    /* Counters for each piece of the walk back too. */
+    room->cutter.counts =
+        sti_topk_take(space, (p->back + 1) * STI_TOPK_BINS, sizeof(uint32_t));
+}
+
+sti_topk_room *sti_topk_room_take(sti_topk_space *space, const sti_topk_plan *p)
+{
+    sti_topk_room counted; /* where the space only counts */
+    sti_topk_room *room = sti_topk_take(space, 1, sizeof *room);
+    take_all(space, p, room ? room : &counted);
+    return room;
+}
+
+/* ---- emission ---- */
+
+static void put(const sti_topk_view *v, const sti_topk_sink *sink, int64_t at,
+                uint64_t packed)
+{
+    const int64_t i = sti_topk_packed_index(packed);
+    sink->index[at] = sink->base + i;
+    if (sink->values && v->form != STI_TOPK_KEYS) {
+        const uint32_t raw = sti_topk_bits_at(v, i);
+        const size_t bytes = sti_topk_element_bytes(v->form);
+        memcpy(sink->values + (size_t)at * bytes, &raw, bytes);
+    }
+}
+
+typedef struct decode_work {
+    const sti_topk_view *view;
+    const sti_topk_sink *sink;
+    const uint64_t *packed;
+    int64_t count;
+} decode_work;
+
+enum { DECODE_PIECE = 1 << 14 };
+
+static void decode_piece(void *arg, int64_t piece, int worker)
+{
+    const decode_work *w = arg;
+    const int64_t end = sti_topk_min(w->count, (piece + 1) * DECODE_PIECE);
+    (void)worker;
+    for (int64_t i = piece * DECODE_PIECE; i < end; i++)
+        put(w->view, w->sink, i, w->packed[i]);
+}
+
+void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
+                     const uint64_t *packed, int64_t count, const sti_topk_sink *sink)
+{
+    decode_work w = {view, sink, packed, count};
+    sti_team_run(team, sti_topk_ceil(count, DECODE_PIECE), decode_piece, &w);
+}
+
+typedef struct run_work {
+    const sti_topk_job *job;
+    const sti_topk_run *runs;
+    uint64_t cut;
+    int64_t *offset; /* [runs + 1] or NULL: one after the other */
+} run_work;
+
+static int64_t emit_run(const run_work *w, const sti_topk_run *run, int64_t at)
+{
+    const sti_topk_sink *sink = w->job->sink;
+    const sti_topk_view *view = w->job->view;
+    if (sink->packed) {
+        for (int64_t i = 0; i < run->count; i++)
+            if (run->at[i] >= w->cut)
+                sink->packed[at++] = run->at[i];
+        return at;
+    }
+    for (int64_t i = 0; i < run->count; i++)
+        if (run->at[i] >= w->cut)
+            put(view, sink, at++, run->at[i]);
+    return at;
+}
+
+void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
+                        int64_t run_count, uint64_t cut)
+{
+    const run_work w = {job, runs, cut, NULL};
+    int64_t at = 0;
+    for (int64_t r = 0; r < run_count; r++)
+        at = emit_run(&w, &runs[r], at);
+}
+
+/* ---- methods ---- */
+
+void sti_topk_by_pack(const sti_topk_job *job)
+{
+    sti_topk_room *room = job->room;
+    int64_t none = 0;
+    const int64_t n = job->view->n;
+    sti_topk_run all = {.at = room->pool};
+    all.count = job->ops->collect(job->view, 0, n, 0, UINT32_MAX, room->pool, &none);
+    const uint64_t cut = sti_topk_cut(&room->cutter, &all, 1, job->plan->k);
+    sti_topk_emit_runs(job, &all, 1, cut);
+}
+
+void sti_topk_row(const sti_topk_job *job)
+{
+    switch (job->plan->method) {
+    case STINT_TOPK_PACK:
+        sti_topk_by_pack(job);
+        return;
+    case STINT_TOPK_DELEGATE:
+    case STINT_TOPK_BETA:
+        sti_topk_by_delegates(job);
+        return;
+    case STINT_TOPK_THRESHOLD:
+        if (sti_topk_by_threshold(job))
+            return;
+        break;
+    case STINT_TOPK_AUTO:
+    case STINT_TOPK_RADIX:
+    case STINT_TOPK_METHODS:
+        break;
+    }
+    sti_topk_by_radix(job);
+}
