@@ -63,8 +63,8 @@ const char *const sti_report_style[] = {
     "min-width:2px;margin:2px 0}\n",
     ".bar.test{background:var(--test)}\n",
     ".classes{display:grid;gap:7px 28px;grid-template-columns:repeat(auto-fill,"
-    "minmax(calc(var(--name) + 138px),1fr))}\n",
-    ".class{display:grid;grid-template-columns:var(--name) 1fr 56px;gap:10px;"
+    "minmax(calc(var(--name) + 146px),1fr))}\n",
+    ".class{display:grid;grid-template-columns:var(--name) 1fr 62px;gap:10px;"
     "align-items:center;font-size:14px}\n",
     ".class>span:first-child{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
     "\n",
