@@ -45,8 +45,10 @@ bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
 bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 
 /* Scratch of one call: the packed weights (at most 640 KiB) plus, a thread, padded rows
- * of the image (about 256 KiB, more for very wide rows) or blocks as in gemm.h. For the
- * shapes of ResNet-20 less than 1 MiB with one thread. */
+ * of the image (about 256 KiB, more for very wide rows) or blocks as in gemm.h (with
+ * stride in backward data 0.7 MiB more); the weight gradient takes at most seven
+ * partial gradients of 192 KiB and two a thread or so instead. The 3x3 layers of
+ * ResNet-20 take 70 to 170 KiB with one thread. */
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);

@@ -43,8 +43,9 @@ typedef struct sti_epilogue {
     uint8_t *relu_mask; /* or NULL */
 } sti_epilogue;
 
-/* Scratch of a call: per thread one block of A, one panel of B and, for k > 4096,
- * partial sums: at most about 0.7 MiB a thread for k <= 4096. Any alignment will do. */
+/* Scratch of a call: per thread one block of A, some panels of B and, for k > 4096,
+ * partial sums: at most 0.4 MiB a thread for k <= 4096, 0.2 MiB more for every doubling
+ * of k beyond. Any alignment will do. */
 size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads);
 
 /* epilogue may be NULL. No array may overlap c_out. 2 m n k flop. */
