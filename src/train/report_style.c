@@ -90,8 +90,8 @@ const char *const sti_report_style[] = {
     "footer{margin-top:44px;color:var(--soft);font-size:13px}\n",
     "@media(max-width:560px){main{padding:24px 14px 40px}h1{font-size:24px}"
     ".figures{grid-template-columns:1fr 1fr;gap:10px}.figures b{font-size:21px}"
-    ".card{padding:13px 14px}.memory tr{display:grid;grid-template-columns:1fr auto "
-    "auto;"
+    ".card{padding:13px 14px}.memory tr{display:grid;grid-template-columns:1fr 84px "
+    "84px;"
     "border-top:1px solid var(--line);padding:7px 0}.memory "
     "tr:first-child{border:0;padding:0}"
     ".memory td{border:0;padding:0}.memory "
