@@ -14,3 +14,11 @@ pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 # Needed by one subcommand each; the program says plainly what is missing without them.
 pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
 pkg_check_modules(CURL IMPORTED_TARGET libcurl)
+if(FREETYPE_FOUND)
+  target_compile_definitions(stint_flags INTERFACE STINT_HAVE_FREETYPE=1)
+endif()
+if(CURL_FOUND)
+  # Only the headers: the library is loaded when `stint data get` first needs it.
+  target_include_directories(stint_flags SYSTEM INTERFACE ${CURL_INCLUDE_DIRS})
+  target_compile_definitions(stint_flags INTERFACE STINT_HAVE_CURL=1)
+endif()
