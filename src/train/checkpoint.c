@@ -10,22 +10,22 @@
 #include "base/units.h"
 #include "train/checkpoint_priv.h"
 
-#define FIELD(name, whole)                         \
-    {                                              \
-#name, offsetof(sti_position, name), whole \
+#define FIELD(name, whole, facts)                         \
+    {                                                     \
+#name, offsetof(sti_position, name), whole, facts \
     }
 const position_field sti_position_fields[] = {
-    FIELD(step, true),
-    FIELD(epoch_loss, false),
-    FIELD(epoch_correct, false),
-    FIELD(epoch_images, true),
-    FIELD(line_loss, false),
-    FIELD(line_correct, false),
-    FIELD(line_images, true),
-    FIELD(train_loss, false),
-    FIELD(train_accuracy, false),
-    FIELD(test_loss, false),
-    FIELD(test_accuracy, false),
+    FIELD(step, true, true),
+    FIELD(epoch_loss, false, false),
+    FIELD(epoch_correct, false, false),
+    FIELD(epoch_images, true, false),
+    FIELD(line_loss, false, false),
+    FIELD(line_correct, false, false),
+    FIELD(line_images, true, false),
+    FIELD(train_loss, false, true),
+    FIELD(train_accuracy, false, true),
+    FIELD(test_loss, false, true),
+    FIELD(test_accuracy, false, true),
 };
 const int sti_position_field_count =
     (int)(sizeof sti_position_fields / sizeof sti_position_fields[0]);
@@ -230,6 +230,7 @@ static void add_common(const sti_saver *s, const sti_position *p, const char *ki
                        texts *t)
 {
     const sti_network_desc *net = &s->job->network;
+    bool facts_only = strcmp(kind, "model") == 0;
     add_text(t, STI_META_VERSION, stint_version());
     add_text(t, STI_META_KIND, kind);
     add_text(t, STI_META_NUMERICS, STI_NUMERICS_VERSION);
@@ -243,6 +244,8 @@ static void add_common(const sti_saver *s, const sti_position *p, const char *ki
     for (int i = 0; i < sti_position_field_count; i++) {
         const position_field *f = &sti_position_fields[i];
         const char *at = (const char *)p + f->offset;
+        if (facts_only && !f->facts)
+            continue;
         if (f->whole)
             add_int(t, f->key, *(const int64_t *)(const void *)at);
         else

@@ -12,6 +12,7 @@ typedef struct position_field {
     const char *key;
     size_t offset;
     bool whole; /* int64_t, else double */
+    bool facts; /* also in model files */
 } position_field;
 extern const position_field sti_position_fields[];
 extern const int sti_position_field_count;

@@ -133,8 +133,8 @@ static void add_curve(const sti_report_line *line, const chart_axis *x,
     for (int i = 0; i < line->series->count; i++) {
         const sti_report_point *p = &line->series->point[i];
         if (!visible(line, i)) {
-            /* An epoch that was not evaluated is bridged; a NaN loss breaks the line.
-             */
+            /* An epoch that was not evaluated is bridged;
+             * a NaN loss breaks the line. */
             pen = pen && line->dots;
             continue;
         }
