@@ -25,6 +25,7 @@ typedef struct request {
     size_t element_bytes;
     int64_t rows, stride, n, k, part; /* k <= n */
     int slots;                        /* rows worked on at once */
+    sti_topk_plan plan;               /* of a row that is taken whole */
     sti_team team;
 } request;
 
@@ -114,13 +115,16 @@ static stint_status request_make(const stint_topk_desc *d, request *r)
     /* Rows side by side where one row is too little work to share. */
     const int threads = r->team.threads;
     const bool side_by_side = r->rows > 1 && (r->n < 1 << 17 || r->rows >= 4 * threads);
+    if (r->n <= r->part && r->k > 0 && r->k < r->n)
+        r->plan =
+            sti_topk_plan_make(r->form, r->n, r->k, d->method, d->exponent, &r->costs);
     r->slots = side_by_side ? (int)sti_topk_min(r->rows, threads) : 1;
     return STINT_OK;
 }
 
 /* ---- workspace ---- */
 
-/* Of one slot: `list` and `order` for parts, `packed` and `other` for sorting. */
+/* Of one slot: the list for parts, `packed` and `other` for sorting. */
 typedef struct row_memory {
     int64_t *list_index;    /* [list_capacity] */
     unsigned char *list;    /* likewise */
@@ -128,6 +132,7 @@ typedef struct row_memory {
     uint64_t *other;        /* [k] */
     uint32_t *counts;       /* [STI_TOPK_BINS] */
     sti_topk_space scratch; /* for one selection */
+    sti_topk_room *room;    /* in it, for whole rows that are no part */
 } row_memory;
 
 static sti_topk_plan plan_for(const request *r, sti_topk_form form, int64_t n,
@@ -158,11 +163,9 @@ static int64_t list_capacity(const request *r)
     return r->k + sti_topk_min(r->k, r->part);
 }
 
-/* Of the largest selection that a row needs. */
-static size_t scratch_bytes(const request *r)
+/* Of the largest selection that a row in parts needs. */
+static size_t parts_bytes(const request *r)
 {
-    if (r->n <= r->part)
-        return selection_bytes(r, r->form, r->n, r->k, r->desc->method);
     const int64_t last = r->n % r->part, k = r->k;
     const stint_topk_method method = r->desc->method;
     const size_t full =
@@ -175,24 +178,35 @@ static size_t scratch_bytes(const request *r)
     return larger(larger(full, rest), list);
 }
 
-static row_memory take_row(sti_topk_space *space, const request *r)
+static void take_parts(sti_topk_space *space, const request *r, row_memory *m)
+{
+    const int64_t list = list_capacity(r);
+    m->list_index = sti_topk_take(space, list, sizeof *m->list_index);
+    m->list = sti_topk_take(space, list, r->element_bytes);
+    m->scratch.base = sti_topk_take(space, (int64_t)parts_bytes(r), 1);
+}
+
+/* One slot; NULL where the space only counts. */
+static row_memory *take_slot(sti_topk_space *space, const request *r)
 {
     const bool parts = r->n > r->part, sort = r->desc->sorted;
-    row_memory m = {0};
-    const int64_t list = parts ? list_capacity(r) : 0;
-    m.list_index = sti_topk_take(space, list, sizeof *m.list_index);
-    m.list = sti_topk_take(space, list, r->element_bytes);
-    m.packed = sti_topk_take(space, parts || sort ? r->k : 0, sizeof *m.packed);
-    m.other = sti_topk_take(space, sort ? r->k : 0, sizeof *m.other);
-    m.counts = sti_topk_take(space, sort ? STI_TOPK_BINS : 0, sizeof *m.counts);
-    m.scratch.base = sti_topk_take(space, (int64_t)scratch_bytes(r), 1);
-    return m;
+    row_memory counted, *slot = sti_topk_take(space, 1, sizeof *slot);
+    row_memory *m = slot ? slot : &counted;
+    memset(m, 0, sizeof *m);
+    m->packed = sti_topk_take(space, parts || sort ? r->k : 0, sizeof *m->packed);
+    m->other = sti_topk_take(space, sort ? r->k : 0, sizeof *m->other);
+    m->counts = sti_topk_take(space, sort ? STI_TOPK_BINS : 0, sizeof *m->counts);
+    if (parts)
+        take_parts(space, r, m);
+    else if (r->k > 0 && r->k < r->n)
+        m->room = sti_topk_room_take(space, &r->plan);
+    return slot;
 }
 
 static bool workspace_bytes(const request *r, size_t *bytes_out)
 {
     sti_topk_space one = {0};
-    take_row(&one, r);
+    take_slot(&one, r);
     return !one.overflow && sti_mul_bytes(r->slots, one.used_bytes, bytes_out) &&
            *bytes_out <= INT64_MAX && sti_add_bytes(*bytes_out, 64, bytes_out);
 }
@@ -220,27 +234,40 @@ stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc, size_t *byt
 
 /* ---- one row ---- */
 
+static void select_all(const sti_topk_view *view, const sti_topk_sink *sink)
+{
+    const sti_topk_ops *ops = sti_topk_ops_now(view->form);
+    int64_t none = 0;
+    if (sink->packed)
+        ops->collect(view, 0, view->n, 0, UINT32_MAX, sink->packed, &none);
+    else
+        ops->emit(view, 0, view->n, 0, sink->base, sink->index, sink->values);
+}
+
+static void select_planned(const request *r, const sti_topk_view *view,
+                           const sti_topk_plan *plan, sti_topk_room *room,
+                           const sti_topk_sink *sink)
+{
+    const sti_topk_job job = {.team = &r->team,
+                              .plan = plan,
+                              .ops = sti_topk_ops_now(view->form),
+                              .view = view,
+                              .room = room,
+                              .sink = sink};
+    sti_topk_row(&job);
+}
+
+/* Of a part or a list. */
 static void select_view(const request *r, const sti_topk_view *view, int64_t k,
                         stint_topk_method method, const sti_topk_sink *sink,
                         sti_topk_space scratch)
 {
-    const sti_topk_ops *ops = sti_topk_ops_now(view->form);
-    int64_t none = 0;
     if (k == view->n) {
-        if (sink->packed)
-            ops->collect(view, 0, k, 0, UINT32_MAX, sink->packed, &none);
-        else
-            ops->emit(view, 0, k, 0, sink->base, sink->index, sink->values);
+        select_all(view, sink);
         return;
     }
     const sti_topk_plan plan = plan_for(r, view->form, view->n, k, method);
-    const sti_topk_job job = {.team = &r->team,
-                              .plan = &plan,
-                              .ops = ops,
-                              .view = view,
-                              .room = sti_topk_room_take(&scratch, &plan),
-                              .sink = sink};
-    sti_topk_row(&job);
+    select_planned(r, view, &plan, sti_topk_room_take(&scratch, &plan), sink);
 }
 
 static sti_topk_view view_of(const request *r, const void *x, const float *addend,
@@ -255,13 +282,25 @@ static sti_topk_view view_of(const request *r, const void *x, const float *adden
         .n = n};
 }
 
-static void sort_view(const request *r, const sti_topk_view *view, int64_t k,
-                      const row_memory *m, const sti_topk_sink *sink)
+/* m->packed, sorted, to the sink. */
+static void give_sorted(const request *r, const sti_topk_view *view,
+                        const row_memory *m, const sti_topk_sink *sink)
+{
+    const uint64_t *best = sti_topk_sort(m->packed, m->other, r->k, m->counts);
+    sti_topk_decode(&r->team, view, best, r->k, sink);
+}
+
+static void select_row(const request *r, const sti_topk_view *view, const row_memory *m,
+                       const sti_topk_sink *sink)
 {
     const sti_topk_sink packed = {.packed = m->packed};
-    select_view(r, view, k, r->desc->method, &packed, m->scratch);
-    const uint64_t *best = sti_topk_sort(m->packed, m->other, k, m->counts);
-    sti_topk_decode(&r->team, view, best, k, sink);
+    const sti_topk_sink *to = r->desc->sorted ? &packed : sink;
+    if (r->k == r->n)
+        select_all(view, to);
+    else
+        select_planned(r, view, &r->plan, m->room, to);
+    if (r->desc->sorted)
+        give_sorted(r, view, m, sink);
 }
 
 /* The k best of the first `count` of the list; their number. */
@@ -293,8 +332,10 @@ static void give_list(const request *r, const row_memory *m, const sti_topk_sink
     }
     const sti_topk_view view = {
         .form = r->list_form, .map = r->map, .x = m->list, .n = r->k};
+    const sti_topk_sink packed = {.packed = m->packed};
     const sti_topk_sink places = {.index = sink->index, .values = sink->values};
-    sort_view(r, &view, r->k, m, &places);
+    select_all(&view, &packed);
+    give_sorted(r, &view, m, &places);
     for (int64_t i = 0; i < r->k; i++)
         sink->index[i] = m->list_index[sink->index[i]];
 }
@@ -339,7 +380,11 @@ static int64_t find_nan(const rows_work *w, int64_t row)
         from = (sti_topk_view){.form = r->list_form,
                                .map = r->map,
                                .x = w->values + (size_t)(row * r->k) * bytes};
-    int64_t first = -1;
+    int64_t first = -1, none = 0;
+    from.n = r->k;
+    if (w->values && !sti_topk_ops_now(from.form)->count(&from, 0, r->k, r->map.top,
+                                                         UINT32_MAX, &none))
+        return -1;
     for (int64_t i = 0; i < r->k; i++) {
         const int64_t in_row = index[i] - r->desc->index_base;
         if (sti_topk_key_at(&from, w->values ? i : in_row) == r->map.top &&
@@ -358,21 +403,17 @@ static void row_piece(void *arg, int64_t row, int worker)
 {
     rows_work *w = arg;
     const request *r = w->r;
-    sti_topk_space space = {.base = w->memory + (size_t)worker * w->slot_bytes};
-    const row_memory m = take_row(&space, r);
+    const row_memory *m = (const void *)(w->memory + (size_t)worker * w->slot_bytes);
     const sti_topk_sink sink = {.index = w->index + row * r->k,
                                 .values = w->values ? w->values + (size_t)(row * r->k) *
                                                                       r->element_bytes
                                                     : NULL,
                                 .base = r->desc->index_base};
     if (r->n > r->part) {
-        select_parts(r, w->x, w->addend, row, &m, &sink);
+        select_parts(r, w->x, w->addend, row, m, &sink);
     } else {
         const sti_topk_view view = view_of(r, w->x, w->addend, row, 0, r->n);
-        if (r->desc->sorted)
-            sort_view(r, &view, r->k, &m, &sink);
-        else
-            select_view(r, &view, r->k, r->desc->method, &sink, m.scratch);
+        select_row(r, &view, m, &sink);
     }
     if (r->desc->nan != STINT_TOPK_NAN_ERROR || !floats(r) || find_nan(w, row) < 0)
         return;
@@ -403,6 +444,10 @@ static stint_status check_pointers(const request *r, const void *x, const float 
 static void run_rows(rows_work *w)
 {
     const request *r = w->r;
+    for (int slot = 0; slot < r->slots; slot++) {
+        sti_topk_space space = {.base = w->memory + (size_t)slot * w->slot_bytes};
+        take_slot(&space, r);
+    }
     if (r->slots > 1) {
         const sti_team team = {.threads = r->slots};
         sti_team_run(&team, r->rows, row_piece, w);

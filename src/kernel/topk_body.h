@@ -17,6 +17,7 @@
 #define AS_INT(b)   AS_INT_(b)
 #define SPLAT(x)    JOIN(vec_splat, BITS)(x)
 #define MAX(a, b)   JOIN(vec_max, BITS)(a, b)
+#define MIN(a, b)   JOIN(vec_min, BITS)(a, b)
 #define GE(a, b)    JOIN(vec_ge, BITS)(a, b)
 #define LANES       (VEC_BYTES / (BITS / 8))
 #define ONES        (UINT32_MAX >> (32 - BITS))
@@ -45,79 +46,143 @@ static inline vec NAME(raw)(const sti_topk_view *v, int64_t i)
 #endif
 }
 
-static inline vec NAME(key)(vec raw, const NAME(map) * m)
+/* Neither equal zeros nor NaN last, the usual case, saves three operations of nine. */
+static inline bool NAME(is_plain)(const sti_topk_view *v)
+{
+    return v->map.zero == 0 && v->map.shift == 0;
+}
+
+/* The key but for the minimum that makes all NaN one; in the plain case that may come
+ * after a maximum instead of before it. */
+static inline vec NAME(order)(vec raw, const NAME(map) * m, bool plain)
 {
 #if KIND == FLOATS || KIND == SUMS
     typedef NAME(ulanes) u;
     const u b = ((u)raw & (u)m->keep) ^ (u)m->flip;
     const u sign = (u)((NAME(slanes))b >> (BITS - 1));
-    const u order = (b ^ (sign | (u)m->top_bit)) + (sign & (u)m->zero) - (u)m->low;
-    return (vec)((u)JOIN(vec_min, BITS)((vec)order, m->top) + (u)m->shift);
+    const u order = (b ^ (sign | (u)m->top_bit)) - (u)m->low;
+    return (vec)(plain ? order : order + (sign & (u)m->zero));
 #elif KIND == INTEGERS
     typedef NAME(ulanes) u;
     const u sign = (u)raw >= (u)m->top_bit;
     const u turn = sign & (u)m->keep;
+    (void)plain;
     return (vec)((((u)raw ^ turn) - turn) ^ (u)m->flip);
 #else
-    (void)m;
+    (void)m, (void)plain;
     return raw;
 #endif
 }
 
-static inline vec NAME(load)(const sti_topk_view *v, int64_t i, const NAME(map) * m)
+static inline vec NAME(key)(vec raw, const NAME(map) * m, bool plain)
 {
-    return NAME(key)(NAME(raw)(v, i), m);
+    const vec order = NAME(order)(raw, m, plain);
+#if KIND == FLOATS || KIND == SUMS
+    typedef NAME(ulanes) u;
+    const vec key = MIN(order, m->top);
+    return plain ? key : (vec)((u)key + (u)m->shift);
+#else
+    return order;
+#endif
+}
+
+static inline vec NAME(load)(const sti_topk_view *v, int64_t i, const NAME(map) * m,
+                             bool plain)
+{
+    return NAME(key)(NAME(raw)(v, i), m, plain);
+}
+
+static inline vec NAME(load_order)(const sti_topk_view *v, int64_t i,
+                                   const NAME(map) * m, bool plain)
+{
+    const vec raw = NAME(raw)(v, i);
+    return plain ? NAME(order)(raw, m, true) : NAME(key)(raw, m, false);
 }
 
 /* Best lanes of 2^a elements at i, a power of two of whole vectors. */
 static inline vec NAME(best_lanes)(const sti_topk_view *v, int64_t i, int a,
-                                   const NAME(map) * m)
+                                   const NAME(map) * m, bool plain)
 {
     const int64_t end = i + ((int64_t)1 << a);
-    vec best = NAME(load)(v, i, m), other = best;
+    vec best = NAME(load_order)(v, i, m, plain), other = best;
     i += LANES;
     if (i < end) {
-        other = NAME(load)(v, i, m);
+        other = NAME(load_order)(v, i, m, plain);
         i += LANES;
     }
     for (; i < end; i += 2 * LANES) {
-        best = MAX(best, NAME(load)(v, i, m));
-        other = MAX(other, NAME(load)(v, i + LANES, m));
+        best = MAX(best, NAME(load_order)(v, i, m, plain));
+        other = MAX(other, NAME(load_order)(v, i + LANES, m, plain));
     }
-    return MAX(best, other);
+    best = MAX(best, other);
+#if KIND == FLOATS || KIND == SUMS
+    return plain ? MIN(best, m->top) : best;
+#else
+    return best;
+#endif
+}
+
+/* Whole blocks [first, whole). */
+static inline void NAME(delegates_as)(const sti_topk_view *v, int a, int64_t first,
+                                      int64_t whole, uint32_t *d, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    int64_t s = first;
+    for (; s + WORDS <= whole; s += WORDS) {
+        vec best[WORDS];
+        for (int64_t w = 0; w < WORDS; w++)
+            best[w] = JOIN(fold, BITS)(NAME(best_lanes)(v, (s + w) << a, a, &m, plain));
+        store_best_words(best, d + (s - first));
+    }
+    for (; s < whole; s++)
+        d[s - first] =
+            best_word(JOIN(fold, BITS)(NAME(best_lanes)(v, s << a, a, &m, plain)));
 }
 
 static void NAME(delegates)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                             uint32_t *d)
 {
-    const NAME(map) m = NAME(map_of)(v);
-    const int64_t whole = sti_topk_min(last, v->n >> a);
     int64_t s = first;
-    for (; ((int64_t)1 << a) >= LANES && s + WORDS <= whole; s += WORDS) {
-        vec best[WORDS];
-        for (int64_t w = 0; w < WORDS; w++)
-            best[w] = JOIN(fold, BITS)(NAME(best_lanes)(v, (s + w) << a, a, &m));
-        store_best_words(best, d + (s - first));
+    if (((int64_t)1 << a) >= LANES) {
+        s = sti_topk_max(first, sti_topk_min(last, v->n >> a));
+        if (NAME(is_plain)(v))
+            NAME(delegates_as)(v, a, first, s, d, true);
+        else
+            NAME(delegates_as)(v, a, first, s, d, false);
     }
-    for (; ((int64_t)1 << a) >= LANES && s < whole; s++)
-        d[s - first] = best_word(JOIN(fold, BITS)(NAME(best_lanes)(v, s << a, a, &m)));
     for (; s < last; s++)
         d[s - first] = topk_delegate(v, s << a, sti_topk_min((s + 1) << a, v->n));
 }
+
+#if BITS == 32
+static inline void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t first,
+                                       int64_t whole, uint32_t *d, uint32_t *position,
+                                       bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const int64_t steps = ((int64_t)1 << a) / LANES;
+    for (int64_t s = first; s < whole; s++) {
+        const int64_t at = s << a;
+        best_two b = {NAME(load)(v, at, &m, plain), SPLAT(0), SPLAT(0)};
+        for (int64_t step = 1; step < steps; step++)
+            best_two_add(&b, NAME(load)(v, at + step * LANES, &m, plain),
+                         (uint32_t)step);
+        best_two_store(&b, d + 2 * (s - first), position + (s - first));
+    }
+}
+#endif
 
 static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                              uint32_t *d, uint32_t *position)
 {
     int64_t s = first;
 #if BITS == 32
-    const NAME(map) m = NAME(map_of)(v);
-    const int64_t whole = sti_topk_min(last, v->n >> a);
-    const uint32_t steps = (uint32_t)(((int64_t)1 << a) / LANES);
-    for (; steps > 0 && s < whole; s++) {
-        best_two b = {NAME(load)(v, s << a, &m), SPLAT(0), SPLAT(0)};
-        for (uint32_t step = 1; step < steps; step++)
-            best_two_add(&b, NAME(load)(v, (s << a) + (int64_t)step * LANES, &m), step);
-        best_two_store(&b, d + 2 * (s - first), position + (s - first));
+    if (((int64_t)1 << a) >= LANES) {
+        s = sti_topk_max(first, sti_topk_min(last, v->n >> a));
+        if (NAME(is_plain)(v))
+            NAME(delegates2_as)(v, a, first, s, d, position, true);
+        else
+            NAME(delegates2_as)(v, a, first, s, d, position, false);
     }
 #endif
     for (; s < last; s++)
@@ -125,56 +190,63 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
                        position + (s - first));
 }
 
-/* Four vectors between two branches: winners are rare. */
-static int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin, int64_t end,
-                                   uint32_t lo, uint64_t *out)
+/* One branch for four vectors: winners are rare. Where there are some, packing them
+ * without looking costs less than guessing which vectors hold them. */
+static inline int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin,
+                                          int64_t end, uint32_t lo, uint64_t *out,
+                                          bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo);
-    int64_t i = begin, count = 0;
+    int64_t i = begin, count = 0, none = 0;
     for (; i + 4 * LANES <= end; i += 4 * LANES) {
         vec key[4];
-        uint64_t mask[4];
-        for (int j = 0; j < 4; j++) {
-            key[j] = NAME(load)(v, i + j * LANES, &m);
-            mask[j] = GE(key[j], bound);
-        }
-        if ((mask[0] | mask[1] | mask[2] | mask[3]) == 0)
+        for (int j = 0; j < 4; j++)
+            key[j] = NAME(load)(v, i + j * LANES, &m, plain);
+        if (!GE(MAX(MAX(key[0], key[1]), MAX(key[2], key[3])), bound))
             continue;
         for (int j = 0; j < 4; j++)
-            if (mask[j])
-                count += JOIN(pack, BITS)(key[j], mask[j], (uint32_t)(i + j * LANES),
-                                          out + count);
+            count += JOIN(pack, BITS)(key[j], GE(key[j], bound),
+                                      (uint32_t)(i + j * LANES), out + count);
     }
     for (; i + LANES <= end; i += LANES) {
-        const vec key = NAME(load)(v, i, &m);
+        const vec key = NAME(load)(v, i, &m, plain);
         const uint64_t mask = GE(key, bound);
         if (mask)
             count += JOIN(pack, BITS)(key, mask, (uint32_t)i, out + count);
     }
-    int64_t none = 0;
     return count + topk_collect(v, i, end, lo, ONES, out + count, &none);
+}
+
+/* No branch on hits: between bounds of a sample they are too many to be guessed. */
+static inline int64_t NAME(collect_between)(const sti_topk_view *v, int64_t begin,
+                                            int64_t end, uint32_t lo, uint32_t hi,
+                                            uint64_t *out, int64_t *above, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const vec bound = SPLAT(lo), roof = SPLAT(hi + 1);
+    int64_t i = begin, count = 0, over = 0;
+    for (; i + LANES <= end; i += LANES) {
+        const vec key = NAME(load)(v, i, &m, plain);
+        const uint64_t high = GE(key, roof), mask = GE(key, bound) & ~high;
+        over += __builtin_popcountll(high);
+        count += JOIN(pack, BITS)(key, mask, (uint32_t)i, out + count);
+    }
+    *above += over;
+    return count + topk_collect(v, i, end, lo, hi, out + count, above);
 }
 
 static int64_t NAME(collect)(const sti_topk_view *v, int64_t begin, int64_t end,
                              uint32_t lo, uint32_t hi, uint64_t *out, int64_t *above)
 {
+    const bool plain = NAME(is_plain)(v);
     if (lo > ONES)
         return 0;
     if (hi >= ONES)
-        return NAME(collect_above)(v, begin, end, lo, out);
-    const NAME(map) m = NAME(map_of)(v);
-    const vec bound = SPLAT(lo), roof = SPLAT(hi + 1);
-    int64_t i = begin, count = 0, over = 0;
-    for (; i + LANES <= end; i += LANES) {
-        const vec key = NAME(load)(v, i, &m);
-        const uint64_t high = GE(key, roof), mask = GE(key, bound) & ~high;
-        over += __builtin_popcountll(high);
-        if (mask)
-            count += JOIN(pack, BITS)(key, mask, (uint32_t)i, out + count);
-    }
-    *above += over;
-    return count + topk_collect(v, i, end, lo, hi, out + count, above);
+        return plain ? NAME(collect_above)(v, begin, end, lo, out, true)
+                     : NAME(collect_above)(v, begin, end, lo, out, false);
+    return plain ? NAME(collect_between)(v, begin, end, lo, hi, out, above, true)
+                 : NAME(collect_between)(v, begin, end, lo, hi, out, above, false);
 }
 
 static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
@@ -187,7 +259,7 @@ static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
     const vec bound = SPLAT(lo), roof = SPLAT(hi + 1);
     int64_t i = begin, at_least = 0, over = 0;
     for (; i + LANES <= end; i += LANES) {
-        const vec key = NAME(load)(v, i, &m);
+        const vec key = NAME(load)(v, i, &m, false);
         at_least += __builtin_popcountll(GE(key, bound));
         if (!roofless)
             over += __builtin_popcountll(GE(key, roof));
@@ -196,25 +268,33 @@ static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
     return at_least - over + topk_count(v, i, end, lo, hi, above);
 }
 
+/* Emission from a row is for many winners: no branch on hits either. */
+static inline int64_t NAME(emit_as)(const sti_topk_view *v, int64_t begin, int64_t end,
+                                    uint32_t lo, int64_t base, int64_t *index_out,
+                                    unsigned char *value_out, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const vec bound = SPLAT(lo);
+    int64_t i = begin, count = 0;
+    for (; i + LANES <= end; i += LANES) {
+        const vec raw = NAME(raw)(v, i);
+        const uint64_t mask = GE(NAME(key)(raw, &m, plain), bound);
+        count += JOIN(emit, BITS)(raw, mask, base + i, index_out + count,
+                                  value_out ? value_out + count * (BITS / 8) : NULL);
+    }
+    return count + topk_emit(v, i, end, lo, base, index_out + count,
+                             value_out ? value_out + count * (BITS / 8) : NULL);
+}
+
 static int64_t NAME(emit)(const sti_topk_view *v, int64_t begin, int64_t end,
                           uint32_t lo, int64_t base, int64_t *index_out,
                           unsigned char *value_out)
 {
     if (lo > ONES)
         return 0;
-    const NAME(map) m = NAME(map_of)(v);
-    const vec bound = SPLAT(lo);
-    int64_t i = begin, count = 0;
-    for (; i + LANES <= end; i += LANES) {
-        const vec raw = NAME(raw)(v, i);
-        const uint64_t mask = GE(NAME(key)(raw, &m), bound);
-        if (mask)
-            count +=
-                JOIN(emit, BITS)(raw, mask, base + i, index_out + count,
-                                 value_out ? value_out + count * (BITS / 8) : NULL);
-    }
-    return count + topk_emit(v, i, end, lo, base, index_out + count,
-                             value_out ? value_out + count * (BITS / 8) : NULL);
+    return NAME(is_plain)(v)
+               ? NAME(emit_as)(v, begin, end, lo, base, index_out, value_out, true)
+               : NAME(emit_as)(v, begin, end, lo, base, index_out, value_out, false);
 }
 
 /* The counters are scalar; keys are made a few vectors ahead of them. */
@@ -226,7 +306,7 @@ static void NAME(histogram)(const sti_topk_view *v, int64_t begin, int64_t end,
     int64_t i = begin;
     for (; i + 4 * LANES <= end; i += 4 * LANES) {
         for (int j = 0; j < 4; j++) {
-            const vec keys = NAME(load)(v, i + j * LANES, &m);
+            const vec keys = NAME(load)(v, i + j * LANES, &m, false);
             memcpy(key + j * LANES, &keys, sizeof keys);
         }
         for (int j = 0; j < 4 * LANES; j++)
@@ -261,6 +341,7 @@ static const sti_topk_ops NAME(ops) = {
 #undef AS_INT
 #undef SPLAT
 #undef MAX
+#undef MIN
 #undef GE
 #undef LANES
 #undef ONES

@@ -108,8 +108,12 @@ uint64_t sti_topk_cut(const sti_topk_cutter *cutter, const sti_topk_run *runs,
 
 uint32_t sti_topk_kth(uint32_t *keys, int64_t count, int64_t rank, uint32_t *counts)
 {
-    uint32_t lo = 0, hi = UINT32_MAX;
+    uint32_t lo = UINT32_MAX, hi = 0;
     cut_state c = {.k = rank};
+    for (int64_t i = 0; i < count; i++) {
+        lo = keys[i] < lo ? keys[i] : lo;
+        hi = keys[i] > hi ? keys[i] : hi;
+    }
     while (hi > lo) {
         const int span_bits = bits_of(hi - lo), wanted = digit_bits(count);
         const int bits = span_bits < wanted ? span_bits : wanted;
@@ -128,7 +132,8 @@ uint32_t sti_topk_kth(uint32_t *keys, int64_t count, int64_t rank, uint32_t *cou
         }
         count = kept;
         lo += digit << shift;
-        hi = lo + ((UINT32_C(1) << shift) - 1);
+        const uint32_t width = (UINT32_C(1) << shift) - 1;
+        hi = hi - lo > width ? lo + width : hi;
     }
     return lo;
 }

@@ -176,7 +176,8 @@ typedef struct sti_topk_job {
 
 /* The plan.k best of the view, 1 <= k < n. */
 void sti_topk_row(const sti_topk_job *job);
-/* Index and value of packed elements, in their order. */
+/* Index and value of packed elements, in their order; packed NULL: the values of the
+ * sink's indices. */
 void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
                      const uint64_t *packed, int64_t count, const sti_topk_sink *sink);
 /* Elements of the runs at or above `cut`, `total` of them, to the sink. */

@@ -156,16 +156,20 @@ sti_topk_room *sti_topk_room_take(sti_topk_space *space, const sti_topk_plan *p)
 
 /* ---- emission ---- */
 
-static void put(const sti_topk_view *v, const sti_topk_sink *sink, int64_t at,
-                uint64_t packed)
+/* Values of `count` indices. */
+static void put_values(const sti_topk_view *v, int64_t base, const int64_t *index,
+                       int64_t count, unsigned char *values)
 {
-    const int64_t i = sti_topk_packed_index(packed);
-    sink->index[at] = sink->base + i;
-    if (sink->values && v->form != STI_TOPK_KEYS) {
-        const uint32_t raw = sti_topk_bits_at(v, i);
-        const size_t bytes = sti_topk_element_bytes(v->form);
-        memcpy(sink->values + (size_t)at * bytes, &raw, bytes);
+    const size_t bytes = sti_topk_element_bytes(v->form);
+    if (v->form == STI_TOPK_SUM || bytes < 4) {
+        for (int64_t j = 0; j < count; j++) {
+            const uint32_t raw = sti_topk_bits_at(v, index[j] - base);
+            memcpy(values + (size_t)j * bytes, &raw, bytes);
+        }
+        return;
     }
+    for (int64_t j = 0; j < count; j++)
+        memcpy(values + 4 * j, v->x + 4 * (index[j] - base), 4);
 }
 
 typedef struct decode_work {
@@ -180,10 +184,17 @@ enum { DECODE_PIECE = 1 << 14 };
 static void decode_piece(void *arg, int64_t piece, int worker)
 {
     const decode_work *w = arg;
-    const int64_t end = sti_topk_min(w->count, (piece + 1) * DECODE_PIECE);
+    const sti_topk_sink *sink = w->sink;
+    const int64_t begin = piece * DECODE_PIECE;
+    const int64_t end = sti_topk_min(w->count, begin + DECODE_PIECE);
     (void)worker;
-    for (int64_t i = piece * DECODE_PIECE; i < end; i++)
-        put(w->view, w->sink, i, w->packed[i]);
+    if (w->packed)
+        for (int64_t i = begin; i < end; i++)
+            sink->index[i] = sink->base + sti_topk_packed_index(w->packed[i]);
+    if (sink->values)
+        put_values(w->view, sink->base, sink->index + begin, end - begin,
+                   sink->values +
+                       (size_t)begin * sti_topk_element_bytes(w->view->form));
 }
 
 void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
@@ -193,36 +204,32 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
     sti_team_run(team, sti_topk_ceil(count, DECODE_PIECE), decode_piece, &w);
 }
 
-typedef struct run_work {
-    const sti_topk_job *job;
-    const sti_topk_run *runs;
-    uint64_t cut;
-    int64_t *offset; /* [runs + 1] or NULL: one after the other */
-} run_work;
-
-static int64_t emit_run(const run_work *w, const sti_topk_run *run, int64_t at)
+/* Every element is written where the next winner belongs, and stays if it is one: no
+ * branch to guess. There are k winners, so nothing is written behind them. */
+static int64_t emit_run(const sti_topk_job *job, const sti_topk_run *run, uint64_t cut,
+                        int64_t at)
 {
-    const sti_topk_sink *sink = w->job->sink;
-    const sti_topk_view *view = w->job->view;
-    if (sink->packed) {
-        for (int64_t i = 0; i < run->count; i++)
-            if (run->at[i] >= w->cut)
-                sink->packed[at++] = run->at[i];
-        return at;
+    const sti_topk_sink *sink = job->sink;
+    const int64_t k = job->plan->k;
+    for (int64_t i = 0; i < run->count && at < k; i++) {
+        const uint64_t one = run->at[i];
+        if (sink->packed)
+            sink->packed[at] = one;
+        else
+            sink->index[at] = sink->base + sti_topk_packed_index(one);
+        at += one >= cut;
     }
-    for (int64_t i = 0; i < run->count; i++)
-        if (run->at[i] >= w->cut)
-            put(view, sink, at++, run->at[i]);
     return at;
 }
 
 void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
                         int64_t run_count, uint64_t cut)
 {
-    const run_work w = {job, runs, cut, NULL};
     int64_t at = 0;
     for (int64_t r = 0; r < run_count; r++)
-        at = emit_run(&w, &runs[r], at);
+        at = emit_run(job, &runs[r], cut, at);
+    if (!job->sink->packed)
+        sti_topk_decode(job->team, job->view, NULL, at, job->sink);
 }
 
 /* ---- methods ---- */

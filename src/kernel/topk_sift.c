@@ -215,19 +215,28 @@ static bool bounds_hold(const sift *s)
 enum { SAMPLE_PIECE = 4096 };
 
 /* Stratified, with a fixed scramble within the stratum, so that neither an order nor a
- * period of the data meets the sample's. */
+ * period of the data meets the sample's. Stratum j begins at floor(j n / s), which is
+ * followed by addition. */
 static void sample_piece(void *arg, int64_t piece, int worker)
 {
     const sti_topk_job *job = arg;
     const int64_t n = job->view->n, s = job->plan->sample;
-    const int64_t end = sti_topk_min(s, (piece + 1) * SAMPLE_PIECE);
+    const int64_t first = piece * SAMPLE_PIECE;
+    const int64_t end = sti_topk_min(s, first + SAMPLE_PIECE);
+    int64_t begin = first * n / s, part = first * n % s;
     (void)worker;
-    for (int64_t j = piece * SAMPLE_PIECE; j < end; j++) {
-        const int64_t begin = j * n / s, length = (j + 1) * n / s - begin;
+    for (int64_t j = first; j < end; j++) {
+        int64_t next = begin + n / s;
+        part += n % s;
+        if (part >= s) {
+            part -= s;
+            next++;
+        }
         uint64_t h = ((uint64_t)j + 1) * UINT64_C(0x9E3779B97F4A7C15);
         h = (h ^ h >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> 32;
-        const int64_t i = begin + (int64_t)(h * (uint64_t)length >> 32);
+        const int64_t i = begin + (int64_t)(h * (uint64_t)(next - begin) >> 32);
         job->room->sample[j] = sti_topk_key_at(job->view, i);
+        begin = next;
     }
 }
 

@@ -137,16 +137,20 @@ static inline int64_t pack8(vec keys, uint64_t mask, uint32_t base, uint64_t *ou
 /* Index and value of the lanes whose bit is set. */
 static inline int64_t emit_indices(uint32_t mask, int64_t base, int64_t *index_out)
 {
-    const vec lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
-    const __mmask8 lo = (__mmask8)mask, hi = (__mmask8)(mask >> 8);
-    const int low = __builtin_popcount(lo), high = __builtin_popcount(hi);
-    const vec i = _mm512_add_epi64(_mm512_set1_epi64(base), lane);
-    _mm512_mask_storeu_epi64(index_out, (__mmask8)((1U << low) - 1U),
-                             _mm512_maskz_compress_epi64(lo, i));
-    const vec j = _mm512_add_epi64(i, _mm512_set1_epi64(8));
-    _mm512_mask_storeu_epi64(index_out + low, (__mmask8)((1U << high) - 1U),
-                             _mm512_maskz_compress_epi64(hi, j));
-    return low + high;
+    const vec lane =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const vec i = _mm512_maskz_compress_epi32((__mmask16)mask, lane);
+    const vec start = _mm512_set1_epi64(base);
+    const int count = __builtin_popcount(mask);
+    const uint32_t full = (1U << count) - 1U;
+    _mm512_mask_storeu_epi64(
+        index_out, (__mmask8)full,
+        _mm512_add_epi64(start, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(i))));
+    _mm512_mask_storeu_epi64(
+        index_out + 8, (__mmask8)(full >> 8),
+        _mm512_add_epi64(start,
+                         _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(i, 1))));
+    return count;
 }
 
 static inline void emit_words(vec words, uint32_t mask, unsigned char *value_out)
