@@ -102,8 +102,8 @@ static void measure(bench *b, void (*run)(bench *), double *median, double *best
 }
 
 #if defined(__x86_64__)
-/* Sixteen independent chains of fused multiply-adds in registers: the arithmetic limit.
- */
+/* Sixteen independent chains of fused multiply-adds in registers:
+ * the arithmetic limit. */
 enum { CHAINS = 16, CHAIN_STEPS = 20000 };
 
 __attribute__((target("avx512f"))) static void run_peak_avx512(bench *b)

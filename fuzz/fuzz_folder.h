@@ -55,8 +55,8 @@ static inline void fuzz_ignore(void *user, stint_data_level level, const char *t
     (void)text;
 }
 
-/* Open, decode and measure what the folder holds now, as it is and resized; then check.
- */
+/* Open, decode and measure what the folder holds now, as it is and resized;
+ * then check. */
 static inline void fuzz_read_all(void)
 {
     for (int64_t size = 0; size <= 8; size += 8) {

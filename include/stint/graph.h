@@ -25,8 +25,7 @@ typedef int32_t stint_value; /* -1 is none */
 typedef enum stint_dtype {
     STINT_F32,
     STINT_I32,
-    STINT_U8 /* also packed bits: bit i of a tensor in byte i / 8, least significant
-                first */
+    STINT_U8 /* also packed bits: bit i of a tensor in byte i / 8, lowest first */
 } stint_dtype;
 
 typedef struct stint_shape {
@@ -46,8 +45,7 @@ typedef enum stint_init {
     STINT_INIT_HE_NORMAL,      /* deviation sqrt(2 / fan_in) */
     STINT_INIT_HE_UNIFORM,     /* bound sqrt(6 / fan_in) */
     STINT_INIT_GLOROT_UNIFORM, /* bound sqrt(6 / (fan_in + fan_out)) */
-    STINT_INIT_FAN_IN_UNIFORM, /* bound 1 / sqrt(fan_in), PyTorch's default for layers
-                                */
+    STINT_INIT_FAN_IN_UNIFORM, /* bound 1 / sqrt(fan_in), as PyTorch's layers */
     STINT_INIT_NORMAL          /* deviation `scale` */
 } stint_init;
 
@@ -68,8 +66,8 @@ STINT_API stint_mode stint_graph_mode(const stint_graph *graph);
  *  handles, shapes. The text is in stint_last_error(). */
 STINT_API stint_status stint_graph_check(stint_graph *graph);
 
-/** Names of what follows begin with the open scopes joined by dots: "layer1.0.conv1".
- */
+/** Names of what follows begin with the open scopes joined by dots:
+ * "layer1.0.conv1". */
 STINT_API void stint_scope_begin(stint_graph *graph, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 STINT_API void stint_scope_end(stint_graph *graph);
@@ -81,8 +79,8 @@ STINT_API stint_value stint_input(stint_graph *graph, const char *name,
 STINT_API stint_value stint_param(stint_graph *graph, const char *name,
                                   const stint_shape *shape,
                                   const stint_param_desc *desc);
-/** A tensor kept between runs but not trained (running mean); starts at `initial`. f32.
- */
+/** A tensor kept between runs but not trained (running mean);
+ * starts at `initial`. f32. */
 STINT_API stint_value stint_state(stint_graph *graph, const char *name,
                                   const stint_shape *shape, float initial);
 

@@ -17,8 +17,7 @@ extern "C" {
 typedef struct stint_conv2d_desc {
     int64_t filters, size, stride, pad, groups; /* groups == c: depthwise */
     bool bias;
-    stint_init
-        init; /* of the weight; zero-value means HE_NORMAL on fan_in (not ZERO) */
+    stint_init init; /* of the weight; zero means HE_NORMAL on fan_in (not ZERO) */
 } stint_conv2d_desc;
 STINT_API stint_value stint_conv2d(stint_graph *g, stint_value x,
                                    const stint_conv2d_desc *desc);

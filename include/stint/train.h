@@ -33,8 +33,7 @@ STINT_API stint_status stint_recipe_set(stint_recipe *recipe, const char *key,
 STINT_API stint_status stint_recipe_check(const stint_recipe *recipe);
 STINT_API void stint_recipe_destroy(stint_recipe *recipe);
 
-/* ---- planning
- * ------------------------------------------------------------------------- */
+/* ---- planning ---- */
 
 /** One line of the memory plan; parts add up to peak_bytes. */
 typedef struct stint_plan_part {
@@ -69,8 +68,7 @@ STINT_API stint_status stint_plan(const stint_recipe *recipe, bool svg,
                                   stint_plan_result *result_out);
 STINT_API void stint_plan_fini(stint_plan_result *result);
 
-/* ---- training
- * ------------------------------------------------------------------------- */
+/* ---- training ---- */
 
 typedef struct stint_train_progress {
     int64_t step, steps, epoch, epochs;
@@ -93,8 +91,8 @@ typedef struct stint_train_desc {
 } stint_train_desc;
 
 typedef struct stint_train_result {
-    double train_loss, test_loss,
-        test_accuracy;   /* accuracy 0..1; NaN without a test split */
+    double train_loss;
+    double test_loss, test_accuracy; /* accuracy 0..1; NaN without a test split */
     double images_per_s; /* training, end to end, evaluation and checkpoints left out */
     double seconds;
     size_t planned_peak_bytes, peak_rss_bytes;
@@ -118,8 +116,7 @@ STINT_API stint_status stint_train(const stint_recipe *recipe,
  * or, with STINT_OK, only to write a checkpoint now. Async-signal-safe. */
 STINT_API void stint_stop(stint_status status);
 
-/* ---- using a model
- * -------------------------------------------------------------------- */
+/* ---- using a model ---- */
 
 typedef struct stint_model_file stint_model_file;
 

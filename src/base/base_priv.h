@@ -8,8 +8,8 @@
 /* Size of the thread's record of the last error, with its NUL. */
 #define STI_FAIL_TEXT_BYTES 8192
 
-/* Formatting and reading of numbers in the C locale, whatever the host program has set.
- */
+/* Formatting and reading of numbers in the C locale,
+ * whatever the host program has set. */
 int sti_c_vsnprintf(char *buffer, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 int sti_c_snprintf(char *buffer, size_t size, const char *format, ...)

@@ -12,8 +12,8 @@ typedef enum sti_isa {
     STI_ISA_COUNT
 } sti_isa;
 
-/* Never fails: an impossible STINT_ISA is reported by sti_isa_check and ignored here.
- */
+/* Never fails: an impossible STINT_ISA is reported by
+ * sti_isa_check and ignored here. */
 sti_isa sti_isa_now(void);
 const char *sti_isa_name(sti_isa isa);
 /* STINT_E_USAGE: unknown name in STINT_ISA; STINT_E_UNSUPPORTED: not on this CPU. */

@@ -21,14 +21,15 @@ stint_status sti_file_read(const char *path, size_t max_bytes, void **data_out,
 typedef struct sti_writer sti_writer;
 stint_status sti_writer_open(const char *path, sti_writer **writer_out);
 stint_status sti_writer_add(sti_writer *writer, const void *bytes, size_t n_bytes);
-stint_status
-sti_writer_commit(sti_writer *writer);     /* closes and frees, also on failure */
-void sti_writer_abort(sti_writer *writer); /* removes the temporary; NULL is fine */
-stint_status sti_file_write(const char *path, const void *bytes,
-                            size_t n_bytes); /* atomic */
+/* Closes and frees the writer, also on failure. */
+stint_status sti_writer_commit(sti_writer *writer);
+/* Removes the temporary; NULL is fine. */
+void sti_writer_abort(sti_writer *writer);
+/* The three in one. */
+stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes);
 
-stint_status
-sti_dir_create(const char *path); /* with parents; an existing folder is fine */
+/* With parents; an existing folder is fine. */
+stint_status sti_dir_create(const char *path);
 bool sti_path_is_dir(const char *path);
 bool sti_path_is_file(const char *path);
 /* Join, with an absolute `name` winning; absolute form of a path. In the arena. */
@@ -42,8 +43,8 @@ const char *sti_path_extension(const char *path); /* ".png" or "" */
 stint_status sti_dir_list(sti_arena *arena, const char *path, char ***names_out,
                           int64_t *count_out);
 
-/* pread until n_bytes are there; STINT_E_IO names path and offset, also at end of file.
- */
+/* pread until n_bytes are there; STINT_E_IO names path and offset,
+ * also at end of file. */
 stint_status sti_read_at(int fd, const char *path, int64_t offset, void *buffer,
                          size_t n_bytes);
 

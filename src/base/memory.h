@@ -26,16 +26,16 @@ size_t sti_alloc_now_bytes(void);
 size_t sti_alloc_peak_bytes(void);
 int64_t sti_alloc_count(void); /* calls so far: a step's difference must be zero */
 
-/* Tests: the n-th allocation from now on fails once (1 = the next); 0 switches it off.
- */
+/* Tests: the n-th allocation from now on fails once (1 = the next);
+ * 0 switches it off. */
 void sti_alloc_fail_nth(int64_t n);
 
 /* a * b and a + b in bytes; false when the result does not fit in a size_t. */
 bool sti_mul_bytes(int64_t count, size_t each_bytes, size_t *bytes_out);
 bool sti_add_bytes(size_t a, size_t b, size_t *bytes_out);
 
-/* Resident memory of the process as the kernel counts it (VmHWM, VmRSS); 0 if unknown.
- */
+/* Resident memory of the process as the kernel counts it (VmHWM, VmRSS);
+ * 0 if unknown. */
 size_t sti_process_peak_bytes(void);
 size_t sti_process_now_bytes(void);
 

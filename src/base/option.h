@@ -24,8 +24,7 @@ typedef enum sti_option_type {
     STI_OPTION_TEXT,   /* const char *, in the arena; NULL when empty */
     STI_OPTION_PATH,   /* const char *; in a recipe relative to the recipe's folder */
     STI_OPTION_CHOICE, /* int, index into `choices` */
-    STI_OPTION_LIST /* const char *, comma-separated words each from `choices` if given
-                     */
+    STI_OPTION_LIST    /* const char *, comma-separated words, of `choices` if given */
 } sti_option_type;
 
 typedef struct sti_option {
@@ -38,10 +37,10 @@ typedef struct sti_option {
     const char *choices; /* "sgd|adam|adamw" */
     size_t offset;       /* of the field in the target struct */
     bool flag;           /* on the command line as --name, beside --set section.name */
-    const char *flag_name; /* that flag's name where the key's own is unclear alone
-                              (data.path is --data); NULL: name */
-    const char *unit;    /* shown in help: "N", "SIZE", "PATH" */
-    const char *help;    /* one sentence, no full stop */
+    const char *flag_name; /* of that flag where `name` alone is unclear (data.path is
+                              --data); NULL: name */
+    const char *unit;      /* shown in help: "N", "SIZE", "PATH" */
+    const char *help;      /* one sentence, no full stop */
 } sti_option;
 
 #define STI_OPTION_NO_BOUND .min = 0, .max = -1
@@ -64,8 +63,8 @@ typedef struct sti_option_set {
 
 stint_status sti_options_default(sti_option_set *set);
 
-/* Set one value. `where` (may be NULL) is "file:line" or a flag, and begins the
- * message. */
+/* Set one value. `where` (may be NULL) is "file:line" or a flag and begins the message.
+ * STINT_E_USAGE: not a value of this row; the old one stays. */
 stint_status sti_options_put(sti_option_set *set, int row, const char *value,
                              sti_origin origin, const char *where);
 
@@ -83,10 +82,10 @@ stint_status sti_options_parse_ini(sti_option_set *set, const char *text,
 stint_status sti_options_read_environment(sti_option_set *set,
                                           const char *const *known);
 
-/* Command line, argv without the program's name and subcommand: argv[0] is the first word
- * that is looked at. --name VALUE, --name=VALUE, -x VALUE, -xVALUE, --flag, --no-flag,
- * --set section.key=value, "--" ends options. Words that are no options go to
- * operands_out (arena). -h/--help sets *help_out. All complaints at once. */
+/* Command line, argv without the program's name and subcommand: argv[0] is the first
+ * word that is looked at. --name VALUE, --name=VALUE, -x VALUE, -xVALUE, --flag,
+ * --no-flag, --set section.key=value, "--" ends options. Words that are no options go
+ * to operands_out (arena). -h/--help sets *help_out. All complaints at once. */
 stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv,
                                       char ***operands_out, int *operand_count_out,
                                       bool *help_out);
@@ -99,12 +98,12 @@ void sti_options_value(const sti_option_set *set, int row, sti_text *out);
 /* Help: rows with .flag, aligned, defaults and units shown, at most `width` columns. */
 void sti_options_write_help(const sti_option *rows, int count, int width,
                             sti_text *out);
-/* Words that a shell may complete, one a line: "--name" (and "--no-name" for a BOOL), then
- * for every row with a section "section.name=", the words after --set. */
+/* Words that a shell may complete, one a line: "--name" (and "--no-name" for a BOOL),
+ * then for every row with a section "section.name=", the words after --set. */
 void sti_options_write_words(const sti_option *rows, int count, sti_text *out);
-/* roff lines of the OPTIONS section, and a Markdown table of all recipe keys by
- * section. */
+/* roff lines of the OPTIONS section. */
 void sti_options_write_man(const sti_option *rows, int count, sti_text *out);
+/* A Markdown table of all recipe keys by section. */
 void sti_options_write_markdown(const sti_option *rows, int count, sti_text *out);
 
 #endif

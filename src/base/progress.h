@@ -18,8 +18,8 @@ void sti_progress_begin(sti_progress *p, const char *title, int64_t total, bool 
 /* `note` is a short text such as "loss 1.234  61.2 %  812 img/s  104 MiB";
  * rate-limited. */
 void sti_progress_update(sti_progress *p, int64_t done, const char *note);
-/* Clears the bar so that a normal line can be printed; the next update draws it again.
- */
+/* Clears the bar so that a normal line can be printed;
+ * the next update draws it again. */
 void sti_progress_clear(sti_progress *p);
 void sti_progress_end(sti_progress *p);
 

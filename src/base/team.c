@@ -43,8 +43,8 @@ const sti_team sti_team_serial = {.threads = 1};
 /* > 0 while this thread runs a piece: loops inside it are serial. */
 static _Thread_local int depth;
 
-/* Flush denormals to zero, on input and output; gives what sti_float_mode_leave wants.
- */
+/* Flush denormals to zero, on input and output;
+ * gives what sti_float_mode_leave wants. */
 unsigned sti_float_mode_enter(void)
 {
 #if defined(__SSE2__)

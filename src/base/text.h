@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A failed allocation makes the text `failed` and later appends do nothing: check once.
- */
+/* A failed allocation makes the text `failed` and later appends do nothing:
+ * check once. */
 typedef struct sti_text {
     char *data; /* NUL-terminated, or NULL while empty */
     size_t length, capacity;

@@ -74,8 +74,8 @@ static stint_status open_part(sti_writer *w)
     return sti_fail(STINT_E_IO, "%s: other processes keep replacing it", w->part);
 }
 
-/* Where to write: through symbolic links to the file itself, so that a link stays one.
- */
+/* Where to write: through symbolic links to the file itself,
+ * so that a link stays one. */
 static stint_status choose_target(sti_writer *w, const char *path)
 {
     struct stat info, link;

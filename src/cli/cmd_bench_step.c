@@ -112,8 +112,8 @@ static stint_status create_memory(bench *b)
     return status;
 }
 
-/* As the planner would without a budget: a lane a thread, as far as there are shards.
- */
+/* As the planner would without a budget: a lane a thread,
+ * as far as there are shards. */
 static void choose_lanes(bench *b, const sti_recipe_values *recipe, int threads)
 {
     int64_t lanes = recipe->run.lanes ? recipe->run.lanes : threads;

@@ -68,8 +68,7 @@ void sti_data_prefetch_span(const stint_data *data, int64_t index)
                         POSIX_FADV_WILLNEED);
 }
 
-/* ---- choosing a source
- * --------------------------------------------------------------- */
+/* ---- choosing a source ---- */
 
 static const sti_data_source *detect(const char *path, const char *format,
                                      stint_data_split split)
@@ -139,8 +138,7 @@ static stint_status nothing_there(const char *path, const char *format,
                     sources[3]->wants);
 }
 
-/* ---- image size
- * ---------------------------------------------------------------------- */
+/* ---- image size ---- */
 
 /* Header of sample `index`; buffer [max_file_bytes]. */
 static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t *buffer,
@@ -229,8 +227,7 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
                          like->height);
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static stint_status check_desc(const stint_data_desc *desc)
 {

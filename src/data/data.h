@@ -62,8 +62,8 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
 stint_status sti_data_read_image(const char *path, int64_t height, int64_t width,
                                  int64_t channels, uint8_t *pixels_out);
 
-/* Tell the system that these samples will be read soon; returns at once, never fails.
- */
+/* Tell the system that these samples will be read soon;
+ * returns at once, never fails. */
 void sti_data_prefetch(const stint_data *data, const int32_t *samples, int64_t count);
 
 /* Mean and deviation of each channel over the whole split, by exact integer sums. Reads

@@ -118,8 +118,7 @@ size_t sti_data_memory_bytes(const stint_data *data, int decoder_sets, int worke
     return index + each * (size_t)decoder_sets * (size_t)workers;
 }
 
-/* ---- one sample
- * ---------------------------------------------------------------------- */
+/* ---- one sample ---- */
 
 /* Put the sample's name before what is recorded. */
 static stint_status name_failure(const stint_data *data, int64_t index, stint_status st)
@@ -245,8 +244,7 @@ bool sti_data_decode_seen(const sti_data_decoders *decoders, int worker_index,
     return seen->width > 0;
 }
 
-/* ---- failures of parallel loops
- * ------------------------------------------------------ */
+/* ---- failures of parallel loops ---- */
 
 static void clear_failures(sti_data_decoders *decoders)
 {
@@ -274,8 +272,7 @@ static stint_status lowest_failure(const sti_data_decoders *decoders)
     return lowest ? sti_fail(lowest->failed, "%s", lowest->failure) : STINT_OK;
 }
 
-/* ---- batches
- * ------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
 typedef struct batch_job {
     const stint_data *data;
@@ -375,8 +372,7 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
     return lowest_failure(decoders);
 }
 
-/* ---- mean and deviation
- * -------------------------------------------------------------- */
+/* ---- mean and deviation ---- */
 
 typedef struct measure_job {
     const stint_data *data;
@@ -412,8 +408,8 @@ static void measure_piece(void *arg, int64_t piece, int worker_index)
     }
 }
 
-/* Integer totals of all workers; only the last steps are floating point, in one order.
- */
+/* Integer totals of all workers; only the last steps are floating point,
+ * in one order. */
 static void finish_measure(const stint_data *data, const sti_data_decoders *decoders,
                            sti_data_norm *norm)
 {

@@ -36,12 +36,11 @@ const char sti_glyph_letters[STI_GLYPH_CLASSES + 1] =
 /* Mean difference of two faces' pictures, of 255, below which they are one design:
  * Carlito and the Lato that it was made from differ by less than 4. */
 #define SAME_DESIGN 4
-/* Letters of 36 that must look like themselves: symbols reach 3, condensed italics 20.
- */
+/* Letters of 36 that must look like themselves:
+ * symbols reach 3, condensed italics 20. */
 #define LEAST_RIGHT 18
 
-/* ---- drawing
- * ------------------------------------------------------------------------- */
+/* ---- drawing ---- */
 
 static bool load_outline(FT_Face face, char letter)
 {
@@ -112,8 +111,7 @@ bool sti_glyph_draw(FT_Library library, FT_Face face, char letter, int64_t cap_h
     return FT_Outline_Get_Bitmap(library, outline, &bitmap) == 0;
 }
 
-/* ---- finding files
- * ------------------------------------------------------------------- */
+/* ---- finding files ---- */
 
 typedef struct file_list {
     sti_arena *arena;
@@ -187,8 +185,7 @@ static stint_status walk_folders(file_list *list, const char *folders)
     return st;
 }
 
-/* ---- pictures of every face
- * ---------------------------------------------------------- */
+/* ---- pictures of every face ---- */
 
 typedef struct candidate {
     const char *path;
@@ -275,8 +272,7 @@ static void print_piece(void *arg, int64_t piece, int worker)
         FT_Done_FreeType(library);
 }
 
-/* ---- judging
- * ------------------------------------------------------------------------- */
+/* ---- judging ---- */
 
 /* All faces of all files, as pointers. */
 typedef struct pool {
@@ -376,8 +372,7 @@ static stint_status judge(pool *p)
     return STINT_OK;
 }
 
-/* ---- groups and splits
- * --------------------------------------------------------------- */
+/* ---- groups and splits ---- */
 
 static int32_t root(int32_t *parent, int32_t i)
 {
@@ -546,8 +541,7 @@ out:
     return st;
 }
 
-/* ---- all together
- * -------------------------------------------------------------------- */
+/* ---- all together ---- */
 
 static stint_status gather(const font_file *files, int64_t file_count, pool *p)
 {

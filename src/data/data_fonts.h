@@ -16,8 +16,8 @@
 #define STI_GLYPH_CLASSES 36
 extern const char sti_glyph_letters[STI_GLYPH_CLASSES + 1]; /* "0123...XYZ" */
 
-/* How one glyph is drawn. All zero but scale: upright, centred, in the weight it has.
- */
+/* How one glyph is drawn. All zero but scale:
+ * upright, centred, in the weight it has. */
 typedef struct sti_glyph_pose {
     double scale_x, scale_y; /* 1: capitals take 5/8 of the height */
     double angle;            /* radians, small */

@@ -26,8 +26,7 @@
 
 #define BLOCK_BYTES 65536
 
-/* ---- what there is
- * ------------------------------------------------------------------- */
+/* ---- what there is ---- */
 
 static const sti_get_member cifar10_members[] = {
     {"cifar-10-batches-bin/batches.meta.txt", -1},
@@ -87,8 +86,7 @@ const char *const *stint_data_get_names(void)
     return set_names;
 }
 
-/* ---- one download
- * -------------------------------------------------------------------- */
+/* ---- one download ---- */
 
 /* A file on its way in; the URL gives bytes to take_bytes. */
 typedef struct download {
@@ -169,8 +167,8 @@ static stint_status fetch(const char *url, bool mirror, download *d)
     if (!handle)
         return sti_fail(STINT_E_MEMORY, "no memory to download %s", url);
     (void)c.set(handle, CURLOPT_URL, url);
-    /* A mirror is the user's choice; publishers must not send us elsewhere unencrypted.
-     */
+    /* A mirror is the user's choice; publishers must not send us
+     * elsewhere unencrypted. */
     (void)c.set(handle, CURLOPT_PROTOCOLS_STR, mirror ? "https,http,file" : "https");
     (void)c.set(handle, CURLOPT_REDIR_PROTOCOLS_STR, mirror ? "https,http" : "https");
     (void)c.set(handle, CURLOPT_FOLLOWLOCATION, 1L);
@@ -247,8 +245,7 @@ static stint_status download_from(const char *base, const char *path, bool mirro
     return st;
 }
 
-/* ---- files that are there
- * ------------------------------------------------------------ */
+/* ---- files that are there ---- */
 
 static int64_t file_bytes(const char *path)
 {
@@ -311,8 +308,7 @@ static bool members_there(sti_arena *arena, const sti_get_file *file,
     return true;
 }
 
-/* ---- unpacking
- * ----------------------------------------------------------------------- */
+/* ---- unpacking ---- */
 
 static const sti_get_member *find_member(const sti_get_file *file, const char *path)
 {
@@ -394,8 +390,7 @@ static stint_status unpack(sti_arena *arena, const sti_get_file *file, const cha
     return st;
 }
 
-/* ---- sets
- * ---------------------------------------------------------------------------- */
+/* ---- sets ---- */
 
 static stint_status get_file(const sti_get_set *set, const stint_data_get_desc *desc,
                              sti_arena *arena, download *d)

@@ -25,8 +25,8 @@
 #define OPEN_FACES 64
 #define WORDS      16
 
-/* A worker's FreeType, with some faces held open: slot of a face is its number modulo.
- */
+/* A worker's FreeType, with some faces held open:
+ * slot of a face is its number modulo. */
 typedef struct pen {
     FT_Library library;
     FT_Face open[OPEN_FACES];
@@ -51,8 +51,7 @@ typedef struct render_job {
     size_t png_bytes;
 } render_job;
 
-/* ---- one picture
- * --------------------------------------------------------------------- */
+/* ---- one picture ---- */
 
 static void draw_words(const render_job *job, int64_t sample, uint32_t words[WORDS])
 {
@@ -155,8 +154,7 @@ static void render_piece(void *arg, int64_t piece, int worker)
         (void)snprintf(out->failure, sizeof out->failure, "no memory to write a PNG");
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 /* libarchive's way out into an atomic file. */
 typedef struct tar_out {
@@ -245,8 +243,7 @@ static stint_status write_round(const render_job *job, int64_t n, tar_out *out)
     return st;
 }
 
-/* ---- all together
- * -------------------------------------------------------------------- */
+/* ---- all together ---- */
 
 typedef struct glyph_plan {
     const stint_data_glyphs_desc *desc;

@@ -11,8 +11,7 @@ struct sti_image_decoder {
     tjhandle jpeg;
 };
 
-/* ---- headers
- * ------------------------------------------------------------------------- */
+/* ---- headers ---- */
 
 static uint32_t be16(const uint8_t *p)
 {
@@ -83,8 +82,7 @@ int sti_image_probe(const uint8_t *bytes, size_t n_bytes, sti_image_info *info_o
     return -1;
 }
 
-/* ---- decoding
- * ------------------------------------------------------------------------ */
+/* ---- decoding ---- */
 
 stint_status sti_image_decoder_create(sti_image_decoder **decoder_out)
 {

@@ -215,8 +215,8 @@ static stint_status check_duplicates(const sti_index *index, const stint_data *d
     return st;
 }
 
-/* Image folders find a file by its name: all of them in one block, without the classes.
- */
+/* Image folders find a file by its name: all of them in one block,
+ * without the classes. */
 static stint_status store_names(sti_index *index, stint_data *data)
 {
     size_t bytes = 0;

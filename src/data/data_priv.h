@@ -14,8 +14,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 
-/* ---- findings
- * ------------------------------------------------------------------------ */
+/* ---- findings ---- */
 
 /* Kinds of findings; ten of each are told in full by stint_data_check. */
 typedef enum sti_finding {
@@ -43,13 +42,12 @@ typedef struct sti_data_sink {
     int64_t counts[STI_FIND_COUNT];
 } sti_data_sink;
 
-/* STINT_OK when work goes on (a note, or a sink took it), else STINT_E_INPUT recorded.
- */
+/* STINT_OK when work goes on (a note, or a sink took it),
+ * else STINT_E_INPUT recorded. */
 stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *format,
                            ...) STI_PRINTF(3, 4);
 
-/* ---- datasets
- * ------------------------------------------------------------------------ */
+/* ---- datasets ---- */
 
 /* `where` is a byte offset with the number of the file in its top 16 bits; for image
  * folders the offset of the file name in `names`. */
@@ -63,8 +61,8 @@ typedef struct sti_data_sample {
 #define STI_DATA_FILE(w)   ((int)((w) >> 48))
 #define STI_DATA_OFFSET(w) ((w) & ((INT64_C(1) << 48) - 1))
 
-/* Bounds on one image: beyond them a header is taken for damage rather than believed.
- */
+/* Bounds on one image: beyond them a header is taken for
+ * damage rather than believed. */
 #define STI_DATA_MAX_SIDE   INT64_C(65535)
 #define STI_DATA_MAX_PIXELS (INT64_C(1) << 27)
 #define STI_DATA_MAX_FILE   (INT64_C(1) << 28)
@@ -125,8 +123,7 @@ void sti_data_prefetch_span(const stint_data *data, int64_t index);
 /* Opens path read-only and appends it to data->files. STINT_E_IO. */
 stint_status sti_data_add_file(stint_data *data, const char *path);
 
-/* ---- building an index
- * --------------------------------------------------------------- */
+/* ---- building an index ---- */
 
 typedef struct sti_index_entry {
     const char *name; /* NULL: ordered by `where` */
@@ -157,12 +154,11 @@ stint_status sti_index_add(sti_index *index, int32_t class_index, const char *na
 stint_status sti_index_finish(sti_index *index, stint_data *data,
                               const stint_data_info *like, const char *what);
 void sti_index_fini(sti_index *index);
-/* Is this a name of an image file that we read? By extension, in any case of letters.
- */
+/* Is this a name of an image file that we read? By extension,
+ * in any case of letters. */
 bool sti_data_image_name(const char *name);
 
-/* ---- images
- * -------------------------------------------------------------------------- */
+/* ---- images ---- */
 
 typedef enum sti_image_kind { STI_IMAGE_JPEG, STI_IMAGE_PNG } sti_image_kind;
 
@@ -200,8 +196,7 @@ void sti_resize_u8(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w,
                    int64_t channels, const uint8_t *restrict src, uint8_t *restrict dst,
                    void *restrict scratch);
 
-/* ---- decoders
- * ------------------------------------------------------------------------ */
+/* ---- decoders ---- */
 
 /* Why a worker's last sti_data_decode failed. */
 sti_finding sti_data_decode_fault(const sti_data_decoders *decoders, int worker);

@@ -20,8 +20,8 @@ static int64_t most_taps(int64_t in, int64_t out)
     return 2 * radius + 2;
 }
 
-/* All positions times 2 * out: input i is at (2i + 1) out, the centre at (2o + 1) in.
- */
+/* All positions times 2 * out: input i is at (2i + 1) out,
+ * the centre at (2o + 1) in. */
 static window weigh(int64_t in, int64_t out, int64_t o, int32_t *weights)
 {
     int64_t centre = (2 * o + 1) * in;

@@ -212,7 +212,7 @@ void sti_exec_run_timed(sti_exec *exec, const sti_team *team, const sti_step *st
     sti_float_mode_leave(mode);
 }
 
-/* ---- diagnosis ------------------------------------------------------------------- */
+/* ---- diagnosis ---- */
 
 /* STINT_OK when every element of an f32 value is finite or the value is not there. */
 static stint_status check_finite(const sti_exec *exec, stint_value value,

@@ -7,20 +7,19 @@
 
 typedef struct sti_exec sti_exec;
 
-/* Memory a run works in; all borrowed. Lanes share params and state and have an arena
- * each. */
+/* Memory a run works in, all borrowed: at least plan->region_bytes[r] each, 64-byte
+ * aligned. Lanes share PARAM and STATE and have an ARENA each. */
 typedef struct sti_exec_memory {
-    void
-        *region[STI_REGIONS]; /* at least plan->region_bytes[r] each, 64-byte aligned */
+    void *region[STI_REGIONS];
 } sti_exec_memory;
 
 stint_status sti_exec_create(const sti_plan *plan, const sti_exec_memory *memory,
                              sti_exec **exec_out);
 void sti_exec_destroy(sti_exec *exec);
-void sti_exec_set_region(sti_exec *exec, sti_region region,
-                         void *base); /* e.g. RESULT of the next shard */
-void *sti_exec_address(const sti_exec *exec,
-                       stint_value value); /* input to fill, fetch to read */
+/* Move a region, for instance RESULT of the next shard. */
+void sti_exec_set_region(sti_exec *exec, sti_region region, void *base);
+/* Of an input to fill or a fetch to read. */
+void *sti_exec_address(const sti_exec *exec, stint_value value);
 
 /* One run. team->threads must be <= plan->threads. */
 void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step);

@@ -104,7 +104,7 @@ static bool grow_nodes(stint_graph *graph)
     return ok;
 }
 
-/* ---- scopes ---------------------------------------------------------------------- */
+/* ---- scopes ---- */
 
 const char *sti_graph_scope_now(const stint_graph *graph)
 {
@@ -166,7 +166,7 @@ void sti_graph_set_backward(stint_graph *graph, const sti_node *of)
     graph->backward_of = of;
 }
 
-/* ---- values ---------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* A new row; the caller has made room. */
 static sti_value_row *push_value(stint_graph *graph, const stint_shape *shape,
@@ -311,7 +311,7 @@ void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name)
         sti_graph_fail(graph, STINT_E_MEMORY);
 }
 
-/* ---- nodes ----------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 /* STINT_OK, or a sentence about handles that no graph can have. */
 static stint_status check_inputs(const stint_graph *graph, const sti_op *op, int n_in,
@@ -402,7 +402,7 @@ stint_value sti_graph_add(stint_graph *graph, const sti_op *op, const void *attr
     return node->out[0];
 }
 
-/* ---- outputs --------------------------------------------------------------------- */
+/* ---- outputs ---- */
 
 static stint_status check_output(const stint_graph *graph, const sti_output *output)
 {
@@ -451,7 +451,7 @@ void sti_graph_output(stint_graph *graph, const sti_output *output)
         graph->output[graph->output_count++] = row;
 }
 
-/* ---- reading --------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 int32_t sti_graph_node_count(const stint_graph *graph)
 {

@@ -50,13 +50,15 @@ typedef void sti_run_fn(const sti_call *call);
 typedef enum sti_device { STI_CPU, STI_DEVICES } sti_device;
 
 enum {
-    STI_OP_INPLACE_0 =
-        1 << 0, /* output 0 may be laid over input 0 (same size, element by element) */
-    STI_OP_INPLACE_1 = 1 << 1, /* output 0 may be laid over input 1 */
-    STI_OP_VIEW = 1 << 2, /* output 0 is input 0 under another shape: no work at all */
-    STI_OP_RANDOM =
-        1 << 3, /* a function of (seed, step, shard, attr): repeatable exactly */
-    STI_OP_NO_GRAD = 1 << 4 /* gradient is zero or meaningless (counts, masks) */
+    /* Output 0 may be laid over input 0, or 1 (same size, element by element). */
+    STI_OP_INPLACE_0 = 1 << 0,
+    STI_OP_INPLACE_1 = 1 << 1,
+    /* Output 0 is input 0 under another shape: no work at all. */
+    STI_OP_VIEW = 1 << 2,
+    /* A function of (seed, step, shard, attr): repeatable exactly. */
+    STI_OP_RANDOM = 1 << 3,
+    /* The gradient is zero or meaningless (counts, masks). */
+    STI_OP_NO_GRAD = 1 << 4
 };
 
 /* Everything one operator is, in one constant row (src/op/<family>.c). */
@@ -84,13 +86,14 @@ struct sti_op {
      */
     stint_status (*expand)(stint_graph *graph, const sti_node *node, stint_value *out);
 
-    sti_cost (*cost)(const stint_graph *graph,
-                     const sti_node *node); /* NULL: element-wise */
+    /* NULL: nothing worth counting, no scratch. */
+    sti_cost (*cost)(const stint_graph *graph, const sti_node *node);
     size_t (*scratch_bytes)(const stint_graph *graph, const sti_node *node,
-                            int threads); /* NULL: 0 */
-    sti_run_fn *run[STI_DEVICES]; /* NULL: not on this device, said at planning */
-    void (*print)(const sti_node *node,
-                  sti_text *out); /* attributes for the printers; NULL: none */
+                            int threads);
+    /* NULL: not on this device, said at planning. */
+    sti_run_fn *run[STI_DEVICES];
+    /* Attributes, for the printers; NULL: none. */
+    void (*print)(const sti_node *node, sti_text *out);
 };
 
 struct sti_node {
@@ -121,22 +124,20 @@ typedef struct sti_value_row {
     float initial;          /* ROLE_STATE */
 } sti_value_row;
 
-/* What leaves the graph. All but FETCH are f32, summed over shards by the fixed tree.
- */
+/* What leaves the graph. All but FETCH are f32,
+ * summed over shards by the fixed tree. */
 typedef enum sti_output_kind {
     STI_OUTPUT_GRADIENT, /* of `target`, a param */
-    STI_OUTPUT_STATE, /* this shard's contribution to the new value of `target`, a state
-                       */
-    STI_OUTPUT_METRIC, /* a number to be summed: loss, correct answers */
-    STI_OUTPUT_FETCH   /* read by the host after the run: logits */
+    STI_OUTPUT_STATE,    /* a shard's part in the new value of `target`, a state */
+    STI_OUTPUT_METRIC,   /* a number to be summed: loss, correct answers */
+    STI_OUTPUT_FETCH     /* read by the host after the run: logits */
 } sti_output_kind;
 
 typedef struct sti_output {
     sti_output_kind kind;
     stint_value value, target;
     const char *name;
-    float
-        momentum; /* STATE: new = (1 - momentum) * old + momentum * mean over shards */
+    float momentum; /* STATE: new = (1 - momentum) old + momentum (mean over shards) */
 } sti_output;
 
 /* Append a node; returns its first output (the others follow consecutively) or -1 with
@@ -147,22 +148,22 @@ typedef struct sti_output {
 stint_value sti_graph_add(stint_graph *graph, const sti_op *op, const void *attr,
                           int n_in, const stint_value *in);
 
-/* Record a failure in the graph; returns -1 for builders to pass on. Keeps the first.
- */
+/* Record a failure in the graph; returns -1 for builders to pass on.
+ * Keeps the first. */
 stint_value sti_graph_fail(stint_graph *graph, stint_status status);
 /* The first failure, recorded again, or STINT_OK; no further checks. */
 stint_status sti_graph_status(const stint_graph *graph);
 
-void sti_graph_output(stint_graph *graph,
-                      const sti_output *output); /* name is copied */
+/* Let a value leave the graph; the name is copied. */
+void sti_graph_output(stint_graph *graph, const sti_output *output);
 
 int32_t sti_graph_node_count(const stint_graph *graph);
 sti_node *sti_graph_node(const stint_graph *graph, int32_t id);
 int32_t sti_graph_value_count(const stint_graph *graph);
 const sti_value_row *sti_graph_value(const stint_graph *graph, stint_value value);
 int32_t sti_graph_output_count(const stint_graph *graph);
-sti_output *
-sti_graph_outputs(const stint_graph *graph); /* a pass may change values in place */
+/* A pass may change values in place. */
+sti_output *sti_graph_outputs(const stint_graph *graph);
 sti_arena *sti_graph_arena(const stint_graph *graph);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
@@ -175,8 +176,8 @@ stint_status sti_graph_sweep(stint_graph *graph);
 stint_status sti_graph_sort(stint_graph *graph); /* stable topological order */
 /* Nodes in the order given, a permutation of 0..node_count-1 that is executable. */
 stint_status sti_graph_reorder(stint_graph *graph, const int32_t *order);
-stint_status
-sti_graph_verify(const stint_graph *graph); /* order, handles, shapes re-inferred */
+/* Order, handles, shapes (inferred anew). */
+stint_status sti_graph_verify(const stint_graph *graph);
 
 /* Printers: one line a node; Graphviz with shapes on the edges, scopes as clusters. */
 stint_status sti_graph_print(const stint_graph *graph, sti_text *out);

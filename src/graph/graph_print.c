@@ -84,7 +84,7 @@ stint_status sti_graph_print(const stint_graph *graph, sti_text *out)
     return text_status(out);
 }
 
-/* ---- Graphviz -------------------------------------------------------------------- */
+/* ---- Graphviz ---- */
 
 /* Inside a quoted DOT string. */
 static void add_quoted(sti_text *out, const char *words)

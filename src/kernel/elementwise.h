@@ -56,8 +56,7 @@ void sti_binary_f32(const sti_team *team, sti_binary kind, int64_t n, const floa
 
 /* z [dim] contiguous; a and b are read with the given strides in elements, 0 where an
  * axis is broadcast. Axes that run on are merged, so that the same shape, a row [c]
- * over
- * [.., c] and a scalar become plain loops. */
+ * over [.., c] and a scalar become plain loops. */
 void sti_binary_broadcast_f32(const sti_team *team, sti_binary kind, int rank,
                               const int64_t *dim, const int64_t *a_stride,
                               const int64_t *b_stride, const float *a, const float *b,

@@ -209,8 +209,8 @@ static void block_finish(const block_piece *s, float *block)
         }
 }
 
-/* More than 4096 k: a stack of partial blocks, joined whenever two have equal weight.
- */
+/* More than 4096 k: a stack of partial blocks,
+ * joined whenever two have equal weight. */
 static void piece_chunks(const block_piece *s, float *c)
 {
     const block_plan *p = s->plan;

@@ -1,5 +1,5 @@
-/* Register tiles in plain C: the definition that the fast ones must equal bit for bit.
- */
+/* Register tiles in plain C: the definition that the fast ones
+ * must equal bit for bit. */
 #include <math.h>
 
 #include "kernel/gemm_tile.h"

@@ -96,7 +96,7 @@ static const sti_norm_kernels *fast_kernels(void)
     return &sti_norm_kernels_ref;
 }
 
-/* ---- a piece: one chunk, one block of columns ------------------------------------ */
+/* ---- a piece: one chunk, one block of columns ---- */
 
 typedef struct piece_view {
     sti_norm_block main;  /* whole vectors, or any width when k == 1 */
@@ -170,7 +170,7 @@ static void fold(const cut *u, const piece_view *v, float *wide, const float *af
             wide[j] += after[j];
 }
 
-/* ---- statistics ------------------------------------------------------------------ */
+/* ---- statistics ---- */
 
 typedef struct statistics_job {
     cut u;
@@ -292,7 +292,7 @@ void sti_norm_inverse_f32(int64_t c, float epsilon, const float *variance,
         inv_out[j] = (float)(1.0 / sqrt((double)variance[j] + (double)epsilon));
 }
 
-/* ---- forward --------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 typedef struct forward_job {
     cut u;
@@ -358,7 +358,7 @@ void sti_norm_forward_f32(const sti_team *team, const sti_norm_forward *args)
     sti_team_run(team, job.u.chunks, forward_piece, &job);
 }
 
-/* ---- backward -------------------------------------------------------------------- */
+/* ---- backward ---- */
 
 typedef struct backward_job {
     cut u;

@@ -16,7 +16,7 @@ ALWAYS void join_store(const lane_f *a, int n, float *out)
                    (a[v] + a[n + v]) + (a[2 * n + v] + a[3 * n + v]));
 }
 
-/* ---- sum ------------------------------------------------------------------------- */
+/* ---- sum ---- */
 
 ALWAYS void sum_row(lane_f *a, const int n, const float *x)
 {
@@ -42,7 +42,7 @@ ALWAYS void sum_group(const sti_norm_block *b, int64_t col, const int n, float *
     join_store(a, n, s + col);
 }
 
-/* ---- moments --------------------------------------------------------------------- */
+/* ---- moments ---- */
 
 ALWAYS void moment_row(lane_f *a, lane_f *q, const lane_f *m, const int n,
                        const float *x)
@@ -76,7 +76,7 @@ ALWAYS void moment_group(const sti_norm_block *b, int64_t col, const int n, floa
     join_store(q, n, square + col);
 }
 
-/* ---- forward --------------------------------------------------------------------- */
+/* ---- forward ---- */
 
 typedef struct forward_params {
     lane_f mean[4], gain[4], shift[4];
@@ -120,7 +120,7 @@ ALWAYS void forward_group(const sti_norm_block *b, int64_t col, const int n,
         forward_row(b, &p, at, n, residual, relu, bits);
 }
 
-/* ---- backward -------------------------------------------------------------------- */
+/* ---- backward ---- */
 
 ALWAYS lane_f load_z(const sti_norm_block *b, int64_t at, const bool bits)
 {
@@ -200,7 +200,7 @@ ALWAYS void backward_group(const sti_norm_block *b, int64_t col, const int n,
         backward_row(b, &p, at, n, bits, dx, dres);
 }
 
-/* ---- over all columns ------------------------------------------------------------ */
+/* ---- over all columns ---- */
 
 /* Groups of MANY vectors, then of one. */
 #define FOR_GROUPS(MANY, CALL_MANY, CALL_ONE)                              \

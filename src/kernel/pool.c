@@ -35,7 +35,7 @@ int64_t sti_pool_row_bytes(const sti_pool_shape *s)
     return (s->ow * s->c * sti_pool_index_bits(s->size) + 7) / 8;
 }
 
-/* ---- packed indices -------------------------------------------------------------- */
+/* ---- packed indices ---- */
 
 /* Elements [at, at + n) of a row that began as zeros. */
 static void pack(uint8_t *row, int bits, int64_t at, int64_t n, const int32_t *index)
@@ -55,7 +55,7 @@ static void unpack(const uint8_t *row, int bits, int64_t at, int64_t n, int32_t 
     }
 }
 
-/* ---- cells ----------------------------------------------------------------------- */
+/* ---- cells ---- */
 
 /* Of one cell: its window, and where its arrays are. */
 typedef struct cell {
@@ -141,7 +141,7 @@ static void image_piece(void *arg, int64_t image, int worker)
         each_cell(job, image, image * job->shape->oh + oy);
 }
 
-/* ---- max ------------------------------------------------------------------------- */
+/* ---- max ---- */
 
 static void max_cell(const pool_job *job, const cell *at, int64_t image, int64_t row)
 {
@@ -199,7 +199,7 @@ void sti_pool_gather_f32(const sti_team *team, const sti_pool_shape *shape,
     sti_team_run(team, shape->n * shape->oh, row_piece, &job);
 }
 
-/* ---- average --------------------------------------------------------------------- */
+/* ---- average ---- */
 
 static void average_cell(const pool_job *job, const cell *at, int64_t image,
                          int64_t row)
@@ -234,7 +234,7 @@ void sti_avg_unpool_f32(const sti_team *team, const sti_pool_shape *shape,
     sti_team_run(team, shape->n, image_piece, &job);
 }
 
-/* ---- whole images ---------------------------------------------------------------- */
+/* ---- whole images ---- */
 
 typedef struct global_job {
     int64_t area, c;

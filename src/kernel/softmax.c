@@ -76,7 +76,7 @@ void sti_softmax_f32(const sti_team *team, int64_t rows, int64_t n, const float 
     run_rows(team, &job);
 }
 
-/* ---- cross-entropy --------------------------------------------------------------- */
+/* ---- cross-entropy ---- */
 
 static bool label_valid(const row_job *job, int32_t label)
 {
@@ -170,7 +170,7 @@ void sti_cross_entropy_target_f32(const sti_team *team, const sti_cross_entropy 
         mask_out[row] = args->label[row] == -1 ? 0.0f : 1.0f;
 }
 
-/* ---- counting -------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 static bool correct(int64_t n, const float *x, int32_t label)
 {

@@ -7,8 +7,8 @@
 #include "graph/graph.h"
 #include "stint/op.h"
 
-extern const sti_op
-    *const sti_ops[]; /* NULL-ended, every operator there is (op_table.c) */
+/* Every operator there is, NULL-ended (op_table.c). */
+extern const sti_op *const sti_ops[];
 const sti_op *sti_op_find(const char *name);
 
 /* A tensor of one value. */

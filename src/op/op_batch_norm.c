@@ -138,7 +138,7 @@ static void run_batch_norm(const sti_call *call)
     sti_norm_forward_f32(call->team, &args);
 }
 
-/* ---- gradient of the forward ----------------------------------------------------- */
+/* ---- gradient of the forward ---- */
 
 /* Constants instead of statistics: an affine map of x. */
 static void grad_eval(stint_graph *g, const sti_node *node, stint_value d,
@@ -219,7 +219,7 @@ const sti_op sti_op_batch_norm = {
     .print = print_batch_norm,
 };
 
-/* ---- the gradient as an operator ------------------------------------------------- */
+/* ---- the gradient as an operator ---- */
 
 /* in: dy, x, scale, mean, inverse, bits or none. out: dx, dscale, dshift, dresidual. */
 static stint_status infer_grad(const stint_graph *graph, const sti_node *node,
@@ -331,7 +331,7 @@ const sti_op sti_op_batch_norm_grad = {
     .print = print_batch_norm,
 };
 
-/* ---- builder --------------------------------------------------------------------- */
+/* ---- builder ---- */
 
 stint_value stint_batch_norm(stint_graph *g, stint_value x,
                              const stint_batch_norm_desc *desc)

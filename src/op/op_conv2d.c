@@ -186,7 +186,7 @@ const sti_op sti_op_conv2d = {
     .print = print_conv2d,
 };
 
-/* ---- gradients ------------------------------------------------------------------- */
+/* ---- gradients ---- */
 
 static void print_grad(const sti_node *node, sti_text *out)
 {
@@ -329,7 +329,7 @@ const sti_op sti_op_conv2d_grad_w = {
     .print = print_grad,
 };
 
-/* ---- builders -------------------------------------------------------------------- */
+/* ---- builders ---- */
 
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,
                         const sti_conv2d_attr *attr)

@@ -54,8 +54,8 @@ const sti_op sti_op_dropout = {
     .print = print_dropout,
 };
 
-/* A number that no other dropout of the graph has, and that does not depend on passes.
- */
+/* A number that no other dropout of the graph has,
+ * and that does not depend on passes. */
 static int32_t next_layer(const stint_graph *g)
 {
     int32_t layer = 0;

@@ -4,7 +4,7 @@
 #include "kernel/softmax.h"
 #include "op/op_priv.h"
 
-/* ---- softmax --------------------------------------------------------------------- */
+/* ---- softmax ---- */
 
 static stint_status infer_softmax(const stint_graph *graph, const sti_node *node,
                                   stint_shape *out)
@@ -62,7 +62,7 @@ stint_value stint_softmax(stint_graph *g, stint_value x)
     return sti_op_add1(g, &sti_op_softmax, NULL, x);
 }
 
-/* ---- cross-entropy --------------------------------------------------------------- */
+/* ---- cross-entropy ---- */
 
 typedef struct loss_attr {
     float smoothing;
@@ -204,8 +204,8 @@ const sti_op sti_op_softmax_cross_entropy_grad = {
     .print = print_loss,
 };
 
-/* in: labels [n]. out: the targets q [n, classes], and [n, 1]: 0 for padding, else 1.
- */
+/* in: labels [n]. out: the targets q [n, classes], and [n, 1]:
+ * 0 for padding, else 1. */
 static stint_status infer_target(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
@@ -258,7 +258,7 @@ stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
     return sti_op_add2(g, &sti_op_softmax_cross_entropy, &attr, logits, labels);
 }
 
-/* ---- other losses and counts ----------------------------------------------------- */
+/* ---- other losses and counts ---- */
 
 stint_value stint_mean_squared_error(stint_graph *g, stint_value x, stint_value target)
 {

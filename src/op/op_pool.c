@@ -14,7 +14,7 @@ typedef struct pool_attr {
     int64_t height, width; /* of the images; 0 where the input says it */
 } pool_attr;
 
-/* ---- shapes ---------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 static stint_status check_images(const stint_graph *graph, const sti_node *node)
 {
@@ -149,7 +149,7 @@ static pool_attr with_images(const stint_graph *g, const sti_node *node)
     return attr;
 }
 
-/* ---- maximum --------------------------------------------------------------------- */
+/* ---- maximum ---- */
 
 static stint_status infer_max_pool(const stint_graph *graph, const sti_node *node,
                                    stint_shape *out)
@@ -263,7 +263,7 @@ const sti_op sti_op_pool_gather = {
     .print = print_pool,
 };
 
-/* ---- average --------------------------------------------------------------------- */
+/* ---- average ---- */
 
 static stint_status infer_avg_pool(const stint_graph *graph, const sti_node *node,
                                    stint_shape *out)
@@ -330,7 +330,7 @@ const sti_op sti_op_avg_unpool = {
     .print = print_pool,
 };
 
-/* ---- whole images ---------------------------------------------------------------- */
+/* ---- whole images ---- */
 
 static stint_status infer_global(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
@@ -419,7 +419,7 @@ const sti_op sti_op_global_avg_unpool = {
     .print = print_global_unpool,
 };
 
-/* ---- builders -------------------------------------------------------------------- */
+/* ---- builders ---- */
 
 static stint_value pool(stint_graph *g, const sti_op *op, stint_value x,
                         const stint_pool_desc *desc)

@@ -40,8 +40,8 @@ stint_value sti_op_add1(stint_graph *g, const sti_op *op, const void *attr,
 stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
                         stint_value a, stint_value b);
 
-/* Sum x down to `shape` (the inverse of broadcasting); x itself if it has that shape.
- */
+/* Sum x down to `shape` (the inverse of broadcasting);
+ * x itself if it has that shape. */
 stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape);
 
 /* One f32 input, output of its shape. */

@@ -16,9 +16,10 @@ stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
  * a plan can place it in the shard's result block. */
 stint_status sti_pass_train(stint_graph *graph, stint_value loss);
 
+/* What a pass did: one line for the log. */
 typedef struct sti_account {
     char text[160];
-} sti_account; /* one line for the log */
+} sti_account;
 
 stint_status sti_pass_dead_code(stint_graph *graph, sti_account *account);
 stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *account);
@@ -39,8 +40,8 @@ typedef struct sti_pass {
     const char *name, *help;
     stint_status (*run)(stint_graph *graph, sti_account *account);
 } sti_pass;
-extern const sti_pass
-    sti_passes[]; /* in the order of the standard pipeline; name NULL ends */
+/* In the order of the standard pipeline; a NULL name ends it. */
+extern const sti_pass sti_passes[];
 
 /* The standard pipeline: every row of sti_passes in order, verified after each; one
  * debug log line a pass. Exact: results keep their bits against the unrewritten graph,

@@ -59,8 +59,8 @@ static void place_outputs_of(sti_plan *plan, const sti_node *node)
     }
 }
 
-/* An optional output stays away when nobody reads it. `read` counts nodes and results.
- */
+/* An optional output stays away when nobody reads it.
+ * `read` counts nodes and results. */
 static void drop_unread(sti_plan *plan, const sti_node *node, const int32_t *read)
 {
     for (int32_t i = 0; i < node->n_out; i++) {

@@ -109,8 +109,8 @@ static void test_nested_is_serial(void **state)
     assert_int_equal(log.worker[9], 1);
 }
 
-/* Plain memory written before, in and after the loops: what ThreadSanitizer looks at.
- */
+/* Plain memory written before, in and after the loops:
+ * what ThreadSanitizer looks at. */
 static void add_piece(void *arg, int64_t piece, int worker)
 {
     int64_t *cells = arg;

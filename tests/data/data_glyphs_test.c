@@ -1,5 +1,5 @@
-/* Rendered letters: the same bytes for any threads, families apart, symbols rejected.
- */
+/* Rendered letters: the same bytes for any threads, families apart,
+ * symbols rejected. */
 #include "data/data_fixture.h"
 
 #if defined(STINT_HAVE_FREETYPE)

@@ -4,8 +4,7 @@
 
 #include <errno.h>
 
-/* ---- sources
- * ------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static stint_data *open_ok(const stint_data_desc *desc)
 {
@@ -82,8 +81,8 @@ static void add_images(fixture_tar *tar, const char *prefix, int length)
     }
 }
 
-/* Long names need extension headers in pax and gnutar; in ustar they need the prefix.
- */
+/* Long names need extension headers in pax and gnutar;
+ * in ustar they need the prefix. */
 static void tar_formats_read_in_place(void **state)
 {
     static const char *const formats[] = {"ustar", "pax", "gnutar"};
@@ -220,8 +219,7 @@ static void sizes_and_channels_as_asked(void **state)
     fixture_refused(&desc, STINT_E_INPUT, "8x8", "20x20", "size", NULL);
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------ */
+/* ---- refusals ---- */
 
 static void missing_things_are_named(void **state)
 {
@@ -478,8 +476,7 @@ static void changed_files_are_noticed(void **state)
     stint_data_close(data);
 }
 
-/* ---- batches
- * ------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
 #define BATCH 40
 
@@ -657,8 +654,7 @@ static void lowest_failure_is_reported(void **state)
     stint_data_close(data);
 }
 
-/* ---- allocation failures
- * ------------------------------------------------------------- */
+/* ---- allocation failures ---- */
 
 /* Open, make decoders and read a batch with the n-th allocation failing. */
 static stint_status whole_use(const stint_data_desc *desc)
@@ -700,8 +696,8 @@ static void allocation_failures_are_clean(void **state)
             assert_int_equal(sti_alloc_now_bytes(), before);
             if (st == STINT_OK && n > 300)
                 break;
-            /* Detection skips what it cannot look at, so a set may seem absent instead.
-             */
+            /* Detection skips what it cannot look at,
+             * so a set may seem absent instead. */
             assert_true(st == STINT_OK || st == STINT_E_MEMORY || st == STINT_E_INPUT);
             assert_true(n < 5000);
         }

@@ -144,7 +144,7 @@ static void four_orders_of_sine(void **state)
     stint_graph_destroy(g);
 }
 
-/* ---- random graphs --------------------------------------------------------------- */
+/* ---- random graphs ---- */
 
 enum { ROWS = 6, COLS = 8 };
 
@@ -317,7 +317,7 @@ static void a_step_allocates_nothing(void **state)
     stint_graph_destroy(g);
 }
 
-/* ---- fusion ---------------------------------------------------------------------- */
+/* ---- fusion ---- */
 
 static stint_value unit(stint_graph *g, const char *name, stint_value x, int64_t stride,
                         bool bias)

@@ -1,5 +1,5 @@
-/* Softmax and cross-entropy against float64; bit-equal over instruction sets, threads.
- */
+/* Softmax and cross-entropy against float64;
+ * bit-equal over instruction sets, threads. */
 #include "kernel/softmax.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Cases: element-wise, shape, reduction and matmul operators (included by op_cases.h).
- */
+/* Cases: element-wise, shape, reduction and matmul operators
+ * (included by op_cases.h). */
 #ifndef TESTS_OP_OP_CASES_BASIC_H
 #define TESTS_OP_OP_CASES_BASIC_H
 

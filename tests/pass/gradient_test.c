@@ -99,8 +99,8 @@ static void a_missing_rule_names_the_operator(void **state)
     stint_graph_destroy(g);
 }
 
-/* f(x) = x^3 known only by its expansion, two outputs: x^2 (used inside too) and x^3.
- */
+/* f(x) = x^3 known only by its expansion, two outputs:
+ * x^2 (used inside too) and x^3. */
 static stint_status infer_two(const stint_graph *g, const sti_node *n, stint_shape *out)
 {
     out[0] = out[1] = sti_graph_value(g, n->in[0])->shape;

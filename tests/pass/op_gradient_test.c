@@ -31,8 +31,8 @@ static void note_rows(const stint_graph *graph)
                 covered[k] = true;
 }
 
-/* A case with its gradients: g[i] of loss, v[i] directions, s, h[i] of s, hr = ds/dr.
- */
+/* A case with its gradients: g[i] of loss, v[i] directions, s, h[i] of s,
+ * hr = ds/dr. */
 typedef struct derivatives {
     op_run_case run;
     stint_value g[OP_MAX_IN], v[OP_MAX_IN], h[OP_MAX_IN], hr, s;

@@ -12,7 +12,7 @@
 #include "graph/toy_ops.h"
 #include "plan/plan.h"
 
-/* ---- offsets --------------------------------------------------------------------- */
+/* ---- offsets ---- */
 
 static size_t max_live(const sti_interval *in, int64_t count)
 {
@@ -106,7 +106,7 @@ static void bad_intervals_are_refused(void **state)
     assert_int_equal(total, 0);
 }
 
-/* ---- whole plans ----------------------------------------------------------------- */
+/* ---- whole plans ---- */
 
 typedef struct fixture {
     stint_graph *g;
@@ -299,7 +299,7 @@ static void empty_graph_is_planned(void **state)
     assert_int_equal(sti_plan_create(g, 0, &plan), STINT_OK);
     assert_int_equal(plan->region_bytes[STI_REGION_ARENA], 0);
     assert_int_equal(plan->threads, 1);
-    assert_int_equal(sti_plan_timeline_svg(plan, 0, 0, &svg), STINT_OK);
+    assert_int_equal(sti_plan_timeline_svg(plan, 1, 0, 0, &svg), STINT_OK);
     sti_text_fini(&svg);
     sti_plan_destroy(plan);
     sti_plan_destroy(NULL);
@@ -313,7 +313,7 @@ static void timeline_is_drawn(void **state)
     sti_plan *plan = NULL;
     sti_text svg = {0};
     assert_int_equal(sti_plan_create(t.g, 2, &plan), STINT_OK);
-    assert_int_equal(sti_plan_timeline_svg(plan, 1000, 5000, &svg), STINT_OK);
+    assert_int_equal(sti_plan_timeline_svg(plan, 2, 1000, 5000, &svg), STINT_OK);
     assert_memory_equal(svg.data, "<svg ", 5);
     assert_string_equal(svg.data + svg.length - 7, "</svg>\n");
     assert_non_null(strstr(svg.data, "budget 4.9 KiB"));
@@ -343,7 +343,7 @@ static void every_allocation_may_fail(void **state)
         sti_alloc_fail_nth(n);
         stint_status status = sti_plan_create(t.g, 2, &plan);
         if (status == STINT_OK)
-            status = sti_plan_timeline_svg(plan, 0, 0, &svg);
+            status = sti_plan_timeline_svg(plan, 1, 0, 0, &svg);
         sti_alloc_fail_nth(0);
         sti_text_fini(&svg);
         sti_plan_destroy(plan);
