@@ -58,9 +58,9 @@ typedef struct sti_interval {
 stint_status sti_plan_offsets(sti_interval *intervals, int64_t count,
                               size_t *total_out);
 
-/* Memory over one step as a self-contained SVG (and with node scopes as labels);
- * extra_bytes is drawn as a base under the curve, budget_bytes (0: none) as a line. */
-stint_status sti_plan_timeline_svg(const sti_plan *plan, size_t extra_bytes,
+/* Memory over one step as a self-contained SVG, with node scopes as labels: `lanes` runs
+ * of the graph side by side. extra_bytes is drawn as a base under the curve, budget_bytes (0: none) as a line. */
+stint_status sti_plan_timeline_svg(const sti_plan *plan, int lanes, size_t extra_bytes,
                                    size_t budget_bytes, sti_text *out);
 
 /* Account of a whole process: parts that sum to the peak. */

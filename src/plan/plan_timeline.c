@@ -32,7 +32,7 @@ typedef struct picture {
     const sti_plan *plan;
     size_t *layer[LAYERS]; /* [nodes]: bytes */
     int32_t nodes;
-    size_t extra_bytes, top_bytes; /* top of the axis */
+    size_t lanes, extra_bytes, top_bytes; /* top of the axis */
     sti_text *out;
 } picture;
 
@@ -69,12 +69,12 @@ static void fill_layers(picture *p)
             continue;
         size_t *layer = p->layer[1 + sti_plan_share(p->plan, v)];
         for (int32_t n = place->first < 0 ? 0 : place->first; n <= place->last; n++)
-            layer[n] += place->bytes;
+            layer[n] += p->lanes * place->bytes;
     }
     for (int32_t n = 0; n < p->nodes; n++) {
         p->layer[0][n] = p->extra_bytes;
-        p->layer[4][n] =
-            sti_plan_scratch_bytes(p->plan, sti_graph_node(p->plan->graph, n));
+        p->layer[4][n] = p->lanes * sti_plan_scratch_bytes(
+                                        p->plan, sti_graph_node(p->plan->graph, n));
     }
 }
 
@@ -200,7 +200,7 @@ static void draw_peak(const picture *p)
     const sti_node *node = sti_graph_node(p->plan->graph, p->plan->peak_node);
     if (!node)
         return;
-    size_t bytes = p->extra_bytes + p->plan->live_bytes[node->id];
+    size_t bytes = p->extra_bytes + p->lanes * p->plan->live_bytes[node->id];
     double x = (x_at(p, node->id) + x_at(p, node->id + 1)) / 2, y = y_at(p, bytes);
     double third = (x - LEFT) * 3 / PLOT_WIDTH; /* keep the label inside the picture */
     sti_text_printf(&words, "peak %s at %s%s%s%s", sti_bytes_text(bytes),
@@ -266,11 +266,12 @@ static void draw_all(const picture *p, size_t budget_bytes)
     sti_text_add(p->out, "</svg>\n");
 }
 
-stint_status sti_plan_timeline_svg(const sti_plan *plan, size_t extra_bytes,
+stint_status sti_plan_timeline_svg(const sti_plan *plan, int lanes, size_t extra_bytes,
                                    size_t budget_bytes, sti_text *out)
 {
     picture p = {.plan = plan,
                  .nodes = sti_graph_node_count(plan->graph),
+                 .lanes = (size_t)lanes,
                  .extra_bytes = extra_bytes,
                  .out = out};
     stint_status status = STINT_E_MEMORY;
@@ -281,7 +282,8 @@ stint_status sti_plan_timeline_svg(const sti_plan *plan, size_t extra_bytes,
             goto done;
     }
     fill_layers(&p);
-    p.top_bytes = extra_bytes + (p.nodes ? plan->live_bytes[plan->peak_node] : 0);
+    p.top_bytes =
+        extra_bytes + (p.nodes ? p.lanes * plan->live_bytes[plan->peak_node] : 0);
     p.top_bytes = budget_bytes > p.top_bytes ? budget_bytes : p.top_bytes;
     p.top_bytes += p.top_bytes / 8 + 1; /* room for the label of the peak */
     draw_all(&p, budget_bytes);

@@ -369,9 +369,11 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
         return st;
     if (svg) {
         sti_text text = {0};
-        size_t arena = job.train.plan->region_bytes[STI_REGION_ARENA];
-        size_t extra = job.plan.peak_bytes > arena ? job.plan.peak_bytes - arena : 0;
-        st = sti_plan_timeline_svg(job.train.plan, extra, job.plan.budget_bytes, &text);
+        size_t arenas =
+            job.train.plan->region_bytes[STI_REGION_ARENA] * (size_t)job.lanes;
+        size_t extra = job.plan.peak_bytes > arenas ? job.plan.peak_bytes - arenas : 0;
+        st = sti_plan_timeline_svg(job.train.plan, job.lanes, extra,
+                                   job.plan.budget_bytes, &text);
         job.plan.svg = text.data; /* NUL-terminated, from sti_alloc */
         if (st != STINT_OK) {
             sti_text_fini(&text);
