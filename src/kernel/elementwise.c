@@ -66,17 +66,6 @@ void sti_unary_f32(const sti_team *team, sti_unary kind, int64_t n, float p,
     flat_run(team, &f, unary_piece);
 }
 
-void sti_axpy_f32(const sti_team *team, int64_t n, float p, const float *x, float *y)
-{
-    flat f = {.unary = sti_elementwise_now()->axpy, .n = n, .p = p, .a = x, .out = y};
-    flat_run(team, &f, unary_piece);
-}
-
-void sti_scale_f32(const sti_team *team, int64_t n, float p, float *y)
-{
-    sti_unary_f32(team, STI_UNARY_SCALE, n, p, y, y);
-}
-
 static void binary_piece(void *arg, int64_t piece, int worker)
 {
     const flat *f = arg;

@@ -66,10 +66,8 @@ void sti_binary_broadcast_f32(const sti_team *team, sti_binary kind, int rank,
 void sti_bias_f32(const sti_team *team, int64_t rows, int64_t c, const float *x,
                   const float *bias, float *z);
 
-/* The shard tree and the optimisers: y += x; y *= p; y += p x (one fma an element). */
+/* y += x: the shard tree. */
 void sti_add_f32(const sti_team *team, int64_t n, const float *x, float *y);
-void sti_scale_f32(const sti_team *team, int64_t n, float p, float *y);
-void sti_axpy_f32(const sti_team *team, int64_t n, float p, const float *x, float *y);
 void sti_fill_f32(const sti_team *team, int64_t n, float value, float *y);
 
 /* dst (strided) = src (strided), 4-byte elements of any type; the one kernel behind

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernel/elementwise_priv.h"
-#include "kernel/maths_inline.h"
+#include "kernel/maths.h"
 
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -37,7 +37,6 @@ UNARY(sigmoid, sti_sigmoid_f32(x[i]))
 UNARY(silu, sti_silu_f32(x[i]))
 UNARY(gelu, sti_gelu_f32(x[i]))
 UNARY(softplus, sti_softplus_f32(x[i]))
-UNARY(axpy, fmaf(p, x[i], y[i]))
 
 static void unary_copy(int64_t n, float p, const float *x, float *y)
 {
@@ -176,7 +175,6 @@ const sti_elementwise_table TABLE = {
             [STI_BINARY_DIV] = BINARY_ROW(div),
             [STI_BINARY_EQUAL] = BINARY_ROW(equal),
         },
-    .axpy = unary_axpy,
     .relu = relu_loop,
     .relu_grad = relu_grad_loop,
 };

@@ -14,7 +14,6 @@ typedef void sti_binary_loop(int64_t n, const float *a, const float *b, float *z
 typedef struct sti_elementwise_table {
     sti_unary_loop *unary[STI_UNARY_COUNT];
     sti_binary_loop *binary[STI_BINARY_COUNT][STI_LOOP_COUNT];
-    sti_unary_loop *axpy; /* y += p x */
     /* n a multiple of 8 but for the last piece. */
     void (*relu)(int64_t n, float slope, const float *x, float *y, uint8_t *bits);
     void (*relu_grad)(int64_t n, float slope, const float *dy, const uint8_t *bits,

@@ -36,13 +36,3 @@ float sti_sin_far_f32(float x, uint64_t shift)
     }
     return sti_sin_reduced(r, quadrant + shift);
 }
-
-float sti_exp_scalar(float x)
-{
-    return sti_exp_f32(x);
-}
-
-float sti_log_scalar(float x)
-{
-    return sti_log_f32(x);
-}

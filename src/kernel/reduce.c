@@ -44,7 +44,7 @@ typedef struct work {
     int64_t outer, count, inner; /* of x */
     int64_t chunks, blocks;      /* of count, of inner */
     int64_t rows_per_piece;
-    const float *x, *y;
+    const float *x;
     float *partial; /* [outer, chunks, inner] */
     float *out;     /* [outer, inner] */
     float divisor;
@@ -79,7 +79,7 @@ static void row_chunk_piece(void *arg, int64_t piece, int worker)
     int64_t n = min_i64(STI_REDUCE_CHUNK, w->count - at);
     (void)worker;
     const float *x = w->x + row * w->count + at;
-    w->partial[piece] = w->y ? w->table->dot(n, x, w->y + at) : chunk(w, n, x);
+    w->partial[piece] = chunk(w, n, x);
 }
 
 static void row_join_piece(void *arg, int64_t piece, int worker)
@@ -95,7 +95,7 @@ static void row_join_piece(void *arg, int64_t piece, int worker)
 
 static void reduce_rows(const sti_team *team, work *w)
 {
-    if (w->chunks == 1 && !w->y) {
+    if (w->chunks == 1) {
         w->rows_per_piece = w->count >= PIECE ? 1 : PIECE / w->count;
         sti_team_run(team, ceil_div(w->outer, w->rows_per_piece), short_rows_piece, w);
         return;
@@ -191,36 +191,6 @@ void sti_reduce_f32(const sti_team *team, sti_reduce kind, int64_t outer, int64_
         reduce_columns(team, &w);
     if (kind == STI_REDUCE_MEAN)
         divide(team, outer * inner, count, y);
-}
-
-size_t sti_dot_scratch_bytes(int64_t n)
-{
-    return (size_t)ceil_div(n, STI_REDUCE_CHUNK) * sizeof(float);
-}
-
-void sti_dot_f32(const sti_team *team, int64_t n, const float *x, const float *y,
-                 float *out, void *scratch)
-{
-    work w = {.table = table_now(),
-              .outer = 1,
-              .count = n,
-              .inner = 1,
-              .chunks = ceil_div(n, STI_REDUCE_CHUNK),
-              .x = x,
-              .y = y,
-              .partial = scratch,
-              .out = out};
-    if (n == 0)
-        *out = 0.0f;
-    else
-        reduce_rows(team, &w);
-}
-
-void sti_tree_sum_rows_f32(const sti_team *team, int64_t count, int64_t n, float *p)
-{
-    for (int64_t s = 1; s < count; s *= 2)
-        for (int64_t i = 0; i + s < count; i += 2 * s)
-            sti_add_f32(team, n, p + (i + s) * n, p + i * n);
 }
 
 /* Runs of kept and of reduced axes, outermost first; axes of length 1 are dropped. */

@@ -37,13 +37,4 @@ void sti_reduce_axes_f32(const sti_team *team, sti_reduce kind, int rank,
                          const int64_t *dim, unsigned axes, const float *x, float *y,
                          void *scratch);
 
-/* *out = sum x[i] y[i] (an fma chain a lane); y == x gives the sum of squares. */
-size_t sti_dot_scratch_bytes(int64_t n);
-void sti_dot_f32(const sti_team *team, int64_t n, const float *x, const float *y,
-                 float *out, void *scratch);
-
-/* p[0] = binary tree over count rows of n: the join that R3 and the shard tree use, in
- * place: p[i] += p[i + s] for s = 1, 2, 4, ... and i a multiple of 2 s. */
-void sti_tree_sum_rows_f32(const sti_team *team, int64_t count, int64_t n, float *p);
-
 #endif

@@ -85,34 +85,6 @@ static inline float fold_max(lanes v)
 CHUNK(sum, join_sum, fold_sum, 0.0f)
 CHUNK(max, join_max, fold_max, -INFINITY)
 
-static inline lanes fused(lanes a, lanes b, lanes c)
-{
-    float x[LANES], y[LANES], z[LANES];
-    memcpy(x, &a, sizeof x);
-    memcpy(y, &b, sizeof y);
-    memcpy(z, &c, sizeof z);
-    for (int i = 0; i < LANES; i++)
-        z[i] = fmaf(x[i], y[i], z[i]);
-    return load(z);
-}
-
-static float chunk_dot(int64_t n, const float *x, const float *y)
-{
-    lanes acc[4] = {{0}, {0}, {0}, {0}};
-    int64_t i = 0;
-    for (; i + STEP <= n; i += STEP)
-        for (int k = 0; k < 4; k++)
-            acc[k] = fused(load(x + i + k * LANES), load(y + i + k * LANES), acc[k]);
-    if (i < n) {
-        float u[STEP] = {0}, v[STEP] = {0};
-        memcpy(u, x + i, (size_t)(n - i) * sizeof *u);
-        memcpy(v, y + i, (size_t)(n - i) * sizeof *v);
-        for (int k = 0; k < 4; k++)
-            acc[k] = fused(load(u + k * LANES), load(v + k * LANES), acc[k]);
-    }
-    return fold_sum((acc[0] + acc[1]) + (acc[2] + acc[3]));
-}
-
 static inline float pick_sum(float a, float b)
 {
     return a + b;
@@ -156,7 +128,6 @@ COLUMNS(max, join_max, pick_max, -INFINITY)
 const sti_reduce_table TABLE = {
     .sum = chunk_sum,
     .max = chunk_max,
-    .dot = chunk_dot,
     .column_sum = column_sum,
     .column_max = column_max,
 };

@@ -8,7 +8,6 @@ typedef struct sti_reduce_table {
     /* Of one chunk, 1 <= n <= STI_REDUCE_CHUNK. */
     float (*sum)(int64_t n, const float *x);
     float (*max)(int64_t n, const float *x);
-    float (*dot)(int64_t n, const float *x, const float *y);
     /* out[j] over 1 <= rows <= STI_REDUCE_ROW_CHUNK of x[row * stride + j], j < n. */
     void (*column_sum)(int64_t rows, int64_t n, int64_t stride, const float *x,
                        float *out);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/cpu.h"
-#include "kernel/maths_inline.h"
+#include "kernel/maths.h"
 #include "kernel/softmax_row.h"
 
 static const sti_softmax_kernels *kernels_now(void)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "kernel/maths_inline.h"
+#include "kernel/maths.h"
 #include "kernel/softmax_row.h"
 
 enum { LANES = 16 };

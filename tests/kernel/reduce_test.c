@@ -36,17 +36,15 @@ static float tree(float *p, int64_t count)
     return p[0];
 }
 
-/* The words of reduce.h, element by element. y: NULL for a sum. */
-static float model_dot(const float *x, const float *y, int64_t n)
+/* The words of reduce.h, element by element. */
+static float model_sum(const float *x, int64_t n)
 {
     int64_t chunks = (n + 4095) / 4096;
     float *partial = malloc((size_t)chunks * sizeof *partial);
     for (int64_t c = 0; c < chunks; c++) {
         float acc[4][16] = {{0}};
         for (int64_t i = 0; i < 4096 && c * 4096 + i < n; i++) {
-            float *a = &acc[i / 16 % 4][i % 16];
-            int64_t at = c * 4096 + i;
-            *a = y ? fmaf(x[at], y[at], *a) : *a + x[at];
+            acc[i / 16 % 4][i % 16] += x[c * 4096 + i];
         }
         for (int l = 0; l < 16; l++)
             acc[0][l] = (acc[0][l] + acc[1][l]) + (acc[2][l] + acc[3][l]);
@@ -93,20 +91,15 @@ static void rows_body(const sti_team *team)
     static const int64_t lengths[] = {1, 3, 63, 64, 65, 4095, 4096, 4097, 30000};
     for (int k = 0; k < 9; k++) {
         int64_t n = lengths[k], outer = 3;
-        float *x = random_floats(outer * n, 1), *y = random_floats(n, 2), got[3], dot;
-        size_t bytes = sti_reduce_scratch_bytes(outer, n, 1) + sti_dot_scratch_bytes(n);
+        float *x = random_floats(outer * n, 1), got[3];
+        size_t bytes = sti_reduce_scratch_bytes(outer, n, 1);
         void *scratch = sti_alloc(bytes, "test");
         sti_reduce_f32(team, STI_REDUCE_SUM, outer, n, 1, x, got, scratch);
         for (int64_t o = 0; o < outer; o++)
-            assert_true(got[o] == model_dot(x + o * n, NULL, n));
-        sti_dot_f32(team, n, x, y, &dot, scratch);
-        assert_true(dot == model_dot(x, y, n));
-        sti_dot_f32(team, n, x, x, &dot, scratch);
-        assert_true(dot == model_dot(x, x, n));
+            assert_true(got[o] == model_sum(x + o * n, n));
         sti_reduce_f32(team, STI_REDUCE_MEAN, outer, n, 1, x, got, scratch);
-        assert_true(got[2] == model_dot(x + 2 * n, NULL, n) / (float)n);
+        assert_true(got[2] == model_sum(x + 2 * n, n) / (float)n);
         free(x);
-        free(y);
         sti_free(scratch);
     }
 }
@@ -210,26 +203,6 @@ static void nan_wins_in_maxima(void **state)
     everywhere(maxima_of);
 }
 
-static void rows_of_a_tree(void **state)
-{
-    (void)state;
-    for (int64_t count = 1; count <= 9; count++) {
-        int64_t n = 50;
-        float *p = random_floats(count * n, 11), *q = malloc((size_t)count * sizeof *q);
-        float *wanted = malloc((size_t)n * sizeof *wanted);
-        for (int64_t j = 0; j < n; j++) {
-            for (int64_t i = 0; i < count; i++)
-                q[i] = p[i * n + j];
-            wanted[j] = tree(q, count);
-        }
-        sti_tree_sum_rows_f32(&sti_team_serial, count, n, p);
-        assert_memory_equal(p, wanted, (size_t)n * sizeof *p);
-        free(p);
-        free(q);
-        free(wanted);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,7 +210,6 @@ int main(void)
         cmocka_unit_test(columns_follow_the_tree),
         cmocka_unit_test(axes_in_any_combination),
         cmocka_unit_test(nan_wins_in_maxima),
-        cmocka_unit_test(rows_of_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
