@@ -98,9 +98,6 @@ void sti_options_value(const sti_option_set *set, int row, sti_text *out);
 /* Help: rows with .flag, aligned, defaults and units shown, at most `width` columns. */
 void sti_options_write_help(const sti_option *rows, int count, int width,
                             sti_text *out);
-/* Words that a shell may complete, one a line: "--name" (and "--no-name" for a BOOL),
- * then for every row with a section "section.name=", the words after --set. */
-void sti_options_write_words(const sti_option *rows, int count, sti_text *out);
 /* roff lines of the OPTIONS section. */
 void sti_options_write_man(const sti_option *rows, int count, sti_text *out);
 /* A Markdown table of all recipe keys by section. */

@@ -150,25 +150,6 @@ void sti_options_write_help(const sti_option *rows, int count, int width, sti_te
     add_help_row(&help_row, indent, width, out);
 }
 
-void sti_options_write_words(const sti_option *rows, int count, sti_text *out)
-{
-    for (int i = 0; i < count; i++) {
-        if (!is_flag(&rows[i]))
-            continue;
-        sti_text_add(out, "--");
-        add_flag_name(sti_option_flag(&rows[i]), out);
-        if (rows[i].type == STI_OPTION_BOOL) {
-            sti_text_add(out, "\n--no-");
-            add_flag_name(sti_option_flag(&rows[i]), out);
-        }
-        sti_text_add(out, "\n");
-    }
-    sti_text_add(out, "--set\n--help\n");
-    for (int i = 0; i < count; i++)
-        if (rows[i].section)
-            sti_text_printf(out, "%s.%s=\n", rows[i].section, rows[i].name);
-}
-
 /* Text for roff: backslashes and dashes escaped, no control character at a line's
  * start. */
 static void add_roff(const char *words, sti_text *out)

@@ -151,10 +151,3 @@ void sti_progress_clear(sti_progress *p)
     put("\r\033[K", 4);
     p->last_ns = sti_clock_ns() - BAR_EVERY_NS;
 }
-
-void sti_progress_end(sti_progress *p)
-{
-    if (p->terminal && !p->quiet && p->done > 0)
-        put("\n", 1);
-    p->quiet = true; /* later updates draw nothing */
-}

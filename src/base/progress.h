@@ -21,6 +21,5 @@ void sti_progress_update(sti_progress *p, int64_t done, const char *note);
 /* Clears the bar so that a normal line can be printed;
  * the next update draws it again. */
 void sti_progress_clear(sti_progress *p);
-void sti_progress_end(sti_progress *p);
 
 #endif

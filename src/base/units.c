@@ -46,7 +46,7 @@ int sti_c_snprintf(char *buffer, size_t size, const char *format, ...)
     return length;
 }
 
-double sti_c_strtod(const char *text, char **end_out)
+static double c_strtod(const char *text, char **end_out)
 {
     pthread_once(&c_locale_once, make_c_locale);
     return c_locale ? strtod_l(text, end_out, c_locale) : strtod(text, end_out);
@@ -77,7 +77,7 @@ static bool split_unit(const char *text, double *value_out, const char **unit_ou
     const char *end = skip_decimal(text);
     if (!end)
         return false;
-    *value_out = sti_c_strtod(text, NULL);
+    *value_out = c_strtod(text, NULL);
     while (*end == ' ')
         end++;
     *unit_out = end;
@@ -104,11 +104,6 @@ static const unit byte_units[] = {
     {"M", 0x1p20},   {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},   {"GiB", 0x1p30},
     {"GB", 1e9},     {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12},    {"P", 0x1p50},
     {"PiB", 0x1p50}, {"PB", 1e15},    {NULL, 0},
-};
-
-static const unit rate_units[] = {
-    {"", 1},    {"bit", 1},    {"k", 1e3},  {"kbit", 1e3},  {"M", 1e6}, {"Mbit", 1e6},
-    {"G", 1e9}, {"Gbit", 1e9}, {"T", 1e12}, {"Tbit", 1e12}, {NULL, 0},
 };
 
 static const unit time_units[] = {
@@ -154,29 +149,6 @@ stint_status sti_parse_bytes(const char *text, size_t *bytes_out)
                     "'%s' is more memory than can be addressed; write for "
                     "example 150M or 1.5G",
                     text);
-}
-
-stint_status sti_parse_rate(const char *text, double *bits_per_s_out)
-{
-    double value, factor = 0;
-    const char *name;
-    char plain[8] = "";
-    if (split_unit(text, &value, &name)) {
-        size_t length = strlen(name);
-        if (length >= 2 && strcmp(name + length - 2, "/s") == 0)
-            length -= 2;
-        if (length < sizeof plain) {
-            memcpy(plain, name, length);
-            factor = unit_factor(rate_units, plain);
-        }
-    }
-    if (factor <= 0 || !isfinite(value * factor))
-        return sti_fail(STINT_E_USAGE,
-                        "'%s' is no rate; write for example 100Mbit, 1Gbit "
-                        "or 512kbit (bits a second, decimal)",
-                        text);
-    *bits_per_s_out = value * factor;
-    return STINT_OK;
 }
 
 stint_status sti_parse_time(const char *text, double *seconds_out)
@@ -232,7 +204,7 @@ stint_status sti_parse_float(const char *text, double *value_out)
     if (!is_decimal(text))
         return sti_fail(STINT_E_USAGE,
                         "'%s' is no number; write for example 0.1 or 5e-4", text);
-    double value = sti_c_strtod(text, NULL);
+    double value = c_strtod(text, NULL);
     if (!isfinite(value))
         return sti_fail(STINT_E_USAGE,
                         "'%s' is too large for a number; the limit is "
@@ -312,19 +284,6 @@ const char *sti_time_text(double seconds)
     return text;
 }
 
-const char *sti_rate_text(double bits_per_s)
-{
-    static const char *const names[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s",
-                                        "Tbit/s"};
-    char *text = next_buffer();
-    double value = bits_per_s;
-    int power = 0;
-    for (; fabs(value) >= 999.5 && power < 4; power++)
-        value /= 1000;
-    sti_c_snprintf(text, BUFFER_BYTES, "%.3g %s", value, names[power]);
-    return text;
-}
-
 const char *sti_count_text(int64_t count)
 {
     char *text = next_buffer();
@@ -353,7 +312,7 @@ const char *sti_float_text(double value)
     }
     for (int precision = 1; precision <= 17; precision++) {
         sti_c_snprintf(text, BUFFER_BYTES, "%.*g", precision, value);
-        if (sti_c_strtod(text, NULL) == value)
+        if (c_strtod(text, NULL) == value)
             break;
     }
     return text;

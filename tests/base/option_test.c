@@ -511,11 +511,6 @@ static void test_other_writers(void **state)
     assert_non_null(strstr(text.data, "free words \\| kept"));
     assert_null(strstr(text.data, "threads"));
     sti_text_fini(&text);
-    sti_options_write_words(rows, ROWS, &text);
-    assert_non_null(strstr(text.data, "--learning-rate\n"));
-    assert_non_null(strstr(text.data, "--no-shuffle\n"));
-    assert_non_null(strstr(text.data, "run.note=\n"));
-    sti_text_fini(&text);
 }
 
 static stint_status use_everything(fixture *f)

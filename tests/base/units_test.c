@@ -74,29 +74,6 @@ static void test_bytes(void **state)
     }
 }
 
-static void test_rates(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        double bits;
-    } good[] = {{"100Mbit", 1e8},   {"1Gbit", 1e9},      {"1Gbit/s", 1e9},
-                {"512kbit", 512e3}, {"2.5 Gbit", 2.5e9}, {"9600", 9600},
-                {"100M", 1e8},      {"8bit", 8}};
-    static const char *const bad[] = {"",         "fast",      "100MB",
-                                      "100Mbits", "-1Mbit",    "Mbit",
-                                      "1Mbit/",   "1Mbit/min", "nan"};
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        double bits = 0;
-        assert_int_equal(sti_parse_rate(good[i].text, &bits), STINT_OK);
-        assert_true(bits == good[i].bits);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        double bits;
-        assert_int_equal(sti_parse_rate(bad[i], &bits), STINT_E_USAGE);
-    }
-}
-
 static void test_times(void **state)
 {
     (void)state;
@@ -178,9 +155,6 @@ static void test_printers(void **state)
     assert_string_equal(sti_time_text(3e-10), "0.3 ns");
     assert_string_equal(sti_time_text(0), "0 s");
     assert_string_equal(sti_time_text((double)INFINITY), "unknown time");
-    assert_string_equal(sti_rate_text(1e8), "100 Mbit/s");
-    assert_string_equal(sti_rate_text(999.9e3), "1 Mbit/s");
-    assert_string_equal(sti_rate_text(12), "12 bit/s");
     assert_string_equal(sti_count_text(272474), "272,474");
     assert_string_equal(sti_count_text(-1234567), "-1,234,567");
     assert_string_equal(sti_count_text(-999), "-999");
@@ -292,11 +266,10 @@ static void test_comma_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_times),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_truth),        cmocka_unit_test(test_printers),
-        cmocka_unit_test(test_float_text),   cmocka_unit_test(test_rotation),
-        cmocka_unit_test(test_comma_locale),
+        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_times),
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_printers), cmocka_unit_test(test_float_text),
+        cmocka_unit_test(test_rotation), cmocka_unit_test(test_comma_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
