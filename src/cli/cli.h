@@ -97,12 +97,11 @@ stint_data_progress_fn sti_cli_data_progress; /* user: a begun sti_progress */
 /* "folder/model.safetensors" for a run's folder, else the path itself. In the arena. */
 const char *sti_cli_model_path(sti_cli_call *call, const char *path);
 
-/* Help, man page and completion from the tables. */
+/* Help and man pages from the tables. */
 void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *out);
 void sti_cli_help_overview(int width, sti_text *out);
 void sti_cli_man(const sti_cli_command *command, sti_text *out);
 void sti_cli_man_overview(sti_text *out);
-stint_status sti_cli_completion(const char *shell, sti_text *out);
 /* What --version says: a line each, or as JSON. */
 void sti_cli_version(bool json, sti_text *out);
 

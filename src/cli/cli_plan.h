@@ -7,7 +7,4 @@
 /* One line on stderr: CPU, instruction set, threads and why, lanes, planned peak. */
 void sti_cli_start_line(const sti_cli_call *call, const stint_plan_result *plan);
 
-/* Record STINT_E_BUDGET with what is short and what would fit. */
-stint_status sti_cli_plan_refuse(const stint_plan_result *plan);
-
 #endif

@@ -234,7 +234,7 @@ static void add_fish(sti_text *out)
     }
 }
 
-stint_status sti_cli_completion(const char *shell, sti_text *out)
+static stint_status add_completion(const char *shell, sti_text *out)
 {
     if (strcmp(shell, "bash") == 0)
         add_bash(out);
@@ -251,7 +251,7 @@ stint_status sti_cli_completion(const char *shell, sti_text *out)
 static stint_status completion_run(sti_cli_call *call)
 {
     sti_text text = {0};
-    stint_status status = sti_cli_completion(call->operands[0], &text);
+    stint_status status = add_completion(call->operands[0], &text);
     if (status != STINT_OK) {
         sti_text_fini(&text);
         return status;

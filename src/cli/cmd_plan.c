@@ -62,7 +62,8 @@ static void add_way_out(sti_text *out, const stint_plan_result *plan)
                     (plan->smallest_bytes + (3u << 19) - 1) >> 20);
 }
 
-stint_status sti_cli_plan_refuse(const stint_plan_result *plan)
+/* Record STINT_E_BUDGET with what is short and what would fit. */
+static stint_status plan_refuse(const stint_plan_result *plan)
 {
     sti_text way = {0};
     add_way_out(&way, plan);
@@ -189,7 +190,7 @@ static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *pla
         status = sti_cli_print(&text);
     }
     if (status == STINT_OK && !plan->fits)
-        status = sti_cli_plan_refuse(plan);
+        status = plan_refuse(plan);
     return status;
 }
 

@@ -52,7 +52,8 @@ static bool load_outline(FT_Face face, char letter)
            face->glyph->outline.n_points > 2;
 }
 
-int64_t sti_glyph_cap_height(FT_Face face)
+/* Height of a capital H in font units, 0 when there is none. */
+static int64_t cap_height_of(FT_Face face)
 {
     FT_BBox box;
     if (!load_outline(face, 'H'))
@@ -218,7 +219,7 @@ static bool take_prints(FT_Library library, FT_Face face, candidate *c)
     static const sti_glyph_pose plain = {.scale_x = 1, .scale_y = 1};
     copy_name(c->family, face->family_name);
     copy_name(c->style, face->style_name);
-    c->cap_height = sti_glyph_cap_height(face);
+    c->cap_height = cap_height_of(face);
     if (!FT_IS_SCALABLE(face) || !c->family[0])
         return false;
     for (int k = 0; k < STI_GLYPH_CLASSES; k++) {

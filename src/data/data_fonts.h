@@ -26,9 +26,6 @@ typedef struct sti_glyph_pose {
     double weight;           /* pixels added to strokes, may be negative */
 } sti_glyph_pose;
 
-/* Height of a capital H in font units, 0 when there is none. */
-int64_t sti_glyph_cap_height(FT_Face face);
-
 /* Draw a letter into out [size, size], 0 to 255. False: no such outline, or it is
  * blank. Positions are computed in doubles without library functions and rounded to
  * 1/64 pixel; the rest is FreeType's integer rasteriser without hinting. */

@@ -18,7 +18,6 @@
 #include "data/data_priv.h"
 
 #define IDX_IMAGES_HEADER 16
-#define IDX_LABELS_HEADER 8
 #define COPY_BYTES        65536
 
 /* Path of the images (idx3) or labels (idx1) of a split, or NULL. */

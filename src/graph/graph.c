@@ -106,7 +106,8 @@ static bool grow_nodes(stint_graph *graph)
 
 /* ---- scopes ---- */
 
-const char *sti_graph_scope_now(const stint_graph *graph)
+/* Scope that new nodes and names get: that of backward_of, else the innermost open. */
+static const char *scope_now(const stint_graph *graph)
 {
     if (graph->backward_of)
         return graph->backward_of->scope;
@@ -116,7 +117,7 @@ const char *sti_graph_scope_now(const stint_graph *graph)
 /* `name` behind the open scopes, in the arena. */
 static const char *full_name(stint_graph *graph, const char *name)
 {
-    const char *scope = sti_graph_scope_now(graph);
+    const char *scope = scope_now(graph);
     return *scope ? sti_arena_printf(graph->arena, "%s.%s", scope, name)
                   : sti_arena_strdup(graph->arena, name);
 }
@@ -348,7 +349,7 @@ static sti_node *make_node(stint_graph *graph, const sti_op *op, const void *att
     node->n_out = op->n_out;
     node->in = list;
     node->out = list + n_in;
-    node->scope = sti_graph_scope_now(graph);
+    node->scope = scope_now(graph);
     node->inplace = -1;
     node->backward = graph->backward_of != NULL;
     for (int i = 0; i < n_in; i++)
@@ -481,9 +482,4 @@ int32_t sti_graph_output_count(const stint_graph *graph)
 sti_output *sti_graph_outputs(const stint_graph *graph)
 {
     return graph->output;
-}
-
-sti_arena *sti_graph_arena(const stint_graph *graph)
-{
-    return graph->arena;
 }

@@ -164,7 +164,6 @@ const sti_value_row *sti_graph_value(const stint_graph *graph, stint_value value
 int32_t sti_graph_output_count(const stint_graph *graph);
 /* A pass may change values in place. */
 sti_output *sti_graph_outputs(const stint_graph *graph);
-sti_arena *sti_graph_arena(const stint_graph *graph);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
 void sti_graph_set_backward(stint_graph *graph, const sti_node *of);

@@ -30,9 +30,6 @@ struct stint_graph {
 /* Killed nodes carry this id until the sweep. */
 #define STI_NODE_DEAD (-1)
 
-/* Scope that new nodes and names get: that of backward_of, else the innermost open. */
-const char *sti_graph_scope_now(const stint_graph *graph);
-
 /* STINT_E_INPUT with a sentence when rank, a dimension or the byte count is not
  * possible. */
 stint_status sti_shape_check(const stint_shape *shape, const char *what);

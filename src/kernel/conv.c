@@ -27,28 +27,31 @@ bool sti_conv_is_depthwise(const sti_conv_shape *s)
     return s->groups > 1 && s->groups == s->ci && s->groups == s->co;
 }
 
-sti_conv_way sti_conv_way_of(const sti_conv_shape *s, int64_t width)
+typedef enum conv_way { WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
+
+/* Of forward and backward data; `width` is that of a row of results. */
+static conv_way way_of(const sti_conv_shape *s, int64_t width)
 {
     const int64_t cig = s->ci / s->groups, cog = s->co / s->groups,
                   taps = s->kh * s->kw;
     const int64_t in = sti_conv_round_up(cig, STI_PANEL);
     const int64_t out = sti_conv_round_up(cog, STI_PANEL);
     if (conv_is_plain(s))
-        return STI_CONV_PLAIN;
+        return WAY_PLAIN;
     if (taps > STI_CONV_MAX_TAPS)
-        return STI_CONV_GATHER;
+        return WAY_GATHER;
     if (sti_conv_is_depthwise(s))
-        return STI_CONV_ROWS;
+        return WAY_ROWS;
     if (taps * sti_conv_max(cig, cog) > STI_GEMM_CHUNK || width < STI_CONV_MIN_WIDTH ||
         taps * s->groups * sti_conv_max(cig * out, cog * in) > STI_CONV_PACK_FLOATS)
-        return STI_CONV_GATHER;
-    return STI_CONV_ROWS;
+        return WAY_GATHER;
+    return WAY_ROWS;
 }
 
 static bool narrow(const sti_conv_shape *s, int64_t columns, int64_t width)
 {
     return s->kw == 3 && s->stride == 1 && columns <= STI_PANEL &&
-           !sti_conv_is_depthwise(s) && sti_conv_way_of(s, width) == STI_CONV_ROWS;
+           !sti_conv_is_depthwise(s) && way_of(s, width) == WAY_ROWS;
 }
 
 bool sti_conv_forward_is_narrow(const sti_conv_shape *s)
@@ -61,13 +64,13 @@ bool sti_conv_data_is_narrow(const sti_conv_shape *s)
     return narrow(s, s->ci / s->groups, s->w);
 }
 
-sti_conv_way sti_conv_weight_way_of(const sti_conv_shape *s)
+static conv_way weight_way_of(const sti_conv_shape *s)
 {
     if (conv_is_plain(s))
-        return STI_CONV_PLAIN;
+        return WAY_PLAIN;
     if (s->kh * s->kw * (s->ci / s->groups) * s->co > STI_CONV_GRAD_FLOATS)
-        return STI_CONV_GATHER;
-    return STI_CONV_ROWS;
+        return WAY_GATHER;
+    return WAY_ROWS;
 }
 
 int64_t sti_conv_rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line)
@@ -177,12 +180,12 @@ static sti_gemm_shape plain_weight(const sti_conv_shape *s)
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_forward(s);
-    switch (sti_conv_way_of(s, s->ow)) {
-    case STI_CONV_PLAIN:
+    switch (way_of(s, s->ow)) {
+    case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
-    case STI_CONV_ROWS:
+    case WAY_ROWS:
         return sti_conv_rows_forward_bytes(s, threads);
-    case STI_CONV_GATHER:
+    case WAY_GATHER:
         break;
     }
     return sti_conv_gather_forward_bytes(s, threads);
@@ -191,12 +194,12 @@ size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_data(s);
-    switch (sti_conv_way_of(s, s->w / s->stride)) {
-    case STI_CONV_PLAIN:
+    switch (way_of(s, s->w / s->stride)) {
+    case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
-    case STI_CONV_ROWS:
+    case WAY_ROWS:
         return sti_conv_rows_data_bytes(s, threads);
-    case STI_CONV_GATHER:
+    case WAY_GATHER:
         break;
     }
     return sti_conv_gather_data_bytes(s, threads);
@@ -205,12 +208,12 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_weight(s);
-    switch (sti_conv_weight_way_of(s)) {
-    case STI_CONV_PLAIN:
+    switch (weight_way_of(s)) {
+    case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
-    case STI_CONV_ROWS:
+    case WAY_ROWS:
         return sti_conv_rows_weight_bytes(s, threads);
-    case STI_CONV_GATHER:
+    case WAY_GATHER:
         break;
     }
     return sti_conv_gather_weight_bytes(s, threads);
@@ -221,14 +224,14 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const f
                           void *scratch)
 {
     const sti_gemm_shape plain = plain_forward(s);
-    switch (sti_conv_way_of(s, s->ow)) {
-    case STI_CONV_PLAIN:
+    switch (way_of(s, s->ow)) {
+    case WAY_PLAIN:
         sti_gemm_f32(team, &plain, x, w, epilogue, y_out, scratch);
         return;
-    case STI_CONV_ROWS:
+    case WAY_ROWS:
         sti_conv_rows_forward(team, s, x, w, epilogue, y_out, scratch);
         return;
-    case STI_CONV_GATHER:
+    case WAY_GATHER:
         break;
     }
     sti_conv_gather_forward(team, s, x, w, epilogue, y_out, scratch);
@@ -239,14 +242,14 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
                                 void *scratch)
 {
     const sti_gemm_shape plain = plain_data(s);
-    switch (sti_conv_way_of(s, s->w / s->stride)) {
-    case STI_CONV_PLAIN:
+    switch (way_of(s, s->w / s->stride)) {
+    case WAY_PLAIN:
         sti_gemm_f32(team, &plain, dy, w, NULL, dx_out, scratch);
         return;
-    case STI_CONV_ROWS:
+    case WAY_ROWS:
         sti_conv_rows_data(team, s, dy, w, dx_out, scratch);
         return;
-    case STI_CONV_GATHER:
+    case WAY_GATHER:
         break;
     }
     sti_conv_gather_data(team, s, dy, w, dx_out, scratch);
@@ -257,14 +260,14 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
                                   void *scratch)
 {
     const sti_gemm_shape plain = plain_weight(s);
-    switch (sti_conv_weight_way_of(s)) {
-    case STI_CONV_PLAIN:
+    switch (weight_way_of(s)) {
+    case WAY_PLAIN:
         sti_gemm_f32(team, &plain, x, dy, NULL, dw_out, scratch);
         return;
-    case STI_CONV_ROWS:
+    case WAY_ROWS:
         sti_conv_rows_weight(team, s, x, dy, dw_out, scratch);
         return;
-    case STI_CONV_GATHER:
+    case WAY_GATHER:
         break;
     }
     sti_conv_gather_weight(team, s, x, dy, dw_out, scratch);

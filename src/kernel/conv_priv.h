@@ -23,16 +23,6 @@ enum {
     STI_CONV_RUN_K = 288              /* k of a panel of 32 columns kept in cache */
 };
 
-typedef enum sti_conv_way {
-    STI_CONV_PLAIN,
-    STI_CONV_ROWS,
-    STI_CONV_GATHER
-} sti_conv_way;
-
-/* Way of forward and backward data; `width` is that of a row of results. */
-sti_conv_way sti_conv_way_of(const sti_conv_shape *shape, int64_t width);
-sti_conv_way sti_conv_weight_way_of(const sti_conv_shape *shape);
-
 static inline int64_t sti_conv_ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;

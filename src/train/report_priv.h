@@ -109,10 +109,6 @@ void sti_report_chart_add(const sti_report_chart *chart, sti_text *out);
 
 /* ---- images (report_sheet.c) ---- */
 
-/* Pixels [height, width, channels] as a PNG. */
-stint_status sti_report_png(const uint8_t *pixels, int64_t height, int64_t width,
-                            int64_t channels, sti_text *out);
-
 /* Called after every picture, so that the page can be flushed to its file. */
 typedef stint_status sti_report_flush_fn(void *user, sti_text *out);
 stint_status sti_report_sheet_add(const sti_report_run *run, sti_text *out,

@@ -32,7 +32,8 @@ static void add_chunk(sti_text *out, const char type[5], const void *data, size_
     add_u32(out, (uint32_t)crc);
 }
 
-stint_status sti_report_png(const uint8_t *pixels, int64_t height, int64_t width,
+/* Pixels [height, width, channels] as a PNG. */
+static stint_status add_png(const uint8_t *pixels, int64_t height, int64_t width,
                             int64_t channels, sti_text *out)
 {
     size_t row = (size_t)(width * channels), raw_bytes = (size_t)height * (row + 1);
@@ -134,8 +135,8 @@ static stint_status add_picture(sheet *s, const sti_report_error *e, sti_text *o
     if (status == STINT_OK && factor > 1)
         shrink(s->pixels, info->height, info->width, info->channels, factor);
     if (status == STINT_OK)
-        status = sti_report_png(s->pixels, info->height / factor, info->width / factor,
-                                info->channels, &png);
+        status = add_png(s->pixels, info->height / factor, info->width / factor,
+                         info->channels, &png);
     if (status == STINT_OK) {
         sti_text_add(out, "<img alt=\"\" src=\"data:image/png;base64,");
         sti_text_add_base64(out, png.data, png.length);
