@@ -31,6 +31,17 @@ typedef struct sti_cli_common {
     {STI_CLI_COMMON_ROW(args_type, quiet, 'q', "say only what went wrong")},     \
     {STI_CLI_COMMON_ROW(args_type, verbose, 'v',                                 \
                         "say more about what is done and why")}
+/* For a struct with a member `threads`; see sti_threads_choose. */
+#define STI_CLI_THREADS_ROW(args_type)                                           \
+    {.name = "threads", .letter = 'j', .type = STI_OPTION_INT,                   \
+     .default_text = "0", .min = 0, .max = 1024,                                 \
+     .offset = offsetof(args_type, threads), .flag = true, .unit = "N",          \
+     .help = "threads; 0: every CPU this process may run on"}
+/* Of a command: its rows and the struct they write to. */
+#define STI_CLI_ARGS(table, args_type)                                           \
+    .rows = (table), .row_count = sizeof(table) / sizeof(table)[0],              \
+    .args_bytes = sizeof(args_type),                                             \
+    .common_offset = offsetof(args_type, common)
 /* clang-format on */
 
 typedef struct sti_cli_call sti_cli_call;
@@ -80,6 +91,8 @@ void sti_cli_call_fini(sti_cli_call *call);
 stint_status sti_cli_print(sti_text *text); /* and frees it */
 /* A finished JSON object, with its newline. */
 stint_status sti_cli_answer(sti_cli_call *call, sti_text *text);
+/* An answer of one text: a line or more on stdout, or {key: text}. Frees it. */
+stint_status sti_cli_answer_text(sti_cli_call *call, const char *key, sti_text *text);
 void sti_cli_json_begin(sti_json *j, sti_text *text);
 void sti_cli_say(const sti_cli_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* a line on stderr unless --quiet */

@@ -51,6 +51,19 @@ stint_status sti_cli_answer(sti_cli_call *call, sti_text *text)
     return sti_cli_print(text);
 }
 
+stint_status sti_cli_answer_text(sti_cli_call *call, const char *key, sti_text *text)
+{
+    if (text->failed || !call->common->json)
+        return sti_cli_print(text);
+    sti_text answer = {0};
+    sti_json j;
+    sti_cli_json_begin(&j, &answer);
+    sti_json_text(&j, key, text->data);
+    sti_json_end_object(&j);
+    sti_text_fini(text);
+    return sti_cli_answer(call, &answer);
+}
+
 void sti_cli_say(const sti_cli_call *call, const char *format, ...)
 {
     if (call->common && call->common->quiet)

@@ -20,16 +20,7 @@ typedef struct kernel_args {
 } kernel_args;
 
 static const sti_option kernel_rows[] = {
-    {.name = "threads",
-     .letter = 'j',
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 1024,
-     .offset = offsetof(kernel_args, threads),
-     .flag = true,
-     .unit = "N",
-     .help = "threads; 0: every CPU this process may run on"},
+    STI_CLI_THREADS_ROW(kernel_args),
     {.name = "seconds",
      .type = STI_OPTION_FLOAT,
      .default_text = "0.2",
@@ -302,10 +293,7 @@ const sti_cli_command sti_cmd_bench_gemm = {
     .about = "Best and median time of each case, and the rate at the best.",
     .min_operands = 0,
     .max_operands = 0,
-    .rows = kernel_rows,
-    .row_count = sizeof kernel_rows / sizeof kernel_rows[0],
-    .args_bytes = sizeof(kernel_args),
-    .common_offset = offsetof(kernel_args, common),
+    STI_CLI_ARGS(kernel_rows, kernel_args),
     .run = gemm_run,
 };
 
@@ -317,9 +305,6 @@ const sti_cli_command sti_cmd_bench_conv = {
     .about = "Cases are images x height x width, channels in -> out, window / stride.",
     .min_operands = 0,
     .max_operands = 0,
-    .rows = kernel_rows,
-    .row_count = sizeof kernel_rows / sizeof kernel_rows[0],
-    .args_bytes = sizeof(kernel_args),
-    .common_offset = offsetof(kernel_args, common),
+    STI_CLI_ARGS(kernel_rows, kernel_args),
     .run = conv_run,
 };

@@ -403,9 +403,6 @@ const sti_cli_command sti_cmd_bench_step = {
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
-    .rows = step_rows,
-    .row_count = sizeof step_rows / sizeof step_rows[0],
-    .args_bytes = sizeof(step_args),
-    .common_offset = offsetof(step_args, common),
+    STI_CLI_ARGS(step_rows, step_args),
     .run = bench_run,
 };

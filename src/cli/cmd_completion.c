@@ -256,15 +256,7 @@ static stint_status completion_run(sti_cli_call *call)
         sti_text_fini(&text);
         return status;
     }
-    if (!call->common->json)
-        return sti_cli_print(&text);
-    sti_text answer = {0};
-    sti_json j;
-    sti_cli_json_begin(&j, &answer);
-    sti_json_text(&j, "script", text.data);
-    sti_json_end_object(&j);
-    sti_text_fini(&text);
-    return sti_cli_answer(call, &answer);
+    return sti_cli_answer_text(call, "script", &text);
 }
 
 const sti_cli_command sti_cmd_completion = {
@@ -276,9 +268,6 @@ const sti_cli_command sti_cmd_completion = {
              "does so for all three.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = completion_rows,
-    .row_count = sizeof completion_rows / sizeof completion_rows[0],
-    .args_bytes = sizeof(completion_args),
-    .common_offset = offsetof(completion_args, common),
+    STI_CLI_ARGS(completion_rows, completion_args),
     .run = completion_run,
 };

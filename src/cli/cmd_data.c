@@ -48,16 +48,7 @@ static const sti_option data_rows[] = {
      .flag = true,
      .unit = "N",
      .help = "1 for grey, 3 for colour; 0: as the first image"},
-    {.name = "threads",
-     .letter = 'j',
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 1024,
-     .offset = offsetof(data_args, threads),
-     .flag = true,
-     .unit = "N",
-     .help = "threads; 0: every CPU this process may run on"},
+    STI_CLI_THREADS_ROW(data_args),
     STI_CLI_COMMON_ROWS(data_args),
 };
 
@@ -156,10 +147,7 @@ const sti_cli_command sti_cmd_data_info = {
     .about = "Looks at names and sizes only; `stint data check` reads every image.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = data_rows,
-    .row_count = sizeof data_rows / sizeof data_rows[0],
-    .args_bytes = sizeof(data_args),
-    .common_offset = offsetof(data_args, common),
+    STI_CLI_ARGS(data_rows, data_args),
     .run = info_run,
 };
 
@@ -257,10 +245,7 @@ const sti_cli_command sti_cmd_data_check = {
         "is any problem.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = data_rows,
-    .row_count = sizeof data_rows / sizeof data_rows[0],
-    .args_bytes = sizeof(data_args),
-    .common_offset = offsetof(data_args, common),
+    STI_CLI_ARGS(data_rows, data_args),
     .run = check_run,
 };
 
@@ -333,16 +318,7 @@ static const sti_option glyphs_rows[] = {
      .flag = true,
      .unit = "N",
      .help = "of the choice of fonts and their jitter"},
-    {.name = "threads",
-     .letter = 'j',
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 1024,
-     .offset = offsetof(glyphs_args, threads),
-     .flag = true,
-     .unit = "N",
-     .help = "threads; 0: every CPU this process may run on"},
+    STI_CLI_THREADS_ROW(glyphs_args),
     STI_CLI_COMMON_ROWS(glyphs_args),
 };
 
@@ -409,10 +385,7 @@ const sti_cli_command sti_cmd_data_glyphs = {
         "so that its letters are of shapes never seen.",
     .min_operands = 0,
     .max_operands = 0,
-    .rows = glyphs_rows,
-    .row_count = sizeof glyphs_rows / sizeof glyphs_rows[0],
-    .args_bytes = sizeof(glyphs_args),
-    .common_offset = offsetof(glyphs_args, common),
+    STI_CLI_ARGS(glyphs_rows, glyphs_args),
     .run = glyphs_run,
 };
 
@@ -482,9 +455,6 @@ const sti_cli_command sti_cmd_data_get = {
              "already is kept.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = get_rows,
-    .row_count = sizeof get_rows / sizeof get_rows[0],
-    .args_bytes = sizeof(get_args),
-    .common_offset = offsetof(get_args, common),
+    STI_CLI_ARGS(get_rows, get_args),
     .run = get_run,
 };

@@ -192,15 +192,7 @@ static stint_status help_run(sti_cli_call *call)
         sti_text_fini(&text);
         return status;
     }
-    if (!call->common->json)
-        return sti_cli_print(&text);
-    sti_text answer = {0};
-    sti_json j;
-    sti_cli_json_begin(&j, &answer);
-    sti_json_text(&j, "text", text.data);
-    sti_json_end_object(&j);
-    sti_text_fini(&text);
-    return sti_cli_answer(call, &answer);
+    return sti_cli_answer_text(call, "text", &text);
 }
 
 const sti_cli_command sti_cmd_help = {
@@ -211,9 +203,6 @@ const sti_cli_command sti_cmd_help = {
     .about = "Without a word: the list of subcommands.",
     .min_operands = 0,
     .max_operands = 2,
-    .rows = help_rows,
-    .row_count = sizeof help_rows / sizeof help_rows[0],
-    .args_bytes = sizeof(help_args),
-    .common_offset = offsetof(help_args, common),
+    STI_CLI_ARGS(help_rows, help_args),
     .run = help_run,
 };

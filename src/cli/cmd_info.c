@@ -353,9 +353,6 @@ const sti_cli_command sti_cmd_info = {
              "MODEL is a model.safetensors or a run's folder.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = info_rows,
-    .row_count = sizeof info_rows / sizeof info_rows[0],
-    .args_bytes = sizeof(info_args),
-    .common_offset = offsetof(info_args, common),
+    STI_CLI_ARGS(info_rows, info_args),
     .run = info_run,
 };

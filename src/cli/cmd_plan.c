@@ -218,9 +218,6 @@ const sti_cli_command sti_cmd_plan = {
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
-    .rows = plan_rows,
-    .row_count = sizeof plan_rows / sizeof plan_rows[0],
-    .args_bytes = sizeof(plan_args),
-    .common_offset = offsetof(plan_args, common),
+    STI_CLI_ARGS(plan_rows, plan_args),
     .run = plan_run,
 };

@@ -40,9 +40,6 @@ const sti_cli_command sti_cmd_report = {
              "was stopped or is still going on.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = report_rows,
-    .row_count = sizeof report_rows / sizeof report_rows[0],
-    .args_bytes = sizeof(report_args),
-    .common_offset = offsetof(report_args, common),
+    STI_CLI_ARGS(report_rows, report_args),
     .run = report_run,
 };

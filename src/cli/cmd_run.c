@@ -172,9 +172,6 @@ const sti_cli_command sti_cmd_run = {
              "stdin, one a line.",
     .min_operands = 2,
     .max_operands = -1,
-    .rows = run_rows,
-    .row_count = sizeof run_rows / sizeof run_rows[0],
-    .args_bytes = sizeof(run_args),
-    .common_offset = offsetof(run_args, common),
+    STI_CLI_ARGS(run_rows, run_args),
     .run = run_run,
 };

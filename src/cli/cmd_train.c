@@ -180,9 +180,6 @@ const sti_cli_command sti_cmd_train = {
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
-    .rows = train_rows,
-    .row_count = sizeof train_rows / sizeof train_rows[0],
-    .args_bytes = sizeof(train_args),
-    .common_offset = offsetof(train_args, common),
+    STI_CLI_ARGS(train_rows, train_args),
     .run = train_run,
 };
