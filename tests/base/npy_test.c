@@ -1,0 +1,166 @@
+/* .npy headers: what NumPy writes is read, everything else is refused with a reason. */
+#include "base/npy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+
+/* A file in memory: version, header text, and so many zero bytes of data. */
+static size_t make(unsigned char *out, int version, const char *text, size_t data_bytes)
+{
+    const size_t length = strlen(text), front = version == 1 ? 10 : 12;
+    memset(out, 0, front + length + data_bytes);
+    memcpy(out, "\x93NUMPY", 6);
+    out[6] = (unsigned char)version;
+    out[8] = (unsigned char)length;
+    out[9] = (unsigned char)(length >> 8);
+    memcpy(out + front, text, length);
+    return front + length + data_bytes;
+}
+
+static void accept(int version, const char *text, size_t data_bytes, char kind,
+                   int item_bytes, int rank, int64_t count)
+{
+    unsigned char file[1024];
+    sti_npy npy = {0};
+    const size_t bytes = make(file, version, text, data_bytes);
+    assert_int_equal(sti_npy_parse(file, bytes, "f", &npy), STINT_OK);
+    assert_int_equal(npy.kind, kind);
+    assert_int_equal(npy.item_bytes, item_bytes);
+    assert_int_equal(npy.rank, rank);
+    assert_int_equal(npy.count, count);
+    assert_ptr_equal(npy.data, file + bytes - data_bytes);
+}
+
+static void good_headers(void **state)
+{
+    (void)state;
+    accept(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }   \n", 12, 'f',
+           4, 1, 3);
+    accept(2, "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }\n", 12, 'f',
+           2, 2, 6);
+    accept(3, "{\"shape\": (), 'fortran_order': True, 'descr': '|i1'}", 1, 'i', 1, 0,
+           1);
+    accept(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (5, 0), }\n", 0, 'i',
+           4, 2, 0);
+    accept(1, "{'descr':'|V2','fortran_order':False,'shape':(1,1,2,)}", 4, 'V', 2, 3,
+           2);
+}
+
+static void refuse(const char *text, size_t data_bytes, stint_status want,
+                   const char *word)
+{
+    unsigned char *file = malloc(strlen(text) + data_bytes + 12);
+    sti_npy npy = {.rank = 77};
+    const size_t bytes = make(file, 1, text, data_bytes);
+    assert_int_equal(sti_npy_parse(file, bytes, "f.npy", &npy), want);
+    if (!strstr(stint_last_error(), word))
+        fail_msg("'%s' does not say '%s'", stint_last_error(), word);
+    assert_int_equal(npy.rank, 77);
+    free(file);
+}
+
+static void bad_headers(void **state)
+{
+    (void)state;
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 11,
+           STINT_E_INPUT, "11 bytes follow");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 13,
+           STINT_E_INPUT, "13 bytes follow");
+    refuse("{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }", 12,
+           STINT_E_UNSUPPORTED, "big-endian");
+    refuse("{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", 24,
+           STINT_E_UNSUPPORTED, "'|O'");
+    refuse("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", 12,
+           STINT_E_UNSUPPORTED, "structures");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (3), }", 12,
+           STINT_E_INPUT, "',' in the tuple");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", 12,
+           STINT_E_INPUT, "a length");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}",
+           12, STINT_E_INPUT, "2^63");
+    refuse("{'descr': '<f4', 'fortran_order': False, "
+           "'shape': (4294967296, 4294967296)}",
+           12, STINT_E_INPUT, "2^63");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,)}",
+           0, STINT_E_INPUT, "promises");
+    refuse("{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}", 12, STINT_E_INPUT,
+           "True or False");
+    refuse("{'descr': '<f4', 'shape': (3,)}", 12, STINT_E_INPUT, "no 'fortran_order'");
+    refuse("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}",
+           12, STINT_E_INPUT, "twice");
+    refuse("{'more': 1, 'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", 12,
+           STINT_E_INPUT, "that none has");
+    refuse("{'descr': '<f0', 'fortran_order': False, 'shape': (3,)}", 0, STINT_E_INPUT,
+           "no size");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x", 12,
+           STINT_E_INPUT, "the end");
+    refuse("{'descr': '<f4", 12, STINT_E_INPUT, "quoted");
+    refuse("", 12, STINT_E_INPUT, "'{'");
+    refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,"
+           "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}",
+           4, STINT_E_INPUT, "32 axes");
+    sti_npy npy;
+    assert_int_equal(sti_npy_parse("\x93NUMPY", 6, "f", &npy), STINT_E_INPUT);
+    assert_int_equal(sti_npy_parse("PK\3\4 a zip file", 15, "f", &npy), STINT_E_INPUT);
+    assert_int_equal(sti_npy_parse("\x93NUMPY\4\0\0\0\0\0", 12, "f", &npy),
+                     STINT_E_UNSUPPORTED);
+    assert_int_equal(sti_npy_parse("\x93NUMPY\1\0\xff\xff\0\0", 12, "f", &npy),
+                     STINT_E_INPUT);
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/stint_npy_XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    const int64_t dims[3] = {2, 3, 4};
+    float x[24];
+    for (int i = 0; i < 24; i++)
+        x[i] = (float)i;
+    for (int rank = 0; rank < 4; rank++) {
+        size_t bytes = 4;
+        for (int i = 0; i < rank; i++)
+            bytes *= (size_t)dims[i];
+        assert_int_equal(sti_npy_write(path, "<f4", rank, dims, x, bytes), STINT_OK);
+        sti_npy npy;
+        assert_int_equal(sti_npy_open(path, &npy), STINT_OK);
+        assert_int_equal(npy.rank, rank);
+        assert_memory_equal(npy.dim, dims, (size_t)rank * sizeof *dims);
+        assert_memory_equal(npy.data, x, bytes);
+        assert_int_equal(((const char *)npy.data - (const char *)npy.map) % 64, 0);
+        sti_npy_close(&npy);
+        sti_npy_close(&npy);
+    }
+    for (int64_t nth = 1; nth < 5; nth++) { /* clean under failing allocation */
+        sti_alloc_fail_nth(nth);
+        const stint_status status = sti_npy_write(path, "<f4", 1, dims, x, 8);
+        sti_alloc_fail_nth(0);
+        assert_true(status == STINT_OK || status == STINT_E_MEMORY);
+    }
+    sti_npy npy;
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(sti_npy_open(path, &npy), STINT_E_INPUT);
+    assert_int_equal(sti_npy_open("/tmp", &npy), STINT_E_INPUT);
+    remove(path);
+    assert_int_equal(sti_npy_open(path, &npy), STINT_E_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_headers),
+        cmocka_unit_test(bad_headers),
+        cmocka_unit_test(there_and_back),
+    };
+    return cmocka_run_group_tests_name("base/npy", tests, NULL, NULL);
+}

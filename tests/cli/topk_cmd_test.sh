@@ -1,0 +1,101 @@
+# stint topk on NumPy files, beside NumPy's own stable sort; refusals.
+. "$(dirname "$0")/cli_lib.sh"
+export XDG_CACHE_HOME="$work/cache"
+cd "$work" || exit 1
+python=/usr/bin/python3 # Debian's, which has python3-numpy
+$python -c 'import numpy' || { fail "no NumPy"; finish; }
+
+$python - <<'PY'
+import numpy as np
+rng = np.random.default_rng(3)
+np.save("x.npy", rng.standard_normal((7, 300)).astype(np.float32))
+np.save("half.npy", rng.standard_normal(500).astype(np.float16))
+np.save("int8.npy", rng.integers(-128, 128, 4000).astype(np.int8))
+np.save("brain.npy", (rng.standard_normal(400).astype(np.float32).view(np.uint32) >> 16)
+        .astype(np.uint16))
+np.save("double.npy", np.ones(3))
+np.save("fortran.npy", np.asfortranarray(np.ones((2, 3), np.float32)))
+np.save("empty.npy", np.ones((0, 4), np.float32))
+x = np.ones(9, np.float32)
+x[5] = np.nan
+np.save("nan.npy", x)
+PY
+
+# same ARRAY.npy INDEX.npy VALUES.npy K KEY SORTED ROWS
+same() {
+    $python - "$@" <<'PY' || fail "stint topk $* is not what NumPy's stable sort gives"
+import sys
+import numpy as np
+x, index, values = (np.load(f) for f in sys.argv[1:4])
+k, key, by_key, rows = int(sys.argv[4]), sys.argv[5], sys.argv[6] == "1", sys.argv[7] == "1"
+assert index.dtype == np.int64 and values.dtype == x.dtype
+if x.dtype == np.uint16:
+    x = (x.astype(np.uint32) << 16).view(np.float32)
+    values = (values.astype(np.uint32) << 16).view(np.float32)
+if not rows:
+    x = x.reshape(-1)
+wide = x.astype(np.float64)
+wide = {"max": -wide, "min": wide, "abs": -np.abs(wide)}[key]
+want = np.argsort(wide, axis=-1, kind="stable")[..., :k]
+if not by_key:
+    want = np.sort(want, axis=-1)
+assert index.shape == want.shape and np.array_equal(index, want)
+assert np.array_equal(values, np.take_along_axis(x, want, -1))
+PY
+}
+
+run 0 topk x.npy -k 20 --out i.npy --values v.npy
+silent out
+same x.npy i.npy v.npy 20 max 0 0
+run 0 topk x.npy -k 9 --key abs --rows --sorted --out i.npy --values v.npy -j 2
+same x.npy i.npy v.npy 9 abs 1 1
+run 0 topk x.npy -k 5000 --key min --sorted --out i.npy --values v.npy
+same x.npy i.npy v.npy 5000 min 1 0
+run 0 topk half.npy -k 30 --out i.npy --values v.npy --part 64
+same half.npy i.npy v.npy 30 max 0 0
+run 0 topk int8.npy -k 700 --key abs --out i.npy --values v.npy
+same int8.npy i.npy v.npy 700 abs 0 0
+run 0 topk brain.npy -k 33 --type bf16 --key min --out i.npy --values v.npy
+same brain.npy i.npy v.npy 33 min 0 0
+for method in pack delegate beta threshold radix; do
+    run 0 topk x.npy -k 20 --method $method --out i.npy --values v.npy
+    same x.npy i.npy v.npy 20 max 0 0
+done
+[ -s "$XDG_CACHE_HOME/stint/topk-costs.txt" ] || fail "costs are not kept"
+
+run 0 topk x.npy -k 3 --sorted
+[ "$(wc -l <"$work/out")" -eq 3 ] || fail "not three lines"
+run 0 topk x.npy -k 3 --sorted --json
+json 'len(j["index"]) == 3 and j["values"][0] >= j["values"][1] and j["n"] == 2100'
+run 0 topk empty.npy -k 3 --json
+json 'j["index"] == []'
+run 0 topk empty.npy -k 3 --rows --out i.npy
+run 0 topk x.npy -k 0
+silent out
+run 0 topk nan.npy -k 1 --nan first
+says out 5
+
+run 4 topk nan.npy -k 1
+says err "NaN at row 0, index 5"
+run 8 topk double.npy -k 1
+says err "'f8'"
+run 8 topk fortran.npy -k 1
+says err "ascontiguousarray"
+run 4 topk half.npy -k 1 --type bf16
+says err "cannot be bfloat16"
+run 5 topk missing.npy -k 1
+says err "missing.npy"
+run 2 topk x.npy -k -1
+run 2 topk
+head -c 100 x.npy >cut.npy
+run 4 topk cut.npy -k 1
+run 5 topk x.npy -k 1 --out /nowhere/i.npy
+run 2 topk x.npy -k 1 --key most
+says err "most"
+
+run 0 bench topk --largest 14
+says out quickselect
+run 0 bench topk --largest 12 --json --order equal
+json 'all(c["stint"]["best_s"] > 0 for c in j["cases"])'
+
+finish
