@@ -5,25 +5,14 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
+#include "kernel/dispatch.h"
 #include "kernel/elementwise_priv.h"
 
 #define PIECE 16384
 
 const sti_elementwise_table *sti_elementwise_now(void)
 {
-#if defined(__x86_64__)
-    switch (sti_isa_now()) {
-    case STI_ISA_AVX512:
-        return &sti_elementwise_avx512;
-    case STI_ISA_AVX2:
-        return &sti_elementwise_avx2;
-    case STI_ISA_REF:
-    case STI_ISA_COUNT:
-        break;
-    }
-#endif
-    return &sti_elementwise_ref;
+    return STI_KERNELS_NOW(sti_elementwise);
 }
 
 static int64_t min_i64(int64_t a, int64_t b)

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/memory.h"
+#include "kernel/dispatch.h"
 #include "kernel/norm_block.h"
 
 /* Part of the numerics: they decide the order of sums. */
@@ -79,21 +79,7 @@ size_t sti_norm_scratch_bytes(int64_t rows, int64_t c)
 
 static const sti_norm_kernels *fast_kernels(void)
 {
-    switch (sti_isa_now()) {
-#if defined(__x86_64__)
-    case STI_ISA_AVX512:
-        return &sti_norm_kernels_avx512;
-    case STI_ISA_AVX2:
-        return &sti_norm_kernels_avx2;
-#else
-    case STI_ISA_AVX512:
-    case STI_ISA_AVX2:
-#endif
-    case STI_ISA_REF:
-    case STI_ISA_COUNT:
-        break;
-    }
-    return &sti_norm_kernels_ref;
+    return STI_KERNELS_NOW(sti_norm_kernels);
 }
 
 /* ---- a piece: one chunk, one block of columns ---- */

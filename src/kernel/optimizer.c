@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "base/cpu.h"
+#include "kernel/dispatch.h"
 #include "kernel/optimizer_segment.h"
 
 /* Elements a piece; any number gives the same bits. */
@@ -12,21 +12,7 @@ enum { PIECE = 16384 };
 
 static const sti_optimizer_kernels *kernels_now(void)
 {
-    switch (sti_isa_now()) {
-#if defined(__x86_64__)
-    case STI_ISA_AVX512:
-        return &sti_optimizer_kernels_avx512;
-    case STI_ISA_AVX2:
-        return &sti_optimizer_kernels_avx2;
-#else
-    case STI_ISA_AVX512:
-    case STI_ISA_AVX2:
-#endif
-    case STI_ISA_REF:
-    case STI_ISA_COUNT:
-        break;
-    }
-    return &sti_optimizer_kernels_ref;
+    return STI_KERNELS_NOW(sti_optimizer_kernels);
 }
 
 typedef struct update_job {

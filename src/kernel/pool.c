@@ -3,26 +3,12 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
+#include "kernel/dispatch.h"
 #include "kernel/pool_cell.h"
 
 static const sti_pool_kernels *kernels_now(void)
 {
-    switch (sti_isa_now()) {
-#if defined(__x86_64__)
-    case STI_ISA_AVX512:
-        return &sti_pool_kernels_avx512;
-    case STI_ISA_AVX2:
-        return &sti_pool_kernels_avx2;
-#else
-    case STI_ISA_AVX512:
-    case STI_ISA_AVX2:
-#endif
-    case STI_ISA_REF:
-    case STI_ISA_COUNT:
-        break;
-    }
-    return &sti_pool_kernels_ref;
+    return STI_KERNELS_NOW(sti_pool_kernels);
 }
 
 int sti_pool_index_bits(int64_t size)

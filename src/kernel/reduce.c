@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/memory.h"
+#include "kernel/dispatch.h"
 #include "kernel/elementwise.h"
 #include "kernel/reduce_priv.h"
 
@@ -14,18 +14,7 @@
 
 static const sti_reduce_table *table_now(void)
 {
-#if defined(__x86_64__)
-    switch (sti_isa_now()) {
-    case STI_ISA_AVX512:
-        return &sti_reduce_avx512;
-    case STI_ISA_AVX2:
-        return &sti_reduce_avx2;
-    case STI_ISA_REF:
-    case STI_ISA_COUNT:
-        break;
-    }
-#endif
-    return &sti_reduce_ref;
+    return STI_KERNELS_NOW(sti_reduce);
 }
 
 static int64_t ceil_div(int64_t a, int64_t b)

@@ -4,27 +4,13 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/cpu.h"
+#include "kernel/dispatch.h"
 #include "kernel/maths.h"
 #include "kernel/softmax_row.h"
 
 static const sti_softmax_kernels *kernels_now(void)
 {
-    switch (sti_isa_now()) {
-#if defined(__x86_64__)
-    case STI_ISA_AVX512:
-        return &sti_softmax_kernels_avx512;
-    case STI_ISA_AVX2:
-        return &sti_softmax_kernels_avx2;
-#else
-    case STI_ISA_AVX512:
-    case STI_ISA_AVX2:
-#endif
-    case STI_ISA_REF:
-    case STI_ISA_COUNT:
-        break;
-    }
-    return &sti_softmax_kernels_ref;
+    return STI_KERNELS_NOW(sti_softmax_kernels);
 }
 
 typedef struct row_job row_job;
