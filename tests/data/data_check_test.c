@@ -153,20 +153,6 @@ static void allocation_failures_are_clean(void **state)
     }
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    fixture_begin("check");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    fixture_end();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,5 +162,5 @@ int main(void)
         cmocka_unit_test(duplicates_in_archives_are_told),
         cmocka_unit_test(allocation_failures_are_clean),
     };
-    return cmocka_run_group_tests_name("data_check", tests, begin, end);
+    return cmocka_run_group_tests_name("data_check", tests, fixture_begin, fixture_end);
 }

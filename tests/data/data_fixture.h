@@ -29,12 +29,14 @@
 
 static char fixture_root[PATH_BYTES];
 
-static inline void fixture_begin(const char *name)
+/* Set-up and tear-down of a group of tests. */
+static inline int fixture_begin(void **state)
 {
+    (void)state;
     const char *tmp = getenv("TMPDIR");
-    (void)snprintf(fixture_root, sizeof fixture_root, "%s/stint-%s-XXXXXX",
-                   tmp && *tmp ? tmp : "/tmp", name);
-    assert_non_null(mkdtemp(fixture_root));
+    (void)snprintf(fixture_root, sizeof fixture_root, "%s/stint-data-XXXXXX",
+                   tmp && *tmp ? tmp : "/tmp");
+    return mkdtemp(fixture_root) ? 0 : -1;
 }
 
 static inline void fixture_remove(const char *path)
@@ -49,9 +51,11 @@ static inline void fixture_remove(const char *path)
     sti_arena_destroy(arena);
 }
 
-static inline void fixture_end(void)
+static inline int fixture_end(void **state)
 {
+    (void)state;
     fixture_remove(fixture_root);
+    return 0;
 }
 
 /* Path below the fixture's folder; one of many rotating buffers. */

@@ -159,20 +159,6 @@ static void names_are_known(void **state)
     assert_int_equal(stint_data_get(&desc), STINT_E_USAGE);
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    fixture_begin("get");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    fixture_end();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,5 +167,5 @@ int main(void)
         cmocka_unit_test(names_are_known),
         cmocka_unit_test(allocation_failures_are_clean),
     };
-    return cmocka_run_group_tests_name("data_get", tests, begin, end);
+    return cmocka_run_group_tests_name("data_get", tests, fixture_begin, fixture_end);
 }

@@ -117,20 +117,6 @@ static void too_few_faces_are_counted(void **state)
     assert_int_equal(stint_data_glyphs(&desc, &result), STINT_E_IO);
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    fixture_begin("glyphs");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    fixture_end();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,7 +125,8 @@ int main(void)
         cmocka_unit_test(families_are_kept_apart),
         cmocka_unit_test(too_few_faces_are_counted),
     };
-    return cmocka_run_group_tests_name("data_glyphs", tests, begin, end);
+    return cmocka_run_group_tests_name("data_glyphs", tests, fixture_begin,
+                                       fixture_end);
 }
 
 #else

@@ -704,20 +704,6 @@ static void allocation_failures_are_clean(void **state)
     }
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    fixture_begin("data");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    fixture_end();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -742,5 +728,5 @@ int main(void)
         cmocka_unit_test(lowest_failure_is_reported),
         cmocka_unit_test(allocation_failures_are_clean),
     };
-    return cmocka_run_group_tests_name("data", tests, begin, end);
+    return cmocka_run_group_tests_name("data", tests, fixture_begin, fixture_end);
 }
