@@ -17,9 +17,9 @@
 void *sti_alloc(size_t bytes, const char *name);
 void *sti_alloc_array(int64_t count, size_t each_bytes, const char *name); /* checked */
 /* Grows or shrinks, keeping the contents; new bytes are zero. On failure the old block
- * stays valid and NULL is returned. block may be NULL. */
-void *sti_realloc(void *block, size_t bytes, const char *name);
-void sti_free(void *block); /* NULL is fine */
+ * stays valid and NULL is returned. memory may be NULL. */
+void *sti_realloc(void *memory, size_t bytes, const char *name);
+void sti_free(void *memory); /* NULL is fine */
 char *sti_strdup(const char *text);
 
 size_t sti_alloc_now_bytes(void);

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "stint/status.h"
+
 typedef struct sti_team {
     int threads; /* >= 1 */
 } sti_team;
@@ -33,7 +35,6 @@ extern const sti_team sti_team_serial;
 /* Threads to use: request > 0, else STINT_NUM_THREADS, else OMP_NUM_THREADS, else
  * min(affinity mask, cgroup quota). *why_out (may be NULL) is a short literal saying
  * which rule decided. STINT_E_USAGE for a value that is no positive number. */
-#include "stint/status.h"
 stint_status sti_threads_choose(int request, int *threads_out, const char **why_out);
 
 #endif

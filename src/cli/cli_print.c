@@ -79,12 +79,13 @@ int sti_cli_width(void)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
-    int width = 80;
+    long set = columns ? strtol(columns, NULL, 10) : 0;
+    long width = 80;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         width = size.ws_col;
-    else if (columns && atoi(columns) > 0)
-        width = atoi(columns);
-    return width < 40 ? 40 : width > 100 ? 100 : width;
+    else if (set > 0)
+        width = set;
+    return width < 40 ? 40 : width > 100 ? 100 : (int)width;
 }
 
 static volatile sig_atomic_t stop_count;

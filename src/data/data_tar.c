@@ -102,7 +102,7 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     if (is_folder) { /* a class folder; it may turn out to be empty */
         int32_t ignored;
         return fits && !*name &&
-                       strcmp(class_name, sti_data_split_name(walk->data->split))
+                       strcmp(class_name, sti_data_split_name(walk->data->split)) != 0
                    ? sti_index_class(walk->index, class_name, &ignored)
                    : STINT_OK;
     }

@@ -99,7 +99,7 @@ GRAD(div, stint_div(g, d, b), negative(g, stint_div(g, stint_mul(g, d, y), b)))
                                  .infer = infer_binary,          \
                                  .run = {[STI_CPU] = run_##row}, \
                                  __VA_ARGS__};
-#define INPLACE STI_OP_INPLACE_0 | STI_OP_INPLACE_1
+#define INPLACE (STI_OP_INPLACE_0 | STI_OP_INPLACE_1)
 
 ROW(add, STI_BINARY_ADD, .flags = INPLACE, .grad = grad_add)
 ROW(sub, STI_BINARY_SUB, .flags = INPLACE, .grad = grad_sub)

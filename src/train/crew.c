@@ -332,9 +332,9 @@ static size_t gradient_bytes(const sti_network *network)
     return end;
 }
 
-double sti_crew_gradient_squares(sti_crew *crew, const char *result)
+double sti_crew_gradient_squares(sti_crew *crew, const char *block)
 {
-    squares s = {.x = (const float *)(const void *)result,
+    squares s = {.x = (const float *)(const void *)block,
                  .count = (int64_t)(gradient_bytes(crew->desc.train) / sizeof(float)),
                  .partial = crew->partial};
     int64_t pieces = (s.count + SQUARES_PIECE - 1) / SQUARES_PIECE;
