@@ -73,31 +73,37 @@ STINT_API stint_value stint_bias(stint_graph *g, stint_value x, stint_value bias
 STINT_API stint_value stint_matmul(stint_graph *g, stint_value a, stint_value b,
                                    bool trans_a, bool trans_b);
 
+/** Windows of size x size over x [n, h, w, c] -> [n, oh, ow, c], oh as in stint_conv2d.
+ * Padding takes no part in a maximum and counts as zeros in an average, which divides
+ * by size * size. */
 typedef struct stint_pool_desc {
-    int64_t size, stride,
-        pad; /* stride 0: size. Average pooling divides by size * size. */
+    int64_t size, stride, pad; /* stride 0: size */
 } stint_pool_desc;
 STINT_API stint_value stint_max_pool(stint_graph *g, stint_value x,
                                      const stint_pool_desc *desc);
 STINT_API stint_value stint_avg_pool(stint_graph *g, stint_value x,
                                      const stint_pool_desc *desc);
-STINT_API stint_value stint_global_avg_pool(stint_graph *g,
-                                            stint_value x); /* -> [n, c] */
+/** x [n, h, w, c] -> [n, c]. */
+STINT_API stint_value stint_global_avg_pool(stint_graph *g, stint_value x);
 
+/** The same elements under another shape; one dimension may be -1. */
 STINT_API stint_value stint_reshape(stint_graph *g, stint_value x,
-                                    const stint_shape *shape); /* one dim may be -1 */
-STINT_API stint_value stint_flatten(stint_graph *g,
-                                    stint_value x); /* [n, ...] -> [n, rest] */
-STINT_API stint_value stint_transpose(
-    stint_graph *g, stint_value x, const int *axes); /* out axis i is x axis axes[i] */
+                                    const stint_shape *shape);
+/** x [n, ...] -> [n, rest]. */
+STINT_API stint_value stint_flatten(stint_graph *g, stint_value x);
+/** Axis i of the result is axis axes[i] of x; axes [rank of x]. */
+STINT_API stint_value stint_transpose(stint_graph *g, stint_value x, const int *axes);
+/** x [count]: values that agree but for `axis`. */
 STINT_API stint_value stint_concat(stint_graph *g, const stint_value *x, int count,
                                    int axis);
+/** Elements begin, begin + step, ... before `end` along an axis. */
 STINT_API stint_value stint_slice(stint_graph *g, stint_value x, int axis,
                                   int64_t begin, int64_t end, int64_t step);
+/** Repeat x to `shape`, by the rule above. */
 STINT_API stint_value stint_broadcast(stint_graph *g, stint_value x,
                                       const stint_shape *shape);
-/** Reductions over the axes in the bit set (bit i: axis i); kept axes have size 1 if
- * keep. */
+/** Reductions over the axes in the bit set (bit i: axis i); with keep they stay, of
+ * size 1. */
 STINT_API stint_value stint_sum(stint_graph *g, stint_value x, unsigned axes,
                                 bool keep);
 STINT_API stint_value stint_mean(stint_graph *g, stint_value x, unsigned axes,
@@ -108,18 +114,19 @@ STINT_API stint_value stint_max(stint_graph *g, stint_value x, unsigned axes,
 /** Inverted dropout; the mask is a pure function of (seed, step, shard, layer,
  * element). */
 STINT_API stint_value stint_dropout(stint_graph *g, stint_value x, float rate);
-STINT_API stint_value stint_softmax(stint_graph *g,
-                                    stint_value x); /* over the last axis */
+/** Over the last axis. */
+STINT_API stint_value stint_softmax(stint_graph *g, stint_value x);
 /** Sum over rows, divided by n, of -sum_j q_j log softmax(x)_j, q = (1 - smoothing)
  * onehot + smoothing / classes. logits [n, classes], labels [n] i32; rows with label -1
  * add nothing; the divisor is n, counting them too (they are the padding of a last
  * evaluation batch). -> scalar. */
 STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
                                                   stint_value labels, float smoothing);
+/** Mean over all elements of (x - target)^2. -> scalar. */
 STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
-                                               stint_value target); /* -> scalar */
-/** How many rows have their largest logit (lowest index on ties) at the label. ->
- * scalar f32. */
+                                               stint_value target);
+/** How many rows have their largest logit (lowest index on ties) at the label.
+ * -> scalar f32. */
 STINT_API stint_value stint_count_correct(stint_graph *g, stint_value logits,
                                           stint_value labels);
 

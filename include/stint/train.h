@@ -20,12 +20,12 @@ extern "C" {
 
 typedef struct stint_recipe stint_recipe;
 
-/** Defaults only. */
+/** Defaults only. A recipe serves one thread at a time; the caller destroys it. */
 STINT_API stint_status stint_recipe_create(stint_recipe **recipe_out);
 /** Read an INI file (paths in it are relative to it). All complaints at once, one a
- * line. */
+ * line. STINT_E_USAGE: unknown keys, bad values; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out);
-/** Set one key, "train.batch", as in the file. */
+/** Set one key, "train.batch", as in the file. On STINT_E_USAGE the old value stays. */
 STINT_API stint_status stint_recipe_set(stint_recipe *recipe, const char *key,
                                         const char *value);
 /** Everything that can be judged before data is read: ranges, combinations. All at
@@ -133,16 +133,22 @@ typedef struct stint_eval_result {
     int32_t *confusion;                   /* [classes, classes], row = label */
 } stint_eval_result;
 
+/** Loss and answers over a split. Images are read as the model's own were (size,
+ * channels, classes); threads 0: choose; batch 0: choose. progress may be NULL.
+ * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
+ * stint_stop(). */
 STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
                                   int threads, int64_t batch,
                                   stint_train_progress_fn *progress, void *user,
                                   stint_eval_result *result_out);
 STINT_API void stint_eval_fini(stint_eval_result *result);
 
-/** Classify one image file: probabilities_out [classes]. */
+/** Classify one image file: probabilities_out [classes], summing to 1. STINT_E_INPUT
+ * names a file that is no image. */
 STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
                                      float *probabilities_out);
 
+/** What a model file says of itself; pointers live as long as the model. */
 typedef struct stint_model_facts {
     const char *network;
     int32_t classes;

@@ -13,8 +13,8 @@ typedef struct sti_get_file {
     const char *name;
     int64_t bytes;
     const char *sha256; /* 64 hex digits */
-    const sti_get_member
-        *members; /* of a .tar.gz, ended by a NULL path; NULL: kept as is */
+    /* Of a .tar.gz, ended by a NULL path; NULL: kept as is. */
+    const sti_get_member *members;
 } sti_get_file;
 
 typedef struct sti_get_set {
@@ -23,6 +23,7 @@ typedef struct sti_get_set {
     const sti_get_file *files; /* ended by a NULL name */
 } sti_get_set;
 
+/* As stint_data_get; desc->name is not looked at. */
 stint_status sti_data_get_set(const sti_get_set *set, const stint_data_get_desc *desc);
 
 #endif

@@ -25,8 +25,8 @@
 
 #define STI_GEMM_CHUNK 4096
 
-/* Row-major. A is [m, k] (trans_a: stored [k, m]), B is [k, n] (trans_b: stored [n,
- * k]), C is [m, n]; lda, ldb, ldc are floats between stored rows. m, n, k >= 0. */
+/* Row-major. A is [m, k] (trans_a: stored [k, m]), B is [k, n] (trans_b: stored
+ * [n, k]), C is [m, n]; lda, ldb, ldc are floats between stored rows. m, n, k >= 0. */
 typedef struct sti_gemm_shape {
     int64_t m, n, k, lda, ldb, ldc;
     bool trans_a, trans_b;
@@ -55,8 +55,8 @@ void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float
 
 /* `count` products of one shape; product i uses a + i * a_stride, and so on. A stride
  * of 0 shares an operand (not c). The scratch is that of one product. An epilogue's
- * bias is shared; its mask covers the flat [count, m, n] and then needs c_stride == m *
- * n. */
+ * bias is shared; its mask covers the flat [count, m, n], which needs
+ * c_stride == m * n. */
 typedef struct sti_gemm_batch {
     int64_t count, a_stride, b_stride, c_stride; /* floats */
 } sti_gemm_batch;

@@ -11,8 +11,7 @@
 enum {
     STI_BLOCK_ROWS = 336, /* 24 tiles of 14, 12 of 28 */
     STI_BLOCK_COLS = 512,
-    STI_BLOCK_K =
-        192 /* a panel of 32 columns takes half of a 48 KiB first-level cache */
+    STI_BLOCK_K = 192 /* a panel of 32 columns: half of a 48 KiB first-level cache */
 };
 
 typedef struct sti_block_job sti_block_job;

@@ -1,8 +1,8 @@
 /* Batch normalisation over the columns of x [rows, c] (Ioffe and Szegedy 2015), with
  * residual add, ReLU and sign bits fused in:
  *
- *     y = relu((x - mean) * (scale * inv) + shift + residual),  inv = 1 / sqrt(var +
- * eps)
+ *     y = relu((x - mean) * (scale * inv) + shift + residual)
+ *     inv = 1 / sqrt(var + epsilon)
  *
  * Forward reads x twice, backward reads x and dy twice: statistics need a whole column
  * before the first element can be written.
@@ -13,8 +13,8 @@
  * around the rounded mean m; m + e/k and q - e^2/k are the chunk's mean and squared
  * deviation almost to the last bit even where the mean is 1e4 deviations away. Chunks
  * join in float64 by the formula of Chan, Golub and LeVeque (1979) along a binary tree
- * over the chunk index. In a chunk, row i goes to accumulator i % 4, joined as (0 + 1)
- * + (2 + 3).
+ * over the chunk index. In a chunk, row i goes to accumulator i % 4; these join as
+ * (0 + 1) + (2 + 3).
  *
  * Where c does not fill a vector, k = 16 / gcd(c, 16) rows are taken as one row of k c
  * columns (if k c <= 1024), whose sums join in ascending order of the k.

@@ -50,7 +50,7 @@ void sti_plan_destroy(sti_plan *plan);
 
 /* Offsets for intervals [first, last] of `bytes` each, so that overlapping ones are
  * disjoint: largest first, lowest fitting gap. Returns the total; offsets 64-byte
- * aligned. */
+ * aligned. STINT_E_MEMORY. */
 typedef struct sti_interval {
     int32_t first, last;
     size_t bytes, offset;
@@ -58,16 +58,10 @@ typedef struct sti_interval {
 stint_status sti_plan_offsets(sti_interval *intervals, int64_t count,
                               size_t *total_out);
 
-/* Memory over one step as a self-contained SVG, with node scopes as labels: `lanes` runs
- * of the graph side by side. extra_bytes is drawn as a base under the curve, budget_bytes (0: none) as a line. */
+/* Memory over one step as a self-contained SVG, with node scopes as labels: `lanes`
+ * runs of the graph side by side. extra_bytes is drawn as a base under the curve,
+ * budget_bytes (0: none) as a line. */
 stint_status sti_plan_timeline_svg(const sti_plan *plan, int lanes, size_t extra_bytes,
                                    size_t budget_bytes, sti_text *out);
-
-/* Account of a whole process: parts that sum to the peak. */
-typedef struct sti_part {
-    const char *name;
-    const char *detail;
-    size_t bytes;
-} sti_part;
 
 #endif

@@ -4,8 +4,7 @@
 
 #include "train/recipe.h"
 
-/* With w warm-up steps and T steps in all, step s counted from 0, p = (s - w) / (T -
- * w):
+/* With w warm-up steps, T steps in all, step s from 0, and p = (s - w) / (T - w):
  *
  *   s < w      lr (start + (1 - start) s / w)
  *   constant   lr

@@ -15,6 +15,7 @@ stint_status sti_run_log_open(const char *path, const sti_job *job, int64_t resu
                               bool epoch_open, sti_run_log **log_out);
 void sti_run_log_close(sti_run_log *log); /* NULL is fine */
 
+/* One line each; STINT_E_IO when it cannot be written. */
 stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, double lr,
                               double gradient_norm, double images_per_s);
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
