@@ -13,11 +13,10 @@
 /* Where a run stands, beside its tensors. Sums are over training batches, in the order
  * of the steps. */
 typedef struct sti_position {
-    int64_t step; /* steps done */
-    double epoch_loss,
-        epoch_correct;              /* of this epoch: sum over images; right answers */
-    int64_t epoch_images;           /* 0: the epoch is closed */
-    double line_loss, line_correct; /* since the last step line of the log */
+    int64_t step;                     /* steps done */
+    double epoch_loss, epoch_correct; /* of this epoch: sum over images; answers */
+    int64_t epoch_images;             /* 0: the epoch is closed */
+    double line_loss, line_correct;   /* since the last step line of the log */
     int64_t line_images;
     double train_loss, train_accuracy; /* of the last closed epoch; NaN */
     double test_loss, test_accuracy;   /* of the last evaluation; NaN */
