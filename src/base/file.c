@@ -144,6 +144,21 @@ stint_status sti_read_at(int fd, const char *path, int64_t offset, void *buffer,
     return STINT_OK;
 }
 
+stint_status sti_write_all(int fd, const char *path, const void *bytes, size_t n_bytes)
+{
+    const char *at = bytes;
+    while (n_bytes > 0) {
+        ssize_t n = write(fd, at, n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return sti_fail_errno("%s: cannot be written", path);
+        at += n;
+        n_bytes -= (size_t)n;
+    }
+    return STINT_OK;
+}
+
 /* ---- paths and folders ---- */
 
 bool sti_path_is_dir(const char *path)

@@ -48,6 +48,9 @@ stint_status sti_dir_list(sti_arena *arena, const char *path, char ***names_out,
 stint_status sti_read_at(int fd, const char *path, int64_t offset, void *buffer,
                          size_t n_bytes);
 
+/* write until n_bytes are out; STINT_E_IO names path. */
+stint_status sti_write_all(int fd, const char *path, const void *bytes, size_t n_bytes);
+
 /* SHA-256, hex text of 64 characters and NUL. */
 typedef struct sti_sha256 {
     uint64_t opaque[32];

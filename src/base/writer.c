@@ -29,21 +29,6 @@ struct sti_writer {
     char buffer[BUFFER_BYTES];
 };
 
-static stint_status write_all(sti_writer *w, const void *bytes, size_t n_bytes)
-{
-    const char *at = bytes;
-    while (n_bytes > 0) {
-        ssize_t n = write(w->fd, at, n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return sti_fail_errno("%s: cannot be written", w->path);
-        at += n;
-        n_bytes -= (size_t)n;
-    }
-    return STINT_OK;
-}
-
 /* After waiting for nobody: true if fd is still what the name of the part says, and not
  * a file that another process has meanwhile renamed to its target. */
 static bool is_current(const sti_writer *w)
@@ -121,7 +106,7 @@ stint_status sti_writer_open(const char *path, sti_writer **writer_out)
 static void flush_buffer(sti_writer *w)
 {
     if (w->st == STINT_OK && w->used > 0)
-        w->st = write_all(w, w->buffer, w->used);
+        w->st = sti_write_all(w->fd, w->path, w->buffer, w->used);
     w->used = 0;
 }
 
@@ -132,7 +117,7 @@ stint_status sti_writer_add(sti_writer *w, const void *bytes, size_t n_bytes)
     if (w->st != STINT_OK)
         return w->st;
     if (n_bytes >= BUFFER_BYTES) {
-        w->st = write_all(w, bytes, n_bytes);
+        w->st = sti_write_all(w->fd, w->path, bytes, n_bytes);
     } else if (n_bytes > 0) {
         memcpy(w->buffer + w->used, bytes, n_bytes);
         w->used += n_bytes;

@@ -129,22 +129,16 @@ static stint_status open_temporary(const char *what, int *fd_out)
     return STINT_OK;
 }
 
-static stint_status write_all(int fd, const uint8_t *bytes, size_t n_bytes,
-                              const char *what)
+static stint_status write_unpacked(int fd, const char *path, const void *bytes,
+                                   size_t n_bytes)
 {
-    while (n_bytes > 0) {
-        ssize_t n = write(fd, bytes, n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return sti_fail_errno(
-                "cannot unpack %s into a temporary file (set TMPDIR to a "
-                "roomier folder, or gunzip it yourself)",
-                what);
-        bytes += n;
-        n_bytes -= (size_t)n;
-    }
-    return STINT_OK;
+    stint_status st = sti_write_all(fd, "a temporary file", bytes, n_bytes);
+    if (st == STINT_OK)
+        return st;
+    return sti_fail_context(st,
+                            "cannot unpack %s (set TMPDIR to a roomier folder, or "
+                            "gunzip it yourself)",
+                            path);
 }
 
 /* Copies the pixels that follow the header, at the same offsets as in a plain file. */
@@ -154,11 +148,12 @@ static stint_status unpack(gzFile file, const char *path, int64_t pixel_bytes,
     uint8_t *buffer = sti_alloc(COPY_BYTES, "data.unpack");
     stint_status st = buffer ? open_temporary(path, fd_out) : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = write_all(*fd_out, buffer, IDX_IMAGES_HEADER, path); /* its place; zeros */
+        st = write_unpacked(*fd_out, path, buffer,
+                            IDX_IMAGES_HEADER); /* its place; zeros */
     for (int64_t left = pixel_bytes; left > 0 && st == STINT_OK; left -= COPY_BYTES) {
         size_t n = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
         if ((st = read_exactly(file, path, buffer, n)) == STINT_OK)
-            st = write_all(*fd_out, buffer, n, path);
+            st = write_unpacked(*fd_out, path, buffer, n);
     }
     sti_free(buffer);
     return st;

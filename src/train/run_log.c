@@ -1,6 +1,5 @@
 #include "train/run_log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -31,27 +30,13 @@ static void begin_line(sti_run_log *log, const char *event)
     sti_json_text(&log->json, "event", event);
 }
 
-static stint_status write_all(const sti_run_log *log, const char *bytes, size_t n_bytes)
-{
-    while (n_bytes > 0) {
-        ssize_t n = write(log->fd, bytes, n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return sti_fail_errno("%s: cannot be written", log->path);
-        bytes += n;
-        n_bytes -= (size_t)n;
-    }
-    return STINT_OK;
-}
-
 static stint_status end_line(sti_run_log *log)
 {
     sti_json_end_object(&log->json);
     sti_text_add(&log->line, "\n");
     if (log->line.failed)
         return sti_fail(STINT_E_MEMORY, "%s: out of memory for a line", log->path);
-    return write_all(log, log->line.data, log->line.length);
+    return sti_write_all(log->fd, log->path, log->line.data, log->line.length);
 }
 
 static void add_parts(sti_json *json, const stint_plan_result *plan)

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE /* O_CLOEXEC, gethostname */
 #include "train/tensorboard.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -93,17 +92,7 @@ static stint_status write_record(sti_tensorboard *board, const message *event)
     memcpy(record.bytes + record.used, event->bytes, event->used);
     record.used += event->used;
     put_little(&record, masked_crc(event->bytes, event->used), 4);
-    const uint8_t *at = record.bytes;
-    while (record.used > 0) {
-        ssize_t n = write(board->fd, at, record.used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return sti_fail_errno("%s: cannot be written", board->path);
-        at += n;
-        record.used -= (size_t)n;
-    }
-    return STINT_OK;
+    return sti_write_all(board->fd, board->path, record.bytes, record.used);
 }
 
 static stint_status write_version(sti_tensorboard *board)
