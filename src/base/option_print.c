@@ -150,22 +150,6 @@ void sti_options_write_help(const sti_option *rows, int count, int width, sti_te
     add_help_row(&help_row, indent, width, out);
 }
 
-/* Text for roff: backslashes and dashes escaped, no control character at a line's
- * start. */
-static void add_roff(const char *words, sti_text *out)
-{
-    if (*words == '.' || *words == '\'')
-        sti_text_add(out, "\\&");
-    for (; *words; words++) {
-        if (*words == '\\')
-            sti_text_add(out, "\\e");
-        else if (*words == '-')
-            sti_text_add(out, "\\-");
-        else
-            sti_text_add_bytes(out, words, 1);
-    }
-}
-
 void sti_options_write_man(const sti_option *rows, int count, sti_text *out)
 {
     for (int i = 0; i < count; i++) {
@@ -181,12 +165,12 @@ void sti_options_write_man(const sti_option *rows, int count, sti_text *out)
         sti_text_add(out, "\\fB\\-\\-");
         if (row->type == STI_OPTION_BOOL && strcmp(row->default_text, "true") == 0)
             sti_text_add(out, "[no\\-]");
-        add_roff(name.data ? name.data : "", out);
+        sti_text_add_roff(out, name.data ? name.data : "");
         sti_text_add(out, "\\fR");
         if (row->type != STI_OPTION_BOOL)
             sti_text_printf(out, " \\fI%s\\fR", unit_of(row));
         sti_text_add(out, "\n");
-        add_roff(meaning.data ? meaning.data : "", out);
+        sti_text_add_roff(out, meaning.data ? meaning.data : "");
         sti_text_add(out, ".\n");
         out->failed = out->failed || name.failed || meaning.failed;
         sti_text_fini(&name);

@@ -199,3 +199,17 @@ void sti_text_add_html(sti_text *text, const char *words)
         }
     }
 }
+
+void sti_text_add_roff(sti_text *text, const char *words)
+{
+    if (*words == '.' || *words == '\'')
+        sti_text_add(text, "\\&");
+    for (; *words; words++) {
+        if (*words == '\\')
+            sti_text_add(text, "\\e");
+        else if (*words == '-')
+            sti_text_add(text, "\\-");
+        else
+            sti_text_add_bytes(text, words, 1);
+    }
+}

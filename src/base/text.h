@@ -27,5 +27,8 @@ const char *sti_text_nearest(const char *word, const char *const *names, int cou
 void sti_text_add_base64(sti_text *text, const void *bytes, size_t n_bytes);
 /* Append with &, <, >, " and ' escaped for HTML and SVG. */
 void sti_text_add_html(sti_text *text, const char *words);
+/* Append for a man page: backslashes and dashes escaped, and a first dot or quote,
+ * which would make a line a request. */
+void sti_text_add_roff(sti_text *text, const char *words);
 
 #endif

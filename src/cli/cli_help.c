@@ -85,22 +85,6 @@ void sti_cli_help_overview(int width, sti_text *out)
                       "  stint --version [--json] version, machine, optional parts\n");
 }
 
-/* roff: a line must not begin with a dot or quote, backslashes and hyphens of options
- * are escaped. */
-static void add_roff(sti_text *out, const char *words)
-{
-    if (*words == '.' || *words == '\'')
-        sti_text_add(out, "\\&");
-    for (; *words; words++) {
-        if (*words == '\\')
-            sti_text_add(out, "\\e");
-        else if (*words == '-')
-            sti_text_add(out, "\\-");
-        else
-            sti_text_add_bytes(out, words, 1);
-    }
-}
-
 static void add_page_name(sti_text *out, const char *name)
 {
     sti_text_add(out, "stint");
@@ -120,7 +104,7 @@ static void add_exit_status(sti_text *out)
     sti_text_add(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         sti_text_printf(out, ".TP\n%d\n", (int)all[i]);
-        add_roff(out, stint_status_name(all[i]));
+        sti_text_add_roff(out, stint_status_name(all[i]));
         sti_text_add(out, "\n");
     }
 }
@@ -151,13 +135,13 @@ void sti_cli_man(const sti_cli_command *command, sti_text *out)
 {
     add_heading(out, command->name);
     sti_text_add(out, " \\- ");
-    add_roff(out, command->summary);
+    sti_text_add_roff(out, command->summary);
     sti_text_printf(out, "\n.SH SYNOPSIS\n.B stint %s\n", command->name);
-    add_roff(out, command->operands);
+    sti_text_add_roff(out, command->operands);
     sti_text_add(out, " [OPTION...]\n.SH DESCRIPTION\n");
-    add_roff(out, command->about);
+    sti_text_add_roff(out, command->about);
     sti_text_add(out, "\n.SH EXAMPLE\n.nf\n");
-    add_roff(out, command->example);
+    sti_text_add_roff(out, command->example);
     sti_text_add(out, "\n.fi\n.SH OPTIONS\n");
     sti_options_write_man(command->rows, command->row_count, out);
     if (command->recipe) {
@@ -183,7 +167,7 @@ void sti_cli_man_overview(sti_text *out)
                  ".SH SUBCOMMANDS\n");
     for (int i = 0; sti_cli_commands[i]; i++) {
         sti_text_printf(out, ".TP\n.B stint %s\n", sti_cli_commands[i]->name);
-        add_roff(out, sti_cli_commands[i]->summary);
+        sti_text_add_roff(out, sti_cli_commands[i]->summary);
         sti_text_add(out, "\n");
     }
     add_environment(out);
