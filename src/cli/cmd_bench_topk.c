@@ -24,16 +24,7 @@ typedef struct bench_args {
 #define ORDER_NAMES "uniform|ascending|descending|equal|cluster"
 
 static const sti_option bench_rows[] = {
-    {.name = "threads",
-     .letter = 'j',
-     .type = STI_OPTION_INT,
-     .default_text = "0",
-     .min = 0,
-     .max = 1024,
-     .offset = offsetof(bench_args, threads),
-     .flag = true,
-     .unit = "N",
-     .help = "threads; 0: every CPU this process may run on"},
+    STI_CLI_THREADS_ROW(bench_args),
     {.name = "largest",
      .type = STI_OPTION_INT,
      .default_text = "22",
@@ -322,9 +313,6 @@ const sti_cli_command sti_cmd_bench_topk = {
              "and the C++ library.",
     .min_operands = 0,
     .max_operands = 0,
-    .rows = bench_rows,
-    .row_count = sizeof bench_rows / sizeof bench_rows[0],
-    .args_bytes = sizeof(bench_args),
-    .common_offset = offsetof(bench_args, common),
+    STI_CLI_ARGS(bench_rows, bench_args),
     .run = bench_run,
 };

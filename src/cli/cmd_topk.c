@@ -71,13 +71,7 @@ static const sti_option topk_rows[] = {
      .unit = "SIZE",
      TOPK_ROW(part_bytes, STI_OPTION_BYTES, "auto",
               "bytes of a row looked at together; less takes less memory")},
-    {.name = "threads",
-     .letter = 'j',
-     .min = 0,
-     .max = 1024,
-     .unit = "N",
-     TOPK_ROW(threads, STI_OPTION_INT, "0",
-              "threads; 0: every CPU this process may run on")},
+    STI_CLI_THREADS_ROW(topk_args),
     STI_CLI_COMMON_ROWS(topk_args),
 };
 
@@ -344,9 +338,6 @@ const sti_cli_command sti_cmd_topk = {
              "--out, index and value are printed, a line each.",
     .min_operands = 1,
     .max_operands = 1,
-    .rows = topk_rows,
-    .row_count = sizeof topk_rows / sizeof topk_rows[0],
-    .args_bytes = sizeof(topk_args),
-    .common_offset = offsetof(topk_args, common),
+    STI_CLI_ARGS(topk_rows, topk_args),
     .run = topk_run,
 };
