@@ -95,8 +95,10 @@ __attribute__((target("avx512f"))) static float maximum_avx512(const float *x,
     __m512 m[4] = {_mm512_loadu_ps(x), _mm512_loadu_ps(x), _mm512_loadu_ps(x),
                    _mm512_loadu_ps(x)};
     for (int64_t i = 0; i + 64 <= n; i += 64)
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 4; j++) {
+            __builtin_prefetch((const void *)((uintptr_t)(x + i + 16 * j) + 2048));
             m[j] = _mm512_max_ps(m[j], _mm512_loadu_ps(x + i + 16 * j));
+        }
     return _mm512_reduce_max_ps(
         _mm512_max_ps(_mm512_max_ps(m[0], m[1]), _mm512_max_ps(m[2], m[3])));
 }

@@ -21,6 +21,7 @@
 #define GE(a, b)    JOIN(vec_ge, BITS)(a, b)
 #define LANES       (VEC_BYTES / (BITS / 8))
 #define ONES        (UINT32_MAX >> (32 - BITS))
+#define FETCH_AHEAD (2048 / (BITS / 8))
 
 typedef AS_UINT(BITS) NAME(ulanes) __attribute__((vector_size(VEC_BYTES)));
 typedef AS_INT(BITS) NAME(slanes) __attribute__((vector_size(VEC_BYTES)));
@@ -35,6 +36,17 @@ static inline NAME(map) NAME(map_of)(const sti_topk_view *v)
     return (NAME(map)){SPLAT(m->keep),         SPLAT(m->flip), SPLAT(m->zero),
                        SPLAT(m->low),          SPLAT(m->top),  SPLAT(m->shift),
                        SPLAT(1U << (BITS - 1))};
+}
+
+/* Half a page ahead: the processor's own prefetching stops at the end of each page, and
+ * the few operations on a key keep it from running far enough ahead by itself. */
+static inline void NAME(fetch)(const sti_topk_view *v, int64_t i)
+{
+    const size_t at = (size_t)(i + FETCH_AHEAD) * (BITS / 8);
+    __builtin_prefetch((const void *)((uintptr_t)v->x + at));
+#if KIND == SUMS
+    __builtin_prefetch((const void *)((uintptr_t)v->addend + at));
+#endif
 }
 
 static inline vec NAME(raw)(const sti_topk_view *v, int64_t i)
@@ -96,6 +108,7 @@ static inline vec NAME(load_order)(const sti_topk_view *v, int64_t i,
                                    const NAME(map) * m, bool plain)
 {
     const vec raw = NAME(raw)(v, i);
+    NAME(fetch)(v, i);
     return plain ? NAME(order)(raw, m, true) : NAME(key)(raw, m, false);
 }
 
@@ -110,9 +123,16 @@ static inline vec NAME(best_lanes)(const sti_topk_view *v, int64_t i, int a,
         other = NAME(load_order)(v, i, m, plain);
         i += LANES;
     }
-    for (; i < end; i += 2 * LANES) {
+    if (i < end) {
         best = MAX(best, NAME(load_order)(v, i, m, plain));
         other = MAX(other, NAME(load_order)(v, i + LANES, m, plain));
+        i += 2 * LANES;
+    }
+    for (; i < end; i += 4 * LANES) {
+        best = MAX(best, NAME(load_order)(v, i, m, plain));
+        other = MAX(other, NAME(load_order)(v, i + LANES, m, plain));
+        best = MAX(best, NAME(load_order)(v, i + 2 * LANES, m, plain));
+        other = MAX(other, NAME(load_order)(v, i + 3 * LANES, m, plain));
     }
     best = MAX(best, other);
 #if KIND == FLOATS || KIND == SUMS
@@ -164,9 +184,12 @@ static inline void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t fi
     for (int64_t s = first; s < whole; s++) {
         const int64_t at = s << a;
         best_two b = {NAME(load)(v, at, &m, plain), SPLAT(0), SPLAT(0)};
-        for (int64_t step = 1; step < steps; step++)
+        NAME(fetch)(v, at);
+        for (int64_t step = 1; step < steps; step++) {
+            NAME(fetch)(v, at + step * LANES);
             best_two_add(&b, NAME(load)(v, at + step * LANES, &m, plain),
                          (uint32_t)step);
+        }
         best_two_store(&b, d + 2 * (s - first), position + (s - first));
     }
 }
@@ -201,8 +224,11 @@ static inline int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin,
     int64_t i = begin, count = 0, none = 0;
     for (; i + 4 * LANES <= end; i += 4 * LANES) {
         vec key[4];
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 4; j++) {
+            if (i + FETCH_AHEAD < end)
+                NAME(fetch)(v, i + j * LANES);
             key[j] = NAME(load)(v, i + j * LANES, &m, plain);
+        }
         if (!GE(MAX(MAX(key[0], key[1]), MAX(key[2], key[3])), bound))
             continue;
         for (int j = 0; j < 4; j++)
@@ -228,6 +254,7 @@ static inline int64_t NAME(collect_between)(const sti_topk_view *v, int64_t begi
     int64_t i = begin, count = 0, over = 0;
     for (; i + LANES <= end; i += LANES) {
         const vec key = NAME(load)(v, i, &m, plain);
+        NAME(fetch)(v, i);
         const uint64_t high = GE(key, roof), mask = GE(key, bound) & ~high;
         over += __builtin_popcountll(high);
         count += JOIN(pack, BITS)(key, mask, (uint32_t)i, out + count);
@@ -260,6 +287,7 @@ static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
     int64_t i = begin, at_least = 0, over = 0;
     for (; i + LANES <= end; i += LANES) {
         const vec key = NAME(load)(v, i, &m, false);
+        NAME(fetch)(v, i);
         at_least += __builtin_popcountll(GE(key, bound));
         if (!roofless)
             over += __builtin_popcountll(GE(key, roof));
@@ -278,6 +306,7 @@ static inline int64_t NAME(emit_as)(const sti_topk_view *v, int64_t begin, int64
     int64_t i = begin, count = 0;
     for (; i + LANES <= end; i += LANES) {
         const vec raw = NAME(raw)(v, i);
+        NAME(fetch)(v, i);
         const uint64_t mask = GE(NAME(key)(raw, &m, plain), bound);
         count += JOIN(emit, BITS)(raw, mask, base + i, index_out + count,
                                   value_out ? value_out + count * (BITS / 8) : NULL);
@@ -345,3 +374,4 @@ static const sti_topk_ops NAME(ops) = {
 #undef GE
 #undef LANES
 #undef ONES
+#undef FETCH_AHEAD

@@ -57,6 +57,12 @@ static void run_delegates(bench *b)
     b->ops->delegates(&b->view, b->exponent, 0, b->n >> b->exponent, b->d);
 }
 
+static void run_delegates2(bench *b)
+{
+    b->ops->delegates2(&b->view, b->exponent, 0, b->n >> b->exponent, b->d,
+                       b->d + NEAR_COUNT / 2);
+}
+
 static void run_sift(bench *b)
 {
     int64_t none = 0;
@@ -118,6 +124,10 @@ static void measure_passes(bench *b, stint_topk_costs *c)
     c->read_near = best_ns(run_delegates, b) / near_lines;
     b->exponent = 4;
     c->delegate = best_ns(run_delegates, b) / near_lines - c->read_near;
+    const double small = best_ns(run_delegates2, b);
+    b->exponent = 12;
+    c->beta_near = best_ns(run_delegates2, b) / near_lines;
+    c->beta = small / near_lines - c->beta_near;
     b->lo = sti_topk_key_of(0x3F7AE148, STI_TOPK_F32, &b->view.map); /* 0.98 */
     c->sift = best_ns(run_sift, b) / near_lines;
     b->lo = sti_topk_key_of(0x3F000000, STI_TOPK_F32, &b->view.map); /* 0.5 */
@@ -137,16 +147,17 @@ static void measure_probes(bench *b, stint_topk_costs *c)
     c->sample = best_ns(run_sample, b) / PROBES;
 }
 
-enum { COST_COUNT = 10 };
+enum { COST_COUNT = 12 };
 
 static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
 {
     static const char *const names[COST_COUNT] = {
-        "read_near", "read_far", "delegate", "select", "block",
-        "line",      "sample",   "sift",     "emit",   "histogram"};
-    double *const fields[COST_COUNT] = {
-        &c->read_near, &c->read_far, &c->delegate, &c->select, &c->block,
-        &c->line,      &c->sample,   &c->sift,     &c->emit,   &c->histogram};
+        "read_near", "read_far", "delegate", "beta_near", "beta", "select",
+        "block",     "line",     "sample",   "sift",      "emit", "histogram"};
+    double *const fields[COST_COUNT] = {&c->read_near, &c->read_far, &c->delegate,
+                                        &c->beta_near, &c->beta,     &c->select,
+                                        &c->block,     &c->line,     &c->sample,
+                                        &c->sift,      &c->emit,     &c->histogram};
     *name_out = names[at];
     return fields[at];
 }
@@ -199,7 +210,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 
 /* ---- the cache ---- */
 
-#define COSTS_TITLE "stint top-k costs 1"
+#define COSTS_TITLE "stint top-k costs 2"
 
 static void write_head(sti_text *text)
 {

@@ -135,12 +135,14 @@ static int64_t split_chosen(const walk_back *w, int64_t piece)
     return at;
 }
 
-/* Chosen entry i of a beta list; how many entries it used. */
+/* Chosen entry i of a beta list; how many entries it used. Only where the second best
+ * matters too can there be more in the block. */
 static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t end)
 {
     const uint64_t *chosen = w->job->room->chosen;
     const int64_t block = sti_topk_packed_index(chosen[i]) / 2;
-    if (i + 1 < end && sti_topk_packed_index(chosen[i + 1]) / 2 == block) {
+    if (i + 1 < end && sti_topk_packed_index(chosen[i + 1]) / 2 == block &&
+        (uint32_t)(chosen[i + 1] >> 32) >= c->least) {
         add_block(c, w->job, block);
         return 2;
     }
@@ -168,6 +170,10 @@ static void walk_piece(void *arg, int64_t piece, int worker)
                     .cutter = &cutter};
     (void)worker;
     for (int64_t i = split_chosen(w, piece); i < end;) {
+        if ((uint32_t)(room->chosen[i] >> 32) < c.least) {
+            i++;
+            continue;
+        }
         if (w->beta) {
             i += add_beta(&c, w, i, end);
             continue;
@@ -179,6 +185,42 @@ static void walk_piece(void *arg, int64_t piece, int worker)
     room->runs[piece] = c.run;
 }
 
+/* The k-th delegate is a weak bound where winners lie together: in ascending data all
+ * of them are in the last few blocks. So the blocks of the best delegates, enough of
+ * them to hold k elements, are looked at first; if k elements there are at or above the
+ * bound, the k-th of those is a better one, and most chosen blocks fall below it
+ * unseen. */
+static uint32_t sharpen_bound(const walk_back *w)
+{
+    const sti_topk_job *job = w->job;
+    sti_topk_room *room = job->room;
+    const int64_t k = job->plan->k, blocks = (k >> job->plan->exponent) + 1;
+    const int64_t entries = w->beta ? 2 * blocks : blocks;
+    if (entries >= k)
+        return w->least;
+    const sti_topk_run chosen = {.at = room->chosen, .count = k};
+    const uint64_t cut = sti_topk_cut(&room->cutter, &chosen, 1, entries);
+    sti_topk_run found = {.at = room->pool};
+    const int64_t room_left =
+        job->plan->back * w->capacity - (INT64_C(1) << job->plan->exponent);
+    int64_t last = -1, none = 0;
+    for (int64_t i = 0; i < k && found.count <= room_left; i++) {
+        const int64_t place = sti_topk_packed_index(room->chosen[i]);
+        const int64_t block = w->beta ? place / 2 : place;
+        if (room->chosen[i] < cut || block == last)
+            continue;
+        last = block;
+        found.count += job->ops->collect(
+            job->view, block << job->plan->exponent,
+            sti_topk_min((block + 1) << job->plan->exponent, job->view->n), w->least,
+            UINT32_MAX, found.at + found.count, &none);
+    }
+    if (found.count < k)
+        return w->least;
+    const uint32_t bound = (uint32_t)(sti_topk_cut(&room->cutter, &found, 1, k) >> 32);
+    return bound > w->least ? bound : w->least;
+}
+
 void sti_topk_by_delegates(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
@@ -188,6 +230,7 @@ void sti_topk_by_delegates(const sti_topk_job *job)
                    .beta = beta,
                    .least = choose_delegates(job),
                    .capacity = sti_topk_back_elements(p)};
+    w.least = sharpen_bound(&w);
     sti_team_run(job->team, p->back, walk_piece, &w);
     const uint64_t cut =
         sti_topk_cut(&job->room->cutter, job->room->runs, p->back, p->k);

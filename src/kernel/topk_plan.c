@@ -2,11 +2,12 @@
  * section 4 of the paper with the costs of a CPU.
  *
  * Delegates of blocks of 2^a elements, m = n / 2^a blocks:
- *   T(a) = n read + m (delegate + select) + k (block + 2^a line)
- * which is convex in a. A sample of s elements has q = k s / n of the winners; three
- * standard deviations, 3 sqrt(q), on either side bound the k-th key well enough that
- * another way is needed only once in hundreds of calls. Only shapes, method and costs
- * decide, so workspace and choice are the same from call to call. */
+ *   T(a) = max(n far, n near + m delegate) + m select + k (block + 2^a line)
+ * (far, near: a read from memory, from cache) which is convex in a. A sample of s
+ * elements has q = k s / n of the winners; three standard deviations, 3 sqrt(q), on
+ * either side bound the k-th key well enough that another way is needed only once in
+ * hundreds of calls. Only shapes, method and costs decide, so workspace and choice are
+ * the same from call to call. */
 #include <math.h>
 
 #include "kernel/topk_priv.h"
@@ -47,6 +48,16 @@ static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
     return n_lines * (n_lines * 64 > 1.5e6 ? c->read_far : c->read_near);
 }
 
+/* The first pass: memory, or arithmetic where that is more. */
+static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
+                       bool beta)
+{
+    const double n_lines = lines((double)p->n, p->form);
+    const double work = beta ? n_lines * c->beta_near + blocks * c->beta
+                             : n_lines * c->read_near + blocks * c->delegate;
+    return fmax(pass_ns(p, c), work);
+}
+
 static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
@@ -55,7 +66,7 @@ static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a
     /* Selecting among many delegates is again a sift with a sample; among few, packing.
      */
     const double choose = m < 4096 ? m * c->select : m / 16 * c->sift + k * c->select;
-    return pass_ns(p, c) + m * c->delegate + choose + k * c->block +
+    return first_ns(p, c, m, false) + choose + k * c->block +
            lines(again, p->form) * c->line + k * (c->select + c->emit);
 }
 
@@ -67,7 +78,7 @@ static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
     const double both = k / m < 1 ? k * k / (2 * m) : k;
     const double choose =
         m < 2048 ? 2 * m * c->select : m / 8 * c->sift + k * c->select;
-    return pass_ns(p, c) + 4 * m * c->delegate + choose +
+    return first_ns(p, c, m, true) + choose +
            both * (c->block + lines(ldexp(1, a), p->form) * c->line) +
            k * (c->select + c->emit);
 }
@@ -207,9 +218,11 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
 
 void stint_topk_costs_default(stint_topk_costs *costs_out)
 {
-    *costs_out = (stint_topk_costs){.read_near = 1.2,
-                                    .read_far = 5,
-                                    .delegate = 1.5,
+    *costs_out = (stint_topk_costs){.read_near = 0.8,
+                                    .read_far = 2.5,
+                                    .delegate = 3.5,
+                                    .beta_near = 1.5,
+                                    .beta = 17,
                                     .select = 2.5,
                                     .block = 25,
                                     .line = 2,

@@ -240,18 +240,37 @@ static void sample_piece(void *arg, int64_t piece, int worker)
     }
 }
 
+/* Bounds from the sample's ranks. Where equal elements make what lies between them too
+ * much for the pool, the k-th is very likely one of those: one value is both bounds,
+ * and its ties are only counted. */
+static void bound_by_sample(sift *s)
+{
+    const sti_topk_plan *p = s->job->plan;
+    const sti_topk_room *room = s->job->room;
+    s->lo = sti_topk_kth(room->sample, p->sample, p->sample_lo, room->histogram);
+    s->hi = UINT32_MAX;
+    if (p->sample_hi > 0)
+        s->hi = sti_topk_kth(room->sample, p->sample, p->sample_hi, room->histogram);
+    int64_t between = 0;
+    for (int64_t i = 0; i < p->sample; i++)
+        between += room->sample[i] >= s->lo && room->sample[i] <= s->hi;
+    if ((double)between / (double)p->sample * (double)p->n > 0.9 * (double)p->pool) {
+        const int64_t rank =
+            (int64_t)((double)p->k / (double)p->n * (double)p->sample + 0.5);
+        s->lo = s->hi = sti_topk_kth(room->sample, p->sample, sti_topk_max(rank, 1),
+                                     room->histogram);
+    }
+    s->count_only = s->lo == s->hi;
+}
+
 bool sti_topk_by_threshold(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
-    sti_topk_room *room = job->room;
     sti_topk_job copy = *job;
+    sift s = {.job = job};
     sti_team_run(job->team, sti_topk_ceil(p->sample, SAMPLE_PIECE), sample_piece,
                  &copy);
-    sift s = {.job = job, .hi = UINT32_MAX};
-    s.lo = sti_topk_kth(room->sample, p->sample, p->sample_lo, room->histogram);
-    if (p->sample_hi > 0)
-        s.hi = sti_topk_kth(room->sample, p->sample, p->sample_hi, room->histogram);
-    s.count_only = s.lo == s.hi;
+    bound_by_sample(&s);
     if (!sift_row(&s) || !bounds_hold(&s))
         return false;
     emit_sifted(&s);
