@@ -62,7 +62,6 @@ stint_status sti_saver_resume(sti_saver *saver, const char *folder,
 #define STI_META_DEVIATION "deviation"
 #define STI_META_STEP      "step"
 #define STI_META_ACCURACY  "test_accuracy"
-#define STI_META_LOSS      "test_loss"
 #define STI_META_WEIGHTS   "weights_sha256"
 
 /* "0.5 0.25" to count numbers; false if it is not exactly that. */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernel/elementwise.h"
 
-#define ADD_PIECE     (INT64_C(1) << 14) /* floats */
-#define SQUARES_PIECE (INT64_C(1) << 14)
+#define SQUARES_PIECE (INT64_C(1) << 14) /* floats */
 
 static size_t larger(size_t a, size_t b)
 {
@@ -172,27 +172,13 @@ static float *slot_of(const sti_crew *crew, int slot)
 typedef struct adder {
     sti_crew *crew;
     const sti_team *team;
-    float *into;
-    const float *from;
 } adder;
-
-static void add_piece(void *arg, int64_t piece, int worker)
-{
-    const adder *a = arg;
-    (void)worker;
-    int64_t count = (int64_t)(a->crew->sizes.results / sizeof(float));
-    int64_t end = (piece + 1) * ADD_PIECE < count ? (piece + 1) * ADD_PIECE : count;
-    for (int64_t i = piece * ADD_PIECE; i < end; i++)
-        a->into[i] += a->from[i];
-}
 
 static void add_slots(void *user, int into, int from)
 {
-    adder a = *(adder *)user;
-    int64_t count = (int64_t)(a.crew->sizes.results / sizeof(float));
-    a.into = slot_of(a.crew, into);
-    a.from = slot_of(a.crew, from);
-    sti_team_run(a.team, (count + ADD_PIECE - 1) / ADD_PIECE, add_piece, &a);
+    const adder *a = user;
+    int64_t count = (int64_t)(a->crew->sizes.results / sizeof(float));
+    sti_add_f32(a->team, count, slot_of(a->crew, from), slot_of(a->crew, into));
 }
 
 /* Images and labels of a shard into the lane's input. */
