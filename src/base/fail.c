@@ -103,7 +103,10 @@ stint_status sti_fail_errno(const char *format, ...)
         char reason[128];
         if (strerror_r(code, reason, sizeof reason) != 0)
             snprintf(reason, sizeof reason, "error %d", code);
-        sti_c_snprintf(fresh + length, sizeof fresh - length, ": %s", reason);
+        sti_c_snprintf(fresh + length, sizeof fresh - length, ": %s%s", reason,
+                       code == EACCES || code == EROFS
+                           ? "; change what is permitted there or choose another place"
+                           : "");
     }
     memcpy(fail_text, fresh, strlen(fresh) + 1);
     return STINT_E_IO;

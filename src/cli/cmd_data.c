@@ -188,9 +188,11 @@ static stint_status check_answer(check_view *view, const stint_data_check_result
     if (!view->call->common->json) {
         sti_text_printf(&view->text,
                         "%s training and %s test images of %" PRId64 " x %" PRId64
-                        ", %d classes: %" PRId64 " problems, %" PRId64 " notes\n",
+                        ", %d classes: %" PRId64 " problem%s, %" PRId64 " note%s\n",
                         sti_count_text(r->train_count), sti_count_text(r->test_count),
-                        r->width, r->height, r->classes, r->problems, r->notes);
+                        r->width, r->height, r->classes, r->problems,
+                        r->problems == 1 ? "" : "s", r->notes,
+                        r->notes == 1 ? "" : "s");
         return sti_cli_print(&view->text);
     }
     sti_json_end_array(j);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/progress.h"
@@ -66,6 +67,7 @@ static const sti_option eval_rows[] = {
 
 typedef struct eval_view {
     sti_progress bar;
+    int64_t start_ns;
     bool begun, quiet;
 } eval_view;
 
@@ -74,6 +76,7 @@ static void on_progress(void *user, const stint_train_progress *p)
     eval_view *view = user;
     if (!view->begun) {
         sti_progress_begin(&view->bar, "eval", p->to_evaluate, view->quiet);
+        view->bar.start_ns = view->start_ns; /* some are done already */
         view->begun = true;
     }
     sti_progress_update(&view->bar, p->evaluated, "");
@@ -217,7 +220,7 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     if (status != STINT_OK)
         return status;
 
-    eval_view view = {.quiet = call->common->quiet};
+    eval_view view = {.start_ns = sti_clock_ns(), .quiet = call->common->quiet};
     stint_eval_result result = {0};
     sti_cli_catch_signals();
     status = stint_eval(model, &desc, (int)args->threads, args->batch, on_progress,

@@ -110,12 +110,16 @@ static stint_status nothing_there(const char *path, const char *format,
         return sti_fail(STINT_E_INPUT,
                         "%s is a file; give the folder that holds train.tar or train/",
                         path);
+    if (!sti_path_is_dir(path) && access(path, F_OK) == 0)
+        return sti_fail(STINT_E_INPUT, "%s is no folder; give --data one", path);
     if (!sti_path_is_dir(path))
         return sti_fail(
             STINT_E_INPUT,
             "%s does not exist; give --data a folder that does, or fetch a set "
             "with `stint data get` or `stint data glyphs`",
             path);
+    if (access(path, R_OK | X_OK) != 0)
+        return sti_fail_errno("%s: cannot be read", path);
     if (packed)
         return sti_fail(
             STINT_E_INPUT,

@@ -109,9 +109,9 @@ size_t sti_data_memory_bytes(const stint_data *data, int decoder_sets, int worke
     /* libjpeg and libpng: rows and tables (measured on 32x32: 20 to 60 KiB), and for
      * progressive files the coefficients of the whole image. */
     size_t library =
-        64 * 1024 + (data->layout == STI_LAYOUT_ENCODED
-                         ? (size_t)(data->max_pixels ? data->max_pixels : 1) * 6
-                         : 0);
+        data->layout == STI_LAYOUT_ENCODED
+            ? 64 * 1024 + (size_t)(data->max_pixels ? data->max_pixels : 1) * 6
+            : 0;
     size_t each = sizeof(worker) + (size_t)data->max_file_bytes + source_bytes(data) +
                   pixel_bytes(data) + scratch_bytes(data) + library;
     size_t index = (size_t)data->info.count * sizeof *data->samples + data->names_bytes;
@@ -158,7 +158,8 @@ static stint_status decode_image(const stint_data *data, worker *w, size_t n_byt
     }
     if (found != 1)
         return sti_fail(STINT_E_INPUT, "%s; replace or remove it",
-                        n_bytes ? "neither a JPEG nor a PNG image" : "an empty file");
+                        n_bytes ? "neither a JPEG nor a PNG image of a possible size"
+                                : "an empty file");
     stint_status st = check_size(data, &w->seen, &w->fault);
     if (st != STINT_OK)
         return st;

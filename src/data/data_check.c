@@ -182,6 +182,11 @@ static stint_status check_splits(const stint_data_check_desc *desc, sti_data_sin
         out->width = train->info.width;
         out->channels = train->info.channels;
     }
+    if (train && train->info.classes == 1 && st == STINT_OK)
+        st = sti_data_find(sink, STI_FIND_EMPTY_CLASS,
+                           "%s: all training images are of one class, '%s'; there must "
+                           "be two or more to learn to tell apart",
+                           train->info.path, train->info.class_names[0]);
     if (st == STINT_OK &&
         stint_data_has_split(desc->path, desc->format, STINT_DATA_TEST)) {
         /* An unreadable training split has no say over the test split. */

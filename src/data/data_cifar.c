@@ -126,17 +126,13 @@ static stint_status count_records(const stint_data *data, int file,
 
 /* Classes for label values that have no name from the text file. */
 static stint_status number_labels(sti_index *index, const uint8_t *labels,
-                                  int64_t count, const char *path, int known,
+                                  int64_t count, int known,
                                   int32_t class_of[CIFAR_CLASSES],
                                   bool used[CIFAR_CLASSES])
 {
     char name[16];
     for (int64_t i = 0; i < count; i++)
         used[labels[i]] = true;
-    for (int k = known; known && k < CIFAR_CLASSES; k++)
-        if (used[k])
-            return sti_fail(STINT_E_INPUT, "%s: label %d, but only %d class names",
-                            path, k, known);
     stint_status st = STINT_OK;
     for (int k = 0; !known && k < CIFAR_CLASSES && st == STINT_OK; k++) {
         (void)snprintf(name, sizeof name, "%d", k);
@@ -144,6 +140,19 @@ static stint_status number_labels(sti_index *index, const uint8_t *labels,
             st = sti_index_class(index, name, &class_of[k]);
     }
     return st;
+}
+
+/* `known`: number of class names, 0 when there are none to hold the labels to. */
+static stint_status check_labels(const stint_data *data, int file,
+                                 const uint8_t *labels, int64_t count, int known)
+{
+    for (int64_t i = 0; i < count && known; i++)
+        if (labels[i] >= known)
+            return sti_fail(STINT_E_INPUT,
+                            "%s: record %" PRId64 " has the label %d, but there are "
+                            "only %d class names; fetch the file again",
+                            data->files[file], i + 1, (int)labels[i], known);
+    return STINT_OK;
 }
 
 static stint_status add_labels(sti_index *index, const stint_data *data,
@@ -180,10 +189,13 @@ static stint_status index_files(sti_index *index, stint_data *data, const char *
         return st;
     if (!(labels = sti_alloc((size_t)total, "data.labels")))
         return STINT_E_MEMORY;
-    for (int f = 0; f < data->file_count && st == STINT_OK; at += records[f++])
+    for (int f = 0; f < data->file_count && st == STINT_OK; at += records[f++]) {
         st = read_file_labels(data, f, records[f], labels + at);
+        if (st == STINT_OK)
+            st = check_labels(data, f, labels + at, records[f], known);
+    }
     if (st == STINT_OK)
-        st = number_labels(index, labels, total, data->files[0], known, class_of, used);
+        st = number_labels(index, labels, total, known, class_of, used);
     if (st == STINT_OK)
         st = add_labels(index, data, labels, records, class_of);
     sti_free(labels);
@@ -200,9 +212,12 @@ static stint_status open_files(stint_data *data, const char *folder,
             return STINT_E_MEMORY;
         if (sti_path_is_file(path))
             st = sti_data_add_file(data, path);
-        else
-            st = sti_data_find(sink, STI_FIND_SKIPPED,
-                               "%s is missing: going on without it", path);
+        else if (sink)
+            st = sti_data_find(sink, STI_FIND_SKIPPED, "%s is missing", path);
+        else /* a smaller set is a weaker result: worth more than a note */
+            sti_log(STINT_LOG_WARNING,
+                    "%s is missing: going on without its images; fetch the set again",
+                    path);
     }
     return st;
 }

@@ -140,6 +140,17 @@ static stint_status jpeg_failure(tjhandle handle, sti_finding *why_out)
                     cut ? "the JPEG is cut short (%s)" : "damaged JPEG (%s)", text);
 }
 
+/* A call that failed leaves the decoder in the midst of that image, where the next one
+ * would go on: a new one takes its place. */
+static void renew_jpeg(sti_image_decoder *decoder)
+{
+    tjhandle fresh = tjInitDecompress();
+    if (fresh) {
+        (void)tjDestroy(decoder->jpeg);
+        decoder->jpeg = fresh;
+    }
+}
+
 static stint_status decode_jpeg(tjhandle handle, const uint8_t *bytes, size_t n_bytes,
                                 const sti_image_info *info, int channels,
                                 uint8_t *pixels_out, sti_finding *why_out)
@@ -210,8 +221,12 @@ stint_status sti_image_decode(sti_image_decoder *decoder, const uint8_t *bytes,
                               size_t n_bytes, const sti_image_info *info, int channels,
                               uint8_t *pixels_out, sti_finding *why_out)
 {
-    if (info->kind == STI_IMAGE_JPEG)
-        return decode_jpeg(decoder->jpeg, bytes, n_bytes, info, channels, pixels_out,
-                           why_out);
+    if (info->kind == STI_IMAGE_JPEG) {
+        stint_status st = decode_jpeg(decoder->jpeg, bytes, n_bytes, info, channels,
+                                      pixels_out, why_out);
+        if (st != STINT_OK)
+            renew_jpeg(decoder);
+        return st;
+    }
     return decode_png(bytes, n_bytes, info, channels, pixels_out, why_out);
 }

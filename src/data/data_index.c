@@ -151,7 +151,7 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
         *same_out = false;
         st = sti_data_find(index->sink, STI_FIND_CLASSES_DIFFER,
                            "%s: class '%s' is not one of the %d training classes; both "
-                           "splits need the same class folders",
+                           "splits need the same classes",
                            what, index->classes[i], like->classes);
     }
     /* IDX and CIFAR hold numbers only: a test set may lack one of them. */
@@ -162,7 +162,7 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
         st = sti_data_find(
             index->sink, STI_FIND_CLASSES_DIFFER,
             "%s: the training class '%s' is missing; both splits need the "
-            "same class folders",
+            "same classes",
             what, like->class_names[i]);
     }
     return st;

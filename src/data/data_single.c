@@ -16,8 +16,8 @@ static stint_status fit(const sti_image_info *info, int64_t height, int64_t widt
         "image.resize");
     if (!scratch)
         return STINT_E_MEMORY;
-    sti_resize_u8(info->height, info->width, height, width, channels, pixels, pixels_out,
-                  scratch);
+    sti_resize_u8(info->height, info->width, height, width, channels, pixels,
+                  pixels_out, scratch);
     sti_free(scratch);
     return STINT_OK;
 }
@@ -29,7 +29,8 @@ static stint_status decode_file(const uint8_t *stored, size_t n_bytes, int64_t h
     sti_finding fault;
     sti_image_decoder *decoder = NULL;
     if (sti_image_probe(stored, n_bytes, &info) != 1)
-        return sti_fail(STINT_E_INPUT, "neither a JPEG nor a PNG image");
+        return sti_fail(STINT_E_INPUT,
+                        "neither a JPEG nor a PNG image of a possible size");
     uint8_t *pixels = sti_alloc_array(info.height * info.width, 4, "image.pixels");
     if (!pixels)
         return STINT_E_MEMORY;

@@ -351,6 +351,8 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     add_text(&t, META_DATA_SHA, t.sha);
     stint_status st = sti_tensor_file_write(path, s->rows, s->count, t.row, t.count);
     if (st != STINT_OK)
-        return sti_fail_context(st, "writing a checkpoint (older ones stay)");
+        return sti_fail_context(
+            st,
+            "writing a checkpoint (older ones stay, --resume goes on from the newest)");
     return prune(folder, name, keep);
 }

@@ -39,7 +39,7 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &run->data);
     if (st != STINT_OK)
-        return sti_fail_context(st, "the data does not suit the model");
+        return sti_fail_context(st, "data for this model");
     const stint_data_info *info = stint_data_describe(run->data);
     if (info->height != net->height || info->width != net->width ||
         info->channels != net->channels || info->classes != like.classes)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "base/units.h"
 
@@ -32,6 +33,11 @@ static stint_status open_data(sti_job *job)
         return st;
     const stint_data_info *info = stint_data_describe(job->train_data);
     job->train_count = info->count;
+    if (info->classes < 2)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: all images are of one class, '%s'; there must be two or "
+                        "more to learn to tell apart",
+                        desc.path, info->classes > 0 ? info->class_names[0] : "");
     if (stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)) {
         desc = data_desc(job->recipe, STINT_DATA_TEST);
         desc.like = info;
@@ -363,6 +369,8 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
 {
     sti_job job;
     stint_status st = stint_recipe_check(recipe);
+    if (st == STINT_OK)
+        st = sti_isa_check();
     if (st == STINT_OK)
         st = sti_job_create(recipe, &job);
     if (st != STINT_OK)

@@ -78,6 +78,12 @@ static stint_status read_recipe(stint_model_file *m)
         return broken(m, "it holds no recipe");
     stint_status st =
         sti_recipe_parse(m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
+    if (st == STINT_E_USAGE) { /* the file is at fault, not who gave it */
+        char words[1024];
+        snprintf(words, sizeof words, "%s", stint_last_error());
+        st = sti_fail(STINT_E_INPUT, "the recipe in the model cannot be read: %s",
+                      words);
+    }
     if (st != STINT_OK)
         return st;
     const sti_recipe_values *v = &m->recipe->values;
@@ -127,7 +133,8 @@ static stint_status build_single(stint_model_file *m)
 
 typedef struct loader {
     const stint_model_file *model;
-    char *block; /* NULL: only check */
+    char *block;      /* NULL: only check */
+    sti_sha256 *hash; /* of what is only checked */
 } loader;
 
 static stint_status load_tensor(void *user, const sti_value_row *value,
@@ -143,18 +150,42 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
                         value->name, sti_shape_text(&value->shape),
                         l->model->network.name);
     if (!l->block)
-        return STINT_OK;
+        return sti_tensor_file_add_sha256(f, row, l->hash);
     return sti_tensor_file_read(f, row, l->block + place->offset);
 }
 
 static stint_status load_all(const stint_model_file *model, const sti_network *network,
                              void *params, void *states)
 {
-    loader l = {model, params};
+    loader l = {model, params, NULL};
     stint_status st = sti_network_each(network, STI_ROLE_PARAM, load_tensor, &l);
     l.block = states;
     return st != STINT_OK ? st
                           : sti_network_each(network, STI_ROLE_STATE, load_tensor, &l);
+}
+
+/* Every tensor is there, and its bytes are those that training wrote. A model whose
+ * file names no hash (a checkpoint) is taken as it is. */
+static stint_status check_weights(stint_model_file *m)
+{
+    char hex[65];
+    sti_sha256 hash;
+    loader l = {m, NULL, &hash};
+    sti_sha256_init(&hash);
+    stint_status st = sti_network_each(&m->single, STI_ROLE_PARAM, load_tensor, &l);
+    if (st == STINT_OK)
+        st = sti_network_each(&m->single, STI_ROLE_STATE, load_tensor, &l);
+    if (st != STINT_OK)
+        return st;
+    sti_sha256_hex(&hash, hex);
+    if (m->weights_sha256 && strcmp(m->weights_sha256, hex) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: damaged: its weights have the SHA-256 %s, but the file "
+                        "says %.64s; take another copy (or, if you changed them, "
+                        "remove " STI_META_WEIGHTS " from its metadata)",
+                        sti_tensor_file_path(m->file), hex, m->weights_sha256);
+    m->weights_sha256 = sti_arena_strdup(m->arena, hex);
+    return m->weights_sha256 ? STINT_OK : STINT_E_MEMORY;
 }
 
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
@@ -186,7 +217,7 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
         st = build_single(m);
     }
     if (st == STINT_OK)
-        st = load_all(m, &m->single, NULL, NULL);
+        st = check_weights(m);
     if (st != STINT_OK) {
         stint_model_close(m);
         return st;

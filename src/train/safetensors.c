@@ -354,3 +354,19 @@ stint_status sti_tensor_file_read(const sti_tensor_file *f, const sti_tensor_row
 {
     return sti_read_at(f->fd, f->path, row->offset, data_out, row->bytes);
 }
+
+stint_status sti_tensor_file_add_sha256(const sti_tensor_file *f,
+                                        const sti_tensor_row *row, sti_sha256 *state)
+{
+    char piece[16384];
+    for (size_t done = 0; done < row->bytes;) {
+        size_t n = row->bytes - done < sizeof piece ? row->bytes - done : sizeof piece;
+        stint_status st =
+            sti_read_at(f->fd, f->path, row->offset + (int64_t)done, piece, n);
+        if (st != STINT_OK)
+            return st;
+        sti_sha256_add(state, piece, n);
+        done += n;
+    }
+    return STINT_OK;
+}

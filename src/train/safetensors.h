@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "stint/status.h"
 
 typedef enum sti_tensor_type {
@@ -59,6 +60,9 @@ const char *sti_tensor_file_text(const sti_tensor_file *file, const char *key);
 /* The tensor's bytes into data_out [row->bytes]. */
 stint_status sti_tensor_file_read(const sti_tensor_file *file,
                                   const sti_tensor_row *row, void *data_out);
+/* The tensor's bytes into a hash, piece by piece. */
+stint_status sti_tensor_file_add_sha256(const sti_tensor_file *file,
+                                        const sti_tensor_row *row, sti_sha256 *state);
 
 /* ---- writing ---- */
 

@@ -101,7 +101,8 @@ static void hopeless_sets_are_told(void **state)
     assert_int_equal(check(fixture_path("absent"), 1, &t, &result), STINT_E_INPUT);
     wants(&t, "does not exist");
     fixture_png_file(fixture_path("lonely/train/cat/1.png"), 1, 8);
-    assert_int_equal(check(fixture_path("lonely"), 1, &t, &result), STINT_OK);
+    assert_int_equal(check(fixture_path("lonely"), 1, &t, &result), STINT_E_INPUT);
+    wants(&t, "all training images are of one class, 'cat'");
     wants(&t, "no test split");
     fixture_write(fixture_path("noimage/train/cat/1.png"), "x", 1);
     assert_int_equal(check(fixture_path("noimage"), 1, &t, &result), STINT_E_INPUT);
