@@ -28,7 +28,7 @@
  * was planned before; taken as one number, so that both announce the same peak. */
 #define OWN_BYTES (740 * KIB)
 /* A worker thread: the touched part of its stack, its malloc arena. */
-#define THREAD_BYTES (80 * KIB)
+#define THREAD_BYTES (40 * KIB)
 /* Small blocks of the run itself: names, texts, lines of the log. */
 #define HEAP_BYTES (60 * KIB)
 /* Writing one file: buffer, header. A tensor's line in a header. */
