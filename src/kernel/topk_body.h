@@ -221,11 +221,12 @@ static inline int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin,
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo);
+    const bool stream = end - begin >= STI_TOPK_LOOK; /* of a row, not of a block */
     int64_t i = begin, count = 0, none = 0;
     for (; i + 4 * LANES <= end; i += 4 * LANES) {
         vec key[4];
         for (int j = 0; j < 4; j++) {
-            if (i + FETCH_AHEAD < end)
+            if (stream)
                 NAME(fetch)(v, i + j * LANES);
             key[j] = NAME(load)(v, i + j * LANES, &m, plain);
         }

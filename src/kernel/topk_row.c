@@ -168,8 +168,11 @@ static void put_values(const sti_topk_view *v, int64_t base, const int64_t *inde
         }
         return;
     }
-    for (int64_t j = 0; j < count; j++)
+    for (int64_t j = 0; j < count; j++) {
+        if (j + 16 < count)
+            __builtin_prefetch(v->x + 4 * (index[j + 16] - base));
         memcpy(values + 4 * j, v->x + 4 * (index[j] - base), 4);
+    }
 }
 
 typedef struct decode_work {
