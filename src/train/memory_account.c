@@ -30,10 +30,11 @@
 /* A worker thread: the touched part of its stack, its malloc arena. */
 #define THREAD_BYTES (40 * KIB)
 /* Small blocks of the run itself: names, texts, lines of the log. */
-#define HEAP_BYTES (60 * KIB)
-/* Writing one file: buffer, header. A tensor's line in a header. */
-#define WRITER_BYTES      (80 * KIB)
-#define HEADER_LINE_BYTES ((size_t)128)
+#define HEAP_BYTES (140 * KIB)
+/* Writing one file: its buffer. What the run keeps and writes about a value of the
+ * graph: names, lines of headers and of the report. */
+#define WRITER_BYTES (80 * KIB)
+#define VALUE_BYTES  ((size_t)512)
 
 static void add_part(stint_plan_result *plan, const char *name, const char *detail,
                      size_t bytes)
@@ -101,14 +102,14 @@ static size_t plan_bytes(const sti_network *network)
 /* Calls and address slots of a lane's flat run. */
 static size_t exec_bytes(const sti_network *network)
 {
-    return network->graph ? (size_t)sti_graph_node_count(network->graph) * 240 : 0;
+    return network->graph ? (size_t)sti_graph_node_count(network->graph) * 400 : 0;
 }
 
 static size_t process_bytes(const sti_job *job, int lanes)
 {
-    size_t header = (size_t)sti_graph_value_count(job->train.graph) * HEADER_LINE_BYTES;
+    size_t values = (size_t)sti_graph_value_count(job->train.graph) * VALUE_BYTES;
     return job->base_bytes + HEAP_BYTES + (size_t)(job->threads - 1) * THREAD_BYTES +
-           WRITER_BYTES + header + plan_bytes(&job->train) + plan_bytes(&job->eval) +
+           WRITER_BYTES + values + plan_bytes(&job->train) + plan_bytes(&job->eval) +
            (size_t)lanes * (exec_bytes(&job->train) + exec_bytes(&job->eval));
 }
 

@@ -25,13 +25,14 @@ static int tear_down(void **state)
  * the recipe at argv[1] and writes its result to descriptor argv[2]. */
 static int run_as_child(char **argv)
 {
-    stint_recipe *recipe;
+    stint_recipe *recipe = NULL;
     stint_train_result result = {0};
     stint_status st = stint_recipe_load(argv[1], &recipe);
     if (st == STINT_OK)
         st = stint_train(recipe, &(stint_train_desc){.force = true}, &result);
     if (st != STINT_OK)
         fprintf(stderr, "%s\n", stint_last_error());
+    stint_recipe_destroy(recipe);
     bool sent = write(atoi(argv[2]), &result, sizeof result) == (ssize_t)sizeof result;
     return st == STINT_OK && sent ? 0 : 1;
 }
