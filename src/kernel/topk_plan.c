@@ -2,7 +2,7 @@
  * section 4 of the paper with the costs of a CPU.
  *
  * Delegates of blocks of 2^a elements, m = n / 2^a blocks:
- *   T(a) = max(n far, n near + m delegate) + m select + k (block + 2^a line)
+ *   T(a) = max(n far, n near) + m (delegate + select) + k (block + 2^a line)
  * (far, near: a read from memory, from cache) which is convex in a. A sample of s
  * elements has q = k s / n of the winners; three standard deviations, 3 sqrt(q), on
  * either side bound the k-th key well enough that another way is needed only once in
@@ -48,14 +48,14 @@ static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
     return n_lines * (n_lines * 64 > 1.5e6 ? c->read_far : c->read_near);
 }
 
-/* The first pass: memory, or arithmetic where that is more. */
+/* The first pass: memory, or arithmetic where that is more, and each block's own work,
+ * which a read from memory does not hide. */
 static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
                        bool beta)
 {
     const double n_lines = lines((double)p->n, p->form);
-    const double work = beta ? n_lines * c->beta_near + blocks * c->beta
-                             : n_lines * c->read_near + blocks * c->delegate;
-    return fmax(pass_ns(p, c), work);
+    return fmax(pass_ns(p, c), n_lines * (beta ? c->beta_near : c->read_near)) +
+           blocks * (beta ? c->beta : c->delegate);
 }
 
 static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
