@@ -2,8 +2,8 @@
  * section 4 of the paper with the costs of a CPU.
  *
  * Delegates of blocks of 2^a elements, m = n / 2^a blocks:
- *   T(a) = max(n far, n near) + m (delegate + select) + k (block + 2^a line)
- * (far, near: a read from memory, from cache) which is convex in a. A sample of s
+ *   T(a) = n read + m (delegate + select) + k (block + 2^a line)
+ * which is convex in a. A sample of s
  * elements has q = k s / n of the winners; three standard deviations, 3 sqrt(q), on
  * either side bound the k-th key well enough that another way is needed only once in
  * hundreds of calls. Only shapes, method and costs decide, so workspace and choice are
@@ -42,20 +42,24 @@ static double lines(double elements, sti_topk_form form)
     return elements * (form == STI_TOPK_SUM ? 2 * bytes : bytes) / 64;
 }
 
-static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
+static bool is_far(const sti_topk_plan *p)
 {
-    const double n_lines = lines((double)p->n, p->form);
-    return n_lines * (n_lines * 64 > 1.5e6 ? c->read_far : c->read_near);
+    return lines((double)p->n, p->form) * 64 > 1.5e6;
 }
 
-/* The first pass: memory, or arithmetic where that is more, and each block's own work,
- * which a read from memory does not hide. */
+static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
+{
+    return lines((double)p->n, p->form) * (is_far(p) ? c->read_far : c->read_near);
+}
+
+/* The first pass, and each block's own work, which a read from memory does not hide. */
 static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
                        bool beta)
 {
-    const double n_lines = lines((double)p->n, p->form);
-    return fmax(pass_ns(p, c), n_lines * (beta ? c->beta_near : c->read_near)) +
-           blocks * (beta ? c->beta : c->delegate);
+    if (!beta)
+        return pass_ns(p, c) + blocks * c->delegate;
+    return lines((double)p->n, p->form) * (is_far(p) ? c->beta_far : c->beta_near) +
+           blocks * c->beta;
 }
 
 static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
@@ -222,6 +226,7 @@ void stint_topk_costs_default(stint_topk_costs *costs_out)
                                     .read_far = 2.5,
                                     .delegate = 3.5,
                                     .beta_near = 1.5,
+                                    .beta_far = 2.6,
                                     .beta = 17,
                                     .select = 2.5,
                                     .block = 25,
