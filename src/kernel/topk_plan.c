@@ -92,7 +92,7 @@ static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int giv
     const int least = least_exponent(p->form);
     const bool fits = given >= least && given <= EXPONENT_MAX &&
                       sti_topk_ceil(p->n, INT64_C(1) << given) > p->k;
-    double best = INFINITY;
+    double best = HUGE_VAL;
     const bool beta = p->method == STINT_TOPK_BETA;
     for (int a = least; a <= EXPONENT_MAX; a++) {
         const int64_t m = sti_topk_ceil(p->n, INT64_C(1) << a);
@@ -155,7 +155,7 @@ static void choose_pieces(sti_topk_plan *p)
 static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
 {
     choose_pieces(p);
-    p->predicted_ns = INFINITY;
+    p->predicted_ns = HUGE_VAL;
     switch (p->method) {
     case STINT_TOPK_PACK:
         p->pool = p->n;
@@ -207,7 +207,7 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
         fill(&best, costs, exponent);
         return best;
     }
-    best.predicted_ns = INFINITY;
+    best.predicted_ns = HUGE_VAL;
     for (int m = STINT_TOPK_PACK; m < STINT_TOPK_METHODS; m++) {
         sti_topk_plan p = {
             .form = form, .n = n, .k = k, .method = (stint_topk_method)m};
