@@ -141,6 +141,18 @@ kill -TERM $pid
 kill -CONT $pid
 wait $pid
 case $? in 130 | 143) ;; *) fail "two signals: wrong status" ;; esac
+# SIGUSR1 writes a checkpoint now and the run goes on (there would be none until its end).
+"$STINT" train long.ini --out s3 --set run.checkpoint_every=1000000 >out 2>err &
+pid=$!
+for i in $(seq 100); do grep -q '"step"' s3/log.jsonl 2>/dev/null && break; sleep 0.1; done
+[ -z "$(ls s3/checkpoints 2>/dev/null)" ] || fail "a checkpoint before SIGUSR1"
+kill -USR1 $pid
+for i in $(seq 100); do [ -n "$(ls s3/checkpoints 2>/dev/null)" ] && break; sleep 0.1; done
+[ -n "$(ls s3/checkpoints 2>/dev/null)" ] || fail "SIGUSR1: no checkpoint"
+kill -0 $pid || fail "SIGUSR1 ended the run"
+kill -TERM $pid
+wait $pid
+[ $? -eq 143 ] || fail "SIGTERM after SIGUSR1: wrong status"
 run 0 bench step r.ini --runs 1 --json
 json 'j["images_per_s"] > 0 and len(j["operators"]) > 5'
 run 0 train r.ini --out one --steps 20 --json
