@@ -41,6 +41,13 @@ typedef struct sti_batch_norm_attr {
 } sti_batch_norm_attr;
 extern const sti_op sti_op_batch_norm, sti_op_batch_norm_grad;
 
+/* The second half of batch_norm from mean and inverse deviation that are given, with
+ * its very bits: what exact recomputation puts in a node's place. The attributes are
+ * batch_norm's, of which epsilon and eval are not read.
+ * in: x, scale, shift, residual or STI_NO_INPUT, mean, inverse deviation.
+ * out: y, sign bits (optional). */
+extern const sti_op sti_op_batch_norm_apply;
+
 /* ReLU: out y, sign bits (optional). relu_grad: dy where the bit is set. */
 extern const sti_op sti_op_relu, sti_op_relu_grad;
 extern const sti_op sti_op_bias, sti_op_add;

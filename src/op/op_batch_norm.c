@@ -331,6 +331,87 @@ const sti_op sti_op_batch_norm_grad = {
     .print = print_batch_norm,
 };
 
+/* ---- the second half alone, for recomputation ---- */
+
+enum { APPLY_X, APPLY_SCALE, APPLY_SHIFT, APPLY_RESIDUAL, APPLY_MEAN, APPLY_INVERSE };
+enum { APPLY_Y, APPLY_BITS };
+
+static stint_status infer_apply(const stint_graph *graph, const sti_node *node,
+                                stint_shape *out)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    stint_status st = sti_op_check_count(node, 6);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, APPLY_X)) != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, APPLY_X);
+    if (x->rank < 2)
+        return sti_fail(STINT_E_INPUT,
+                        "batch_norm_apply: x is %s, wanted [..., channels]",
+                        sti_shape_text(x));
+    const stint_shape row = STINT_SHAPE(channels(x));
+    static const int rows_at[] = {APPLY_SCALE, APPLY_SHIFT, APPLY_MEAN, APPLY_INVERSE};
+    for (int i = 0; i < 4; i++)
+        if ((st = sti_op_check_shape(graph, node, rows_at[i], &row)) != STINT_OK)
+            return st;
+    if (attr->has_residual &&
+        (st = sti_op_check_shape(graph, node, APPLY_RESIDUAL, x)) != STINT_OK)
+        return st;
+    out[APPLY_Y] = *x;
+    out[APPLY_BITS] = sti_op_bits_shape(x);
+    return STINT_OK;
+}
+
+static stint_status expand_apply(stint_graph *g, const sti_node *node, stint_value *out)
+{
+    const sti_batch_norm_attr *attr = node->attr;
+    const stint_value centred = stint_sub(g, node->in[APPLY_X], node->in[APPLY_MEAN]);
+    const stint_value gain =
+        stint_mul(g, node->in[APPLY_SCALE], node->in[APPLY_INVERSE]);
+    stint_value y = stint_add(g, stint_mul(g, centred, gain), node->in[APPLY_SHIFT]);
+    if (attr->has_residual)
+        y = stint_add(g, y, node->in[APPLY_RESIDUAL]);
+    out[APPLY_Y] = attr->relu ? stint_relu(g, y) : y;
+    return STINT_OK;
+}
+
+static sti_cost apply_cost(const stint_graph *graph, const sti_node *node)
+{
+    return sti_op_cost_bytes(graph, node, 4.0);
+}
+
+static void run_apply(const sti_call *call)
+{
+    const sti_batch_norm_attr *attr = call->node->attr;
+    const stint_shape *x = sti_op_in_shape(call->graph, call->node, APPLY_X);
+    const sti_norm_forward args = {
+        .rows = rows(x),
+        .c = channels(x),
+        .relu = attr->relu != 0,
+        .x = call->in[APPLY_X],
+        .mean = call->in[APPLY_MEAN],
+        .inv = call->in[APPLY_INVERSE],
+        .scale = call->in[APPLY_SCALE],
+        .shift = call->in[APPLY_SHIFT],
+        .residual = attr->has_residual ? call->in[APPLY_RESIDUAL] : NULL,
+        .y = call->out[APPLY_Y],
+        .bits = call->out[APPLY_BITS],
+    };
+    sti_norm_forward_f32(call->team, &args);
+}
+
+const sti_op sti_op_batch_norm_apply = {
+    .name = "batch_norm_apply",
+    .n_out = 2,
+    .attr_bytes = sizeof(sti_batch_norm_attr),
+    .flags = STI_OP_INPLACE_0,
+    .optional_out = 1u << APPLY_BITS,
+    .infer = infer_apply,
+    .expand = expand_apply,
+    .cost = apply_cost,
+    .run = {[STI_CPU] = run_apply},
+    .print = print_batch_norm,
+};
+
 /* ---- builder ---- */
 
 stint_value stint_batch_norm(stint_graph *g, stint_value x,

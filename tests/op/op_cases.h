@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "op/op.h"
 
-#define OP_MAX_IN 4
+#define OP_MAX_IN 6
 
 /* How an input is drawn. */
 typedef enum op_draw {

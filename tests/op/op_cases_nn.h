@@ -128,6 +128,45 @@ static void reference_batch_norm(const op_case *c, const op_tensor *in, op_tenso
         .torch = py                                                                    \
     }
 
+/* ---- its second half: x0, x1 scale, x2 shift, x3 mean, x4 inverse, x5 residual
+ *      i: residual, relu; f[0]: as above */
+
+static stint_value build_batch_norm_apply(stint_graph *g, const stint_value *x,
+                                          const op_case *c)
+{
+    const sti_batch_norm_attr attr = {.has_residual = c->i[0] != 0,
+                                      .relu = c->i[1] != 0};
+    const float factor = (float)c->f[0];
+    const stint_value in[6] = {x[0], stint_scale(g, x[1], factor),
+                               x[2], c->i[0] ? x[5] : STI_NO_INPUT,
+                               x[3], x[4]};
+    return sti_graph_add(g, &sti_op_batch_norm_apply, &attr, 6, in);
+}
+
+static void reference_batch_norm_apply(const op_case *c, const op_tensor *in,
+                                       op_tensor *out)
+{
+    const int64_t n = in[1].count;
+    for (int64_t i = 0; i < out->count; i++) {
+        const int64_t j = i % n;
+        double y = (in[0].data[i] - in[3].data[j]) * in[4].data[j];
+        y = y * (double)(float)c->f[0] * in[1].data[j] + in[2].data[j];
+        y += c->i[0] ? in[5].data[i] : 0;
+        out->data[i] = c->i[1] && y < 0 ? 0 : y;
+    }
+}
+
+#define NN_APPLY(label, xs, cs, inputs, re, py)                                       \
+    {                                                                                 \
+        .name = "batch_norm_apply " label, .n_in = inputs,                            \
+        .shape = {xs, cs, cs, cs, cs, xs},                                            \
+        .draw = {OP_NORMAL, OP_NORMAL, OP_AWAY, OP_NORMAL, OP_POSITIVE, OP_POSITIVE}, \
+        .grad = (1u << inputs) - 1, .loose = 2, .build = build_batch_norm_apply,      \
+        .reference = reference_batch_norm_apply, .i = {inputs == 6, re},              \
+        .f = {re ? 0.004 : 1.0}, .torch = py                                           \
+    }
+#define NN_APPLY_PY(scale) "((x0 - x3) * x4 * " scale " * x1 + x2"
+
 /* ---- pooling: i: size, stride, pad */
 
 #define NN_POOL(name)                                                                \
@@ -359,6 +398,13 @@ static const op_case op_cases_nn[] = {
             "F.relu(" NN_NORM_EVAL_PY("torch.zeros_like(x2)", "0.02*x1") ")"),
     NN_NORM("eval mean", "2N,C", "C", 4, 0, 0, 2, 3,
             NN_NORM_EVAL_PY("x2.detach()", "x1")),
+
+    NN_APPLY("images", "N,H,W,C", "C", 5, 0, NN_APPLY_PY("1") ")"),
+    NN_APPLY("relu", "N,H,W,16", "16", 5, 1,
+             "F.relu(" NN_APPLY_PY("0.004") ")"
+                                           ")"),
+    NN_APPLY("residual", "N,H,W,3C", "3C", 6, 0, NN_APPLY_PY("1") ") + x5"),
+    NN_APPLY("rows wide", "2N,70", "70", 5, 0, NN_APPLY_PY("1") ")"),
 
     NN_POOL_CASE(max_pool, "2", OP_DISTINCT, 2, 2, 0,
                  NN_POOL_PY("max_pool2d(" NN_CHW ", 2")),

@@ -55,7 +55,8 @@ static void write_case(dump *d, const op_run_case *run, const stint_value *g)
 static bool dump_case(dump *d, const op_case *c, uint64_t seed)
 {
     op_run_case run;
-    stint_value of[OP_MAX_IN], g[OP_MAX_IN] = {-1, -1, -1, -1};
+    stint_value of[OP_MAX_IN], g[OP_MAX_IN];
+    memset(g, -1, sizeof g);
     stint_status st = op_case_build(&run, c, seed, true);
     for (int i = 0; i < c->n_in; i++)
         of[i] = c->grad >> i & 1 ? run.x[i] : -1;

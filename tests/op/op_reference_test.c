@@ -200,6 +200,48 @@ static void dense_has_its_parameters(void **state)
     stint_graph_destroy(g);
 }
 
+/* batch_norm_apply on batch_norm's own statistics gives batch_norm's y and sign bits,
+ * to the last bit. */
+static void batch_norm_applies_again(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = {1, 3, 16, 37, 64, 70};
+    for (int i = 0; i < 6 * 4; i++) {
+        stint_graph *g = NULL;
+        assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+        const stint_shape row = STINT_SHAPE(channels[i / 4]);
+        const stint_shape wide = STINT_SHAPE(3, 7, 5, channels[i / 4]);
+        const sti_batch_norm_attr attr = {
+            .epsilon = 1e-5f, .has_residual = i & 1, .relu = i >> 1 & 1};
+        const stint_value x = stint_input(g, "x", &wide);
+        const stint_value residual =
+            i & 1 ? stint_input(g, "residual", &wide) : STI_NO_INPUT;
+        const stint_value scale = stint_input(g, "scale", &row);
+        const stint_value shift = stint_input(g, "shift", &row);
+        const stint_value in[4] = {x, scale, shift, residual};
+        const stint_value y = sti_graph_add(g, &sti_op_batch_norm, &attr, 4, in);
+        const stint_value more[6] = {x, scale, shift, residual, y + 1, y + 2};
+        const stint_value z =
+            sti_graph_add(g, &sti_op_batch_norm_apply, &attr, 6, more);
+        assert_int_equal(stint_graph_check(g), STINT_OK);
+
+        op_values values;
+        op_draws draws = {.seed = 5 + (uint64_t)i};
+        op_values_init(&values, g);
+        for (stint_value v = 0; v < y; v++)
+            op_fill(&draws, OP_NORMAL, 0, values.data[v],
+                    stint_shape_count(&sti_graph_value(g, v)->shape));
+        op_run(&values, &sti_team_serial, OP_KEEP_ALL);
+        const stint_shape shape = stint_value_shape(g, y);
+        assert_memory_equal(values.data[y], values.data[z], stint_shape_bytes(&shape));
+        if (attr.relu)
+            assert_memory_equal(values.data[y + 4], values.data[z + 1],
+                                (size_t)(stint_shape_count(&shape) + 7) / 8);
+        op_values_fini(&values);
+        stint_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +251,7 @@ int main(void)
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
         cmocka_unit_test(epilogue_equals_the_operators),
         cmocka_unit_test(dense_has_its_parameters),
+        cmocka_unit_test(batch_norm_applies_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
