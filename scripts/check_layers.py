@@ -10,13 +10,14 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "kernel", "graph", "op", "pass", "plan", "exec", "data", "model", "train",
-         "cli"]
+ROOMS = ["base", "kernel", "codec", "graph", "op", "pass", "plan", "exec", "data", "model",
+         "train", "cli"]
 ONLY = {"data": {"base", "data"}}
 PUBLIC = {
     "status": "base",
     "version": "base",
     "topk": "kernel",
+    "codec": "codec",
     "graph": "graph",
     "op": "op",
     "data": "data",

@@ -2,6 +2,7 @@
 #ifndef STINT_STINT_H
 #define STINT_STINT_H
 
+#include "stint/codec.h"
 #include "stint/data.h"
 #include "stint/graph.h"
 #include "stint/model.h"
