@@ -5,10 +5,16 @@
  * kernel room. Three walks over A:
  *
  * nn (rows): k is contiguous, rows are a_row apart; k comes in `runs` runs of run_k,
- * the i-th beginning at a + a_run[i]. B is packed: [runs * run_k][16 * nv].
+ * the i-th beginning at a + a_run[i]. Steps of B are b_step apart; b_step = 0 means
+ * packed: [runs * run_k][16 * nv].
  *
  * tn (steps): rows are contiguous, k steps are a_step apart; the runs of A begin as
- * above, B goes on by b_step. The nv * 16 columns of B must be readable.
+ * above, B goes on by b_step.
+ *
+ * In both, run i of B begins at b + b_run[i], or goes on after the last one where b_run
+ * is NULL. The nv * 16 columns of B must be readable, unless b_part is set (nv = 1).
+ * Offsets may lead from one array to another: they are added as bytes, not as C's
+ * pointers.
  *
  * taps: as nn, but row r at step k takes the three values of rows r, r + 1, r + 2, in
  * that order, which meet B [(run * run_k + k) * 3 + tap][16]; nv = 1. So a load of A
@@ -29,8 +35,9 @@ enum { STI_PANEL = 16 }; /* columns of a packed panel, on every instruction set 
 typedef struct sti_gemm_tile {
     const float *a, *b;
     int64_t a_row;          /* nn */
-    int64_t a_step, b_step; /* tn */
+    int64_t a_step, b_step; /* tn; nn: b_step */
     const int64_t *a_run;   /* [runs] floats */
+    const int64_t *b_run;   /* nn, tn: [runs] floats, or NULL */
     int64_t runs, run_k;
     float *c;
     int64_t c_row;
@@ -39,6 +46,7 @@ typedef struct sti_gemm_tile {
     int nv;                 /* panels side by side: 1, 2 or 4 */
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
+    bool b_part;            /* read `cols` columns of B, no more */
     bool load;              /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */
@@ -72,6 +80,10 @@ const sti_gemm_kernels *sti_gemm_kernels_now(void);
 
 /* Panels side by side for a tile of this many rows and columns. */
 int sti_gemm_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
+
+/* The same for columns that are not padded: as many as are whole, or one for the rest.
+ */
+int sti_gemm_whole_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
 
 /* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */
 static inline int sti_gemm_next_rows(int64_t rows_left, int max_rows)

@@ -10,6 +10,8 @@ TILES_28(TILE, nn, 1)
 TILES_14(TILE, nn, 2)
 TILES_6(TILE, nn, 4)
 TILES_28(TILE, tn, 1)
+TILES_28(PART, nn, 1)
+TILES_28(PART, tn, 1)
 TILES_14(TILE, tn, 2)
 TILES_6(TILE, tn, 4)
 TILES_16(TILE, taps, 1)
@@ -18,6 +20,8 @@ static tile_fn *const nn1[] = {TILES_28(TILE_NAME, nn, 1)};
 static tile_fn *const nn2[] = {TILES_14(TILE_NAME, nn, 2)};
 static tile_fn *const nn4[] = {TILES_6(TILE_NAME, nn, 4)};
 static tile_fn *const tn1[] = {TILES_28(TILE_NAME, tn, 1)};
+static tile_fn *const nn_part[] = {TILES_28(PART_NAME, nn, 1)};
+static tile_fn *const tn_part[] = {TILES_28(PART_NAME, tn, 1)};
 static tile_fn *const tn2[] = {TILES_14(TILE_NAME, tn, 2)};
 static tile_fn *const tn4[] = {TILES_6(TILE_NAME, tn, 4)};
 static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
@@ -25,7 +29,7 @@ static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
 static void run_nn(const sti_gemm_tile *t)
 {
     if (t->nv == 1)
-        nn1[t->rows - 1](t);
+        (t->b_part ? nn_part : nn1)[t->rows - 1](t);
     else if (t->nv == 2)
         nn2[t->rows - 1](t);
     else
@@ -35,7 +39,7 @@ static void run_nn(const sti_gemm_tile *t)
 static void run_tn(const sti_gemm_tile *t)
 {
     if (t->nv == 1)
-        tn1[t->rows - 1](t);
+        (t->b_part ? tn_part : tn1)[t->rows - 1](t);
     else if (t->nv == 2)
         tn2[t->rows - 1](t);
     else

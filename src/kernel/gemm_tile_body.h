@@ -133,12 +133,20 @@ tile_end(const sti_gemm_tile *t, float *c, vec *acc, const int rows, const int v
                            t->cols - v * VEC_WIDTH);
 }
 
+/* p + floats, where the sum may lie in another array than p. */
+static inline __attribute__((always_inline)) const float *run_at(const float *p,
+                                                                 int64_t floats)
+{
+    return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
+}
+
 /* One k step; a_of(r) is the r-th row's scalar. */
 #define TILE_STEP(A_OF, B)                                                             \
     do {                                                                               \
         vec bv[4];                                                                     \
         _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
-            vec_load((B) + v * VEC_WIDTH);                                             \
+            part ? vec_load_part((B) + v * VEC_WIDTH, t->cols - v * VEC_WIDTH)         \
+                 : vec_load((B) + v * VEC_WIDTH);                                      \
         _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
         {                                                                              \
             const vec av = vec_splat(A_OF);                                            \
@@ -147,29 +155,31 @@ tile_end(const sti_gemm_tile *t, float *c, vec *acc, const int rows, const int v
         }                                                                              \
     } while (0)
 
-static inline __attribute__((always_inline)) void tile_nn(const sti_gemm_tile *t,
-                                                          const float *a, float *c,
-                                                          const int rows,
-                                                          const int vecs)
+static inline __attribute__((always_inline)) void
+tile_nn(const sti_gemm_tile *t, const float *a, float *c, const int rows,
+        const int vecs, const bool part)
 {
     vec acc[ACC_MAX];
     tile_begin(t, c, acc, rows, vecs);
     const float *b = t->b;
+    const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
     for (int64_t i = 0; i < t->runs; i++) {
-        row_walk w = row_walk_at(a + t->a_run[i], t->a_row);
+        row_walk w = row_walk_at(run_at(a, t->a_run[i]), t->a_row);
+        if (t->b_run)
+            b = run_at(t->b, t->b_run[i]);
         int64_t k = t->run_k;
         for (; k >= 4; k -= 4) {
             TILE_STEP(row_walk_ptr(&w, r)[0], b);
-            TILE_STEP(row_walk_ptr(&w, r)[1], b + vecs * VEC_WIDTH);
-            TILE_STEP(row_walk_ptr(&w, r)[2], b + 2 * vecs * VEC_WIDTH);
-            TILE_STEP(row_walk_ptr(&w, r)[3], b + 3 * vecs * VEC_WIDTH);
-            b += 4 * vecs * VEC_WIDTH;
+            TILE_STEP(row_walk_ptr(&w, r)[1], b + step);
+            TILE_STEP(row_walk_ptr(&w, r)[2], b + 2 * step);
+            TILE_STEP(row_walk_ptr(&w, r)[3], b + 3 * step);
+            b += 4 * step;
             for (int j = 0; j < 4; j++)
                 w.base[j] += 4 * sizeof(float);
         }
         for (; k > 0; k--) {
             TILE_STEP(row_walk_ptr(&w, r)[0], b);
-            b += vecs * VEC_WIDTH;
+            b += step;
             for (int j = 0; j < 4; j++)
                 w.base[j] += sizeof(float);
         }
@@ -177,16 +187,17 @@ static inline __attribute__((always_inline)) void tile_nn(const sti_gemm_tile *t
     tile_end(t, c, acc, rows, vecs);
 }
 
-static inline __attribute__((always_inline)) void tile_tn(const sti_gemm_tile *t,
-                                                          const float *from, float *c,
-                                                          const int rows,
-                                                          const int vecs)
+static inline __attribute__((always_inline)) void
+tile_tn(const sti_gemm_tile *t, const float *from, float *c, const int rows,
+        const int vecs, const bool part)
 {
     vec acc[ACC_MAX];
     tile_begin(t, c, acc, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
-        const float *a = from + t->a_run[i];
+        const float *a = run_at(from, t->a_run[i]);
+        if (t->b_run)
+            b = run_at(t->b, t->b_run[i]);
         for (int64_t k = t->run_k; k > 0; k--) {
             TILE_STEP(a[r], b);
             a += t->a_step;
@@ -198,11 +209,11 @@ static inline __attribute__((always_inline)) void tile_tn(const sti_gemm_tile *t
 
 enum { TAPS = 3 };
 
-static inline __attribute__((always_inline)) void tile_taps(const sti_gemm_tile *t,
-                                                            const float *a, float *c,
-                                                            const int rows,
-                                                            const int vecs)
+static inline __attribute__((always_inline)) void
+tile_taps(const sti_gemm_tile *t, const float *a, float *c, const int rows,
+          const int vecs, const bool part)
 {
+    (void)part;
     vec acc[ACC_MAX];
     tile_begin(t, c, acc, rows, vecs);
     const float *b = t->b;
@@ -232,15 +243,19 @@ static inline __attribute__((always_inline)) void tile_taps(const sti_gemm_tile 
     tile_end(t, c, acc, rows, vecs);
 }
 
-#define TILE(WALK, R, NV)                                                      \
-    static void tile_##WALK##_##R##x##NV(const sti_gemm_tile *t)               \
+#define TILE_AS(NAME, WALK, R, NV, PART)                                       \
+    static void NAME(const sti_gemm_tile *t)                                   \
     {                                                                          \
         const float *a = t->a;                                                 \
         float *c = t->c;                                                       \
         for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) \
-            tile_##WALK(t, a, c, R, NV *VECS);                                 \
+            tile_##WALK(t, a, c, R, (NV)*VECS, PART);                          \
     }
+#define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, false)
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
+/* Reads only `cols` columns of B. */
+#define PART(WALK, R, NV)      TILE_AS(part_##WALK##_##R##x##NV, WALK, R, NV, true)
+#define PART_NAME(WALK, R, NV) part_##WALK##_##R##x##NV,
 
 /* The tiles by number of rows, as many as registers allow. */
 #define TILES_6(X, WALK, NV) \

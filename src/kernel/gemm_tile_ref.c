@@ -8,32 +8,44 @@
 typedef float operand_fn(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
                          int64_t r, int64_t j);
 
+/* p + floats, perhaps in another array than p. */
+static const float *far(const float *p, int64_t floats)
+{
+    return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
+}
+
+static const float *run_b(const sti_gemm_tile *t, int64_t i, int64_t k, int64_t step,
+                          int64_t j)
+{
+    return far(t->b, (t->b_run ? t->b_run[i] : i * t->run_k * step) + k * step + j);
+}
+
 static float nn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
     (void)j;
-    return t->a[line * t->a_line + t->a_run[i] + r * t->a_row + k];
+    return *far(t->a, line * t->a_line + t->a_run[i] + r * t->a_row + k);
 }
 
 static float nn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
     (void)line, (void)r;
-    return t->b[(i * t->run_k + k) * STI_PANEL * t->nv + j];
+    return *run_b(t, i, k, t->b_step ? t->b_step : (int64_t)STI_PANEL * t->nv, j);
 }
 
 static float tn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
     (void)j;
-    return t->a[line * t->a_line + t->a_run[i] + k * t->a_step + r];
+    return *far(t->a, line * t->a_line + t->a_run[i] + k * t->a_step + r);
 }
 
 static float tn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
     (void)line, (void)r;
-    return t->b[(i * t->run_k + k) * t->b_step + j];
+    return *run_b(t, i, k, t->b_step, j);
 }
 
 enum { TAPS = 3 };

@@ -1,0 +1,141 @@
+/* BRGEMM on the register tiles: the three ways to name blocks become offsets, which the
+ * tiles walk as runs of k. Offsets made here wait on the stack, so a long batch takes
+ * several passes over C, which keep its bits. */
+#include "kernel/brgemm.h"
+
+#include <stddef.h>
+
+#include "kernel/gemm_tile.h"
+
+enum { BATCH = 64 }; /* blocks a pass */
+
+/* One pass: at most BATCH blocks. */
+typedef struct brgemm_pass {
+    const sti_brgemm *g;
+    const sti_gemm_kernels *kernels;
+    const float *a, *b;
+    const int64_t *a_run, *b_run;
+    int64_t runs;
+    bool load, finish;
+} brgemm_pass;
+
+static void column_tiles(const brgemm_pass *p, int64_t j, int64_t cols, int nv,
+                         float *c)
+{
+    const sti_brgemm *g = p->g;
+    const int most = p->kernels->max_rows[nv];
+    sti_gemm_tile t = {
+        .b = p->b + j,
+        .a_row = g->lda,
+        .a_step = g->lda,
+        .b_step = g->ldb,
+        .a_run = p->a_run,
+        .b_run = p->b_run,
+        .runs = p->runs,
+        .run_k = g->k,
+        .c_row = g->ldc,
+        .cols = cols,
+        .nv = nv,
+        .b_part = cols < STI_PANEL,
+        .load = p->load,
+        .relu = p->finish && g->relu,
+        .bias = p->finish && g->bias ? g->bias + j : NULL,
+    };
+    for (int64_t r = 0; r < g->m; r += t.lines * t.rows) {
+        t.rows = sti_gemm_next_rows(g->m - r, most);
+        t.lines = sti_gemm_equal_tiles(g->m - r, most);
+        t.a_line = g->trans_a ? t.rows : t.rows * g->lda;
+        t.c_line = t.rows * g->ldc;
+        t.a = p->a + (g->trans_a ? r : r * g->lda);
+        t.c = c + r * g->ldc + j;
+        if (g->trans_a)
+            p->kernels->tn(&t);
+        else
+            p->kernels->nn(&t);
+    }
+}
+
+static void pass_run(const brgemm_pass *p, float *c)
+{
+    const int64_t n = p->g->n;
+    for (int64_t j = 0, cols; j < n; j += cols) {
+        const int nv = sti_gemm_whole_panels(p->kernels, p->g->m, n - j);
+        cols = (int64_t)nv * STI_PANEL < n - j ? (int64_t)nv * STI_PANEL : n - j;
+        column_tiles(p, j, cols, nv, c);
+    }
+}
+
+static brgemm_pass pass_make(const sti_brgemm *g, int64_t br, int64_t i,
+                             const int64_t *a_run, const int64_t *b_run)
+{
+    const int64_t left = br - i;
+    return (brgemm_pass){
+        .g = g,
+        .kernels = sti_gemm_kernels_now(),
+        .a_run = a_run,
+        .b_run = b_run,
+        .runs = left < BATCH ? left : BATCH,
+        .load = g->accumulate || i > 0,
+        .finish = left <= BATCH,
+    };
+}
+
+/* Floats from p to q, which may lie in different arrays. */
+static int64_t floats_between(const float *p, const float *q)
+{
+    return (int64_t)((uintptr_t)q - (uintptr_t)p) / (int64_t)sizeof(float);
+}
+
+void sti_brgemm_address_f32(const sti_brgemm *g, int64_t br, const float *const *a,
+                            const float *const *b, float *c)
+{
+    int64_t a_run[BATCH], b_run[BATCH], i = 0;
+    do {
+        brgemm_pass p = pass_make(g, br, i, a_run, b_run);
+        if (p.runs > 0) {
+            p.a = a[i];
+            p.b = b[i];
+        }
+        for (int64_t r = 0; r < p.runs; r++) {
+            a_run[r] = floats_between(p.a, a[i + r]);
+            b_run[r] = floats_between(p.b, b[i + r]);
+        }
+        pass_run(&p, c);
+        i += BATCH;
+    } while (i < br);
+}
+
+void sti_brgemm_offset_f32(const sti_brgemm *g, int64_t br, const float *a,
+                           const float *b, const int64_t *a_offset,
+                           const int64_t *b_offset, float *c)
+{
+    const brgemm_pass p = {
+        .g = g,
+        .kernels = sti_gemm_kernels_now(),
+        .a = a,
+        .b = b,
+        .a_run = a_offset,
+        .b_run = b_offset,
+        .runs = br,
+        .load = g->accumulate,
+        .finish = true,
+    };
+    pass_run(&p, c);
+}
+
+void sti_brgemm_stride_f32(const sti_brgemm *g, int64_t br, const float *a,
+                           const float *b, int64_t a_stride, int64_t b_stride, float *c)
+{
+    int64_t a_run[BATCH], b_run[BATCH], i = 0;
+    for (int64_t r = 0; r < BATCH && r < br; r++) {
+        a_run[r] = r * a_stride;
+        b_run[r] = r * b_stride;
+    }
+    do {
+        brgemm_pass p = pass_make(g, br, i, a_run, b_run);
+        p.a = a + i * a_stride;
+        p.b = b + i * b_stride;
+        pass_run(&p, c);
+        i += BATCH;
+    } while (i < br);
+}
