@@ -183,7 +183,8 @@ static void run_conv(bench *b)
         sti_conv_backward_data_f32(&b->team, b->conv, b->c, b->b, b->a, b->scratch);
         break;
     default:
-        sti_conv_backward_weight_f32(&b->team, b->conv, b->a, b->c, b->b, b->scratch);
+        sti_conv_backward_weight_f32(&b->team, b->conv, b->a, b->c, b->b, NULL,
+                                     b->scratch);
         break;
     }
 }

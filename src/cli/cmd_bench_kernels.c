@@ -211,7 +211,8 @@ static void conv_work(void *user)
     else if (c->direction == 1)
         sti_conv_backward_data_f32(c->team, &c->shape, c->y, c->w, c->x, c->scratch);
     else
-        sti_conv_backward_weight_f32(c->team, &c->shape, c->x, c->y, c->w, c->scratch);
+        sti_conv_backward_weight_f32(c->team, &c->shape, c->x, c->y, c->w, NULL,
+                                     c->scratch);
 }
 
 static size_t conv_scratch_bytes(const sti_conv_shape *s, int threads)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/conv_priv.h"
+#include "kernel/conv_squares.h"
 
 int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride, int64_t pad)
 {
@@ -205,7 +206,7 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
     return sti_conv_gather_data_bytes(s, threads);
 }
 
-size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
+static size_t weight_way_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_weight(s);
     switch (weight_way_of(s)) {
@@ -217,6 +218,11 @@ size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threa
         break;
     }
     return sti_conv_gather_weight_bytes(s, threads);
+}
+
+size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    return sti_conv_squares_bytes(s) + weight_way_bytes(s, threads);
 }
 
 void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const float *x,
@@ -257,18 +263,25 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
 
 void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
                                   const float *x, const float *dy, float *dw_out,
-                                  void *scratch)
+                                  float *squares_out, void *scratch)
 {
     const sti_gemm_shape plain = plain_weight(s);
-    switch (weight_way_of(s)) {
+    float *sums = squares_out ? scratch : NULL;
+    void *rest = (char *)scratch + sti_conv_squares_bytes(s);
+    const conv_way way = weight_way_of(s);
+    if (sums && way != WAY_ROWS)
+        sti_conv_squares_chunks(team, s, dy, sums);
+    switch (way) {
     case WAY_PLAIN:
-        sti_gemm_f32(team, &plain, x, dy, NULL, dw_out, scratch);
-        return;
+        sti_gemm_f32(team, &plain, x, dy, NULL, dw_out, rest);
+        break;
     case WAY_ROWS:
-        sti_conv_rows_weight(team, s, x, dy, dw_out, scratch);
-        return;
+        sti_conv_rows_weight(team, s, x, dy, dw_out, sums, rest);
+        break;
     case WAY_GATHER:
+        sti_conv_gather_weight(team, s, x, dy, dw_out, rest);
         break;
     }
-    sti_conv_gather_weight(team, s, x, dy, dw_out, scratch);
+    if (sums)
+        sti_conv_squares_join(team, s, sums, squares_out);
 }

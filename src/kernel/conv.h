@@ -63,9 +63,11 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *shap
                                 const float *dy, const float *w, float *dx_out,
                                 void *scratch);
 
-/* dw [kh, kw, ci / groups, co] = gradient of the weights; every element is written. */
+/* dw [kh, kw, ci / groups, co] = gradient of the weights; every element is written.
+ * squares_out, if not NULL: [co] sums of dy^2 over images and pixels, taken while dy is
+ * hot, in the order of conv_squares.h. */
 void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *shape,
                                   const float *x, const float *dy, float *dw_out,
-                                  void *scratch);
+                                  float *squares_out, void *scratch);
 
 #endif

@@ -99,8 +99,9 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *shape,
                            float *y_out, void *scratch);
 void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *shape,
                         const float *dy, const float *w, float *dx_out, void *scratch);
+/* squares [chunks][4][co] of conv_squares.h, or NULL. */
 void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *shape,
                           const float *x, const float *dy, float *dw_out,
-                          void *scratch);
+                          float *squares, void *scratch);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "kernel/conv_depthwise.h"
 #include "kernel/conv_priv.h"
+#include "kernel/conv_squares.h"
 
 enum { MAX_TREES = 8, BLOCK_FLOATS = 8 << 10, MAX_LINES = 128, FEW_CHUNKS = 4 };
 
@@ -17,7 +18,7 @@ typedef struct weight_job {
     const sti_gemm_kernels *kernels;
     bool depthwise;
     const float *x, *dy;
-    float *dw, *results, *workers;
+    float *dw, *results, *workers, *squares;
     int64_t chunks, tree_chunks, trees;
     int64_t parts;     /* pieces a subtree: 1, or one a row of taps */
     int64_t part_taps; /* rows of taps a piece */
@@ -244,6 +245,8 @@ static void weight_piece(void *arg, int64_t piece, int worker)
     int top = 0;
     for (int64_t chunk = first; chunk < last; chunk++, top++) {
         chunk_sums(j, part, chunk, scratch, stack_level(j, result, stack, top));
+        if (j->squares && part == 0)
+            sti_conv_squares_chunk(j->shape, j->dy, chunk, j->squares);
         for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
             add_floats(stack_level(j, result, stack, top - 1),
                        stack_level(j, result, stack, top), j->part_floats);
@@ -272,9 +275,10 @@ static void join_piece(void *arg, int64_t piece, int worker)
 }
 
 void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *s, const float *x,
-                          const float *dy, float *dw_out, void *scratch)
+                          const float *dy, float *dw_out, float *squares, void *scratch)
 {
     weight_job j = weight_make(s);
+    j.squares = squares;
     j.kernels = sti_gemm_kernels_now();
     j.x = x;
     j.dy = dy;

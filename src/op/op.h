@@ -21,6 +21,11 @@ typedef struct sti_conv2d_attr {
     int64_t stride, pad, groups;
     int32_t has_bias, relu;
 } sti_conv2d_attr;
+/* Its gradients: grad_x of (dy, w), grad_w of (x, dy); `height` and `width` are those of
+ * the result. Output 1 of grad_w (optional) is [co], the sums of dy^2. */
+typedef struct sti_conv2d_grad_attr {
+    int64_t stride, pad, groups, height, width;
+} sti_conv2d_grad_attr;
 extern const sti_op sti_op_conv2d, sti_op_conv2d_grad_x, sti_op_conv2d_grad_w;
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,
                         const sti_conv2d_attr *attr);

@@ -6,10 +6,9 @@
 #include "kernel/conv.h"
 #include "op/op_priv.h"
 
-/* Of the gradients: `height` and `width` are those of the result. */
-typedef struct conv2d_grad_attr {
-    int64_t stride, pad, groups, height, width;
-} conv2d_grad_attr;
+static const char x_layout[] = "[n, h, w, c] f32",
+                  w_layout[] = "[kh, kw, c / groups, filters] f32",
+                  dy_layout[] = "[n, oh, ow, filters] f32";
 
 static sti_conv_shape shape_of(const stint_shape *x, const stint_shape *w,
                                const stint_shape *y, int64_t stride, int64_t pad,
@@ -89,9 +88,8 @@ static stint_status infer_conv2d(const stint_graph *graph, const sti_node *node,
     stint_status st;
     if (node->n_in != 2 && node->n_in != 3)
         return sti_op_check_count(node, 3);
-    if ((st = check_rank4(graph, node, 0, "[n, h, w, c] f32")) != STINT_OK ||
-        (st = check_rank4(graph, node, 1, "[kh, kw, c / groups, filters] f32")) !=
-            STINT_OK ||
+    if ((st = check_rank4(graph, node, 0, x_layout)) != STINT_OK ||
+        (st = check_rank4(graph, node, 1, w_layout)) != STINT_OK ||
         (st = out_shape("conv2d", sti_op_in_shape(graph, node, 0),
                         sti_op_in_shape(graph, node, 1), attr->stride, attr->pad,
                         attr->groups, &out[0])) != STINT_OK)
@@ -116,12 +114,19 @@ static size_t conv2d_scratch(const stint_graph *graph, const sti_node *node,
     return sti_conv_forward_scratch_bytes(&shape, threads);
 }
 
+/* Of all three operators. */
+static sti_cost conv_cost(const stint_graph *graph, const sti_node *node,
+                          const sti_conv_shape *shape)
+{
+    sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
+    cost.flop = sti_conv_flop(shape);
+    return cost;
+}
+
 static sti_cost conv2d_cost(const stint_graph *graph, const sti_node *node)
 {
-    sti_conv_shape shape = conv2d_shape(graph, node);
-    sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
-    cost.flop = sti_conv_flop(&shape);
-    return cost;
+    const sti_conv_shape shape = conv2d_shape(graph, node);
+    return conv_cost(graph, node, &shape);
 }
 
 static void run_conv2d(const sti_call *call)
@@ -142,7 +147,7 @@ static stint_status grad_conv2d(stint_graph *g, const sti_node *node,
     const sti_conv2d_attr *attr = node->attr;
     const stint_shape x = *sti_op_in_shape(g, node, 0),
                       w = *sti_op_in_shape(g, node, 1);
-    conv2d_grad_attr grad = {attr->stride, attr->pad, attr->groups, 0, 0};
+    sti_conv2d_grad_attr grad = {attr->stride, attr->pad, attr->groups, 0, 0};
     stint_value d = dy[0];
     if (attr->relu)
         d = sti_op_add2(g, &sti_op_relu_grad, NULL, d, node->out[1]);
@@ -163,12 +168,17 @@ static stint_status grad_conv2d(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
+static void print_window(int64_t stride, int64_t pad, int64_t groups, sti_text *out)
+{
+    sti_text_printf(out, "stride %" PRId64 " pad %" PRId64, stride, pad);
+    if (groups != 1)
+        sti_text_printf(out, " groups %" PRId64, groups);
+}
+
 static void print_conv2d(const sti_node *node, sti_text *out)
 {
     const sti_conv2d_attr *attr = node->attr;
-    sti_text_printf(out, "stride %" PRId64 " pad %" PRId64, attr->stride, attr->pad);
-    if (attr->groups != 1)
-        sti_text_printf(out, " groups %" PRId64, attr->groups);
+    print_window(attr->stride, attr->pad, attr->groups, out);
     sti_text_add(out, attr->has_bias ? " bias" : "");
     sti_text_add(out, attr->relu ? " relu" : "");
 }
@@ -188,19 +198,59 @@ const sti_op sti_op_conv2d = {
 
 /* ---- gradients ---- */
 
+static bool gives_dx(const sti_node *node)
+{
+    return node->op == &sti_op_conv2d_grad_x;
+}
+
+static sti_conv_shape grad_shape(const stint_graph *graph, const sti_node *node)
+{
+    const sti_conv2d_grad_attr *attr = node->attr;
+    const stint_shape *in0 = sti_op_in_shape(graph, node, 0),
+                      *in1 = sti_op_in_shape(graph, node, 1),
+                      *out = sti_op_out_shape(graph, node, 0);
+    const bool dx = gives_dx(node);
+    return shape_of(dx ? out : in0, dx ? in1 : out, dx ? in0 : in1, attr->stride,
+                    attr->pad, attr->groups);
+}
+
+static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
+{
+    const sti_conv_shape shape = grad_shape(graph, node);
+    return conv_cost(graph, node, &shape);
+}
+
+static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
+{
+    const sti_conv_shape shape = grad_shape(graph, node);
+    return gives_dx(node) ? sti_conv_backward_data_scratch_bytes(&shape, threads)
+                          : sti_conv_backward_weight_scratch_bytes(&shape, threads);
+}
+
 static void print_grad(const sti_node *node, sti_text *out)
 {
-    const conv2d_grad_attr *attr = node->attr;
-    sti_text_printf(out, "stride %" PRId64 " pad %" PRId64, attr->stride, attr->pad);
-    if (attr->groups != 1)
-        sti_text_printf(out, " groups %" PRId64, attr->groups);
+    const sti_conv2d_grad_attr *attr = node->attr;
+    print_window(attr->stride, attr->pad, attr->groups, out);
+}
+
+/* Two inputs of these layouts, and a window that makes sense. */
+static stint_status check_grad(const stint_graph *graph, const sti_node *node,
+                               const char *layout0, const char *layout1)
+{
+    const sti_conv2d_grad_attr *attr = node->attr;
+    stint_status st;
+    if ((st = sti_op_check_count(node, 2)) != STINT_OK ||
+        (st = check_rank4(graph, node, 0, layout0)) != STINT_OK ||
+        (st = check_rank4(graph, node, 1, layout1)) != STINT_OK)
+        return st;
+    return check_window(node->op->name, attr->stride, attr->pad, attr->groups);
 }
 
 /* That x [..] convolved with w gives the shape of dy. */
 static stint_status check_dy(const sti_node *node, const stint_shape *x,
                              const stint_shape *w, const stint_shape *dy)
 {
-    const conv2d_grad_attr *attr = node->attr;
+    const sti_conv2d_grad_attr *attr = node->attr;
     stint_shape y;
     stint_status st =
         out_shape(node->op->name, x, w, attr->stride, attr->pad, attr->groups, &y);
@@ -214,12 +264,9 @@ static stint_status check_dy(const sti_node *node, const stint_shape *x,
 static stint_status infer_grad_x(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
-    const conv2d_grad_attr *attr = node->attr;
-    stint_status st;
-    if ((st = sti_op_check_count(node, 2)) != STINT_OK ||
-        (st = check_rank4(graph, node, 0, "[n, oh, ow, filters] f32")) != STINT_OK ||
-        (st = check_rank4(graph, node, 1, "[kh, kw, c / groups, filters] f32")) !=
-            STINT_OK)
+    const sti_conv2d_grad_attr *attr = node->attr;
+    stint_status st = check_grad(graph, node, dy_layout, w_layout);
+    if (st != STINT_OK)
         return st;
     const stint_shape *dy = sti_op_in_shape(graph, node, 0);
     const stint_shape *w = sti_op_in_shape(graph, node, 1);
@@ -228,32 +275,9 @@ static stint_status infer_grad_x(const stint_graph *graph, const sti_node *node,
     return check_dy(node, &out[0], w, dy);
 }
 
-static sti_conv_shape grad_x_shape(const stint_graph *graph, const sti_node *node)
-{
-    const conv2d_grad_attr *attr = node->attr;
-    return shape_of(sti_op_out_shape(graph, node, 0), sti_op_in_shape(graph, node, 1),
-                    sti_op_in_shape(graph, node, 0), attr->stride, attr->pad,
-                    attr->groups);
-}
-
-static size_t grad_x_scratch(const stint_graph *graph, const sti_node *node,
-                             int threads)
-{
-    sti_conv_shape shape = grad_x_shape(graph, node);
-    return sti_conv_backward_data_scratch_bytes(&shape, threads);
-}
-
-static sti_cost grad_x_cost(const stint_graph *graph, const sti_node *node)
-{
-    sti_conv_shape shape = grad_x_shape(graph, node);
-    sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
-    cost.flop = sti_conv_flop(&shape);
-    return cost;
-}
-
 static void run_grad_x(const sti_call *call)
 {
-    sti_conv_shape shape = grad_x_shape(call->graph, call->node);
+    const sti_conv_shape shape = grad_shape(call->graph, call->node);
     sti_conv_backward_data_f32(call->team, &shape, call->in[0], call->in[1],
                                call->out[0], call->scratch);
 }
@@ -261,70 +285,45 @@ static void run_grad_x(const sti_call *call)
 const sti_op sti_op_conv2d_grad_x = {
     .name = "conv2d_grad_x",
     .n_out = 1,
-    .attr_bytes = sizeof(conv2d_grad_attr),
+    .attr_bytes = sizeof(sti_conv2d_grad_attr),
     .infer = infer_grad_x,
-    .cost = grad_x_cost,
-    .scratch_bytes = grad_x_scratch,
+    .cost = grad_cost,
+    .scratch_bytes = grad_scratch,
     .run = {[STI_CPU] = run_grad_x},
     .print = print_grad,
 };
 
-/* in: x, dy. */
+/* in: x, dy. out: the gradient and, optional, the sums of dy^2 of each filter. */
 static stint_status infer_grad_w(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
-    const conv2d_grad_attr *attr = node->attr;
-    stint_status st;
-    if ((st = sti_op_check_count(node, 2)) != STINT_OK ||
-        (st = check_rank4(graph, node, 0, "[n, h, w, c] f32")) != STINT_OK ||
-        (st = check_rank4(graph, node, 1, "[n, oh, ow, filters] f32")) != STINT_OK ||
-        (st = check_window(node->op->name, attr->stride, attr->pad, attr->groups)) !=
-            STINT_OK)
+    const sti_conv2d_grad_attr *attr = node->attr;
+    stint_status st = check_grad(graph, node, x_layout, dy_layout);
+    if (st != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, 0);
     const stint_shape *dy = sti_op_in_shape(graph, node, 1);
     out[0] =
         STINT_SHAPE(attr->height, attr->width, x->dim[3] / attr->groups, dy->dim[3]);
+    out[1] = STINT_SHAPE(dy->dim[3]);
     return check_dy(node, x, &out[0], dy);
-}
-
-static sti_conv_shape grad_w_shape(const stint_graph *graph, const sti_node *node)
-{
-    const conv2d_grad_attr *attr = node->attr;
-    return shape_of(sti_op_in_shape(graph, node, 0), sti_op_out_shape(graph, node, 0),
-                    sti_op_in_shape(graph, node, 1), attr->stride, attr->pad,
-                    attr->groups);
-}
-
-static size_t grad_w_scratch(const stint_graph *graph, const sti_node *node,
-                             int threads)
-{
-    sti_conv_shape shape = grad_w_shape(graph, node);
-    return sti_conv_backward_weight_scratch_bytes(&shape, threads);
-}
-
-static sti_cost grad_w_cost(const stint_graph *graph, const sti_node *node)
-{
-    sti_conv_shape shape = grad_w_shape(graph, node);
-    sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
-    cost.flop = sti_conv_flop(&shape);
-    return cost;
 }
 
 static void run_grad_w(const sti_call *call)
 {
-    sti_conv_shape shape = grad_w_shape(call->graph, call->node);
+    const sti_conv_shape shape = grad_shape(call->graph, call->node);
     sti_conv_backward_weight_f32(call->team, &shape, call->in[0], call->in[1],
-                                 call->out[0], call->scratch);
+                                 call->out[0], call->out[1], call->scratch);
 }
 
 const sti_op sti_op_conv2d_grad_w = {
     .name = "conv2d_grad_w",
-    .n_out = 1,
-    .attr_bytes = sizeof(conv2d_grad_attr),
+    .n_out = 2,
+    .attr_bytes = sizeof(sti_conv2d_grad_attr),
+    .optional_out = 1u << 1,
     .infer = infer_grad_w,
-    .cost = grad_w_cost,
-    .scratch_bytes = grad_w_scratch,
+    .cost = grad_cost,
+    .scratch_bytes = grad_scratch,
     .run = {[STI_CPU] = run_grad_w},
     .print = print_grad,
 };

@@ -13,7 +13,7 @@
 typedef struct conv_data {
     sti_conv_shape s;
     float *x, *w, *y, *dw; /* y doubles as dy */
-    float *bias, *want_y, *want_dx, *want_dw;
+    float *bias, *want_y, *want_dx, *want_dw, *squares, *want_squares;
     float *dx;
     uint8_t *mask;
     int64_t x_count, w_count, y_count;
@@ -169,6 +169,46 @@ static void want_weight(conv_data *d)
     }
 }
 
+/* Squares of one channel of dy in every fourth pixel of one chunk. */
+typedef struct square_chain {
+    const float *dy;
+    int64_t step;
+} square_chain;
+
+static float square_at(const void *arg, int64_t k)
+{
+    const square_chain *c = arg;
+    return c->dy[k * c->step];
+}
+
+static float square_tree(const conv_data *d, int64_t channel, int64_t chain,
+                         int64_t low, int64_t high)
+{
+    const int64_t co = d->s.co, pixels = d->y_count / co, first = low * 4096 + chain;
+    if (high - low == 1) {
+        const int64_t end = pixels < high * 4096 ? pixels : high * 4096;
+        const square_chain c = {d->y + first * co + channel, 4 * co};
+        return model_sum(square_at, square_at, &c,
+                         first < end ? (end - first + 3) / 4 : 0, 0.0F);
+    }
+    int64_t half = 1;
+    while (half * 2 < high - low)
+        half *= 2;
+    return square_tree(d, channel, chain, low, low + half) +
+           square_tree(d, channel, chain, low + half, high);
+}
+
+static void want_squares(conv_data *d)
+{
+    const int64_t chunks = (d->y_count / d->s.co + 4095) / 4096;
+    for (int64_t c = 0; c < d->s.co; c++) {
+        float chain[4];
+        for (int64_t i = 0; i < 4; i++)
+            chain[i] = square_tree(d, c, i, 0, chunks);
+        d->want_squares[c] = (chain[0] + chain[1]) + (chain[2] + chain[3]);
+    }
+}
+
 static void data_make(conv_data *d, model_rng *rng)
 {
     sti_conv_shape *s = &d->s;
@@ -186,6 +226,8 @@ static void data_make(conv_data *d, model_rng *rng)
     d->y = model_floats(d->y_count);
     d->want_y = model_floats(d->y_count);
     d->bias = model_floats(s->co);
+    d->squares = model_floats(s->co);
+    d->want_squares = model_floats(s->co);
     d->mask = malloc((size_t)(d->y_count + 7) / 8);
     assert_non_null(d->mask);
     model_fill(rng, d->x, d->x_count);
@@ -194,13 +236,15 @@ static void data_make(conv_data *d, model_rng *rng)
     model_fill(rng, d->bias, s->co);
     want_data(d);
     want_weight(d);
+    want_squares(d);
     want_forward(d);
 }
 
 static void data_free(conv_data *d)
 {
-    float *const all[] = {d->x,       d->dx, d->want_dx, d->w,   d->dw,
-                          d->want_dw, d->y,  d->want_y,  d->bias};
+    float *const all[] = {d->x,    d->dx,      d->want_dx,     d->w,
+                          d->dw,   d->want_dw, d->y,           d->want_y,
+                          d->bias, d->squares, d->want_squares};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         model_free(all[i]);
     free(d->mask);
@@ -233,8 +277,12 @@ static void run_gradients(conv_data *d, int threads)
     scratch = malloc(sti_conv_backward_weight_scratch_bytes(s, threads));
     assert_non_null(scratch);
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
-    sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw, scratch);
+    memset(d->squares, 0xFF, (size_t)s->co * sizeof *d->squares);
+    sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
+                                 d->use_bias ? d->squares : NULL, scratch);
     free(scratch);
+    if (d->use_bias)
+        check_equal(d, "squares", threads, d->squares, d->want_squares, s->co);
     check_equal(d, "backward weight", threads, d->dw, d->want_dw, d->w_count);
 }
 

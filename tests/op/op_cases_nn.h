@@ -48,6 +48,35 @@ static void reference_conv2d(const op_case *c, const op_tensor *in, op_tensor *o
     }
 }
 
+/* Sums of squares beside the weight gradient: x0 [n, h, w, c], x1 = dy. i: stride, pad,
+ * groups, window. */
+static stint_value build_grad_squares(stint_graph *g, const stint_value *x,
+                                      const op_case *c)
+{
+    const sti_conv2d_grad_attr attr = {.stride = c->i[0],
+                                       .pad = c->i[1],
+                                       .groups = c->i[2],
+                                       .height = c->i[3],
+                                       .width = c->i[3]};
+    const stint_value dw = sti_graph_add(g, &sti_op_conv2d_grad_w, &attr, 2, x);
+    return dw < 0 ? dw : sti_graph_value(g, dw)->producer->out[1];
+}
+
+static void reference_grad_squares(const op_case *c, const op_tensor *in,
+                                   op_tensor *out)
+{
+    (void)c;
+    for (int64_t i = 0; i < in[1].count; i++)
+        out->data[i % out->count] += in[1].data[i] * in[1].data[i];
+}
+
+#define NN_SQUARES(label, xs, dys, s, p, gr, size)                             \
+    {                                                                          \
+        .name = "conv2d_grad_w squares " label, .n_in = 2, .shape = {xs, dys}, \
+        .build = build_grad_squares, .reference = reference_grad_squares,      \
+        .i = {s, p, gr, size}                                                  \
+    }
+
 #define NN_CONV(label, xs, ws, bs, inputs, s, p, gr, re, py)             \
     {                                                                    \
         .name = "conv2d " label, .n_in = inputs, .shape = {xs, ws, bs},  \
@@ -380,6 +409,9 @@ static const op_case op_cases_nn[] = {
             NN_CONV_PY("x2, 1, 1, 1, 16")),
     NN_CONV("depthwise times 2", "N,H,W,3", "3,3,1,6", "6", 2, 2, 1, 3, 0,
             NN_CONV_PY("None, 2, 1, 1, 3")),
+    NN_SQUARES("3x3", "N,H,W,C", "N,H,W,F", 1, 1, 1, 3),
+    NN_SQUARES("1x1", "N,H,W,C", "N,H,W,17", 1, 0, 1, 1),
+    NN_SQUARES("5x5 in 2 groups", "N,H,W,2C", "N,H,W,2F", 1, 2, 2, 5),
     NN_CONV("no padding", "N,H,W,16", "3,3,16,16", "16", 2, 1, 0, 1, 0,
             NN_CONV_PY("None, 1, 0")),
 
