@@ -36,6 +36,66 @@ stint_status sti_pass_schedule(stint_graph *graph, sti_account *account);
  * these marks first; run this one last. */
 stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
 
+/* What becomes of a value of the forward half until the backward half reads it. */
+typedef enum sti_form {
+    STI_FORM_KEEP,
+    STI_FORM_RECOMPUTE, /* dropped; made again once, before its first reader */
+    STI_FORM_REPEAT,    /* dropped; made again before each reader */
+    STI_FORM_PACK,      /* held compressed within a bound */
+    STI_FORMS
+} sti_form;
+
+/* Drop values and make them again in the backward half, to the same bits; the graph is
+ * in order afterwards. form [values]: sti_form of each value that a node of the forward
+ * half makes (that of a view is its operand's); what a copy reads must be kept or
+ * itself be dropped. Packed counts as kept. Values that leave the graph always stay.
+ * For a scheduled graph: it is the schedule's order into which copies are put. */
+stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
+                                sti_account *account);
+
+/* ---- saved activations held packed (pack.c) ----
+ *
+ * After COMET (arXiv 2111.09562): a tensor that the backward half reads is packed under
+ * an error bound after its last forward reader and unpacked just before the first
+ * backward one, so that the raw bytes die with the forward half. */
+typedef enum sti_pack_form {
+    STI_PACK_VALUE, /* the tensor itself: the input of a convolution or dense layer */
+    STI_PACK_NORM /* the input of a batch-norm, normalised; coarser where the ReLU lets
+                     no gradient pass. Also gives the ReLU's result when the
+                     batch-norm adds no residual: one block for two tensors. */
+} sti_pack_form;
+
+typedef struct sti_pack_candidate {
+    stint_value value, also; /* tensors that one block stands for; also: -1, none */
+    sti_pack_form form;
+    int64_t count;           /* elements of value */
+    size_t plain_bytes;      /* of value and also, which the packed form frees */
+    size_t expected_bytes;   /* of the block at the usual bound; no reserve */
+    double pack_s, unpack_s; /* seconds of one thread, estimated */
+} sti_pack_candidate;
+
+/* Of a TRAIN graph with its gradients, before or after the standard pipeline. Handles
+ * stay valid through the passes and are the same in every graph built of the same
+ * network. candidates_out [values of the graph]. */
+stint_status sti_pack_candidates(const stint_graph *graph,
+                                 sti_pack_candidate *candidates_out, int *count_out);
+
+typedef struct sti_pack_choice {
+    stint_value value; /* of a candidate */
+    sti_pack_form form;
+    int64_t capacity; /* bytes of the block: expected ones times a reserve */
+} sti_pack_choice;
+
+/* Insert pack and unpack nodes for the choices; run the standard pipeline afterwards.
+ * check: also compute the weight gradients from the raw tensors, which then stay alive,
+ * to measure the error (a diagnostic). The nodes talk to the host through
+ *   input  "bounds" [count, STI_BOUND_FIELDS], filled before each run, row = choice
+ *   metric "pack.<row>.stats" [STI_PACK_STATS], and one a trained tensor that reads it:
+ *   metric "pack.<row>.gain", target: the tensor; squared gradient error = gain bound^2
+ *   metric "pack.<row>.error", target likewise: measured, with check only */
+stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
+                           int count, bool check, sti_account *account);
+
 typedef struct sti_pass {
     const char *name, *help;
     stint_status (*run)(stint_graph *graph, sti_account *account);
