@@ -42,10 +42,10 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What a link of libstint.a needs beside it. (As plain libraries: with Requires.private,
 # `pkg-config --static` would ask for all that those libraries were themselves built from.)
-set(STINT_PC_REQUIRES "jansson inih nettle libturbojpeg libpng zlib libarchive")
+set(STINT_PC_REQUIRES "jansson inih nettle libturbojpeg libpng zlib libarchive libutf8proc")
 set(STINT_PC_LIBS "${JANSSON_LIBRARIES};${INIH_LIBRARIES};${NETTLE_LIBRARIES}")
 list(APPEND STINT_PC_LIBS ${TURBOJPEG_LIBRARIES} ${PNG_LIBRARIES} ${ZLIB_LIBRARIES}
-  ${ARCHIVE_LIBRARIES})
+  ${ARCHIVE_LIBRARIES} ${UTF8PROC_LIBRARIES})
 if(FREETYPE_FOUND)
   string(APPEND STINT_PC_REQUIRES " freetype2")
   list(APPEND STINT_PC_LIBS ${FREETYPE_LIBRARIES})

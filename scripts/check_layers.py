@@ -21,6 +21,7 @@ PUBLIC = {
     "graph": "graph",
     "op": "op",
     "data": "data",
+    "text": "data",
     "model": "model",
     "train": "train",
     "recipe": "train",

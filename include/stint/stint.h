@@ -8,6 +8,7 @@
 #include "stint/model.h"
 #include "stint/op.h"
 #include "stint/status.h"
+#include "stint/text.h"
 #include "stint/topk.h"
 #include "stint/train.h"
 #include "stint/version.h"

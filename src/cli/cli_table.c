@@ -5,17 +5,29 @@
 
 extern const sti_cli_command sti_cmd_train, sti_cmd_eval, sti_cmd_run, sti_cmd_plan,
     sti_cmd_info, sti_cmd_data_info, sti_cmd_data_check, sti_cmd_data_glyphs,
-    sti_cmd_data_get, sti_cmd_topk, sti_cmd_report, sti_cmd_bench_step,
-    sti_cmd_bench_gemm, sti_cmd_bench_conv, sti_cmd_bench_topk, sti_cmd_help,
-    sti_cmd_completion;
+    sti_cmd_data_get, sti_cmd_data_tokens, sti_cmd_topk, sti_cmd_report,
+    sti_cmd_bench_step, sti_cmd_bench_gemm, sti_cmd_bench_conv, sti_cmd_bench_topk,
+    sti_cmd_help, sti_cmd_completion;
 
-const sti_cli_command *const sti_cli_commands[] = {
-    &sti_cmd_train,      &sti_cmd_eval,        &sti_cmd_run,
-    &sti_cmd_plan,       &sti_cmd_info,        &sti_cmd_data_info,
-    &sti_cmd_data_check, &sti_cmd_data_glyphs, &sti_cmd_data_get,
-    &sti_cmd_topk,       &sti_cmd_report,      &sti_cmd_bench_step,
-    &sti_cmd_bench_gemm, &sti_cmd_bench_conv,  &sti_cmd_bench_topk,
-    &sti_cmd_help,       &sti_cmd_completion,  NULL};
+const sti_cli_command *const sti_cli_commands[] = {&sti_cmd_train,
+                                                   &sti_cmd_eval,
+                                                   &sti_cmd_run,
+                                                   &sti_cmd_plan,
+                                                   &sti_cmd_info,
+                                                   &sti_cmd_data_info,
+                                                   &sti_cmd_data_check,
+                                                   &sti_cmd_data_glyphs,
+                                                   &sti_cmd_data_get,
+                                                   &sti_cmd_data_tokens,
+                                                   &sti_cmd_topk,
+                                                   &sti_cmd_report,
+                                                   &sti_cmd_bench_step,
+                                                   &sti_cmd_bench_gemm,
+                                                   &sti_cmd_bench_conv,
+                                                   &sti_cmd_bench_topk,
+                                                   &sti_cmd_help,
+                                                   &sti_cmd_completion,
+                                                   NULL};
 
 const sti_cli_command *sti_cli_find(const char *name)
 {

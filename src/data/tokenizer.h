@@ -1,0 +1,72 @@
+/* Inside the tokenisers. The data room's readers and model files use the two functions
+ * on text; the rest is shared by tokenizer*.c. */
+#ifndef STI_DATA_TOKENIZER_H
+#define STI_DATA_TOKENIZER_H
+
+#include <stdbool.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "stint/text.h"
+
+/* The JSON of a tokeniser, and back; `where` names it in messages. */
+stint_status sti_tokenizer_print(const stint_tokenizer *tokenizer, sti_text *out);
+stint_status sti_tokenizer_parse(const char *json, size_t n_bytes, const char *where,
+                                 stint_tokenizer **tokenizer_out);
+
+/* ---- private to tokenizer*.c ---- */
+
+/* Open addressing from 64-bit keys to int32, grown by doubling; -1: not there. */
+typedef struct sti_pair_map {
+    uint64_t *key; /* key + 1; 0: free */
+    int32_t *value;
+    int64_t slots, used;
+} sti_pair_map;
+int32_t sti_pair_map_find(const sti_pair_map *map, uint64_t key);
+stint_status sti_pair_map_put(sti_pair_map *map, uint64_t key, int32_t value);
+void sti_pair_map_fini(sti_pair_map *map);
+
+static inline uint64_t sti_pair_key(int32_t left, int32_t right)
+{
+    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+}
+
+struct stint_tokenizer {
+    stint_tokenizer_info info;
+    char hash[65];
+    char *bytes; /* of all tokens, one after the other */
+    size_t bytes_used, bytes_capacity;
+    int64_t *start;          /* [vocabulary + 1] into bytes */
+    int32_t capacity;        /* of start, less one */
+    int32_t *code_point;     /* CHAR: [vocabulary], ascending */
+    int32_t byte_token[256]; /* BPE: token of a single byte */
+    int32_t (*merge)[3];     /* BPE: [merge_count] left, right, result */
+    int32_t merge_count, merge_capacity;
+    sti_pair_map rank; /* BPE: pair to merge */
+};
+
+stint_status sti_tokenizer_create(stint_tokenizer_kind kind, stint_tokenizer **out);
+stint_status sti_tokenizer_add_token(stint_tokenizer *t, const char *bytes,
+                                     size_t n_bytes);
+stint_status sti_tokenizer_add_merge(stint_tokenizer *t, int32_t left, int32_t right,
+                                     int32_t result);
+/* All tokens and merges are there: hash, code points and single bytes are looked up.
+ * STINT_E_INPUT: a byte without a token, a token twice. */
+stint_status sti_tokenizer_finish(stint_tokenizer *t);
+
+/* STINT_E_INPUT with the offset unless all of it is UTF-8. */
+stint_status sti_utf8_check(const char *text, size_t n_bytes);
+/* End of the word that begins at `at`: GPT-2's pattern
+ * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
+size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
+
+/* GPT-2's printable stand-ins for bytes: "Ġ" for a space. */
+void sti_byte_alphabet(int32_t code_point_of[256]);
+void sti_byte_alphabet_add(const char *bytes, size_t n_bytes, sti_text *out);
+
+stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *text,
+                           size_t n_bytes);
+stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n_bytes,
+                            int32_t *tokens_out, int64_t *count_out);
+
+#endif
