@@ -1,0 +1,491 @@
+/* Matrix products: ours beside oneDNN, OpenBLAS and libxsmm in one run, and BRGEMM
+ * beside the peak of the multiply-add units, measured between the others so that all
+ * share one clock speed (which heavy vectors lower). Packing is inside every time.
+ *
+ *     gemm_bench [-j THREADS] [-s SECTION] [-r ROUNDS] [-t MS] [-c CORETYPE] [--csv]
+ *                [MxNxK[t|T]...]
+ *
+ * SECTION: brgemm, big, odd or int8 (default: all four). A shape with t has A stored
+ * transposed, with T B, with tT both. Rates are medians over all samples. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "gemm_bench_peers.h"
+#include "kernel/brgemm.h"
+#include "kernel/gemm.h"
+
+enum { SAMPLES = 4000, SHAPES = 64 };
+
+static struct options {
+    int threads, rounds;
+    double ms;
+    const char *section, *coretype;
+    bool csv;
+} options = {.threads = 1, .rounds = 5, .ms = 25, .coretype = "SKYLAKEX"};
+
+typedef struct shape {
+    int64_t m, n, k;
+    bool ta, tb;
+} shape;
+
+/* ---- timing ---- */
+
+typedef void work_fn(void *user);
+
+typedef struct samples {
+    double flop_per_ns[SAMPLES];
+    int count;
+} samples;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(samples *s)
+{
+    if (s->count == 0)
+        return 0;
+    qsort(s->flop_per_ns, (size_t)s->count, sizeof(double), by_value);
+    return s->flop_per_ns[s->count / 2];
+}
+
+static int64_t repeat(work_fn *work, void *user, int64_t times)
+{
+    const int64_t start = sti_clock_ns();
+    for (int64_t i = 0; i < times; i++)
+        work(user);
+    return sti_clock_ns() - start;
+}
+
+/* One round: warm up (other libraries' threads spin on for a while), then samples of
+ * at least 0.2 ms until the time is spent. */
+static void sample(work_fn *work, void *user, double flop, samples *s)
+{
+    const double warm_ms = options.threads > 1 ? 30 : 3;
+    int64_t start = sti_clock_ns(), once = repeat(work, user, 1);
+    while (sti_seconds_since(start) * 1e3 < warm_ms)
+        once = repeat(work, user, 1);
+    const int64_t times = once > 200000 ? 1 : 200000 / (once > 0 ? once : 1) + 1;
+    start = sti_clock_ns();
+    do {
+        const int64_t ns = repeat(work, user, times);
+        if (s->count < SAMPLES)
+            s->flop_per_ns[s->count++] = flop * (double)times / (double)ns;
+    } while (sti_seconds_since(start) * 1e3 < options.ms);
+}
+
+/* ---- the peak ---- */
+
+#if defined(__x86_64__)
+enum { PEAK_STEPS = 4000, PEAK_FLOP = PEAK_STEPS * 24 * 32 };
+
+/* 24 chains of multiply-adds in registers. */
+__attribute__((target("avx512f"))) static void peak_piece(void *arg, int64_t piece,
+                                                          int worker)
+{
+    (void)arg, (void)piece, (void)worker;
+#define FMA(I) "vfmadd231ps %%zmm30, %%zmm31, %%zmm" #I "\n\t"
+    __asm__ volatile("mov %0, %%eax\n"
+                     "1:\n\t" FMA(0) FMA(1) FMA(2) FMA(3) FMA(4) FMA(5) FMA(6) FMA(7)
+                         FMA(8) FMA(9) FMA(10) FMA(11) FMA(12) FMA(13) FMA(14) FMA(15)
+                             FMA(16) FMA(17) FMA(18) FMA(19) FMA(20) FMA(21) FMA(22)
+                                 FMA(23) "dec %%eax\n\t"
+                                         "jnz 1b\n"
+                     :
+                     : "i"(PEAK_STEPS)
+                     : "eax", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
+                       "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+                       "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19",
+                       "xmm20", "xmm21", "xmm22", "xmm23", "xmm30", "xmm31");
+#undef FMA
+}
+
+static void peak_work(void *user)
+{
+    const sti_team *team = user;
+    sti_team_run(team, team->threads, peak_piece, NULL);
+}
+#endif
+
+/* Multiply-adds in flop/ns at the clock speed of this moment; 0 samples without
+ * AVX-512. */
+static void sample_peak(const sti_team *team, samples *s)
+{
+#if defined(__x86_64__)
+    if (sti_isa_now() == STI_ISA_AVX512)
+        sample(peak_work, (void *)(uintptr_t)team, (double)PEAK_FLOP * team->threads,
+               s);
+#else
+    (void)team, (void)s;
+#endif
+}
+
+/* ---- one product, by any library ---- */
+
+typedef struct product {
+    shape s;
+    sti_team team;
+    float *a, *b, *c, *c_peer;
+    void *scratch;
+    size_t scratch_bytes;
+#ifdef BENCH_HAVE_LIBXSMM
+    libxsmm_smmfunction xsmm;
+#endif
+} product;
+
+static sti_gemm_shape gemm_shape(const shape *s)
+{
+    return (sti_gemm_shape){.m = s->m,
+                            .n = s->n,
+                            .k = s->k,
+                            .lda = s->ta ? s->m : s->k,
+                            .ldb = s->tb ? s->k : s->n,
+                            .ldc = s->n,
+                            .trans_a = s->ta,
+                            .trans_b = s->tb};
+}
+
+static void run_ours(void *user)
+{
+    product *p = user;
+    const sti_gemm_shape g = gemm_shape(&p->s);
+    sti_gemm_f32(&p->team, &g, p->a, p->b, NULL, p->c, p->scratch);
+}
+
+static void run_dnnl(void *user)
+{
+    product *p = user;
+    const sti_gemm_shape g = gemm_shape(&p->s);
+    peers.dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.m, g.n, g.k, 1,
+                     p->a, g.lda, p->b, g.ldb, 0, p->c_peer, g.ldc);
+}
+
+static void run_blas(void *user)
+{
+    product *p = user;
+    const sti_gemm_shape g = gemm_shape(&p->s);
+    peers.blas_sgemm(101, g.trans_a ? 112 : 111, g.trans_b ? 112 : 111, (int)g.m,
+                     (int)g.n, (int)g.k, 1, p->a, (int)g.lda, p->b, (int)g.ldb, 0,
+                     p->c_peer, (int)g.ldc);
+}
+
+#ifdef BENCH_HAVE_LIBXSMM
+static void run_xsmm(void *user)
+{
+    product *p = user;
+    const sti_gemm_shape g = gemm_shape(&p->s);
+    const libxsmm_blasint m = (int)g.n, n = (int)g.m, k = (int)g.k, lda = (int)g.ldb,
+                          ldb = (int)g.lda, ldc = (int)g.ldc;
+    const float alpha = 1, beta = 0;
+    if (p->xsmm)
+        p->xsmm(p->b, p->a, p->c_peer);
+    else
+        libxsmm_sgemm_omp(g.trans_b ? "T" : "N", g.trans_a ? "T" : "N", &m, &n, &k,
+                          &alpha, p->b, &lda, p->a, &ldb, &beta, p->c_peer, &ldc);
+}
+#endif
+
+enum { OURS, DNNL, BLAS, XSMM, LIBRARIES };
+static const char *const library_name[] = {"stint", "oneDNN", "OpenBLAS", "libxsmm"};
+
+static work_fn *library_work(int library)
+{
+    switch (library) {
+    case OURS:
+        return run_ours;
+    case DNNL:
+        return peers.dnnl_sgemm ? run_dnnl : NULL;
+    case BLAS:
+        return peers.blas_sgemm ? run_blas : NULL;
+    default:
+#ifdef BENCH_HAVE_LIBXSMM
+        return run_xsmm;
+#else
+        return NULL;
+#endif
+    }
+}
+
+static float *random_floats(int64_t count)
+{
+    float *x = sti_alloc_array(count, sizeof *x, "bench");
+    uint32_t state = 12345;
+    for (int64_t i = 0; x && i < count; i++) {
+        state = state * 1664525 + 1013904223;
+        x[i] = (float)(state >> 8) * 0x1p-24f - 0.5f;
+    }
+    return x;
+}
+
+static bool product_make(product *p, const shape *s)
+{
+    const sti_gemm_shape g = gemm_shape(s);
+    *p = (product){.s = *s, .team = {.threads = options.threads}};
+    p->a = random_floats(s->m * s->k);
+    p->b = random_floats(s->k * s->n);
+    p->c = random_floats(s->m * s->n);
+    p->c_peer = random_floats(s->m * s->n);
+    p->scratch_bytes = sti_gemm_scratch_bytes(&g, options.threads);
+    p->scratch = sti_alloc(p->scratch_bytes, "bench");
+#ifdef BENCH_HAVE_LIBXSMM
+    if (options.threads == 1)
+        p->xsmm = xsmm_kernel(s->m, s->n, s->k, s->ta, s->tb);
+#endif
+    return p->a && p->b && p->c && p->c_peer && p->scratch;
+}
+
+static void product_free(product *p)
+{
+    sti_free(p->a);
+    sti_free(p->b);
+    sti_free(p->c);
+    sti_free(p->c_peer);
+    sti_free(p->scratch);
+}
+
+/* Peers sum in another order: as close as eps * k allows, never a wrong product. */
+static bool agree(const product *p)
+{
+    for (int64_t i = 0; i < p->s.m * p->s.n; i++)
+        if (fabsf(p->c[i] - p->c_peer[i]) > 1e-5f * (float)p->s.k + 1e-5f)
+            return false;
+    return true;
+}
+
+static void shape_text(const shape *s, char text[64])
+{
+    snprintf(text, 64, "%" PRId64 "x%" PRId64 "x%" PRId64 "%s%s", s->m, s->n, s->k,
+             s->ta ? "t" : "", s->tb ? "T" : "");
+}
+
+static samples times[LIBRARIES], peak_times;
+static double log_ratio;
+static int ratios;
+
+/* Columns: shape, rates, ours over the best peer, ours over the peak, scratch. */
+static void print_product(const product *p)
+{
+    char text[64];
+    double rate[LIBRARIES], best = 0;
+    shape_text(&p->s, text);
+    for (int i = 0; i < LIBRARIES; i++) {
+        rate[i] = median(&times[i]);
+        if (i != OURS && rate[i] > best)
+            best = rate[i];
+    }
+    const double peak = median(&peak_times), over = best > 0 ? rate[OURS] / best : 0;
+    if (best > 0) {
+        log_ratio += log(over);
+        ratios++;
+    }
+    printf(options.csv ? "%s,%d,%.1f,%.1f,%.1f,%.1f,%.3f,%.3f,%.1f\n"
+                       : "%-20s %2d %9.1f %9.1f %9.1f %9.1f %8.3f %8.3f %9.1f\n",
+           text, options.threads, rate[OURS], rate[DNNL], rate[BLAS], rate[XSMM], over,
+           peak > 0 ? rate[OURS] / peak : 0, (double)p->scratch_bytes / 1024);
+    fflush(stdout);
+}
+
+static void measure_product(const shape *s)
+{
+    product p;
+    const double flop = 2.0 * (double)s->m * (double)s->n * (double)s->k;
+    memset(times, 0, sizeof times);
+    memset(&peak_times, 0, sizeof peak_times);
+    if (product_make(&p, s)) {
+        for (int round = 0; round < options.rounds; round++) {
+            for (int i = 0; i < LIBRARIES; i++) {
+                work_fn *work = library_work(i);
+                if (work)
+                    sample(work, &p, flop, &times[i]);
+                if (work && i != OURS && !agree(&p)) {
+                    printf("# %s differs from ours; its time is not shown\n",
+                           library_name[i]);
+                    times[i].count = 0;
+                }
+            }
+            sample_peak(&p.team, &peak_times);
+        }
+        print_product(&p);
+    }
+    product_free(&p);
+}
+
+static void section_products(const char *title, const shape *shapes, size_t count)
+{
+    printf("# %s\n", title);
+    printf(options.csv
+               ? "shape,threads,stint,onednn,openblas,libxsmm,over_best_peer,"
+                 "over_peak,scratch_kib\n"
+               : "# shape         threads     stint    oneDNN  OpenBLAS   libxsmm"
+                 "  /best    /peak  scratch KiB (GFLOP/s)\n");
+    log_ratio = 0;
+    ratios = 0;
+    for (size_t i = 0; i < count; i++)
+        measure_product(&shapes[i]);
+    if (ratios > 0)
+        printf("# geometric mean over the best peer: %.3f\n", exp(log_ratio / ratios));
+}
+
+static const shape big[] = {{512, 512, 512, 0, 0},    {768, 768, 768, 0, 0},
+                            {1024, 1024, 1024, 0, 0}, {1536, 1536, 1536, 0, 0},
+                            {2048, 2048, 2048, 0, 0}, {3072, 3072, 3072, 0, 0},
+                            {4096, 4096, 4096, 0, 0}};
+
+static const shape odd[] = {
+    {37, 53, 29, 0, 0},    {1, 1000, 4096, 0, 0},   {8, 1000, 2048, 0, 0},
+    {32, 32, 32, 0, 0},    {64, 64, 64, 0, 0},      {100, 100, 100, 0, 0},
+    {127, 129, 131, 0, 0}, {4096, 16, 64, 0, 0},    {32768, 64, 64, 0, 0},
+    {16, 4096, 512, 0, 0}, {1024, 1024, 8, 0, 0},   {1000, 10, 512, 0, 0},
+    {64, 64, 16384, 0, 0}, {256, 256, 256, 1, 0},   {256, 256, 256, 0, 1},
+    {512, 384, 640, 1, 1}, {1024, 768, 3072, 0, 0}, {128, 3072, 768, 0, 0},
+    {512, 768, 768, 0, 1}, {768, 768, 512, 1, 0},   {256, 5025, 768, 0, 0},
+    {128, 64, 128, 0, 1}};
+
+/* ---- BRGEMM ---- */
+
+typedef struct reduce_case {
+    sti_brgemm g;
+    int64_t br, sets;
+    float *a, *b, *c;
+} reduce_case;
+
+static void run_reduce(void *user)
+{
+    const reduce_case *r = user;
+    const int64_t a = r->g.m * r->g.k, b = r->g.k * r->g.n;
+    for (int64_t i = 0; i < r->sets; i++)
+        sti_brgemm_stride_f32(&r->g, r->br, r->a + i * r->br * a, r->b + i * r->br * b,
+                              a, b, r->c + i * r->g.m * r->g.n);
+}
+
+static void measure_reduce(int64_t m, int64_t n, int64_t k, int64_t br, int64_t sets)
+{
+    static samples s, peak;
+    const sti_team team = {.threads = 1};
+    reduce_case r = {.g = {.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n},
+                     .br = br,
+                     .sets = sets};
+    s.count = peak.count = 0;
+    r.a = random_floats(m * k * br * sets);
+    r.b = random_floats(k * n * br * sets);
+    r.c = random_floats(m * n * sets);
+    for (int round = 0; r.a && r.b && r.c && round < options.rounds; round++) {
+        sample(run_reduce, &r, 2.0 * (double)(m * n * k * br * sets), &s);
+        sample_peak(&team, &peak);
+    }
+    const double rate = median(&s), top = median(&peak);
+    const double kib = 4.0 / 1024 * (double)(sets * (br * (m * k + k * n) + m * n));
+    printf(options.csv ? "%d,%d,%d,%d,%.1f,%.1f,%.1f,%.3f\n"
+                       : "%5d %5d %5d %5d %10.1f %10.1f %10.1f %8.3f\n",
+           (int)m, (int)n, (int)k, (int)br, kib, rate, top, top > 0 ? rate / top : 0);
+    fflush(stdout);
+    sti_free(r.a);
+    sti_free(r.b);
+    sti_free(r.c);
+}
+
+static void section_reduce(void)
+{
+    /* Operands within 48 KiB, then sets that only the second level holds. */
+    static const int64_t cases[][5] = {
+        {28, 32, 64, 2, 1},  {28, 32, 32, 4, 1},  {32, 32, 32, 4, 1},
+        {56, 32, 96, 1, 1},  {64, 32, 64, 1, 1},  {37, 53, 29, 4, 1},
+        {28, 32, 64, 8, 8},  {56, 64, 64, 8, 4},  {64, 64, 64, 8, 4},
+        {32, 32, 32, 8, 16}, {112, 64, 64, 4, 4}, {37, 53, 29, 8, 10}};
+    printf("# BRGEMM, stride form, one thread\n");
+    printf(options.csv ? "m,n,k,br,kib,stint,peak,over_peak\n"
+                       : "#   m     n     k    br        KiB    GFLOP/s       peak    "
+                         "/peak\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        measure_reduce(cases[i][0], cases[i][1], cases[i][2], cases[i][3], cases[i][4]);
+}
+
+/* ---- command line ---- */
+
+static bool parse_shape(const char *text, shape *s)
+{
+    char flags[3] = "";
+    const int got = sscanf(text, "%" SCNd64 "x%" SCNd64 "x%" SCNd64 "%2[tT]", &s->m,
+                           &s->n, &s->k, flags);
+    s->ta = strchr(flags, 't') != NULL;
+    s->tb = strchr(flags, 'T') != NULL;
+    return got >= 3 && s->m > 0 && s->n > 0 && s->k > 0;
+}
+
+/* Shapes found, or -1. */
+static int parse(int argc, char **argv, shape *shapes)
+{
+    int count = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--csv") == 0) {
+            options.csv = true;
+            continue;
+        }
+        if (argv[i][0] != '-') {
+            if (count == SHAPES || !parse_shape(argv[i], &shapes[count++]))
+                return -1;
+            continue;
+        }
+        switch (argv[i++][1]) {
+        case 'j':
+            options.threads = atoi(value);
+            break;
+        case 'r':
+            options.rounds = atoi(value);
+            break;
+        case 't':
+            options.ms = atof(value);
+            break;
+        case 's':
+            options.section = value;
+            break;
+        case 'c':
+            options.coretype = strcmp(value, "auto") == 0 ? NULL : value;
+            break;
+        default:
+            return -1;
+        }
+    }
+    return options.threads > 0 && options.rounds > 0 ? count : -1;
+}
+
+static bool wanted(const char *section)
+{
+    return !options.section || strcmp(options.section, section) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    shape shapes[SHAPES];
+    const int count = parse(argc, argv, shapes);
+    if (count < 0) {
+        fprintf(stderr, "usage: gemm_bench [-j THREADS] [-s brgemm|big|odd|int8] "
+                        "[-r ROUNDS] [-t MS] [-c CORETYPE] [--csv] [MxNxK[t|T]...]\n");
+        return 2;
+    }
+    printf("# %s, %s, %d threads, gcc %s\n", sti_cpu_name(),
+           sti_isa_name(sti_isa_now()), options.threads, __VERSION__);
+    peers_open(options.coretype);
+    peers_threads(options.threads);
+    if (count > 0) {
+        section_products("given shapes", shapes, (size_t)count);
+        return 0;
+    }
+    if (wanted("brgemm"))
+        section_reduce();
+    if (wanted("big"))
+        section_products("square", big, sizeof big / sizeof *big);
+    if (wanted("odd"))
+        section_products("odd", odd, sizeof odd / sizeof *odd);
+    return 0;
+}
