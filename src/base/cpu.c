@@ -96,6 +96,23 @@ int sti_isa_force(sti_isa isa)
     return 1;
 }
 
+static atomic_int bf16_hidden;
+
+void sti_cpu_hide_bf16(int hide)
+{
+    atomic_store(&bf16_hidden, hide);
+}
+
+int sti_cpu_has_bf16(void)
+{
+#if defined(__x86_64__)
+    return !atomic_load_explicit(&bf16_hidden, memory_order_relaxed) &&
+           isa_supported(STI_ISA_AVX512) && __builtin_cpu_supports("avx512bf16");
+#else
+    return 0;
+#endif
+}
+
 static char cpu_name[64] = "unknown CPU";
 static pthread_once_t cpu_name_once = PTHREAD_ONCE_INIT;
 

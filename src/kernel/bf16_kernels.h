@@ -1,0 +1,70 @@
+/* The inner loops on bfloat16 arrays, a table an instruction set. Private to the kernel
+ * room. `_avx512bf16` is AVX-512 with AVX512_BF16; all tables give the same bits. */
+#ifndef STI_KERNEL_BF16_KERNELS_H
+#define STI_KERNEL_BF16_KERNELS_H
+
+#include <stdbool.h>
+
+#include "base/cpu.h"
+#include "kernel/bf16.h"
+
+/* `cols` columns of `rows` rows that are `ld` apart; cols is a multiple of 16. Arrays
+ * of elements begin at the block's first element, whose flat index is a multiple of 16,
+ * those of columns at its first column. Fields that a loop does not use may be NULL. */
+typedef struct sti_norm_bf16_block {
+    int64_t rows, ld, cols;
+    bool relu;
+    const sti_bf16 *x, *dy, *residual;
+    const float *mean, *gain, *shift, *slope;
+    sti_bf16 *y; /* forward: y; backward: dx or NULL */
+    sti_bf16 *dresidual;
+    uint8_t *bits_out;
+    const uint8_t *bits;
+} sti_norm_bf16_block;
+
+typedef struct sti_bf16_kernels {
+    void (*to_f32)(int64_t n, const sti_bf16 *x, float *y_out);
+    void (*from_f32)(int64_t n, const float *x, sti_bf16 *y_out);
+    /* y may be a or b. */
+    void (*add)(int64_t n, const sti_bf16 *a, const sti_bf16 *b, sti_bf16 *y_out);
+    /* Bit i = y[i] > 0; spare bits of the last byte are 0. */
+    void (*mask)(int64_t n, const sti_bf16 *y, uint8_t *bits_out);
+    void (*mask_f32)(int64_t n, const float *y, uint8_t *bits_out);
+    /* y = x where x > 0 or NaN, else 0; bits may be NULL. y may be x. */
+    void (*relu)(int64_t n, const sti_bf16 *x, sti_bf16 *y_out, uint8_t *bits_out);
+    void (*relu_grad)(int64_t n, const sti_bf16 *dy, const uint8_t *bits,
+                      sti_bf16 *dx_out);
+    /* Pairs out[j] = (even[j], odd[j]), the even one in the lower half; odd NULL:
+     * zeros.
+     */
+    void (*interleave)(int64_t n, const sti_bf16 *even, const sti_bf16 *odd,
+                       uint32_t *out);
+    /* Rows of pairs (x[j], x[next + j]); rows of x are ld apart, those of out out_ld.
+     */
+    void (*interleave_rows)(int64_t rows, int64_t n, const sti_bf16 *x, int64_t next,
+                            int64_t ld, uint32_t *out, int64_t out_ld);
+    /* With x0 the block's first row: s[j] = sum (x - x0), q[j] = sum (x - x0)^2. */
+    void (*moments)(const sti_norm_bf16_block *b, float *s, float *q);
+    void (*forward)(const sti_norm_bf16_block *b);
+    /* s[j] = sum z, q[j] = sum z (x - mean) */
+    void (*grad_sums)(const sti_norm_bf16_block *b, float *s, float *q);
+    void (*backward)(const sti_norm_bf16_block *b);
+} sti_bf16_kernels;
+
+extern const sti_bf16_kernels sti_bf16_kernels_ref;
+#if defined(__x86_64__)
+extern const sti_bf16_kernels sti_bf16_kernels_avx2, sti_bf16_kernels_avx512,
+    sti_bf16_kernels_avx512bf16;
+#endif
+
+/* As STI_KERNELS_NOW, with one more table. */
+#if defined(__x86_64__)
+#define STI_BF16_KERNELS_NOW(table)                                     \
+    (sti_isa_now() == STI_ISA_AVX512                                    \
+         ? (sti_cpu_has_bf16() ? &table##_avx512bf16 : &table##_avx512) \
+         : (sti_isa_now() == STI_ISA_AVX2 ? &table##_avx2 : &table##_ref))
+#else
+#define STI_BF16_KERNELS_NOW(table) (&table##_ref)
+#endif
+
+#endif

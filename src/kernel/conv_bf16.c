@@ -1,0 +1,447 @@
+/* Forward and backward-data passes on bfloat16.
+ *
+ * Both are one walk: results of an image row are tiles of pixels by channels, and the
+ * taps of one row of the window lie side by side in zero-padded image rows, which are
+ * copied to scratch (or read in place where nothing needs padding). Backward data is
+ * the same walk over dy for each phase of the stride, with the taps in reverse. */
+#include "kernel/conv_bf16.h"
+
+#include <string.h>
+
+#include "kernel/conv_bf16_priv.h"
+
+enum {
+    LINE_PAIRS = 16 << 10, /* padded rows a piece: 64 KiB */
+    LEVELS = 16            /* chunks of a sum: below 2^16 rows of taps */
+};
+
+/* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
+static void copy_row(const sti_bf16 *row, int64_t w, int64_t c, int64_t x0,
+                     int64_t cols, sti_bf16 *dst)
+{
+    const int64_t even = sti_conv_round_up(c, 2);
+    const int64_t from = sti_conv_min(sti_conv_max(0, -x0), cols);
+    const int64_t to = sti_conv_max(from, sti_conv_min(cols, w - x0));
+    memset(dst, 0, (size_t)(from * even) * sizeof *dst);
+    memset(dst + to * even, 0, (size_t)((cols - to) * even) * sizeof *dst);
+    if (even == c && to > from) {
+        memcpy(dst + from * c, row + (x0 + from) * c,
+               (size_t)((to - from) * c) * sizeof *dst);
+        return;
+    }
+    for (int64_t i = from; i < to; i++) {
+        for (int64_t j = 0; j < c; j++)
+            dst[i * even + j] = row[(x0 + i) * c + j];
+        dst[i * even + c] = 0;
+    }
+}
+
+void sti_conv_bf16_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c,
+                          const sti_conv_window *win, sti_bf16_pair *dst)
+{
+    const int64_t line = win->cols * sti_conv_ceil_div(c, 2);
+    for (int64_t r = 0; r < win->rows; r++, dst += line) {
+        const int64_t y = win->y0 + r;
+        if (y < 0 || y >= h)
+            memset(dst, 0, (size_t)line * sizeof *dst);
+        else
+            copy_row(image + y * w * c, w, c, win->x0, win->cols,
+                     (sti_bf16 *)(void *)dst);
+    }
+}
+
+/* ---- the walk ---- */
+
+/* What turns rows of input pixels into rows of output pixels; lengths of the input in
+ * pairs, of the output in elements. */
+typedef struct row_walk {
+    const sti_bf16_tile_kernels *tiles;
+    const sti_bf16_kernels *loops;
+    const int64_t *run; /* [runs]: rows of taps */
+    int64_t runs, run_k;
+    const uint32_t *panels; /* [column panel][runs * run_k][16 nv] */
+    int64_t channels;       /* out */
+    int64_t a_row, a_line, c_row, c_line;
+    const float *bias;
+    bool relu;
+} row_walk;
+
+static int64_t chunk_runs(const row_walk *w)
+{
+    return sti_conv_max(1, STI_GEMM_CHUNK / sti_conv_max(2 * w->run_k, 1));
+}
+
+static void join(float *left, const float *right, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        left[i] += right[i];
+}
+
+/* One tile whose sum has several chunks. */
+static void tile_of_chunks(const row_walk *w, const sti_bf16_tile *whole)
+{
+    float partial[LEVELS][STI_BF16_ROWS_2 * 2 * STI_BF16_PANEL];
+    const int64_t width = whole->nv * STI_BF16_PANEL, step = chunk_runs(w);
+    const int64_t n = whole->rows * width;
+    sti_bf16_tile t = *whole;
+    int top = 0;
+    t.bias = NULL;
+    t.relu = t.c_bf16 = false;
+    t.c_row = width;
+    t.cols = width; /* panels are padded with zeros */
+    for (int64_t chunk = 0, i = 0; i < w->runs; i += step, chunk++) {
+        t.a_run = whole->a_run + i;
+        t.b = whole->b + i * w->run_k * width;
+        t.runs = sti_conv_min(step, w->runs - i);
+        t.c = partial[top++];
+        w->tiles->rows(&t);
+        for (int64_t count = chunk + 1; count % 2 == 0; count /= 2, top--)
+            join(partial[top - 2], partial[top - 1], n);
+    }
+    for (; top > 1; top--)
+        join(partial[top - 2], partial[top - 1], n);
+    for (int64_t r = 0; r < whole->rows; r++) {
+        float *sum = partial[0] + r * width;
+        for (int64_t j = 0; j < whole->cols; j++) {
+            sum[j] += whole->bias ? whole->bias[j] : 0.0f;
+            sum[j] = whole->relu && 0.0f > sum[j] ? 0.0f : sum[j];
+        }
+        w->loops->from_f32(whole->cols, sum, (sti_bf16 *)whole->c + r * whole->c_row);
+    }
+}
+
+static void run_tile(const row_walk *w, const sti_bf16_tile *t)
+{
+    if (w->runs <= chunk_runs(w)) {
+        w->tiles->rows(t);
+        return;
+    }
+    sti_bf16_tile one = *t;
+    one.lines = 1;
+    for (int64_t i = 0; i < t->lines; i++) {
+        one.a = t->a + i * t->a_line;
+        one.c = (sti_bf16 *)t->c + i * t->c_line;
+        tile_of_chunks(w, &one);
+    }
+}
+
+static void walk_rows(const row_walk *w, const sti_bf16_pair *in, sti_bf16 *out,
+                      int64_t rows, int64_t pixels)
+{
+    for (int64_t j = 0, cols; j < w->channels; j += cols) {
+        const int nv = sti_bf16_panels(w->channels - j);
+        cols = sti_conv_min(w->channels - j, (int64_t)nv * STI_BF16_PANEL);
+        sti_bf16_tile t = {
+            .b = w->panels + w->runs * w->run_k * j,
+            .a_row = w->a_row,
+            .a_step = 1,
+            .a_run = w->run,
+            .runs = w->runs,
+            .run_k = w->run_k,
+            .c_row = w->c_row,
+            .cols = cols,
+            .nv = nv,
+            .lines = rows,
+            .a_line = w->a_line,
+            .c_line = w->c_line,
+            .relu = w->relu,
+            .c_bf16 = true,
+            .bias = w->bias ? w->bias + j : NULL,
+        };
+        for (int64_t r = 0; r < pixels; r += t.rows) {
+            t.rows = sti_bf16_next_rows(pixels - r, nv);
+            t.a = in + r * w->a_row;
+            t.c = out + r * w->c_row + j;
+            run_tile(w, &t);
+        }
+    }
+}
+
+/* Panels, pairs first_pair and on, from `count` rows (k) of src, ld apart. */
+static void pack_pairs(const row_walk *w, int64_t first_pair, int64_t count,
+                       const float *src, int64_t ld, uint32_t *panels)
+{
+    sti_bf16 even[32], odd[32];
+    for (int64_t j = 0, cols; j < w->channels; j += cols) {
+        const int nv = sti_bf16_panels(w->channels - j);
+        const int64_t width = (int64_t)nv * STI_BF16_PANEL;
+        cols = sti_conv_min(w->channels - j, width);
+        uint32_t *dst = panels + w->runs * w->run_k * j + first_pair * width;
+        memset(even, 0, sizeof even);
+        memset(odd, 0, sizeof odd);
+        for (int64_t c = 0; c < count; c += 2, dst += width) {
+            w->loops->from_f32(cols, src + c * ld + j, even);
+            if (c + 1 < count)
+                w->loops->from_f32(cols, src + (c + 1) * ld + j, odd);
+            w->loops->interleave(width, even, c + 1 < count ? odd : NULL, dst);
+        }
+    }
+}
+
+/* The same from src [channels][ld], k contiguous. */
+static void pack_pairs_transposed(const row_walk *w, int64_t first_pair, int64_t count,
+                                  const float *src, int64_t ld, uint32_t *panels)
+{
+    enum { RUN = 64 };
+    sti_bf16 k[RUN];
+    for (int64_t j = 0; j < sti_conv_round_up(w->channels, STI_BF16_PANEL); j++) {
+        const int64_t panel = j / (2 * STI_BF16_PANEL) * (2 * STI_BF16_PANEL);
+        const int nv = sti_bf16_panels(w->channels - panel);
+        const int64_t width = (int64_t)nv * STI_BF16_PANEL;
+        uint32_t *dst =
+            panels + w->runs * w->run_k * panel + first_pair * width + (j - panel);
+        for (int64_t c = 0; c < count; c += RUN) {
+            const int64_t n = sti_conv_min(RUN, count - c);
+            memset(k, 0, sizeof k);
+            if (j < w->channels)
+                w->loops->from_f32(n, src + j * ld + c, k);
+            for (int64_t i = 0; i < n; i += 2, dst += width)
+                *dst = (uint32_t)k[i] | (uint32_t)k[i + 1] << 16;
+        }
+    }
+}
+
+/* Rows of results a piece, as equal as can be, so that about LINE_PAIRS of input are
+ * copied: step * rows + extra lines. */
+static int64_t rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line)
+{
+    const int64_t lines = LINE_PAIRS / sti_conv_max(line, 1);
+    const int64_t most = sti_conv_min(sti_conv_max((lines - extra) / step, 1), rows);
+    return most > 0 ? sti_conv_ceil_div(rows, sti_conv_ceil_div(rows, most)) : 1;
+}
+
+/* ---- forward ---- */
+
+typedef struct forward_job {
+    const sti_conv_shape *shape;
+    const sti_bf16 *x;
+    const float *w;
+    sti_bf16 *y;
+    uint32_t *panels;
+    sti_bf16_pair *lines;
+    int64_t *run;
+    uint8_t *mask;  /* of the epilogue, or NULL */
+    bool mask_here; /* pieces own whole bytes of it */
+    bool direct;    /* images need no padding: no copies */
+    row_walk walk;
+    int64_t pairs; /* of the input channels */
+    int64_t piece_rows, pieces_an_image, line_cols, panel_pairs, line_pairs;
+} forward_job;
+
+static forward_job forward_make(const sti_conv_shape *s)
+{
+    forward_job j = {.shape = s, .pairs = sti_conv_ceil_div(s->ci, 2)};
+    row_walk *w = &j.walk;
+    j.direct = s->pad == 0 && s->ci % 2 == 0;
+    j.line_cols = j.direct ? s->w : (s->ow - 1) * s->stride + s->kw;
+    const int64_t line = j.line_cols * j.pairs;
+    w->runs = s->kh;
+    w->run_k = s->kw * j.pairs;
+    w->channels = s->co;
+    w->a_row = s->stride * j.pairs;
+    w->a_line = s->stride * line;
+    w->c_row = s->co;
+    w->c_line = s->ow * s->co;
+    j.piece_rows = rows_a_piece(s->oh, s->stride, s->kh - s->stride, line);
+    j.pieces_an_image = sti_conv_ceil_div(s->oh, j.piece_rows);
+    j.panel_pairs = w->runs * w->run_k * sti_conv_round_up(s->co, STI_BF16_PANEL);
+    j.line_pairs = j.direct ? 0 : ((j.piece_rows - 1) * s->stride + s->kh) * line;
+    j.line_pairs = sti_conv_round_up(j.line_pairs, 16);
+    return j;
+}
+
+size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    const forward_job j = forward_make(s);
+    return 192 + (size_t)(j.panel_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
+           (size_t)s->kh * sizeof(int64_t);
+}
+
+static void forward_pack(void *arg, int64_t tap, int worker)
+{
+    const forward_job *j = arg;
+    const sti_conv_shape *s = j->shape;
+    (void)worker;
+    pack_pairs(&j->walk, tap * j->pairs, s->ci, j->w + tap * s->ci * s->co, s->co,
+               j->panels);
+}
+
+static void forward_piece(void *arg, int64_t piece, int worker)
+{
+    const forward_job *j = arg;
+    const sti_conv_shape *s = j->shape;
+    const int64_t image = piece / j->pieces_an_image;
+    const int64_t row = piece % j->pieces_an_image * j->piece_rows;
+    const int64_t rows = sti_conv_min(j->piece_rows, s->oh - row);
+    const int64_t at = (image * s->oh + row) * j->walk.c_line;
+    const sti_bf16 *x = j->x + image * s->h * s->w * s->ci;
+    const sti_bf16_pair *in;
+    if (j->direct) {
+        in = (const sti_bf16_pair *)(const void *)(x + row * s->stride * s->w * s->ci);
+    } else {
+        const sti_conv_window win = {.y0 = row * s->stride - s->pad,
+                                     .x0 = -s->pad,
+                                     .rows = (rows - 1) * s->stride + s->kh,
+                                     .cols = j->line_cols};
+        sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
+        sti_conv_bf16_window(x, s->h, s->w, s->ci, &win, lines);
+        in = lines;
+    }
+    walk_rows(&j->walk, in, j->y + at, rows, s->ow);
+    if (j->mask_here)
+        j->walk.loops->mask(rows * j->walk.c_line, j->y + at, j->mask + at / 8);
+}
+
+static void walk_set_kernels(row_walk *w)
+{
+    w->tiles = sti_bf16_tiles_now();
+    w->loops = STI_BF16_KERNELS_NOW(sti_bf16_kernels);
+}
+
+void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
+                           const sti_bf16 *x, const float *w,
+                           const sti_epilogue *epilogue, sti_bf16 *y_out, void *scratch)
+{
+    forward_job j = forward_make(s);
+    const int64_t image = s->oh * j.walk.c_line;
+    walk_set_kernels(&j.walk);
+    j.x = x;
+    j.w = w;
+    j.y = y_out;
+    j.run = sti_conv_bf16_align(scratch);
+    j.panels = sti_conv_bf16_align(j.run + s->kh);
+    j.lines = sti_conv_bf16_align(j.panels + j.panel_pairs);
+    for (int64_t i = 0; i < s->kh; i++)
+        j.run[i] = i * j.line_cols * j.pairs;
+    j.walk.run = j.run;
+    j.walk.panels = j.panels;
+    if (epilogue) {
+        j.walk.bias = epilogue->bias;
+        j.walk.relu = epilogue->relu;
+        j.mask = epilogue->relu_mask;
+    }
+    j.mask_here = j.mask && j.piece_rows * j.walk.c_line % 8 == 0 && image % 8 == 0;
+    sti_team_run(team, s->kh * s->kw, forward_pack, &j);
+    sti_team_run(team, s->n * j.pieces_an_image, forward_piece, &j);
+    if (j.mask && !j.mask_here)
+        j.walk.loops->mask(s->n * image, y_out, j.mask);
+}
+
+/* ---- backward data ---- */
+
+typedef struct data_job {
+    const sti_conv_shape *shape;
+    const sti_bf16 *dy;
+    const float *w;
+    sti_bf16 *dx;
+    uint32_t *panels;
+    sti_bf16_pair *lines;
+    int64_t *run;  /* [kh], the same for all phases */
+    row_walk walk; /* what all phases share */
+    int64_t pairs; /* of the output channels */
+    int64_t piece_rows, pieces_an_image, phase_rows, panel_pairs, line_pairs;
+} data_job;
+
+static data_job data_make(const sti_conv_shape *s)
+{
+    data_job j = {.shape = s, .pairs = sti_conv_ceil_div(s->co, 2)};
+    row_walk *w = &j.walk;
+    const sti_conv_window none = sti_conv_dy_window(s, 0, 0);
+    w->channels = s->ci;
+    w->a_row = j.pairs;
+    w->a_line = none.cols * j.pairs;
+    w->c_row = s->stride * s->ci;
+    w->c_line = s->stride * s->w * s->ci;
+    j.phase_rows = sti_conv_ceil_div(s->h, s->stride);
+    j.panel_pairs = s->kh * s->kw * j.pairs * sti_conv_round_up(s->ci, STI_BF16_PANEL);
+    j.piece_rows = rows_a_piece(j.phase_rows, 1, none.rows, w->a_line);
+    j.pieces_an_image = sti_conv_ceil_div(j.phase_rows, j.piece_rows);
+    j.line_pairs = sti_conv_dy_window(s, 0, j.piece_rows).rows * w->a_line;
+    j.line_pairs = sti_conv_round_up(j.line_pairs, 16);
+    return j;
+}
+
+size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *s, int threads)
+{
+    const data_job j = data_make(s);
+    return 192 + (size_t)(j.panel_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
+           (size_t)s->kh * sizeof(int64_t);
+}
+
+/* The walk of one phase and its panels. */
+static row_walk phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p)
+{
+    const sti_conv_shape *s = j->shape;
+    row_walk w = j->walk;
+    int64_t before = 0; /* taps of the phases before this one */
+    for (int64_t i = 0; i < phase; i++) {
+        const sti_conv_phase q = sti_conv_phase_of(s, i);
+        before += q.taps_y * q.taps_x;
+    }
+    w.runs = p->taps_x > 0 ? p->taps_y : 0;
+    w.run_k = p->taps_x * j->pairs;
+    w.panels = j->panels + before * j->pairs * sti_conv_round_up(s->ci, STI_BF16_PANEL);
+    return w;
+}
+
+static void data_pack(void *arg, int64_t tap, int worker)
+{
+    const data_job *j = arg;
+    const sti_conv_shape *s = j->shape;
+    const int64_t y = tap / s->kw, x = tap % s->kw;
+    const int64_t phase = y % s->stride * s->stride + x % s->stride;
+    const sti_conv_phase p = sti_conv_phase_of(s, phase);
+    const row_walk w = phase_walk(j, phase, &p);
+    const int64_t t = p.taps_y - 1 - y / s->stride, u = p.taps_x - 1 - x / s->stride;
+    (void)worker;
+    pack_pairs_transposed(&w, (t * p.taps_x + u) * j->pairs, s->co,
+                          j->w + tap * s->ci * s->co, s->co,
+                          j->panels + (w.panels - j->panels));
+}
+
+static void data_piece(void *arg, int64_t piece, int worker)
+{
+    const data_job *j = arg;
+    const sti_conv_shape *s = j->shape;
+    const int64_t image = piece / j->pieces_an_image;
+    const int64_t q0 = piece % j->pieces_an_image * j->piece_rows;
+    const int64_t q1 = sti_conv_min(q0 + j->piece_rows, j->phase_rows);
+    const sti_conv_window win = sti_conv_dy_window(s, q0, q1);
+    sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
+    sti_conv_bf16_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co,
+                         &win, lines);
+    for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
+        const sti_conv_phase p = sti_conv_phase_of(s, phase);
+        const int64_t rows = sti_conv_min(q1, p.rows) - q0;
+        if (rows <= 0 || p.cols == 0)
+            continue;
+        const row_walk w = phase_walk(j, phase, &p);
+        const int64_t y = p.out_y - (p.taps_y - 1) + q0 - win.y0;
+        const int64_t x = p.out_x - (p.taps_x - 1) - win.x0;
+        const sti_bf16_pair *in =
+            w.runs ? lines + (y * win.cols + x) * j->pairs : lines;
+        walk_rows(&w, in,
+                  j->dx +
+                      ((image * s->h + p.y0 + s->stride * q0) * s->w + p.x0) * s->ci,
+                  rows, p.cols);
+    }
+}
+
+void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *s,
+                        const sti_bf16 *dy, const float *w, sti_bf16 *dx_out,
+                        void *scratch)
+{
+    data_job j = data_make(s);
+    walk_set_kernels(&j.walk);
+    j.dy = dy;
+    j.w = w;
+    j.dx = dx_out;
+    j.run = sti_conv_bf16_align(scratch);
+    j.panels = sti_conv_bf16_align(j.run + s->kh);
+    j.lines = sti_conv_bf16_align(j.panels + j.panel_pairs);
+    for (int64_t i = 0; i < s->kh; i++)
+        j.run[i] = i * j.walk.a_line;
+    j.walk.run = j.run;
+    sti_team_run(team, s->kh * s->kw, data_pack, &j);
+    sti_team_run(team, s->n * j.pieces_an_image, data_piece, &j);
+}

@@ -1,0 +1,333 @@
+/* Convolution on bfloat16 and its gradients are bit-equal to the chain model on every
+ * instruction set and thread count. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "bf16_model.h"
+#include "kernel/conv_bf16.h"
+
+typedef struct conv_data {
+    sti_conv_shape s;
+    sti_bf16 *x, *y, *dx; /* y doubles as dy */
+    sti_bf16 *dy;
+    float *w, *dw, *bias;
+    uint8_t *mask;
+    float *want_y, *want_dx, *want_dw;
+    int64_t x_count, w_count, y_count;
+    bool relu;
+} conv_data;
+
+/* One output element of some direction. */
+typedef struct element {
+    const conv_data *d;
+    int64_t image, y, x, channel; /* of y or dx; of dw: tap i, tap j, c, f */
+    int64_t taps_y, taps_x, last_i,
+        last_j; /* backward data: taps in descending order */
+} element;
+
+static float read_pixel(const sti_bf16 *t, int64_t h, int64_t w, int64_t c,
+                        int64_t image, int64_t y, int64_t x, int64_t channel)
+{
+    if (y < 0 || y >= h || x < 0 || x >= w || channel >= c)
+        return 0.0F;
+    return sti_bf16_to_f32(t[((image * h + y) * w + x) * c + channel]);
+}
+
+static float weight_at(const conv_data *d, int64_t i, int64_t j, int64_t c, int64_t f)
+{
+    const sti_conv_shape *s = &d->s;
+    if (c >= s->ci || f >= s->co)
+        return 0.0F;
+    return sti_bf16_to_f32(
+        sti_bf16_from_f32(d->w[((i * s->kw + j) * s->ci + c) * s->co + f]));
+}
+
+static int64_t even(int64_t c)
+{
+    return (c + 1) / 2 * 2;
+}
+
+static float forward_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t tap = k / even(s->ci);
+    return read_pixel(e->d->x, s->h, s->w, s->ci, e->image,
+                      e->y * s->stride - s->pad + tap / s->kw,
+                      e->x * s->stride - s->pad + tap % s->kw, k % even(s->ci));
+}
+
+static float forward_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t tap = k / even(s->ci);
+    return weight_at(e->d, tap / s->kw, tap % s->kw, k % even(s->ci), e->channel);
+}
+
+static float data_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t tap = k / even(s->co);
+    const int64_t i = e->last_i - tap / e->taps_x * s->stride;
+    const int64_t j = e->last_j - tap % e->taps_x * s->stride;
+    return read_pixel(e->d->dy, s->oh, s->ow, s->co, e->image,
+                      (e->y + s->pad - i) / s->stride, (e->x + s->pad - j) / s->stride,
+                      k % even(s->co));
+}
+
+static float data_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t tap = k / even(s->co);
+    return weight_at(e->d, e->last_i - tap / e->taps_x * s->stride,
+                     e->last_j - tap % e->taps_x * s->stride, e->channel,
+                     k % even(s->co));
+}
+
+static float weight_a(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t row = k / even(s->ow), q = k % even(s->ow);
+    return read_pixel(e->d->x, s->h, s->w, s->ci, row / s->oh,
+                      row % s->oh * s->stride - s->pad + e->image,
+                      q * s->stride - s->pad + e->y, e->x);
+}
+
+static float weight_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    const sti_conv_shape *s = &e->d->s;
+    const int64_t row = k / even(s->ow), q = k % even(s->ow);
+    return read_pixel(e->d->dy, s->oh, s->ow, s->co, row / s->oh, row % s->oh, q,
+                      e->channel);
+}
+
+static float sum_of(model_bf16_operand *a, model_bf16_operand *b, const element *e,
+                    int64_t line, int64_t lines)
+{
+    const int64_t step = line > STI_GEMM_CHUNK ? line : STI_GEMM_CHUNK / line * line;
+    const int64_t k = line * lines;
+    return model_bf16_sum(a, b, e, 0, (k + step - 1) / step, step, k);
+}
+
+static void model_forward(conv_data *d)
+{
+    const sti_conv_shape *s = &d->s;
+    float *out = d->want_y;
+    element e = {.d = d};
+    for (e.image = 0; e.image < s->n; e.image++)
+        for (e.y = 0; e.y < s->oh; e.y++)
+            for (e.x = 0; e.x < s->ow; e.x++)
+                for (e.channel = 0; e.channel < s->co; e.channel++) {
+                    float y =
+                        sum_of(forward_a, forward_b, &e, s->kw * even(s->ci), s->kh);
+                    y = d->bias ? y + d->bias[e.channel] : y;
+                    *out++ = d->relu && 0.0F > y ? 0.0F : y;
+                }
+}
+
+/* Taps of one axis that meet pixel p: how many, and the last. */
+static int64_t taps_of(int64_t p, int64_t window, const sti_conv_shape *s,
+                       int64_t *last)
+{
+    int64_t count = 0;
+    for (int64_t t = 0; t < window; t++)
+        if ((p + s->pad - t) % s->stride == 0) {
+            count++;
+            *last = t;
+        }
+    return count;
+}
+
+static void model_data(conv_data *d)
+{
+    const sti_conv_shape *s = &d->s;
+    float *out = d->want_dx;
+    element e = {.d = d};
+    for (e.image = 0; e.image < s->n; e.image++)
+        for (e.y = 0; e.y < s->h; e.y++)
+            for (e.x = 0; e.x < s->w; e.x++)
+                for (e.channel = 0; e.channel < s->ci; e.channel++) {
+                    e.taps_y = taps_of(e.y, s->kh, s, &e.last_i);
+                    e.taps_x = taps_of(e.x, s->kw, s, &e.last_j);
+                    *out++ = e.taps_x && e.taps_y
+                                 ? sum_of(data_a, data_b, &e, e.taps_x * even(s->co),
+                                          e.taps_y)
+                                 : 0.0F;
+                }
+}
+
+static void model_weight(conv_data *d)
+{
+    const sti_conv_shape *s = &d->s;
+    float *out = d->want_dw;
+    element e = {.d = d};
+    for (e.image = 0; e.image < s->kh; e.image++)
+        for (e.y = 0; e.y < s->kw; e.y++)
+            for (e.x = 0; e.x < s->ci; e.x++)
+                for (e.channel = 0; e.channel < s->co; e.channel++)
+                    *out++ = sum_of(weight_a, weight_b, &e, even(s->ow), s->n * s->oh);
+}
+
+static void check_bf16(const conv_data *d, const char *what, const sti_bf16 *got,
+                       const float *want, int64_t count)
+{
+    const sti_conv_shape *s = &d->s;
+    for (int64_t i = 0; i < count; i++)
+        if (got[i] != sti_bf16_from_f32(want[i]))
+            fail_msg("%s: n %lld h %lld w %lld ci %lld co %lld k %lldx%lld stride %lld "
+                     "pad %lld: element %lld is %a, wanted %a",
+                     what, (long long)s->n, (long long)s->h, (long long)s->w,
+                     (long long)s->ci, (long long)s->co, (long long)s->kh,
+                     (long long)s->kw, (long long)s->stride, (long long)s->pad,
+                     (long long)i, (double)sti_bf16_to_f32(got[i]), (double)want[i]);
+}
+
+static void run_threads(conv_data *d, int threads, const char *what)
+{
+    const sti_team team = {threads};
+    const sti_conv_shape *s = &d->s;
+    const sti_epilogue e = {d->bias, d->relu, d->mask};
+    void *scratch = malloc(sti_conv_bf16_forward_scratch_bytes(s, threads));
+    sti_conv_bf16_forward(&team, s, d->x, d->w, &e, d->y, scratch);
+    check_bf16(d, what, d->y, d->want_y, d->y_count);
+    for (int64_t i = 0; i < d->y_count; i++)
+        assert_int_equal(d->mask[i / 8] >> i % 8 & 1, sti_bf16_to_f32(d->y[i]) > 0.0F);
+    free(scratch);
+    scratch = malloc(sti_conv_bf16_data_scratch_bytes(s, threads));
+    sti_conv_bf16_data(&team, s, d->dy, d->w, d->dx, scratch);
+    check_bf16(d, what, d->dx, d->want_dx, d->x_count);
+    free(scratch);
+    scratch = malloc(sti_conv_bf16_weight_scratch_bytes(s, threads));
+    sti_conv_bf16_weight(&team, s, d->x, d->dy, d->dw, scratch);
+    for (int64_t i = 0; i < d->w_count; i++)
+        if (memcmp(&d->dw[i], &d->want_dw[i], 4) != 0)
+            fail_msg("%s: dw: n %lld h %lld w %lld ci %lld co %lld k %lldx%lld stride "
+                     "%lld pad %lld: element %lld is %a, wanted %a",
+                     what, (long long)s->n, (long long)s->h, (long long)s->w,
+                     (long long)s->ci, (long long)s->co, (long long)s->kh,
+                     (long long)s->kw, (long long)s->stride, (long long)s->pad,
+                     (long long)i, (double)d->dw[i], (double)d->want_dw[i]);
+    free(scratch);
+}
+
+static void try_conv(uint64_t seed, sti_conv_shape s, bool bias, bool relu)
+{
+    model_rng r = {seed};
+    s.groups = 1;
+    s.oh = sti_conv_out_length(s.h, s.kh, s.stride, s.pad);
+    s.ow = sti_conv_out_length(s.w, s.kw, s.stride, s.pad);
+    if (s.oh < 1 || s.ow < 1)
+        return;
+    conv_data d = {.s = s, .relu = relu};
+    d.x_count = s.n * s.h * s.w * s.ci;
+    d.w_count = s.kh * s.kw * s.ci * s.co;
+    d.y_count = s.n * s.oh * s.ow * s.co;
+    d.x = malloc((size_t)d.x_count * 2);
+    d.dx = malloc((size_t)d.x_count * 2);
+    d.y = malloc((size_t)d.y_count * 2);
+    d.dy = malloc((size_t)d.y_count * 2);
+    d.w = malloc((size_t)d.w_count * 4);
+    d.dw = malloc((size_t)d.w_count * 4);
+    d.bias = bias ? malloc((size_t)s.co * 4) : NULL;
+    d.mask = malloc((size_t)(d.y_count + 7) / 8);
+    d.want_y = malloc((size_t)d.y_count * 4);
+    d.want_dx = malloc((size_t)d.x_count * 4);
+    d.want_dw = malloc((size_t)d.w_count * 4);
+    model_bf16_fill(&r, d.x, d.x_count);
+    model_bf16_fill(&r, d.dy, d.y_count);
+    model_fill(&r, d.w, d.w_count);
+    if (bias)
+        model_fill(&r, d.bias, s.co);
+    model_forward(&d);
+    model_data(&d);
+    model_weight(&d);
+    for (int way = 0; way < MODEL_BF16_WAYS; way++)
+        for (int threads = 1; threads <= 3 && model_bf16_force(way); threads++) {
+            char what[64];
+            snprintf(what, sizeof what, "way %d, %d threads", way, threads);
+            run_threads(&d, threads, what);
+        }
+    free(d.x);
+    free(d.dx);
+    free(d.y);
+    free(d.dy);
+    free(d.w);
+    free(d.dw);
+    free(d.bias);
+    free(d.mask);
+    free(d.want_y);
+    free(d.want_dx);
+    free(d.want_dw);
+}
+
+#define CONV(N, H, W, CI, CO, K, S, P) \
+    ((sti_conv_shape){.n = (N),        \
+                      .h = (H),        \
+                      .w = (W),        \
+                      .ci = (CI),      \
+                      .co = (CO),      \
+                      .kh = (K),       \
+                      .kw = (K),       \
+                      .stride = (S),   \
+                      .pad = (P)})
+
+static void test_usual(void **state)
+{
+    (void)state;
+    try_conv(1, CONV(2, 9, 32, 16, 16, 3, 1, 1), false, true);
+    try_conv(2, CONV(1, 6, 16, 32, 32, 3, 1, 1), true, true);
+    try_conv(3, CONV(2, 8, 8, 32, 64, 3, 2, 1), true, false);
+    try_conv(4, CONV(2, 10, 10, 3, 16, 3, 1, 1), false, true);
+    try_conv(5, CONV(2, 8, 8, 16, 32, 1, 2, 0), false, false);
+    try_conv(6, CONV(2, 5, 7, 24, 40, 1, 1, 0), true, true);
+    try_conv(7, CONV(1, 23, 23, 3, 8, 7, 2, 3), true, true);
+    try_conv(8, CONV(3, 7, 7, 5, 49, 3, 1, 1), true, false);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    model_rng r = {11};
+    for (int i = 0; i < 60; i++) {
+        sti_conv_shape s = {.n = model_between(&r, 1, 3),
+                            .h = model_between(&r, 1, 11),
+                            .w = model_between(&r, 1, 11),
+                            .ci = model_between(&r, 1, 9),
+                            .co = model_between(&r, 1, 35),
+                            .kh = model_between(&r, 1, 4),
+                            .kw = model_between(&r, 1, 4),
+                            .stride = model_between(&r, 1, 3),
+                            .pad = model_between(&r, 0, 3)};
+        try_conv(50 + (uint64_t)i, s, i % 2, i % 3 == 0);
+    }
+}
+
+/* Sums of several chunks: many channels, many pixels. */
+static void test_chunks(void **state)
+{
+    (void)state;
+    try_conv(21, CONV(1, 3, 3, 700, 3, 3, 1, 1), true, true);
+    try_conv(22, CONV(1, 3, 3, 2, 900, 3, 1, 1), false, false);
+    try_conv(23, CONV(1, 1, 2, 4099, 2, 1, 1, 0), false, false);
+    try_conv(24, CONV(3, 64, 63, 2, 3, 1, 1, 0), false, false);
+    try_conv(25, CONV(12, 61, 64, 1, 2, 2, 1, 0), false, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_chunks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
