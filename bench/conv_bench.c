@@ -1,16 +1,22 @@
-/* Speed of convolutions and matrix products against the machine's own limit.
+/* Speed of convolutions beside oneDNN and the machine's own limit.
  *
- *     conv_bench [--csv] [threads] [batch]
+ *     conv_bench NET [-d forward|data|weight] [-j THREADS] [-b BATCH] [-o TEXT]
+ *                [-r REPEATS] [--cold] [--csv]
  *
- * Prints GFLOP/s (median and best of repeats) and the share of the peak of fused
- * multiply-adds, measured in between, for every layer shape of ResNet-20 on 32x32
- * images in all three directions, some layers of VGG-16 and ResNet-50, and square
- * GEMMs. */
+ * NET: resnet20, resnet50, vgg16, vgg16-32 or mobilenet; every shape of it once, or
+ * those whose name contains TEXT. Ours runs on channels-last tensors and dense weights,
+ * packing included; oneDNN (where it was found at build time) in layouts of its choice,
+ * its reorders not timed. Both in turns, medians of REPEATS of at least 4 ms. --cold
+ * walks through 32 MiB before each run, so that operands come from memory or the
+ * last-level cache as within a training step. The peak of fused multiply-adds is
+ * measured in between; rates are of the floating-point operations of the definition.
+ *
+ * With -r 5 and two directions at a time each call takes less than a minute. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -18,95 +24,39 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
-#include "kernel/conv.h"
+#include "conv_bench_nets.h"
+#ifdef STI_BENCH_WITH_DNNL
+#include "conv_bench_dnnl.h"
+#endif
 
-enum { REPEATS = 11 };
-
-typedef struct layer {
-    const char *name;
-    int64_t divide; /* the batch is divided by this: large images */
-    sti_conv_shape shape;
-} layer;
-
-static const layer layers[] = {
-    {"resnet20 stem 3-16 32", 1, {0, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0}},
-    {"resnet20 16-16 32", 1, {0, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0}},
-    {"resnet20 16-32 32/2", 1, {0, 32, 32, 16, 32, 3, 3, 2, 1, 1, 0, 0}},
-    {"resnet20 1x1 16-32 32/2", 1, {0, 32, 32, 16, 32, 1, 1, 2, 0, 1, 0, 0}},
-    {"resnet20 32-32 16", 1, {0, 16, 16, 32, 32, 3, 3, 1, 1, 1, 0, 0}},
-    {"resnet20 32-64 16/2", 1, {0, 16, 16, 32, 64, 3, 3, 2, 1, 1, 0, 0}},
-    {"resnet20 1x1 32-64 16/2", 1, {0, 16, 16, 32, 64, 1, 1, 2, 0, 1, 0, 0}},
-    {"resnet20 64-64 8", 1, {0, 8, 8, 64, 64, 3, 3, 1, 1, 1, 0, 0}},
-    {"vgg16 64-64 32", 4, {0, 32, 32, 64, 64, 3, 3, 1, 1, 1, 0, 0}},
-    {"vgg16 128-128 16", 4, {0, 16, 16, 128, 128, 3, 3, 1, 1, 1, 0, 0}},
-    {"vgg16 256-256 8", 4, {0, 8, 8, 256, 256, 3, 3, 1, 1, 1, 0, 0}},
-    {"vgg16 512-512 4", 1, {0, 4, 4, 512, 512, 3, 3, 1, 1, 1, 0, 0}},
-    {"vgg16 512-512 2", 1, {0, 2, 2, 512, 512, 3, 3, 1, 1, 1, 0, 0}},
-    {"resnet50 stem 3-64 224/2", 32, {0, 224, 224, 3, 64, 7, 7, 2, 3, 1, 0, 0}},
-    {"resnet50 1x1 64-256 56", 16, {0, 56, 56, 64, 256, 1, 1, 1, 0, 1, 0, 0}},
-    {"resnet50 64-64 56", 16, {0, 56, 56, 64, 64, 3, 3, 1, 1, 1, 0, 0}},
-    {"resnet50 128-128 28", 8, {0, 28, 28, 128, 128, 3, 3, 1, 1, 1, 0, 0}},
-    {"resnet50 512-512 7", 8, {0, 7, 7, 512, 512, 3, 3, 1, 1, 1, 0, 0}},
-    {"depthwise 64 32", 4, {0, 32, 32, 64, 64, 3, 3, 1, 1, 64, 0, 0}},
-};
-
-static const int64_t gemms[][3] = {
-    {64, 64, 64}, {256, 256, 256}, {1024, 1024, 1024}, {2048, 2048, 2048},
-    {37, 53, 29}, {32, 10, 64},    {32, 4096, 512},    {1, 4096, 4096}};
+enum { MAX_REPEATS = 101, COLD_FLOATS = 8 << 20 };
 
 typedef struct bench {
     sti_team team;
-    bool csv;
-    double peak; /* GFLOP/s of one thread, the latest */
-    const sti_conv_shape *conv;
-    sti_gemm_shape gemm;
+    bool csv, cold;
+    int repeats, only_direction; /* -1: all */
+    const char *only;
+    int64_t batch;
+    double peak; /* GFLOP/s of one thread, the best so far */
+    sti_conv_shape shape;
     int direction;
-    float *a, *b, *c;
+    float *x, *w, *y, *walk;
     void *scratch;
+    double log_sum, least; /* of the ratios */
+    int count;
+#ifdef STI_BENCH_WITH_DNNL
+    peer peer;
+#endif
 } bench;
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* One thread is timed by the processor time it gets, so that other programs on the
- * machine count little; several by the clock. */
-static int64_t now_ns(const bench *b)
-{
-    struct timespec t;
-    if (b->team.threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
-        return sti_clock_ns();
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Seconds of one run, median and best of REPEATS of about 10 ms each. */
-static void measure(bench *b, void (*run)(bench *), double *median, double *best)
-{
-    double all[REPEATS];
-    int64_t start = now_ns(b);
-    run(b);
-    run(b);
-    const double once = (double)(now_ns(b) - start) * 0.5e-9;
-    const int count = once < 5e-3 ? (int)(10e-3 / once) + 1 : 1;
-    for (int r = 0; r < REPEATS; r++) {
-        start = now_ns(b);
-        for (int i = 0; i < count; i++)
-            run(b);
-        all[r] = (double)(now_ns(b) - start) * 1e-9 / count;
-    }
-    qsort(all, REPEATS, sizeof *all, by_size);
-    *median = all[REPEATS / 2];
-    *best = all[0];
-}
+static const char *const directions[] = {"forward", "data", "weight"};
 
 #if defined(__x86_64__)
 /* Sixteen independent chains of fused multiply-adds in registers:
  * the arithmetic limit. */
 enum { CHAINS = 16, CHAIN_STEPS = 20000 };
 
-__attribute__((target("avx512f"))) static void run_peak_avx512(bench *b)
+__attribute__((target("avx512f"))) static void run_peak_avx512(float *out)
 {
     __m512 acc[CHAINS];
     const __m512 x = _mm512_set1_ps(0.999F), y = _mm512_set1_ps(0.001F);
@@ -119,10 +69,10 @@ __attribute__((target("avx512f"))) static void run_peak_avx512(bench *b)
             acc[i] = _mm512_fmadd_ps(acc[i], x, y);
 #pragma GCC unroll 16
     for (int i = 0; i < CHAINS; i++)
-        _mm512_storeu_ps(b->c + 16 * i, acc[i]);
+        _mm512_storeu_ps(out + 16 * i, acc[i]);
 }
 
-__attribute__((target("avx2,fma"))) static void run_peak_avx2(bench *b)
+__attribute__((target("avx2,fma"))) static void run_peak_avx2(float *out)
 {
     __m256 acc[CHAINS];
     const __m256 x = _mm256_set1_ps(0.999F), y = _mm256_set1_ps(0.001F);
@@ -135,63 +85,154 @@ __attribute__((target("avx2,fma"))) static void run_peak_avx2(bench *b)
             acc[i] = _mm256_fmadd_ps(acc[i], x, y);
 #pragma GCC unroll 16
     for (int i = 0; i < CHAINS; i++)
-        _mm256_storeu_ps(b->c + 8 * i, acc[i]);
+        _mm256_storeu_ps(out + 8 * i, acc[i]);
 }
 #endif
 
-/* GFLOP/s of one thread; 1 (no shares of a peak) for the plain C kernels. */
+/* GFLOP/s of one thread, best of some; 0 for the plain C kernels. */
 static double measure_peak(bench *b)
 {
-    double median, best;
+    double best = b->peak;
 #if defined(__x86_64__)
-    if (sti_isa_now() == STI_ISA_AVX512) {
-        measure(b, run_peak_avx512, &median, &best);
-        return 2e-9 * 16 * CHAINS * CHAIN_STEPS / best;
-    }
-    if (sti_isa_now() == STI_ISA_AVX2) {
-        measure(b, run_peak_avx2, &median, &best);
-        return 2e-9 * 8 * (CHAINS - 4) * CHAIN_STEPS / best;
+    static float out[16 * CHAINS];
+    const bool wide = sti_isa_now() == STI_ISA_AVX512;
+    if (sti_isa_now() == STI_ISA_REF)
+        return 0;
+    for (int i = 0; i < 10; i++) {
+        const int64_t start = sti_clock_ns();
+        if (wide)
+            run_peak_avx512(out);
+        else
+            run_peak_avx2(out);
+        const double flop = 2.0 * (wide ? 16 * CHAINS : 8 * (CHAINS - 4)) * CHAIN_STEPS;
+        const double rate = flop / (double)(sti_clock_ns() - start);
+        best = rate > best ? rate : best;
     }
 #endif
-    (void)b, (void)median, (void)best;
-    return 1.0;
+    return best;
 }
 
-static void report(bench *b, const char *name, const char *direction, double flop,
-                   void (*run)(bench *))
+static void run_ours(bench *b)
 {
-    double median, best;
-    measure(b, run, &median, &best);
-    const double peak = b->peak * b->team.threads, rate = flop * 1e-9 / median;
-    if (b->csv)
-        printf("%s,%s,%.1f,%.1f,%.1f\n", name, direction, rate, flop * 1e-9 / best,
-               100 * rate / peak);
-    else
-        printf("%-26s %-8s %8.1f %8.1f %6.1f %% %8.3f ms\n", name, direction, rate,
-               flop * 1e-9 / best, 100 * rate / peak, median * 1e3);
-    fflush(stdout);
-}
-
-static void run_conv(bench *b)
-{
-    const sti_epilogue relu = {.relu = true};
     switch (b->direction) {
     case 0:
-        sti_conv_forward_f32(&b->team, b->conv, b->a, b->b, &relu, b->c, b->scratch);
+        sti_conv_forward_f32(&b->team, &b->shape, b->x, b->w, NULL, b->y, b->scratch);
         break;
     case 1:
-        sti_conv_backward_data_f32(&b->team, b->conv, b->c, b->b, b->a, b->scratch);
+        sti_conv_backward_data_f32(&b->team, &b->shape, b->y, b->w, b->x, b->scratch);
         break;
     default:
-        sti_conv_backward_weight_f32(&b->team, b->conv, b->a, b->c, b->b, NULL,
+        sti_conv_backward_weight_f32(&b->team, &b->shape, b->x, b->y, b->w, NULL,
                                      b->scratch);
         break;
     }
 }
 
-static void run_gemm(bench *b)
+#ifdef STI_BENCH_WITH_DNNL
+static void run_theirs(bench *b)
 {
-    sti_gemm_f32(&b->team, &b->gemm, b->a, b->b, NULL, b->c, b->scratch);
+    peer_run(&b->peer);
+}
+#endif
+
+/* Seconds a run. */
+static double time_runs(bench *b, void (*run)(bench *), int count)
+{
+    int64_t total = 0;
+    for (int i = 0; i < count; i++) {
+        for (int64_t k = 0; b->cold && k < COLD_FLOATS; k += 16)
+            b->walk[k] += 1.0F;
+        const int64_t start = sti_clock_ns();
+        run(b);
+        total += sti_clock_ns() - start;
+    }
+    return (double)total * 1e-9 / count;
+}
+
+static int runs_of(bench *b, void (*run)(bench *))
+{
+    time_runs(b, run, 1);
+    const double once = time_runs(b, run, 1), want = b->cold ? 1e-3 : 4e-3;
+    return once < want ? (int)(want / once) + 1 : 1;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Medians; 0 where there is no peer. */
+static void measure(bench *b, bool with_peer, double *ours, double *theirs)
+{
+    double all[2][MAX_REPEATS] = {{0}};
+    int runs[2] = {runs_of(b, run_ours), 0};
+#ifdef STI_BENCH_WITH_DNNL
+    if (with_peer)
+        runs[1] = runs_of(b, run_theirs);
+#endif
+    for (int r = 0; r < b->repeats; r++) {
+        all[0][r] = time_runs(b, run_ours, runs[0]);
+#ifdef STI_BENCH_WITH_DNNL
+        if (with_peer)
+            all[1][r] = time_runs(b, run_theirs, runs[1]);
+#endif
+    }
+    (void)with_peer;
+    for (int i = 0; i < 2; i++)
+        qsort(all[i], (size_t)b->repeats, sizeof **all, by_size);
+    *ours = all[0][b->repeats / 2];
+    *theirs = all[1][b->repeats / 2];
+}
+
+static size_t scratch_bytes(const bench *b)
+{
+    const int threads = b->team.threads;
+    return b->direction == 0 ? sti_conv_forward_scratch_bytes(&b->shape, threads)
+           : b->direction == 1
+               ? sti_conv_backward_data_scratch_bytes(&b->shape, threads)
+               : sti_conv_backward_weight_scratch_bytes(&b->shape, threads);
+}
+
+static void report(bench *b, const char *name, double ours, double theirs,
+                   const char *peer_words)
+{
+    const double flop = sti_conv_flop(&b->shape) * 1e-9;
+    const double share =
+        b->peak > 0 ? 100 * flop / ours / b->peak / b->team.threads : 0;
+    const double ratio = theirs > 0 ? theirs / ours : 0;
+    const double kib = (double)scratch_bytes(b) / 1024;
+    printf(b->csv ? "%s,%s,%.1f,%.1f,%.4f,%.0f,%.1f,%.3f,%s\n"
+                  : "%-20s %-8s %7.1f %5.1f %% %9.4f ms %6.0f KiB %7.1f %6.3f  %s\n",
+           name, directions[b->direction], flop / ours, share, ours * 1e3, kib,
+           theirs > 0 ? flop / theirs : 0, ratio, peer_words);
+    fflush(stdout);
+    if (ratio > 0) {
+        b->log_sum += log(ratio);
+        b->least = b->count == 0 || ratio < b->least ? ratio : b->least;
+        b->count++;
+    }
+}
+
+static void bench_direction(bench *b, const char *name)
+{
+    double ours, theirs;
+    char words[64] = "";
+    bool with_peer = false;
+    b->scratch = sti_alloc(scratch_bytes(b), "bench.scratch");
+    if (!b->scratch)
+        return;
+    b->peak = measure_peak(b);
+#ifdef STI_BENCH_WITH_DNNL
+    with_peer = peer_open(&b->peer, &b->shape, b->direction, b->team.threads, words);
+#endif
+    measure(b, with_peer, &ours, &theirs);
+#ifdef STI_BENCH_WITH_DNNL
+    if (with_peer)
+        peer_close(&b->peer);
+#endif
+    report(b, name, ours, theirs, words);
+    sti_free(b->scratch);
 }
 
 static float *some_floats(int64_t count)
@@ -202,89 +243,115 @@ static float *some_floats(int64_t count)
     return x;
 }
 
-static size_t conv_scratch(const sti_conv_shape *s, int threads, int direction)
+static void bench_one(bench *b, const bench_layer *l)
 {
-    return direction == 0   ? sti_conv_forward_scratch_bytes(s, threads)
-           : direction == 1 ? sti_conv_backward_data_scratch_bytes(s, threads)
-                            : sti_conv_backward_weight_scratch_bytes(s, threads);
+    sti_conv_shape *s = &b->shape;
+    *s = l->shape;
+    s->n = b->batch;
+    s->oh = sti_conv_out_length(s->h, s->kh, s->stride, s->pad);
+    s->ow = sti_conv_out_length(s->w, s->kw, s->stride, s->pad);
+    b->x = some_floats(s->n * s->h * s->w * s->ci);
+    b->w = some_floats(s->kh * s->kw * s->ci / s->groups * s->co);
+    b->y = some_floats(s->n * s->oh * s->ow * s->co);
+    for (b->direction = 0; b->direction < 3; b->direction++)
+        if (b->x && b->w && b->y &&
+            (b->only_direction < 0 || b->only_direction == b->direction))
+            bench_direction(b, l->name);
+    sti_free(b->x);
+    sti_free(b->w);
+    sti_free(b->y);
 }
 
-static void bench_free(bench *b)
+static const bench_net *find_net(const char *name)
 {
-    sti_free(b->a);
-    sti_free(b->b);
-    sti_free(b->c);
+    for (int i = 0; i < BENCH_NETS; i++)
+        if (strcmp(bench_nets[i].name, name) == 0)
+            return &bench_nets[i];
+    return NULL;
 }
 
-static void bench_layer(bench *b, const layer *l, int64_t batch)
+static int find_direction(const char *name)
 {
-    static const char *const names[] = {"forward", "data", "weight"};
-    sti_conv_shape s = l->shape;
-    s.n = batch / l->divide > 0 ? batch / l->divide : 1;
-    s.oh = sti_conv_out_length(s.h, s.kh, s.stride, s.pad);
-    s.ow = sti_conv_out_length(s.w, s.kw, s.stride, s.pad);
-    b->conv = &s;
-    b->a = some_floats(s.n * s.h * s.w * s.ci);
-    b->b = some_floats(s.kh * s.kw * s.ci / s.groups * s.co);
-    b->c = some_floats(s.n * s.oh * s.ow * s.co);
-    if (b->a && b->b && b->c)
-        b->peak = measure_peak(b);
-    for (b->direction = 0; b->direction < 3; b->direction++) {
-        b->scratch =
-            sti_alloc(conv_scratch(&s, b->team.threads, b->direction), "bench.scratch");
-        if (b->a && b->b && b->c && b->scratch)
-            report(b, l->name, names[b->direction], sti_conv_flop(&s), run_conv);
-        sti_free(b->scratch);
+    for (int i = 0; i < 3; i++)
+        if (strcmp(directions[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static bool parse(int argc, char **argv, bench *b, const bench_net **net)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--csv") == 0)
+            b->csv = true;
+        else if (strcmp(argv[i], "--cold") == 0)
+            b->cold = true;
+        else if (strcmp(argv[i], "-d") == 0)
+            b->only_direction = find_direction(value), i++;
+        else if (strcmp(argv[i], "-j") == 0)
+            b->team.threads = atoi(value), i++;
+        else if (strcmp(argv[i], "-b") == 0)
+            b->batch = atoi(value), i++;
+        else if (strcmp(argv[i], "-r") == 0)
+            b->repeats = atoi(value), i++;
+        else if (strcmp(argv[i], "-o") == 0)
+            b->only = value, i++;
+        else
+            *net = find_net(argv[i]);
     }
-    bench_free(b);
+    return *net && b->team.threads > 0 && b->repeats > 0 && b->repeats <= MAX_REPEATS;
 }
 
-static void bench_gemm(bench *b, int64_t m, int64_t n, int64_t k)
+static void print_head(bench *b, const bench_net *net)
 {
-    char name[64];
-    snprintf(name, sizeof name, "gemm %" PRId64 "x%" PRId64 "x%" PRId64, m, n, k);
-    b->gemm = (sti_gemm_shape){.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n};
-    b->a = some_floats(m * k);
-    b->b = some_floats(k * n);
-    b->c = some_floats(m * n);
-    b->scratch =
-        sti_alloc(sti_gemm_scratch_bytes(&b->gemm, b->team.threads), "bench.scratch");
-    if (b->a && b->b && b->c && b->scratch)
-        report(b, name, "", 2.0 * (double)m * (double)n * (double)k, run_gemm);
-    sti_free(b->scratch);
-    bench_free(b);
+    const char *lead = b->csv ? "# " : "";
+    printf("%s%s, %s, compiler %s, %d threads, %s batch %" PRId64 "%s\n", lead,
+           sti_cpu_name(), sti_isa_name(sti_isa_now()), __VERSION__, b->team.threads,
+           net->name, b->batch, b->cold ? ", cold" : "");
+#ifdef STI_BENCH_WITH_DNNL
+    const dnnl_version_t *v = dnnl_version();
+    printf("%speer: oneDNN %d.%d.%d, its own layouts\n", lead, v->major, v->minor,
+           v->patch);
+#else
+    printf("%speer: none, oneDNN was not found at build time\n", lead);
+#endif
+    puts(b->csv ? "layer,direction,gflops,percent_of_peak,ms,scratch_kib,peer_gflops,"
+                  "ratio,peer_kernel"
+                : "layer                direction  GFLOP/s  peak           time     "
+                  "scratch    peer  ratio");
 }
 
 int main(int argc, char **argv)
 {
-    bench b = {.team = {.threads = 1}};
-    int64_t number[2] = {1, 32}; /* threads, batch */
-    int at = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--csv") == 0)
-            b.csv = true;
-        else if (at < 2 && atoi(argv[i]) > 0)
-            number[at++] = atoi(argv[i]);
-        else
-            return 2;
+    bench b = {.team = {.threads = 1}, .repeats = 5, .only_direction = -1};
+    const bench_net *net = NULL;
+    if (!parse(argc, argv, &b, &net)) {
+        fputs("usage: conv_bench NET [-d forward|data|weight] [-j THREADS] [-b BATCH] "
+              "[-o TEXT] [-r REPEATS] [--cold] [--csv]\n",
+              stderr);
+        return 2;
     }
-    b.team.threads = (int)number[0];
-    b.a = some_floats(8192);
-    b.b = some_floats(64);
-    b.c = some_floats(1024);
-    if (!b.a || !b.b || !b.c)
+    b.batch = b.batch > 0 ? b.batch : net->batch;
+    b.walk = some_floats(COLD_FLOATS);
+    if (!b.walk)
         return 7;
-    b.peak = measure_peak(&b);
-    bench_free(&b);
-    printf(
-        b.csv ? "# %s, %s, %d threads, batch %" PRId64 ", peak a thread %.1f GFLOP/s\n"
-              : "%s, %s, %d threads, batch %" PRId64 ", peak a thread %.1f GFLOP/s\n",
-        sti_cpu_name(), sti_isa_name(sti_isa_now()), b.team.threads, number[1], b.peak);
-    if (b.csv)
-        printf("case,direction,median_gflops,best_gflops,percent_of_peak\n");
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-        bench_layer(&b, &layers[i], number[1]);
-    for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++)
-        bench_gemm(&b, gemms[i][0], gemms[i][1], gemms[i][2]);
+#ifdef STI_BENCH_WITH_DNNL
+    if (!peer_init(&b.peer))
+        return 1;
+#endif
+    print_head(&b, net);
+    for (int i = 0; i < net->count; i++)
+        if (!b.only || strstr(net->layers[i].name, b.only))
+            bench_one(&b, &net->layers[i]);
+    const char *lead = b.csv ? "# " : "";
+    printf("%speak a thread %.1f GFLOP/s", lead, b.peak);
+    if (b.count > 0)
+        printf("; %d ratios, geometric mean %.3f, least %.3f", b.count,
+               exp(b.log_sum / b.count), b.least);
+    puts("");
+#ifdef STI_BENCH_WITH_DNNL
+    peer_fini(&b.peer);
+#endif
+    sti_free(b.walk);
     return 0;
 }
