@@ -43,6 +43,21 @@ typedef struct stint_plan_part {
     size_t bytes;
 } stint_plan_part;
 
+/** How an activation gets from the forward to the backward half of a step. */
+typedef enum stint_plan_form {
+    STINT_PLAN_KEPT,       /* as it is */
+    STINT_PLAN_SMALL,      /* as the few bits that are needed of it */
+    STINT_PLAN_RECOMPUTED, /* dropped and made again, to the same bits */
+    STINT_PLAN_PACKED      /* compressed within an error bound */
+} stint_plan_form;
+
+typedef struct stint_plan_tensor {
+    char name[96]; /* layer and operator: "layer1.0.bn1 batch_norm" */
+    stint_plan_form form;
+    size_t bytes;      /* of the tensor (of its bits, where those are what is kept) */
+    size_t held_bytes; /* of what is held of it between the halves */
+} stint_plan_tensor;
+
 typedef struct stint_plan_result {
     size_t peak_bytes;   /* resident memory of the whole process at its highest */
     size_t budget_bytes; /* 0: none */
@@ -50,7 +65,13 @@ typedef struct stint_plan_result {
     int threads, lanes; /* lanes: shards that run side by side */
     int64_t batch, shards, parameters;
     double forward_flop;     /* of one image */
-    size_t smallest_bytes;   /* the least this recipe can run in (one lane) */
+    size_t smallest_bytes;   /* the least this recipe can run in */
+    /* Expected time of a step against the fastest way without a budget; 1: the same. */
+    double slowdown;
+    /* What goes from forward to backward half, in the order in which it is made; NULL
+     * if not asked for; free with stint_plan_fini. Of one shard. */
+    stint_plan_tensor *tensors;
+    int tensor_count;
     int64_t batch_that_fits; /* with these shards, under the budget; 0: none */
     int64_t shards_that_fit; /* with this batch, under the budget; 0: none */
     stint_plan_part parts[16];

@@ -175,6 +175,10 @@ stint_status sti_graph_sweep(stint_graph *graph);
 stint_status sti_graph_sort(stint_graph *graph); /* stable topological order */
 /* Nodes in the order given, a permutation of 0..node_count-1 that is executable. */
 stint_status sti_graph_reorder(stint_graph *graph, const int32_t *order);
+/* Nodes that stand in order, values and outputs once more, under the same handles and
+ * sharing nothing; open scopes are left out. No killed node may be waiting for a sweep.
+ * STINT_E_MEMORY, or the graph's own failure. */
+stint_status sti_graph_copy(const stint_graph *graph, stint_graph **copy_out);
 /* Order, handles, shapes (inferred anew). */
 stint_status sti_graph_verify(const stint_graph *graph);
 

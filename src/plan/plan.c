@@ -140,15 +140,12 @@ static void split_peak(sti_plan *plan)
         sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, peak));
 }
 
-stint_status sti_plan_create(const stint_graph *graph, int threads, sti_plan **plan_out)
+/* A plan with lifetimes and live bytes, and no addresses yet. */
+stint_status sti_plan_measure(const stint_graph *graph, int threads,
+                              sti_plan **plan_out)
 {
     int32_t nodes = sti_graph_node_count(graph);
-    sti_plan *plan = NULL;
-    stint_status status = check_kernels(graph);
-
-    if (status)
-        return status;
-    plan = sti_alloc(sizeof *plan, "plan");
+    sti_plan *plan = sti_alloc(sizeof *plan, "plan");
     if (!plan)
         return STINT_E_MEMORY;
     plan->graph = graph;
@@ -157,20 +154,34 @@ stint_status sti_plan_create(const stint_graph *graph, int threads, sti_plan **p
         sti_alloc_array(sti_graph_value_count(graph), sizeof *plan->place, "plan");
     plan->scratch_offset = sti_alloc_array(nodes, sizeof(size_t), "plan");
     plan->live_bytes = sti_alloc_array(nodes, sizeof(size_t), "plan");
-    status = plan->place && plan->scratch_offset && plan->live_bytes ? STINT_OK
-                                                                     : STINT_E_MEMORY;
-    if (status || (status = sti_plan_lifetimes(plan)) ||
-        (status = place_leaves(plan)) || (status = place_results(plan)) ||
-        (status = place_arena(plan)))
-        goto failed;
-    spread_offsets(plan);
+    stint_status status = plan->place && plan->scratch_offset && plan->live_bytes
+                              ? sti_plan_lifetimes(plan)
+                              : STINT_E_MEMORY;
+    if (status) {
+        sti_plan_destroy(plan);
+        return status;
+    }
     count_live(plan);
+    *plan_out = plan;
+    return STINT_OK;
+}
+
+stint_status sti_plan_create(const stint_graph *graph, int threads, sti_plan **plan_out)
+{
+    sti_plan *plan;
+    stint_status status = check_kernels(graph);
+
+    if (status || (status = sti_plan_measure(graph, threads, &plan)))
+        return status;
+    if ((status = place_leaves(plan)) || (status = place_results(plan)) ||
+        (status = place_arena(plan))) {
+        sti_plan_destroy(plan);
+        return status;
+    }
+    spread_offsets(plan);
     split_peak(plan);
     *plan_out = plan;
     return STINT_OK;
-failed:
-    sti_plan_destroy(plan);
-    return status;
 }
 
 void sti_plan_destroy(sti_plan *plan)

@@ -9,6 +9,11 @@
 /* Fill place[].root, first, last, region (leaves, results, arena or none) and bytes. */
 stint_status sti_plan_lifetimes(sti_plan *plan);
 
+/* A plan without addresses: lifetimes, live_bytes and peak_node only, for comparing
+ * many graphs. */
+stint_status sti_plan_measure(const stint_graph *graph, int threads,
+                              sti_plan **plan_out);
+
 /* Is this value made of bytes of its own in that region? */
 bool sti_plan_is_root(const sti_plan *plan, stint_value value, sti_region region);
 

@@ -97,15 +97,6 @@ static stint_status build_networks(sti_job *job, int64_t images)
     return st;
 }
 
-static stint_status plan_networks(sti_job *job, int lanes)
-{
-    int threads = sti_crew_lane_threads(job->threads, lanes);
-    stint_status st = sti_network_plan(&job->train, threads);
-    if (st == STINT_OK && job->eval.graph)
-        st = sti_network_plan(&job->eval, threads);
-    return st;
-}
-
 sti_crew_desc sti_job_crew(const sti_job *job)
 {
     return (sti_crew_desc){.train = &job->train,
@@ -118,88 +109,24 @@ sti_crew_desc sti_job_crew(const sti_job *job)
                            .moments = job->moments};
 }
 
-/* ---- how many lanes ---- */
-
-static int64_t rounds_of(int64_t shards, int64_t lanes)
-{
-    return (shards + lanes - 1) / lanes;
-}
-
-/* The fewest lanes that need no more rounds than `most` lanes do. */
-static int64_t fewest_lanes(int64_t shards, int64_t most)
-{
-    int64_t lanes = most;
-    while (lanes > 1 && rounds_of(shards, lanes - 1) == rounds_of(shards, most))
-        lanes--;
-    return lanes;
-}
-
-/* Threads inside kernels wait for each other at the end of every loop: taken as 0.7 of
- * the speed of as many lanes. */
-static bool lanes_pay(const sti_job *job, int64_t lanes)
-{
-    double inside = (double)job->shards / (0.7 * (double)job->threads);
-    return (double)rounds_of(job->shards, lanes) <= inside;
-}
-
-static stint_status try_lanes(sti_job *job, int64_t lanes)
-{
-    stint_status st = plan_networks(job, (int)lanes);
-    if (st == STINT_OK) {
-        job->lanes = (int)lanes;
-        sti_memory_account(job, job->lanes, &job->plan);
-    }
-    return st;
-}
-
-static bool fits(const sti_job *job)
-{
-    size_t budget = job->recipe->values.run.memory_bytes;
-    return budget == 0 || job->plan.peak_bytes <= budget;
-}
-
-/* Several lanes as the shards, threads and memory allow, or one. The networks of all
- * choices above one are the same, so only the account is made again. */
-static stint_status choose_lanes(sti_job *job)
-{
-    int64_t wanted = job->recipe->values.run.lanes;
-    if (wanted > 0)
-        return try_lanes(job, wanted);
-    int64_t most = job->threads < job->shards ? job->threads : job->shards;
-    int64_t lanes = fewest_lanes(job->shards, most);
-    if (lanes > 1 && lanes_pay(job, lanes)) {
-        stint_status st = try_lanes(job, lanes);
-        while (st == STINT_OK && !fits(job) && lanes > 2 &&
-               lanes_pay(job, fewest_lanes(job->shards, lanes - 1))) {
-            lanes = fewest_lanes(job->shards, lanes - 1);
-            if (lanes < 2)
-                break;
-            job->lanes = (int)lanes;
-            sti_memory_account(job, job->lanes, &job->plan);
-        }
-        if (st != STINT_OK || (lanes > 1 && fits(job)))
-            return st;
-    }
-    return try_lanes(job, 1);
-}
-
 /* ---- what would fit ---- */
 
-/* Peak of one lane with other numbers; 0: cannot be planned. Leaves its networks. */
+/* Peak with other numbers and the same rewrites; 0: cannot be planned. */
 static size_t peak_with(sti_job *job, int64_t batch, int64_t shards)
 {
+    size_t peak = 0;
     job->batch = batch;
     job->shards = shards;
     if (build_networks(job, batch / shards) != STINT_OK ||
-        try_lanes(job, 1) != STINT_OK)
+        sti_job_peak_with(job, job->form, &peak) != STINT_OK)
         return 0;
-    return job->plan.peak_bytes;
+    return peak;
 }
 
 static bool fits_with(sti_job *job, int64_t batch, int64_t shards)
 {
     size_t peak = peak_with(job, batch, shards);
-    return peak > 0 && fits(job);
+    return peak > 0 && peak <= job->recipe->values.run.memory_bytes;
 }
 
 /* The largest batch below the wanted one, by halving: memory grows with it. */
@@ -225,23 +152,30 @@ static int64_t find_shards(sti_job *job, int64_t batch, int64_t shards)
     return 0;
 }
 
-/* A second job that shares the data and is thrown away. */
-static void find_alternatives(sti_job *job)
+/* A second job that shares the data and is thrown away. Rewrites name the values of a
+ * network as it is built, which are the same for any number of images. */
+stint_status sti_job_find_ways(sti_job *job)
 {
     sti_job other = *job;
     int64_t batch = job->batch, shards = job->shards;
+    stint_status st = STINT_OK;
     other.train = other.eval = (sti_network){0};
-    job->plan.smallest_bytes = peak_with(&other, batch, shards);
+    if (job->plan.smallest_bytes == 0) {
+        st = build_networks(&other, batch / shards);
+        if (st == STINT_OK)
+            st = sti_job_lowest_peak(&other, &job->plan.smallest_bytes);
+    }
     if (job->plan.fits) {
         job->plan.batch_that_fits = batch;
         job->plan.shards_that_fit = shards;
-    } else {
+    } else if (st == STINT_OK) {
         job->plan.batch_that_fits = find_batch(&other, batch, shards);
         job->plan.shards_that_fit = find_shards(&other, batch, shards);
     }
     sti_network_fini(&other.train);
     sti_network_fini(&other.eval);
     sti_memory_trim();
+    return st;
 }
 
 /* ---- the picture of a step ---- */
@@ -265,18 +199,15 @@ static void fill_timeline(sti_job *job)
 
 static stint_status plan_all(sti_job *job)
 {
-    const sti_recipe_values *v = &job->recipe->values;
     stint_status st = build_networks(job, job->batch / job->shards);
     if (st == STINT_OK) {
         job->base_bytes = sti_memory_base(job);
-        st = choose_lanes(job);
+        st = sti_job_choose(job);
     }
     if (st == STINT_OK && job->eval.graph)
         st = sti_network_agree(&job->train, &job->eval);
     if (st != STINT_OK)
         return st;
-    job->plan.budget_bytes = v->run.memory_bytes;
-    job->plan.fits = fits(job);
     job->plan.threads = job->threads;
     job->plan.batch = job->batch;
     job->plan.shards = job->shards;
@@ -303,9 +234,9 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_job *job)
         describe_network(job);
         st = plan_all(job);
     }
-    if (st == STINT_OK)
-        find_alternatives(job);
-    else
+    if (st == STINT_OK && !job->plan.fits)
+        st = sti_job_find_ways(job);
+    if (st != STINT_OK)
         sti_job_fini(job);
     return st;
 }
@@ -316,7 +247,8 @@ void sti_job_fini(sti_job *job)
     sti_network_fini(&job->eval);
     stint_data_close(job->train_data);
     stint_data_close(job->test_data);
-    sti_free(job->plan.svg);
+    stint_plan_fini(&job->plan);
+    sti_free(job->form);
     memset(job, 0, sizeof *job);
 }
 
@@ -375,7 +307,9 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
         st = sti_job_create(recipe, &job);
     if (st != STINT_OK)
         return st;
-    if (svg) {
+    if (!job.plan.smallest_bytes)
+        st = sti_job_find_ways(&job);
+    if (svg && st == STINT_OK) {
         sti_text text = {0};
         size_t arenas =
             job.train.plan->region_bytes[STI_REGION_ARENA] * (size_t)job.lanes;
@@ -391,6 +325,7 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
     if (st == STINT_OK) {
         *result_out = job.plan;
         job.plan.svg = NULL;
+        job.plan.tensors = NULL;
     }
     sti_job_fini(&job);
     return st;
@@ -399,5 +334,8 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
 void stint_plan_fini(stint_plan_result *result)
 {
     sti_free(result->svg);
+    sti_free(result->tensors);
     result->svg = NULL;
+    result->tensors = NULL;
+    result->tensor_count = 0;
 }

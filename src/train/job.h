@@ -16,20 +16,44 @@ typedef struct sti_job {
     int64_t batch, shards;
     int64_t train_count, test_count;
     int64_t steps_per_epoch, steps, epochs;
-    size_t index_bytes; /* of the opened data, by our own count */
-    size_t base_bytes;  /* sti_memory_base when the networks were built */
-    stint_plan_result plan;
+    size_t index_bytes;     /* of the opened data, by our own count */
+    size_t base_bytes;      /* sti_memory_base when the networks were built */
+    stint_plan_result plan; /* smallest_bytes and what would fit: sti_job_find_ways */
+    uint8_t *form;          /* [form_values]: of the network as built; NULL: as it is */
+    int32_t form_values;
 } sti_job;
 
 /* STINT_OK also when the budget does not hold: see plan.fits. */
 stint_status sti_job_create(const stint_recipe *recipe, sti_job *job);
 void sti_job_fini(sti_job *job); /* a zeroed one is fine */
 
+/* The least memory the recipe runs in, and what would fit if it does not. Takes a
+ * while: for those who ask. Done already when the plan does not fit. */
+stint_status sti_job_find_ways(sti_job *job);
+
 /* STINT_E_BUDGET with what is needed and what would fit, or STINT_OK. */
 stint_status sti_job_check_budget(const sti_job *job);
 
 /* What the crew of this job is. */
 sti_crew_desc sti_job_crew(const sti_job *job);
+
+/* ---- job_choice.c ---- */
+
+/* From built, unplanned networks to lanes and rewrites: of all ways to run the step,
+ * the fastest by expectation whose peak fits the budget, or, when none does, the one of
+ * the lowest peak. Plans the networks; fills job->form and plan's parts, peak, lanes,
+ * fits and slow-down, and smallest_bytes where the budget asked for rewrites. */
+stint_status sti_job_choose(sti_job *job);
+/* The lowest peak of the job as built, whatever its budget. Both leave the networks
+ * planned one way or another. */
+stint_status sti_job_lowest_peak(sti_job *job, size_t *peak_out);
+/* The peak of one lane with these forms, or as built (NULL). */
+stint_status sti_job_peak_with(sti_job *job, const uint8_t *form, size_t *peak_out);
+
+/* What goes from forward to backward half of a network as built, with forms (NULL: as
+ * it is), into plan->tensors. */
+stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
+                                  stint_plan_result *plan);
 
 /* ---- memory_account.c ---- */
 

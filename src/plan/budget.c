@@ -1,0 +1,453 @@
+/* The budget solver.
+ *
+ * The search goes downhill: at the highest point of a step it looks at the values that
+ * lie there between forward and backward half, and drops the one that lowers the peak
+ * most for the time it costs to make it again. What a choice really does (operands that
+ * live longer, copies that meet in one place) is found out by rewriting a copy of the
+ * graph and measuring its lifetimes, so no estimate of sizes is trusted. When no single
+ * step helps, values that were dropped without need are kept again, and cheap ones are
+ * made anew for every reader. */
+#include "plan/budget.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "plan/plan_priv.h"
+
+/* Rates of one thread for comparing costs; only their ratio decides anything. Constants
+ * rather than measurements: the choice must be the same on every machine. */
+#define FLOP_PER_S  60e9
+#define BYTES_PER_S 9e9
+/* Rewritten graphs to look at, as nodes of all together. */
+#define NODES_TO_LOOK_AT 2000000
+/* How many of the most promising choices are compared at each step. */
+#define CHOICES 6
+/* Values below this share of the peak are not worth a choice. */
+#define WORTH 0.0005
+/* Nodes within this share of the peak count as its neighbourhood. */
+#define NEAR_PEAK 0.85
+
+typedef struct trial {
+    size_t peak;
+    double crowd; /* bytes x nodes above NEAR_PEAK of the peak that is compared with */
+    double seconds;
+} trial;
+
+typedef struct choice {
+    stint_value value;
+    uint8_t form;
+    double merit; /* bytes a second, as a first guess */
+} choice;
+
+typedef struct explorer {
+    const stint_graph *graph;
+    int threads;
+    int32_t values;
+    uint8_t *saved; /* [values]: contents made forward and read backward */
+    uint8_t *form;  /* [values]: where the search stands */
+    uint8_t *best;  /* [values]: the best of the choices compared */
+    trial now;
+    size_t floor_peak; /* crowd is measured against this */
+    sti_plan *plan;    /* of `form`; its graph is ours */
+    stint_graph *copy;
+    choice *choices; /* [values] */
+    sti_budget *out;
+    int32_t capacity;
+    int64_t looks; /* rewritten graphs left to look at */
+} explorer;
+
+/* ---- costs ---- */
+
+static double node_seconds(const stint_graph *graph, const sti_node *node)
+{
+    if (node->op->flags & STI_OP_VIEW)
+        return 0;
+    if (node->op->cost) {
+        sti_cost cost = node->op->cost(graph, node);
+        double work = cost.flop / FLOP_PER_S;
+        double moved = (cost.read_bytes + cost.write_bytes) / BYTES_PER_S;
+        return work > moved ? work : moved;
+    }
+    double bytes = 0;
+    for (int32_t i = 0; i < node->n_in; i++)
+        if (node->in[i] >= 0)
+            bytes +=
+                (double)stint_shape_bytes(&sti_graph_value(graph, node->in[i])->shape);
+    if (node->n_out > 0)
+        bytes +=
+            (double)stint_shape_bytes(&sti_graph_value(graph, node->out[0])->shape);
+    return bytes / BYTES_PER_S;
+}
+
+double sti_budget_seconds(const stint_graph *graph)
+{
+    double seconds = 0;
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++)
+        seconds += node_seconds(graph, sti_graph_node(graph, n));
+    return seconds;
+}
+
+/* ---- what is kept ---- */
+
+/* A value made by the forward half that a form can be given. */
+static const sti_node *maker(const stint_graph *graph, stint_value value)
+{
+    const sti_node *node = sti_graph_value(graph, value)->producer;
+    return node && !node->backward && !(node->op->flags & STI_OP_VIEW) ? node : NULL;
+}
+
+stint_status sti_budget_saved(const stint_graph *graph, uint8_t *saved_out)
+{
+    int32_t values = sti_graph_value_count(graph);
+    stint_value *content = sti_alloc_array(values, sizeof *content, "budget.saved");
+    if (!content)
+        return STINT_E_MEMORY;
+    memset(saved_out, 0, (size_t)values);
+    for (stint_value v = 0; v < values; v++)
+        content[v] = v;
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
+        const sti_node *node = sti_graph_node(graph, n);
+        if (node->op->flags & STI_OP_VIEW)
+            content[node->out[0]] = content[node->in[0]];
+        for (int32_t i = 0; i < node->n_in && node->backward; i++)
+            if (node->in[i] >= 0 && maker(graph, content[node->in[i]]))
+                saved_out[content[node->in[i]]] = 1;
+    }
+    sti_free(content);
+    return STINT_OK;
+}
+
+/* ---- looking at a set of forms ---- */
+
+stint_status sti_budget_apply(stint_graph *graph, const uint8_t *form)
+{
+    stint_status status = sti_pass_recompute(graph, form, NULL);
+    if (status == STINT_OK)
+        status = sti_pass_inplace(graph, NULL);
+    return status ? status : stint_graph_check(graph);
+}
+
+static stint_status rewritten(const explorer *e, const uint8_t *form,
+                              stint_graph **copy_out, sti_plan **plan_out)
+{
+    stint_graph *copy = NULL;
+    stint_status status = sti_graph_copy(e->graph, &copy);
+    if (status == STINT_OK)
+        status = sti_budget_apply(copy, form);
+    if (status == STINT_OK)
+        status = sti_plan_measure(copy, e->threads, plan_out);
+    if (status) {
+        stint_graph_destroy(copy);
+        return status;
+    }
+    *copy_out = copy;
+    return STINT_OK;
+}
+
+static trial judge(const explorer *e, const stint_graph *copy, const sti_plan *plan)
+{
+    trial t = {.peak = plan->live_bytes[plan->peak_node],
+               .seconds = sti_budget_seconds(copy)};
+    double above = NEAR_PEAK * (double)(e->floor_peak ? e->floor_peak : t.peak);
+    for (int32_t n = 0; n < sti_graph_node_count(copy); n++) {
+        double live = (double)plan->live_bytes[n];
+        t.crowd += live > above ? live - above : 0;
+    }
+    return t;
+}
+
+static stint_status look(explorer *e, const uint8_t *form, trial *trial_out)
+{
+    stint_graph *copy;
+    sti_plan *plan;
+    e->looks--;
+    stint_status status = rewritten(e, form, &copy, &plan);
+    if (status)
+        return status;
+    *trial_out = judge(e, copy, plan);
+    sti_plan_destroy(plan);
+    stint_graph_destroy(copy);
+    return STINT_OK;
+}
+
+/* Make `form` the place where the search stands. */
+static stint_status stand(explorer *e)
+{
+    sti_plan_destroy(e->plan);
+    stint_graph_destroy(e->copy);
+    e->plan = NULL;
+    e->copy = NULL;
+    stint_status status = rewritten(e, e->form, &e->copy, &e->plan);
+    if (status)
+        return status;
+    e->floor_peak = e->plan->live_bytes[e->plan->peak_node];
+    e->now = judge(e, e->copy, e->plan);
+    return STINT_OK;
+}
+
+static bool is_better(const trial *a, const trial *b)
+{
+    return a->peak < b->peak || (a->peak == b->peak && a->crowd < b->crowd);
+}
+
+/* ---- what is found ---- */
+
+static stint_status record(explorer *e)
+{
+    sti_budget *b = e->out;
+    if (b->count == e->capacity) {
+        int32_t more = e->capacity ? 2 * e->capacity : 32;
+        void *bigger = sti_realloc(b->options, (size_t)more * sizeof *b->options,
+                                   "budget.options");
+        if (!bigger)
+            return STINT_E_MEMORY;
+        b->options = bigger;
+        e->capacity = more;
+    }
+    uint8_t *form = sti_alloc((size_t)e->values, "budget.form");
+    if (!form)
+        return STINT_E_MEMORY;
+    memcpy(form, e->form, (size_t)e->values);
+    b->options[b->count++] = (sti_budget_option){
+        .form = form, .arena_bytes = e->now.peak, .seconds = e->now.seconds};
+    return STINT_OK;
+}
+
+/* ---- choices ---- */
+
+static int by_merit(const void *pa, const void *pb)
+{
+    const choice *a = pa, *b = pb;
+    if (a->merit != b->merit)
+        return a->merit < b->merit ? 1 : -1;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+static void offer(explorer *e, int32_t *count, stint_value value, sti_form form)
+{
+    const sti_node *node = maker(e->graph, value);
+    double bytes = (double)stint_shape_bytes(&sti_graph_value(e->graph, value)->shape);
+    e->choices[(*count)++] = (choice){.value = value,
+                                      .form = (uint8_t)form,
+                                      .merit = bytes / node_seconds(e->graph, node)};
+}
+
+/* Was the value, as the graph stands, there at node n, kept for the backward half? */
+static bool lies_at(const explorer *e, stint_value value, int32_t n)
+{
+    const sti_place *place = &e->plan->place[value];
+    return place->region == STI_REGION_ARENA && place->first < n && place->last >= n;
+}
+
+/* Is the value there anywhere near the peak? */
+static bool lies_near_peak(const explorer *e, stint_value value)
+{
+    const sti_place *place = &e->plan->place[value];
+    for (int32_t n = place->first < 0 ? 0 : place->first; n <= place->last; n++)
+        if ((double)e->plan->live_bytes[n] > NEAR_PEAK * (double)e->now.peak)
+            return place->region == STI_REGION_ARENA;
+    return false;
+}
+
+static bool is_worth(const explorer *e, stint_value value)
+{
+    size_t bytes = stint_shape_bytes(&sti_graph_value(e->graph, value)->shape);
+    return maker(e->graph, value) && (double)bytes >= WORTH * (double)e->now.peak;
+}
+
+/* Kept values that lie at the peak and could be dropped, the most promising first. */
+static int32_t find_drops(explorer *e)
+{
+    int32_t count = 0;
+    for (stint_value v = 0; v < e->values; v++)
+        if (e->form[v] == STI_FORM_KEEP && is_worth(e, v) &&
+            lies_at(e, v, e->plan->peak_node))
+            offer(e, &count, v, STI_FORM_RECOMPUTE);
+    qsort(e->choices, (size_t)count, sizeof *e->choices, by_merit);
+    return count;
+}
+
+/* Every other turn: drop what lies near the peak, make anew for each reader what was
+ * made once, keep what was dropped. */
+static int32_t find_turns(explorer *e)
+{
+    int32_t count = 0;
+    for (stint_value v = 0; v < e->values; v++) {
+        if (!is_worth(e, v))
+            continue;
+        if (e->form[v] == STI_FORM_KEEP && lies_near_peak(e, v))
+            offer(e, &count, v, STI_FORM_RECOMPUTE);
+        if (e->form[v] == STI_FORM_RECOMPUTE)
+            offer(e, &count, v, STI_FORM_REPEAT);
+        if (e->form[v] != STI_FORM_KEEP)
+            offer(e, &count, v, STI_FORM_KEEP);
+    }
+    qsort(e->choices, (size_t)count, sizeof *e->choices, by_merit);
+    return count;
+}
+
+/* Bytes of the peak, or at least of its neighbourhood, that a second buys. */
+static double rate_of(const trial *from, const trial *to)
+{
+    double gain = (double)(from->peak - to->peak);
+    double cost = to->seconds - from->seconds;
+    if (to->peak == from->peak)
+        gain = 1e-6 * (from->crowd - to->crowd);
+    return cost > 0 ? gain / cost : gain * 1e12;
+}
+
+/* Compare choices; *found when one is better than where we stand, its form in best. */
+static stint_status compare(explorer *e, int32_t count, int32_t enough, bool *found)
+{
+    double best = 0;
+    *found = false;
+    for (int32_t i = 0; i < count && e->looks > 0 && (i < enough || !*found); i++) {
+        stint_value v = e->choices[i].value;
+        uint8_t was = e->form[v];
+        trial t;
+        e->form[v] = e->choices[i].form;
+        stint_status status = look(e, e->form, &t);
+        if (status == STINT_OK && is_better(&t, &e->now) &&
+            (!*found || rate_of(&e->now, &t) > best)) {
+            memcpy(e->best, e->form, (size_t)e->values);
+            best = rate_of(&e->now, &t);
+            *found = true;
+        }
+        e->form[v] = was;
+        if (status && status != STINT_E_UNSUPPORTED)
+            return status;
+    }
+    return STINT_OK;
+}
+
+static stint_status descend(explorer *e)
+{
+    bool found = true;
+    stint_status status = STINT_OK;
+    while (found && e->looks > 0 && status == STINT_OK) {
+        status = compare(e, find_drops(e), CHOICES, &found);
+        if (status == STINT_OK && !found)
+            status = compare(e, find_turns(e), INT32_MAX, &found);
+        if (status || !found)
+            break;
+        memcpy(e->form, e->best, (size_t)e->values);
+        if ((status = stand(e)) == STINT_OK)
+            status = record(e);
+    }
+    return status;
+}
+
+/* ---- the sequence ---- */
+
+static int by_seconds(const void *pa, const void *pb)
+{
+    const sti_budget_option *a = pa, *b = pb;
+    if (a->seconds != b->seconds)
+        return a->seconds > b->seconds ? 1 : -1;
+    return (a->arena_bytes > b->arena_bytes) - (a->arena_bytes < b->arena_bytes);
+}
+
+/* Keep those that take less memory than every cheaper one. */
+static void keep_frontier(sti_budget *b)
+{
+    int32_t kept = 0;
+    qsort(b->options, (size_t)b->count, sizeof *b->options, by_seconds);
+    for (int32_t i = 0; i < b->count; i++) {
+        if (kept == 0 || b->options[i].arena_bytes < b->options[kept - 1].arena_bytes)
+            b->options[kept++] = b->options[i];
+        else
+            sti_free(b->options[i].form);
+    }
+    b->count = kept;
+}
+
+/* What the rewritten graph takes with real addresses. */
+static stint_status plan_option(const explorer *e, sti_budget_option *option)
+{
+    stint_graph *copy = NULL;
+    sti_plan *plan = NULL;
+    stint_status status = sti_graph_copy(e->graph, &copy);
+    if (status == STINT_OK)
+        status = sti_budget_apply(copy, option->form);
+    if (status == STINT_OK)
+        status = sti_plan_create(copy, e->threads, &plan);
+    if (status == STINT_OK) {
+        option->arena_bytes = plan->region_bytes[STI_REGION_ARENA];
+        option->made_again =
+            sti_graph_node_count(copy) - sti_graph_node_count(e->graph);
+    }
+    sti_plan_destroy(plan);
+    stint_graph_destroy(copy);
+    return status;
+}
+
+static stint_status plan_options(explorer *e)
+{
+    stint_status status = STINT_OK;
+    keep_frontier(e->out);
+    for (int32_t i = 0; i < e->out->count && status == STINT_OK; i++)
+        status = plan_option(e, &e->out->options[i]);
+    if (status == STINT_OK)
+        keep_frontier(e->out);
+    return status;
+}
+
+/* Kept: what the backward half reads. The rest is gone before it begins, and would have
+ * to be made again by who needs it. */
+static void begin_forms(explorer *e)
+{
+    for (stint_value v = 0; v < e->values; v++)
+        e->form[v] = e->saved[v] ? STI_FORM_KEEP : STI_FORM_RECOMPUTE;
+}
+
+static stint_status explore(explorer *e)
+{
+    e->saved = sti_alloc((size_t)e->values, "budget.search");
+    e->form = sti_alloc((size_t)e->values, "budget.search");
+    e->best = sti_alloc((size_t)e->values, "budget.search");
+    e->choices = sti_alloc_array(3 * (int64_t)e->values, sizeof *e->choices, "budget");
+    e->out = sti_alloc(sizeof *e->out, "budget");
+    if (!e->saved || !e->form || !e->best || !e->choices || !e->out)
+        return STINT_E_MEMORY;
+    e->out->values = e->values;
+    stint_status status = sti_budget_saved(e->graph, e->saved);
+    if (status)
+        return status;
+    begin_forms(e);
+    if ((status = stand(e)) || (status = record(e)) || (status = descend(e)))
+        return status;
+    return plan_options(e);
+}
+
+stint_status sti_budget_create(const stint_graph *graph, int threads,
+                               sti_budget **budget_out)
+{
+    explorer e = {.graph = graph,
+                  .threads = threads,
+                  .values = sti_graph_value_count(graph),
+                  .looks = NODES_TO_LOOK_AT / (sti_graph_node_count(graph) + 1) + 1};
+    stint_status status = explore(&e);
+
+    sti_plan_destroy(e.plan);
+    stint_graph_destroy(e.copy);
+    sti_free(e.saved);
+    sti_free(e.form);
+    sti_free(e.best);
+    sti_free(e.choices);
+    if (status)
+        sti_budget_destroy(e.out);
+    else
+        *budget_out = e.out;
+    return status;
+}
+
+void sti_budget_destroy(sti_budget *budget)
+{
+    if (!budget)
+        return;
+    for (int32_t i = 0; i < budget->count; i++)
+        sti_free(budget->options[i].form);
+    sti_free(budget->options);
+    sti_free(budget);
+}
