@@ -53,6 +53,69 @@ extern const sti_op sti_op_batch_norm, sti_op_batch_norm_grad;
  * out: y, sign bits (optional). */
 extern const sti_op sti_op_batch_norm_apply;
 
+/* ---- tensors held packed (see pass/pack.c) ---- */
+
+/* A row of the graph's input "bounds" [packs, STI_BOUND_FIELDS] f32, which the host
+ * fills before each run. A negative bound is a share of the largest magnitude, and
+ * wants COLLECT. */
+enum {
+    STI_BOUND_WANTED,  /* error bound */
+    STI_BOUND_LIMIT,   /* the coarsest bound allowed when the block is too small */
+    STI_BOUND_DITHER,  /* not 0: with dither */
+    STI_BOUND_COLLECT, /* not 0: find gains and range, too */
+    STI_BOUND_FIELDS
+};
+
+/* What packing did, f32 [STI_PACK_STATS]: summed over shards like any metric. */
+enum {
+    STI_PACK_OVERFLOW,  /* 1: it did not fit even at the limit; the run is void */
+    STI_PACK_BYTES,     /* of the block, or with overflow those it wants */
+    STI_PACK_BOUND,     /* used */
+    STI_PACK_ERROR,     /* largest error that occurred, as a share of the bound */
+    STI_PACK_NONZERO,   /* share of the values */
+    STI_PACK_EXACT,     /* share of values stored bit for bit */
+    STI_PACK_RANGE,     /* largest magnitude; with COLLECT */
+    STI_PACK_COARSENED, /* 1: the bound wanted did not fit */
+    STI_PACK_STATS
+};
+
+typedef struct sti_pack_attr {
+    int64_t capacity; /* bytes of the block */
+    int32_t row;      /* of bounds; also tells the dithers of tensors apart */
+    int32_t norm;     /* what is packed is (x - mean) inverse, see kernel/fold.h */
+} sti_pack_attr;
+
+/* in: x f32; bounds; mean and inverse deviation with norm; sign bits or STI_NO_INPUT
+ * (without norm they promise zeros where they are 0).
+ * out: block, U8 [capacity]; what packing did. */
+extern const sti_op sti_op_pack;
+stint_value sti_op_add_pack(stint_graph *g, const sti_pack_attr *attr, stint_value x,
+                            stint_value bounds, stint_value mean, stint_value inverse,
+                            stint_value bits);
+
+/* in: block; mean, inverse, scale and shift with norm; bits as packing had them.
+ * out: x, and with norm y = scale (x - mean) inverse + shift where the bit is set, 0
+ * elsewhere; both optional. Its attributes begin with those of its pack. */
+extern const sti_op sti_op_unpack;
+stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value scale,
+                              stint_value shift);
+
+/* How far an unpacked operand disturbs the gradient that a node makes: f32 [2], the
+ * gain of kernel/error_gain.h and the mean squared error predicted, gain bound^2.
+ * Zeros in runs that do not collect. of: conv2d_grad_w, a weight gradient's matmul, or
+ * batch_norm_grad, whose gradient of scale is meant; operand: which input of it was
+ * unpacked; pack: the node that packed it. */
+extern const sti_op sti_op_error_gain;
+stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operand,
+                                  const sti_node *pack, stint_value factor);
+
+/* Layer-norm (x, scale, shift -> y, mean, inverse deviation) and RMS-norm (x, scale ->
+ * y, inverse deviation) over the last axis. */
+typedef struct sti_row_norm_attr {
+    float epsilon;
+} sti_row_norm_attr;
+extern const sti_op sti_op_layer_norm, sti_op_rms_norm;
+
 /* ReLU: out y, sign bits (optional). relu_grad: dy where the bit is set. */
 extern const sti_op sti_op_relu, sti_op_relu_grad;
 extern const sti_op sti_op_bias, sti_op_add;

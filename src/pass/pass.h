@@ -49,7 +49,9 @@ typedef enum sti_form {
  * in order afterwards. form [values]: sti_form of each value that a node of the forward
  * half makes (that of a view is its operand's); what a copy reads must be kept or
  * itself be dropped. Packed counts as kept. Values that leave the graph always stay.
- * For a scheduled graph: it is the schedule's order into which copies are put. */
+ * For a scheduled graph: it is the schedule's order into which copies are put.
+ * STINT_E_UNSUPPORTED when repeats would multiply beyond a few copies a node; the graph
+ * is then of no use. */
 stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
                                 sti_account *account);
 
@@ -79,6 +81,10 @@ typedef struct sti_pack_candidate {
  * network. candidates_out [values of the graph]. */
 stint_status sti_pack_candidates(const stint_graph *graph,
                                  sti_pack_candidate *candidates_out, int *count_out);
+
+/* Capacity for a block of so many bytes, with a reserve: sizes vary from batch to
+ * batch. A multiple of 64. */
+int64_t sti_pack_capacity(size_t bytes);
 
 typedef struct sti_pack_choice {
     stint_value value; /* of a candidate */

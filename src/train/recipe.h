@@ -17,6 +17,8 @@ enum {
     STI_SCHEDULE_ONE_CYCLE
 };
 
+enum { STI_PACK_AUTO, STI_PACK_ALL };
+
 typedef struct sti_recipe_values {
     struct {
         const char *name;
@@ -53,6 +55,13 @@ typedef struct sti_recipe_values {
         double gamma;
         double start_factor, final_factor; /* of lr */
     } schedule;
+    struct {
+        double tau; /* gradient error allowed, a share of the mean momentum; 0: none */
+        int64_t every; /* steps between collections */
+        bool dither;
+        int pack;   /* STI_PACK_AUTO, STI_PACK_ALL */
+        bool check; /* measure the gradient error beside predicting it */
+    } error;
     struct {
         const char *out; /* NULL: runs/<recipe's name> */
         int64_t threads; /* 0: choose */
