@@ -30,6 +30,33 @@ static inline void lane_store(float *p, lane_f v)
     *(lane_f *)(void *)p = v;
 }
 
+/* Past the caches, for results too large to be found there again; 64-byte aligned (32
+ * for 8 lanes). lane_fence() before another thread may read them. */
+static inline void lane_stream(float *p, lane_f v)
+{
+#if STI_LANES == 16
+    _mm512_stream_ps(p, (__m512)v);
+#elif defined(__AVX2__)
+    _mm256_stream_ps(p, (__m256)v);
+#else
+    lane_store(p, v);
+#endif
+}
+
+static inline void lane_fence(void)
+{
+#if STI_LANES == 16 || defined(__AVX2__)
+    _mm_sfence();
+#endif
+}
+
+/* The line `elements` further on will be read soon: into the second cache. It may lie
+ * outside of the array. */
+static inline void lane_ahead(const float *p, int64_t elements)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)(elements * 4)), 0, 2);
+}
+
 static inline lane_f lane_splat(float s)
 {
     return s - (lane_f){0.0f};

@@ -23,7 +23,7 @@ typedef struct cut {
     int64_t width; /* k c */
     int64_t rows_a_chunk, chunks;
     int64_t blocks; /* of columns; 1 when k > 1 */
-    bool downwards; /* sums go over chunks from the last to the first */
+    int shares;     /* of the team's threads */
 } cut;
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -50,13 +50,14 @@ static cut cut_of(int64_t rows, int64_t c)
     return u;
 }
 
-/* Chunk of a piece of the sums. On one thread they run downwards: what came before has
- * just written the end of x, and the next walk finds the beginning in the cache. (With
- * more threads each must come back to its own share.) */
-static int64_t chunk_of(const cut *u, int64_t piece)
+/* Pieces of sums, from the last to the first within each thread's share: what came
+ * before has just written the end of x, and the next walk begins with what this one
+ * read last. */
+static int64_t sum_piece_at(const cut *u, int64_t piece)
 {
-    int64_t chunk = piece / u->blocks;
-    return u->downwards ? u->chunks - 1 - chunk : chunk;
+    const int64_t pieces = u->chunks * u->blocks, shares = u->shares;
+    const int64_t share = ((piece + 1) * shares - 1) / pieces;
+    return share * pieces / shares + (share + 1) * pieces / shares - 1 - piece;
 }
 
 static int64_t chunk_rows(const cut *u, int64_t chunk)
@@ -188,18 +189,27 @@ static void chunk_moments(const cut *u, const piece_view *v, float *s, float *q)
     fold(u, v, q, after_q);
 }
 
+/* Elements from a piece's x to that of the piece before it, which comes next. */
+static int64_t next_x(const cut *u, int64_t piece)
+{
+    if (piece % u->blocks)
+        return -BLOCK;
+    return (u->blocks - 1) * BLOCK - u->rows_a_chunk * u->c;
+}
+
 static void statistics_piece(void *arg, int64_t piece, int worker)
 {
     (void)worker;
     const statistics_job *job = arg;
     const cut *u = &job->u;
-    const int64_t chunk = chunk_of(u, piece);
+    const int64_t at = sum_piece_at(u, piece), chunk = at / u->blocks;
     float m[WIDE], wide[WIDE], s[WIDE], q[WIDE];
-    piece_view v = view_piece(u, &job->whole, chunk, piece % u->blocks);
+    piece_view v = view_piece(u, &job->whole, chunk, at % u->blocks);
     double *mean = job->partial + chunk * 2 * u->c + v.first, *square = mean + u->c;
 
     chunk_mean(u, &v, m);
     v.main.mean = widen(u, m, wide);
+    v.main.next = next_x(u, at);
     v.after.mean = m;
     chunk_moments(u, &v, s, q);
     for (int64_t j = 0; j < v.channels; j++) {
@@ -266,7 +276,7 @@ void sti_norm_statistics_f32(const sti_team *team, int64_t rows, int64_t c,
         .inv_out = inv_out,
         .unbiased_out = unbiased_out,
     };
-    job.u.downwards = team->threads == 1;
+    job.u.shares = team->threads;
     sti_team_run(team, job.u.chunks * job.u.blocks, statistics_piece, &job);
     sti_team_run(team, (c + BLOCK - 1) / BLOCK, statistics_join, &job);
 }
@@ -276,6 +286,17 @@ void sti_norm_inverse_f32(int64_t c, float epsilon, const float *variance,
 {
     for (int64_t j = 0; j < c; j++)
         inv_out[j] = (float)(1.0 / sqrt((double)variance[j] + (double)epsilon));
+}
+
+/* Is y so large that nothing of it is left in the second cache when it is read next?
+ * Then it is written past the caches, which spares reading its old lines. Below about
+ * twice that cache the writes come out slower than that saves; and never where y
+ * overwrites what has just been read. */
+static bool is_streamed(const cut *u, const float *y, const float *a, const float *b)
+{
+    enum { KEPT_BYTES = 4 << 20 };
+    return (uintptr_t)y % 64 == 0 && u->width % LANES == 0 && y != a && y != b &&
+           (size_t)(u->rows * u->c) * sizeof *y > KEPT_BYTES;
 }
 
 /* ---- forward ---- */
@@ -341,6 +362,7 @@ void sti_norm_forward_f32(const sti_team *team, const sti_norm_forward *args)
         .scale = args->scale,
         .inv = args->inv,
     };
+    job.whole.stream = is_streamed(&job.u, args->y, args->x, args->residual);
     sti_team_run(team, job.u.chunks, forward_piece, &job);
 }
 
@@ -359,9 +381,9 @@ static void grad_sums_piece(void *arg, int64_t piece, int worker)
     (void)worker;
     const backward_job *job = arg;
     const cut *u = &job->u;
-    const int64_t chunk = chunk_of(u, piece);
+    const int64_t at = sum_piece_at(u, piece), chunk = at / u->blocks;
     float s[WIDE], q[WIDE], wide[WIDE], after_s[STI_NORM_ANY], after_q[STI_NORM_ANY];
-    piece_view v = view_piece(u, &job->whole, chunk, piece % u->blocks);
+    piece_view v = view_piece(u, &job->whole, chunk, at % u->blocks);
     double *sum = job->partial + chunk * 2 * u->c + v.first, *cross = sum + u->c;
 
     v.main.mean = widen(u, v.main.mean, wide);
@@ -439,10 +461,13 @@ void sti_norm_backward_f32(const sti_team *team, const sti_norm_backward *args,
                                  .y = args->dx,
                                  .dresidual = args->dresidual};
     if (args->dx || args->dscale || args->dshift) {
-        job.u.downwards = team->threads == 1;
+        job.u.shares = team->threads;
         sti_team_run(team, job.u.chunks * job.u.blocks, grad_sums_piece, &job);
         sti_team_run(team, (c + BLOCK - 1) / BLOCK, grad_sums_join, &job);
     }
+    job.whole.stream = is_streamed(&job.u, args->dx, args->dy, args->x);
+    job.whole.stream_dresidual =
+        is_streamed(&job.u, args->dresidual, args->dy, args->x);
     if (args->dx || args->dresidual)
         sti_team_run(team, job.u.chunks, backward_piece, &job);
 }

@@ -11,7 +11,10 @@
  * its first column. Fields that a loop does not use may be NULL. */
 typedef struct sti_norm_block {
     int64_t rows, ld, cols;
+    int64_t next; /* moments: elements from here to the x that will be read next */
     bool relu;
+    /* y, dresidual past the caches: aligned to 64 bytes, ld too. */
+    bool stream, stream_dresidual;
     const float *x, *dy, *residual;
     const float *mean;  /* m */
     const float *gain;  /* scale inv */

@@ -288,6 +288,29 @@ static void same_bits_everywhere(void **state)
     sti_isa_force(saved);
 }
 
+/* Results of more than 4 MiB are written past the caches. */
+static void large_results(void **state)
+{
+    (void)state;
+    const sti_isa saved = sti_isa_now();
+    static const int64_t shape[3][2] = {{20001, 64}, {4099, 272}, {70001, 16}};
+    for (int s = 0; s < 3; s++) {
+        problem p = make_problem(shape[s][0], shape[s][1], 1.0f, 1.0f);
+        assert_true(sti_isa_force(STI_ISA_REF));
+        result want = run(&p, true, 1);
+        for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            result got = run(&p, true, 1 + isa);
+            assert_same_result(&p, &want, &got);
+            free_result(&got);
+        }
+        free_result(&want);
+        free_problem(&p);
+    }
+    sti_isa_force(saved);
+}
+
 /* y over x, dx over dy, outputs left out: the same bits in what is asked for. */
 static void in_place_and_partial(void **state)
 {
@@ -360,6 +383,7 @@ int main(void)
         cmocka_unit_test(large_mean),
         cmocka_unit_test(constant_input),
         cmocka_unit_test(same_bits_everywhere),
+        cmocka_unit_test(large_results),
         cmocka_unit_test(in_place_and_partial),
         cmocka_unit_test(inverse_matches_statistics),
     };
