@@ -113,15 +113,9 @@ typedef void sti_loop_hook(void *arg, sti_loop_where where);
 void sti_loop_run(const sti_loop *loop, const sti_team *team, sti_loop_body *body,
                   sti_loop_hook *begin, sti_loop_hook *end, void *arg);
 
-/* The iterations of one thread, in order, on the caller: for traces and lists. Barriers
+/* The iterations of one thread, in order, on the caller: for traces. Barriers
  * do nothing. */
 void sti_loop_walk(const sti_loop *loop, int thread, sti_loop_body *body, void *arg);
-
-/* A thread's iterations as a list: at[] of every call, `loops` numbers each. Gives the
- * number of calls; writes the first `room` of them. Walking a list costs less than
- * walking the nest, where the same string runs often. */
-int64_t sti_loop_list(const sti_loop *loop, int thread, int64_t room,
-                      int32_t *list_out);
 
 /* Cell `d` of the generalised Hilbert curve over `width` x `height` cells: every cell
  * once, neighbours on the curve touch by a side or, in odd rectangles, a corner. */

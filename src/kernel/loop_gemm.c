@@ -11,7 +11,7 @@
 #include "kernel/gemm_block.h"
 
 enum {
-    PANEL = 2 * STI_PANEL, /* columns of a packed panel of B */
+    PANEL = STI_LOOP_PANEL,
     SLOT_FLOATS = 1 << 20, /* packed tiles of one operand, 4 MiB */
     PART_FLOATS = 1 << 20, /* of C, where sums go through a tree */
     TILE_MAX = 4096

@@ -22,7 +22,11 @@
 
 enum { STI_LOOP_K, STI_LOOP_M, STI_LOOP_N, STI_LOOP_GEMM_LOOPS };
 
-enum { STI_LOOP_GEMM_TEXT = 64 }; /* characters of a text, its end included */
+enum {
+    STI_LOOP_GEMM_TEXT = 64, /* characters of a text, its end included */
+    STI_LOOP_PANEL = 32,     /* columns of a packed panel of B */
+    STI_LOOP_STRIP = 14      /* rows that BRGEMM does best at a time */
+};
 
 /* Slots of one operand: tile (i, j) of its k and its other loop lies in slot
  * (i % k) * other + j % other. */

@@ -284,29 +284,3 @@ void sti_loop_run(const sti_loop *loop, const sti_team *team, sti_loop_body *bod
     walk_level(&outside, 0);
     run_hook(&job, end);
 }
-
-/* ---- lists ---- */
-
-typedef struct lister {
-    int loops;
-    int64_t count, room;
-    int32_t *list;
-} lister;
-
-static void list_call(void *arg, const int64_t *at, const int64_t *to,
-                      sti_loop_where where)
-{
-    lister *l = arg;
-    (void)to, (void)where;
-    if (l->count < l->room)
-        for (int i = 0; i < l->loops; i++)
-            l->list[l->count * l->loops + i] = (int32_t)at[i];
-    l->count++;
-}
-
-int64_t sti_loop_list(const sti_loop *loop, int thread, int64_t room, int32_t *list_out)
-{
-    lister l = {.loops = loop->loops, .room = room, .list = list_out};
-    sti_loop_walk(loop, thread, list_call, &l);
-    return l.count;
-}

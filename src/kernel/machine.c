@@ -9,7 +9,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/team.h"
+#include "kernel/brgemm.h"
 #include "kernel/dispatch.h"
+#include "kernel/gemm_tile.h"
 #include "kernel/machine_priv.h"
 
 enum {
@@ -28,6 +30,7 @@ struct task {
     const char *x;
     int64_t bytes;
     const sti_team *team;
+    char *spare; /* what may be written */
     double (*work)(const task *t, int64_t rounds);
 };
 
@@ -97,6 +100,50 @@ static double measure(const task *t)
     return best;
 }
 
+enum { TILE_M = 56, TILE_N = 32, TILE_K = 256, TILE_SHORT = 16 };
+
+static double work_tile(const task *t, int64_t rounds)
+{
+    const float *a = (const float *)(const void *)t->x, *b = a + TILE_M * TILE_K;
+    float c[TILE_M * TILE_N];
+    const sti_brgemm g = {.m = TILE_M,
+                          .n = TILE_N,
+                          .k = t->bytes,
+                          .lda = TILE_K,
+                          .ldb = TILE_N,
+                          .ldc = TILE_N};
+    for (int64_t i = 0; i < rounds; i++)
+        sti_brgemm_stride_f32(&g, 1, a, b, 0, 0, c);
+    return (double)rounds;
+}
+
+static double work_pack(const task *t, int64_t rounds)
+{
+    const float *from = (const float *)(const void *)t->x;
+    float *to = (float *)(void *)t->spare;
+    const int64_t rows = t->bytes / 4 / TILE_K;
+    for (int64_t i = 0; i < rounds; i++)
+        sti_gemm_kernels_now()->pack(from, TILE_K, rows, TILE_K, TILE_N, to);
+    return (double)t->bytes * (double)rounds;
+}
+
+/* Two lengths of k tell the rate from what a tile costs beside. */
+static void measure_tiles(sti_machine *m, task t)
+{
+    t.work = work_tile;
+    t.bytes = TILE_K;
+    const double whole_s = 1 / measure(&t);
+    t.bytes = TILE_SHORT;
+    const double short_s = 1 / measure(&t);
+    const double each_s = (whole_s - short_s) / (TILE_K - TILE_SHORT);
+    const double beside_s = short_s - TILE_SHORT * each_s;
+    m->tile_flop_per_s = 2.0 * TILE_M * TILE_N / (each_s > 0 ? each_s : whole_s);
+    m->tile_s = (beside_s > 1e-9 ? beside_s : 1e-9) / (TILE_M / 14.0);
+    t.work = work_pack;
+    t.bytes = m->l2_bytes / 4 / 1024 * 1024;
+    m->pack_bytes_per_s = measure(&t);
+}
+
 static int64_t cache_bytes(int name, int64_t otherwise)
 {
     const long bytes = sysconf(name);
@@ -149,7 +196,7 @@ static void measure_reads(sti_machine *m, task t)
 static void touch(char *x, int64_t bytes)
 {
     for (int64_t i = 0; i < bytes; i += 512)
-        x[i] = 1;
+        x[i + 3] = 0x3f; /* floats of 0 and 0.5 */
 }
 
 stint_status sti_machine_measure(sti_machine *machine_out)
@@ -174,6 +221,8 @@ stint_status sti_machine_measure(sti_machine *machine_out)
     m.int8_op_per_s = measure(&t);
     t.x = far;
     measure_reads(&m, t);
+    t.spare = far + FAR_BYTES / 2;
+    measure_tiles(&m, t);
     sti_free(far);
     t.work = work_fork;
     m.fork_s = 1 / measure(&t);

@@ -22,6 +22,9 @@ typedef struct sti_machine {
     double l1_bytes_per_s, l2_bytes_per_s, llc_bytes_per_s, dram_bytes_per_s;
     double dram_all_bytes_per_s; /* all threads together */
     double fork_s;               /* of an empty loop of the team of all threads */
+    /* BRGEMM on one core, operands near: its rate, what each tile of registers costs
+     * beside, and how fast operands are packed that lie in the second-level cache. */
+    double tile_flop_per_s, tile_s, pack_bytes_per_s;
     /* Sizes as the system tells them, and for the last level as it behaves: what a
      * virtual machine may use of a shared cache is often less than its size. */
     int64_t l1_bytes, l2_bytes, llc_bytes;

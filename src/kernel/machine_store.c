@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "kernel/machine.h"
 
-#define TITLE "stint machine 1\n"
+#define TITLE "stint machine 2\n"
 
 typedef struct figure {
     const char *name;
@@ -33,6 +33,9 @@ static const figure figures[] = {
     FIGURE(dram_bytes_per_s, .whole = false),
     FIGURE(dram_all_bytes_per_s, .whole = false),
     FIGURE(fork_s, .whole = false),
+    FIGURE(tile_flop_per_s, .whole = false),
+    FIGURE(tile_s, .whole = false),
+    FIGURE(pack_bytes_per_s, .whole = false),
     FIGURE(l1_bytes, .whole = true),
     FIGURE(l2_bytes, .whole = true),
     FIGURE(llc_bytes, .whole = true),

@@ -362,7 +362,7 @@ static void random_strings_equal_the_interpreter(void **state)
     free(traces);
 }
 
-/* ---- barriers, hooks, lists, curves ---- */
+/* ---- barriers, hooks, curves ---- */
 
 typedef struct board {
     int64_t count[16][16]; /* [phase][cell] */
@@ -420,28 +420,6 @@ static void barriers_hold_everybody(void **state)
                     assert_int_equal(b->count[p][c], 1);
             free(b);
         }
-}
-
-static void lists_hold_the_walk(void **state)
-{
-    const sti_loop_spec spec[3] = {{.end = 7, .step = 2, .reduces = true},
-                                   {.end = 9, .step = 2, .block = {4}, .blocks = 1},
-                                   {.end = 5, .step = 1}};
-    sti_loop loop;
-    int32_t list[3 * 64];
-    trace *t = calloc(2, sizeof *t);
-    (void)state;
-    assert_non_null(t);
-    assert_int_equal(sti_loop_bind("BaCb", spec, 3, 2, &loop), STINT_E_USAGE);
-    assert_int_equal(sti_loop_bind("BCab", spec, 3, 2, &loop), STINT_OK);
-    sti_loop_walk(&loop, 1, record, t);
-    const int64_t count = sti_loop_list(&loop, 1, 64, list);
-    assert_int_equal(count, t[1].count);
-    assert_int_equal(sti_loop_list(&loop, 1, 2, list), count);
-    for (int64_t i = 0; i < count; i++)
-        for (int x = 0; x < 3; x++)
-            assert_int_equal(list[3 * i + x], t[1].calls[i].at[x]);
-    free(t);
 }
 
 static void curves_visit_every_cell(void **state)
@@ -623,7 +601,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_strings_equal_the_interpreter),
         cmocka_unit_test(barriers_hold_everybody),
-        cmocka_unit_test(lists_hold_the_walk),
         cmocka_unit_test(curves_visit_every_cell),
         cmocka_unit_test(curve_strings_cover_in_order),
         cmocka_unit_test(misuse_is_told),

@@ -26,6 +26,9 @@ static sti_machine some_machine(void)
                          .dram_bytes_per_s = 1.4e10,
                          .dram_all_bytes_per_s = 2.9e10,
                          .fork_s = 9e-7,
+                         .tile_flop_per_s = 2.2e11,
+                         .tile_s = 2e-8,
+                         .pack_bytes_per_s = 3e10,
                          .l1_bytes = 49152,
                          .l2_bytes = 2097152,
                          .llc_bytes = 67108864,
@@ -68,7 +71,7 @@ static void expect_refused(const char *from, const char *to, const char *word)
 static void foreign_text_is_refused(void **state)
 {
     (void)state;
-    expect_refused("machine 1", "machine 0", "version");
+    expect_refused("machine 2", "machine 1", "version");
     expect_refused(sti_cpu_name(), "Another CPU", "another machine");
     expect_refused("l2_bytes 2097152", "l2_bytes -1", "impossible");
     expect_refused("l2_bytes 2097152", "l2_bytes nan", "impossible");
