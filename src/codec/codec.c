@@ -1,0 +1,281 @@
+/* The codec's calls: arguments, workspace, threads. */
+#include "codec/codec.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "codec/codec_work.h"
+#include "kernel/dispatch.h"
+
+/* ---- workspace ---- */
+
+/* Room for count things; false when the sum overflows. */
+static bool reserve(size_t *total, int64_t count, size_t each_bytes, size_t *at_out)
+{
+    size_t bytes;
+    *at_out = *total;
+    return sti_mul_bytes(count, each_bytes, &bytes) && bytes < SIZE_MAX / 4 &&
+           sti_add_bytes(*total, STI_ALIGN_UP(bytes, 64), total);
+}
+
+typedef struct pack_room {
+    size_t fit, counts, reciprocal, parts, usual, usual_code, model_coded, sums,
+        entries, chunks;
+} pack_room;
+
+static size_t chunk_bytes(const sti_codec_layout *l)
+{
+    return (size_t)l->chunk * 4;
+}
+
+static bool room_to_pack(const sti_codec_layout *l, int threads, size_t *total,
+                         pack_room *r)
+{
+    const int64_t cells = (int64_t)STI_CODEC_CONTEXTS * STI_CODEC_TOKENS;
+    return reserve(total, 1, sti_codec_fit_scratch_bytes(), &r->fit) &&
+           reserve(total, (int64_t)threads * STI_CODEC_BUCKETS * STI_CODEC_TOKENS, 4,
+                   &r->counts) &&
+           reserve(total, cells, 4, &r->reciprocal) &&
+           reserve(total, cells, 4, &r->parts) &&
+           reserve(total, l->channels + STI_CODEC_LANES, 4, &r->usual) &&
+           reserve(total, l->channels, 1, &r->usual_code) &&
+           reserve(total, STI_CODEC_MODEL_BYTES, 1, &r->model_coded) &&
+           reserve(total, 2 * l->channels, 8, &r->sums) &&
+           reserve(total, l->chunks, sizeof(sti_codec_entry), &r->entries) &&
+           reserve(total, 2 * (int64_t)threads, chunk_bytes(l), &r->chunks);
+}
+
+typedef struct unpack_room {
+    size_t table, usual, offset, damaged;
+} unpack_room;
+
+static int64_t groups_of(const sti_codec_layout *l)
+{
+    return (l->chunks + STI_CODEC_GROUP - 1) / STI_CODEC_GROUP;
+}
+
+static bool room_to_unpack(const sti_codec_layout *l, size_t *total, unpack_room *r)
+{
+    return reserve(total, (int64_t)STI_CODEC_CONTEXTS * STI_CODEC_SCALE, 4,
+                   &r->table) &&
+           reserve(total, l->channels + STI_CODEC_LANES, 4, &r->usual) &&
+           reserve(total, groups_of(l), 8, &r->offset) &&
+           reserve(total, groups_of(l), 1, &r->damaged);
+}
+
+/* Where both begin: the model, at the first multiple of 64. */
+static const size_t model_room = STI_ALIGN_UP(sizeof(sti_codec_model), 64);
+
+static int threads_of(int threads)
+{
+    return threads < 1 ? 1 : threads > STI_CODEC_THREADS ? STI_CODEC_THREADS : threads;
+}
+
+static stint_status room_of(const sti_codec_layout *l, int threads, size_t *bytes_out,
+                            pack_room *pack, unpack_room *unpack)
+{
+    size_t a = model_room, b = model_room;
+    if (!room_to_pack(l, threads_of(threads), &a, pack) ||
+        !room_to_unpack(l, &b, unpack))
+        return sti_fail(STINT_E_USAGE, "codec: a workspace beyond all memory");
+    *bytes_out = (a > b ? a : b) + 63;
+    return STINT_OK;
+}
+
+stint_status sti_codec_workspace_bytes(const stint_codec_desc *desc, int threads,
+                                       size_t *bytes_out)
+{
+    sti_codec_layout l;
+    pack_room pack;
+    unpack_room unpack;
+    const stint_status status = sti_codec_check_shape(desc, &l);
+    return status == STINT_OK ? room_of(&l, threads, bytes_out, &pack, &unpack)
+                              : status;
+}
+
+static stint_status check_workspace(const void *workspace, size_t given, size_t wanted)
+{
+    if (!workspace || given < wanted)
+        return sti_fail(STINT_E_INPUT,
+                        "codec: a workspace of %zu bytes; %zu are wanted",
+                        workspace ? given : 0, wanted);
+    return STINT_OK;
+}
+
+/* ---- packing ---- */
+
+/* The float limit leaves room for the rounding of x' - x in float, so that the bound
+ * holds in exact arithmetic; D leaves room for the rounding of x' near `most`. */
+void sti_codec_quant_set(const stint_codec_desc *desc, float most,
+                         sti_codec_quant *quant_out)
+{
+    const double largest_bound = 0x1p120, least_bound = STI_CODEC_LEAST_BOUND;
+    const double bound = desc->bound < largest_bound ? desc->bound : largest_bound;
+    sti_codec_quant q = {.dither = desc->dither,
+                         .seed = desc->seed,
+                         .id = desc->id,
+                         .shard = desc->shard};
+    if (bound >= least_bound) {
+        const double limit = (double)(float)(bound * (1 - 0x1p-22));
+        const double rounding = (double)most * 0x1p-24;
+        const double half = rounding < limit / 2 ? limit - rounding : limit / 2;
+        q.limit = (float)limit;
+        q.step = (float)(2 * half * (1 - 0x1p-21));
+        q.inverse = (float)(1 / (double)q.step);
+        q.dither_unit = q.step * 0x1p-16f;
+    }
+    *quant_out = q;
+}
+
+static void place_pack(sti_codec_pack_job *p, char *base, const pack_room *r)
+{
+    const size_t each = chunk_bytes(&p->layout);
+    p->model = (void *)base;
+    p->fit = base + r->fit;
+    p->counts = (void *)(base + r->counts);
+    p->reciprocal = (void *)(base + r->reciprocal);
+    p->parts = (void *)(base + r->parts);
+    p->usual = (void *)(base + r->usual);
+    p->usual_code = (void *)(base + r->usual_code);
+    p->model_coded = (void *)(base + r->model_coded);
+    p->sums = (void *)(base + r->sums);
+    p->entries = (void *)(base + r->entries);
+    for (int i = 0; i < p->team.threads; i++) {
+        p->w[i] = (void *)(base + r->chunks + 2 * (size_t)i * each);
+        p->stream[i] = (void *)(base + r->chunks + (2 * (size_t)i + 1) * each);
+    }
+    p->coder = (sti_codec_coder){p->reciprocal, p->parts};
+}
+
+static char *align_64(void *workspace)
+{
+    return (char *)workspace + (-(uintptr_t)workspace & 63);
+}
+
+stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,
+                            const float *x, const uint8_t *mask, void *out,
+                            size_t capacity_bytes, void *workspace,
+                            size_t workspace_bytes, stint_codec_result *result_out)
+{
+    sti_codec_pack_job p = {.desc = desc,
+                            .x = x,
+                            .mask = mask,
+                            .out = out,
+                            .capacity = out ? capacity_bytes : SIZE_MAX,
+                            .kernels = STI_KERNELS_NOW(sti_codec_kernels),
+                            .team = {threads_of(team->threads)}};
+    pack_room pack;
+    unpack_room unpack;
+    size_t wanted = 0;
+    stint_status status = sti_codec_check(desc, &p.layout);
+    if (status == STINT_OK)
+        status = room_of(&p.layout, p.team.threads, &wanted, &pack, &unpack);
+    if (status == STINT_OK)
+        status = check_workspace(workspace, workspace_bytes, wanted);
+    if (status != STINT_OK)
+        return status;
+    if ((!x && p.layout.count > 0) || !result_out)
+        return sti_fail(STINT_E_INPUT, "codec: no memory is given");
+    place_pack(&p, align_64(workspace), &pack);
+    status = sti_codec_pack_run(&p);
+    if (status != STINT_OK)
+        return status;
+    *result_out = (stint_codec_result){.bytes = p.bytes,
+                                       .max_error = (double)p.found.max_error,
+                                       .zeros = p.found.zeros,
+                                       .outliers = p.found.outliers,
+                                       .raw = p.raw,
+                                       .predictor = p.model->predictor,
+                                       .contexts = p.model->contexts};
+    if (p.bytes > p.capacity)
+        return sti_fail(STINT_E_BUDGET,
+                        "codec: the packed block has %zu bytes, there is room for %zu",
+                        p.bytes, capacity_bytes);
+    return STINT_OK;
+}
+
+/* ---- unpacking ---- */
+
+static stint_status check_expected(const stint_codec_desc *desc,
+                                   const sti_codec_head *h, const uint8_t *mask)
+{
+    bool same = h->rank == desc->rank;
+    for (int i = 0; i < desc->rank && same; i++)
+        same = h->dim[i] == desc->dim[i];
+    if (!same)
+        return sti_fail(STINT_E_INPUT,
+                        "packed block: of another shape than is expected (rank %d, "
+                        "first axis %" PRId64 "; expected rank %d, first axis %" PRId64
+                        ")",
+                        h->rank, h->dim[0], desc->rank, desc->dim[0]);
+    if ((h->flags & STI_CODEC_MASKED) != 0 && !mask)
+        return sti_fail(STINT_E_INPUT,
+                        "packed block: the mask that it was packed with is wanted");
+    if ((h->flags & STI_CODEC_MASKED) == 0 && mask)
+        return sti_fail(STINT_E_INPUT, "packed block: was packed without a mask");
+    return STINT_OK;
+}
+
+stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc,
+                              const void *packed, size_t bytes, const uint8_t *mask,
+                              float *x_out, void *workspace, size_t workspace_bytes)
+{
+    sti_codec_unpack_job job = {.packed = packed,
+                                .mask = mask,
+                                .x = x_out,
+                                .kernels = STI_KERNELS_NOW(sti_codec_kernels)};
+    pack_room pack;
+    unpack_room unpack;
+    size_t wanted = 0;
+    stint_status status = sti_codec_check_shape(desc, &job.layout);
+    if (status == STINT_OK)
+        status = room_of(&job.layout, team->threads, &wanted, &pack, &unpack);
+    if (status == STINT_OK)
+        status = check_workspace(workspace, workspace_bytes, wanted);
+    if (status != STINT_OK)
+        return status;
+    if (!packed || (!x_out && job.layout.count > 0))
+        return sti_fail(STINT_E_INPUT, "codec: no memory is given");
+    status = sti_codec_head_read(packed, bytes, bytes, &job.head);
+    if (status == STINT_OK)
+        status = check_expected(desc, &job.head, mask);
+    if (status != STINT_OK)
+        return status;
+    char *base = align_64(workspace);
+    job.model = (void *)base;
+    job.table = (void *)(base + unpack.table);
+    job.usual = (void *)(base + unpack.usual);
+    job.offset = (void *)(base + unpack.offset);
+    job.damaged = (void *)(base + unpack.damaged);
+    return sti_codec_unpack_run(team, &job);
+}
+
+/* ---- for callers without a team ---- */
+
+stint_status stint_codec_workspace_bytes(const stint_codec_desc *desc,
+                                         size_t *bytes_out)
+{
+    return sti_codec_workspace_bytes(desc, desc->threads, bytes_out);
+}
+
+stint_status stint_codec_pack(const stint_codec_desc *desc, const float *x,
+                              const uint8_t *mask, void *out, size_t capacity_bytes,
+                              void *workspace, size_t workspace_bytes,
+                              stint_codec_result *result_out)
+{
+    const sti_team team = {threads_of(desc->threads)};
+    return sti_codec_pack(&team, desc, x, mask, out, capacity_bytes, workspace,
+                          workspace_bytes, result_out);
+}
+
+stint_status stint_codec_unpack(const stint_codec_desc *desc, const void *packed,
+                                size_t bytes, const uint8_t *mask, float *x_out,
+                                void *workspace, size_t workspace_bytes)
+{
+    const sti_team team = {threads_of(desc->threads)};
+    return sti_codec_unpack(&team, desc, packed, bytes, mask, x_out, workspace,
+                            workspace_bytes);
+}

@@ -1,0 +1,414 @@
+/* Packing: a sample decides on predictor and distributions, then chunks are coded, as
+ * many at once as there are threads, and put behind each other. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "codec/codec_work.h"
+
+enum {
+    PROBE_UNITS = 8, /* what predictors are compared on */
+    PROBE_N = 4096,
+    SAMPLE_UNITS =
+        128, /* what distributions are fitted to, in arrays beyond SAMPLE_ALL */
+    SAMPLE_N = 4096,
+    SAMPLE_ALL = 1 << 19,
+    CANDIDATES = STINT_CODEC_PREDICTORS - 1,
+    CELLS = STI_CODEC_BUCKETS * STI_CODEC_TOKENS
+};
+
+/* A run of values inside a chunk, by which the array is sampled. */
+typedef struct unit {
+    int64_t chunk;
+    int64_t from, to; /* in the chunk; from a multiple of 128 */
+    int64_t first;    /* where quantising must begin for neighbours to be there */
+} unit;
+
+static unit unit_of(const sti_codec_layout *l, int64_t i, int64_t units, int64_t n)
+{
+    const int64_t most = l->count > n ? l->count - n : 0;
+    const int64_t at = units > 1 ? most / (units - 1) * i : most / 2;
+    unit u = {.chunk = at / l->chunk};
+    const int64_t size = sti_codec_chunk_n(l, u.chunk);
+    u.from = at % l->chunk;
+    if (u.from + n > size)
+        u.from = size > n ? size - n : 0;
+    u.from &= ~INT64_C(127);
+    u.to = u.from + n < size ? u.from + n : size;
+    u.first = u.from - l->left - l->up;
+    u.first = u.first > 0 ? u.first & ~INT64_C(127) : 0;
+    return u;
+}
+
+/* All of chunk i. */
+static unit whole_unit(const sti_codec_layout *l, int64_t i)
+{
+    return (unit){.chunk = i, .to = sti_codec_chunk_n(l, i)};
+}
+
+/* w of a unit; the result is the place of the chunk's value 0. */
+static const int32_t *quantise_unit(const sti_codec_pack_job *p, const unit *u,
+                                    sti_codec_found *found)
+{
+    int32_t *w = p->w[0];
+    const int64_t begin = u->chunk * p->layout.chunk + u->first;
+    const sti_codec_span span = {
+        .x = p->x + begin, .mask = p->mask, .begin = begin, .n = u->to - u->first};
+    p->kernels->quantise(&p->quant, &span, w + u->first, NULL, 0, found);
+    return w;
+}
+
+/* ---- the choice of predictor ---- */
+
+static float largest(const sti_codec_pack_job *p)
+{
+    float most = 0.0f;
+    for (int i = 0; i < PROBE_UNITS; i++) {
+        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
+        const float *x = p->x + u.chunk * p->layout.chunk;
+        for (int64_t j = u.from; j < u.to; j++) {
+            const float a = fabsf(x[j]);
+            if (a > most && a < INFINITY)
+                most = a;
+        }
+    }
+    return most;
+}
+
+/* What is usual for each channel: the mean of |w| for DIRECT, else of |w - guess|. */
+static void add_activity(const sti_codec_layout *l, const int32_t *w, const unit *u,
+                         stint_codec_predictor predictor, int64_t *sum, int64_t *number)
+{
+    int64_t c = (u->chunk * l->chunk + u->from) % l->channels;
+    for (int64_t i = u->from; i < u->to; i++) {
+        const int64_t left = i >= l->left ? w[i - l->left] : 0;
+        const int64_t up = i >= l->up ? w[i - l->up] : 0;
+        const int64_t both = i >= l->left + l->up ? w[i - l->left - l->up] : 0;
+        int64_t r = w[i];
+        if (predictor == STINT_CODEC_LEFT)
+            r -= left;
+        else if (predictor == STINT_CODEC_PLANE)
+            r -= left + up - both;
+        else if (predictor == STINT_CODEC_MEAN)
+            r -= (left + up) >> 1;
+        sum[c] += r < 0 ? -r : r;
+        number[c]++;
+        c = c + 1 < l->channels ? c + 1 : 0;
+    }
+}
+
+/* codes [channels]; `sums` has room for two numbers a channel. */
+static void measure_usual(const sti_codec_pack_job *p, stint_codec_predictor predictor,
+                          uint8_t *code)
+{
+    const int64_t channels = p->layout.channels;
+    sti_codec_found found = {0};
+    memset(p->sums, 0, (size_t)channels * 2 * sizeof *p->sums);
+    for (int i = 0; i < PROBE_UNITS && channels > 1; i++) {
+        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
+        const int32_t *w = quantise_unit(p, &u, &found);
+        add_activity(&p->layout, w, &u, predictor, p->sums, p->sums + channels);
+    }
+    for (int64_t c = 0; c < channels; c++) {
+        const int64_t n = p->sums[channels + c];
+        code[c] = n ? sti_codec_usual_code((4 * p->sums[c] + n / 2) / n) : 0;
+    }
+}
+
+static sti_codec_form form_of(const sti_codec_pack_job *p,
+                              stint_codec_predictor predictor)
+{
+    return (sti_codec_form){.predictor = predictor,
+                            .direct_positive =
+                                predictor == STINT_CODEC_DIRECT && p->no_negative,
+                            .left = p->layout.left,
+                            .up = p->layout.up,
+                            .channels = p->layout.channels,
+                            .usual = p->usual,
+                            .map = p->model->map};
+}
+
+/* Bits that the probe takes under a predictor; leaves `usual` for it. */
+static double try_predictor(const sti_codec_pack_job *p,
+                            stint_codec_predictor predictor)
+{
+    sti_codec_found found = {0};
+    measure_usual(p, predictor, p->usual_code);
+    sti_codec_usual_expand(p->usual_code, p->layout.channels, p->usual);
+    const sti_codec_form form = form_of(p, predictor);
+    memset(p->counts, 0, CELLS * sizeof *p->counts);
+    for (int i = 0; i < PROBE_UNITS; i++) {
+        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
+        const int32_t *w = quantise_unit(p, &u, &found);
+        p->kernels->count(&form, u.chunk * p->layout.chunk, w, p->mask, u.from, u.to,
+                          p->counts);
+    }
+    return sti_codec_model_cost(p->counts);
+}
+
+static bool sample_has_negatives(const sti_codec_pack_job *p)
+{
+    sti_codec_found found = {0};
+    for (int i = 0; i < PROBE_UNITS; i++) {
+        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
+        const int32_t *w = quantise_unit(p, &u, &found);
+        for (int64_t j = u.from; j < u.to; j++)
+            if (w[j] < 0)
+                return true;
+    }
+    return false;
+}
+
+static void choose_predictor(sti_codec_pack_job *p)
+{
+    stint_codec_predictor best = p->desc->predictor;
+    p->no_negative = !sample_has_negatives(p);
+    if (best == STINT_CODEC_AUTO) {
+        double least = INFINITY;
+        for (int i = 1; i <= CANDIDATES; i++) {
+            const double bits = try_predictor(p, (stint_codec_predictor)i);
+            if (bits < least) {
+                least = bits;
+                best = (stint_codec_predictor)i;
+            }
+        }
+    }
+    p->model->predictor = best;
+    measure_usual(p, best, p->usual_code);
+    sti_codec_usual_expand(p->usual_code, p->layout.channels, p->usual);
+    p->form = form_of(p, best);
+    p->quant.positive = p->form.direct_positive;
+}
+
+/* ---- distributions ---- */
+
+typedef struct count_job {
+    const sti_codec_pack_job *p;
+    int64_t units, first;
+    bool whole;
+} count_job;
+
+/* Piece i counts into table i, one unit. */
+static void count_piece(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    const count_job *job = arg;
+    const sti_codec_pack_job *p = job->p;
+    const sti_codec_layout *l = &p->layout;
+    const int64_t i = job->first + piece;
+    const unit u =
+        job->whole ? whole_unit(l, i) : unit_of(l, i, SAMPLE_UNITS, SAMPLE_N);
+    sti_codec_found found = {0};
+    const int64_t at = u.chunk * l->chunk + u.first;
+    const sti_codec_span span = {
+        .x = p->x + at, .mask = p->mask, .begin = at, .n = u.to - u.first};
+    int32_t *w = p->w[piece];
+    p->kernels->quantise(&p->quant, &span, w + u.first, NULL, 0, &found);
+    p->kernels->count(&p->form, u.chunk * l->chunk, w, p->mask, u.from, u.to,
+                      p->counts + piece * CELLS);
+}
+
+static void fit_model(sti_codec_pack_job *p)
+{
+    const bool whole = p->layout.count <= SAMPLE_ALL;
+    count_job job = {
+        .p = p, .whole = whole, .units = whole ? p->layout.chunks : SAMPLE_UNITS};
+    const int lanes = p->team.threads;
+    memset(p->counts, 0, (size_t)lanes * CELLS * sizeof *p->counts);
+    for (; job.first < job.units; job.first += lanes) {
+        const int64_t rest = job.units - job.first;
+        sti_team_run(&p->team, rest < lanes ? rest : lanes, count_piece, &job);
+    }
+    int64_t sampled = 0;
+    for (int t = 1; t < lanes; t++)
+        for (int i = 0; i < CELLS; i++)
+            p->counts[i] += p->counts[(int64_t)t * CELLS + i];
+    for (int i = 0; i < CELLS; i++)
+        sampled += p->counts[i];
+    /* Masked values are in neither. */
+    sti_codec_model_fit(p->counts, sampled,
+                        whole ? sampled
+                              : p->layout.count / SAMPLE_N * sampled / SAMPLE_UNITS,
+                        p->fit, p->model);
+    p->model->direct_positive = p->form.direct_positive;
+    sti_codec_coder_build(p->model, p->reciprocal, p->parts);
+}
+
+/* ---- chunks ---- */
+
+typedef struct chunk_outcome {
+    const uint8_t *payload;
+    sti_codec_entry entry;
+    sti_codec_found found;
+} chunk_outcome;
+
+typedef struct chunk_job {
+    const sti_codec_pack_job *p;
+    int64_t first;
+    chunk_outcome outcome[STI_CODEC_THREADS];
+} chunk_job;
+
+static void keep_raw(const sti_codec_pack_job *p, const float *x, int64_t n,
+                     chunk_outcome *o)
+{
+    o->payload = (const uint8_t *)x;
+    o->entry.bytes = (uint32_t)((size_t)n * sizeof *x);
+    o->entry.outliers = STI_CODEC_RAW;
+    o->entry.checksum = p->kernels->checksum(x, o->entry.bytes);
+    o->found.outliers = 0;
+    o->found.max_error = 0.0f;
+}
+
+/* Outliers first gather in front of the buffer, then move behind the stream, which
+ * grows towards the front. */
+static void pack_chunk(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    chunk_job *job = arg;
+    const sti_codec_pack_job *p = job->p;
+    const int64_t chunk = job->first + piece, n = sti_codec_chunk_n(&p->layout, chunk);
+    const int64_t begin = chunk * p->layout.chunk, room = n / 8;
+    const sti_codec_span span = {
+        .x = p->x + begin, .mask = p->mask, .begin = begin, .n = n};
+    chunk_outcome *o = &job->outcome[piece];
+    uint8_t *buffer = p->stream[piece];
+    const size_t size = (size_t)n * sizeof(float);
+    *o = (chunk_outcome){.payload = NULL};
+    p->kernels->quantise(&p->quant, &span, p->w[piece], buffer, room, &o->found);
+    if (o->found.outliers <= room && p->model->contexts > 0) {
+        const size_t list = (size_t)o->found.outliers * STI_CODEC_OUTLIER_BYTES;
+        uint8_t *top = buffer + size - list;
+        memmove(top, buffer, list);
+        o->payload = p->kernels->encode(&p->form, &p->coder, begin, p->w[piece],
+                                        p->mask, n, buffer, top);
+    }
+    if (!o->payload) {
+        keep_raw(p, span.x, n, o);
+        return;
+    }
+    o->entry.bytes = (uint32_t)(buffer + size - o->payload);
+    o->entry.outliers = (uint32_t)o->found.outliers;
+    o->entry.checksum = p->kernels->checksum(o->payload, o->entry.bytes);
+}
+
+/* Behind what is there already, if it fits. */
+static void take_chunk(sti_codec_pack_job *p, int64_t chunk, const chunk_outcome *o)
+{
+    if (p->out && p->bytes + o->entry.bytes <= p->capacity)
+        memcpy(p->out + p->bytes, o->payload, o->entry.bytes);
+    p->bytes += o->entry.bytes;
+    p->entries[chunk] = o->entry;
+    p->found.zeros += o->found.zeros;
+    p->found.outliers += o->found.outliers;
+    p->found.unmasked |= o->found.unmasked;
+    if (o->found.max_error > p->found.max_error)
+        p->found.max_error = o->found.max_error;
+    if (o->entry.outliers == STI_CODEC_RAW)
+        p->raw += sti_codec_chunk_n(&p->layout, chunk);
+}
+
+static void pack_chunks(sti_codec_pack_job *p)
+{
+    chunk_job job = {.p = p};
+    const int lanes = p->team.threads;
+    for (; job.first < p->layout.chunks; job.first += lanes) {
+        const int64_t rest = p->layout.chunks - job.first;
+        const int64_t pieces = rest < lanes ? rest : lanes;
+        sti_team_run(&p->team, pieces, pack_chunk, &job);
+        for (int64_t i = 0; i < pieces; i++)
+            take_chunk(p, job.first + i, &job.outcome[i]);
+    }
+}
+
+/* ---- the block ---- */
+
+static void fill_head(const sti_codec_pack_job *p, sti_codec_head *head)
+{
+    const stint_codec_desc *d = p->desc;
+    sti_codec_head_begin(head);
+    head->bytes = p->bytes;
+    for (int i = 0; i < d->rank; i++)
+        head->dim[i] = d->dim[i];
+    head->bound = d->bound;
+    head->max_error = (double)p->found.max_error;
+    head->zeros = p->found.zeros;
+    head->outliers = p->found.outliers;
+    head->raw = p->raw;
+    head->front_bytes = (uint32_t)p->front_bytes;
+    head->rank = (uint8_t)d->rank;
+    head->predictor = (uint8_t)p->model->predictor;
+    head->contexts = (uint8_t)p->model->contexts;
+    head->flags = (uint8_t)((p->quant.dither ? STI_CODEC_DITHER : 0) |
+                            (p->mask ? STI_CODEC_MASKED : 0) |
+                            (p->model->direct_positive ? STI_CODEC_POSITIVE : 0));
+    if (p->model->contexts == 0)
+        return;
+    head->model_bytes = (uint32_t)p->model_bytes;
+    head->step = p->quant.step;
+    if (p->quant.dither) {
+        head->seed = d->seed;
+        head->id = d->id;
+        head->shard = d->shard;
+    }
+}
+
+/* Head, usual, model, entries; then zeros behind everything. */
+static void write_front(const sti_codec_pack_job *p)
+{
+    sti_codec_head head;
+    uint8_t *at = p->out + sizeof head;
+    fill_head(p, &head);
+    if (p->model->contexts > 0 && p->layout.channels > 1) {
+        memcpy(at, p->usual_code, (size_t)p->layout.channels);
+        at += p->layout.channels;
+    }
+    memcpy(at, p->model_coded, head.model_bytes);
+    at += head.model_bytes;
+    memcpy(at, p->entries, (size_t)p->layout.chunks * sizeof *p->entries);
+    memset(p->out + p->bytes - STI_CODEC_PAD_BYTES, 0, STI_CODEC_PAD_BYTES);
+    memcpy(p->out, &head, sizeof head);
+    const size_t skip = offsetof(sti_codec_head, bytes);
+    head.checksum = p->kernels->checksum(p->out + skip, p->front_bytes - skip);
+    memcpy(p->out, &head, sizeof head);
+}
+
+static void pack_all(sti_codec_pack_job *p)
+{
+    p->found = (sti_codec_found){0};
+    p->raw = 0;
+    p->front_bytes =
+        sti_codec_front_bytes(&p->layout, p->model->contexts, p->model_bytes);
+    p->bytes = p->front_bytes;
+    pack_chunks(p);
+    p->bytes += STI_CODEC_PAD_BYTES;
+}
+
+stint_status sti_codec_pack_run(sti_codec_pack_job *p)
+{
+    sti_codec_quant_set(p->desc, 0.0f, &p->quant);
+    p->model->contexts = 0;
+    p->model->predictor = STINT_CODEC_DIRECT;
+    p->model->direct_positive = false;
+    if (p->desc->bound >= STI_CODEC_LEAST_BOUND && p->layout.count > 0) {
+        const unsigned mode = sti_float_mode_enter();
+        sti_codec_quant_set(p->desc, largest(p), &p->quant);
+        choose_predictor(p);
+        sti_float_mode_leave(mode);
+        fit_model(p);
+        p->model_bytes = sti_codec_model_write(p->model, p->model_coded);
+    }
+    pack_all(p);
+    if (p->raw == p->layout.count && p->model->contexts > 0) {
+        /* Nothing is coded: a model would be for nothing. */
+        p->model->contexts = 0;
+        p->model_bytes = 0;
+        pack_all(p);
+    }
+    if (p->found.unmasked)
+        return sti_fail(STINT_E_INPUT,
+                        "codec: a value that is not zero where the mask is 0");
+    if (p->out && p->bytes <= p->capacity)
+        write_front(p);
+    return STINT_OK;
+}

@@ -1,0 +1,178 @@
+/* Unpacking: the head and its tables, then chunks in groups that one thread decodes
+ * side by side, w in place of x first and x' from it after. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "codec/codec_work.h"
+
+static stint_status damaged(const char *what)
+{
+    return sti_fail(STINT_E_INPUT, "packed block: damaged, %s", what);
+}
+
+static sti_codec_entry entry_of(const sti_codec_unpack_job *job, int64_t chunk)
+{
+    sti_codec_entry e;
+    memcpy(&e,
+           job->packed + job->head.front_bytes -
+               (size_t)(job->layout.chunks - chunk) * sizeof e,
+           sizeof e);
+    return e;
+}
+
+static bool entry_is_sound(const sti_codec_unpack_job *job, const sti_codec_entry *e,
+                           int64_t n)
+{
+    const uint64_t raw = (uint64_t)n * sizeof(float);
+    if (e->outliers == STI_CODEC_RAW)
+        return e->bytes == raw;
+    return job->head.contexts > 0 && e->bytes <= raw && e->outliers <= (uint64_t)n &&
+           e->bytes >=
+               STI_CODEC_STATES_BYTES + (uint64_t)e->outliers * STI_CODEC_OUTLIER_BYTES;
+}
+
+/* Where each group's chunks begin; all of them must end where the padding does begin.
+ */
+static stint_status find_chunks(sti_codec_unpack_job *job)
+{
+    uint64_t at = job->head.front_bytes;
+    for (int64_t i = 0; i < job->layout.chunks; i++) {
+        const sti_codec_entry e = entry_of(job, i);
+        if (!entry_is_sound(job, &e, sti_codec_chunk_n(&job->layout, i)))
+            return damaged("a chunk of no possible size");
+        if (i % STI_CODEC_GROUP == 0)
+            job->offset[i / STI_CODEC_GROUP] = (int64_t)at;
+        at += e.bytes;
+    }
+    return at == job->head.bytes - STI_CODEC_PAD_BYTES
+               ? STINT_OK
+               : damaged("chunks that do not add up");
+}
+
+static void build_table(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    const sti_codec_unpack_job *job = arg;
+    sti_codec_table_build(job->model, (int)piece, job->table + piece * STI_CODEC_SCALE);
+}
+
+static stint_status read_model(const sti_team *team, sti_codec_unpack_job *job)
+{
+    const sti_codec_head *h = &job->head;
+    const uint8_t *at = job->packed + sizeof *h;
+    static const uint8_t none[1] = {0};
+    const uint8_t *code = none;
+    job->model->contexts = h->contexts;
+    if (h->contexts == 0)
+        return STINT_OK;
+    if (job->layout.channels > 1) {
+        code = at;
+        at += job->layout.channels;
+    }
+    sti_codec_usual_expand(code, job->layout.channels, job->usual);
+    if (!sti_codec_model_read(at, h->model_bytes, job->model))
+        return damaged("distributions that are none");
+    job->form = (sti_codec_form){.predictor = (stint_codec_predictor)h->predictor,
+                                 .direct_positive = h->flags & STI_CODEC_POSITIVE,
+                                 .left = job->layout.left,
+                                 .up = job->layout.up,
+                                 .channels = job->layout.channels,
+                                 .usual = job->usual,
+                                 .map = job->model->map};
+    job->quant = (sti_codec_quant){.step = h->step,
+                                   .dither = h->flags & STI_CODEC_DITHER,
+                                   .dither_unit = h->step * 0x1p-16f,
+                                   .seed = h->seed,
+                                   .id = h->id,
+                                   .shard = h->shard};
+    sti_team_run(team, h->contexts, build_table, job);
+    return STINT_OK;
+}
+
+/* ---- groups ---- */
+
+typedef struct group_part {
+    sti_codec_stream stream;
+    const uint8_t *outliers;
+    uint32_t outlier_count;
+} group_part;
+
+static bool restore_part(const sti_codec_unpack_job *job, const group_part *p)
+{
+    const sti_codec_stream *s = &p->stream;
+    job->kernels->restore(&job->quant, s->begin, s->n, s->w);
+    for (uint32_t i = 0; i < p->outlier_count; i++) {
+        const uint8_t *o = p->outliers + (size_t)i * STI_CODEC_OUTLIER_BYTES;
+        uint16_t position;
+        memcpy(&position, o, 2);
+        if (position >= s->n)
+            return false;
+        memcpy((char *)s->w + 4 * (size_t)position, o + 2, 4);
+    }
+    return true;
+}
+
+static bool unpack_group(const sti_codec_unpack_job *job, int64_t group)
+{
+    const int64_t first = group * STI_CODEC_GROUP;
+    const uint8_t *at = job->packed + job->offset[group];
+    group_part part[STI_CODEC_GROUP];
+    sti_codec_stream stream[STI_CODEC_GROUP];
+    int parts = 0;
+    for (int64_t i = first; i < first + STI_CODEC_GROUP && i < job->layout.chunks;
+         i++) {
+        const sti_codec_entry e = entry_of(job, i);
+        const int64_t n = sti_codec_chunk_n(&job->layout, i);
+        const int64_t begin = i * job->layout.chunk;
+        if (job->kernels->checksum(at, e.bytes) != e.checksum)
+            return false;
+        if (e.outliers == STI_CODEC_RAW) {
+            memcpy(job->x + begin, at, e.bytes);
+        } else {
+            const uint8_t *list =
+                at + e.bytes - (size_t)e.outliers * STI_CODEC_OUTLIER_BYTES;
+            stream[parts] = (sti_codec_stream){.states = at,
+                                               .words = at + STI_CODEC_STATES_BYTES,
+                                               .end = list,
+                                               .mask = job->mask,
+                                               .begin = begin,
+                                               .n = n,
+                                               .w = job->x + begin};
+            part[parts] = (group_part){stream[parts], list, e.outliers};
+            parts++;
+        }
+        at += e.bytes;
+    }
+    if (parts > 0 && !job->kernels->decode(&job->form, job->table, parts, stream))
+        return false;
+    for (int i = 0; i < parts; i++)
+        if (!restore_part(job, &part[i]))
+            return false;
+    return true;
+}
+
+static void unpack_piece(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    const sti_codec_unpack_job *job = arg;
+    job->damaged[piece] = !unpack_group(job, piece);
+}
+
+stint_status sti_codec_unpack_run(const sti_team *team, sti_codec_unpack_job *job)
+{
+    const size_t skip = offsetof(sti_codec_head, bytes);
+    const int64_t groups = (job->layout.chunks + STI_CODEC_GROUP - 1) / STI_CODEC_GROUP;
+    if (job->kernels->checksum(job->packed + skip, job->head.front_bytes - skip) !=
+        job->head.checksum)
+        return damaged("its checksum does not fit");
+    stint_status status = find_chunks(job);
+    if (status == STINT_OK)
+        status = read_model(team, job);
+    if (status != STINT_OK)
+        return status;
+    sti_team_run(team, groups, unpack_piece, job);
+    for (int64_t i = 0; i < groups; i++)
+        if (job->damaged[i])
+            return damaged("a chunk's checksum or stream does not fit");
+    return STINT_OK;
+}
