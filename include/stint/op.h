@@ -59,6 +59,45 @@ STINT_API stint_value stint_reciprocal(stint_graph *g, stint_value x);
 STINT_API stint_value stint_scale(stint_graph *g, stint_value x, float factor);
 STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend);
 
+/** Over the last axis: scale * (x - mean) / sqrt(variance + epsilon) + shift (Ba et al.
+ * 2016), and scale * x / sqrt(mean x^2 + epsilon) (Zhang and Sennrich 2019); parameters
+ * "scale" and, for the first, "shift". epsilon 0: 1e-5. */
+STINT_API stint_value stint_layer_norm(stint_graph *g, stint_value x, float epsilon);
+STINT_API stint_value stint_rms_norm(stint_graph *g, stint_value x, float epsilon);
+
+/** tokens [...] i32 -> [..., width]: rows of the parameter "weight" [vocabulary, width],
+ * normal with the deviation given (0: 0.02). Its gradient is summed in the order of the
+ * positions. */
+typedef struct stint_embedding_desc {
+    int64_t vocabulary, width;
+    float deviation;
+} stint_embedding_desc;
+STINT_API stint_value stint_embedding(stint_graph *g, stint_value tokens,
+                                      const stint_embedding_desc *desc);
+/** The same from a table that is there, for tied weights. table [vocabulary, width]. */
+STINT_API stint_value stint_lookup(stint_graph *g, stint_value tokens,
+                                   stint_value table);
+
+/** Attention over packed rows qkv [batch, length, (heads + 2 kv_heads) size]: queries of
+ * all heads, keys, values (Vaswani et al. 2017; shared keys and values: Ainslie et al.
+ * 2023) -> [batch, length, heads size]. Computed in tiles, forward and backward: no
+ * matrix of all scores is made, two numbers a query and head are kept. kv_heads 0: as
+ * many as heads. */
+typedef struct stint_attention_desc {
+    int64_t heads, kv_heads;
+    bool all; /* every position sees every other; default: itself and earlier ones */
+} stint_attention_desc;
+STINT_API stint_value stint_attention(stint_graph *g, stint_value qkv,
+                                      const stint_attention_desc *desc);
+/** Rotary positions (Su et al. 2021) for the first `heads` heads of `size` columns of x
+ * [batch, length, width]; the rest passes. base 0: 10000. */
+typedef struct stint_rotary_desc {
+    int64_t heads, size;
+    float base;
+} stint_rotary_desc;
+STINT_API stint_value stint_rotary(stint_graph *g, stint_value x,
+                                   const stint_rotary_desc *desc);
+
 /** Element-wise with broadcasting by the usual rule (axes aligned at the last; 1
  * repeats). */
 STINT_API stint_value stint_add(stint_graph *g, stint_value a, stint_value b);
@@ -122,6 +161,12 @@ STINT_API stint_value stint_softmax(stint_graph *g, stint_value x);
  * evaluation batch). -> scalar. */
 STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
                                                   stint_value labels, float smoothing);
+/** The same loss of logits x table^T, which exist for a block of rows at a time, 128 MiB
+ * of them at most: for large vocabularies. x [n, width], table [classes, width], labels
+ * [n] i32 -> scalar. Differentiable once. */
+STINT_API stint_value stint_linear_cross_entropy(stint_graph *g, stint_value x,
+                                                 stint_value table, stint_value labels,
+                                                 float smoothing);
 /** Mean over all elements of (x - target)^2. -> scalar. */
 STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
                                                stint_value target);

@@ -39,7 +39,9 @@ typedef enum sti_binary {
     STI_BINARY_SUB,
     STI_BINARY_MUL,
     STI_BINARY_DIV,
-    STI_BINARY_EQUAL, /* 1 where a == b, else 0 */
+    STI_BINARY_EQUAL,     /* 1 where a == b, else 0 */
+    STI_BINARY_SILU_GRAD, /* a silu'(b) */
+    STI_BINARY_GELU_GRAD, /* a gelu'(b) */
     STI_BINARY_COUNT
 } sti_binary;
 

@@ -109,6 +109,8 @@ BINARY(sub, u - v)
 BINARY(mul, u *v)
 BINARY(div, u / v)
 BINARY(equal, u == v ? 1.0f : 0.0f)
+BINARY(silu_grad, u *sti_silu_grad_f32(v))
+BINARY(gelu_grad, u *sti_gelu_grad_f32(v))
 
 /* n may be any number here: the last byte gets the bits that there are. */
 static void relu_loop(int64_t n, float slope, const float *x, float *y, uint8_t *bits)
@@ -174,6 +176,8 @@ const sti_elementwise_table TABLE = {
             [STI_BINARY_MUL] = BINARY_ROW(mul),
             [STI_BINARY_DIV] = BINARY_ROW(div),
             [STI_BINARY_EQUAL] = BINARY_ROW(equal),
+            [STI_BINARY_SILU_GRAD] = BINARY_ROW(silu_grad),
+            [STI_BINARY_GELU_GRAD] = BINARY_ROW(gelu_grad),
         },
     .relu = relu_loop,
     .relu_grad = relu_grad_loop,

@@ -147,6 +147,26 @@ static inline float sti_gelu_f32(float x)
     return x != x ? NAN : y;
 }
 
+/* d silu(x) / dx = s + x s (1 - s), s = sigmoid(x). */
+static inline float sti_silu_grad_f32(float x)
+{
+    float s = sti_sigmoid_f32(x);
+    float y = fmaf(x * s, 1.0f - s, s);
+    y = x < -0x1p7f ? 0.0f : sti_f32_flush(y);
+    return x != x ? NAN : y;
+}
+
+/* d gelu(x) / dx = s + x s (1 - s) v', s = sigmoid(v), v as above. */
+static inline float sti_gelu_grad_f32(float x)
+{
+    float q = x * x;
+    float s = sti_sigmoid_f32(x * fmaf(q, 0x1.2444f2p-4f, 0x1.988454p+0f));
+    float slope = fmaf(q, 0x1.b6676cp-3f, 0x1.988454p+0f);
+    float y = fmaf(x * s, (1.0f - s) * slope, s);
+    y = fabsf(x) > 0x1p7f ? (x > 0.0f ? 1.0f : 0.0f) : sti_f32_flush(y);
+    return x != x ? NAN : y;
+}
+
 /* sin(r + quadrant pi / 2) in double, |r| <= pi / 4, rounded once. */
 static inline float sti_sin_reduced(double r, uint64_t quadrant)
 {

@@ -34,6 +34,9 @@ stint_status sti_op_check_shape(const stint_graph *graph, const sti_node *node, 
 /* Packed bits of a tensor: U8 [ceil(count / 8)]. */
 stint_shape sti_op_bits_shape(const stint_shape *of);
 
+/* Does this node make a tensor of this value alone? */
+bool sti_op_is_fill(const sti_node *node, float value);
+
 /* Append a node with 1, 2 or 3 inputs. */
 stint_value sti_op_add1(stint_graph *g, const sti_op *op, const void *attr,
                         stint_value a);

@@ -111,6 +111,12 @@ const sti_op sti_op_fill_value = {
     .print = print_fill,
 };
 
+bool sti_op_is_fill(const sti_node *node, float value)
+{
+    return node->op == &sti_op_fill_value &&
+           ((const fill_attr *)node->attr)->value == value;
+}
+
 stint_value sti_op_fill(stint_graph *g, const stint_shape *shape, float value)
 {
     fill_attr attr = {.shape = clean_shape(shape), .value = value};

@@ -1,6 +1,7 @@
 /* Functions of one number, applied to every element: y = f(x). Gradient rules use y
  * where that saves keeping x, and are made of ordinary operators, so they can be
- * differentiated again. SiLU and GELU are differentiated through their expansions. */
+ * differentiated again. The gradients of SiLU and GELU are one kernel each, and are
+ * themselves differentiated through their expansions. */
 #include "kernel/elementwise.h"
 #include "op/op_priv.h"
 
@@ -67,19 +68,41 @@ GRAD(softplus)
 GRAD(scale)
 GRAD(add_scalar)
 
-static stint_status expand_silu(stint_graph *g, const sti_node *node, stint_value *out)
+#define gradient_silu sti_op_add2(g, &sti_op_silu_grad, NULL, d, x)
+#define gradient_gelu sti_op_add2(g, &sti_op_gelu_grad, NULL, d, x)
+GRAD(silu)
+GRAD(gelu)
+
+/* s + x s (1 - s) slope, times dy. */
+static stint_value sigmoid_product(stint_graph *g, stint_value dy, stint_value x,
+                                   stint_value s, stint_value slope)
 {
-    out[0] = stint_mul(g, node->in[0], stint_sigmoid(g, node->in[0]));
+    stint_value rest = stint_sub(g, s, stint_square(g, s));
+    rest = stint_mul(g, x, rest);
+    if (slope >= 0)
+        rest = stint_mul(g, rest, slope);
+    return stint_mul(g, dy, stint_add(g, s, rest));
+}
+
+static stint_status expand_silu_grad(stint_graph *g, const sti_node *node,
+                                     stint_value *out)
+{
+    stint_value x = node->in[1];
+    out[0] = sigmoid_product(g, node->in[0], x, stint_sigmoid(g, x), -1);
     return STINT_OK;
 }
 
-/* x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): as the kernel computes it. */
-static stint_status expand_gelu(stint_graph *g, const sti_node *node, stint_value *out)
+/* gelu(x) = x sigmoid(v), v = x (c + k x^2): as the kernel computes it. */
+static stint_status expand_gelu_grad(stint_graph *g, const sti_node *node,
+                                     stint_value *out)
 {
-    stint_value x = node->in[0];
-    stint_value v = stint_scale(g, stint_square(g, x), 0x1.2444f2p-4f);
-    v = stint_mul(g, x, stint_add_scalar(g, v, 0x1.988454p+0f));
-    out[0] = stint_mul(g, x, stint_sigmoid(g, v));
+    stint_value x = node->in[1], q = stint_square(g, x);
+    stint_value v =
+        stint_add_scalar(g, stint_scale(g, q, 0x1.2444f2p-4f), 0x1.988454p+0f);
+    stint_value slope =
+        stint_add_scalar(g, stint_scale(g, q, 0x1.b6676cp-3f), 0x1.988454p+0f);
+    stint_value s = stint_sigmoid(g, stint_mul(g, x, v));
+    out[0] = sigmoid_product(g, node->in[0], x, s, slope);
     return STINT_OK;
 }
 
@@ -114,13 +137,40 @@ ROW(sin, STI_UNARY_SIN, .grad = grad_sin)
 ROW(cos, STI_UNARY_COS, .grad = grad_cos)
 ROW(tanh, STI_UNARY_TANH, .grad = grad_tanh)
 ROW(sigmoid, STI_UNARY_SIGMOID, .grad = grad_sigmoid)
-ROW(silu, STI_UNARY_SILU, .expand = expand_silu)
-ROW(gelu, STI_UNARY_GELU, .expand = expand_gelu)
+ROW(silu, STI_UNARY_SILU, .grad = grad_silu)
+ROW(gelu, STI_UNARY_GELU, .grad = grad_gelu)
 ROW(softplus, STI_UNARY_SOFTPLUS, .grad = grad_softplus)
 ROW(scale, STI_UNARY_SCALE, .grad = grad_scale, .attr_bytes = sizeof(factor_attr),
     .print = print_factor)
 ROW(add_scalar, STI_UNARY_ADD_SCALAR, .grad = grad_add_scalar,
     .attr_bytes = sizeof(factor_attr), .print = print_factor)
+
+#define GRAD_ROW(row, kind)                                                      \
+    static void run_##row(const sti_call *call)                                  \
+    {                                                                            \
+        sti_binary_f32(call->team, kind, sti_op_out_count(call, 0), call->in[0], \
+                       call->in[1], call->out[0]);                               \
+    }                                                                            \
+    const sti_op sti_op_##row = {.name = #row,                                   \
+                                 .n_out = 1,                                     \
+                                 .flags = STI_OP_INPLACE_0 | STI_OP_INPLACE_1,   \
+                                 .infer = infer_pair,                            \
+                                 .expand = expand_##row,                         \
+                                 .run = {[STI_CPU] = run_##row}};
+
+/* dy and x of one shape. */
+static stint_status infer_pair(const stint_graph *graph, const sti_node *node,
+                               stint_shape *out)
+{
+    stint_status st = sti_op_check_count(node, 2);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, 0)) != STINT_OK)
+        return st;
+    *out = *sti_op_in_shape(graph, node, 0);
+    return sti_op_check_shape(graph, node, 1, out);
+}
+
+GRAD_ROW(silu_grad, STI_BINARY_SILU_GRAD)
+GRAD_ROW(gelu_grad, STI_BINARY_GELU_GRAD)
 
 #define BUILDER(name)                                       \
     stint_value stint_##name(stint_graph *g, stint_value x) \

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "train/network.h"
-#include "train/smooth.h"
+#include "kernel/smooth.h"
 
 #define BLOCK 4096 /* elements a piece */
 

@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/rng.h"
 #include "kernel/elementwise.h"
+#include "kernel/maths.h"
 
 static const int64_t sizes[] = {0, 1, 7, 8, 9, 16, 31, 64, 65, 1000, 16384, 40001};
 #define SIZES ((int)(sizeof sizes / sizeof *sizes))
@@ -63,6 +64,10 @@ static float apply(sti_binary kind, float a, float b)
         return a / b;
     case STI_BINARY_EQUAL:
         return a == b ? 1.0f : 0.0f;
+    case STI_BINARY_SILU_GRAD:
+        return a * sti_silu_grad_f32(b);
+    case STI_BINARY_GELU_GRAD:
+        return a * sti_gelu_grad_f32(b);
     case STI_BINARY_COUNT:
         break;
     }

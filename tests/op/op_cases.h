@@ -4,8 +4,8 @@
  * sti_ops[] is covered by some case.
  *
  * A case builds a piece of graph from inputs and says the same thing once more in
- * double. To add an operator, add a case (or several) to a list: op_cases_basic.h or
- * op_cases_nn.h. */
+ * double. To add an operator, add a case (or several) to a list: op_cases_basic.h,
+ * op_cases_nn.h or op_cases_text.h. */
 #ifndef TESTS_OP_OP_CASES_H
 #define TESTS_OP_OP_CASES_H
 
@@ -64,6 +64,7 @@ struct op_case {
 
 #include "op/op_cases_basic.h"
 #include "op/op_cases_nn.h"
+#include "op/op_cases_text.h"
 
 typedef struct op_case_list {
     const op_case *cases;
@@ -73,6 +74,7 @@ typedef struct op_case_list {
 static const op_case_list op_case_lists[] = {
     {op_cases_basic, sizeof op_cases_basic / sizeof *op_cases_basic},
     {op_cases_nn, sizeof op_cases_nn / sizeof *op_cases_nn},
+    {op_cases_text, sizeof op_cases_text / sizeof *op_cases_text},
 };
 #define OP_CASE_LISTS ((int)(sizeof op_case_lists / sizeof *op_case_lists))
 

@@ -39,6 +39,19 @@ def conv2d(x, w, *rest):
     return F.conv2d(x.contiguous(), w.contiguous(), *rest)
 
 
+def attention(x, heads, kv_heads, causal):
+    """Packed rows [batch, length, (heads + 2 kv_heads) size]."""
+    size = x.shape[2] // (heads + 2 * kv_heads)
+    parts = x.split([heads * size, kv_heads * size, kv_heads * size], 2)
+    q, k, v = (p.unflatten(2, (-1, size)).transpose(1, 2) for p in parts)
+    k, v = (p.repeat_interleave(heads // kv_heads, 1) for p in (k, v))
+    score = q @ k.transpose(2, 3) / math.sqrt(size)
+    if causal:
+        later = torch.ones(score.shape[2:], dtype=torch.bool).triu(1)
+        score = score.masked_fill(later, -math.inf)
+    return (score.softmax(3) @ v).transpose(1, 2).flatten(2)
+
+
 def read(data, entry):
     count = int(numpy.prod(entry["shape"], dtype=numpy.int64))
     values = numpy.frombuffer(data, "<" + entry["type"], count, entry["at"])
@@ -48,7 +61,7 @@ def read(data, entry):
 def evaluate(case, data, dtype):
     """Result and gradients by PyTorch in this precision, as float64."""
     scope = {"torch": torch, "F": F, "nchw": nchw, "nhwc": nhwc, "oihw": oihw,
-             "conv2d": conv2d}
+             "conv2d": conv2d, "attention": attention}
     for name, entry in case["in"].items():
         x = read(data, entry)
         if entry["type"] == "i4":

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "train/lr_schedule.h"
-#include "train/smooth.h"
+#include "kernel/smooth.h"
 
 #define PI 3.14159265358979323846
 

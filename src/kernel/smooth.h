@@ -1,8 +1,9 @@
 /* log, sin and cos in double from additions and multiplications alone, for the few
- * places outside the kernels whose bits matter: initial weights and schedules. libm
- * chooses its variants by CPU; these never change. Error below 1e-15. */
-#ifndef STI_TRAIN_SMOOTH_H
-#define STI_TRAIN_SMOOTH_H
+ * places whose bits matter and that need more than float32: initial weights, schedules,
+ * rotary angles. libm chooses its variants by CPU; these never change. Error below
+ * 1e-15. */
+#ifndef STI_KERNEL_SMOOTH_H
+#define STI_KERNEL_SMOOTH_H
 
 /* x > 0, finite and normal. */
 double sti_smooth_log(double x);

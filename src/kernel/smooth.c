@@ -1,4 +1,4 @@
-#include "train/smooth.h"
+#include "kernel/smooth.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,270 @@
+/* Attention and rotary positions over packed rows [batch, length, width]. */
+#include <inttypes.h>
+
+#include "kernel/attention.h"
+#include "kernel/rotary.h"
+#include "op/op_priv.h"
+
+/* attention: qkv -> y, stats.  attention_grad: dy, qkv, y, stats -> dqkv. */
+typedef struct attention_attr {
+    int64_t heads, kv_heads;
+    int32_t causal, unused;
+} attention_attr;
+
+/* qkv is input i; size is the width of one head. */
+static sti_attention args_of(const stint_graph *graph, const sti_node *node, int i)
+{
+    const attention_attr *attr = node->attr;
+    const stint_shape *x = sti_op_in_shape(graph, node, i);
+    return (sti_attention){.batch = x->dim[0],
+                           .length = x->dim[1],
+                           .heads = attr->heads,
+                           .kv_heads = attr->kv_heads,
+                           .size = x->dim[2] / (attr->heads + 2 * attr->kv_heads),
+                           .causal = attr->causal != 0};
+}
+
+static stint_status check_packed(const stint_graph *graph, const sti_node *node, int i)
+{
+    const attention_attr *attr = node->attr;
+    stint_status st = sti_op_check_f32(graph, node, i);
+    if (st != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, i);
+    if (attr->heads < 1 || attr->kv_heads < 1 || attr->heads % attr->kv_heads != 0)
+        return sti_fail(
+            STINT_E_INPUT,
+            "attention: %" PRId64 " heads and %" PRId64
+            " of keys and values; the first must be a multiple of the second",
+            attr->heads, attr->kv_heads);
+    const int64_t parts = attr->heads + 2 * attr->kv_heads;
+    if (x->rank != 3 || x->dim[2] < parts || x->dim[2] % parts != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "attention: packed rows are %s, wanted [batch, length, %" PRId64
+                        " times the size of a head]",
+                        sti_shape_text(x), parts);
+    return STINT_OK;
+}
+
+static void result_shapes(const sti_attention *a, stint_shape *y, stint_shape *stats)
+{
+    *y = STINT_SHAPE(a->batch, a->length, a->heads * a->size);
+    *stats = STINT_SHAPE(a->batch, a->heads, a->length, 2);
+}
+
+static stint_status infer_attention(const stint_graph *graph, const sti_node *node,
+                                    stint_shape *out)
+{
+    stint_status st = sti_op_check_count(node, 1);
+    if (st != STINT_OK || (st = check_packed(graph, node, 0)) != STINT_OK)
+        return st;
+    const sti_attention a = args_of(graph, node, 0);
+    result_shapes(&a, &out[0], &out[1]);
+    return STINT_OK;
+}
+
+static stint_status infer_attention_grad(const stint_graph *graph, const sti_node *node,
+                                         stint_shape *out)
+{
+    stint_shape y, stats;
+    stint_status st = sti_op_check_count(node, 4);
+    if (st != STINT_OK || (st = check_packed(graph, node, 1)) != STINT_OK)
+        return st;
+    const sti_attention a = args_of(graph, node, 1);
+    result_shapes(&a, &y, &stats);
+    if ((st = sti_op_check_shape(graph, node, 0, &y)) != STINT_OK ||
+        (st = sti_op_check_shape(graph, node, 2, &y)) != STINT_OK ||
+        (st = sti_op_check_shape(graph, node, 3, &stats)) != STINT_OK)
+        return st;
+    out[0] = *sti_op_in_shape(graph, node, 1);
+    return STINT_OK;
+}
+
+static size_t attention_scratch(const stint_graph *graph, const sti_node *node,
+                                int threads)
+{
+    const sti_attention a = args_of(graph, node, 0);
+    return sti_attention_scratch_bytes(&a, threads);
+}
+
+static size_t attention_grad_scratch(const stint_graph *graph, const sti_node *node,
+                                     int threads)
+{
+    const sti_attention a = args_of(graph, node, 1);
+    return sti_attention_grad_scratch_bytes(&a, threads);
+}
+
+static void run_attention(const sti_call *call)
+{
+    const sti_attention a = args_of(call->graph, call->node, 0);
+    sti_attention_f32(call->team, &a, call->in[0], call->out[0], call->out[1],
+                      call->scratch);
+}
+
+static void run_attention_grad(const sti_call *call)
+{
+    const sti_attention a = args_of(call->graph, call->node, 1);
+    sti_attention_grad_f32(call->team, &a, call->in[0], call->in[1], call->in[2],
+                           call->in[3], call->out[0], call->scratch);
+}
+
+static stint_status grad_attention(stint_graph *g, const sti_node *node,
+                                   const stint_value *dy, const bool *need,
+                                   stint_value *dx)
+{
+    const stint_value in[4] = {dy[0], node->in[0], node->out[0], node->out[1]};
+    if (need[0])
+        dx[0] = sti_graph_add(g, &sti_op_attention_grad, node->attr, 4, in);
+    return STINT_OK;
+}
+
+/* Backward makes the scores again and has four more products: five for two. */
+static sti_cost cost_attention(const stint_graph *graph, const sti_node *node)
+{
+    const bool backward = node->op == &sti_op_attention_grad;
+    const sti_attention a = args_of(graph, node, backward);
+    sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
+    cost.flop = sti_attention_flop(&a) * (backward ? 2.5 : 1.0);
+    return cost;
+}
+
+static void print_attention(const sti_node *node, sti_text *out)
+{
+    const attention_attr *attr = node->attr;
+    sti_text_printf(out, "heads %" PRId64 "/%" PRId64 "%s", attr->heads, attr->kv_heads,
+                    attr->causal ? " causal" : "");
+}
+
+const sti_op sti_op_attention = {
+    .name = "attention",
+    .n_out = 2,
+    .attr_bytes = sizeof(attention_attr),
+    .infer = infer_attention,
+    .grad = grad_attention,
+    .cost = cost_attention,
+    .scratch_bytes = attention_scratch,
+    .run = {[STI_CPU] = run_attention},
+    .print = print_attention,
+};
+
+const sti_op sti_op_attention_grad = {
+    .name = "attention_grad",
+    .n_out = 1,
+    .attr_bytes = sizeof(attention_attr),
+    .infer = infer_attention_grad,
+    .cost = cost_attention,
+    .scratch_bytes = attention_grad_scratch,
+    .run = {[STI_CPU] = run_attention_grad},
+    .print = print_attention,
+};
+
+stint_value stint_attention(stint_graph *g, stint_value qkv,
+                            const stint_attention_desc *desc)
+{
+    const attention_attr attr = {.heads = desc->heads,
+                                 .kv_heads =
+                                     desc->kv_heads ? desc->kv_heads : desc->heads,
+                                 .causal = !desc->all};
+    return sti_op_add1(g, &sti_op_attention, &attr, qkv);
+}
+
+/* ---- rotary ---- */
+
+typedef struct rotary_attr {
+    int64_t heads, size;
+    float base;
+    int32_t inverse;
+} rotary_attr;
+
+static sti_rotary rotary_of(const stint_graph *graph, const sti_node *node)
+{
+    const rotary_attr *attr = node->attr;
+    const stint_shape *x = sti_op_in_shape(graph, node, 0);
+    return (sti_rotary){.batch = x->dim[0],
+                        .length = x->dim[1],
+                        .width = x->dim[2],
+                        .heads = attr->heads,
+                        .size = attr->size,
+                        .base = (double)attr->base,
+                        .inverse = attr->inverse};
+}
+
+static stint_status infer_rotary(const stint_graph *graph, const sti_node *node,
+                                 stint_shape *out)
+{
+    const rotary_attr *attr = node->attr;
+    stint_status st = sti_op_check_count(node, 1);
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, 0)) != STINT_OK)
+        return st;
+    *out = *sti_op_in_shape(graph, node, 0);
+    if (attr->heads < 0 || attr->size < 2 || attr->size % 2 != 0 ||
+        !(attr->base > 1.0f))
+        return sti_fail(STINT_E_INPUT,
+                        "rotary: heads of %" PRId64
+                        " columns, base %g; wanted an even number and more than 1",
+                        attr->size, (double)attr->base);
+    if (out->rank != 3 || out->dim[2] < attr->heads * attr->size)
+        return sti_fail(STINT_E_INPUT,
+                        "rotary: x is %s, wanted [batch, length, at least %" PRId64 "]",
+                        sti_shape_text(out), attr->heads * attr->size);
+    return STINT_OK;
+}
+
+static size_t rotary_scratch(const stint_graph *graph, const sti_node *node,
+                             int threads)
+{
+    const sti_rotary args = rotary_of(graph, node);
+    (void)threads;
+    return sti_rotary_scratch_bytes(&args);
+}
+
+static void run_rotary(const sti_call *call)
+{
+    const sti_rotary args = rotary_of(call->graph, call->node);
+    sti_rotary_f32(call->team, &args, call->in[0], call->out[0], call->scratch);
+}
+
+/* A rotation: its gradient is the rotation back. */
+static stint_status grad_rotary(stint_graph *g, const sti_node *node,
+                                const stint_value *dy, const bool *need,
+                                stint_value *dx)
+{
+    rotary_attr attr = *(const rotary_attr *)node->attr;
+    attr.inverse = !attr.inverse;
+    if (need[0])
+        dx[0] = sti_op_add1(g, &sti_op_rotary, &attr, dy[0]);
+    return STINT_OK;
+}
+
+static sti_cost cost_rotary(const stint_graph *graph, const sti_node *node)
+{
+    return sti_op_cost_bytes(graph, node, 3.0);
+}
+
+static void print_rotary(const sti_node *node, sti_text *out)
+{
+    const rotary_attr *attr = node->attr;
+    sti_text_printf(out, "heads %" PRId64 " of %" PRId64 " base %g%s", attr->heads,
+                    attr->size, (double)attr->base, attr->inverse ? " back" : "");
+}
+
+const sti_op sti_op_rotary = {
+    .name = "rotary",
+    .n_out = 1,
+    .attr_bytes = sizeof(rotary_attr),
+    .flags = STI_OP_INPLACE_0,
+    .infer = infer_rotary,
+    .grad = grad_rotary,
+    .cost = cost_rotary,
+    .scratch_bytes = rotary_scratch,
+    .run = {[STI_CPU] = run_rotary},
+    .print = print_rotary,
+};
+
+stint_value stint_rotary(stint_graph *g, stint_value x, const stint_rotary_desc *desc)
+{
+    const rotary_attr attr = {.heads = desc->heads,
+                              .size = desc->size,
+                              .base = desc->base > 0.0f ? desc->base : 10000.0f};
+    return sti_op_add1(g, &sti_op_rotary, &attr, x);
+}
