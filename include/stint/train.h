@@ -72,6 +72,10 @@ typedef struct stint_plan_result {
      * if not asked for; free with stint_plan_fini. Of one shard. */
     stint_plan_tensor *tensors;
     int tensor_count;
+    /* Where a step's memory is highest, and how much of it are operands, results and
+     * scratch of that one operator, which no rewriting can part. */
+    char peak_at[96];
+    size_t peak_at_bytes;
     int64_t batch_that_fits; /* with these shards, under the budget; 0: none */
     int64_t shards_that_fit; /* with this batch, under the budget; 0: none */
     stint_plan_part parts[16];

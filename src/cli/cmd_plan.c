@@ -9,11 +9,12 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_plan.h"
-#include "train/recipe.h"
+#include "train/job.h"
 
 typedef struct plan_args {
     sti_recipe_values recipe; /* first: the recipe's rows write here */
     const char *svg;
+    bool tensors;
     sti_cli_common common;
 } plan_args;
 
@@ -25,6 +26,13 @@ static const sti_option plan_rows[] = {
      .flag = true,
      .unit = "FILE",
      .help = "write a picture of memory over one step"},
+    {.name = "tensors",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(plan_args, tensors),
+     .flag = true,
+     .help = "list every activation that goes from the forward to the backward half, "
+             "and in which form; always done with --memory"},
     STI_CLI_COMMON_ROWS(plan_args),
 };
 
@@ -44,36 +52,29 @@ void sti_cli_start_line(const sti_cli_call *call, const stint_plan_result *plan)
                 plan->lanes == 1 ? "" : "s", plan->shards,
                 sti_bytes_text(plan->peak_bytes), plan->budget_bytes ? " of " : "",
                 plan->budget_bytes ? sti_bytes_text(plan->budget_bytes) : "");
+    if (plan->slowdown > 1)
+        sti_cli_say(call, "to fit, a step is expected to take %.2f x the time",
+                    plan->slowdown);
 }
 
-static void add_way_out(sti_text *out, const stint_plan_result *plan)
+static const char *form_name(stint_plan_form form)
 {
-    const char *join = "";
-    if (plan->batch_that_fits > 0) {
-        sti_text_printf(out, "--batch %" PRId64, plan->batch_that_fits);
-        join = " or ";
-    }
-    if (plan->shards_that_fit > 0) {
-        sti_text_printf(out, "%s--shards %" PRId64, join, plan->shards_that_fit);
-        join = " or ";
-    }
-    /* What the process itself takes differs a little from call to call. */
-    sti_text_printf(out, "%s--memory %zuM", join,
-                    (plan->smallest_bytes + (3u << 19) - 1) >> 20);
+    static const char *const names[] = {"kept", "small form", "recomputed", "packed"};
+    return names[form];
 }
 
-/* Record STINT_E_BUDGET with what is short and what would fit. */
-static stint_status plan_refuse(const stint_plan_result *plan)
+static void add_tensors_json(sti_json *j, const stint_plan_result *p)
 {
-    sti_text way = {0};
-    add_way_out(&way, plan);
-    stint_status status = sti_fail(
-        STINT_E_BUDGET, "memory: needs %s, budget %s, short by %s; what fits: %s",
-        sti_bytes_text(plan->peak_bytes), sti_bytes_text(plan->budget_bytes),
-        sti_bytes_text(plan->peak_bytes - plan->budget_bytes),
-        way.data ? way.data : "");
-    sti_text_fini(&way);
-    return status;
+    sti_json_begin_array(j, "tensors");
+    for (int i = 0; i < p->tensor_count; i++) {
+        sti_json_begin_object(j, NULL);
+        sti_json_text(j, "name", p->tensors[i].name);
+        sti_json_text(j, "form", form_name(p->tensors[i].form));
+        sti_json_int(j, "bytes", (int64_t)p->tensors[i].bytes);
+        sti_json_int(j, "held_bytes", (int64_t)p->tensors[i].held_bytes);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
 }
 
 static void add_json(const stint_plan_result *p, sti_text *out)
@@ -101,6 +102,10 @@ static void add_json(const stint_plan_result *p, sti_text *out)
         sti_json_end_object(&j);
     }
     sti_json_end_array(&j);
+    sti_json_float(&j, "slowdown", p->slowdown);
+    sti_json_text(&j, "peak_at", p->peak_at);
+    sti_json_int(&j, "peak_at_bytes", (int64_t)p->peak_at_bytes);
+    add_tensors_json(&j, p);
     sti_json_begin_array(&j, "timeline_bytes");
     for (int i = 0; i < p->timeline_count; i++)
         sti_json_int(&j, NULL, (int64_t)p->timeline_bytes[i]);
@@ -155,7 +160,31 @@ static void add_timeline(const stint_plan_result *p, sti_text *out)
     sti_text_add(out, "\n");
 }
 
-static void add_words(const stint_plan_result *p, sti_text *out)
+/* One line a tensor, in the order in which they are made; a summary a form. */
+static void add_tensors(const stint_plan_result *p, sti_text *out)
+{
+    size_t bytes[STINT_PLAN_PACKED + 1] = {0}, held[STINT_PLAN_PACKED + 1] = {0};
+    int count[STINT_PLAN_PACKED + 1] = {0};
+    sti_text_add(out, "\nFrom the forward to the backward half, a shard:\n");
+    for (int i = 0; i < p->tensor_count; i++) {
+        const stint_plan_tensor *t = &p->tensors[i];
+        sti_text_printf(out, "  %-44s %-10s %11s", t->name, form_name(t->form),
+                        sti_bytes_text(t->bytes));
+        if (t->held_bytes != t->bytes)
+            sti_text_printf(out, " -> %s", sti_bytes_text(t->held_bytes));
+        sti_text_add(out, "\n");
+        bytes[t->form] += t->bytes;
+        held[t->form] += t->held_bytes;
+        count[t->form]++;
+    }
+    for (int f = 0; f <= STINT_PLAN_PACKED; f++)
+        if (count[f])
+            sti_text_printf(out, "  %d %s: %s -> %s\n", count[f],
+                            form_name((stint_plan_form)f), sti_bytes_text(bytes[f]),
+                            sti_bytes_text(held[f]));
+}
+
+static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
 {
     sti_text_printf(
         out,
@@ -165,7 +194,13 @@ static void add_words(const stint_plan_result *p, sti_text *out)
         sti_count_text(p->parameters), p->forward_flop * 1e-6);
     add_parts(p, out);
     add_timeline(p, out);
-    sti_text_printf(out, "\nThe least this recipe runs in: %s\n",
+    if (tensors)
+        add_tensors(p, out);
+    sti_text_printf(out, "\nHighest at %s, whose operands and results are %s of it\n",
+                    p->peak_at, sti_bytes_text(p->peak_at_bytes));
+    sti_text_printf(out, "Expected time of a step: %.2f x that without a budget\n",
+                    p->slowdown);
+    sti_text_printf(out, "The least this recipe runs in: %s\n",
                     sti_bytes_text(p->smallest_bytes));
     if (p->budget_bytes)
         sti_text_printf(out, "Budget %s: %s\n", sti_bytes_text(p->budget_bytes),
@@ -186,11 +221,11 @@ static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *pla
         add_json(plan, &text);
         status = sti_cli_answer(call, &text);
     } else {
-        add_words(plan, &text);
+        add_words(plan, args->tensors || plan->budget_bytes, &text);
         status = sti_cli_print(&text);
     }
     if (status == STINT_OK && !plan->fits)
-        status = plan_refuse(plan);
+        status = sti_plan_refuse(plan);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "train/job.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -197,6 +198,37 @@ static void fill_timeline(sti_job *job)
     }
 }
 
+/* Is the root of this operand in the arena, and not seen among the first `count`? */
+static size_t fresh_bytes(const sti_plan *plan, const stint_value *seen, int32_t count,
+                          stint_value value)
+{
+    const sti_place *place = value >= 0 ? &plan->place[value] : NULL;
+    if (!place || place->region != STI_REGION_ARENA)
+        return 0;
+    for (int32_t i = 0; i < count; i++)
+        if (seen[i] >= 0 && plan->place[seen[i]].root == place->root)
+            return 0;
+    return plan->place[place->root].bytes;
+}
+
+/* The operator at which a step is highest. Handles of inputs and outputs lie in a row
+ * (sti_graph_add). */
+static void describe_peak(sti_job *job)
+{
+    const sti_plan *plan = job->train.plan;
+    const sti_node *node = sti_graph_node(plan->graph, plan->peak_node);
+    stint_plan_result *out = &job->plan;
+    if (!node)
+        return;
+    snprintf(out->peak_at, sizeof out->peak_at, "%s%s%s%s", node->op->name,
+             node->backward ? " (backward)" : "", *node->scope ? " in " : "",
+             node->scope);
+    out->peak_at_bytes = plan->scratch_bytes;
+    for (int32_t i = 0; i < node->n_in + node->n_out; i++)
+        out->peak_at_bytes += fresh_bytes(plan, node->in, i, node->in[i]);
+    out->peak_at_bytes *= (size_t)job->lanes;
+}
+
 static stint_status plan_all(sti_job *job)
 {
     stint_status st = build_networks(job, job->batch / job->shards);
@@ -214,6 +246,7 @@ static stint_status plan_all(sti_job *job)
     job->plan.parameters = sti_network_parameters(&job->train);
     job->plan.forward_flop = sti_network_forward_flop(&job->train);
     fill_timeline(job);
+    describe_peak(job);
     return STINT_OK;
 }
 
@@ -263,37 +296,62 @@ static const stint_plan_part *largest_part(const stint_plan_result *plan)
     return largest;
 }
 
+static size_t part_bytes(const stint_plan_result *plan, const char *name)
+{
+    for (int i = 0; i < plan->part_count; i++)
+        if (strcmp(plan->parts[i].name, name) == 0)
+            return plan->parts[i].bytes;
+    return 0;
+}
+
+/* What the least peak is made of. */
+static void say_what_dominates(const stint_plan_result *plan, sti_text *out)
+{
+    size_t data = part_bytes(plan, "data pipeline");
+    size_t process = part_bytes(plan, "process");
+    const stint_plan_part *largest = largest_part(plan);
+    if (data + process > plan->budget_bytes)
+        sti_text_printf(out,
+                        "the program (%s) and its data pipeline (%s) alone exceed the "
+                        "budget",
+                        sti_bytes_text(process), sti_bytes_text(data));
+    else if (plan->peak_at_bytes > largest->bytes)
+        sti_text_printf(out, "largest: %s, whose operands and results take %s",
+                        plan->peak_at, sti_bytes_text(plan->peak_at_bytes));
+    else
+        sti_text_printf(out, "largest part: %s, %s", largest->name,
+                        sti_bytes_text(largest->bytes));
+}
+
+/* What the process itself takes differs a little from call to call. */
 static void say_what_fits(const stint_plan_result *plan, sti_text *out)
 {
+    sti_text_printf(out, "; what fits: ");
     if (plan->batch_that_fits > 0)
-        sti_text_printf(out, "; fits with --batch %" PRId64, plan->batch_that_fits);
+        sti_text_printf(out, "--batch %" PRId64 " or ", plan->batch_that_fits);
     if (plan->shards_that_fit > 0)
-        sti_text_printf(out, "%s --shards %" PRId64,
-                        plan->batch_that_fits > 0 ? " or" : "; fits with",
-                        plan->shards_that_fit);
-    if (plan->batch_that_fits == 0 && plan->shards_that_fit == 0)
-        sti_text_add(out, "; no batch or number of shards would fit: take a smaller "
-                          "network or images");
+        sti_text_printf(out, "--shards %" PRId64 " or ", plan->shards_that_fit);
+    sti_text_printf(out, "--memory %zuM",
+                    (plan->smallest_bytes + (3u << 19) - 1) >> 20);
+}
+
+stint_status sti_plan_refuse(const stint_plan_result *plan)
+{
+    sti_text words = {0};
+    say_what_dominates(plan, &words);
+    say_what_fits(plan, &words);
+    stint_status st = sti_fail(
+        STINT_E_BUDGET, "memory: needs %s at least, budget %s, short by %s; %s",
+        sti_bytes_text(plan->peak_bytes), sti_bytes_text(plan->budget_bytes),
+        sti_bytes_text(plan->peak_bytes - plan->budget_bytes),
+        words.data ? words.data : "");
+    sti_text_fini(&words);
+    return st;
 }
 
 stint_status sti_job_check_budget(const sti_job *job)
 {
-    const stint_plan_result *plan = &job->plan;
-    if (plan->fits)
-        return STINT_OK;
-    const stint_plan_part *largest = largest_part(plan);
-    sti_text fit = {0};
-    say_what_fits(plan, &fit);
-    stint_status st = sti_fail(
-        STINT_E_BUDGET,
-        "memory: needs %s, budget %s, short by %s; largest part: %s, %s; smallest "
-        "budget for this recipe: %s%s",
-        sti_bytes_text(plan->peak_bytes), sti_bytes_text(plan->budget_bytes),
-        sti_bytes_text(plan->peak_bytes - plan->budget_bytes), largest->name,
-        sti_bytes_text(largest->bytes), sti_bytes_text(plan->smallest_bytes),
-        fit.data ? fit.data : "");
-    sti_text_fini(&fit);
-    return st;
+    return job->plan.fits ? STINT_OK : sti_plan_refuse(&job->plan);
 }
 
 stint_status stint_plan(const stint_recipe *recipe, bool svg,

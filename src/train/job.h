@@ -31,8 +31,10 @@ void sti_job_fini(sti_job *job); /* a zeroed one is fine */
  * while: for those who ask. Done already when the plan does not fit. */
 stint_status sti_job_find_ways(sti_job *job);
 
-/* STINT_E_BUDGET with what is needed and what would fit, or STINT_OK. */
+/* STINT_E_BUDGET with what is needed, what dominates and what would fit, or STINT_OK. */
 stint_status sti_job_check_budget(const sti_job *job);
+/* The same words, of a plan that does not fit. */
+stint_status sti_plan_refuse(const stint_plan_result *plan);
 
 /* What the crew of this job is. */
 sti_crew_desc sti_job_crew(const sti_job *job);
