@@ -30,29 +30,48 @@ bool sti_conv_is_depthwise(const sti_conv_shape *s)
 
 typedef enum conv_way { WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
 
-/* Of forward and backward data; `width` is that of a row of results. */
-static conv_way way_of(const sti_conv_shape *s, int64_t width)
+/* Packed weights in either direction. */
+static int64_t pack_floats(const sti_conv_shape *s)
 {
-    const int64_t cig = s->ci / s->groups, cog = s->co / s->groups,
-                  taps = s->kh * s->kw;
+    const int64_t cig = s->ci / s->groups, cog = s->co / s->groups;
     const int64_t in = sti_conv_round_up(cig, STI_PANEL);
     const int64_t out = sti_conv_round_up(cog, STI_PANEL);
-    if (conv_is_plain(s))
-        return WAY_PLAIN;
+    return s->kh * s->kw * s->groups * sti_conv_max(cig * out, cog * in);
+}
+
+/* Chunks of k that end with a tap, and few enough to be joined one after the other. */
+static bool chunks_are_simple(int64_t taps, int64_t channels)
+{
+    const int64_t k = taps * channels;
+    return k <= STI_GEMM_CHUNK ||
+           (k <= 3 * STI_GEMM_CHUNK && STI_GEMM_CHUNK % channels == 0);
+}
+
+/* Of forward and backward data; `width` is that of a row of results, `channels` those
+ * that are summed over. */
+static conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
+{
+    const int64_t taps = s->kh * s->kw;
+    const conv_way other = conv_is_plain(s) ? WAY_PLAIN : WAY_GATHER;
     if (taps > STI_CONV_MAX_TAPS)
-        return WAY_GATHER;
+        return other;
     if (sti_conv_is_depthwise(s))
         return WAY_ROWS;
-    if (taps * sti_conv_max(cig, cog) > STI_GEMM_CHUNK || width < STI_CONV_MIN_WIDTH ||
-        taps * s->groups * sti_conv_max(cig * out, cog * in) > STI_CONV_PACK_FLOATS)
-        return WAY_GATHER;
+    if (!chunks_are_simple(taps, channels / s->groups) || width < STI_CONV_MIN_WIDTH ||
+        pack_floats(s) > STI_CONV_PACK_FLOATS)
+        return other;
     return WAY_ROWS;
 }
 
+/* Part of the numerics: not to be changed with the ways. */
 static bool narrow(const sti_conv_shape *s, int64_t columns, int64_t width)
 {
+    const int64_t taps = s->kh * s->kw,
+                  channels = sti_conv_max(s->ci, s->co) / s->groups;
     return s->kw == 3 && s->stride == 1 && columns <= STI_PANEL &&
-           !sti_conv_is_depthwise(s) && way_of(s, width) == WAY_ROWS;
+           !sti_conv_is_depthwise(s) && taps <= STI_CONV_MAX_TAPS &&
+           taps * channels <= STI_GEMM_CHUNK && width >= STI_CONV_NARROW_WIDTH &&
+           pack_floats(s) <= STI_CONV_NARROW_FLOATS;
 }
 
 bool sti_conv_forward_is_narrow(const sti_conv_shape *s)
@@ -181,7 +200,7 @@ static sti_gemm_shape plain_weight(const sti_conv_shape *s)
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_forward(s);
-    switch (way_of(s, s->ow)) {
+    switch (way_of(s, s->ow, s->ci)) {
     case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
     case WAY_ROWS:
@@ -195,7 +214,7 @@ size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_data(s);
-    switch (way_of(s, s->w / s->stride)) {
+    switch (way_of(s, s->w / s->stride, s->co)) {
     case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
     case WAY_ROWS:
@@ -230,7 +249,7 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const f
                           void *scratch)
 {
     const sti_gemm_shape plain = plain_forward(s);
-    switch (way_of(s, s->ow)) {
+    switch (way_of(s, s->ow, s->ci)) {
     case WAY_PLAIN:
         sti_gemm_f32(team, &plain, x, w, epilogue, y_out, scratch);
         return;
@@ -248,7 +267,7 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
                                 void *scratch)
 {
     const sti_gemm_shape plain = plain_data(s);
-    switch (way_of(s, s->w / s->stride)) {
+    switch (way_of(s, s->w / s->stride, s->co)) {
     case WAY_PLAIN:
         sti_gemm_f32(team, &plain, dy, w, NULL, dx_out, scratch);
         return;

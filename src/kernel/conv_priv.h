@@ -15,12 +15,14 @@
 #include "kernel/gemm_block.h"
 
 enum {
-    STI_CONV_PACK_FLOATS = 160 << 10, /* packed weights of the rows way */
-    STI_CONV_GRAD_FLOATS = 48 << 10,  /* weight gradient of the rows way */
-    STI_CONV_ROWS_FLOATS = 64 << 10,  /* padded rows a piece */
-    STI_CONV_MIN_WIDTH = 7,           /* pixels a tile of one image row */
-    STI_CONV_MAX_TAPS = 128,          /* of the rows way */
-    STI_CONV_RUN_K = 288              /* k of a panel of 32 columns kept in cache */
+    STI_CONV_PACK_FLOATS = 2560 << 10,  /* packed weights of the rows way */
+    STI_CONV_NARROW_FLOATS = 160 << 10, /* and where the narrow order ends: numerics */
+    STI_CONV_NARROW_WIDTH = 7,
+    STI_CONV_GRAD_FLOATS = 48 << 10, /* weight gradient of the rows way */
+    STI_CONV_ROWS_FLOATS = 64 << 10, /* padded rows a piece */
+    STI_CONV_MIN_WIDTH = 7,          /* pixels a tile of one image row */
+    STI_CONV_MAX_TAPS = 128,         /* of the rows way */
+    STI_CONV_RUN_K = 288             /* k of a panel of 32 columns kept in cache */
 };
 
 static inline int64_t sti_conv_ceil_div(int64_t a, int64_t b)

@@ -1,169 +1,180 @@
 /* The rows way, forward and backward data. Weights are packed once a call in panels
- * [k][16 nv]; each piece (an image, or some of its rows) copies the rows that it reads
- * to zero-padded scratch and runs register tiles along the rows of the result, every
- * tap being an offset into that scratch. Backward data is the same walk over dy, one
- * phase of the stride at a time, with weights transposed and no multiplication by
- * stuffed zeros. */
+ * [k][16 nv]; register tiles go along the rows of the result, every tap being an offset
+ * into rows of the input. Rows that need padding are copied to scratch just before they
+ * are read, others are read in place; pixels 2 KiB apart are copied too, with a gap, as
+ * they would share a few sets of the first-level cache. A piece is some rows of an
+ * image, or some images where weights outgrow the second-level cache. Backward data is
+ * the same walk over dy, one phase of the stride at a time, with weights transposed and
+ * no multiplication by stuffed zeros. */
 #include <string.h>
 
-#include "kernel/conv_depthwise.h"
-#include "kernel/conv_priv.h"
+#include "kernel/conv_walk.h"
 
-/* A product along rows: out pixel r of a row = sum over runs i of in[a + run[i] + r *
- * a_row
- * + k] * panel[i * run_k + k]. */
-typedef struct line_walk {
-    const sti_gemm_kernels *kernels;
-    int64_t groups, in_group, out_group; /* channels a group */
-    int64_t a_row, c_row;                /* floats between pixels */
-    int64_t a_line, c_line;              /* floats between rows */
-    int64_t runs, run_k, runs_a_block;
-    int64_t narrow_taps; /* 3 with the narrow order of conv.h, else 1 */
-    int64_t run[STI_CONV_MAX_TAPS];
-    const float *panels; /* a group takes panel_group floats */
-    int64_t panel_group;
-    /* Depthwise: no panels, but the weights themselves; run i meets row weight[i]. */
-    const sti_depthwise_kernels *depthwise;
-    const float *weights;
-    int64_t weight[STI_CONV_MAX_TAPS];
-    const float *bias; /* [groups * out_group] or NULL */
-    bool relu;
-} line_walk;
+enum {
+    LARGE_PACK_FLOATS = 256 << 10, /* panels that leave no room for rows in cache */
+    MANY_FLOATS = 192 << 10,       /* input of a piece with such panels */
+    BLOCK_FLOATS = 8 << 10,        /* rows copied at a time, otherwise */
+    FEW_PIECES = 4,
+    PIXEL_GAP = 16
+};
 
-/* Runs [i0, i0 + count) of columns [j, j + cols) of a group for all rows: one column of
- * tiles after the other, each going down the rows. */
-static void walk_block(const line_walk *w, int64_t group, int64_t j, int64_t cols,
-                       int nv, int64_t i0, int64_t count, const float *in, float *out,
-                       int64_t rows, int64_t pixels)
+/* Rows of input, as they are read. */
+typedef struct row_source {
+    int64_t images, h, w, c; /* the tensor */
+    int64_t y0, x0;          /* its pixel that the first line of result 0 begins with */
+    int64_t cols, ld;        /* pixels a line, floats a pixel */
+    int64_t every;           /* lines and pixels of the tensor that one of ours takes */
+    bool in_place;
+    /* Results [r0, r1) need lines [r0 * step, (r1 - 1) * step + reach). */
+    int64_t rows, step, reach;
+    int64_t piece_rows, pieces_an_image, piece_images, block_rows;
+    size_t floats; /* scratch a thread */
+} row_source;
+
+static int64_t source_line(const row_source *s)
 {
-    const int64_t k = w->runs * w->run_k * w->narrow_taps;
-    const bool finish = i0 + count >= w->runs;
-    const float *panel = w->panels + group * w->panel_group + k * j;
-    const float *a = in + group * w->in_group;
-    float *c = out + group * w->out_group + j;
-    const int most =
-        w->narrow_taps > 1 ? w->kernels->max_rows_taps : w->kernels->max_rows[nv];
-    sti_gemm_tile t = {
-        .b = panel + i0 * w->run_k * w->narrow_taps * nv * STI_PANEL,
-        .a_row = w->a_row,
-        .a_run = w->run + i0,
-        .runs = count,
-        .run_k = w->run_k,
-        .c_row = w->c_row,
-        .lines = rows,
-        .a_line = w->a_line,
-        .c_line = w->c_line,
-        .cols = cols,
-        .nv = nv,
-        .load = i0 > 0,
-        .relu = finish && w->relu,
-        .bias = finish && w->bias ? w->bias + group * w->out_group + j : NULL,
-    };
-    for (int64_t r = 0; r < pixels; r += t.rows) {
-        t.rows = sti_gemm_next_rows(pixels - r, most);
-        t.a = a + r * w->a_row;
-        t.c = c + r * w->c_row;
-        if (w->narrow_taps > 1)
-            w->kernels->taps(&t);
+    return s->cols * s->ld;
+}
+
+static int64_t source_lines(const row_source *s, int64_t rows)
+{
+    return (rows - 1) * s->step + s->reach;
+}
+
+/* Padded floats a pixel, so that neighbours do not share a set of the cache. */
+static int64_t spread(int64_t c)
+{
+    return c % 512 == 0 ? c + PIXEL_GAP : c;
+}
+
+/* Rows whose lines fit so many floats, at least one. */
+static int64_t rows_that_fit(const row_source *s, int64_t floats)
+{
+    const int64_t lines = floats / sti_conv_max(source_line(s), 1);
+    return sti_conv_max((lines - s->reach) / s->step + 1, 1);
+}
+
+static void source_cut(row_source *s, size_t panel_floats)
+{
+    const bool large = panel_floats > LARGE_PACK_FLOATS;
+    const int64_t most = sti_conv_max(
+        1, sti_conv_min(rows_that_fit(s, large ? MANY_FLOATS : STI_CONV_ROWS_FLOATS),
+                        s->rows));
+    s->piece_rows = sti_conv_max(
+        1,
+        sti_conv_ceil_div(s->rows, sti_conv_max(1, sti_conv_ceil_div(s->rows, most))));
+    s->pieces_an_image = sti_conv_ceil_div(s->rows, s->piece_rows);
+    const int64_t image =
+        sti_conv_max(1, source_lines(s, s->piece_rows) * source_line(s));
+    s->piece_images = 1;
+    if (large && s->pieces_an_image == 1)
+        s->piece_images =
+            sti_conv_max(1, sti_conv_min(MANY_FLOATS / image, s->images / FEW_PIECES));
+    s->block_rows = large
+                        ? s->piece_rows
+                        : sti_conv_min(sti_conv_max(rows_that_fit(s, BLOCK_FLOATS), 2),
+                                       s->piece_rows);
+    s->floats =
+        s->in_place ? 0 : (size_t)sti_conv_round_up(image * s->piece_images, STI_PANEL);
+}
+
+static int64_t source_pieces(const row_source *s)
+{
+    return sti_conv_ceil_div(s->images, s->piece_images) * s->pieces_an_image;
+}
+
+static void copy_line(const row_source *s, const float *row, float *dst)
+{
+    for (int64_t i = 0; i < s->cols; i++, dst += s->ld) {
+        const int64_t x = s->x0 + i * s->every;
+        if (x >= 0 && x < s->w)
+            memcpy(dst, row + x * s->c, (size_t)s->c * sizeof *dst);
         else
-            w->kernels->nn(&t);
+            memset(dst, 0, (size_t)s->c * sizeof *dst);
     }
 }
 
-static void walk_depthwise(const line_walk *w, const float *in, float *out,
-                           int64_t rows, int64_t pixels)
+/* Lines [from, to) of a piece whose line 0 is line `first` of the image. */
+static void copy_lines(const row_source *s, const float *image, int64_t first,
+                       int64_t from, int64_t to, float *dst)
 {
-    sti_depthwise_line line = {
-        .a = in,
-        .a_row = w->a_row,
-        .a_run = w->run,
-        .b = w->weights,
-        .b_run = w->weight,
-        .runs = w->runs,
-        .c = out,
-        .c_row = w->c_row,
-        .pixels = pixels,
-        .channels = w->groups,
-        .bias = w->bias,
-        .relu = w->relu,
-    };
-    for (int64_t r = 0; r < rows; r++) {
-        w->depthwise->line(&line);
-        line.a += w->a_line;
-        line.c += w->c_line;
-    }
-}
-
-static void walk_rows(const line_walk *w, const float *in, float *out, int64_t rows,
-                      int64_t pixels)
-{
-    if (w->depthwise) {
-        walk_depthwise(w, in, out, rows, pixels);
+    const int64_t y0 = s->y0 + (first + from) * s->every, line = source_line(s);
+    dst += from * line;
+    if (s->ld == s->c && s->every == 1) {
+        sti_conv_copy_window(image, s->h, s->w, s->c, y0, s->x0, to - from, s->cols,
+                             dst);
         return;
     }
-    for (int64_t group = 0; group < w->groups; group++)
-        for (int64_t j = 0, cols; j < w->out_group; j += cols) {
-            const int nv =
-                sti_gemm_panels(w->kernels, STI_BLOCK_ROWS, w->out_group - j);
-            cols = sti_conv_min(w->out_group - j, nv * STI_PANEL);
-            int64_t i = 0;
-            do {
-                const int64_t count = sti_conv_min(w->runs_a_block, w->runs - i);
-                walk_block(w, group, j, cols, nv, i, count, in, out, rows, pixels);
-                i += w->runs_a_block;
-            } while (i < w->runs);
-        }
-}
-
-/* Narrow order: channel c of tap (i, j) is row (i * count + c) * 3 + j of the only
- * panel. */
-static void pack_narrow_tap(const line_walk *w, int64_t group, int64_t first_k,
-                            int64_t count, const float *src, int64_t ld,
-                            bool transposed, float *panels)
-{
-    const int64_t tap = first_k / count, i = tap / w->narrow_taps,
-                  j = tap % w->narrow_taps;
-    float *dst =
-        panels + group * w->panel_group + (i * count * w->narrow_taps + j) * STI_PANEL;
-    for (int64_t c = 0; c < count; c++, dst += w->narrow_taps * STI_PANEL) {
-        if (transposed)
-            w->kernels->pack_transposed(src + c, ld, 1, w->out_group, STI_PANEL, dst);
+    for (int64_t i = 0; i < to - from; i++, dst += line) {
+        const int64_t y = y0 + i * s->every;
+        if (y >= 0 && y < s->h)
+            copy_line(s, image + y * s->w * s->c, dst);
         else
-            w->kernels->pack(src + c * ld, ld, 1, w->out_group, STI_PANEL, dst);
+            memset(dst, 0, (size_t)line * sizeof *dst);
     }
 }
 
-/* Panels of one tap: k = first_k .. first_k + count of every panel of a group. */
-static void pack_tap(const line_walk *w, int64_t group, int64_t first_k, int64_t count,
-                     const float *src, int64_t ld, bool transposed, float *panels)
+/* Results [row, row + rows) of some images, line 0 of `in` being the first they need.
+ */
+typedef struct row_block {
+    int64_t image, images, row, rows;
+    const float *in;
+    sti_conv_ahead *ahead;
+} row_block;
+
+/* What the next block reads of the tensor: as much as this one, from where it ended;
+ * in place, this one is still to be read itself. */
+static void look_ahead(const row_source *s, const float *tensor, int64_t line,
+                       const row_block *b, sti_conv_ahead *ahead)
 {
-    const int64_t k = w->runs * w->run_k;
-    if (w->narrow_taps > 1) {
-        pack_narrow_tap(w, group, first_k, count, src, ld, transposed, panels);
-        return;
-    }
-    for (int64_t j = 0, cols; j < w->out_group; j += cols) {
-        const int nv = sti_gemm_panels(w->kernels, STI_BLOCK_ROWS, w->out_group - j);
-        cols = sti_conv_min(w->out_group - j, nv * STI_PANEL);
-        float *dst = panels + group * w->panel_group + k * j + first_k * nv * STI_PANEL;
-        if (transposed)
-            w->kernels->pack_transposed(src + j * ld, ld, count, cols, nv * STI_PANEL,
-                                        dst);
-        else
-            w->kernels->pack(src + j, ld, count, cols, nv * STI_PANEL, dst);
+    const int64_t width = s->w * s->c, lines = s->images * s->h;
+    const int64_t more =
+        b->images > 1 ? b->images * s->h : b->rows * s->step * s->every;
+    const int64_t end = sti_conv_max(0, sti_conv_min(line + more, lines));
+    const char *from = (const char *)(tensor + sti_conv_min(line, lines) * width);
+    ahead->end = (const char *)(tensor + end * width);
+    if (s->in_place)
+        from = (const char *)(b->in + STI_CONV_TILE_ROWS * s->ld * s->step);
+    if (ahead->at < from || ahead->at > ahead->end)
+        ahead->at = from;
+}
+
+static void piece_blocks(const row_source *s, const float *tensor, int64_t piece,
+                         float *lines, void (*run)(const void *job, const row_block *b),
+                         const void *job)
+{
+    const int64_t image = piece / s->pieces_an_image * s->piece_images;
+    const int64_t images = sti_conv_min(s->piece_images, s->images - image);
+    const int64_t row = piece % s->pieces_an_image * s->piece_rows;
+    const int64_t rows = sti_conv_min(s->piece_rows, s->rows - row);
+    const int64_t size = s->h * s->w * s->c;
+    const int64_t held = source_lines(s, s->piece_rows) * source_line(s);
+    sti_conv_ahead ahead = {NULL, NULL};
+    for (int64_t r = 0, copied = 0; r < rows; r += s->block_rows) {
+        row_block b = {
+            .image = image, .images = images, .row = row + r, .ahead = &ahead};
+        b.rows = sti_conv_min(s->block_rows, rows - r);
+        const int64_t to = source_lines(s, r + b.rows);
+        for (int64_t i = 0; i < images && !s->in_place; i++)
+            copy_lines(s, tensor + (image + i) * size, row * s->step, copied, to,
+                       lines + i * held);
+        copied = to;
+        b.in = s->in_place ? tensor + image * size + s->y0 * s->w * s->c +
+                                 b.row * s->step * source_line(s)
+                           : lines + r * s->step * source_line(s);
+        look_ahead(s, tensor,
+                   (image + images - 1) * s->h + s->y0 +
+                       (row * s->step + to) * s->every,
+                   &b, &ahead);
+        run(job, &b);
     }
 }
 
-static void walk_set_runs(line_walk *w, int64_t runs, int64_t run_k,
-                          int64_t narrow_taps)
+/* Floats between the images of a block. */
+static int64_t block_image(const row_source *s)
 {
-    w->narrow_taps = narrow_taps;
-    w->runs = runs;
-    w->run_k = run_k;
-    w->runs_a_block =
-        sti_conv_max(1, STI_CONV_RUN_K / sti_conv_max(run_k * narrow_taps, 1));
-    w->panel_group =
-        runs * run_k * narrow_taps * sti_conv_round_up(w->out_group, STI_PANEL);
+    return s->in_place ? s->h * s->w * s->c
+                       : source_lines(s, s->piece_rows) * source_line(s);
 }
 
 /* Forward */
@@ -173,54 +184,85 @@ typedef struct forward_job {
     const float *x, *w;
     float *y, *panels, *lines;
     const sti_epilogue *epilogue;
-    bool mask_here; /* pieces own whole bytes of the mask */
-    line_walk walk;
-    int64_t piece_rows, pieces_an_image, line_cols;
-    size_t panel_floats, line_floats;
+    bool mask_here; /* blocks own whole bytes of the mask */
+    sti_conv_walk walk;
+    row_source source;
+    size_t panel_floats;
 } forward_job;
+
+static row_source forward_source(const sti_conv_shape *s)
+{
+    row_source r = {.images = s->n,
+                    .h = s->h,
+                    .w = s->w,
+                    .c = s->ci,
+                    .y0 = -s->pad,
+                    .x0 = -s->pad,
+                    .ld = spread(s->ci),
+                    .every = 1,
+                    .rows = s->oh,
+                    .step = s->stride,
+                    .reach = s->kh};
+    r.cols = (s->ow - 1) * s->stride + s->kw;
+    r.in_place = s->pad == 0 && s->stride * s->ci % 512 != 0;
+    if (r.in_place) {
+        r.cols = s->w;
+        r.ld = s->ci;
+    } else if (s->kh == 1 && s->kw == 1 && s->pad == 0) { /* only what is read */
+        r.every = s->stride;
+        r.step = 1;
+        r.cols = s->ow;
+    }
+    return r;
+}
+
+static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_source *r)
+{
+    const int64_t line = source_line(r), whole_k = s->kw * s->ci;
+    const bool narrow = sti_conv_forward_is_narrow(s);
+    const bool rows_of_taps =
+        s->groups == 1 && r->ld == s->ci &&
+        (whole_k <= STI_CONV_RUN_K || (w->tile && s->kh * whole_k <= STI_GEMM_CHUNK));
+    if (narrow)
+        sti_conv_walk_set_runs(w, s->kh, w->in_group, s->kw);
+    else if (rows_of_taps) /* they are contiguous */
+        sti_conv_walk_set_runs(w, s->kh, whole_k, 1);
+    else
+        sti_conv_walk_set_runs(w, s->kh * s->kw, w->in_group, 1);
+    for (int64_t i = 0; i < w->runs; i++)
+        w->run[i] =
+            narrow || rows_of_taps ? i * line : i / s->kw * line + i % s->kw * r->ld;
+    for (int64_t i = 0; i < w->runs; i++)
+        w->weight[i] = i * s->co;
+}
 
 static forward_job forward_make(const sti_conv_shape *s)
 {
     forward_job j = {.shape = s};
-    line_walk *w = &j.walk;
-    j.line_cols = (s->ow - 1) * s->stride + s->kw;
-    const int64_t line = j.line_cols * s->ci;
+    sti_conv_walk *w = &j.walk;
+    sti_conv_walk_init(w);
+    j.source = forward_source(s);
+    const int64_t pixels = j.source.every > 1 ? 1 : s->stride;
     w->groups = s->groups;
     w->in_group = s->ci / s->groups;
     w->out_group = s->co / s->groups;
-    w->a_row = s->stride * s->ci;
-    w->a_line = s->stride * line;
+    w->a_row = pixels * j.source.ld;
+    w->a_line = pixels * source_line(&j.source);
     w->c_row = s->co;
     w->c_line = s->ow * s->co;
-    const int64_t whole_k = s->kw * s->ci;
-    if (sti_conv_forward_is_narrow(s)) {
-        walk_set_runs(w, s->kh, w->in_group, s->kw);
-        for (int64_t i = 0; i < s->kh; i++)
-            w->run[i] = i * line;
-    } else if (s->groups == 1 && whole_k <= STI_CONV_RUN_K) {
-        walk_set_runs(w, s->kh, whole_k, 1); /* a row of taps is contiguous */
-        for (int64_t i = 0; i < s->kh; i++)
-            w->run[i] = i * line;
-    } else {
-        walk_set_runs(w, s->kh * s->kw, w->in_group, 1);
-        for (int64_t i = 0; i < w->runs; i++)
-            w->run[i] = i / s->kw * line + i % s->kw * s->ci;
-    }
-    for (int64_t i = 0; i < w->runs; i++)
-        w->weight[i] = i * s->co;
-    j.piece_rows = sti_conv_rows_a_piece(s->oh, s->stride, s->kh - s->stride, line);
-    j.pieces_an_image = sti_conv_ceil_div(s->oh, j.piece_rows);
+    w->c_image = s->oh * w->c_line;
+    forward_runs(w, s, &j.source);
     j.panel_floats =
         sti_conv_is_depthwise(s) ? 0 : (size_t)(w->panel_group * s->groups);
-    j.line_floats = (size_t)sti_conv_round_up(
-        ((j.piece_rows - 1) * s->stride + s->kh) * line, STI_PANEL);
+    source_cut(&j.source, j.panel_floats);
+    w->a_image = block_image(&j.source);
     return j;
 }
 
 size_t sti_conv_rows_forward_bytes(const sti_conv_shape *s, int threads)
 {
     const forward_job j = forward_make(s);
-    return 128 + (j.panel_floats + (size_t)threads * j.line_floats) * sizeof(float);
+    return 128 + (j.panel_floats + (size_t)threads * j.source.floats) * sizeof(float);
 }
 
 static void forward_pack(void *arg, int64_t piece, int worker)
@@ -229,29 +271,31 @@ static void forward_pack(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t taps = s->kh * s->kw;
     const int64_t group = piece / taps, tap = piece % taps;
-    const line_walk *w = &j->walk;
+    const sti_conv_walk *w = &j->walk;
     (void)worker;
-    pack_tap(w, group, tap * w->in_group, w->in_group,
-             j->w + tap * w->in_group * s->co + group * w->out_group, s->co, false,
-             j->panels);
+    sti_conv_walk_pack(w, group, tap * w->in_group, w->in_group,
+                       j->w + tap * w->in_group * s->co + group * w->out_group, s->co,
+                       false, j->panels);
+}
+
+static void forward_block(const void *job, const row_block *b)
+{
+    const forward_job *j = job;
+    sti_conv_walk w = j->walk;
+    const int64_t at = (b->image * j->shape->oh + b->row) * w.c_line;
+    w.lines_an_image = b->rows;
+    sti_conv_walk_run(&w, b->in, j->y + at, b->images * b->rows, j->shape->ow,
+                      b->ahead);
+    if (j->mask_here)
+        w.kernels->mask(j->y + at, b->images * b->rows * w.c_line,
+                        j->epilogue->relu_mask + at / 8);
 }
 
 static void forward_piece(void *arg, int64_t piece, int worker)
 {
     const forward_job *j = arg;
-    const sti_conv_shape *s = j->shape;
-    const int64_t image = piece / j->pieces_an_image;
-    const int64_t row = piece % j->pieces_an_image * j->piece_rows;
-    const int64_t rows = sti_conv_min(j->piece_rows, s->oh - row);
-    float *lines = j->lines + (size_t)worker * j->line_floats;
-    const int64_t at = (image * s->oh + row) * j->walk.c_line;
-    sti_conv_copy_window(j->x + image * s->h * s->w * s->ci, s->h, s->w, s->ci,
-                         row * s->stride - s->pad, -s->pad,
-                         (rows - 1) * s->stride + s->kh, j->line_cols, lines);
-    walk_rows(&j->walk, lines, j->y + at, rows, s->ow);
-    if (j->mask_here)
-        j->walk.kernels->mask(j->y + at, rows * j->walk.c_line,
-                              j->epilogue->relu_mask + at / 8);
+    piece_blocks(&j->source, j->x, piece, j->lines + (size_t)worker * j->source.floats,
+                 forward_block, j);
 }
 
 void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
@@ -260,13 +304,11 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
 {
     forward_job j = forward_make(s);
     const bool bit = epilogue && epilogue->relu_mask;
-    j.walk.kernels = sti_gemm_kernels_now();
     j.x = x;
     j.w = w;
     j.y = y_out;
     j.epilogue = epilogue;
-    j.mask_here =
-        bit && j.piece_rows * j.walk.c_line % 8 == 0 && s->oh * j.walk.c_line % 8 == 0;
+    j.mask_here = bit && j.walk.c_line % 8 == 0;
     j.panels = sti_block_align(scratch);
     j.lines = sti_block_align(j.panels + j.panel_floats);
     j.walk.panels = j.panels;
@@ -280,7 +322,7 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
     } else {
         sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
     }
-    sti_team_run(team, s->n * j.pieces_an_image, forward_piece, &j);
+    sti_team_run(team, source_pieces(&j.source), forward_piece, &j);
     if (bit && !j.mask_here)
         sti_block_mask(team, y_out, s->n * s->oh * j.walk.c_line, epilogue->relu_mask);
 }
@@ -291,40 +333,61 @@ typedef struct data_job {
     const sti_conv_shape *shape;
     const float *dy, *w;
     float *dx, *panels, *lines;
-    line_walk walk; /* what all phases share */
-    int64_t piece_rows, pieces_an_image, phase_rows;
-    size_t panel_floats, line_floats;
+    sti_conv_walk walk; /* what all phases share */
+    row_source source;
+    size_t panel_floats;
 } data_job;
+
+static row_source data_source(const sti_conv_shape *s)
+{
+    const sti_conv_window win = sti_conv_dy_window(s, 0, 0);
+    row_source r = {.images = s->n,
+                    .h = s->oh,
+                    .w = s->ow,
+                    .c = s->co,
+                    .y0 = win.y0,
+                    .x0 = win.x0,
+                    .cols = win.cols,
+                    .ld = spread(s->co),
+                    .every = 1,
+                    .rows = sti_conv_ceil_div(s->h, s->stride),
+                    .step = 1,
+                    .reach = win.rows + 1};
+    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && s->co % 512 != 0;
+    if (r.in_place) {
+        r.ld = s->co;
+        r.cols = s->ow;
+    }
+    return r;
+}
 
 static data_job data_make(const sti_conv_shape *s)
 {
     data_job j = {.shape = s};
-    line_walk *w = &j.walk;
+    sti_conv_walk *w = &j.walk;
+    sti_conv_walk_init(w);
+    j.source = data_source(s);
     w->groups = s->groups;
     w->in_group = s->co / s->groups;
     w->out_group = s->ci / s->groups;
-    w->a_row = s->co;
+    w->a_row = j.source.ld;
+    w->a_line = source_line(&j.source);
     w->c_row = s->stride * s->ci;
     w->c_line = s->stride * s->w * s->ci;
-    j.phase_rows = sti_conv_ceil_div(s->h, s->stride);
+    w->c_image = s->h * s->w * s->ci;
     j.panel_floats = sti_conv_is_depthwise(s)
                          ? 0
                          : (size_t)(s->kh * s->kw * s->co *
                                     sti_conv_round_up(w->out_group, STI_PANEL));
-    const int64_t extra = sti_conv_dy_window(s, 0, 0).rows;
-    const int64_t line = sti_conv_dy_window(s, 0, 0).cols * s->co;
-    w->a_line = line;
-    j.piece_rows = sti_conv_rows_a_piece(j.phase_rows, 1, extra, line);
-    j.pieces_an_image = sti_conv_ceil_div(j.phase_rows, j.piece_rows);
-    const int64_t lines = sti_conv_dy_window(s, 0, j.piece_rows).rows;
-    j.line_floats = (size_t)sti_conv_round_up(lines * line, STI_PANEL);
+    source_cut(&j.source, j.panel_floats);
+    w->a_image = block_image(&j.source);
     return j;
 }
 
 size_t sti_conv_rows_data_bytes(const sti_conv_shape *s, int threads)
 {
     const data_job j = data_make(s);
-    return 128 + (j.panel_floats + (size_t)threads * j.line_floats) * sizeof(float);
+    return 128 + (j.panel_floats + (size_t)threads * j.source.floats) * sizeof(float);
 }
 
 /* Taps of the phases before this one. */
@@ -339,17 +402,17 @@ static int64_t taps_before(const sti_conv_shape *s, int64_t phase)
 }
 
 static void phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p,
-                       line_walk *w)
+                       sti_conv_walk *w)
 {
     const sti_conv_shape *s = j->shape;
     *w = j->walk;
     const int64_t taps = sti_conv_data_is_narrow(s) ? s->kw : 1;
-    walk_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
+    sti_conv_walk_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
     w->panels = j->panels + taps_before(s, phase) * s->co *
                                 sti_conv_round_up(w->out_group, STI_PANEL);
     for (int64_t i = 0; i < w->runs; i++)
         w->run[i] = taps > 1 ? -i * w->a_line
-                             : -(i / p->taps_x) * w->a_line - i % p->taps_x * s->co;
+                             : -(i / p->taps_x) * w->a_line - i % p->taps_x * w->a_row;
     for (int64_t i = 0; i < w->runs * taps; i++)
         w->weight[i] = ((p->first_y + i / p->taps_x * s->stride) * s->kw + p->first_x +
                         i % p->taps_x * s->stride) *
@@ -362,53 +425,55 @@ static void data_pack(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t phase = piece / s->groups, group = piece % s->groups;
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
-    line_walk w;
+    sti_conv_walk w;
     (void)worker;
     phase_walk(j, phase, &p, &w);
     for (int64_t t = 0; t < w.runs * w.narrow_taps; t++) {
         const float *tap = j->w + w.weight[t] * w.out_group;
-        pack_tap(&w, group, t * w.in_group, w.in_group, tap + group * w.in_group, s->co,
-                 true, j->panels + (w.panels - j->panels));
+        sti_conv_walk_pack(&w, group, t * w.in_group, w.in_group,
+                           tap + group * w.in_group, s->co, true,
+                           j->panels + (w.panels - j->panels));
     }
 }
 
-static void data_piece(void *arg, int64_t piece, int worker)
+static void data_block(const void *job, const row_block *b)
 {
-    const data_job *j = arg;
+    const data_job *j = job;
     const sti_conv_shape *s = j->shape;
-    const int64_t image = piece / j->pieces_an_image;
-    const int64_t q0 = piece % j->pieces_an_image * j->piece_rows;
-    const int64_t q1 = sti_conv_min(q0 + j->piece_rows, j->phase_rows);
-    const sti_conv_window win = sti_conv_dy_window(s, q0, q1);
-    float *lines = j->lines + (size_t)worker * j->line_floats;
-    sti_conv_copy_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co,
-                         win.y0, win.x0, win.rows, win.cols, lines);
+    const row_source *r = &j->source;
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);
-        const int64_t rows = sti_conv_min(q1, p.rows) - q0;
-        line_walk w;
+        const int64_t rows = sti_conv_min(b->row + b->rows, p.rows) - b->row;
+        sti_conv_walk w;
         phase_walk(j, phase, &p, &w);
         if (rows <= 0 || p.cols == 0)
             continue;
-        const int64_t y = p.y0 + s->stride * q0;
+        const int64_t y = p.y0 + s->stride * b->row;
         const float *in =
-            lines + ((p.out_y + q0 - win.y0) * win.cols + p.out_x - win.x0) * s->co;
-        float *out = j->dx + ((image * s->h + y) * s->w + p.x0) * s->ci;
+            b->in + (p.out_y - r->y0) * w.a_line + (p.out_x - r->x0) * w.a_row;
+        float *out = j->dx + ((b->image * s->h + y) * s->w + p.x0) * s->ci;
         if (w.narrow_taps > 1) { /* from right to left, as taps go */
             in += (p.cols - 1) * w.a_row;
             out += (p.cols - 1) * w.c_row;
             w.a_row = -w.a_row;
             w.c_row = -w.c_row;
         }
-        walk_rows(&w, in, out, rows, p.cols);
+        w.lines_an_image = rows;
+        sti_conv_walk_run(&w, in, out, rows * b->images, p.cols, b->ahead);
     }
+}
+
+static void data_piece(void *arg, int64_t piece, int worker)
+{
+    const data_job *j = arg;
+    piece_blocks(&j->source, j->dy, piece, j->lines + (size_t)worker * j->source.floats,
+                 data_block, j);
 }
 
 void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *s, const float *dy,
                         const float *w, float *dx_out, void *scratch)
 {
     data_job j = data_make(s);
-    j.walk.kernels = sti_gemm_kernels_now();
     j.dy = dy;
     j.w = w;
     j.dx = dx_out;
@@ -420,5 +485,5 @@ void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *s, const flo
     } else {
         sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
     }
-    sti_team_run(team, s->n * j.pieces_an_image, data_piece, &j);
+    sti_team_run(team, source_pieces(&j.source), data_piece, &j);
 }

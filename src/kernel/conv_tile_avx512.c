@@ -1,0 +1,164 @@
+/* The wide tile for AVX-512: 28 accumulators, 2 vectors of B, 1 broadcast. */
+#include "kernel/conv_tile.h"
+
+#if defined(__x86_64__)
+#include "kernel/gemm_vec_avx512.h"
+
+typedef struct tile_rows {
+    const char *p[2];
+    ptrdiff_t by1, by3, by5;
+} tile_rows;
+
+/* Pixel r of a half at base, base + 1 .. 6 strides: x86 scales an index by 1, 2, 4, so
+ * three registers reach all. (The empty asm keeps the compiler from undoing that.) */
+static inline __attribute__((always_inline)) tile_rows
+tile_rows_at(const sti_conv_tile *t, int64_t run)
+{
+    tile_rows w;
+    w.by1 = t->a_row * (ptrdiff_t)sizeof(float);
+    w.by3 = 3 * w.by1;
+    w.by5 = 5 * w.by1;
+    w.p[0] = (const char *)(t->a[0] + run);
+    w.p[1] = (const char *)(t->a[1] + run);
+    __asm__("" : "+r"(w.by3), "+r"(w.by5), "+r"(w.p[0]), "+r"(w.p[1]));
+    return w;
+}
+
+static inline __attribute__((always_inline)) const float *
+tile_pixel(const tile_rows *w, const int r, const int half)
+{
+    const char *p = w->p[r >= half];
+    switch (r >= half ? r - half : r) {
+    case 0:
+        break;
+    case 1:
+        p += w->by1;
+        break;
+    case 2:
+        p += 2 * w->by1;
+        break;
+    case 3:
+        p += w->by3;
+        break;
+    case 4:
+        p += 4 * w->by1;
+        break;
+    case 5:
+        p += w->by5;
+        break;
+    default:
+        p += 2 * w->by3;
+        break;
+    }
+    return (const float *)(const void *)p;
+}
+
+/* Step `at` of the run. */
+static inline __attribute__((always_inline)) void
+tile_step(vec *acc, const tile_rows *w, const float *b, const int at, const int rows,
+          const int half)
+{
+    const vec b0 = vec_load(b + 32 * at), b1 = vec_load(b + 32 * at + 16);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+        const vec a = vec_splat(tile_pixel(w, r, half)[at]);
+        acc[2 * r] = vec_fma(a, b0, acc[2 * r]);
+        acc[2 * r + 1] = vec_fma(a, b1, acc[2 * r + 1]);
+    }
+}
+
+/* Two steps, and two lines that will be read. */
+static inline __attribute__((always_inline)) void
+tile_steps(vec *acc, tile_rows *w, const float **b, const char **ahead,
+           ptrdiff_t ahead_line, const int rows, const int half)
+{
+    _mm_prefetch(*ahead, _MM_HINT_T0);
+    _mm_prefetch(*ahead + ahead_line, _MM_HINT_T0);
+    *ahead += 2 * ahead_line;
+    tile_step(acc, w, *b, 0, rows, half);
+    tile_step(acc, w, *b, 1, rows, half);
+    *b += 64;
+    w->p[0] += 2 * sizeof(float);
+    w->p[1] += 2 * sizeof(float);
+}
+
+static inline __attribute__((always_inline)) void
+tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int half)
+{
+    const float *b = t->b;
+    const char *c = (const char *)t->c[0], *ahead = t->ahead;
+    const ptrdiff_t c_row = t->c_row * (ptrdiff_t)sizeof(float);
+    int64_t fetched = 0;
+    for (int64_t i = 0; i < t->runs; i++) {
+        tile_rows w = tile_rows_at(t, t->a_run[i]);
+        int64_t k = t->run_k;
+        for (; k >= 2 && fetched < rows; k -= 2) { /* a row of C every two steps */
+            _mm_prefetch(c, _MM_HINT_T0);
+            _mm_prefetch(c + 64, _MM_HINT_T0);
+            fetched++;
+            c = fetched == half ? (const char *)t->c[1] : c + c_row;
+            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, half);
+        }
+        for (; k >= 2; k -= 2)
+            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, half);
+        if (k > 0) {
+            tile_step(acc, &w, b, 0, rows, half);
+            b += 32;
+        }
+    }
+}
+
+/* Bias, ReLU and store of vector v, masked at the last columns. */
+static inline __attribute__((always_inline)) void
+tile_store(const sti_conv_tile *t, const vec *acc, const int v, const int rows,
+           const int half)
+{
+    const __mmask16 lanes = first_lanes(t->cols - 16 * v);
+    const vec bias =
+        t->bias ? _mm512_maskz_loadu_ps(lanes, t->bias + 16 * v) : vec_zero();
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+        float *c = t->c[r >= half] + (r >= half ? r - half : r) * t->c_row + 16 * v;
+        vec x = acc[2 * r + v];
+        if (t->sum)
+            x = vec_add(_mm512_maskz_loadu_ps(lanes, c), x);
+        if (t->bias)
+            x = vec_add(x, bias);
+        if (t->relu)
+            x = vec_relu(x);
+        _mm512_mask_storeu_ps(c, lanes, x);
+    }
+}
+
+static inline __attribute__((always_inline)) void tile_run(const sti_conv_tile *t,
+                                                           const int rows)
+{
+    const int half = (rows + 1) / 2;
+    vec acc[2 * STI_CONV_TILE_ROWS];
+#pragma GCC unroll 32
+    for (int i = 0; i < 2 * rows; i++)
+        acc[i] = vec_zero();
+    tile_product(t, acc, rows, half);
+    tile_store(t, acc, 0, rows, half);
+    tile_store(t, acc, 1, rows, half);
+}
+
+#define TILE(R)                                  \
+    static void tile_##R(const sti_conv_tile *t) \
+    {                                            \
+        tile_run(t, R);                          \
+    }
+#define NAME(R) tile_##R,
+#define TILES(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+
+TILES(TILE)
+
+void sti_conv_tile_avx512(const sti_conv_tile *t)
+{
+    static sti_conv_tile_fn *const tiles[] = {TILES(NAME)};
+    tiles[t->rows - 1](t);
+}
+#else
+typedef int sti_conv_tile_avx512_unused;
+#endif

@@ -1,0 +1,291 @@
+/* Tiles along rows. The wide tile takes its panel of B from the second-level cache, all
+ * of k in one go; the others in blocks of k that stay in the first. */
+#include "kernel/conv_walk.h"
+
+enum { TILE_FLOATS = 28 * STI_PANEL }; /* the largest of gemm_tile.h */
+
+void sti_conv_walk_init(sti_conv_walk *w)
+{
+    w->kernels = sti_gemm_kernels_now();
+    w->tile = sti_conv_tile_now();
+}
+
+void sti_conv_walk_set_runs(sti_conv_walk *w, int64_t runs, int64_t run_k,
+                            int64_t narrow_taps)
+{
+    w->narrow_taps = narrow_taps;
+    w->runs = runs;
+    w->run_k = run_k;
+    w->panel_group =
+        runs * run_k * narrow_taps * sti_conv_round_up(w->out_group, STI_PANEL);
+}
+
+/* One panel of columns of a group. */
+typedef struct walk_panel {
+    const float *b, *in;
+    float *out;
+    const float *bias;
+    int64_t cols;
+    int nv;
+    sti_conv_ahead *ahead;
+} walk_panel;
+
+enum { LINE_BYTES = 64, LINES_A_TILE = 24 };
+
+static int64_t line_in(const sti_conv_walk *w, int64_t line)
+{
+    return line / w->lines_an_image * w->a_image + line % w->lines_an_image * w->a_line;
+}
+
+static int64_t line_out(const sti_conv_walk *w, int64_t line)
+{
+    return line / w->lines_an_image * w->c_image + line % w->lines_an_image * w->c_line;
+}
+
+/* Runs of one chunk of k. */
+static int64_t runs_a_chunk(const sti_conv_walk *w)
+{
+    return sti_conv_max(1, STI_GEMM_CHUNK / sti_conv_max(w->run_k * w->narrow_taps, 1));
+}
+
+static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t)
+{
+    const int64_t chunk = runs_a_chunk(w);
+    int64_t i = 0;
+    do {
+        const int64_t left = w->runs - i;
+        t->a_run = w->run + i;
+        t->runs = sti_conv_min(chunk, left);
+        t->b = p->b + i * w->run_k * STI_CONV_TILE_COLS;
+        t->sum = i > 0;
+        t->bias = left <= chunk ? p->bias : NULL;
+        t->relu = left <= chunk && w->relu;
+        t->ahead = p->ahead->at;
+        t->ahead_line = p->ahead->at < p->ahead->end ? LINE_BYTES : 0;
+        w->tile(t);
+        p->ahead->at += t->runs * (t->run_k / 2) * 2 * t->ahead_line;
+        i += chunk;
+    } while (i < w->runs);
+}
+
+static void wide_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lines,
+                       int64_t pixels)
+{
+    sti_conv_tile t = {
+        .a_row = w->a_row, .run_k = w->run_k, .c_row = w->c_row, .cols = p->cols};
+    const bool pairs = 2 * pixels <= STI_CONV_TILE_ROWS;
+    for (int64_t line = 0, step; line < lines; line += step) {
+        const float *a = p->in + line_in(w, line);
+        float *c = p->out + line_out(w, line);
+        step = pairs && line + 1 < lines ? 2 : 1;
+        if (step == 2) {
+            t.rows = (int)(2 * pixels);
+            t.a[0] = a;
+            t.c[0] = c;
+            t.a[1] = p->in + line_in(w, line + 1);
+            t.c[1] = p->out + line_out(w, line + 1);
+            wide_chunks(w, p, &t);
+            continue;
+        }
+        for (int64_t r = 0; r < pixels; r += t.rows) {
+            t.rows = sti_gemm_next_rows(pixels - r, STI_CONV_TILE_ROWS);
+            const int64_t half = (t.rows + 1) / 2;
+            t.a[0] = a + r * w->a_row;
+            t.c[0] = c + r * w->c_row;
+            t.a[1] = t.a[0] + half * w->a_row;
+            t.c[1] = t.c[0] + half * w->c_row;
+            wide_chunks(w, p, &t);
+        }
+    }
+}
+
+/* C += sum of a later chunk, with the epilogue after the last. */
+static void add_chunk(const sti_gemm_tile *t, float *c, int64_t c_row,
+                      const float *bias, bool relu)
+{
+    for (int r = 0; r < t->rows; r++)
+        for (int64_t j = 0; j < t->cols; j++) {
+            float y = c[r * c_row + j] + t->c[r * t->c_row + j];
+            y = bias ? y + bias[j] : y;
+            c[r * c_row + j] = relu && 0.0F > y ? 0.0F : y;
+        }
+}
+
+/* The tile's own results, and some of what is read later. */
+static void fetch_lines(const sti_gemm_tile *t, sti_conv_ahead *ahead)
+{
+    for (int r = 0; r < t->rows; r++)
+        for (int v = 0; v < t->nv; v++)
+            __builtin_prefetch(t->c + r * t->c_row + (int64_t)v * STI_PANEL, 1);
+    for (int i = 0; i < LINES_A_TILE && ahead->at < ahead->end; i++) {
+        __builtin_prefetch(ahead->at);
+        ahead->at += LINE_BYTES;
+    }
+}
+
+static void plain_tile(const sti_conv_walk *w, sti_gemm_tile *t)
+{
+    if (w->narrow_taps > 1)
+        w->kernels->taps(t);
+    else
+        w->kernels->nn(t);
+}
+
+/* Chunks after the first of one tile; t holds the last block of the first. */
+static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_tile t)
+{
+    float sums[TILE_FLOATS];
+    const int64_t chunk = runs_a_chunk(w), c_row = t.c_row;
+    float *c = t.c;
+    t.c = sums;
+    t.c_row = (int64_t)p->nv * STI_PANEL;
+    t.load = false;
+    for (int64_t i = chunk; i < w->runs; i += chunk) {
+        t.a_run = w->run + i;
+        t.runs = sti_conv_min(chunk, w->runs - i);
+        t.b = p->b + i * w->run_k * p->nv * STI_PANEL;
+        plain_tile(w, &t);
+        const bool last = i + chunk >= w->runs;
+        add_chunk(&t, c, c_row, last ? p->bias : NULL, last && w->relu);
+    }
+}
+
+/* Runs [i0, i0 + count) of the first chunk, down all rows. */
+static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
+                        int64_t count, int64_t lines, int64_t pixels)
+{
+    const int64_t first = sti_conv_min(runs_a_chunk(w), w->runs);
+    const bool finish = i0 + count >= first, last = finish && first == w->runs;
+    const int most =
+        w->narrow_taps > 1 ? w->kernels->max_rows_taps : w->kernels->max_rows[p->nv];
+    sti_gemm_tile t = {
+        .b = p->b + i0 * w->run_k * w->narrow_taps * p->nv * STI_PANEL,
+        .a_row = w->a_row,
+        .a_run = w->run + i0,
+        .runs = count,
+        .run_k = w->run_k,
+        .c_row = w->c_row,
+        .cols = p->cols,
+        .nv = p->nv,
+        .lines = 1,
+        .load = i0 > 0,
+        .relu = last && w->relu,
+        .bias = last ? p->bias : NULL,
+    };
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t r = 0; r < pixels; r += t.rows) {
+            t.rows = sti_gemm_next_rows(pixels - r, most);
+            t.a = p->in + line_in(w, line) + r * w->a_row;
+            t.c = p->out + line_out(w, line) + r * w->c_row;
+            fetch_lines(&t, p->ahead);
+            plain_tile(w, &t);
+            if (finish && !last)
+                later_chunks(w, p, t);
+        }
+}
+
+static void plain_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lines,
+                        int64_t pixels)
+{
+    const int64_t k = sti_conv_max(w->run_k * w->narrow_taps, 1);
+    const int64_t block = sti_conv_max(1, STI_CONV_RUN_K / k);
+    const int64_t first = sti_conv_min(runs_a_chunk(w), w->runs);
+    int64_t i = 0;
+    do {
+        plain_block(w, p, i, sti_conv_min(block, first - i), lines, pixels);
+        i += block;
+    } while (i < first);
+}
+
+static void walk_depthwise(const sti_conv_walk *w, const float *in, float *out,
+                           int64_t lines, int64_t pixels)
+{
+    sti_depthwise_line l = {
+        .a_row = w->a_row,
+        .a_run = w->run,
+        .b = w->weights,
+        .b_run = w->weight,
+        .runs = w->runs,
+        .c_row = w->c_row,
+        .pixels = pixels,
+        .channels = w->groups,
+        .bias = w->bias,
+        .relu = w->relu,
+    };
+    for (int64_t line = 0; line < lines; line++) {
+        l.a = in + line_in(w, line);
+        l.c = out + line_out(w, line);
+        w->depthwise->line(&l);
+    }
+}
+
+/* Panel of columns from j; returns how many panels of 16. */
+static int panel_at(const sti_conv_walk *w, int64_t j, int64_t *cols)
+{
+    const int nv = sti_gemm_panels(w->kernels, STI_BLOCK_ROWS, w->out_group - j);
+    *cols = sti_conv_min(w->out_group - j, (int64_t)nv * STI_PANEL);
+    return nv;
+}
+
+void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
+                       int64_t lines, int64_t pixels, sti_conv_ahead *ahead)
+{
+    const int64_t k = w->runs * w->run_k * w->narrow_taps;
+    if (w->depthwise) {
+        walk_depthwise(w, in, out, lines, pixels);
+        return;
+    }
+    for (int64_t group = 0; group < w->groups; group++)
+        for (int64_t j = 0, cols; j < w->out_group; j += cols) {
+            const int nv = panel_at(w, j, &cols);
+            const int64_t first = group * w->out_group + j;
+            const walk_panel p = {.b = w->panels + group * w->panel_group + k * j,
+                                  .in = in + group * w->in_group,
+                                  .out = out + first,
+                                  .bias = w->bias ? w->bias + first : NULL,
+                                  .cols = cols,
+                                  .nv = nv,
+                                  .ahead = ahead};
+            if (w->tile && nv * STI_PANEL == STI_CONV_TILE_COLS)
+                wide_lines(w, &p, lines, pixels);
+            else
+                plain_lines(w, &p, lines, pixels);
+        }
+}
+
+/* Narrow order: channel c of tap (i, j) is row (i * count + c) * 3 + j of the only
+ * panel. */
+static void pack_narrow(const sti_conv_walk *w, int64_t group, int64_t first_k,
+                        int64_t count, const float *src, int64_t ld, bool transposed,
+                        float *panels)
+{
+    const int64_t tap = first_k / count, i = tap / w->narrow_taps,
+                  j = tap % w->narrow_taps;
+    float *dst =
+        panels + group * w->panel_group + (i * count * w->narrow_taps + j) * STI_PANEL;
+    for (int64_t c = 0; c < count; c++, dst += w->narrow_taps * STI_PANEL) {
+        if (transposed)
+            w->kernels->pack_transposed(src + c, ld, 1, w->out_group, STI_PANEL, dst);
+        else
+            w->kernels->pack(src + c * ld, ld, 1, w->out_group, STI_PANEL, dst);
+    }
+}
+
+void sti_conv_walk_pack(const sti_conv_walk *w, int64_t group, int64_t first_k,
+                        int64_t count, const float *src, int64_t ld, bool transposed,
+                        float *panels)
+{
+    const int64_t k = w->runs * w->run_k;
+    if (w->narrow_taps > 1) {
+        pack_narrow(w, group, first_k, count, src, ld, transposed, panels);
+        return;
+    }
+    for (int64_t j = 0, cols; j < w->out_group; j += cols) {
+        const int64_t width = (int64_t)panel_at(w, j, &cols) * STI_PANEL;
+        float *dst = panels + group * w->panel_group + k * j + first_k * width;
+        if (transposed)
+            w->kernels->pack_transposed(src + j * ld, ld, count, cols, width, dst);
+        else
+            w->kernels->pack(src + j, ld, count, cols, width, dst);
+    }
+}
