@@ -30,6 +30,22 @@ STINT_API stint_value stint_model_build(stint_graph *graph, const char *name,
                                         const stint_model_desc *desc,
                                         stint_value images);
 
+/** Transformers for text. Zero means as the smallest GPT-2: vocabulary 50257, depth 12,
+ * width 768, heads of 64. */
+typedef struct stint_text_model_desc {
+    int64_t vocabulary, depth, width, heads;
+    int64_t kv_heads; /* heads of keys and values; 0: all (gpt), a fourth (llama) */
+    float dropout;    /* of embeddings and branches */
+} stint_text_model_desc;
+
+/** Append "gpt" (GPT-2: layer-norm, learned positions, tied output) or "llama"
+ * (RMS-norm, rotary positions, gated feed-forward, shared keys) to graph. tokens,
+ * labels [batch, context] i32: what is read and what comes next. Returns the mean loss,
+ * in nats a token, or -1 with the graph failed. */
+STINT_API stint_value stint_text_model_build(stint_graph *graph, const char *name,
+                                             const stint_text_model_desc *desc,
+                                             stint_value tokens, stint_value labels);
+
 /** The table of networks, ended by a NULL name. */
 typedef struct stint_model_info {
     const char *name, *help;
