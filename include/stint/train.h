@@ -113,6 +113,8 @@ typedef struct stint_train_desc {
     bool force;  /* an existing finished run in out may be replaced */
     stint_train_progress_fn *progress; /* may be NULL */
     void *user;
+    struct sti_profile *profile; /* for `stint train --profile`; NULL: steps are not
+                                    timed by operator */
 } stint_train_desc;
 
 typedef struct stint_train_result {

@@ -11,11 +11,12 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "train/profile.h"
 #include "train/recipe.h"
 
 typedef struct train_args {
     sti_recipe_values recipe; /* first: the recipe's rows write here */
-    bool resume, force;
+    bool resume, force, profile;
     sti_cli_common common;
 } train_args;
 
@@ -33,6 +34,13 @@ static const sti_option train_rows[] = {
      .offset = offsetof(train_args, force),
      .flag = true,
      .help = "replace a finished run in the out folder"},
+    {.name = "profile",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(train_args, profile),
+     .flag = true,
+     .help = "say at the end where the time of a step went: every operator, loading, "
+             "adding up, the update"},
     STI_CLI_COMMON_ROWS(train_args),
 };
 
@@ -92,7 +100,8 @@ static void on_progress(void *user, const stint_train_progress *p)
 
 /* ---- what came out ---- */
 
-static void answer_json(const stint_train_result *r, sti_text *out)
+static void answer_json(const stint_train_result *r, const sti_profile *profile,
+                        sti_text *out)
 {
     sti_json j;
     sti_cli_json_begin(&j, out);
@@ -114,6 +123,8 @@ static void answer_json(const stint_train_result *r, sti_text *out)
     sti_json_int(&j, "parameters", r->parameters);
     sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
     sti_json_text(&j, "out", r->out);
+    if (profile)
+        sti_profile_json(profile, &j);
     sti_json_end_object(&j);
 }
 
@@ -133,6 +144,22 @@ static void answer_words(const stint_train_result *r, sti_text *out)
                     r->out);
 }
 
+static stint_status answer(sti_cli_call *call, const stint_train_result *result,
+                           const sti_profile *profile)
+{
+    sti_text text = {0};
+    if (call->common->json) {
+        answer_json(result, profile, &text);
+        return sti_cli_answer(call, &text);
+    }
+    answer_words(result, &text);
+    if (profile) {
+        sti_text_add(&text, "\n");
+        sti_profile_words(profile, &text);
+    }
+    return sti_cli_print(&text);
+}
+
 static stint_status train_run(sti_cli_call *call)
 {
     const train_args *args = call->args;
@@ -148,24 +175,21 @@ static stint_status train_run(sti_cli_call *call)
 
     train_view view = {.quiet = call->common->quiet};
     stint_train_result result = {0};
+    sti_profile timed = {0}, *profile = args->profile ? &timed : NULL;
     sti_cli_catch_signals();
     status = stint_train(call->recipe,
                          &(stint_train_desc){.resume = args->resume,
                                              .force = args->force,
                                              .progress = on_progress,
-                                             .user = &view},
+                                             .user = &view,
+                                             .profile = profile},
                          &result);
     if (view.begun)
         sti_progress_clear(&view.bar);
-    if (status != STINT_OK)
-        return status;
-    sti_text text = {0};
-    if (call->common->json) {
-        answer_json(&result, &text);
-        return sti_cli_answer(call, &text);
-    }
-    answer_words(&result, &text);
-    return sti_cli_print(&text);
+    if (status == STINT_OK)
+        status = answer(call, &result, profile);
+    sti_profile_fini(&timed);
+    return status;
 }
 
 const sti_cli_command sti_cmd_train = {

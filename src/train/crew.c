@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "kernel/elementwise.h"
 
@@ -164,6 +165,30 @@ void sti_crew_destroy(sti_crew *crew)
 
 /* ---- one step ---- */
 
+/* What has passed since *before goes to a part of a lane's time; a crew that is not
+ * timed does not look at the clock. */
+static void clock_part(const sti_crew *crew, int lane, sti_profile_part part,
+                       int64_t *before)
+{
+    if (!crew->profile)
+        return;
+    int64_t now = sti_clock_ns();
+    crew->profile->lane_ns[lane * STI_PROFILE_PARTS + (int)part] += now - *before;
+    *before = now;
+}
+
+static int64_t clock_start(const sti_crew *crew)
+{
+    return crew->profile ? sti_clock_ns() : 0;
+}
+
+/* The same outside of the lanes. */
+static void clock_whole(const sti_crew *crew, sti_profile_part part, int64_t start)
+{
+    if (crew->profile)
+        crew->profile->part_ns[part] += sti_clock_ns() - start;
+}
+
 static float *slot_of(const sti_crew *crew, int slot)
 {
     return (float *)(void *)(crew->results + (size_t)slot * crew->sizes.results);
@@ -186,10 +211,26 @@ static stint_status load_shard(const sti_crew *crew, sti_lane *lane, int64_t sha
 {
     const sti_crew_batch *b = crew->batch;
     const sti_network *net = crew->desc.train;
+    if (crew->desc.fill) {
+        crew->desc.fill(crew->desc.fill_user, shard,
+                        sti_exec_address(lane->train, net->input),
+                        sti_exec_address(lane->train, net->labels));
+        return STINT_OK;
+    }
     return sti_data_batch(crew->desc.train_data, &crew->lane_team, lane->train_decoders,
                           b->samples + shard * net->images, net->images, b->augment,
                           b->norm, sti_exec_address(lane->train, net->input),
                           sti_exec_address(lane->train, net->labels));
+}
+
+static void run_graph(sti_crew *crew, sti_lane *lane, int index, const sti_step *step)
+{
+    sti_profile *p = crew->profile;
+    if (p)
+        sti_exec_run_timed(lane->train, &crew->lane_team, step,
+                           p->node_ns + (int64_t)index * p->nodes);
+    else
+        sti_exec_run(lane->train, &crew->lane_team, step);
 }
 
 static stint_status run_shards(sti_crew *crew, sti_lane *lane, int index)
@@ -199,14 +240,18 @@ static stint_status run_shards(sti_crew *crew, sti_lane *lane, int index)
     adder add = {.crew = crew, .team = &crew->lane_team};
     lane->stack.depth = 0;
     for (int64_t s = sti_shard_first(shards, crew->desc.lanes, index); s < end; s++) {
+        int64_t before = clock_start(crew);
         stint_status st = load_shard(crew, lane, s);
         if (st != STINT_OK)
             return st;
+        clock_part(crew, index, STI_PROFILE_LOAD, &before);
         int slot = lane->first_slot + lane->stack.depth;
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(crew, slot));
-        sti_exec_run(lane->train, &crew->lane_team,
-                     &(sti_step){crew->batch->seed, crew->batch->step, s});
+        run_graph(crew, lane, index,
+                  &(sti_step){crew->batch->seed, crew->batch->step, s});
+        before = clock_start(crew);
         sti_shard_push(&lane->stack, s, 1, slot, add_slots, &add);
+        clock_part(crew, index, STI_PROFILE_TREE, &before);
     }
     return STINT_OK;
 }
@@ -217,6 +262,7 @@ static void run_lane(void *arg, int64_t piece, int worker)
     sti_lane *lane = &crew->lanes[piece];
     (void)worker;
     lane->status = run_shards(crew, lane, (int)piece);
+    lane->done_ns = clock_start(crew);
     if (lane->status != STINT_OK)
         snprintf(lane->failure, sizeof lane->failure, "%s", stint_last_error());
 }
@@ -228,6 +274,8 @@ static void run_lanes(sti_crew *crew)
         run_lane(crew, 0, 0);
     else
         sti_team_run(&crew->team, crew->desc.lanes, run_lane, crew);
+    for (int i = 0; i < crew->desc.lanes; i++)
+        clock_part(crew, i, STI_PROFILE_WAIT, &crew->lanes[i].done_ns);
 }
 
 static double metric(const sti_crew *crew, const char *result, stint_value value)
@@ -259,7 +307,9 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
     for (int i = 0; i < crew->desc.lanes; i++)
         if (crew->lanes[i].status != STINT_OK)
             return sti_fail(crew->lanes[i].status, "%s", crew->lanes[i].failure);
+    int64_t start = clock_start(crew);
     result->block = (char *)slot_of(crew, join_lanes(crew));
+    clock_whole(crew, STI_PROFILE_JOIN, start);
     result->loss =
         metric(crew, result->block, crew->desc.train->loss) / (double)crew->desc.shards;
     result->correct = metric(crew, result->block, crew->desc.train->correct);
@@ -320,6 +370,7 @@ static size_t gradient_bytes(const sti_network *network)
 
 double sti_crew_gradient_squares(sti_crew *crew, const char *block)
 {
+    int64_t start = clock_start(crew);
     squares s = {.x = (const float *)(const void *)block,
                  .count = (int64_t)(gradient_bytes(crew->desc.train) / sizeof(float)),
                  .partial = crew->partial};
@@ -328,5 +379,6 @@ double sti_crew_gradient_squares(sti_crew *crew, const char *block)
     double sum = 0;
     for (int64_t i = 0; i < pieces; i++)
         sum += s.partial[i];
+    clock_whole(crew, STI_PROFILE_NORM, start);
     return sum;
 }

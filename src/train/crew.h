@@ -13,8 +13,13 @@
 #include "data/data.h"
 #include "exec/exec.h"
 #include "train/network.h"
+#include "train/profile.h"
 #include "train/recipe.h"
 #include "train/shard_tree.h"
+
+/* Images and labels of a shard from somewhere else than a dataset. */
+typedef void sti_crew_fill_fn(void *user, int64_t shard, float *images,
+                              int32_t *labels);
 
 typedef struct sti_crew_desc {
     const sti_network *train;     /* planned for the threads of a lane; NULL: none */
@@ -23,7 +28,9 @@ typedef struct sti_crew_desc {
     const stint_data *test_data;
     int threads, lanes;
     int64_t shards;
-    int moments; /* blocks of optimiser state: 0, 1 or 2 */
+    int moments;            /* blocks of optimiser state: 0, 1 or 2 */
+    sti_crew_fill_fn *fill; /* in place of train_data; called by all lanes at once */
+    void *fill_user;
 } sti_crew_desc;
 
 /* Bytes of each kind of block, and how many there are. */
@@ -44,6 +51,7 @@ typedef struct sti_lane {
     sti_data_decoders *train_decoders, *test_decoders;
     sti_shard_stack stack;
     int first_slot;
+    int64_t done_ns;             /* with a profile: when its part of a step was done */
     stint_status status;         /* of its part of the last step */
     char failure[STI_LANE_TEXT]; /* errors are recorded a thread: carried over here */
 } sti_lane;
@@ -55,7 +63,8 @@ typedef struct sti_crew {
     void *params, *states, *moments[2];
     char *results; /* [slots] */
     sti_lane *lanes;
-    double *partial; /* sums of squares a piece */
+    sti_profile *profile; /* NULL, or begun for these lanes: steps are timed */
+    double *partial;      /* sums of squares a piece */
     int64_t partial_count;
     /* What the lanes of one call work on. */
     const struct sti_crew_batch *batch;
@@ -87,6 +96,8 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
 stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_crew_gradient_squares(sti_crew *crew, const char *block);
+/* Blocks of optimiser state that a recipe needs: 0, 1 or 2. */
+int sti_update_moments(const sti_recipe_values *recipe);
 /* One optimiser step and the new running statistics; `step` counts from 0. */
 void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
                      int64_t step, const char *block);

@@ -154,7 +154,12 @@ static stint_status run_step(sti_run *run)
     run->lr = sti_schedule_lr(&run->schedule, step);
     run->gradient_norm = sqrt(squares) / (double)run->job.shards;
     sti_crew_update(run->crew, v, run->lr, step, result.block);
-    count_step(run, &result, sti_seconds_since(start_ns));
+    int64_t step_ns = sti_clock_ns() - start_ns;
+    count_step(run, &result, (double)step_ns * 1e-9);
+    if (run->crew->profile) {
+        run->crew->profile->step_ns += step_ns;
+        run->crew->profile->steps++;
+    }
     return STINT_OK;
 }
 
@@ -212,6 +217,10 @@ static stint_status evaluate(sti_run *run)
     if (st != STINT_OK)
         return st;
     run->evaluation_s = sti_seconds_since(start_ns);
+    if (run->crew->profile) {
+        run->crew->profile->evaluate_ns += sti_clock_ns() - start_ns;
+        run->crew->profile->evaluations++;
+    }
     run->evaluated = true;
     run->position.test_loss = run->evaluation.loss;
     run->position.test_accuracy = run->evaluation.accuracy;

@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "train/batch_auto.h"
 #include "train/report.h"
 #include "train/run.h"
 #include "train/stop.h"
@@ -171,6 +172,11 @@ static stint_status create_parts(sti_run *run)
 {
     sti_crew_desc desc = sti_job_crew(&run->job);
     stint_status st = sti_crew_create(&desc, &run->crew);
+    if (st == STINT_OK && run->desc->profile) {
+        st = sti_profile_begin(run->desc->profile, run->job.train.graph, desc.shards,
+                               desc.lanes, run->crew->lane_team.threads);
+        run->crew->profile = run->desc->profile;
+    }
     if (st == STINT_OK)
         st = sti_saver_create(&run->job, run->crew, &run->norm, &run->saver);
     if (st == STINT_OK && run->job.test_data)
@@ -325,10 +331,23 @@ static stint_status log_end(sti_run *run, stint_status status,
                            run->job.test_data);
 }
 
+/* The graph is about to go. Only a machine that was measured before is compared with:
+ * measuring takes memory that no budget knows of. */
+static stint_status close_profile(const sti_run *run)
+{
+    sti_machine machine;
+    bool known = sti_machine_stored(&machine);
+    return run->desc->profile
+               ? sti_profile_end(run->desc->profile, known ? &machine : NULL)
+               : STINT_OK;
+}
+
 /* The log says how the run ended, whatever the end was; the first failure is what the
  * caller hears of. */
 static stint_status finish(sti_run *run, stint_status st, stint_train_result *result)
 {
+    if (st == STINT_OK)
+        st = close_profile(run);
     if (st == STINT_OK)
         st = write_model_and_errors(run);
     fill_result(run, result);
@@ -367,6 +386,17 @@ static void write_report(const sti_run *run)
                 stint_last_error());
 }
 
+static stint_status settle_batch(sti_run *run)
+{
+    if (run->recipe->values.train.batch > 0)
+        return STINT_OK;
+    stint_status st = sti_batch_settle(run->recipe, run->desc->resume ? run->out : NULL,
+                                       true, &run->settled);
+    if (st == STINT_OK)
+        run->recipe = run->settled;
+    return st;
+}
+
 static stint_status plan(sti_run *run)
 {
     stint_status st = stint_recipe_check(run->recipe);
@@ -376,6 +406,8 @@ static stint_status plan(sti_run *run)
         st = name_files(run);
     if (st == STINT_OK)
         st = check_out(run);
+    if (st == STINT_OK)
+        st = settle_batch(run);
     if (st == STINT_OK)
         st = sti_job_create(run->recipe, &run->job);
     if (st == STINT_OK)
@@ -405,6 +437,7 @@ stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *des
     if (run.lock_fd >= 0)
         close(run.lock_fd);
     sti_arena_destroy(run.arena);
+    stint_recipe_destroy(run.settled);
     sti_stop_clear();
     return st;
 }

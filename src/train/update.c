@@ -2,6 +2,7 @@
  *
  * Parameters, moments and gradients are flat blocks of one layout, so the update is a
  * few long loops: neighbours that share a decay are one segment. */
+#include "base/clock.h"
 #include "kernel/optimizer.h"
 #include "train/crew.h"
 
@@ -17,6 +18,13 @@ typedef struct updater {
     float lr, scale;
     double correction1, correction2;
 } updater;
+
+int sti_update_moments(const sti_recipe_values *recipe)
+{
+    if (recipe->optimizer.name != STI_OPTIMIZER_SGD)
+        return 2;
+    return recipe->optimizer.momentum > 0 ? 1 : 0;
+}
 
 static float *at(void *base, size_t offset)
 {
@@ -131,6 +139,9 @@ void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
                  .scale = (float)(1.0 / (double)crew->desc.shards),
                  .correction1 = 1 - power(recipe->optimizer.beta1, step + 1),
                  .correction2 = 1 - power(recipe->optimizer.beta2, step + 1)};
+    int64_t start = crew->profile ? sti_clock_ns() : 0;
     update_params(&u);
     update_states(&u);
+    if (crew->profile)
+        crew->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
 }

@@ -155,8 +155,17 @@ wait $pid
 [ $? -eq 143 ] || fail "SIGTERM after SIGUSR1: wrong status"
 run 0 bench step r.ini --runs 1 --json
 json 'j["images_per_s"] > 0 and len(j["operators"]) > 5'
+# The parts of a step add up to it, on one lane and on two, and profiling changes no bit.
+parts='sum(o["s_a_step"] for o in j["operators"]) + sum(p["s_a_step"] for p in j["parts"])'
+json "abs($parts - j['step_s']) < 1e-6 * j['step_s']"
+run 0 train r.ini --out timed --steps 20 --profile -j 2 --json
+json "abs($parts - j['step_s']) < 1e-6 * j['step_s'] and j['profiled_steps'] == 20"
+timed=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+run 0 train r.ini --out words --steps 2 --profile
+says out "whole step"
 run 0 train r.ini --out one --steps 20 --json
-json 'j["steps"] == 20'
+json 'j["steps"] == 20 and "operators" not in j'
+json "j['weights_sha256'] == '$timed'"
 sha=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
 "$STINT" train r.ini --out two --steps 20 --set run.checkpoint_every=1 2>/dev/null >out &
 pid=$!
