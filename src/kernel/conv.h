@@ -4,7 +4,10 @@
  *     oh = (h + 2 pad - kh) / stride + 1, ow likewise; the caller fills both in.
  *
  * Group g reads the g-th ci / groups input channels and writes the g-th co / groups
- * output channels. Padding is zeros that take part in the sum.
+ * output channels. Padding is zeros that take part in the sum, except that forward and
+ * backward data may leave out whole rows of taps that meet nothing else (by shape
+ * alone): that shows only where a weight is infinite or NaN, or in the sign of a zero
+ * that an underflow left.
  *
  * Each direction is bit-equal to sti_gemm_f32 on the matrix that it stands for (chains
  * in chunks of 4096 k joined by the tree described there), on every instruction set and

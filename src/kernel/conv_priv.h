@@ -20,7 +20,7 @@ enum {
     STI_CONV_NARROW_WIDTH = 7,
     STI_CONV_GRAD_FLOATS = 48 << 10, /* weight gradient of the rows way */
     STI_CONV_ROWS_FLOATS = 64 << 10, /* padded rows a piece */
-    STI_CONV_MIN_WIDTH = 7,          /* pixels a tile of one image row */
+    STI_CONV_MIN_WIDTH = 4,          /* pixels a tile of one image row */
     STI_CONV_MAX_TAPS = 128,         /* of the rows way */
     STI_CONV_RUN_K = 288             /* k of a panel of 32 columns kept in cache */
 };

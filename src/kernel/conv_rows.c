@@ -278,14 +278,43 @@ static void forward_pack(void *arg, int64_t piece, int worker)
                        false, j->panels);
 }
 
+/* Rows of taps that lie inside the tensor where tap row 0 is at line y. */
+static void taps_inside(int64_t y, int64_t h, int64_t taps, int64_t *first,
+                        int64_t *end)
+{
+    *first = sti_conv_min(sti_conv_max(0, -y), taps);
+    *end = sti_conv_max(*first, sti_conv_min(taps, h - y));
+}
+
+/* How many rows from `row` on meet the same rows of taps, which the walk then takes. */
+static int64_t forward_equal_rows(const sti_conv_shape *s, int64_t row, int64_t end,
+                                  sti_conv_walk *w)
+{
+    const int64_t a_tap_row = w->runs / s->kh;
+    int64_t first, last, f, l, next = row + 1;
+    taps_inside(row * s->stride - s->pad, s->h, s->kh, &first, &last);
+    for (; next < end; next++) {
+        taps_inside(next * s->stride - s->pad, s->h, s->kh, &f, &l);
+        if (f != first || l != last)
+            break;
+    }
+    w->first_run = first * a_tap_row;
+    w->end_run = last * a_tap_row;
+    return next - row;
+}
+
 static void forward_block(const void *job, const row_block *b)
 {
     const forward_job *j = job;
+    const sti_conv_shape *s = j->shape;
     sti_conv_walk w = j->walk;
-    const int64_t at = (b->image * j->shape->oh + b->row) * w.c_line;
-    w.lines_an_image = b->rows;
-    sti_conv_walk_run(&w, b->in, j->y + at, b->images * b->rows, j->shape->ow,
-                      b->ahead);
+    const int64_t at = (b->image * s->oh + b->row) * w.c_line;
+    for (int64_t r = 0, rows; r < b->rows; r += rows) {
+        rows = forward_equal_rows(s, b->row + r, b->row + b->rows, &w);
+        w.lines_an_image = rows;
+        sti_conv_walk_run(&w, b->in + r * w.a_line, j->y + at + r * w.c_line,
+                          b->images * rows, s->ow, b->ahead);
+    }
     if (j->mask_here)
         w.kernels->mask(j->y + at, b->images * b->rows * w.c_line,
                         j->epilogue->relu_mask + at / 8);
@@ -436,31 +465,55 @@ static void data_pack(void *arg, int64_t piece, int worker)
     }
 }
 
+/* The same for rows of one phase; taps go upwards in dy. */
+static int64_t data_equal_rows(const sti_conv_shape *s, const sti_conv_phase *p,
+                               int64_t row, int64_t end, sti_conv_walk *w)
+{
+    const int64_t taps = sti_conv_max(p->taps_y, 1), a_tap_row = w->runs / taps;
+    int64_t first, last, f, l, next = row + 1;
+    taps_inside(s->oh - 1 - (p->out_y + row), s->oh, taps, &first, &last);
+    for (; next < end; next++) {
+        taps_inside(s->oh - 1 - (p->out_y + next), s->oh, taps, &f, &l);
+        if (f != first || l != last)
+            break;
+    }
+    w->first_run = first * a_tap_row;
+    w->end_run = last * a_tap_row;
+    return next - row;
+}
+
+static void data_phase(const data_job *j, const row_block *b, int64_t phase)
+{
+    const sti_conv_shape *s = j->shape;
+    const row_source *r = &j->source;
+    const sti_conv_phase p = sti_conv_phase_of(s, phase);
+    const int64_t end = sti_conv_min(b->row + b->rows, p.rows);
+    sti_conv_walk w;
+    phase_walk(j, phase, &p, &w);
+    const int64_t y = p.y0 + s->stride * b->row;
+    const float *in =
+        b->in + (p.out_y - r->y0) * w.a_line + (p.out_x - r->x0) * w.a_row;
+    float *out = j->dx + ((b->image * s->h + y) * s->w + p.x0) * s->ci;
+    if (w.narrow_taps > 1) { /* from right to left, as taps go */
+        in += (p.cols - 1) * w.a_row;
+        out += (p.cols - 1) * w.c_row;
+        w.a_row = -w.a_row;
+        w.c_row = -w.c_row;
+    }
+    for (int64_t q = b->row, rows; q < end && p.cols > 0; q += rows) {
+        rows = data_equal_rows(s, &p, q, end, &w);
+        w.lines_an_image = rows;
+        sti_conv_walk_run(&w, in + (q - b->row) * w.a_line,
+                          out + (q - b->row) * w.c_line, rows * b->images, p.cols,
+                          b->ahead);
+    }
+}
+
 static void data_block(const void *job, const row_block *b)
 {
     const data_job *j = job;
-    const sti_conv_shape *s = j->shape;
-    const row_source *r = &j->source;
-    for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
-        const sti_conv_phase p = sti_conv_phase_of(s, phase);
-        const int64_t rows = sti_conv_min(b->row + b->rows, p.rows) - b->row;
-        sti_conv_walk w;
-        phase_walk(j, phase, &p, &w);
-        if (rows <= 0 || p.cols == 0)
-            continue;
-        const int64_t y = p.y0 + s->stride * b->row;
-        const float *in =
-            b->in + (p.out_y - r->y0) * w.a_line + (p.out_x - r->x0) * w.a_row;
-        float *out = j->dx + ((b->image * s->h + y) * s->w + p.x0) * s->ci;
-        if (w.narrow_taps > 1) { /* from right to left, as taps go */
-            in += (p.cols - 1) * w.a_row;
-            out += (p.cols - 1) * w.c_row;
-            w.a_row = -w.a_row;
-            w.c_row = -w.c_row;
-        }
-        w.lines_an_image = rows;
-        sti_conv_walk_run(&w, in, out, rows * b->images, p.cols, b->ahead);
-    }
+    for (int64_t phase = 0; phase < j->shape->stride * j->shape->stride; phase++)
+        data_phase(j, b, phase);
 }
 
 static void data_piece(void *arg, int64_t piece, int worker)

@@ -2,12 +2,12 @@
  * instruction set has the registers for it (AVX-512); elsewhere, and for 16 channels or
  * fewer, gemm_tile.h does. Private to the kernel room.
  *
- * What it has beyond gemm_tile.h's nn: the pixels lie in two rows, so that maps 7 wide
- * fill a tile; the lines of C, and others that will be read soon, are fetched while the
- * sum runs, because most layers are wider than the second-level cache and a tile would
- * otherwise wait for its stores; and C may be added to a finished sum (the next chunk
- * of k). Steps go in twos, which leaves B's panel enough time to come from the
- * second-level cache: it need not fit the first.
+ * What it has beyond gemm_tile.h's nn: the pixels lie in two or three rows, so that
+ * small maps fill a tile; the lines of C, and others that will be read soon, are
+ * fetched while the sum runs, because most layers are wider than the second-level cache
+ * and a tile would otherwise wait for its stores; and C may be added to a finished sum
+ * (the next chunk of k). Steps go in twos, which leaves B's panel enough time to come
+ * from the second-level cache: it need not fit the first.
  */
 #ifndef STI_KERNEL_CONV_TILE_H
 #define STI_KERNEL_CONV_TILE_H
@@ -16,15 +16,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STI_CONV_TILE_COLS = 32, STI_CONV_TILE_ROWS = 14 };
+enum {
+    STI_CONV_TILE_COLS = 32,
+    STI_CONV_TILE_ROWS = 14,
+    STI_CONV_TILE_QUAD = 4, /* pixels of a part, where there are three */
+    STI_CONV_TILE_PARTS = 3
+};
 
 typedef struct sti_conv_tile {
-    const float *a[2]; /* pixels [0, half) and [half, rows), half = (rows + 1) / 2 */
-    int64_t a_row;     /* floats between pixels */
+    /* Two parts, pixels [0, half) and [half, rows), half = (rows + 1) / 2; or three of
+     * 4 pixels (rows = 12). */
+    const float *a[STI_CONV_TILE_PARTS];
+    bool three;
+    int64_t a_row; /* floats between pixels */
     const int64_t *a_run;
     int64_t runs, run_k;
     const float *b; /* [runs * run_k][32] */
-    float *c[2];
+    float *c[STI_CONV_TILE_PARTS];
     int64_t c_row;
     int64_t cols; /* 1 .. 32 */
     int rows;     /* 1 .. 14 */

@@ -5,14 +5,14 @@
 #include "kernel/gemm_vec_avx512.h"
 
 typedef struct tile_rows {
-    const char *p[2];
+    const char *p[STI_CONV_TILE_PARTS];
     ptrdiff_t by1, by3, by5;
 } tile_rows;
 
-/* Pixel r of a half at base, base + 1 .. 6 strides: x86 scales an index by 1, 2, 4, so
+/* Pixel r of a part at base, base + 1 .. 6 strides: x86 scales an index by 1, 2, 4, so
  * three registers reach all. (The empty asm keeps the compiler from undoing that.) */
 static inline __attribute__((always_inline)) tile_rows
-tile_rows_at(const sti_conv_tile *t, int64_t run)
+tile_rows_at(const sti_conv_tile *t, int64_t run, const int parts)
 {
     tile_rows w;
     w.by1 = t->a_row * (ptrdiff_t)sizeof(float);
@@ -20,15 +20,16 @@ tile_rows_at(const sti_conv_tile *t, int64_t run)
     w.by5 = 5 * w.by1;
     w.p[0] = (const char *)(t->a[0] + run);
     w.p[1] = (const char *)(t->a[1] + run);
-    __asm__("" : "+r"(w.by3), "+r"(w.by5), "+r"(w.p[0]), "+r"(w.p[1]));
+    w.p[2] = (const char *)(t->a[parts - 1] + run);
+    __asm__("" : "+r"(w.by3), "+r"(w.by5), "+r"(w.p[0]), "+r"(w.p[1]), "+r"(w.p[2]));
     return w;
 }
 
 static inline __attribute__((always_inline)) const float *
-tile_pixel(const tile_rows *w, const int r, const int half)
+tile_pixel(const tile_rows *w, const int r, const int part)
 {
-    const char *p = w->p[r >= half];
-    switch (r >= half ? r - half : r) {
+    const char *p = w->p[r / part];
+    switch (r % part) {
     case 0:
         break;
     case 1:
@@ -56,12 +57,12 @@ tile_pixel(const tile_rows *w, const int r, const int half)
 /* Step `at` of the run. */
 static inline __attribute__((always_inline)) void
 tile_step(vec *acc, const tile_rows *w, const float *b, const int at, const int rows,
-          const int half)
+          const int part)
 {
     const vec b0 = vec_load(b + 32 * at), b1 = vec_load(b + 32 * at + 16);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
-        const vec a = vec_splat(tile_pixel(w, r, half)[at]);
+        const vec a = vec_splat(tile_pixel(w, r, part)[at]);
         acc[2 * r] = vec_fma(a, b0, acc[2 * r]);
         acc[2 * r + 1] = vec_fma(a, b1, acc[2 * r + 1]);
     }
@@ -70,39 +71,42 @@ tile_step(vec *acc, const tile_rows *w, const float *b, const int at, const int 
 /* Two steps, and two lines that will be read. */
 static inline __attribute__((always_inline)) void
 tile_steps(vec *acc, tile_rows *w, const float **b, const char **ahead,
-           ptrdiff_t ahead_line, const int rows, const int half)
+           ptrdiff_t ahead_line, const int rows, const int part)
 {
     _mm_prefetch(*ahead, _MM_HINT_T0);
     _mm_prefetch(*ahead + ahead_line, _MM_HINT_T0);
     *ahead += 2 * ahead_line;
-    tile_step(acc, w, *b, 0, rows, half);
-    tile_step(acc, w, *b, 1, rows, half);
+    tile_step(acc, w, *b, 0, rows, part);
+    tile_step(acc, w, *b, 1, rows, part);
     *b += 64;
     w->p[0] += 2 * sizeof(float);
     w->p[1] += 2 * sizeof(float);
+    w->p[2] += 2 * sizeof(float);
 }
 
 static inline __attribute__((always_inline)) void
-tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int half)
+tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int part)
 {
     const float *b = t->b;
     const char *c = (const char *)t->c[0], *ahead = t->ahead;
     const ptrdiff_t c_row = t->c_row * (ptrdiff_t)sizeof(float);
     int64_t fetched = 0;
     for (int64_t i = 0; i < t->runs; i++) {
-        tile_rows w = tile_rows_at(t, t->a_run[i]);
+        tile_rows w = tile_rows_at(t, t->a_run[i], (rows + part - 1) / part);
         int64_t k = t->run_k;
         for (; k >= 2 && fetched < rows; k -= 2) { /* a row of C every two steps */
             _mm_prefetch(c, _MM_HINT_T0);
             _mm_prefetch(c + 64, _MM_HINT_T0);
             fetched++;
-            c = fetched == half ? (const char *)t->c[1] : c + c_row;
-            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, half);
+            c = fetched == part       ? (const char *)t->c[1]
+                : fetched == 2 * part ? (const char *)t->c[2]
+                                      : c + c_row;
+            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, part);
         }
         for (; k >= 2; k -= 2)
-            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, half);
+            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, part);
         if (k > 0) {
-            tile_step(acc, &w, b, 0, rows, half);
+            tile_step(acc, &w, b, 0, rows, part);
             b += 32;
         }
     }
@@ -111,14 +115,14 @@ tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int half)
 /* Bias, ReLU and store of vector v, masked at the last columns. */
 static inline __attribute__((always_inline)) void
 tile_store(const sti_conv_tile *t, const vec *acc, const int v, const int rows,
-           const int half)
+           const int part)
 {
     const __mmask16 lanes = first_lanes(t->cols - 16 * v);
     const vec bias =
         t->bias ? _mm512_maskz_loadu_ps(lanes, t->bias + 16 * v) : vec_zero();
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
-        float *c = t->c[r >= half] + (r >= half ? r - half : r) * t->c_row + 16 * v;
+        float *c = t->c[r / part] + r % part * t->c_row + 16 * v;
         vec x = acc[2 * r + v];
         if (t->sum)
             x = vec_add(_mm512_maskz_loadu_ps(lanes, c), x);
@@ -130,23 +134,27 @@ tile_store(const sti_conv_tile *t, const vec *acc, const int v, const int rows,
     }
 }
 
-static inline __attribute__((always_inline)) void tile_run(const sti_conv_tile *t,
-                                                           const int rows)
+static inline __attribute__((always_inline)) void
+tile_run(const sti_conv_tile *t, const int rows, const int part)
 {
-    const int half = (rows + 1) / 2;
     vec acc[2 * STI_CONV_TILE_ROWS];
 #pragma GCC unroll 32
     for (int i = 0; i < 2 * rows; i++)
         acc[i] = vec_zero();
-    tile_product(t, acc, rows, half);
-    tile_store(t, acc, 0, rows, half);
-    tile_store(t, acc, 1, rows, half);
+    tile_product(t, acc, rows, part);
+    tile_store(t, acc, 0, rows, part);
+    tile_store(t, acc, 1, rows, part);
+}
+
+static void tile_quads(const sti_conv_tile *t)
+{
+    tile_run(t, STI_CONV_TILE_QUAD * STI_CONV_TILE_PARTS, STI_CONV_TILE_QUAD);
 }
 
 #define TILE(R)                                  \
     static void tile_##R(const sti_conv_tile *t) \
     {                                            \
-        tile_run(t, R);                          \
+        tile_run(t, R, (R + 1) / 2);             \
     }
 #define NAME(R) tile_##R,
 #define TILES(X) \
@@ -157,7 +165,10 @@ TILES(TILE)
 void sti_conv_tile_avx512(const sti_conv_tile *t)
 {
     static sti_conv_tile_fn *const tiles[] = {TILES(NAME)};
-    tiles[t->rows - 1](t);
+    if (t->three)
+        tile_quads(t);
+    else
+        tiles[t->rows - 1](t);
 }
 #else
 typedef int sti_conv_tile_avx512_unused;

@@ -14,7 +14,8 @@ void sti_conv_walk_set_runs(sti_conv_walk *w, int64_t runs, int64_t run_k,
                             int64_t narrow_taps)
 {
     w->narrow_taps = narrow_taps;
-    w->runs = runs;
+    w->runs = w->end_run = runs;
+    w->first_run = 0;
     w->run_k = run_k;
     w->panel_group =
         runs * run_k * narrow_taps * sti_conv_round_up(w->out_group, STI_PANEL);
@@ -51,52 +52,90 @@ static int64_t runs_a_chunk(const sti_conv_walk *w)
 static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t)
 {
     const int64_t chunk = runs_a_chunk(w);
-    int64_t i = 0;
+    int64_t i = w->first_run;
     do {
-        const int64_t left = w->runs - i;
+        const int64_t next = sti_conv_min((i / chunk + 1) * chunk, w->end_run);
         t->a_run = w->run + i;
-        t->runs = sti_conv_min(chunk, left);
+        t->runs = next - i;
         t->b = p->b + i * w->run_k * STI_CONV_TILE_COLS;
-        t->sum = i > 0;
-        t->bias = left <= chunk ? p->bias : NULL;
-        t->relu = left <= chunk && w->relu;
+        t->sum = i > w->first_run;
+        t->bias = next == w->end_run ? p->bias : NULL;
+        t->relu = next == w->end_run && w->relu;
         t->ahead = p->ahead->at;
         t->ahead_line = p->ahead->at < p->ahead->end ? LINE_BYTES : 0;
         w->tile(t);
         p->ahead->at += t->runs * (t->run_k / 2) * 2 * t->ahead_line;
-        i += chunk;
-    } while (i < w->runs);
+        i = next;
+    } while (i < w->end_run);
 }
 
-static void wide_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lines,
+/* Parts of a tile begin at pixel r of a line. */
+static void wide_part(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
+                      int part, int64_t line, int64_t r)
+{
+    t->a[part] = p->in + line_in(w, line) + r * w->a_row;
+    t->c[part] = p->out + line_out(w, line) + r * w->c_row;
+}
+
+/* Two parts of so many pixels, here and there. */
+static void wide_halves(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
+                        const int64_t line[2], const int64_t r[2], int64_t rows)
+{
+    t->rows = (int)rows;
+    for (int i = 0; i < 2; i++)
+        wide_part(w, p, t, i, line[i], r[i]);
+    wide_chunks(w, p, t);
+}
+
+/* Lines one by one, or two by two where both fit a tile. */
+static void wide_lines(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
+                       int64_t lines, int64_t pixels)
+{
+    const bool pairs = 2 * pixels <= STI_CONV_TILE_ROWS;
+    for (int64_t line = 0, step; line < lines; line += step) {
+        step = pairs && line + 1 < lines ? 2 : 1;
+        if (step == 2) {
+            wide_halves(w, p, t, (int64_t[]){line, line + 1}, (int64_t[]){0, 0},
+                        2 * pixels);
+            continue;
+        }
+        for (int64_t r = 0; r < pixels; r += t->rows) {
+            const int rows = sti_gemm_next_rows(pixels - r, STI_CONV_TILE_ROWS);
+            wide_halves(w, p, t, (int64_t[]){line, line},
+                        (int64_t[]){r, r + (rows + 1) / 2}, rows);
+        }
+    }
+}
+
+/* Lines of whole quads: three quads a tile, wherever they lie. */
+static void wide_quads(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
+                       int64_t lines, int64_t pixels)
+{
+    const int64_t a_line = pixels / STI_CONV_TILE_QUAD, quads = lines * a_line;
+    for (int64_t q = 0; q < quads; q += STI_CONV_TILE_PARTS) {
+        const int64_t count = sti_conv_min(STI_CONV_TILE_PARTS, quads - q);
+        for (int64_t i = 0; i < count; i++)
+            wide_part(w, p, t, (int)i, (q + i) / a_line,
+                      (q + i) % a_line * STI_CONV_TILE_QUAD);
+        t->rows = (int)count * STI_CONV_TILE_QUAD;
+        t->three = count == STI_CONV_TILE_PARTS;
+        if (count == 1) {
+            t->a[1] = t->a[0] + STI_CONV_TILE_QUAD / 2 * w->a_row;
+            t->c[1] = t->c[0] + STI_CONV_TILE_QUAD / 2 * w->c_row;
+        }
+        wide_chunks(w, p, t);
+    }
+}
+
+static void wide_panel(const sti_conv_walk *w, const walk_panel *p, int64_t lines,
                        int64_t pixels)
 {
     sti_conv_tile t = {
         .a_row = w->a_row, .run_k = w->run_k, .c_row = w->c_row, .cols = p->cols};
-    const bool pairs = 2 * pixels <= STI_CONV_TILE_ROWS;
-    for (int64_t line = 0, step; line < lines; line += step) {
-        const float *a = p->in + line_in(w, line);
-        float *c = p->out + line_out(w, line);
-        step = pairs && line + 1 < lines ? 2 : 1;
-        if (step == 2) {
-            t.rows = (int)(2 * pixels);
-            t.a[0] = a;
-            t.c[0] = c;
-            t.a[1] = p->in + line_in(w, line + 1);
-            t.c[1] = p->out + line_out(w, line + 1);
-            wide_chunks(w, p, &t);
-            continue;
-        }
-        for (int64_t r = 0; r < pixels; r += t.rows) {
-            t.rows = sti_gemm_next_rows(pixels - r, STI_CONV_TILE_ROWS);
-            const int64_t half = (t.rows + 1) / 2;
-            t.a[0] = a + r * w->a_row;
-            t.c[0] = c + r * w->c_row;
-            t.a[1] = t.a[0] + half * w->a_row;
-            t.c[1] = t.c[0] + half * w->c_row;
-            wide_chunks(w, p, &t);
-        }
-    }
+    if (pixels % STI_CONV_TILE_QUAD == 0 && pixels % STI_CONV_TILE_ROWS != 0)
+        wide_quads(w, p, &t, lines, pixels);
+    else
+        wide_lines(w, p, &t, lines, pixels);
 }
 
 /* C += sum of a later chunk, with the epilogue after the last. */
@@ -131,6 +170,13 @@ static void plain_tile(const sti_conv_walk *w, sti_gemm_tile *t)
         w->kernels->nn(t);
 }
 
+/* Where the first chunk ends that has any run. */
+static int64_t first_end(const sti_conv_walk *w)
+{
+    const int64_t chunk = runs_a_chunk(w);
+    return sti_conv_min((w->first_run / chunk + 1) * chunk, w->end_run);
+}
+
 /* Chunks after the first of one tile; t holds the last block of the first. */
 static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_tile t)
 {
@@ -140,12 +186,12 @@ static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_t
     t.c = sums;
     t.c_row = (int64_t)p->nv * STI_PANEL;
     t.load = false;
-    for (int64_t i = chunk; i < w->runs; i += chunk) {
+    for (int64_t i = first_end(w); i < w->end_run; i += chunk) {
         t.a_run = w->run + i;
-        t.runs = sti_conv_min(chunk, w->runs - i);
+        t.runs = sti_conv_min(chunk, w->end_run - i);
         t.b = p->b + i * w->run_k * p->nv * STI_PANEL;
         plain_tile(w, &t);
-        const bool last = i + chunk >= w->runs;
+        const bool last = i + chunk >= w->end_run;
         add_chunk(&t, c, c_row, last ? p->bias : NULL, last && w->relu);
     }
 }
@@ -154,8 +200,8 @@ static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_t
 static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
                         int64_t count, int64_t lines, int64_t pixels)
 {
-    const int64_t first = sti_conv_min(runs_a_chunk(w), w->runs);
-    const bool finish = i0 + count >= first, last = finish && first == w->runs;
+    const int64_t end = first_end(w);
+    const bool finish = i0 + count >= end, last = finish && end == w->end_run;
     const int most =
         w->narrow_taps > 1 ? w->kernels->max_rows_taps : w->kernels->max_rows[p->nv];
     sti_gemm_tile t = {
@@ -168,7 +214,7 @@ static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
         .cols = p->cols,
         .nv = p->nv,
         .lines = 1,
-        .load = i0 > 0,
+        .load = i0 > w->first_run,
         .relu = last && w->relu,
         .bias = last ? p->bias : NULL,
     };
@@ -189,12 +235,12 @@ static void plain_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lin
 {
     const int64_t k = sti_conv_max(w->run_k * w->narrow_taps, 1);
     const int64_t block = sti_conv_max(1, STI_CONV_RUN_K / k);
-    const int64_t first = sti_conv_min(runs_a_chunk(w), w->runs);
-    int64_t i = 0;
+    const int64_t end = first_end(w);
+    int64_t i = w->first_run;
     do {
-        plain_block(w, p, i, sti_conv_min(block, first - i), lines, pixels);
+        plain_block(w, p, i, sti_conv_min(block, end - i), lines, pixels);
         i += block;
-    } while (i < first);
+    } while (i < end);
 }
 
 static void walk_depthwise(const sti_conv_walk *w, const float *in, float *out,
@@ -202,10 +248,10 @@ static void walk_depthwise(const sti_conv_walk *w, const float *in, float *out,
 {
     sti_depthwise_line l = {
         .a_row = w->a_row,
-        .a_run = w->run,
+        .a_run = w->run + w->first_run,
         .b = w->weights,
-        .b_run = w->weight,
-        .runs = w->runs,
+        .b_run = w->weight + w->first_run,
+        .runs = w->end_run - w->first_run,
         .c_row = w->c_row,
         .pixels = pixels,
         .channels = w->groups,
@@ -247,7 +293,7 @@ void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
                                   .nv = nv,
                                   .ahead = ahead};
             if (w->tile && nv * STI_PANEL == STI_CONV_TILE_COLS)
-                wide_lines(w, &p, lines, pixels);
+                wide_panel(w, &p, lines, pixels);
             else
                 plain_lines(w, &p, lines, pixels);
         }

@@ -19,7 +19,8 @@ typedef struct sti_conv_walk {
     int64_t lines_an_image;              /* rows of an image, which are */
     int64_t a_image, c_image;            /* so far apart */
     int64_t runs, run_k;
-    int64_t narrow_taps; /* 3 with the narrow order of conv.h, else 1 */
+    int64_t first_run, end_run; /* those that take part */
+    int64_t narrow_taps;        /* 3 with the narrow order of conv.h, else 1 */
     int64_t run[STI_CONV_MAX_TAPS];
     const float *panels; /* a group takes panel_group floats */
     int64_t panel_group;
