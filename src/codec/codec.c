@@ -35,15 +35,18 @@ static bool room_to_pack(const sti_codec_layout *l, int threads, size_t *total,
                          pack_room *r)
 {
     const int64_t cells = (int64_t)STI_CODEC_CONTEXTS * STI_CODEC_TOKENS;
+    const int64_t tables =
+        threads > STI_CODEC_CANDIDATES ? threads : STI_CODEC_CANDIDATES;
     return reserve(total, 1, sti_codec_fit_scratch_bytes(), &r->fit) &&
-           reserve(total, (int64_t)threads * STI_CODEC_BUCKETS * STI_CODEC_TOKENS, 4,
+           reserve(total, tables * STI_CODEC_BUCKETS * STI_CODEC_TOKENS, 4,
                    &r->counts) &&
            reserve(total, cells, 4, &r->reciprocal) &&
            reserve(total, cells, 4, &r->parts) &&
-           reserve(total, l->channels + STI_CODEC_LANES, 4, &r->usual) &&
-           reserve(total, l->channels, 1, &r->usual_code) &&
+           reserve(total, STI_CODEC_CANDIDATES * (l->channels + STI_CODEC_LANES), 4,
+                   &r->usual) &&
+           reserve(total, STI_CODEC_CANDIDATES * l->channels, 1, &r->usual_code) &&
            reserve(total, STI_CODEC_MODEL_BYTES, 1, &r->model_coded) &&
-           reserve(total, 2 * l->channels, 8, &r->sums) &&
+           reserve(total, (STI_CODEC_CANDIDATES + 1) * l->channels, 8, &r->sums) &&
            reserve(total, l->chunks, sizeof(sti_codec_entry), &r->entries) &&
            reserve(total, 2 * (int64_t)threads, chunk_bytes(l), &r->chunks);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "codec/codec_priv.h"
-#include "kernel/maths.h"
 
 enum {
     TOKENS = STI_CODEC_TOKENS,
@@ -59,10 +58,21 @@ void sti_codec_usual_expand(const uint8_t *code, int64_t channels, int32_t *usua
 
 /* ---- fitting ---- */
 
-/* n log2 n */
+/* n log2 n, to a few parts in 100,000 of a bit a value. */
 static double weight(double n)
 {
-    return n > 0 ? n * (double)sti_log_f32((float)n) * 1.4426950408889634 : 0.0;
+    const float f = (float)n;
+    uint32_t bits;
+    if (n <= 1)
+        return 0;
+    memcpy(&bits, &f, sizeof bits);
+    const float whole = (float)(int32_t)(bits >> 23) - 127.0f;
+    bits = (bits & 0x7fffffu) | 0x3f800000u;
+    float t;
+    memcpy(&t, &bits, sizeof t);
+    t -= 1.0f;
+    const float bend = 0.44174f + t * (-0.26603f + t * (0.146314f - t * 0.044005f));
+    return n * (double)(whole + t + t * (1.0f - t) * bend);
 }
 
 /* Bits that a group's values take under their own distribution, and its table. */
@@ -158,7 +168,7 @@ static void normalise(const grouping *g, int i, bool sampled, uint16_t *frequenc
 {
     uint64_t sum = 0, n[TOKENS];
     int64_t left = SCALE;
-    int largest = ESCAPE;
+    int largest = 0;
     for (int t = 0; t < TOKENS; t++) {
         n[t] = (uint64_t)g->counts[i][t] * 16;
         if (sampled && n[t] == 0 &&

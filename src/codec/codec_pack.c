@@ -10,11 +10,9 @@
 enum {
     PROBE_UNITS = 8, /* what predictors are compared on */
     PROBE_N = 4096,
-    SAMPLE_UNITS =
-        128, /* what distributions are fitted to, in arrays beyond SAMPLE_ALL */
-    SAMPLE_N = 4096,
-    SAMPLE_ALL = 1 << 19,
-    CANDIDATES = STINT_CODEC_PREDICTORS - 1,
+    SAMPLE_UNITS = 32, /* what distributions are fitted to, beyond SAMPLE_ALL values */
+    SAMPLE_N = 8192,
+    SAMPLE_ALL = 1 << 18,
     CELLS = STI_CODEC_BUCKETS * STI_CODEC_TOKENS
 };
 
@@ -76,16 +74,16 @@ static float largest(const sti_codec_pack_job *p)
     return most;
 }
 
-/* What is usual for each channel: the mean of |w| for DIRECT, else of |w - guess|. */
+/* Adds |w| for DIRECT, else |w - guess|, channel by channel. */
 static void add_activity(const sti_codec_layout *l, const int32_t *w, const unit *u,
-                         stint_codec_predictor predictor, int64_t *sum, int64_t *number)
+                         stint_codec_predictor predictor, int64_t *sum)
 {
     int64_t c = (u->chunk * l->chunk + u->from) % l->channels;
     for (int64_t i = u->from; i < u->to; i++) {
-        const int64_t left = i >= l->left ? w[i - l->left] : 0;
-        const int64_t up = i >= l->up ? w[i - l->up] : 0;
-        const int64_t both = i >= l->left + l->up ? w[i - l->left - l->up] : 0;
-        int64_t r = w[i];
+        const int32_t left = i >= l->left ? w[i - l->left] : 0;
+        const int32_t up = i >= l->up ? w[i - l->up] : 0;
+        const int32_t both = i >= l->left + l->up ? w[i - l->left - l->up] : 0;
+        int32_t r = w[i];
         if (predictor == STINT_CODEC_LEFT)
             r -= left;
         else if (predictor == STINT_CODEC_PLANE)
@@ -93,91 +91,102 @@ static void add_activity(const sti_codec_layout *l, const int32_t *w, const unit
         else if (predictor == STINT_CODEC_MEAN)
             r -= (left + up) >> 1;
         sum[c] += r < 0 ? -r : r;
-        number[c]++;
         c = c + 1 < l->channels ? c + 1 : 0;
-    }
-}
-
-/* codes [channels]; `sums` has room for two numbers a channel. */
-static void measure_usual(const sti_codec_pack_job *p, stint_codec_predictor predictor,
-                          uint8_t *code)
-{
-    const int64_t channels = p->layout.channels;
-    sti_codec_found found = {0};
-    memset(p->sums, 0, (size_t)channels * 2 * sizeof *p->sums);
-    for (int i = 0; i < PROBE_UNITS && channels > 1; i++) {
-        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
-        const int32_t *w = quantise_unit(p, &u, &found);
-        add_activity(&p->layout, w, &u, predictor, p->sums, p->sums + channels);
-    }
-    for (int64_t c = 0; c < channels; c++) {
-        const int64_t n = p->sums[channels + c];
-        code[c] = n ? sti_codec_usual_code((4 * p->sums[c] + n / 2) / n) : 0;
     }
 }
 
 static sti_codec_form form_of(const sti_codec_pack_job *p,
                               stint_codec_predictor predictor)
 {
-    return (sti_codec_form){.predictor = predictor,
-                            .direct_positive =
-                                predictor == STINT_CODEC_DIRECT && p->no_negative,
-                            .left = p->layout.left,
-                            .up = p->layout.up,
-                            .channels = p->layout.channels,
-                            .usual = p->usual,
-                            .map = p->model->map};
+    return (sti_codec_form){
+        .predictor = predictor,
+        .direct_positive = predictor == STINT_CODEC_DIRECT && !p->negative,
+        .left = p->layout.left,
+        .up = p->layout.up,
+        .channels = p->layout.channels,
+        .usual = p->usual + (predictor - 1) * (p->layout.channels + STI_CODEC_LANES),
+        .map = p->model->map};
 }
 
-/* Bits that the probe takes under a predictor; leaves `usual` for it. */
-static double try_predictor(const sti_codec_pack_job *p,
-                            stint_codec_predictor predictor)
+static bool is_candidate(const sti_codec_pack_job *p, int i)
 {
-    sti_codec_found found = {0};
-    measure_usual(p, predictor, p->usual_code);
-    sti_codec_usual_expand(p->usual_code, p->layout.channels, p->usual);
-    const sti_codec_form form = form_of(p, predictor);
-    memset(p->counts, 0, CELLS * sizeof *p->counts);
-    for (int i = 0; i < PROBE_UNITS; i++) {
-        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
-        const int32_t *w = quantise_unit(p, &u, &found);
-        p->kernels->count(&form, u.chunk * p->layout.chunk, w, p->mask, u.from, u.to,
-                          p->counts);
-    }
-    return sti_codec_model_cost(p->counts);
+    return p->desc->predictor == STINT_CODEC_AUTO || (int)p->desc->predictor == i + 1;
 }
 
-static bool sample_has_negatives(const sti_codec_pack_job *p)
+/* What is usual for each channel under each candidate; sums [candidates + 1][channels],
+ * the last ones count values. */
+static void measure_usual(sti_codec_pack_job *p)
 {
+    const sti_codec_layout *l = &p->layout;
+    const int64_t channels = l->channels;
+    int64_t *number = p->sums + STI_CODEC_CANDIDATES * channels;
     sti_codec_found found = {0};
-    for (int i = 0; i < PROBE_UNITS; i++) {
-        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
+    memset(p->sums, 0, (size_t)channels * (STI_CODEC_CANDIDATES + 1) * sizeof *p->sums);
+    for (int k = 0; k < PROBE_UNITS; k++) {
+        const unit u = unit_of(l, k, PROBE_UNITS, PROBE_N);
         const int32_t *w = quantise_unit(p, &u, &found);
+        int32_t least = 0;
         for (int64_t j = u.from; j < u.to; j++)
-            if (w[j] < 0)
-                return true;
+            least = w[j] < least ? w[j] : least;
+        p->negative |= least < 0;
+        if (channels == 1)
+            continue;
+        int64_t c = (u.chunk * l->chunk + u.from) % channels;
+        for (int64_t j = u.from; j < u.to; j++) {
+            number[c]++;
+            c = c + 1 < channels ? c + 1 : 0;
+        }
+        for (int i = 0; i < STI_CODEC_CANDIDATES; i++)
+            if (is_candidate(p, i))
+                add_activity(l, w, &u, (stint_codec_predictor)(i + 1),
+                             p->sums + i * channels);
     }
-    return false;
+    for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
+        uint8_t *code = p->usual_code + i * channels;
+        for (int64_t c = 0; c < channels; c++) {
+            const int64_t n = number[c], sum = p->sums[i * channels + c];
+            code[c] = n ? sti_codec_usual_code((4 * sum + n / 2) / n) : 0;
+        }
+        sti_codec_usual_expand(code, channels,
+                               p->usual + i * (channels + STI_CODEC_LANES));
+    }
+}
+
+/* Of the candidates the one that the probe takes the fewest bits under. */
+static stint_codec_predictor compare_predictors(const sti_codec_pack_job *p)
+{
+    sti_codec_found found = {0};
+    double least = INFINITY;
+    int best = 0;
+    memset(p->counts, 0, STI_CODEC_CANDIDATES * CELLS * sizeof *p->counts);
+    for (int k = 0; k < PROBE_UNITS; k++) {
+        const unit u = unit_of(&p->layout, k, PROBE_UNITS, PROBE_N);
+        const int32_t *w = quantise_unit(p, &u, &found);
+        for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
+            const sti_codec_form form = form_of(p, (stint_codec_predictor)(i + 1));
+            p->kernels->count(&form, u.chunk * p->layout.chunk, w, p->mask, u.from,
+                              u.to, p->counts + i * CELLS);
+        }
+    }
+    for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
+        const double bits = sti_codec_model_cost(p->counts + i * CELLS);
+        if (bits < least) {
+            least = bits;
+            best = i;
+        }
+    }
+    return (stint_codec_predictor)(best + 1);
 }
 
 static void choose_predictor(sti_codec_pack_job *p)
 {
     stint_codec_predictor best = p->desc->predictor;
-    p->no_negative = !sample_has_negatives(p);
-    if (best == STINT_CODEC_AUTO) {
-        double least = INFINITY;
-        for (int i = 1; i <= CANDIDATES; i++) {
-            const double bits = try_predictor(p, (stint_codec_predictor)i);
-            if (bits < least) {
-                least = bits;
-                best = (stint_codec_predictor)i;
-            }
-        }
-    }
+    measure_usual(p);
+    if (best == STINT_CODEC_AUTO)
+        best = compare_predictors(p);
     p->model->predictor = best;
-    measure_usual(p, best, p->usual_code);
-    sti_codec_usual_expand(p->usual_code, p->layout.channels, p->usual);
     p->form = form_of(p, best);
+    p->usual_code += (best - 1) * p->layout.channels;
     p->quant.positive = p->form.direct_positive;
 }
 

@@ -6,7 +6,7 @@
 #include "codec/codec_priv.h"
 
 /* Chunks packed at once, however many threads there are. */
-enum { STI_CODEC_THREADS = 64 };
+enum { STI_CODEC_THREADS = 64, STI_CODEC_CANDIDATES = STINT_CODEC_PREDICTORS - 1 };
 
 typedef struct sti_codec_pack_job {
     const stint_codec_desc *desc;
@@ -20,16 +20,16 @@ typedef struct sti_codec_pack_job {
     sti_codec_quant quant;
     sti_codec_form form;
     sti_codec_coder coder;
-    bool no_negative; /* in the probe */
+    bool negative; /* some w of the probe */
 
     /* workspace */
     sti_codec_model *model;
     void *fit;
-    uint32_t *counts; /* [threads][buckets][tokens] */
+    uint32_t *counts; /* [threads or candidates][buckets][tokens] */
     uint32_t *reciprocal, *parts;
-    int32_t *usual;
-    uint8_t *usual_code, *model_coded;
-    int64_t *sums; /* [2][channels] */
+    int32_t *usual;                    /* [candidates][channels + lanes] */
+    uint8_t *usual_code, *model_coded; /* [candidates][channels], then the chosen one */
+    int64_t *sums;                     /* [candidates + 1][channels] */
     sti_codec_entry *entries;
     int32_t *w[STI_CODEC_THREADS];
     uint8_t *stream[STI_CODEC_THREADS];
