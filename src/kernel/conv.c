@@ -84,15 +84,6 @@ bool sti_conv_data_is_narrow(const sti_conv_shape *s)
     return narrow(s, s->ci / s->groups, s->w);
 }
 
-static conv_way weight_way_of(const sti_conv_shape *s)
-{
-    if (conv_is_plain(s))
-        return WAY_PLAIN;
-    if (s->kh * s->kw * (s->ci / s->groups) * s->co > STI_CONV_GRAD_FLOATS)
-        return WAY_GATHER;
-    return WAY_ROWS;
-}
-
 int64_t sti_conv_rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line)
 {
     const int64_t lines = STI_CONV_ROWS_FLOATS / sti_conv_max(line, 1);
@@ -186,17 +177,6 @@ static sti_gemm_shape plain_data(const sti_conv_shape *s)
                             .trans_b = true};
 }
 
-static sti_gemm_shape plain_weight(const sti_conv_shape *s)
-{
-    return (sti_gemm_shape){.m = s->ci,
-                            .n = s->co,
-                            .k = s->n * s->h * s->w,
-                            .lda = s->ci,
-                            .ldb = s->co,
-                            .ldc = s->co,
-                            .trans_a = true};
-}
-
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_forward(s);
@@ -225,23 +205,9 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
     return sti_conv_gather_data_bytes(s, threads);
 }
 
-static size_t weight_way_bytes(const sti_conv_shape *s, int threads)
-{
-    const sti_gemm_shape plain = plain_weight(s);
-    switch (weight_way_of(s)) {
-    case WAY_PLAIN:
-        return sti_gemm_scratch_bytes(&plain, threads);
-    case WAY_ROWS:
-        return sti_conv_rows_weight_bytes(s, threads);
-    case WAY_GATHER:
-        break;
-    }
-    return sti_conv_gather_weight_bytes(s, threads);
-}
-
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 {
-    return sti_conv_squares_bytes(s) + weight_way_bytes(s, threads);
+    return sti_conv_squares_bytes(s) + sti_conv_rows_weight_bytes(s, threads);
 }
 
 void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const float *x,
@@ -284,23 +250,9 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
                                   const float *x, const float *dy, float *dw_out,
                                   float *squares_out, void *scratch)
 {
-    const sti_gemm_shape plain = plain_weight(s);
     float *sums = squares_out ? scratch : NULL;
-    void *rest = (char *)scratch + sti_conv_squares_bytes(s);
-    const conv_way way = weight_way_of(s);
-    if (sums && way != WAY_ROWS)
-        sti_conv_squares_chunks(team, s, dy, sums);
-    switch (way) {
-    case WAY_PLAIN:
-        sti_gemm_f32(team, &plain, x, dy, NULL, dw_out, rest);
-        break;
-    case WAY_ROWS:
-        sti_conv_rows_weight(team, s, x, dy, dw_out, sums, rest);
-        break;
-    case WAY_GATHER:
-        sti_conv_gather_weight(team, s, x, dy, dw_out, rest);
-        break;
-    }
+    sti_conv_rows_weight(team, s, x, dy, dw_out, sums,
+                         (char *)scratch + sti_conv_squares_bytes(s));
     if (sums)
         sti_conv_squares_join(team, s, sums, squares_out);
 }

@@ -102,57 +102,6 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
         sti_block_mask(team, y_out, job.m * s->co, epilogue->relu_mask);
 }
 
-/* Weight gradient: A is the same matrix of windows, transposed. */
-
-static void weight_load_a(const sti_block_job *job, int64_t item, int64_t m0,
-                          int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
-{
-    for (int64_t k = 0; k < ks; k++)
-        gather_pixel(job->arg, item, k0 + k, m0, rows, dst + k * ld);
-}
-
-static void weight_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
-                          int64_t item, int64_t n0, int64_t cols, int64_t k0,
-                          int64_t ks, int64_t width, float *dst)
-{
-    const gather_args *g = job->arg;
-    const sti_conv_shape *s = g->shape;
-    kernels->pack(g->dy + k0 * s->co + item * (s->co / s->groups) + n0, s->co, ks, cols,
-                  width, dst);
-}
-
-static sti_block_job weight_job(const sti_conv_shape *s)
-{
-    return (sti_block_job){
-        .items = s->groups,
-        .m = s->kh * s->kw * (s->ci / s->groups),
-        .n = s->co / s->groups,
-        .k = s->n * s->oh * s->ow,
-        .a_steps = true,
-        .load_a = weight_load_a,
-        .load_b = weight_load_b,
-        .c_item = s->co / s->groups,
-        .ldc = s->co,
-    };
-}
-
-size_t sti_conv_gather_weight_bytes(const sti_conv_shape *s, int threads)
-{
-    const sti_block_job job = weight_job(s);
-    return sti_block_scratch_bytes(&job, threads);
-}
-
-void sti_conv_gather_weight(const sti_team *team, const sti_conv_shape *s,
-                            const float *x, const float *dy, float *dw_out,
-                            void *scratch)
-{
-    const gather_args args = {.shape = s, .x = x, .dy = dy};
-    sti_block_job job = weight_job(s);
-    job.arg = &args;
-    job.c = dw_out;
-    sti_block_run(team, &job, scratch);
-}
-
 /* Backward data, one phase at a time. */
 
 static void data_load_a(const sti_block_job *job, int64_t item, int64_t m0,

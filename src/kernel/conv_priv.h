@@ -18,7 +18,6 @@ enum {
     STI_CONV_PACK_FLOATS = 2560 << 10,  /* packed weights of the rows way */
     STI_CONV_NARROW_FLOATS = 160 << 10, /* and where the narrow order ends: numerics */
     STI_CONV_NARROW_WIDTH = 7,
-    STI_CONV_GRAD_FLOATS = 48 << 10, /* weight gradient of the rows way */
     STI_CONV_ROWS_FLOATS = 64 << 10, /* padded rows a piece */
     STI_CONV_MIN_WIDTH = 4,          /* pixels a tile of one image row */
     STI_CONV_MAX_TAPS = 128,         /* of the rows way */
@@ -81,16 +80,12 @@ sti_conv_window sti_conv_dy_window(const sti_conv_shape *shape, int64_t q0, int6
 /* The gather way of each direction. */
 size_t sti_conv_gather_forward_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_gather_data_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_gather_weight_bytes(const sti_conv_shape *shape, int threads);
 void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *shape,
                              const float *x, const float *w,
                              const sti_epilogue *epilogue, float *y_out, void *scratch);
 void sti_conv_gather_data(const sti_team *team, const sti_conv_shape *shape,
                           const float *dy, const float *w, float *dx_out,
                           void *scratch);
-void sti_conv_gather_weight(const sti_team *team, const sti_conv_shape *shape,
-                            const float *x, const float *dy, float *dw_out,
-                            void *scratch);
 
 /* The rows way of each direction. */
 size_t sti_conv_rows_forward_bytes(const sti_conv_shape *shape, int threads);

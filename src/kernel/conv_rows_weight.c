@@ -1,70 +1,144 @@
-/* The rows way of the weight gradient. dW [taps, ci] x [co] = sum over output pixels of
- * the window of x times dy: for one row of taps the window (kw, ci) is contiguous in a
- * padded row of x, so a register tile takes up to 28 of its values as broadcasts
- * against one vector of dy and stays in registers over all pixels of a block of rows,
- * which may span images. Chunks of 4096 pixels give partial sums; a piece adds up a
- * whole subtree of them (a power of two of chunks), and the few results of pieces are
- * joined at the end. */
+/* The weight gradient. dW [taps, ci] x [co] = sum over output pixels of the window of x
+ * times dy: for one row of taps the window (kw, ci) is contiguous in a padded row of x,
+ * so a register tile takes some of its values as broadcasts against vectors of dy and
+ * stays in registers over all pixels of a block of rows, which may span images.
+ *
+ * A piece owns a slice of the gradient (some input times some output channels) that
+ * stays in the second-level cache while x and dy pass by; where slices are few, it also
+ * owns a subtree of the chunks of 4096 pixels that make partial sums (gemm.h), and the
+ * few results of pieces are joined at the end. Rows of x outside the image are left out
+ * where they would only add zeros. */
 #include <string.h>
 
 #include "kernel/conv_depthwise.h"
 #include "kernel/conv_priv.h"
 #include "kernel/conv_squares.h"
 
-enum { MAX_TREES = 8, BLOCK_FLOATS = 8 << 10, MAX_LINES = 128, FEW_CHUNKS = 4 };
+enum {
+    MAX_TREES = 8,
+    MAX_LINES = 128,
+    FEW_PIECES = 4,
+    SLICE_FLOATS = 72 << 10, /* of the gradient: with x and dy, half of a cache */
+    SLICE_COLS = 256,
+    BLOCK_PIXELS = 192, /* times 32 columns: half of a first-level cache */
+    DEPTHWISE_FLOATS = 8 << 10
+};
 
 typedef struct weight_job {
-    const sti_conv_shape *shape;
+    sti_conv_shape s; /* a plain convolution is one row of pixels */
     const sti_gemm_kernels *kernels;
     bool depthwise;
     const float *x, *dy;
     float *dw, *results, *workers, *squares;
     int64_t chunks, tree_chunks, trees;
-    int64_t parts;     /* pieces a subtree: 1, or one a row of taps */
-    int64_t part_taps; /* rows of taps a piece */
+    int64_t parts, part_taps;    /* pieces a row of taps or one for all; rows a piece */
+    int64_t in_group, out_group; /* channels a group, of which a slice takes */
+    int64_t slice_in, slice_out; /* so many */
+    int64_t slices_in, slices_out;
     int64_t line_cols; /* pixels of a padded row of x */
-    int64_t in_group, out_group;
-    int64_t dy_group, dy_cols; /* floats of dy a group and a pixel */
-    int64_t block_rows;
-    bool copy_dy;
-    size_t grad_floats, part_floats, x_floats, dy_floats, worker_floats;
+    int64_t width;     /* columns of a panel of dy */
+    int64_t block_rows, block_pixels;
+    bool x_in_place, dy_in_place;
+    size_t grad_floats, slice_floats, x_floats, dy_floats, worker_floats;
 } weight_job;
 
-static weight_job weight_make(const sti_conv_shape *s)
+static bool is_plain(const sti_conv_shape *s)
 {
-    weight_job j = {.shape = s};
-    const int64_t pixels = s->n * s->oh * s->ow;
+    return s->kh == 1 && s->kw == 1 && s->stride == 1 && s->pad == 0;
+}
+
+/* Equal slices of at most `most`, whole vectors where there are several. */
+static int64_t slice_of(int64_t count, int64_t most)
+{
+    const int64_t slices = sti_conv_ceil_div(count, sti_conv_max(most, 1));
+    return slices <= 1 ? sti_conv_max(count, 1)
+                       : sti_conv_round_up(sti_conv_ceil_div(count, slices), STI_PANEL);
+}
+
+static void make_slices(weight_job *j)
+{
+    const sti_conv_shape *s = &j->s;
+    const int64_t taps = s->kh * s->kw;
+    if (j->depthwise) {
+        j->slice_in = j->slices_in = j->slice_out = j->slices_out = 1;
+        return;
+    }
+    const int64_t most_out = taps > 1 ? SLICE_COLS / 2 : SLICE_COLS;
+    j->slice_out = slice_of(j->out_group, most_out);
+    j->slices_out = sti_conv_ceil_div(j->out_group, j->slice_out);
+    j->slice_in = slice_of(
+        j->in_group, sti_conv_max(SLICE_FLOATS / (taps * j->slice_out), STI_PANEL));
+    j->slices_in = sti_conv_ceil_div(j->in_group, j->slice_in);
+}
+
+static int64_t slice_count(const weight_job *j)
+{
+    return j->depthwise ? 1 : j->s.groups * j->slices_in * j->slices_out;
+}
+
+static void make_trees(weight_job *j)
+{
+    const sti_conv_shape *s = &j->s;
+    const int64_t pixels = s->n * s->oh * s->ow, slices = slice_count(j);
+    const int64_t most = slices >= FEW_PIECES ? 1 : MAX_TREES;
+    j->chunks = sti_conv_max(1, sti_conv_ceil_div(pixels, STI_GEMM_CHUNK));
+    for (j->tree_chunks = 1; sti_conv_ceil_div(j->chunks, j->tree_chunks) > most;)
+        j->tree_chunks *= 2;
+    j->trees = sti_conv_ceil_div(j->chunks, j->tree_chunks);
+    j->parts = j->trees * slices < FEW_PIECES ? s->kh : 1;
+    j->part_taps = s->kh / j->parts;
+}
+
+static void make_blocks(weight_job *j)
+{
+    const sti_conv_shape *s = &j->s;
+    const int64_t channels = j->depthwise ? s->ci : j->slice_in;
+    const int64_t ow = sti_conv_max(s->ow, 1), oh = sti_conv_max(s->oh, 1);
+    j->line_cols = (s->ow - 1) * s->stride + s->kw;
+    j->block_pixels = BLOCK_PIXELS;
+    if (j->depthwise) /* rows that fit the first-level cache together with their dy */
+        j->block_pixels = DEPTHWISE_FLOATS / (2 * sti_conv_max(channels, 1));
+    j->block_rows = sti_conv_min(sti_conv_max(j->block_pixels / ow, 1), MAX_LINES);
+    j->block_pixels = sti_conv_max(j->block_pixels, is_plain(s) ? 1 : ow);
+    j->x_in_place = is_plain(s) && j->slice_in == s->ci;
+    j->width = j->slice_out > STI_PANEL && j->kernels->max_rows[2] > 0 ? 2 * STI_PANEL
+                                                                       : STI_PANEL;
+    j->dy_in_place = j->depthwise || (s->co == j->slice_out && s->co == j->width);
+    const int64_t lines = sti_conv_min(j->block_rows * j->part_taps,
+                                       j->block_rows * s->stride +
+                                           (j->block_rows / oh + 2) * j->part_taps);
+    const int64_t pixels = is_plain(s) ? j->block_pixels : lines * j->line_cols;
+    j->x_floats =
+        j->x_in_place ? 0 : (size_t)sti_conv_round_up(pixels * channels, STI_PANEL);
+    j->dy_floats = j->dy_in_place
+                       ? 0
+                       : (size_t)(j->block_rows * sti_conv_min(ow, j->block_pixels) *
+                                  sti_conv_round_up(j->slice_out, j->width));
+}
+
+static weight_job weight_make(const sti_conv_shape *shape)
+{
+    weight_job j = {.s = *shape, .kernels = sti_gemm_kernels_now()};
+    sti_conv_shape *s = &j.s;
+    if (is_plain(s)) {
+        s->w = s->ow = s->n * s->h * s->w;
+        s->n = s->h = s->oh = 1;
+    }
+    j.depthwise = sti_conv_is_depthwise(s);
     j.in_group = s->ci / s->groups;
     j.out_group = s->co / s->groups;
-    j.chunks = sti_conv_max(1, sti_conv_ceil_div(pixels, STI_GEMM_CHUNK));
-    for (j.tree_chunks = 1; sti_conv_ceil_div(j.chunks, j.tree_chunks) > MAX_TREES;)
-        j.tree_chunks *= 2;
-    j.trees = sti_conv_ceil_div(j.chunks, j.tree_chunks);
-    j.parts = j.trees < FEW_CHUNKS ? s->kh : 1;
-    j.part_taps = s->kh / j.parts;
-    j.line_cols = (s->ow - 1) * s->stride + s->kw;
-    j.depthwise = sti_conv_is_depthwise(s);
-    j.copy_dy = !j.depthwise && j.out_group % STI_PANEL != 0;
-    j.dy_group = j.depthwise ? 1 : sti_conv_round_up(j.out_group, STI_PANEL);
-    j.dy_cols = j.dy_group * s->groups;
-    /* Rows that fit the first-level cache together with their dy. */
-    const int64_t x_line = j.line_cols * s->ci;
-    const bool shared = j.part_taps > s->stride;
-    const int64_t halo = shared ? (j.part_taps - s->stride) * x_line : 0;
-    const int64_t line =
-        (shared ? s->stride : j.part_taps) * x_line + s->ow * j.dy_cols;
-    j.block_rows =
-        sti_conv_min(sti_conv_max((BLOCK_FLOATS - halo) / line, 1), MAX_LINES);
+    make_slices(&j);
+    make_trees(&j);
+    make_blocks(&j);
     j.grad_floats = (size_t)(s->kh * s->kw * j.in_group * s->co);
-    j.part_floats = j.grad_floats / (size_t)j.parts;
-    j.x_floats = (size_t)sti_conv_round_up(
-        j.block_rows * j.part_taps * j.line_cols * s->ci, STI_PANEL);
-    j.dy_floats = j.copy_dy ? (size_t)(j.block_rows * s->ow * j.dy_cols) : 0;
-    size_t levels = 0;
+    j.slice_floats = (size_t)sti_conv_round_up(
+        j.depthwise ? j.part_taps * s->kw * s->co
+                    : j.part_taps * s->kw * j.slice_in * j.slice_out,
+        STI_PANEL);
+    size_t levels = 1;
     for (int64_t c = j.tree_chunks; c > 1; c /= 2)
         levels++;
-    j.worker_floats = j.x_floats + j.dy_floats +
-                      (size_t)sti_conv_round_up((int64_t)(levels * j.part_floats), 16);
+    j.worker_floats = j.x_floats + j.dy_floats + levels * j.slice_floats;
     return j;
 }
 
@@ -75,110 +149,189 @@ size_t sti_conv_rows_weight_bytes(const sti_conv_shape *s, int threads)
     return 128 + (shared + (size_t)threads * j.worker_floats) * sizeof(float);
 }
 
+/* What a piece owns: rows of taps, input and output channels (of the whole tensors). */
+typedef struct weight_slice {
+    int64_t tap, group, in0, in, out0, out;
+} weight_slice;
+
+static weight_slice slice_at(const weight_job *j, int64_t index)
+{
+    weight_slice w = {.tap = index % j->parts * j->part_taps};
+    if (j->depthwise) {
+        w.in = w.out = j->s.co;
+        return w;
+    }
+    index /= j->parts;
+    const int64_t in = index % j->slices_in * j->slice_in;
+    const int64_t out = index / j->slices_in % j->slices_out * j->slice_out;
+    w.group = index / j->slices_in / j->slices_out;
+    w.in0 = w.group * j->in_group + in;
+    w.in = sti_conv_min(j->slice_in, j->in_group - in);
+    w.out0 = w.group * j->out_group + out;
+    w.out = sti_conv_min(j->slice_out, j->out_group - out);
+    return w;
+}
+
 /* Output pixels [pixel, pixel + rows * cols): whole rows, or part of one row. */
 typedef struct pixel_block {
     int64_t pixel, rows, cols;
+    const float *x;          /* as the tiles read it: */
+    int64_t a_pixel;         /* floats a pixel */
+    int64_t line[MAX_LINES]; /* where the window of a row begins, tap row 0 */
+    int64_t top[MAX_LINES];  /* line of the image at tap row 0 */
+    const float *dy;         /* panels of `width` columns */
+    int64_t b_step, b_panel;
 } pixel_block;
 
-static pixel_block next_block(const weight_job *j, int64_t pixel, int64_t end)
+static void next_block(const weight_job *j, int64_t pixel, int64_t end, pixel_block *b)
 {
-    const int64_t ow = j->shape->ow, column = pixel % ow, left = end - pixel;
-    if (column != 0 || left < ow)
-        return (pixel_block){pixel, 1, sti_conv_min(ow - column, left)};
-    return (pixel_block){pixel, sti_conv_min(left / ow, j->block_rows), ow};
+    const int64_t ow = j->s.ow, column = pixel % ow, left = end - pixel;
+    b->pixel = pixel;
+    b->rows = 1;
+    b->cols = sti_conv_min(sti_conv_min(ow - column, left), j->block_pixels);
+    if (column == 0 && left >= ow && b->cols == ow)
+        b->rows = sti_conv_min(left / ow, j->block_rows);
 }
 
-/* Copy the rows of x that the block's windows need, once each; line[r] is where the
- * window of result row r begins. */
-static void copy_x_rows(const weight_job *j, const pixel_block *b, int64_t tap,
-                        float *dst, int64_t *line)
+/* A window of lines of some channels of an image. */
+static void copy_channels(const weight_job *j, const weight_slice *w,
+                          const float *image, int64_t y0, int64_t rows, float *dst)
 {
-    const sti_conv_shape *s = j->shape;
-    const int64_t floats = j->line_cols * s->ci, x0 = b->pixel % s->ow;
+    const sti_conv_shape *s = &j->s;
+    if (w->in == s->ci) {
+        sti_conv_copy_window(image, s->h, s->w, s->ci, y0, -s->pad, rows, j->line_cols,
+                             dst);
+        return;
+    }
+    for (int64_t y = y0; y < y0 + rows; y++)
+        for (int64_t i = 0; i < j->line_cols; i++, dst += w->in) {
+            const int64_t x = i - s->pad;
+            if (y >= 0 && y < s->h && x >= 0 && x < s->w)
+                memcpy(dst, image + (y * s->w + x) * s->ci + w->in0,
+                       (size_t)w->in * sizeof *dst);
+            else
+                memset(dst, 0, (size_t)w->in * sizeof *dst);
+        }
+}
+
+/* The rows of x that the block's windows need, once each. */
+static void take_x(const weight_job *j, const weight_slice *w, float *dst,
+                   pixel_block *b)
+{
+    const sti_conv_shape *s = &j->s;
+    const int64_t floats = j->line_cols * w->in, x0 = b->pixel % s->ow;
     int64_t row = b->pixel / s->ow, used = 0;
+    b->x = dst;
+    b->a_pixel = w->in;
     for (int64_t r = 0, rows; r < b->rows; r += rows, row += rows) {
         const int64_t y = row % s->oh, image = row / s->oh;
-        const float *from = j->x + image * s->h * s->w * s->ci;
         /* Rows of one image share their lines when taps overlap. */
         const bool shared = j->part_taps > s->stride;
+        const int64_t top = y * s->stride + w->tap - s->pad;
         rows = shared ? sti_conv_min(b->rows - r, s->oh - y) : 1;
         const int64_t lines = (rows - 1) * s->stride + j->part_taps;
-        sti_conv_copy_window(from, s->h, s->w, s->ci, y * s->stride + tap - s->pad,
-                             -s->pad, lines, j->line_cols, dst + used * floats);
-        for (int64_t i = 0; i < rows; i++)
-            line[r + i] = (used + i * s->stride) * floats + x0 * s->stride * s->ci;
+        copy_channels(j, w, j->x + image * s->h * s->w * s->ci, top, lines,
+                      dst + used * floats);
+        for (int64_t i = 0; i < rows; i++) {
+            b->line[r + i] = (used + i * s->stride) * floats + x0 * s->stride * w->in;
+            b->top[r + i] = top + i * s->stride;
+        }
         used += lines;
     }
 }
 
-static void copy_dy_pixels(const weight_job *j, const pixel_block *b, float *dst)
+/* A plain convolution: pixels as they stand, or some channels of them. */
+static void take_x_plain(const weight_job *j, const weight_slice *w, float *dst,
+                         pixel_block *b)
 {
-    const float *src = j->dy + b->pixel * j->shape->co;
-    for (int64_t p = 0; p < b->rows * b->cols * j->shape->groups; p++) {
-        memcpy(dst, src, (size_t)j->out_group * sizeof *dst);
-        memset(dst + j->out_group, 0,
-               (size_t)(j->dy_group - j->out_group) * sizeof *dst);
-        src += j->out_group;
-        dst += j->dy_group;
-    }
+    const float *from = j->x + b->pixel * j->s.ci + w->in0;
+    b->line[0] = b->top[0] = 0;
+    b->x = j->x_in_place ? from : dst;
+    b->a_pixel = j->x_in_place ? j->s.ci : w->in;
+    for (int64_t p = 0; p < b->cols && !j->x_in_place; p++)
+        memcpy(dst + p * w->in, from + p * j->s.ci, (size_t)w->in * sizeof *dst);
 }
 
-/* A window of `window` contiguous values of x against all columns of a group. */
-static void window_tiles(const weight_job *j, sti_gemm_tile t, int64_t window)
+static void take_dy(const weight_job *j, const weight_slice *w, float *dst,
+                    pixel_block *b)
 {
-    const float *a = t.a, *b = t.b;
+    const int64_t co = j->s.co, pixels = b->rows * b->cols;
+    const float *from = j->dy + b->pixel * co + w->out0;
+    b->dy = j->dy_in_place ? from : dst;
+    b->b_step = j->dy_in_place ? co : j->width;
+    b->b_panel = j->dy_in_place ? 0 : pixels * j->width;
+    if (!j->dy_in_place)
+        j->kernels->pack(from, co, pixels, w->out, j->width, dst);
+}
+
+/* Rows of the block for which this row of taps is inside the image. */
+static int64_t inside_rows(const weight_job *j, const pixel_block *b, int64_t tap,
+                           int64_t *a_run, int64_t *b_run)
+{
+    int64_t runs = 0;
+    for (int64_t r = 0; r < b->rows; r++) {
+        if (b->top[r] + tap < 0 || b->top[r] + tap >= j->s.h)
+            continue;
+        a_run[runs] = b->line[r];
+        b_run[runs++] = r * b->cols * b->b_step;
+    }
+    return runs;
+}
+
+/* A window of contiguous values of x against all columns of the slice. */
+static void window_tiles(const weight_job *j, const weight_slice *w,
+                         const pixel_block *b, sti_gemm_tile t, int64_t window)
+{
+    const float *a = t.a;
     float *c = t.c;
-    for (int64_t n = 0; n < j->out_group; n += t.cols) {
-        t.nv = sti_gemm_panels(j->kernels, STI_BLOCK_ROWS, j->out_group - n);
-        t.cols = sti_conv_min(j->out_group - n, t.nv * STI_PANEL);
-        t.b = b + n;
-        const int most = j->kernels->max_rows[t.nv];
+    t.nv = (int)(j->width / STI_PANEL);
+    const int most = j->kernels->max_rows[t.nv];
+    for (int64_t n = 0; n < w->out; n += j->width) {
+        t.cols = sti_conv_min(w->out - n, j->width);
+        t.b = b->dy + n / j->width * b->b_panel;
         for (int64_t r = 0; r < window; r += t.lines * t.rows) {
             t.rows = sti_gemm_next_rows(window - r, most);
             t.lines = sti_gemm_equal_tiles(window - r, most);
             t.a_line = t.rows;
-            t.c_line = t.rows * j->shape->co;
+            t.c_line = t.rows * t.c_row;
             t.a = a + r;
-            t.c = c + r * j->shape->co + n;
+            t.c = c + r * t.c_row + n;
             j->kernels->tn(&t);
         }
     }
 }
 
-static void block_tiles(const weight_job *j, const pixel_block *b, const float *x,
-                        const int64_t *line, const float *dy, bool load, float *sums)
+static void block_tiles(const weight_job *j, const weight_slice *w,
+                        const pixel_block *b, bool load, float *sums)
 {
-    const sti_conv_shape *s = j->shape;
-    sti_gemm_tile t = {
-        .a_step = s->stride * s->ci,
-        .b_step = j->dy_cols,
-        .a_run = line,
-        .runs = b->rows,
-        .run_k = b->cols,
-        .c_row = s->co,
-        .load = load,
-    };
-    const bool whole = s->groups == 1; /* a row of taps is one window */
-    const int64_t window = whole ? s->kw * s->ci : j->in_group;
-    for (int64_t tap = 0; tap < j->part_taps * (whole ? 1 : s->kw); tap++)
-        for (int64_t group = 0; group < s->groups; group++) {
-            const int64_t i = whole ? tap : tap / s->kw, k = whole ? 0 : tap % s->kw;
-            t.a = x + (i * j->line_cols + k) * s->ci + group * j->in_group;
-            t.b = dy + group * j->dy_group;
-            t.c = sums + tap * window * s->co + group * j->out_group;
-            window_tiles(j, t, window);
-        }
+    const sti_conv_shape *s = &j->s;
+    int64_t a_run[MAX_LINES], b_run[MAX_LINES];
+    const int64_t window = s->kw * w->in;
+    for (int64_t tap = 0; tap < j->part_taps; tap++) {
+        const sti_gemm_tile t = {
+            .a = b->x + tap * j->line_cols * w->in,
+            .a_step = s->stride * b->a_pixel,
+            .b_step = b->b_step,
+            .runs = inside_rows(j, b, tap, a_run, b_run),
+            .a_run = a_run,
+            .b_run = b_run,
+            .run_k = b->cols,
+            .c = sums + tap * window * w->out,
+            .c_row = w->out,
+            .load = load,
+        };
+        window_tiles(j, w, b, t, window);
+    }
 }
 
-static void block_depthwise(const weight_job *j, const pixel_block *b, const float *x,
-                            const int64_t *line, const float *dy, bool load,
+static void block_depthwise(const weight_job *j, const pixel_block *b, bool load,
                             float *sums)
 {
-    const sti_conv_shape *s = j->shape;
+    const sti_conv_shape *s = &j->s;
     sti_depthwise_grad g = {
         .a_step = s->stride * s->ci,
-        .a_run = line,
-        .dy = dy,
+        .a_run = b->line,
+        .dy = b->dy,
         .runs = b->rows,
         .run_k = b->cols,
         .taps = s->kw,
@@ -186,36 +339,34 @@ static void block_depthwise(const weight_job *j, const pixel_block *b, const flo
         .load = load,
     };
     for (int64_t i = 0; i < j->part_taps; i++) {
-        g.a = x + i * j->line_cols * s->ci;
+        g.a = b->x + i * j->line_cols * s->ci;
         g.c = sums + i * s->kw * s->ci;
         sti_depthwise_kernels_now()->grad(&g);
     }
 }
 
-static void chunk_sums(const weight_job *j, int64_t tap, int64_t chunk, float *scratch,
-                       float *sums)
+static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk,
+                       float *scratch, float *sums)
 {
-    const sti_conv_shape *s = j->shape;
+    const sti_conv_shape *s = &j->s;
     const int64_t total = s->n * s->oh * s->ow;
     const int64_t end = sti_conv_min(total, (chunk + 1) * STI_GEMM_CHUNK);
-    int64_t line[MAX_LINES];
+    pixel_block b;
     bool load = false;
     if (total == 0)
-        memset(sums, 0, j->part_floats * sizeof *sums);
-    for (int64_t pixel = chunk * STI_GEMM_CHUNK; pixel < end;) {
-        const pixel_block b = next_block(j, pixel, end);
-        const float *dy = j->dy + pixel * s->co;
-        copy_x_rows(j, &b, tap, scratch, line);
-        if (j->copy_dy) {
-            copy_dy_pixels(j, &b, scratch + j->x_floats);
-            dy = scratch + j->x_floats;
-        }
-        if (j->depthwise)
-            block_depthwise(j, &b, scratch, line, dy, load, sums);
+        memset(sums, 0, j->slice_floats * sizeof *sums);
+    for (int64_t pixel = chunk * STI_GEMM_CHUNK; pixel < end;
+         pixel += b.rows * b.cols, load = true) {
+        next_block(j, pixel, end, &b);
+        if (is_plain(s))
+            take_x_plain(j, w, scratch, &b);
         else
-            block_tiles(j, &b, scratch, line, dy, load, sums);
-        load = true;
-        pixel += b.rows * b.cols;
+            take_x(j, w, scratch, &b);
+        take_dy(j, w, scratch + j->x_floats, &b);
+        if (j->depthwise)
+            block_depthwise(j, &b, load, sums);
+        else
+            block_tiles(j, w, &b, load, sums);
     }
 }
 
@@ -225,35 +376,47 @@ static void add_floats(float *left, const float *right, size_t count)
         left[i] += right[i];
 }
 
-/* Level 0 of the stack of partial sums is the result itself, the others are scratch. */
-static float *stack_level(const weight_job *j, float *result, float *stack, int top)
+/* The slice into its place in the gradient. */
+static void put_slice(const weight_job *j, const weight_slice *w, const float *sums,
+                      float *grad)
 {
-    return top == 0 ? result : stack + (size_t)(top - 1) * j->part_floats;
+    const sti_conv_shape *s = &j->s;
+    if (j->depthwise) {
+        memcpy(grad + w->tap * s->kw * s->co, sums,
+               (size_t)(j->part_taps * s->kw * s->co) * sizeof *grad);
+        return;
+    }
+    const int64_t in0 = w->in0 - w->group * j->in_group;
+    for (int64_t tap = 0; tap < j->part_taps * s->kw; tap++)
+        for (int64_t c = 0; c < w->in; c++, sums += w->out)
+            memcpy(grad + ((w->tap * s->kw + tap) * j->in_group + in0 + c) * s->co +
+                       w->out0,
+                   sums, (size_t)w->out * sizeof *grad);
 }
 
 static void weight_piece(void *arg, int64_t piece, int worker)
 {
     const weight_job *j = arg;
-    const int64_t tree = piece / j->parts, part = piece % j->parts;
+    const int64_t owned = j->parts * slice_count(j);
+    const int64_t tree = piece / owned;
+    const weight_slice w = slice_at(j, piece % owned);
     float *scratch = j->workers + (size_t)worker * j->worker_floats;
-    float *stack = scratch + j->x_floats + j->dy_floats;
-    float *result =
-        (tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * j->grad_floats) +
-        (size_t)part * j->part_floats;
+    float *stack = scratch + j->x_floats + j->dy_floats; /* one slice a level */
     const int64_t first = tree * j->tree_chunks;
     const int64_t last = sti_conv_min(first + j->tree_chunks, j->chunks);
-    int top = 0;
+    const size_t size = j->slice_floats;
+    size_t top = 0;
     for (int64_t chunk = first; chunk < last; chunk++, top++) {
-        chunk_sums(j, part, chunk, scratch, stack_level(j, result, stack, top));
-        if (j->squares && part == 0)
-            sti_conv_squares_chunk(j->shape, j->dy, chunk, j->squares);
+        chunk_sums(j, &w, chunk, scratch, stack + top * size);
+        if (j->squares && piece % owned == 0)
+            sti_conv_squares_chunk(&j->s, j->dy, chunk, j->squares);
         for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
-            add_floats(stack_level(j, result, stack, top - 1),
-                       stack_level(j, result, stack, top), j->part_floats);
+            add_floats(stack + (top - 1) * size, stack + top * size, size);
     }
     for (; top > 1; top--)
-        add_floats(stack_level(j, result, stack, top - 2),
-                   stack_level(j, result, stack, top - 1), j->part_floats);
+        add_floats(stack + (top - 2) * size, stack + (top - 1) * size, size);
+    put_slice(j, &w, stack,
+              tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * j->grad_floats);
 }
 
 enum { JOIN_FLOATS = 4096 };
@@ -279,13 +442,12 @@ void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *s, const f
 {
     weight_job j = weight_make(s);
     j.squares = squares;
-    j.kernels = sti_gemm_kernels_now();
     j.x = x;
     j.dy = dy;
     j.dw = dw_out;
     j.workers = sti_block_align(scratch);
     j.results = j.workers + (size_t)team->threads * j.worker_floats;
-    sti_team_run(team, j.trees * j.parts, weight_piece, &j);
+    sti_team_run(team, j.trees * j.parts * slice_count(&j), weight_piece, &j);
     if (j.trees > 1)
         sti_team_run(team, sti_conv_ceil_div((int64_t)j.grad_floats, JOIN_FLOATS),
                      join_piece, &j);
