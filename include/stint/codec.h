@@ -104,9 +104,9 @@ STINT_API stint_status stint_codec_pack(const stint_codec_desc *desc, const floa
                                         size_t workspace_bytes,
                                         stint_codec_result *result_out);
 
-/** Read the head of a packed block (its first bytes suffice for that, if `bytes` says
- * how many there are). STINT_E_INPUT: no block, of a newer version, damaged, or shorter
- * than it says. Nothing that it gives was believed unchecked: the sizes fit `bytes`. */
+/** Read the head of a packed block. STINT_E_INPUT: no block, damaged, or shorter than
+ * it says; STINT_E_UNSUPPORTED: of a newer version. Nothing that it gives was believed
+ * unchecked: the sizes fit `bytes`. */
 STINT_API stint_status stint_codec_info_read(const void *packed, size_t bytes,
                                              stint_codec_info *info_out);
 

@@ -3,31 +3,40 @@
 
 #include "cli/cli.h"
 
-extern const sti_cli_command sti_cmd_train, sti_cmd_eval, sti_cmd_run, sti_cmd_plan,
-    sti_cmd_info, sti_cmd_data_info, sti_cmd_data_check, sti_cmd_data_glyphs,
-    sti_cmd_data_get, sti_cmd_data_tokens, sti_cmd_topk, sti_cmd_report,
-    sti_cmd_bench_step, sti_cmd_bench_gemm, sti_cmd_bench_conv, sti_cmd_bench_topk,
-    sti_cmd_help, sti_cmd_completion;
+/* clang-format off */
+#define COMMANDS(X) \
+    X(train) \
+    X(eval) \
+    X(run) \
+    X(plan) \
+    X(info) \
+    X(data_info) \
+    X(data_check) \
+    X(data_glyphs) \
+    X(data_get) \
+    X(data_tokens) \
+    X(topk) \
+    X(codec_pack) \
+    X(codec_unpack) \
+    X(codec_info) \
+    X(codec_bench) \
+    X(diff) \
+    X(compare) \
+    X(report) \
+    X(bench_step) \
+    X(bench_gemm) \
+    X(bench_conv) \
+    X(bench_topk) \
+    X(tune_gemm) \
+    X(help) \
+    X(completion)
+/* clang-format on */
 
-const sti_cli_command *const sti_cli_commands[] = {&sti_cmd_train,
-                                                   &sti_cmd_eval,
-                                                   &sti_cmd_run,
-                                                   &sti_cmd_plan,
-                                                   &sti_cmd_info,
-                                                   &sti_cmd_data_info,
-                                                   &sti_cmd_data_check,
-                                                   &sti_cmd_data_glyphs,
-                                                   &sti_cmd_data_get,
-                                                   &sti_cmd_data_tokens,
-                                                   &sti_cmd_topk,
-                                                   &sti_cmd_report,
-                                                   &sti_cmd_bench_step,
-                                                   &sti_cmd_bench_gemm,
-                                                   &sti_cmd_bench_conv,
-                                                   &sti_cmd_bench_topk,
-                                                   &sti_cmd_help,
-                                                   &sti_cmd_completion,
-                                                   NULL};
+#define DECLARE(name) extern const sti_cli_command sti_cmd_##name;
+COMMANDS(DECLARE)
+
+#define ROW(name) &sti_cmd_##name,
+const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
 
 const sti_cli_command *sti_cli_find(const char *name)
 {

@@ -242,7 +242,7 @@ stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc
         return status;
     if (!packed || (!x_out && job.layout.count > 0))
         return sti_fail(STINT_E_INPUT, "codec: no memory is given");
-    status = sti_codec_head_read(packed, bytes, bytes, &job.head);
+    status = sti_codec_head_read(packed, bytes, &job.head);
     if (status == STINT_OK)
         status = check_expected(desc, &job.head, mask);
     if (status != STINT_OK)

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "codec/codec_priv.h"
+#include "kernel/dispatch.h"
 
 static const uint8_t magic[8] = {'S', 't', 'i', 'n', 't', 'Q', '\r', '\n'};
 
@@ -94,6 +95,7 @@ void sti_codec_head_begin(sti_codec_head *head)
     memset(head, 0, sizeof *head);
     memcpy(head->magic, magic, sizeof magic);
     head->version = STI_CODEC_VERSION;
+    head->type = STI_CODEC_F32;
 }
 
 static stint_status damaged(const char *what)
@@ -135,28 +137,38 @@ static stint_status check_sizes(const sti_codec_head *h, size_t total)
     return STINT_OK;
 }
 
-stint_status sti_codec_head_read(const void *packed, size_t n_bytes, size_t total,
+stint_status sti_codec_head_read(const void *packed, size_t n_bytes,
                                  sti_codec_head *head_out)
 {
     sti_codec_head h;
     if (n_bytes < sizeof h || memcmp(packed, magic, sizeof magic) != 0)
         return sti_fail(STINT_E_INPUT,
                         "packed block: none here (%zu bytes, other first bytes)",
-                        total);
+                        n_bytes);
     memcpy(&h, packed, sizeof h);
     if (h.version != STI_CODEC_VERSION)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "packed block: version %" PRIu32
                         "; this program knows %" PRIu32,
                         h.version, STI_CODEC_VERSION);
+    if (h.type != STI_CODEC_F32)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "packed block: elements of type %d; float32 alone is known",
+                        h.type);
     if (check_shape(h.rank, h.dim) != STINT_OK)
         return damaged("no shape");
     stint_status status = check_fields(&h);
     if (status == STINT_OK)
-        status = check_sizes(&h, total);
-    if (status == STINT_OK)
-        *head_out = h;
-    return status;
+        status = check_sizes(&h, n_bytes);
+    if (status != STINT_OK)
+        return status;
+    const size_t skip = offsetof(sti_codec_head, bytes);
+    if (STI_KERNELS_NOW(sti_codec_kernels)
+            ->checksum((const uint8_t *)packed + skip, h.front_bytes - skip) !=
+        h.checksum)
+        return damaged("the checksum of its head does not fit");
+    *head_out = h;
+    return STINT_OK;
 }
 
 stint_status stint_codec_info_read(const void *packed, size_t bytes,
@@ -165,7 +177,7 @@ stint_status stint_codec_info_read(const void *packed, size_t bytes,
     sti_codec_head h;
     if (!packed || !info_out)
         return sti_fail(STINT_E_INPUT, "packed block: no memory is given");
-    const stint_status status = sti_codec_head_read(packed, bytes, bytes, &h);
+    const stint_status status = sti_codec_head_read(packed, bytes, &h);
     if (status != STINT_OK)
         return status;
     stint_codec_info info = {

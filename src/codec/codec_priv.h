@@ -180,9 +180,11 @@ typedef struct sti_codec_head {
     uint32_t front_bytes; /* head, usual, model and entries */
     uint32_t model_bytes;
     uint8_t rank, flags, predictor, contexts;
-    uint8_t unused[4];
+    uint8_t type; /* STI_CODEC_F32 */
+    uint8_t unused[3];
 } sti_codec_head;
 
+enum { STI_CODEC_F32 = 1 };
 enum { STI_CODEC_DITHER = 1, STI_CODEC_MASKED = 2, STI_CODEC_POSITIVE = 4 };
 
 typedef struct sti_codec_entry {
@@ -212,9 +214,9 @@ void sti_codec_head_begin(sti_codec_head *head); /* zeros, magic and version */
 void sti_codec_quant_set(const stint_codec_desc *desc, float most,
                          sti_codec_quant *quant_out);
 
-/* Head of a block whose first n_bytes of `total` are there, checked against each other;
- * not the checksum. */
-stint_status sti_codec_head_read(const void *packed, size_t n_bytes, size_t total,
+/* Head of a block, its fields checked against each other and against n_bytes, and the
+ * checksum of all that precedes the chunks. */
+stint_status sti_codec_head_read(const void *packed, size_t n_bytes,
                                  sti_codec_head *head_out);
 
 #endif

@@ -160,11 +160,7 @@ static void unpack_piece(void *arg, int64_t piece, int worker)
 
 stint_status sti_codec_unpack_run(const sti_team *team, sti_codec_unpack_job *job)
 {
-    const size_t skip = offsetof(sti_codec_head, bytes);
     const int64_t groups = (job->layout.chunks + STI_CODEC_GROUP - 1) / STI_CODEC_GROUP;
-    if (job->kernels->checksum(job->packed + skip, job->head.front_bytes - skip) !=
-        job->head.checksum)
-        return damaged("its checksum does not fit");
     stint_status status = find_chunks(job);
     if (status == STINT_OK)
         status = read_model(team, job);
