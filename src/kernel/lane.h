@@ -57,6 +57,13 @@ static inline void lane_ahead(const float *p, int64_t elements)
     __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)(elements * 4)), 0, 2);
 }
 
+/* The same for a line that will be written: its old bytes come early too, and as ours.
+ */
+static inline void lane_ahead_written(const float *p, int64_t elements)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)(elements * 4)), 1);
+}
+
 static inline lane_f lane_splat(float s)
 {
     return s - (lane_f){0.0f};

@@ -104,6 +104,8 @@ ALWAYS void forward_row(const sti_norm_block *b, const forward_params *p, int64_
         lane_ahead(b->x + at, ahead);
         if (residual)
             lane_ahead(b->residual + at, ahead);
+        if (!b->stream)
+            lane_ahead_written(b->y + at, ahead);
         lane_f y = (lane_load(b->x + at) - p->mean[v]) * p->gain[v] + p->shift[v];
         if (residual)
             y += lane_load(b->residual + at);
@@ -200,6 +202,8 @@ ALWAYS void backward_row(const sti_norm_block *b, const backward_params *p, int6
             d = ((z - p->shift[v]) -
                  (lane_load(b->x + at) - p->mean[v]) * p->slope[v]) *
                 p->gain[v];
+        if (dres && !b->stream_dresidual)
+            lane_ahead_written(b->dresidual + at, ahead);
         if (dres && b->stream_dresidual)
             lane_stream(b->dresidual + at, z);
         else if (dres)
