@@ -30,11 +30,19 @@ extern const sti_op sti_op_conv2d, sti_op_conv2d_grad_x, sti_op_conv2d_grad_w;
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,
                         const sti_conv2d_attr *attr);
 
-/* Matrix product with the same epilogue (bias over the last axis). */
+/* Matrix product with the same epilogue (bias over the last axis). loops: how its loops
+ * run (kernel/loop_gemm.h), on one thread and on several; "" for the way without a
+ * string. It never changes bits. */
+enum { STI_MATMUL_LOOPS = 64 };
 typedef struct sti_matmul_attr {
     int32_t trans_a, trans_b, has_bias, relu;
+    char loops[2][STI_MATMUL_LOOPS];
 } sti_matmul_attr;
 extern const sti_op sti_op_matmul;
+/* One product's sizes; false for a batch of them, which takes no string. */
+struct sti_gemm_shape;
+bool sti_op_matmul_shape(const stint_graph *graph, const sti_node *node,
+                         struct sti_gemm_shape *shape_out);
 
 /* Batch normalisation with optional fused residual add and ReLU:
  *   y = relu(scale * (x - mean) / sqrt(var + epsilon) + shift + residual)
@@ -56,8 +64,8 @@ extern const sti_op sti_op_batch_norm_apply;
 /* ---- tensors held packed (see pass/pack.c) ---- */
 
 /* A row of the graph's input "bounds" [packs, STI_BOUND_FIELDS] f32, which the host
- * fills before each run. A negative bound is a share of the largest magnitude, and
- * wants COLLECT. */
+ * fills before each run. A negative bound is a share of the largest magnitude;
+ * 0 is a moderate one. */
 enum {
     STI_BOUND_WANTED,  /* error bound */
     STI_BOUND_LIMIT,   /* the coarsest bound allowed when the block is too small */
@@ -100,11 +108,18 @@ extern const sti_op sti_op_unpack;
 stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value scale,
                               stint_value shift);
 
-/* How far an unpacked operand disturbs the gradient that a node makes: f32 [2], the
- * gain of kernel/error_gain.h and the mean squared error predicted, gain bound^2.
- * Zeros in runs that do not collect. of: conv2d_grad_w, a weight gradient's matmul, or
+/* How far an unpacked operand disturbs the gradient that a node makes, f32
+ * [STI_GAIN_FIELDS]. Zeros in runs that do not collect. of: conv2d_grad_w, a weight gradient's matmul, or
  * batch_norm_grad, whose gradient of scale is meant; operand: which input of it was
  * unpacked; pack: the node that packed it. */
+enum {
+    STI_GAIN_GAIN,   /* of kernel/error_gain.h */
+    STI_GAIN_SQUARE, /* mean squared error predicted, gain bound^2 */
+    /* Of batch-norm: squared error of the gradient of its input over the square of that
+     * gradient, divided by bound^2. */
+    STI_GAIN_REACH,
+    STI_GAIN_FIELDS
+};
 extern const sti_op sti_op_error_gain;
 stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operand,
                                   const sti_node *pack, stint_value factor);

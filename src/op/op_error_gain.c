@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "kernel/error_gain.h"
+#include "kernel/fold.h"
 #include "op/op_priv.h"
 
+/* FACTOR of batch-norm: the gradient of its scale. */
 enum { X, DY, BOUNDS, STATS, FACTOR, BITS };
 
 typedef enum gain_kind { GAIN_CONV, GAIN_DENSE, GAIN_NORM } gain_kind;
@@ -67,9 +69,9 @@ static stint_status infer_gain(const stint_graph *graph, const sti_node *node,
         (st = sti_op_check_shape(graph, node, STATS, &stats)) != STINT_OK)
         return st;
     const int rank = attr->kind == GAIN_CONV ? 4 : 2;
-    out[0] = STINT_SHAPE(2);
+    out[0] = STINT_SHAPE(STI_GAIN_FIELDS);
     if (is_norm(node))
-        return STINT_OK;
+        return sti_op_check_f32(graph, node, FACTOR);
     if ((st = sti_op_check_f32(graph, node, X)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, X);
@@ -103,17 +105,34 @@ static double find_gain(const sti_call *call)
                                call->in[FACTOR], call->scratch);
 }
 
+/* An error e in (x - mean) inverse reaches dx as e dscale / rows, beside dy there;
+ * where the bit is not set it is coarser. (Channels are taken as of one weight.) */
+static double find_reach(const sti_call *call, double gain)
+{
+    const stint_shape *dy = sti_op_in_shape(call->graph, call->node, DY);
+    const float *dscale = call->in[FACTOR];
+    const int64_t c = columns(dy), rows = stint_shape_count(dy) / c;
+    const double coarse = call->in[BITS] ? 1.0 / (double)STI_FOLD_COARSE : 1.0;
+    const double squares = gain * 3.0 * (double)c; /* of dy, see error_gain.h */
+    double sum = 0;
+    for (int64_t k = 0; k < c; k++)
+        sum += (double)dscale[k] * (double)dscale[k];
+    return squares > 0 ? coarse * coarse / 3.0 * sum / ((double)rows * squares) : 0;
+}
+
 static void run_gain(const sti_call *call)
 {
     const gain_attr *attr = call->node->attr;
     const float *bounds = call->in[BOUNDS], *stats = call->in[STATS];
     float *out = call->out[0];
-    out[0] = out[1] = 0.0f;
+    memset(out, 0, STI_GAIN_FIELDS * sizeof *out);
     if (bounds[(int64_t)attr->row * STI_BOUND_FIELDS + STI_BOUND_COLLECT] == 0.0f)
         return;
     const double gain = find_gain(call), bound = (double)stats[STI_PACK_BOUND];
-    out[0] = (float)gain;
-    out[1] = (float)(gain * bound * bound);
+    out[STI_GAIN_GAIN] = (float)gain;
+    out[STI_GAIN_SQUARE] = (float)(gain * bound * bound);
+    if (is_norm(call->node))
+        out[STI_GAIN_REACH] = (float)find_reach(call, gain);
 }
 
 static void print_gain(const sti_node *node, sti_text *out)
@@ -138,7 +157,7 @@ const sti_op sti_op_error_gain = {
 stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operand,
                                   const sti_node *pack, stint_value factor)
 {
-    enum { NORM_DY = 0, NORM_BITS = 5 };
+    enum { NORM_DY = 0, NORM_BITS = 5, NORM_DSCALE = 1 };
     gain_attr attr = {.row = ((const sti_pack_attr *)pack->attr)->row};
     stint_value in[6] = {of->in[operand], of->in[1 - (operand & 1)],
                          pack->in[1],     pack->out[1],
@@ -155,7 +174,8 @@ stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operan
         attr.kind = GAIN_DENSE;
     } else {
         attr.kind = GAIN_NORM;
-        in[X] = in[FACTOR] = STI_NO_INPUT;
+        in[X] = STI_NO_INPUT;
+        in[FACTOR] = of->out[NORM_DSCALE];
         in[DY] = of->in[NORM_DY];
         in[BITS] = of->in[NORM_BITS];
     }

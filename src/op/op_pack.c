@@ -14,6 +14,10 @@ enum { BLOCK, U_MEAN, U_INVERSE, U_SCALE, U_SHIFT, UNPACK_BITS }; /* of unpack *
 
 enum { TRIES = 4, HEAD_BYTES = 64, RANGE_PIECE = 16384 };
 
+/* Bounds, as shares of the largest magnitude, where none are given. */
+#define MODERATE 0x1p-7
+#define COARSEST 0.25
+
 typedef struct pack_head {
     int64_t bytes; /* of the codec's block after the head; 0: nothing was stored */
 } pack_head;
@@ -152,10 +156,12 @@ static double coarser(const packing *p, double bound, size_t wanted_bytes)
     return bound * (1.0 + bits) * 1.02;
 }
 
-/* A field of the row, of which negative ones are shares of the range. */
+/* A field of the row, of which those not above 0 are shares of the range. */
 static double bound_of(const packing *p, int field, float range)
 {
     double bound = (double)p->bounds[field];
+    if (bound == 0.0)
+        bound = field == STI_BOUND_WANTED ? -MODERATE : -COARSEST;
     if (bound < 0.0)
         bound = range > 0.0f ? -bound * (double)range : 1.0;
     return bound;
@@ -197,6 +203,12 @@ static void range_piece(void *arg, int64_t piece, int worker)
 static int64_t range_pieces(int64_t count)
 {
     return (count + RANGE_PIECE - 1) / RANGE_PIECE;
+}
+
+static bool wants_range(const float *bounds)
+{
+    return bounds[STI_BOUND_COLLECT] != 0.0f || !(bounds[STI_BOUND_WANTED] > 0.0f) ||
+           !(bounds[STI_BOUND_LIMIT] > 0.0f);
 }
 
 static float find_range(const packing *p)
@@ -275,7 +287,7 @@ static void run_pack(const sti_call *call)
     if (attr->norm)
         p.x = fold_input(&p,
                          (float *)(void *)((char *)call->scratch + p.workspace_bytes));
-    stats[STI_PACK_RANGE] = p.bounds[STI_BOUND_COLLECT] != 0.0f ? find_range(&p) : 0.0f;
+    stats[STI_PACK_RANGE] = wants_range(p.bounds) ? find_range(&p) : 0.0f;
     stint_status st = pack_within(&p, stats[STI_PACK_RANGE], &result);
     head.bytes = st == STINT_OK ? (int64_t)result.bytes : 0;
     memcpy(call->out[0], &head, sizeof head);

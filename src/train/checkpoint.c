@@ -44,8 +44,7 @@ static stint_status collect(void *user, const sti_value_row *value,
     collector *c = user;
     sti_saver *s = c->saver;
     sti_tensor_row *row = &s->rows[s->count++];
-    row->name = *c->prefix ? sti_arena_printf(s->arena, "%s%s", c->prefix, value->name)
-                           : value->name;
+    row->name = sti_arena_printf(s->arena, "%s%s", c->prefix, value->name);
     if (!row->name)
         return STINT_E_MEMORY;
     row->type = STI_TENSOR_F32;
@@ -56,12 +55,31 @@ static stint_status collect(void *user, const sti_value_row *value,
     return STINT_OK;
 }
 
+static stint_status collect_state(sti_saver *s)
+{
+    const int64_t count = sti_error_control_count(s->control);
+    if (count == 0)
+        return STINT_OK;
+    const size_t bytes = (size_t)count * STI_ERROR_STATE * sizeof(float);
+    s->state = sti_arena_alloc(s->arena, bytes);
+    if (!s->state)
+        return STINT_E_MEMORY;
+    s->rows[s->count++] = (sti_tensor_row){.name = ERROR_TENSOR,
+                                           .type = STI_TENSOR_F32,
+                                           .rank = 2,
+                                           .dim = {count, STI_ERROR_STATE},
+                                           .bytes = bytes,
+                                           .data = s->state};
+    return STINT_OK;
+}
+
 static stint_status collect_rows(sti_saver *s)
 {
     static const char *const prefixes[] = {"optimizer.0.", "optimizer.1."};
     const sti_network *net = &s->job->train;
     int64_t values = sti_graph_value_count(net->graph);
-    s->rows = sti_arena_alloc(s->arena, (size_t)(3 * values + 1) * sizeof *s->rows);
+    s->count = 0;
+    s->rows = sti_arena_alloc(s->arena, (size_t)(3 * values + 2) * sizeof *s->rows);
     if (!s->rows)
         return STINT_E_MEMORY;
     collector c = {s, s->crew->params, ""};
@@ -74,7 +92,20 @@ static stint_status collect_rows(sti_saver *s)
         c = (collector){s, s->crew->moments[i], prefixes[i]};
         st = sti_network_each(net, STI_ROLE_PARAM, collect, &c);
     }
-    return st;
+    return st == STINT_OK ? collect_state(s) : st;
+}
+
+/* The old rows stay in the arena: a few KiB, and networks are rarely built anew. */
+stint_status sti_saver_refresh(sti_saver *saver, sti_error_control *control)
+{
+    saver->control = control;
+    return collect_rows(saver);
+}
+
+void sti_saver_on_adopt(sti_saver *saver, sti_saver_adopt_fn *adopt, void *user)
+{
+    saver->adopt = adopt;
+    saver->adopt_user = user;
 }
 
 static const char *keep_text(sti_saver *s, sti_text *text)
@@ -344,6 +375,8 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (length < 0 || (size_t)length >= sizeof path)
         return sti_fail(STINT_E_IO, "%s: the path is too long", folder);
+    if (s->control)
+        sti_error_control_save(s->control, s->state);
     add_common(s, position, "checkpoint", &t);
     add_text(&t, STI_META_RECIPE, s->recipe_all);
     add_int(&t, META_COUNT, s->job->train_count);

@@ -1,12 +1,14 @@
 /* Model files and checkpoints: what is in them, writing, and going on from one.
  *
  * Both are safetensors with the network's parameters and states under their names. A
- * checkpoint also has the optimiser's moments ("optimizer.0.<name>") and the position.
+ * checkpoint also has the optimiser's moments ("optimizer.0.<name>"), the bounds of
+ * packed activations ("error.bounds") and the position.
  * Everything that a run's future depends on is in that one file, written beside its
  * place, synced and renamed. */
 #ifndef STI_TRAIN_CHECKPOINT_H
 #define STI_TRAIN_CHECKPOINT_H
 
+#include "train/error_control.h"
 #include "train/job.h"
 #include "train/safetensors.h"
 
@@ -28,6 +30,9 @@ typedef struct sti_saver sti_saver;
  * sti_saver_resume. */
 stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
                               sti_data_norm *norm, sti_saver **saver_out);
+/* After the job's networks were built anew, and at first when tensors are packed.
+ * control: NULL without packs. */
+stint_status sti_saver_refresh(sti_saver *saver, sti_error_control *control);
 void sti_saver_destroy(sti_saver *saver);
 
 /* SHA-256 of all parameters and states in file order. */
@@ -49,6 +54,10 @@ stint_status sti_checkpoint_list(sti_arena *arena, const char *folder,
  * data or the numerics differ. */
 stint_status sti_saver_resume(sti_saver *saver, const char *folder,
                               sti_position *position, bool *found);
+/* Called by sti_saver_resume before tensors are read, with what the checkpoint's run
+ * held packed (rows of sti_error_control_save): to make the networks the same. */
+typedef stint_status sti_saver_adopt_fn(void *user, const float *state, int count);
+void sti_saver_on_adopt(sti_saver *saver, sti_saver_adopt_fn *adopt, void *user);
 
 /* Texts of a model's or checkpoint's metadata. Lists of numbers are space-separated. */
 #define STI_META_VERSION   "stint.version"

@@ -25,7 +25,13 @@ struct sti_saver {
     sti_tensor_row *rows;                             /* parameters, states, moments */
     int64_t weights, count;                           /* of the first two; of all */
     const char *recipe_all, *recipe_shared, *classes; /* texts */
+    sti_error_control *control;                       /* NULL: nothing is packed */
+    float *state;                                     /* of control, a tensor */
+    sti_saver_adopt_fn *adopt;
+    void *adopt_user;
 };
+
+#define ERROR_TENSOR "error.bounds"
 
 /* Of all tensors and all texts but itself: what a sound checkpoint must match. */
 typedef const char *sti_text_of_fn(const void *user, const char *key);

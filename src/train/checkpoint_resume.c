@@ -71,6 +71,27 @@ static const char *text_in_file(const void *user, const char *key)
     return sti_tensor_file_text(user, key);
 }
 
+/* Let the host hold packed what the checkpoint's run did. */
+static stint_status adopt_packs(const sti_saver *s, const sti_tensor_file *f)
+{
+    const sti_tensor_row *row = sti_tensor_file_find(f, ERROR_TENSOR);
+    float *state = NULL;
+    stint_status st = STINT_OK;
+    if (!s->adopt)
+        return STINT_OK;
+    if (!row)
+        return s->adopt(s->adopt_user, NULL, 0);
+    if (row->type != STI_TENSOR_F32 || row->rank != 2 || row->dim[0] > INT16_MAX ||
+        row->dim[1] != STI_ERROR_STATE)
+        return broken(f, "its bounds of packed tensors cannot be read");
+    state = sti_alloc(row->bytes, "error state");
+    st = state ? sti_tensor_file_read(f, row, state) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = s->adopt(s->adopt_user, state, (int)row->dim[0]);
+    sti_free(state);
+    return st;
+}
+
 /* Straight into the crew's blocks; a later failure is followed by another file, or by
  * fresh weights. */
 static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
@@ -90,9 +111,12 @@ static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
             return st;
     }
     sti_saver_checkpoint_sha256(s, text_in_file, f, sha);
-    return want && strcmp(want, sha) == 0
-               ? STINT_OK
-               : broken(f, "it is damaged: its bytes are not those that were written");
+    if (!want || strcmp(want, sha) != 0)
+        return broken(f, "it is damaged: its bytes are not those that were written");
+    if (s->control)
+        sti_error_control_load(s->control, s->state,
+                               sti_error_control_count(s->control));
+    return STINT_OK;
 }
 
 /* What makes it a checkpoint of another run: an error, not a reason to look further. */
@@ -159,6 +183,8 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         }
         st = read_norm(s, f);
     }
+    if (st == STINT_OK)
+        st = adopt_packs(s, f);
     if (st == STINT_OK)
         st = read_tensors(s, f);
     sti_tensor_file_close(f);

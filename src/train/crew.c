@@ -96,13 +96,13 @@ static stint_status create_lane(sti_crew *crew, sti_lane *lane)
     return st;
 }
 
+/* What outlives the networks. */
 static stint_status create_blocks(sti_crew *crew)
 {
     const sti_crew_sizes *sizes = &crew->sizes;
     crew->params = block(sizes->params, "parameters");
     crew->states = block(sizes->states, "states");
-    crew->results = block(sizes->results * (size_t)sizes->slots, "gradients");
-    if (!crew->params || !crew->states || !crew->results)
+    if (!crew->params || !crew->states)
         return STINT_E_MEMORY;
     for (int i = 0; i < crew->desc.moments; i++)
         if (!(crew->moments[i] = block(sizes->params, "optimiser")))
@@ -110,8 +110,31 @@ static stint_status create_blocks(sti_crew *crew)
     crew->partial_count =
         ((int64_t)(sizes->params / sizeof(float)) + SQUARES_PIECE - 1) / SQUARES_PIECE;
     crew->partial = sti_alloc_array(crew->partial_count, sizeof(double), "norm");
-    crew->lanes = sti_alloc_array(crew->desc.lanes, sizeof *crew->lanes, "lanes");
-    return crew->partial && crew->lanes ? STINT_OK : STINT_E_MEMORY;
+    return crew->partial ? STINT_OK : STINT_E_MEMORY;
+}
+
+static void set_desc(sti_crew *crew, const sti_crew_desc *desc)
+{
+    crew->desc = *desc;
+    crew->team.threads = desc->threads;
+    crew->lane_team.threads = sti_crew_lane_threads(desc->threads, desc->lanes);
+    sti_crew_measure(desc, &crew->sizes);
+}
+
+static stint_status create_lanes(sti_crew *crew)
+{
+    const sti_crew_desc *desc = &crew->desc;
+    stint_status st = STINT_OK;
+    crew->results = block(crew->sizes.results * (size_t)crew->sizes.slots, "gradients");
+    crew->lanes = sti_alloc_array(desc->lanes, sizeof *crew->lanes, "lanes");
+    if (!crew->results || !crew->lanes)
+        return STINT_E_MEMORY;
+    for (int i = 0, slot = 0; i < desc->lanes && st == STINT_OK; i++) {
+        crew->lanes[i].first_slot = slot;
+        slot += desc->train ? sti_shard_lane_slots(desc->shards, desc->lanes, i) : 1;
+        st = create_lane(crew, &crew->lanes[i]);
+    }
+    return st;
 }
 
 stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
@@ -119,16 +142,10 @@ stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
     sti_crew *crew = sti_alloc(sizeof *crew, "crew");
     if (!crew)
         return STINT_E_MEMORY;
-    crew->desc = *desc;
-    crew->team.threads = desc->threads;
-    crew->lane_team.threads = sti_crew_lane_threads(desc->threads, desc->lanes);
-    sti_crew_measure(desc, &crew->sizes);
+    set_desc(crew, desc);
     stint_status st = create_blocks(crew);
-    for (int i = 0, slot = 0; i < desc->lanes && st == STINT_OK; i++) {
-        crew->lanes[i].first_slot = slot;
-        slot += desc->train ? sti_shard_lane_slots(desc->shards, desc->lanes, i) : 1;
-        st = create_lane(crew, &crew->lanes[i]);
-    }
+    if (st == STINT_OK)
+        st = create_lanes(crew);
     if (st != STINT_OK) {
         sti_crew_destroy(crew);
         return st;
@@ -147,17 +164,34 @@ static void destroy_lane(sti_lane *lane)
     sti_free(lane->fetch);
 }
 
+static void destroy_lanes(sti_crew *crew)
+{
+    for (int i = 0; crew->lanes && i < crew->desc.lanes; i++)
+        destroy_lane(&crew->lanes[i]);
+    sti_free(crew->lanes);
+    sti_free(crew->results);
+    crew->lanes = NULL;
+    crew->results = NULL;
+}
+
+stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc)
+{
+    const sti_crew_sizes old = crew->sizes;
+    destroy_lanes(crew);
+    set_desc(crew, desc);
+    if (crew->sizes.params != old.params || crew->sizes.states != old.states)
+        return sti_fail(STINT_E_BUG, "crew: the new networks have other parameters");
+    return create_lanes(crew);
+}
+
 void sti_crew_destroy(sti_crew *crew)
 {
     if (!crew)
         return;
-    for (int i = 0; crew->lanes && i < crew->desc.lanes; i++)
-        destroy_lane(&crew->lanes[i]);
-    sti_free(crew->lanes);
+    destroy_lanes(crew);
     sti_free(crew->partial);
     sti_free(crew->params);
     sti_free(crew->states);
-    sti_free(crew->results);
     sti_free(crew->moments[0]);
     sti_free(crew->moments[1]);
     sti_free(crew);
@@ -206,11 +240,22 @@ static void add_slots(void *user, int into, int from)
     sti_add_f32(a->team, count, slot_of(a->crew, from), slot_of(a->crew, into));
 }
 
-/* Images and labels of a shard into the lane's input. */
+static void fill_bounds(const sti_network *net, const sti_crew_batch *batch, void *to)
+{
+    size_t bytes = stint_shape_bytes(&sti_graph_value(net->graph, net->bounds)->shape);
+    if (batch->bounds)
+        memcpy(to, batch->bounds, bytes);
+    else
+        memset(to, 0, bytes);
+}
+
+/* Images and labels of a shard and the bounds of its packs into the lane's inputs. */
 static stint_status load_shard(const sti_crew *crew, sti_lane *lane, int64_t shard)
 {
     const sti_crew_batch *b = crew->batch;
     const sti_network *net = crew->desc.train;
+    if (net->bounds >= 0)
+        fill_bounds(net, b, sti_exec_address(lane->train, net->bounds));
     if (crew->desc.fill) {
         crew->desc.fill(crew->desc.fill_user, shard,
                         sti_exec_address(lane->train, net->input),

@@ -6,7 +6,7 @@
  * With one lane all threads work inside each kernel; with several, each lane is one
  * thread. Neither changes a bit of the sum.
  *
- * Nothing is allocated after sti_crew_create. */
+ * Nothing is allocated after sti_crew_create (or _rebuild). */
 #ifndef STI_TRAIN_CREW_H
 #define STI_TRAIN_CREW_H
 
@@ -73,12 +73,16 @@ typedef struct sti_crew {
 /* Allocates and touches every page, so that what is planned is taken at once. */
 stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out);
 void sti_crew_destroy(sti_crew *crew); /* NULL is fine */
+/* Go on with other networks of the same parameters, or other lanes: parameters, states
+ * and moments stay, all else is made anew. After a failure only destroying is left. */
+stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc);
 
 /* A batch of samples, `images` of the network a shard. */
 typedef struct sti_crew_batch {
     const int32_t *samples; /* [shards * images] */
     const sti_data_augment *augment;
     const sti_data_norm *norm;
+    const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
     uint64_t seed;
     int64_t step;
 } sti_crew_batch;

@@ -57,6 +57,12 @@ stint_status sti_job_peak_with(sti_job *job, const uint8_t *form, size_t *peak_o
 stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
                                   stint_plan_result *plan);
 
+/* ---- job_pack.c ---- */
+
+/* Build and plan the training network anew with these packs, lanes and rewrites as they
+ * are; fills the plan's parts, peak and fits. On failure the job is as it was. */
+stint_status sti_job_repack(sti_job *job, const sti_pack_choice *choices, int count);
+
 /* ---- memory_account.c ---- */
 
 /* The process as it is, code that it will touch included, without opened data. */

@@ -48,10 +48,18 @@ static stint_status append_forward(const sti_network_desc *desc, stint_mode mode
     return stint_graph_check(g);
 }
 
+static void find_outputs(sti_network *net)
+{
+    net->loss = find_output(net->graph, "loss");
+    net->correct = find_output(net->graph, "correct");
+    net->logits = find_output(net->graph, "logits");
+    net->probabilities = find_output(net->graph, "probabilities");
+}
+
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network)
 {
-    sti_network net = {.images = images};
+    sti_network net = {.images = images, .bounds = -1};
     stint_value loss = -1;
     stint_status st = stint_graph_create(mode, &net.graph);
     if (st == STINT_OK)
@@ -67,12 +75,50 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         sti_network_fini(&net);
         return st;
     }
-    net.loss = find_output(net.graph, "loss");
-    net.correct = find_output(net.graph, "correct");
-    net.logits = find_output(net.graph, "logits");
-    net.probabilities = find_output(net.graph, "probabilities");
+    find_outputs(&net);
     *network = net;
     return STINT_OK;
+}
+
+static stint_value find_input(const stint_graph *graph, const char *name)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(graph); v++)
+        if (sti_graph_value(graph, v)->role == STI_ROLE_INPUT &&
+            strcmp(stint_value_name(graph, v), name) == 0)
+            return v;
+    return -1;
+}
+
+stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
+                              int count, bool check)
+{
+    stint_status st = sti_pass_pack(network->graph, choices, count, check, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_standard(network->graph);
+    if (st != STINT_OK)
+        return st;
+    find_outputs(network);
+    network->bounds = find_input(network->graph, "bounds");
+    return STINT_OK;
+}
+
+stint_status sti_network_pack_all(sti_network *network, bool check)
+{
+    int64_t values = sti_graph_value_count(network->graph);
+    sti_pack_candidate *list = sti_alloc_array(values, sizeof *list, "pack");
+    sti_pack_choice *choices = sti_alloc_array(values, sizeof *choices, "pack");
+    int count = 0;
+    stint_status st = list && choices ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_pack_candidates(network->graph, list, &count);
+    for (int i = 0; i < count && st == STINT_OK; i++)
+        choices[i] = (sti_pack_choice){list[i].value, list[i].form,
+                                       sti_pack_capacity(list[i].expected_bytes)};
+    if (st == STINT_OK)
+        st = sti_network_pack(network, choices, count, check);
+    sti_free(list);
+    sti_free(choices);
+    return st;
 }
 
 stint_status sti_network_plan(sti_network *network, int threads)

@@ -4,6 +4,7 @@
 #define STI_TRAIN_NETWORK_H
 
 #include "base/team.h"
+#include "pass/pass.h"
 #include "plan/plan.h"
 #include "stint/model.h"
 
@@ -17,8 +18,8 @@ typedef struct sti_network_desc {
 typedef struct sti_network {
     stint_graph *graph;
     sti_plan *plan;
-    int64_t images; /* of one run */
-    stint_value input, labels;
+    int64_t images;                    /* of one run */
+    stint_value input, labels, bounds; /* bounds: -1, nothing is packed */
     /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. */
     stint_value loss, correct, logits, probabilities;
 } sti_network;
@@ -27,6 +28,11 @@ typedef struct sti_network {
  * standard passes. */
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network);
+/* Hold saved tensors packed, see pass/pack.c; then plan it (again). */
+stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
+                              int count, bool check);
+/* Every tensor that can be packed, with blocks of the expected size and a reserve. */
+stint_status sti_network_pack_all(sti_network *network, bool check);
 /* Plan it for a team (again: for another one). */
 stint_status sti_network_plan(sti_network *network, int threads);
 void sti_network_fini(sti_network *network); /* a zeroed one is fine */

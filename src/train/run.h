@@ -3,6 +3,7 @@
 #define STI_TRAIN_RUN_H
 
 #include "train/checkpoint.h"
+#include "train/error_control.h"
 #include "train/evaluate.h"
 #include "train/lr_schedule.h"
 #include "train/run_log.h"
@@ -17,6 +18,7 @@ typedef struct sti_run {
     sti_job job;
     sti_crew *crew;
     sti_data_norm norm;
+    sti_error_control *control; /* NULL: nothing is packed */
     sti_saver *saver;
     sti_run_log *log;
     sti_tensorboard *board; /* NULL: not asked for */
@@ -37,5 +39,20 @@ typedef struct sti_run {
 
 /* From position to the last step, or until stopped. */
 stint_status sti_run_loop(sti_run *run);
+
+/* ---- run_packs.c ---- */
+
+/* The control of the packs that the job's network has, if any. */
+stint_status sti_run_create_control(sti_run *run);
+/* What sti_saver_resume calls; user: the run. */
+stint_status sti_run_adopt_packs(void *user, const float *state, int count);
+/* Forward and backward of a batch. A block that turns out too small is made larger
+ * within the same budget, and the batch is run again, until all fit. collect: find out
+ * what the choice of bounds needs. */
+stint_status sti_run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
+                           sti_step_result *result);
+/* After the update: new bounds from a collecting batch, logged. */
+stint_status sti_run_choose_bounds(sti_run *run, const sti_step_result *result,
+                                   int64_t steps);
 
 #endif

@@ -225,6 +225,55 @@ stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t 
     return end_line(log);
 }
 
+static void add_reader(sti_json *json, const sti_error_reader *reader, const char *name)
+{
+    sti_json_begin_object(json, NULL);
+    sti_json_text(json, "param", name);
+    sti_json_float(json, "allowed", reader->allowed);
+    sti_json_float(json, "predicted", reader->predicted);
+    if (reader->reach > 0)
+        sti_json_float(json, "reach", reader->reach);
+    if (reader->error >= 0)
+        sti_json_float(json, "measured", reader->measured);
+    sti_json_end_object(json);
+}
+
+static void add_bounds_row(sti_json *json, const sti_error_control *control, int i)
+{
+    const sti_error_row *row = sti_error_control_row(control, i);
+    sti_json_begin_object(json, NULL);
+    sti_json_text(json, "layer", row->name);
+    sti_json_text(json, "form",
+                  row->choice.form == STI_PACK_NORM ? "normalised" : "value");
+    sti_json_float(json, "bound", row->bound);
+    sti_json_float(json, "next_bound", row->limit);
+    sti_json_int(json, "plain_bytes", (int64_t)row->plain_bytes);
+    sti_json_int(json, "bytes", (int64_t)row->bytes);
+    sti_json_int(json, "capacity", row->choice.capacity);
+    sti_json_float(json, "nonzero", row->nonzero);
+    sti_json_float(json, "exact", row->exact);
+    sti_json_float(json, "error_share", row->error_share);
+    sti_json_begin_array(json, "gradients");
+    for (int k = 0; k < row->reader_count; k++)
+        add_reader(json, &row->readers[k],
+                   sti_error_control_param(control, row->readers[k].param));
+    sti_json_end_array(json);
+    sti_json_end_object(json);
+}
+
+stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
+                                const sti_error_control *control)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "bounds");
+    sti_json_int(json, "step", step);
+    sti_json_begin_array(json, "rows");
+    for (int i = 0; i < sti_error_control_count(control); i++)
+        add_bounds_row(json, control, i);
+    sti_json_end_array(json);
+    return end_line(log);
+}
+
 static void add_class_counts(sti_json *json, const sti_evaluation *e,
                              const stint_data *data, bool correct)
 {

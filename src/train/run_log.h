@@ -21,6 +21,9 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, do
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
                                int64_t epoch, bool tested, double images_per_s,
                                double seconds);
+/* The bounds just chosen for packed tensors, and what the last run did with them. */
+stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
+                                const sti_error_control *control);
 /* evaluation: of the last test, or NULL. */
 stint_status sti_run_log_end(sti_run_log *log, stint_status status,
                              const stint_train_result *result,

@@ -130,22 +130,50 @@ static void count_step(sti_run *run, const sti_step_result *result, double secon
     run->line_s += seconds;
 }
 
+static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
+{
+    const sti_recipe_values *v = &run->recipe->values;
+    return (sti_data_augment){.crop_pad = (int)v->data.crop_pad,
+                              .flip = v->data.flip,
+                              .seed = (uint64_t)v->train.seed,
+                              .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
+}
+
+static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
+                                    int64_t step)
+{
+    return (sti_crew_batch){.samples = samples_of_step(run, step),
+                            .augment = augment,
+                            .norm = &run->norm,
+                            .seed = (uint64_t)run->recipe->values.train.seed,
+                            .step = step};
+}
+
+/* The first step's batch once beforehand, for the first bounds; nothing else of it is
+ * used. */
+static stint_status run_trial(sti_run *run)
+{
+    const int64_t step = run->position.step;
+    sti_data_augment augment = augment_of_step(run, step);
+    sti_crew_batch batch = batch_of_step(run, &augment, step);
+    sti_step_result result;
+    if (!run->control || !sti_error_control_fresh(run->control) ||
+        step >= run->job.steps)
+        return STINT_OK;
+    stint_status st = sti_run_batch(run, &batch, true, &result);
+    return st == STINT_OK ? sti_run_choose_bounds(run, &result, 0) : st;
+}
+
 static stint_status run_step(sti_run *run)
 {
     const sti_recipe_values *v = &run->recipe->values;
     int64_t start_ns = sti_clock_ns(), step = run->position.step;
-    sti_data_augment augment = {.crop_pad = (int)v->data.crop_pad,
-                                .flip = v->data.flip,
-                                .seed = (uint64_t)v->train.seed,
-                                .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
-    sti_crew_batch batch = {.samples = samples_of_step(run, step),
-                            .augment = &augment,
-                            .norm = &run->norm,
-                            .seed = (uint64_t)v->train.seed,
-                            .step = step};
+    sti_data_augment augment = augment_of_step(run, step);
+    sti_crew_batch batch = batch_of_step(run, &augment, step);
+    bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
     prefetch_next(run, step);
-    stint_status st = sti_crew_run(run->crew, &batch, &result);
+    stint_status st = sti_run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
     double squares = sti_crew_gradient_squares(run->crew, result.block);
@@ -160,7 +188,7 @@ static stint_status run_step(sti_run *run)
         run->crew->profile->step_ns += step_ns;
         run->crew->profile->steps++;
     }
-    return STINT_OK;
+    return collect ? sti_run_choose_bounds(run, &result, step + 1) : STINT_OK;
 }
 
 static stint_status log_step(sti_run *run)
@@ -300,8 +328,8 @@ static bool checkpoint_is_due(const sti_run *run)
 
 stint_status sti_run_loop(sti_run *run)
 {
-    for (;;) {
-        stint_status st = STINT_OK;
+    stint_status st = run_trial(run);
+    for (; st == STINT_OK;) {
         if (epoch_is_over(run))
             st = close_epoch(run);
         if (st != STINT_OK || run->position.step >= run->job.steps)
@@ -318,4 +346,5 @@ stint_status sti_run_loop(sti_run *run)
             return st;
         tell_progress(run, false);
     }
+    return st;
 }

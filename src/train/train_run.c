@@ -179,6 +179,8 @@ static stint_status create_parts(sti_run *run)
     }
     if (st == STINT_OK)
         st = sti_saver_create(&run->job, run->crew, &run->norm, &run->saver);
+    if (st == STINT_OK)
+        st = sti_run_create_control(run);
     if (st == STINT_OK && run->job.test_data)
         st = sti_evaluation_init(&run->evaluation, run->job.test_count,
                                  (int32_t)run->job.network.model.classes,
@@ -222,6 +224,7 @@ static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
     stint_status st = STINT_OK;
     *step_out = -1;
     if (run->desc->resume) {
+        sti_saver_on_adopt(run->saver, sti_run_adopt_packs, run);
         st = sti_saver_resume(run->saver, run->checkpoints, &run->position, &found);
         if (st == STINT_OK && !found)
             sti_log(STINT_LOG_INFO,
@@ -366,6 +369,7 @@ static void free_parts(sti_run *run)
     sti_tensorboard_close(run->board);
     sti_run_log_close(run->log);
     sti_saver_destroy(run->saver);
+    sti_error_control_destroy(run->control);
     sti_evaluation_fini(&run->evaluation);
     sti_crew_destroy(run->crew);
     sti_free(run->order);
@@ -373,6 +377,7 @@ static void free_parts(sti_run *run)
     run->board = NULL;
     run->log = NULL;
     run->saver = NULL;
+    run->control = NULL;
     run->crew = NULL;
     run->order = NULL;
 }

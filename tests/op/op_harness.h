@@ -204,8 +204,8 @@ static void op_tensor_init(op_tensor *t, const stint_shape *shape)
 
 /* Builds the graph; with_loss appends the weighted sum. NULL graph output on failure is
  * the caller's to report: check stint_graph_check. */
-static stint_status op_case_build(op_run_case *run, const op_case *c, uint64_t seed,
-                                  bool with_loss)
+static OP_UNUSED stint_status op_case_build(op_run_case *run, const op_case *c,
+                                            uint64_t seed, bool with_loss)
 {
     *run = (op_run_case){.c = c, .seed = seed};
     stint_status st = stint_graph_create(STINT_TRAIN, &run->graph);
@@ -235,7 +235,7 @@ static stint_status op_case_build(op_run_case *run, const op_case *c, uint64_t s
 }
 
 /* After all passes: memory for every value, and the inputs drawn. */
-static void op_case_fill(op_run_case *run, bool with_loss)
+static OP_UNUSED void op_case_fill(op_run_case *run, bool with_loss)
 {
     const op_case *c = run->c;
     op_draws d = {.seed = run->seed + 77};
@@ -258,7 +258,7 @@ static void op_case_fill(op_run_case *run, bool with_loss)
         run->weight[k] = (double)r[k];
 }
 
-static void op_case_fini(op_run_case *run)
+static OP_UNUSED void op_case_fini(op_run_case *run)
 {
     op_values_fini(&run->values);
     for (int i = 0; i < OP_MAX_IN; i++)

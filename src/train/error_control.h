@@ -1,0 +1,103 @@
+/* The policy for error bounds of packed activations (COMET, arXiv 2111.09562).
+ *
+ * A packed tensor comes back with a uniform error within +-bound, which disturbs the
+ * gradients made of it by sigma = bound sqrt(gain) a weight on average
+ * (kernel/error_gain.h). What is allowed is tau times the mean size of the momentum of
+ * that weight's tensor (of sqrt(v) with Adam; of the gradient without either), with the
+ * momentum's start from zero taken out as Adam does. So
+ *
+ *     bound = tau mean|M| / sqrt(gain),   the least over all gradients that read it
+ *
+ * between 2^-20 and 1/4 of the tensor's largest magnitude. Where the error also enters
+ * the gradient of a batch-norm's input, and so all layers before, it may change that by
+ * tau of its own size, too. tau refers to the gradient
+ * of one step; with SGD the momentum itself then has a steady error of
+ * 1 / sqrt(1 - momentum^2) times as much (2.3 times at 0.9).
+ *
+ * Gains, sizes and ranges are collected before the first step by a trial run of which
+ * nothing else is used, after steps 1, 10 and 100, and every `every` steps; a bound
+ * becomes at most 4 times as coarse at once, but as fine as it must. In the first 50
+ * steps tau / 10 is wanted and tau allowed where the block is too small for that.
+ *
+ * All numbers come from sums over shards along the fixed tree, so bounds are the same
+ * for any number of threads and lanes. */
+#ifndef STI_TRAIN_ERROR_CONTROL_H
+#define STI_TRAIN_ERROR_CONTROL_H
+
+#include "train/network.h"
+#include "train/recipe.h"
+
+enum { STI_ERROR_READERS = 4 };
+
+/* A gradient that reads the unpacked tensor. */
+typedef struct sti_error_reader {
+    stint_value param, gain, error; /* error: measured, -1 without a check */
+    /* Of the last collection; deviations a weight of the step's gradient. */
+    double allowed, predicted, measured;
+    double reach; /* of batch-norm: relative error predicted of its input's gradient */
+} sti_error_reader;
+
+typedef struct sti_error_row {
+    const char *name; /* of the layer, in the graph's memory */
+    sti_pack_choice choice;
+    stint_value stats;
+    size_t plain_bytes;   /* of what the block stands for, as f32 */
+    double wanted, limit; /* bounds; before the first collection 0 */
+    sti_error_reader readers[STI_ERROR_READERS];
+    int reader_count;
+    /* Of the last run, means over shards: */
+    double bytes, bound, error_share, nonzero, exact, range;
+    bool overflow, coarsened;
+} sti_error_row;
+
+typedef struct sti_error_control sti_error_control;
+
+/* network: planned, borrowed, with packs; *control_out NULL: there are none. */
+stint_status sti_error_control_create(const sti_network *network,
+                                      const sti_recipe_values *recipe, int64_t shards,
+                                      sti_error_control **control_out);
+void sti_error_control_destroy(sti_error_control *control); /* NULL is fine */
+
+int sti_error_control_count(const sti_error_control *control);
+const sti_error_row *sti_error_control_row(const sti_error_control *control, int row);
+
+/* Name of a trained tensor. */
+const char *sti_error_control_param(const sti_error_control *control,
+                                    stint_value param);
+
+/* Is nothing known yet, so that a trial run must come first? */
+bool sti_error_control_fresh(const sti_error_control *control);
+/* Is the step (counted from 0) one after which to collect? */
+bool sti_error_control_collects(const sti_error_control *control, int64_t step);
+
+/* The table of bounds for a run of `step`: [count, STI_BOUND_FIELDS]. */
+const float *sti_error_control_bounds(sti_error_control *control, int64_t step,
+                                      bool collect);
+
+/* Read what packing did from a step's result block (the sum over shards). *fits_out
+ * false: a block was too small, the step is void; rows say which and how many bytes
+ * they want. */
+void sti_error_control_look(sti_error_control *control, const char *block,
+                            bool *fits_out);
+
+/* Choose bounds anew. block: of a run with collect; moments [2]: after the update, NULL
+ * where there are none; steps: updates done, 0 for a trial run (the gradients of the
+ * block stand for the momentum). */
+void sti_error_control_collect(sti_error_control *control, const char *block,
+                               const void *const *moments, int64_t steps);
+
+/* After a run that did not fit: choices with blocks as large as what they are to hold,
+ * [count]. One that would not be smaller than the raw tensor is left out. */
+int sti_error_control_enlarge(const sti_error_control *control,
+                              sti_pack_choice *choices_out);
+
+/* What a checkpoint must hold, f32 [count, STI_ERROR_STATE]; choices included. */
+enum { STI_ERROR_STATE = 6 };
+void sti_error_control_save(const sti_error_control *control, float *state_out);
+/* Rows are matched by the tensor packed; others are left alone. */
+void sti_error_control_load(sti_error_control *control, const float *state, int count);
+/* The choices in saved rows. */
+void sti_error_state_choices(const float *state, int count,
+                             sti_pack_choice *choices_out);
+
+#endif
