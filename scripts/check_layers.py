@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOMS = ["base", "kernel", "codec", "graph", "op", "pass", "plan", "exec", "data", "model",
-         "train", "cli"]
+         "train", "trust", "cli"]
 ONLY = {"data": {"base", "data"}}
 PUBLIC = {
     "status": "base",
@@ -26,6 +26,7 @@ PUBLIC = {
     "train": "train",
     "recipe": "train",
     "plan": "plan",
+    "trust": "trust",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 

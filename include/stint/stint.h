@@ -11,6 +11,7 @@
 #include "stint/text.h"
 #include "stint/topk.h"
 #include "stint/train.h"
+#include "stint/trust.h"
 #include "stint/version.h"
 
 #endif

@@ -15,7 +15,8 @@ typedef enum sti_stream {
     STI_STREAM_DROPOUT = 4,
     STI_STREAM_GLYPH = 5, /* rendering of glyph sets */
     STI_STREAM_TEST = 6,
-    STI_STREAM_CODEC = 7 /* dither of packed arrays */
+    STI_STREAM_CODEC = 7,    /* dither of packed arrays */
+    STI_STREAM_BOOTSTRAP = 8 /* resampling of inputs */
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */

@@ -101,9 +101,9 @@ static void tell(void *user, int64_t done, int64_t total)
                       .to_evaluate = total});
 }
 
-static stint_status fill_result(const eval_run *run, double seconds,
-                                stint_eval_result *out)
+static stint_status take_result(const eval_run *run, double seconds, void *out_)
 {
+    stint_eval_result *out = out_;
     const sti_evaluation *e = &run->evaluation;
     stint_eval_result r = {.count = e->count,
                            .accuracy = e->accuracy,
@@ -129,29 +129,49 @@ static stint_status fill_result(const eval_run *run, double seconds,
     return STINT_OK;
 }
 
+/* Evaluation with everything made and taken down around it; take (or NULL) reads what
+ * it left. */
+typedef stint_status take_fn(const eval_run *run, double seconds, void *out);
+
+static stint_status evaluate(eval_run *run, const stint_data_desc *data, int threads,
+                             int64_t batch, float *logits, take_fn *take, void *out)
+{
+    int team;
+    stint_status st = sti_threads_choose(threads, &team, NULL);
+    if (st == STINT_OK)
+        st = open_data(run, data);
+    if (st == STINT_OK)
+        st = create_crew(run, team, batch);
+    if (st == STINT_OK) {
+        run->start_ns = sti_clock_ns();
+        run->evaluation.logits = logits;
+        st = sti_evaluate(run->crew, &run->model->norm, &run->evaluation, tell, run);
+    }
+    if (st == STINT_OK && take)
+        st = take(run, sti_seconds_since(run->start_ns), out);
+    sti_evaluation_fini(&run->evaluation);
+    sti_crew_destroy(run->crew);
+    sti_network_fini(&run->network);
+    stint_data_close(run->data);
+    sti_stop_clear();
+    return st;
+}
+
 stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
                         int threads, int64_t batch, stint_train_progress_fn *progress,
                         void *user, stint_eval_result *result_out)
 {
     eval_run run = {.model = model, .progress = progress, .user = user};
-    int team;
-    stint_status st = sti_threads_choose(threads, &team, NULL);
-    if (st == STINT_OK)
-        st = open_data(&run, data);
-    if (st == STINT_OK)
-        st = create_crew(&run, team, batch);
-    if (st == STINT_OK) {
-        run.start_ns = sti_clock_ns();
-        st = sti_evaluate(run.crew, &model->norm, &run.evaluation, tell, &run);
-    }
-    if (st == STINT_OK)
-        st = fill_result(&run, sti_seconds_since(run.start_ns), result_out);
-    sti_evaluation_fini(&run.evaluation);
-    sti_crew_destroy(run.crew);
-    sti_network_fini(&run.network);
-    stint_data_close(run.data);
-    sti_stop_clear();
-    return st;
+    return evaluate(&run, data, threads, batch, NULL, take_result, result_out);
+}
+
+stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *data,
+                             int threads, int64_t batch,
+                             stint_train_progress_fn *progress, void *user,
+                             float *logits_out)
+{
+    eval_run run = {.model = model, .progress = progress, .user = user};
+    return evaluate(&run, data, threads, batch, logits_out, NULL, NULL);
 }
 
 void stint_eval_fini(stint_eval_result *result)

@@ -1,6 +1,7 @@
 #include "train/evaluate.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "train/stop.h"
@@ -71,6 +72,9 @@ static void take_answers(const eval_round *r, const sti_lane *lane, int64_t batc
         int32_t best = largest(logits + i * e->classes, e->classes);
         e->predicted[sample] = best;
         e->probability[sample] = probabilities[i * e->classes + best];
+        if (e->logits)
+            memcpy(e->logits + sample * e->classes, logits + i * e->classes,
+                   (size_t)e->classes * sizeof *logits);
     }
     e->batch_loss[batch] = (double)*loss * (double)net->images;
 }

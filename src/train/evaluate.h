@@ -10,6 +10,7 @@ typedef struct sti_evaluation {
     double loss, accuracy; /* means over the samples */
     int32_t *predicted;    /* [count], the lowest of equal ones */
     float *probability;    /* [count], of the predicted class */
+    float *logits;         /* [count, classes], where somebody wants them; borrowed */
     double *batch_loss;    /* [batches], sums */
     int32_t *samples;      /* [lanes * images] */
     int64_t batches;

@@ -21,6 +21,12 @@ struct stint_model_file {
     uint8_t *pixels;
 };
 
+/* Logits [samples of the split, classes] of a model, as stint_eval runs it. */
+stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *data,
+                             int threads, int64_t batch,
+                             stint_train_progress_fn *progress, void *user,
+                             float *logits_out);
+
 /* Read the weights into the crew's blocks. STINT_E_INPUT: the file lacks a tensor, or
  * it has another shape. */
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,

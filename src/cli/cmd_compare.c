@@ -1,0 +1,359 @@
+/* stint compare: does a changed model still give the same answers? */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "trust/compare_page.h"
+
+#define GROUPS_MAX_BYTES ((size_t)1 << 28)
+
+typedef struct compare_args {
+    const char *data, *floor, *groups, *page;
+    int split, format;
+    int64_t size, batch, threads;
+    sti_cli_common common;
+} compare_args;
+
+#define FORMATS "auto|folder|tar|idx|cifar"
+static const char *const format_names[] = {"auto", "folder", "tar", "idx", "cifar"};
+
+#define COMPARE_ROW(field, kind, standard, words) \
+    .type = (kind), .default_text = (standard),   \
+    .offset = offsetof(compare_args, field), .flag = true, .help = (words)
+
+static const sti_option compare_rows[] = {
+    {.name = "data",
+     .unit = "PATH",
+     COMPARE_ROW(data, STI_OPTION_PATH, "", "labelled images, as for training")},
+    {.name = "split",
+     .choices = "train|test",
+     .unit = "NAME",
+     COMPARE_ROW(split, STI_OPTION_CHOICE, "test", "which images")},
+    {.name = "format",
+     .choices = FORMATS,
+     .unit = "KIND",
+     COMPARE_ROW(format, STI_OPTION_CHOICE, "auto", "how the images are stored")},
+    {.name = "size",
+     .min = 0,
+     .max = 4096,
+     .unit = "PIXELS",
+     COMPARE_ROW(size, STI_OPTION_INT, "0", "as data.size of a recipe")},
+    {.name = "floor",
+     .unit = "MODEL[,MODEL...]",
+     COMPARE_ROW(floor, STI_OPTION_LIST, "",
+                 "models retrained as the reference was, with other seeds: what chance "
+                 "alone changes")},
+    {.name = "groups",
+     .unit = "FILE",
+     COMPARE_ROW(
+         groups, STI_OPTION_PATH, "",
+         "a name a line, one for each image in the order of the data; results are "
+         "told by group too")},
+    {.name = "page",
+     .unit = "FILE.html",
+     COMPARE_ROW(page, STI_OPTION_PATH, "",
+                 "write a page with the images whose answer changed")},
+    {.name = "batch",
+     .min = 1,
+     .max = 1 << 20,
+     .unit = "N",
+     COMPARE_ROW(batch, STI_OPTION_INT, "64",
+                 "images at a time; changes memory and speed only")},
+    STI_CLI_THREADS_ROW(compare_args),
+    STI_CLI_COMMON_ROWS(compare_args),
+};
+
+typedef struct compare_view {
+    sti_progress bar;
+    int64_t start_ns;
+    bool begun, quiet;
+} compare_view;
+
+static void on_progress(void *user, const stint_train_progress *p)
+{
+    compare_view *view = user;
+    if (!view->begun) {
+        sti_progress_begin(&view->bar, "compare", p->to_evaluate, view->quiet);
+        view->begun = true;
+    }
+    sti_progress_update(&view->bar, p->evaluated, "");
+}
+
+/* ---- what is said ---- */
+
+static void add_share(sti_text *out, const char *name, const stint_share *s)
+{
+    sti_text_printf(out, "%-28s %7.3f %%   %6" PRId64 " inputs, 95 %%: %.3f to %.3f\n",
+                    name, 100 * s->rate, s->count, 100 * s->low, 100 * s->high);
+}
+
+static void add_parts(sti_text *out, const char *name, const stint_fidelity_part *parts,
+                      int64_t count)
+{
+    sti_text_printf(out, "\n%-20s %7s %8s %8s %9s\n", name, "inputs", "recall",
+                    "change", "other");
+    for (int64_t i = 0; i < count; i++) {
+        const stint_fidelity_part *p = &parts[i];
+        if (p->count > 0)
+            sti_text_printf(out, "%-20s %7" PRId64 " %6.1f %% %+8.2f %7.2f %%\n",
+                            p->name, p->count, 100 * p->reference_tpr,
+                            100 * (p->changed_tpr - p->reference_tpr),
+                            100 * p->mismatch.rate);
+    }
+}
+
+static void add_floor(sti_text *out, const stint_fidelity *f)
+{
+    if (f->floors == 0) {
+        sti_text_add(out, "\nNo noise floor: --floor MODEL tells how much of this two "
+                          "seeds differ by anyway.\n");
+        return;
+    }
+    sti_text_printf(out,
+                    "\nBy chance alone (%" PRId64
+                    " models): %.3f %% other answers, %.3f "
+                    "%% lost.\nBeyond chance: %+.3f points, 95 %%: %+.3f to %+.3f\n",
+                    f->floors, 100 * f->floor_mismatch, 100 * f->floor_nfr,
+                    100 * f->excess, 100 * f->excess_low, 100 * f->excess_high);
+}
+
+static void add_words(const stint_fidelity *f, sti_text *out)
+{
+    sti_text_printf(out, "%-28s %7.3f %%\n%-28s %7.3f %%\n", "accuracy, reference",
+                    100 * f->reference_accuracy, "accuracy, new",
+                    100 * f->changed_accuracy);
+    add_share(out, "other answers", &f->mismatch);
+    add_share(out, "right before, wrong now", &f->nfr);
+    add_share(out, "wrong before, right now", &f->pfr);
+    sti_text_printf(out, "%-28s %.3g\n", "McNemar, exact", f->mcnemar_p);
+    sti_text_printf(out, "%-28s %.3g nats, 99.9th percentile %.3g\n",
+                    "distance of probabilities", f->kl_mean, f->kl_999);
+    sti_text_printf(out, "%-28s %.3g\n", "largest change of a score", f->logit_max);
+    sti_text_printf(out, "%-28s %.2f %%\n", "same five best classes",
+                    100 * f->top5_same);
+    sti_text_printf(out, "%-28s %.4f, new %.4f\n", "calibration error",
+                    f->reference_ece, f->changed_ece);
+    add_parts(out, "class", f->class_part, f->classes);
+    sti_text_printf(out,
+                    "worst change of recall %+.2f points; other answers spread by "
+                    "%.2f points over classes\n",
+                    100 * f->worst_recall_change, 100 * f->mismatch_spread);
+    if (f->groups > 0) {
+        add_parts(out, "group", f->group_part, f->groups);
+        sti_text_printf(out,
+                        "largest distance of a group's rates from those of all: "
+                        "%.2f points\n",
+                        100 * f->odds_gap);
+    }
+    add_floor(out, f);
+}
+
+static void json_share(sti_json *j, const char *name, const stint_share *s)
+{
+    sti_json_begin_object(j, name);
+    sti_json_int(j, "count", s->count);
+    sti_json_float(j, "rate", s->rate);
+    sti_json_float(j, "low", s->low);
+    sti_json_float(j, "high", s->high);
+    sti_json_end_object(j);
+}
+
+static void json_parts(sti_json *j, const char *name, const stint_fidelity_part *parts,
+                       int64_t count)
+{
+    sti_json_begin_array(j, name);
+    for (int64_t i = 0; i < count; i++) {
+        const stint_fidelity_part *p = &parts[i];
+        sti_json_begin_object(j, NULL);
+        sti_json_text(j, "name", p->name);
+        sti_json_int(j, "count", p->count);
+        sti_json_int(j, "reference_right", p->reference_right);
+        sti_json_int(j, "new_right", p->changed_right);
+        sti_json_float(j, "reference_recall", p->reference_tpr);
+        sti_json_float(j, "new_recall", p->changed_tpr);
+        sti_json_float(j, "reference_false_positive_rate", p->reference_fpr);
+        sti_json_float(j, "new_false_positive_rate", p->changed_fpr);
+        json_share(j, "mismatch", &p->mismatch);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
+}
+
+static void add_json(const stint_fidelity *f, sti_text *out)
+{
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_int(&j, "count", f->count);
+    sti_json_float(&j, "reference_accuracy", f->reference_accuracy);
+    sti_json_float(&j, "new_accuracy", f->changed_accuracy);
+    sti_json_float(&j, "mismatch_rate", f->mismatch.rate);
+    sti_json_float(&j, "nfr", f->nfr.rate);
+    sti_json_float(&j, "pfr", f->pfr.rate);
+    sti_json_float(&j, "mcnemar_p", f->mcnemar_p);
+    json_share(&j, "mismatch", &f->mismatch);
+    json_share(&j, "mismatch_reference_right", &f->mismatch_right);
+    json_share(&j, "negative_flips", &f->nfr);
+    json_share(&j, "positive_flips", &f->pfr);
+    sti_json_float(&j, "kl_mean", f->kl_mean);
+    sti_json_float(&j, "kl_999", f->kl_999);
+    sti_json_float(&j, "logit_max", f->logit_max);
+    sti_json_float(&j, "top5_same", f->top5_same);
+    sti_json_float(&j, "reference_calibration_error", f->reference_ece);
+    sti_json_float(&j, "new_calibration_error", f->changed_ece);
+    sti_json_float(&j, "worst_recall_change", f->worst_recall_change);
+    sti_json_float(&j, "mismatch_spread", f->mismatch_spread);
+    json_parts(&j, "per_class", f->class_part, f->classes);
+    if (f->groups > 0) {
+        json_parts(&j, "per_group", f->group_part, f->groups);
+        sti_json_float(&j, "odds_gap", f->odds_gap);
+    }
+    if (f->floors > 0) {
+        sti_json_begin_object(&j, "floor");
+        sti_json_int(&j, "models", f->floors);
+        sti_json_float(&j, "mismatch_rate", f->floor_mismatch);
+        sti_json_float(&j, "nfr", f->floor_nfr);
+        sti_json_float(&j, "excess", f->excess);
+        sti_json_float(&j, "excess_low", f->excess_low);
+        sti_json_float(&j, "excess_high", f->excess_high);
+        sti_json_end_object(&j);
+    }
+    sti_json_end_object(&j);
+}
+
+/* ---- what is asked ---- */
+
+/* Comma-separated model paths, in the arena. */
+static stint_status split_floor(sti_cli_call *call, stint_compare_desc *desc)
+{
+    const compare_args *args = call->args;
+    if (!args->floor)
+        return STINT_OK;
+    char *list = sti_arena_strdup(call->arena, args->floor);
+    const char **paths =
+        sti_arena_alloc(call->arena, (strlen(args->floor) + 1) * sizeof *paths);
+    if (!list || !paths)
+        return STINT_E_MEMORY;
+    for (char *at = list; at;) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma++ = '\0';
+        if (!(paths[desc->floors++] = sti_cli_model_path(call, at)))
+            return STINT_E_MEMORY;
+        at = comma;
+    }
+    desc->floor = paths;
+    return STINT_OK;
+}
+
+/* Lines of a file, in place. */
+static stint_status read_groups(sti_cli_call *call, stint_compare_desc *desc,
+                                void **held)
+{
+    const compare_args *args = call->args;
+    size_t n_bytes;
+    int64_t lines = 0;
+    if (!args->groups)
+        return STINT_OK;
+    stint_status st = sti_file_read(args->groups, GROUPS_MAX_BYTES, held, &n_bytes);
+    if (st != STINT_OK)
+        return st;
+    char *text = *held;
+    for (size_t i = 0; i < n_bytes; i++)
+        lines += text[i] == '\n' || i + 1 == n_bytes;
+    const char **names =
+        sti_arena_alloc(call->arena, (size_t)(lines + 1) * sizeof *names);
+    if (!names)
+        return STINT_E_MEMORY;
+    for (size_t at = 0; at < n_bytes;) {
+        char *end = memchr(text + at, '\n', n_bytes - at);
+        names[desc->group_count++] = text + at;
+        if (!end)
+            break;
+        *end = '\0';
+        at = (size_t)(end - text) + 1;
+    }
+    desc->group = names;
+    return STINT_OK;
+}
+
+static stint_status answer(sti_cli_call *call, const stint_fidelity *f)
+{
+    sti_text text = {0};
+    if (call->common->json) {
+        add_json(f, &text);
+        return sti_cli_answer(call, &text);
+    }
+    add_words(f, &text);
+    return sti_cli_print(&text);
+}
+
+static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
+                            compare_view *view)
+{
+    const compare_args *args = call->args;
+    stint_fidelity f;
+    sti_cli_catch_signals();
+    stint_status st = stint_compare(desc, &f);
+    if (view->begun)
+        sti_progress_clear(&view->bar);
+    if (st != STINT_OK)
+        return st;
+    if (args->page)
+        st = sti_compare_page(desc, &f, args->page);
+    if (st == STINT_OK)
+        st = answer(call, &f);
+    stint_fidelity_fini(&f);
+    return st;
+}
+
+static stint_status compare_run(sti_cli_call *call)
+{
+    const compare_args *args = call->args;
+    compare_view view = {.start_ns = sti_clock_ns(), .quiet = call->common->quiet};
+    stint_compare_desc desc = {
+        .reference = sti_cli_model_path(call, call->operands[0]),
+        .changed = sti_cli_model_path(call, call->operands[1]),
+        .data = {.path = args->data,
+                 .split = args->split == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST,
+                 .format = format_names[args->format],
+                 .size = args->size},
+        .threads = (int)args->threads,
+        .batch = args->batch,
+        .progress = on_progress,
+        .user = &view};
+    void *held = NULL;
+    if (!args->data)
+        return sti_fail(STINT_E_USAGE,
+                        "no images given; say where they are: --data PATH");
+    stint_status st = desc.reference && desc.changed ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = split_floor(call, &desc);
+    if (st == STINT_OK)
+        st = read_groups(call, &desc, &held);
+    if (st == STINT_OK)
+        st = compare(call, &desc, &view);
+    sti_free(held);
+    return st;
+}
+
+const sti_cli_command sti_cmd_compare = {
+    .name = "compare",
+    .summary = "count the answers that changed between two models",
+    .operands = "REFERENCE NEW",
+    .example =
+        "stint compare runs/a runs/small --data out/glyphs --floor runs/b,runs/c",
+    .about = "Both models answer the same labelled images. Told are the answers that "
+             "changed, which of them were right before, by class and group, how far "
+             "probabilities moved, and, with models of other seeds, how much of it is "
+             "chance. Models are model.safetensors files or folders of runs.",
+    .min_operands = 2,
+    .max_operands = 2,
+    STI_CLI_ARGS(compare_rows, compare_args),
+    .run = compare_run,
+};

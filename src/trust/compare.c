@@ -1,0 +1,225 @@
+/* Two models over the same inputs, and models that tell what chance alone does. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "data/data.h"
+#include "train/model_file.h"
+#include "trust/fidelity.h"
+
+typedef struct comparison {
+    const stint_compare_desc *desc;
+    stint_model_file *reference;
+    stint_data *data;
+    int64_t count;
+    int32_t classes;
+    float *logits[2];
+    int32_t *label, *group;
+    const char **group_name;
+    int64_t groups;
+    int32_t **floor;
+} comparison;
+
+/* Classes, images and their preparation must be the same, or answers cannot be put side
+ * by side. */
+static stint_status check_same_task(const stint_model_file *a,
+                                    const stint_model_file *b, const char *path)
+{
+    const sti_network_desc *m = &a->network, *n = &b->network;
+    if (m->model.classes != n->model.classes)
+        return sti_fail(STINT_E_INPUT,
+                        "%s tells %" PRId64 " classes apart, the reference %" PRId64,
+                        path, n->model.classes, m->model.classes);
+    for (int64_t c = 0; c < m->model.classes; c++)
+        if (strcmp(a->class_names[c], b->class_names[c]) != 0)
+            return sti_fail(STINT_E_INPUT,
+                            "%s: class %" PRId64 " is '%s', in the reference '%s'",
+                            path, c, b->class_names[c], a->class_names[c]);
+    if (m->height != n->height || m->width != n->width || m->channels != n->channels)
+        return sti_fail(STINT_E_INPUT,
+                        "%s takes images of %" PRId64 "x%" PRId64 "x%" PRId64
+                        ", the reference of %" PRId64 "x%" PRId64 "x%" PRId64,
+                        path, n->height, n->width, n->channels, m->height, m->width,
+                        m->channels);
+    return STINT_OK;
+}
+
+static stint_status find_logits(const comparison *k, const char *path, float *logits)
+{
+    const stint_compare_desc *d = k->desc;
+    stint_model_file *model = NULL;
+    stint_status st = stint_model_open(path, &model);
+    if (st == STINT_OK)
+        st = check_same_task(k->reference, model, path);
+    if (st == STINT_OK)
+        st = sti_eval_logits(model, &d->data, d->threads, d->batch, d->progress,
+                             d->user, logits);
+    stint_model_close(model);
+    return st;
+}
+
+static stint_status open_data(comparison *k)
+{
+    const sti_network_desc *net = &k->reference->network;
+    const stint_data_info like = {.height = net->height,
+                                  .width = net->width,
+                                  .channels = net->channels,
+                                  .classes = (int32_t)net->model.classes,
+                                  .class_names = k->reference->class_names};
+    stint_data_desc desc = k->desc->data;
+    desc.like = &like;
+    if (desc.channels == 0)
+        desc.channels = (int)net->channels;
+    stint_status st = stint_data_open(&desc, &k->data);
+    if (st != STINT_OK)
+        return st;
+    k->count = stint_data_describe(k->data)->count;
+    k->classes = (int32_t)net->model.classes;
+    k->label = sti_alloc_array(k->count, sizeof *k->label, "labels");
+    for (int64_t i = 0; i < k->count && k->label; i++)
+        k->label[i] = sti_data_label(k->data, i);
+    for (int m = 0; m < 2; m++)
+        k->logits[m] =
+            sti_alloc_array(k->count, (size_t)k->classes * sizeof(float), "scores");
+    return k->label && k->logits[0] && k->logits[1] ? STINT_OK : STINT_E_MEMORY;
+}
+
+/* Names become numbers in the order of their first use. */
+static stint_status number_groups(comparison *k)
+{
+    const stint_compare_desc *d = k->desc;
+    if (!d->group)
+        return STINT_OK;
+    if (d->group_count != k->count)
+        return sti_fail(STINT_E_INPUT,
+                        "%" PRId64 " group names for %" PRId64
+                        " inputs; give one a line, in the order of the data",
+                        d->group_count, k->count);
+    k->group = sti_alloc_array(k->count, sizeof *k->group, "groups");
+    k->group_name = sti_alloc_array(k->count, sizeof *k->group_name, "groups");
+    if (!k->group || !k->group_name)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < k->count; i++) {
+        int64_t g = 0;
+        while (g < k->groups && strcmp(k->group_name[g], d->group[i]) != 0)
+            g++;
+        if (g == k->groups)
+            k->group_name[k->groups++] = d->group[i];
+        k->group[i] = (int32_t)g;
+    }
+    return STINT_OK;
+}
+
+static stint_status run_floors(comparison *k)
+{
+    const int64_t floors = k->desc->floors;
+    float *logits =
+        sti_alloc_array(k->count, (size_t)k->classes * sizeof *logits, "scores");
+    stint_status st = logits ? STINT_OK : STINT_E_MEMORY;
+    k->floor = sti_alloc_array(floors, sizeof *k->floor, "noise floor");
+    if (!k->floor)
+        st = STINT_E_MEMORY;
+    for (int64_t f = 0; f < floors && st == STINT_OK; f++) {
+        int64_t bad;
+        k->floor[f] = sti_alloc_array(k->count, sizeof(int32_t), "noise floor");
+        st = k->floor[f] ? find_logits(k, k->desc->floor[f], logits) : STINT_E_MEMORY;
+        if (st == STINT_OK &&
+            !sti_fidelity_answers(logits, k->count, k->classes, k->floor[f], &bad))
+            st = sti_fail(STINT_E_INPUT,
+                          "%s gives a score that is not finite for input %" PRId64,
+                          k->desc->floor[f], bad);
+    }
+    sti_free(logits);
+    return st;
+}
+
+static stint_status compare_all(comparison *k, stint_fidelity *out)
+{
+    const stint_compare_desc *d = k->desc;
+    stint_status st = stint_model_open(d->reference, &k->reference);
+    if (st == STINT_OK)
+        st = open_data(k);
+    if (st == STINT_OK)
+        st = number_groups(k);
+    if (st == STINT_OK)
+        st = find_logits(k, d->reference, k->logits[0]);
+    if (st == STINT_OK)
+        st = find_logits(k, d->changed, k->logits[1]);
+    if (st == STINT_OK && d->floors > 0)
+        st = run_floors(k);
+    if (st != STINT_OK)
+        return st;
+    const sti_fidelity_data data = {.count = k->count,
+                                    .classes = k->classes,
+                                    .reference = k->logits[0],
+                                    .changed = k->logits[1],
+                                    .label = k->label,
+                                    .class_name = k->reference->class_names,
+                                    .group = k->group,
+                                    .group_name = k->group_name,
+                                    .groups = k->groups};
+    st = sti_fidelity_find(&data, out);
+    if (st == STINT_OK && d->floors > 0)
+        st =
+            sti_fidelity_floor(&data, (const int32_t *const *)k->floor, d->floors, out);
+    return st;
+}
+
+static const char *keep(sti_arena *arena, const char *name, stint_status *st)
+{
+    const char *copy = *st == STINT_OK ? sti_arena_strdup(arena, name) : NULL;
+    if (!copy && *st == STINT_OK)
+        *st = STINT_E_MEMORY;
+    return copy;
+}
+
+/* Names outlive the models. */
+static stint_status keep_names(stint_fidelity *f)
+{
+    stint_status st = STINT_OK;
+    for (int32_t c = 0; c < f->classes; c++)
+        f->class_part[c].name = keep(f->arena, f->class_part[c].name, &st);
+    for (int64_t g = 0; g < f->groups; g++)
+        f->group_part[g].name = keep(f->arena, f->group_part[g].name, &st);
+    return st;
+}
+
+static void comparison_fini(comparison *k)
+{
+    for (int64_t f = 0; k->floor && f < k->desc->floors; f++)
+        sti_free(k->floor[f]);
+    sti_free(k->floor);
+    sti_free(k->group);
+    sti_free(k->group_name);
+    sti_free(k->label);
+    sti_free(k->logits[0]);
+    sti_free(k->logits[1]);
+    stint_data_close(k->data);
+    stint_model_close(k->reference);
+}
+
+stint_status stint_compare(const stint_compare_desc *desc, stint_fidelity *out)
+{
+    comparison k = {.desc = desc};
+    *out = (stint_fidelity){.arena = sti_arena_create("fidelity")};
+    stint_status st = out->arena ? compare_all(&k, out) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = keep_names(out);
+    comparison_fini(&k);
+    if (st != STINT_OK)
+        stint_fidelity_fini(out);
+    return st;
+}
+
+void stint_fidelity_fini(stint_fidelity *f)
+{
+    sti_free(f->class_part);
+    sti_free(f->group_part);
+    sti_free(f->reference_answer);
+    sti_free(f->changed_answer);
+    if (f->arena)
+        sti_arena_destroy(f->arena);
+    *f = (stint_fidelity){0};
+}
