@@ -13,6 +13,7 @@
 #include "kernel/conv_depthwise.h"
 #include "kernel/conv_priv.h"
 #include "kernel/conv_squares.h"
+#include "kernel/conv_tile.h"
 
 enum {
     MAX_TREES = 8,
@@ -27,6 +28,7 @@ enum {
 typedef struct weight_job {
     sti_conv_shape s; /* a plain convolution is one row of pixels */
     const sti_gemm_kernels *kernels;
+    sti_conv_grad_tile_fn *tile; /* or NULL */
     bool depthwise;
     const float *x, *dy;
     float *dw, *results, *workers, *squares;
@@ -118,7 +120,9 @@ static void make_blocks(weight_job *j)
 
 static weight_job weight_make(const sti_conv_shape *shape)
 {
-    weight_job j = {.s = *shape, .kernels = sti_gemm_kernels_now()};
+    weight_job j = {.s = *shape,
+                    .kernels = sti_gemm_kernels_now(),
+                    .tile = sti_conv_grad_tile_now()};
     sti_conv_shape *s = &j.s;
     if (is_plain(s)) {
         s->w = s->ow = s->n * s->h * s->w;
@@ -181,6 +185,8 @@ typedef struct pixel_block {
     int64_t top[MAX_LINES];  /* line of the image at tap row 0 */
     const float *dy;         /* panels of `width` columns */
     int64_t b_step, b_panel;
+    sti_conv_stream ahead[2]; /* x and dy of the next block */
+    int64_t ahead_steps[2];   /* lines still to fetch */
 } pixel_block;
 
 static void next_block(const weight_job *j, int64_t pixel, int64_t end, pixel_block *b)
@@ -191,6 +197,32 @@ static void next_block(const weight_job *j, int64_t pixel, int64_t end, pixel_bl
     b->cols = sti_conv_min(sti_conv_min(ow - column, left), j->block_pixels);
     if (column == 0 && left >= ow && b->cols == ow)
         b->rows = sti_conv_min(left / ow, j->block_rows);
+}
+
+/* Some channels of the pixels from `from` on, which may lie beyond the tensor. */
+static sti_conv_stream channel_stream(const float *from, int64_t channels, int64_t all)
+{
+    const int64_t bytes = channels * (int64_t)sizeof(float);
+    const int64_t lines = channels == all ? 1 << 30 : (bytes + 63) / 64;
+    return (sti_conv_stream){.at = (const char *)from,
+                             .left = lines,
+                             .lines = lines,
+                             .skip = all * (int64_t)sizeof(float) - (lines - 1) * 64};
+}
+
+static void look_ahead(const weight_job *j, const weight_slice *w, pixel_block *b)
+{
+    const sti_conv_shape *s = &j->s;
+    const int64_t next = b->pixel + b->rows * b->cols, row = next / s->ow;
+    const int64_t line = sti_conv_min(s->h, row % s->oh * s->stride - s->pad +
+                                                sti_conv_max(0, s->kh - s->stride));
+    const int64_t x = is_plain(s) ? next : (row / s->oh * s->h + line) * s->w;
+    const int64_t pixels = b->rows * b->cols * s->stride * s->stride;
+    const bool more = row < s->n * s->oh && line >= 0;
+    b->ahead[0] = channel_stream(j->x + x * s->ci + w->in0, w->in, s->ci);
+    b->ahead[1] = channel_stream(j->dy + next * s->co + w->out0, w->out, s->co);
+    b->ahead_steps[0] = more ? sti_conv_ceil_div(pixels * w->in, 16) : 0;
+    b->ahead_steps[1] = more ? sti_conv_ceil_div(b->rows * b->cols * w->out, 16) : 0;
 }
 
 /* A window of lines of some channels of an image. */
@@ -278,9 +310,22 @@ static int64_t inside_rows(const weight_job *j, const pixel_block *b, int64_t ta
     return runs;
 }
 
+static void window_tile(const weight_job *j, pixel_block *b, const sti_gemm_tile *t)
+{
+    sti_conv_stream none = {(const char *)t->c, 1, 1, 0};
+    if (!j->tile || t->nv != 2) {
+        j->kernels->tn(t);
+        return;
+    }
+    const int which = b->ahead_steps[0] > 0 ? 0 : 1;
+    const bool more = b->ahead_steps[which] > 0;
+    j->tile(t, more ? &b->ahead[which] : &none);
+    b->ahead_steps[which] -= t->lines * t->runs * t->run_k;
+}
+
 /* A window of contiguous values of x against all columns of the slice. */
-static void window_tiles(const weight_job *j, const weight_slice *w,
-                         const pixel_block *b, sti_gemm_tile t, int64_t window)
+static void window_tiles(const weight_job *j, const weight_slice *w, pixel_block *b,
+                         sti_gemm_tile t, int64_t window)
 {
     const float *a = t.a;
     float *c = t.c;
@@ -296,13 +341,13 @@ static void window_tiles(const weight_job *j, const weight_slice *w,
             t.c_line = t.rows * t.c_row;
             t.a = a + r;
             t.c = c + r * t.c_row + n;
-            j->kernels->tn(&t);
+            window_tile(j, b, &t);
         }
     }
 }
 
-static void block_tiles(const weight_job *j, const weight_slice *w,
-                        const pixel_block *b, bool load, float *sums)
+static void block_tiles(const weight_job *j, const weight_slice *w, pixel_block *b,
+                        bool load, float *sums)
 {
     const sti_conv_shape *s = &j->s;
     int64_t a_run[MAX_LINES], b_run[MAX_LINES];
@@ -363,10 +408,12 @@ static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk
         else
             take_x(j, w, scratch, &b);
         take_dy(j, w, scratch + j->x_floats, &b);
-        if (j->depthwise)
+        if (j->depthwise) {
             block_depthwise(j, &b, load, sums);
-        else
-            block_tiles(j, w, &b, load, sums);
+            continue;
+        }
+        look_ahead(j, w, &b);
+        block_tiles(j, w, &b, load, sums);
     }
 }
 

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/gemm_tile.h"
+
 enum {
     STI_CONV_TILE_COLS = 32,
     STI_CONV_TILE_ROWS = 14,
@@ -45,11 +47,24 @@ typedef struct sti_conv_tile {
 
 typedef void sti_conv_tile_fn(const sti_conv_tile *tile);
 
+/* Memory that will be read soon: `lines` lines of 64 bytes, then `skip` bytes on, and
+ * so forth; `left` of the current ones are still to come. */
+typedef struct sti_conv_stream {
+    const char *at;
+    int64_t left, lines, skip;
+} sti_conv_stream;
+
+/* tn of gemm_tile.h (nv = 2, b_run given) that fetches a line of the stream every step.
+ */
+typedef void sti_conv_grad_tile_fn(const sti_gemm_tile *tile, sti_conv_stream *ahead);
+
 /* NULL where sti_isa_now() has no such tile. */
 sti_conv_tile_fn *sti_conv_tile_now(void);
+sti_conv_grad_tile_fn *sti_conv_grad_tile_now(void);
 
 #if defined(__x86_64__)
 void sti_conv_tile_avx512(const sti_conv_tile *tile);
+void sti_conv_grad_tile_avx512(const sti_gemm_tile *tile, sti_conv_stream *ahead);
 #endif
 
 #endif
