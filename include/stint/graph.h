@@ -25,7 +25,8 @@ typedef int32_t stint_value; /* -1 is none */
 typedef enum stint_dtype {
     STINT_F32,
     STINT_I32,
-    STINT_U8 /* also packed bits: bit i of a tensor in byte i / 8, lowest first */
+    STINT_U8,  /* also packed bits: bit i of a tensor in byte i / 8, lowest first */
+    STINT_BF16 /* the upper half of an f32; activations with `precision = bf16` */
 } stint_dtype;
 
 typedef struct stint_shape {

@@ -11,6 +11,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static const char *const isa_names[STI_ISA_COUNT] = {"ref", "avx2", "avx512"};
 
@@ -96,21 +100,34 @@ int sti_isa_force(sti_isa isa)
     return 1;
 }
 
-static atomic_int bf16_hidden;
+static atomic_int amx_hidden;
+static int amx_usable;
+static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 
-void sti_cpu_hide_bf16(int hide)
+/* CPUID leaf 7, and Linux's leave to use the large tile registers. */
+static void find_amx(void)
 {
-    atomic_store(&bf16_hidden, hide);
+#if defined(__x86_64__) && defined(__linux__) && defined(SYS_arch_prctl)
+    enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
+    const unsigned tile = 1u << 24, amx_bf16 = 1u << 22, avx512_bf16 = 1u << 5;
+    unsigned a, b, c, d, extended;
+    if (!isa_supported(STI_ISA_AVX512) || !__get_cpuid_count(7, 1, &extended, &b, &c, &d) ||
+        !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return;
+    if ((d & tile) && (d & amx_bf16) && (extended & avx512_bf16))
+        amx_usable = syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
+#endif
 }
 
-int sti_cpu_has_bf16(void)
+int sti_cpu_has_amx_bf16(void)
 {
-#if defined(__x86_64__)
-    return !atomic_load_explicit(&bf16_hidden, memory_order_relaxed) &&
-           isa_supported(STI_ISA_AVX512) && __builtin_cpu_supports("avx512bf16");
-#else
-    return 0;
-#endif
+    pthread_once(&amx_once, find_amx);
+    return amx_usable && !atomic_load_explicit(&amx_hidden, memory_order_relaxed);
+}
+
+void sti_cpu_hide_amx_bf16(int hide)
+{
+    atomic_store(&amx_hidden, hide);
 }
 
 static char cpu_name[64] = "unknown CPU";

@@ -22,9 +22,10 @@ stint_status sti_isa_check(void);
 const char *sti_cpu_name(void);
 /* Tests: switch the instruction set of this process (false if the CPU lacks it). */
 int sti_isa_force(sti_isa isa);
-/* AVX512_BF16, on top of AVX-512. */
-int sti_cpu_has_bf16(void);
+/* AMX_BF16, on top of AVX-512 and AVX512_BF16, with the system's leave to use it
+ * (asked for by the first call, for the whole process). */
+int sti_cpu_has_amx_bf16(void);
 /* Tests: pretend that it is missing (or no longer so). */
-void sti_cpu_hide_bf16(int hide);
+void sti_cpu_hide_amx_bf16(int hide);
 
 #endif

@@ -8,7 +8,7 @@
 
 static size_t dtype_bytes(stint_dtype dtype)
 {
-    return dtype == STINT_U8 ? 1 : 4;
+    return dtype == STINT_U8 ? 1 : dtype == STINT_BF16 ? 2 : 4;
 }
 
 static const char *dtype_name(stint_dtype dtype)
@@ -20,6 +20,8 @@ static const char *dtype_name(stint_dtype dtype)
         return "i32";
     case STINT_U8:
         return "u8";
+    case STINT_BF16:
+        return "bf16";
     }
     return "?";
 }
@@ -84,7 +86,7 @@ stint_status sti_shape_check(const stint_shape *shape, const char *what)
         return sti_fail(STINT_E_INPUT, "%s: a shape has 0 to %d dimensions", what,
                         STINT_MAX_RANK);
     if (shape->dtype != STINT_F32 && shape->dtype != STINT_I32 &&
-        shape->dtype != STINT_U8)
+        shape->dtype != STINT_U8 && shape->dtype != STINT_BF16)
         return sti_fail(STINT_E_INPUT, "%s: unknown element type %d", what,
                         (int)shape->dtype);
     for (int32_t i = 0; i < shape->rank; i++) {

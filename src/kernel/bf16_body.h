@@ -117,6 +117,104 @@ static void interleave_rows(int64_t rows, int64_t n, const sti_bf16 *x, int64_t 
         interleave(n, x, x + next, out);
 }
 
+static void finish(int64_t rows, int64_t cols, const float *sum, const float *bias,
+                   bool with_relu, sti_bf16 *y, int64_t ld)
+{
+    for (int64_t r = 0; r < rows; r++, sum += 16, y += ld) {
+        sti_bf16 part[16], *out = cols == 16 ? y : part;
+        for (int v = 0; v < 16; v += STI_LANES) {
+            lane_f x = lane_load(sum + v) + lane_load(bias + v);
+            if (with_relu)
+                x = lane_keep(x, lane_passes(x));
+            lane_bf16_store(out + v, x);
+        }
+        if (cols < 16)
+            memcpy(y, part, (size_t)cols * sizeof *y);
+    }
+}
+
+#if STI_LANES == 16
+
+/* out[j][i] = row[i][j]. */
+static inline void transpose_16x16(__m512i *row)
+{
+    __m512i t[16];
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int h = 0; h < 2; h++) {
+            row[i + 2 * h] = _mm512_unpacklo_epi64(t[i + h], t[i + 2 + h]);
+            row[i + 2 * h + 1] = _mm512_unpackhi_epi64(t[i + h], t[i + 2 + h]);
+        }
+    /* row[4 g + q] has columns q, q + 4, q + 8, q + 12 of rows 4 g .. 4 g + 3 */
+    for (int q = 0; q < 4; q++) {
+        const __m512i a = _mm512_shuffle_i32x4(row[q], row[4 + q], 0x88);
+        const __m512i b = _mm512_shuffle_i32x4(row[8 + q], row[12 + q], 0x88);
+        const __m512i c = _mm512_shuffle_i32x4(row[q], row[4 + q], 0xdd);
+        const __m512i d = _mm512_shuffle_i32x4(row[8 + q], row[12 + q], 0xdd);
+        t[q] = _mm512_shuffle_i32x4(a, b, 0x88);
+        t[8 + q] = _mm512_shuffle_i32x4(a, b, 0xdd);
+        t[4 + q] = _mm512_shuffle_i32x4(c, d, 0x88);
+        t[12 + q] = _mm512_shuffle_i32x4(c, d, 0xdd);
+    }
+    for (int i = 0; i < 16; i++)
+        row[i] = t[i];
+}
+
+static inline __m512i load_row(const sti_bf16 *p, __mmask16 lanes)
+{
+    return p ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, p))
+             : _mm512_setzero_si512();
+}
+
+static void transpose32(const sti_bf16 *const *src, int64_t cols, sti_bf16 *out,
+                        int64_t ld)
+{
+    const __mmask16 lanes = (__mmask16)(cols >= 16 ? 0xffffu : (1u << cols) - 1u);
+    __m512i row[16];
+    for (int i = 0; i < 16; i++)
+        row[i] =
+            _mm512_or_si512(load_row(src[2 * i], lanes),
+                            _mm512_slli_epi32(load_row(src[2 * i + 1], lanes), 16));
+    transpose_16x16(row);
+    for (int i = 0; i < 16; i++)
+        _mm512_storeu_si512(out + i * ld, row[i]);
+}
+
+static void transpose_f32(int64_t rows, int64_t cols, const float *x, float *out,
+                          int64_t ld)
+{
+    const __mmask16 lanes = (__mmask16)(rows >= 16 ? 0xffffu : (1u << rows) - 1u);
+    __m512i row[16];
+    for (int i = 0; i < 16; i++)
+        row[i] = i < rows ? _mm512_loadu_si512(x + i * 16) : _mm512_setzero_si512();
+    transpose_16x16(row);
+    for (int64_t i = 0; i < cols; i++)
+        _mm512_mask_storeu_epi32(out + i * ld, lanes, row[i]);
+}
+
+#else
+
+static void transpose32(const sti_bf16 *const *src, int64_t cols, sti_bf16 *out,
+                        int64_t ld)
+{
+    for (int64_t c = 0; c < 16; c++)
+        for (int64_t i = 0; i < 32; i++)
+            out[c * ld + i] = src[i] && c < cols ? src[i][c] : 0;
+}
+
+static void transpose_f32(int64_t rows, int64_t cols, const float *x, float *out,
+                          int64_t ld)
+{
+    for (int64_t c = 0; c < cols; c++)
+        for (int64_t r = 0; r < rows; r++)
+            out[c * ld + r] = x[r * 16 + c];
+}
+
+#endif
+
 #include "kernel/norm_bf16_body.h"
 
 const sti_bf16_kernels BF16_KERNELS = {
@@ -129,6 +227,9 @@ const sti_bf16_kernels BF16_KERNELS = {
     .relu_grad = relu_grad,
     .interleave = interleave,
     .interleave_rows = interleave_rows,
+    .finish = finish,
+    .transpose32 = transpose32,
+    .transpose_f32 = transpose_f32,
     .moments = block_moments,
     .forward = block_forward,
     .grad_sums = block_grad_sums,

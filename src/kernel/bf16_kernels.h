@@ -1,5 +1,6 @@
 /* The inner loops on bfloat16 arrays, a table an instruction set. Private to the kernel
- * room. `_avx512bf16` is AVX-512 with AVX512_BF16; all tables give the same bits. */
+ * room. `_amx` is AVX-512 with AVX512_BF16 and AMX_BF16; all tables give the same bits.
+ */
 #ifndef STI_KERNEL_BF16_KERNELS_H
 #define STI_KERNEL_BF16_KERNELS_H
 
@@ -39,6 +40,18 @@ typedef struct sti_bf16_kernels {
      */
     void (*interleave)(int64_t n, const sti_bf16 *even, const sti_bf16 *odd,
                        uint32_t *out);
+    /* y [rows][cols] = relu(sum + bias), rounded; cols <= 16. sum [rows][16], bias
+     * [16].
+     */
+    void (*finish)(int64_t rows, int64_t cols, const float *sum, const float *bias,
+                   bool relu, sti_bf16 *y_out, int64_t ld);
+    /* out[c] [32], ld apart = column c < 16 of the rows src[0..31], which have `cols`
+     * columns (beyond: zeros) or are NULL (all zeros). */
+    void (*transpose32)(const sti_bf16 *const *src, int64_t cols, sti_bf16 *out,
+                        int64_t ld);
+    /* out [cols][ld] = transpose of x [rows][16]; rows, cols <= 16. */
+    void (*transpose_f32)(int64_t rows, int64_t cols, const float *x, float *out,
+                          int64_t ld);
     /* Rows of pairs (x[j], x[next + j]); rows of x are ld apart, those of out out_ld.
      */
     void (*interleave_rows)(int64_t rows, int64_t n, const sti_bf16 *x, int64_t next,
@@ -54,15 +67,16 @@ typedef struct sti_bf16_kernels {
 extern const sti_bf16_kernels sti_bf16_kernels_ref;
 #if defined(__x86_64__)
 extern const sti_bf16_kernels sti_bf16_kernels_avx2, sti_bf16_kernels_avx512,
-    sti_bf16_kernels_avx512bf16;
+    sti_bf16_kernels_amx;
 #endif
 
 /* As STI_KERNELS_NOW, with one more table. */
 #if defined(__x86_64__)
-#define STI_BF16_KERNELS_NOW(table)                                     \
-    (sti_isa_now() == STI_ISA_AVX512                                    \
-         ? (sti_cpu_has_bf16() ? &table##_avx512bf16 : &table##_avx512) \
-         : (sti_isa_now() == STI_ISA_AVX2 ? &table##_avx2 : &table##_ref))
+#define STI_BF16_KERNELS_NOW(table)                                  \
+    (sti_isa_now() == STI_ISA_AVX512                                 \
+         ? (sti_cpu_has_amx_bf16() ? &table##_amx : &table##_avx512) \
+     : sti_isa_now() == STI_ISA_AVX2 ? &table##_avx2                 \
+                                     : &table##_ref)
 #else
 #define STI_BF16_KERNELS_NOW(table) (&table##_ref)
 #endif

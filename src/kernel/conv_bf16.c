@@ -10,10 +10,7 @@
 
 #include "kernel/conv_bf16_priv.h"
 
-enum {
-    LINE_PAIRS = 16 << 10, /* padded rows a piece: 64 KiB */
-    LEVELS = 16            /* chunks of a sum: below 2^16 rows of taps */
-};
+enum { LINE_PAIRS = 16 << 10 }; /* padded rows a piece: 64 KiB */
 
 /* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
 static void copy_row(const sti_bf16 *row, int64_t w, int64_t c, int64_t x0,
@@ -57,145 +54,142 @@ void sti_conv_bf16_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c
 typedef struct row_walk {
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
-    const int64_t *run; /* [runs]: rows of taps */
-    int64_t runs, run_k;
-    const uint32_t *panels; /* [column panel][runs * run_k][16 nv] */
+    const int64_t *run;     /* [runs]: rows of taps */
+    int64_t runs, run_k;    /* pairs of a run */
+    const uint32_t *panels; /* [column panel][runs][run_k, whole blocks][16] */
     int64_t channels;       /* out */
     int64_t a_row, a_line, c_row, c_line;
     const float *bias;
     bool relu;
 } row_walk;
 
-static int64_t chunk_runs(const row_walk *w)
+static int64_t panel_pairs(const row_walk *w)
 {
-    return sti_conv_max(1, STI_GEMM_CHUNK / sti_conv_max(2 * w->run_k, 1));
+    return w->runs * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS * STI_BF16_COLS;
 }
 
-static void join(float *left, const float *right, int64_t n)
+/* The tiles of some rows: equal ones, the last laid over the one before where they do
+ * not divide a row (the same sums twice). */
+typedef struct tile_grid {
+    int64_t across, count, pixels;
+    int rows; /* pixels a tile */
+} tile_grid;
+
+static tile_grid grid_of(int64_t rows, int64_t pixels)
 {
-    for (int64_t i = 0; i < n; i++)
-        left[i] += right[i];
+    tile_grid g = {.across = sti_conv_ceil_div(pixels, STI_BF16_ROWS),
+                   .pixels = pixels};
+    g.rows = (int)sti_conv_ceil_div(pixels, g.across);
+    g.count = rows * g.across;
+    return g;
 }
 
-/* One tile whose sum has several chunks. */
-static void tile_of_chunks(const row_walk *w, const sti_bf16_tile *whole)
+static int64_t grid_pixel(const tile_grid *g, int64_t tile)
 {
-    float partial[LEVELS][STI_BF16_ROWS_2 * 2 * STI_BF16_PANEL];
-    const int64_t width = whole->nv * STI_BF16_PANEL, step = chunk_runs(w);
-    const int64_t n = whole->rows * width;
-    sti_bf16_tile t = *whole;
-    int top = 0;
-    t.bias = NULL;
-    t.relu = t.c_bf16 = false;
-    t.c_row = width;
-    t.cols = width; /* panels are padded with zeros */
-    for (int64_t chunk = 0, i = 0; i < w->runs; i += step, chunk++) {
-        t.a_run = whole->a_run + i;
-        t.b = whole->b + i * w->run_k * width;
-        t.runs = sti_conv_min(step, w->runs - i);
-        t.c = partial[top++];
-        w->tiles->rows(&t);
-        for (int64_t count = chunk + 1; count % 2 == 0; count /= 2, top--)
-            join(partial[top - 2], partial[top - 1], n);
-    }
-    for (; top > 1; top--)
-        join(partial[top - 2], partial[top - 1], n);
-    for (int64_t r = 0; r < whole->rows; r++) {
-        float *sum = partial[0] + r * width;
-        for (int64_t j = 0; j < whole->cols; j++) {
-            sum[j] += whole->bias ? whole->bias[j] : 0.0f;
-            sum[j] = whole->relu && 0.0f > sum[j] ? 0.0f : sum[j];
-        }
-        w->loops->from_f32(whole->cols, sum, (sti_bf16 *)whole->c + r * whole->c_row);
-    }
+    return sti_conv_min(tile % g->across * g->rows, g->pixels - g->rows);
 }
 
-static void run_tile(const row_walk *w, const sti_bf16_tile *t)
+/* Tiles first.. of one panel of columns, `count` of them. */
+static void walk_group(const row_walk *w, const tile_grid *g, int64_t first, int count,
+                       int64_t j, const float *bias, const sti_bf16_pair *in,
+                       sti_bf16 *out)
 {
-    if (w->runs <= chunk_runs(w)) {
-        w->tiles->rows(t);
-        return;
+    float sums[STI_BF16_TILES][STI_BF16_ROWS * STI_BF16_COLS]
+        __attribute__((aligned(64)));
+    sti_bf16_tile t = {
+        .count = count,
+        .rows = g->rows,
+        .runs = w->runs,
+        .blocks = sti_bf16_blocks(w->run_k),
+        .a = in,
+        .b = w->panels + j / STI_BF16_COLS * panel_pairs(w),
+        .a_row = w->a_row,
+        .b_row = STI_BF16_COLS,
+        .a_run = w->run,
+        .c = sums[0],
+        .c_row = STI_BF16_COLS,
+    };
+    for (int i = 0; i < count; i++) {
+        t.a_tile[i] =
+            (first + i) / g->across * w->a_line + grid_pixel(g, first + i) * w->a_row;
+        t.c_tile[i] = (int64_t)i * STI_BF16_ROWS * STI_BF16_COLS;
     }
-    sti_bf16_tile one = *t;
-    one.lines = 1;
-    for (int64_t i = 0; i < t->lines; i++) {
-        one.a = t->a + i * t->a_line;
-        one.c = (sti_bf16 *)t->c + i * t->c_line;
-        tile_of_chunks(w, &one);
-    }
+    w->tiles->share_b(&t);
+    for (int i = 0; i < count; i++)
+        w->loops->finish(g->rows, sti_conv_min(w->channels - j, STI_BF16_COLS), sums[i],
+                         bias, w->relu,
+                         out + (first + i) / g->across * w->c_line +
+                             grid_pixel(g, first + i) * w->c_row + j,
+                         w->c_row);
 }
 
 static void walk_rows(const row_walk *w, const sti_bf16_pair *in, sti_bf16 *out,
                       int64_t rows, int64_t pixels)
 {
-    for (int64_t j = 0, cols; j < w->channels; j += cols) {
-        const int nv = sti_bf16_panels(w->channels - j);
-        cols = sti_conv_min(w->channels - j, (int64_t)nv * STI_BF16_PANEL);
-        sti_bf16_tile t = {
-            .b = w->panels + w->runs * w->run_k * j,
-            .a_row = w->a_row,
-            .a_step = 1,
-            .a_run = w->run,
-            .runs = w->runs,
-            .run_k = w->run_k,
-            .c_row = w->c_row,
-            .cols = cols,
-            .nv = nv,
-            .lines = rows,
-            .a_line = w->a_line,
-            .c_line = w->c_line,
-            .relu = w->relu,
-            .c_bf16 = true,
-            .bias = w->bias ? w->bias + j : NULL,
-        };
-        for (int64_t r = 0; r < pixels; r += t.rows) {
-            t.rows = sti_bf16_next_rows(pixels - r, nv);
-            t.a = in + r * w->a_row;
-            t.c = out + r * w->c_row + j;
-            run_tile(w, &t);
-        }
+    const tile_grid g = grid_of(rows, pixels);
+    w->tiles->begin(g.rows);
+    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
+        float bias[STI_BF16_COLS] = {0};
+        if (w->bias)
+            memcpy(bias, w->bias + j,
+                   (size_t)sti_conv_min(w->channels - j, STI_BF16_COLS) * sizeof *bias);
+        for (int64_t i = 0; i < g.count; i += STI_BF16_TILES)
+            walk_group(w, &g, i, (int)sti_conv_min(g.count - i, STI_BF16_TILES), j,
+                       bias, in, out);
     }
+    w->tiles->end();
 }
 
-/* Panels, pairs first_pair and on, from `count` rows (k) of src, ld apart. */
-static void pack_pairs(const row_walk *w, int64_t first_pair, int64_t count,
+/* Zeros after the pairs of each run, up to whole blocks. */
+static void pad_panels(const row_walk *w, uint32_t *panels)
+{
+    const int64_t run = sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS;
+    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS)
+        for (int64_t i = 0; i < w->runs; i++) {
+            uint32_t *dst = panels + j / STI_BF16_COLS * panel_pairs(w) +
+                            (i * run + w->run_k) * STI_BF16_COLS;
+            memset(dst, 0, (size_t)((run - w->run_k) * STI_BF16_COLS) * sizeof *dst);
+        }
+}
+
+/* Panels, pairs from `pair` of a run on, of `count` rows (k) of src, ld apart. */
+static void pack_pairs(const row_walk *w, int64_t run, int64_t pair, int64_t count,
                        const float *src, int64_t ld, uint32_t *panels)
 {
-    sti_bf16 even[32], odd[32];
-    for (int64_t j = 0, cols; j < w->channels; j += cols) {
-        const int nv = sti_bf16_panels(w->channels - j);
-        const int64_t width = (int64_t)nv * STI_BF16_PANEL;
-        cols = sti_conv_min(w->channels - j, width);
-        uint32_t *dst = panels + w->runs * w->run_k * j + first_pair * width;
+    const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
+    sti_bf16 even[STI_BF16_COLS], odd[STI_BF16_COLS];
+    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
+        const int64_t cols = sti_conv_min(w->channels - j, STI_BF16_COLS);
+        uint32_t *dst =
+            panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
         memset(even, 0, sizeof even);
         memset(odd, 0, sizeof odd);
-        for (int64_t c = 0; c < count; c += 2, dst += width) {
+        for (int64_t c = 0; c < count; c += 2, dst += STI_BF16_COLS) {
             w->loops->from_f32(cols, src + c * ld + j, even);
             if (c + 1 < count)
                 w->loops->from_f32(cols, src + (c + 1) * ld + j, odd);
-            w->loops->interleave(width, even, c + 1 < count ? odd : NULL, dst);
+            w->loops->interleave(STI_BF16_COLS, even, c + 1 < count ? odd : NULL, dst);
         }
     }
 }
 
 /* The same from src [channels][ld], k contiguous. */
-static void pack_pairs_transposed(const row_walk *w, int64_t first_pair, int64_t count,
-                                  const float *src, int64_t ld, uint32_t *panels)
+static void pack_pairs_transposed(const row_walk *w, int64_t run, int64_t pair,
+                                  int64_t count, const float *src, int64_t ld,
+                                  uint32_t *panels)
 {
-    enum { RUN = 64 };
-    sti_bf16 k[RUN];
-    for (int64_t j = 0; j < sti_conv_round_up(w->channels, STI_BF16_PANEL); j++) {
-        const int64_t panel = j / (2 * STI_BF16_PANEL) * (2 * STI_BF16_PANEL);
-        const int nv = sti_bf16_panels(w->channels - panel);
-        const int64_t width = (int64_t)nv * STI_BF16_PANEL;
-        uint32_t *dst =
-            panels + w->runs * w->run_k * panel + first_pair * width + (j - panel);
-        for (int64_t c = 0; c < count; c += RUN) {
-            const int64_t n = sti_conv_min(RUN, count - c);
+    enum { STRETCH = 64 };
+    const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
+    sti_bf16 k[STRETCH];
+    for (int64_t j = 0; j < sti_conv_round_up(w->channels, STI_BF16_COLS); j++) {
+        uint32_t *dst = panels + j / STI_BF16_COLS * panel_pairs(w) +
+                        first * STI_BF16_COLS + j % STI_BF16_COLS;
+        for (int64_t c = 0; c < count; c += STRETCH) {
+            const int64_t n = sti_conv_min(STRETCH, count - c);
             memset(k, 0, sizeof k);
             if (j < w->channels)
                 w->loops->from_f32(n, src + j * ld + c, k);
-            for (int64_t i = 0; i < n; i += 2, dst += width)
+            for (int64_t i = 0; i < n; i += 2, dst += STI_BF16_COLS)
                 *dst = (uint32_t)k[i] | (uint32_t)k[i + 1] << 16;
         }
     }
@@ -232,7 +226,7 @@ static forward_job forward_make(const sti_conv_shape *s)
 {
     forward_job j = {.shape = s, .pairs = sti_conv_ceil_div(s->ci, 2)};
     row_walk *w = &j.walk;
-    j.direct = s->pad == 0 && s->ci % 2 == 0;
+    j.direct = s->pad == 0 && s->kw * s->ci % (2 * STI_BF16_PAIRS) == 0;
     j.line_cols = j.direct ? s->w : (s->ow - 1) * s->stride + s->kw;
     const int64_t line = j.line_cols * j.pairs;
     w->runs = s->kh;
@@ -244,9 +238,9 @@ static forward_job forward_make(const sti_conv_shape *s)
     w->c_line = s->ow * s->co;
     j.piece_rows = rows_a_piece(s->oh, s->stride, s->kh - s->stride, line);
     j.pieces_an_image = sti_conv_ceil_div(s->oh, j.piece_rows);
-    j.panel_pairs = w->runs * w->run_k * sti_conv_round_up(s->co, STI_BF16_PANEL);
+    j.panel_pairs = panel_pairs(w) * sti_conv_ceil_div(s->co, STI_BF16_COLS);
     j.line_pairs = j.direct ? 0 : ((j.piece_rows - 1) * s->stride + s->kh) * line;
-    j.line_pairs = sti_conv_round_up(j.line_pairs, 16);
+    j.line_pairs = sti_conv_round_up(j.line_pairs, STI_BF16_PAIRS) + STI_BF16_PAIRS;
     return j;
 }
 
@@ -262,8 +256,10 @@ static void forward_pack(void *arg, int64_t tap, int worker)
     const forward_job *j = arg;
     const sti_conv_shape *s = j->shape;
     (void)worker;
-    pack_pairs(&j->walk, tap * j->pairs, s->ci, j->w + tap * s->ci * s->co, s->co,
-               j->panels);
+    if (tap == 0)
+        pad_panels(&j->walk, j->panels);
+    pack_pairs(&j->walk, tap / s->kw, tap % s->kw * j->pairs, s->ci,
+               j->w + tap * s->ci * s->co, s->co, j->panels);
 }
 
 static void forward_piece(void *arg, int64_t piece, int worker)
@@ -285,6 +281,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
                                      .cols = j->line_cols};
         sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
         sti_conv_bf16_window(x, s->h, s->w, s->ci, &win, lines);
+        memset(lines + win.rows * win.cols * j->pairs, 0, STI_BF16_PAIRS * 4);
         in = lines;
     }
     walk_rows(&j->walk, in, j->y + at, rows, s->ow);
@@ -339,8 +336,15 @@ typedef struct data_job {
     int64_t *run;  /* [kh], the same for all phases */
     row_walk walk; /* what all phases share */
     int64_t pairs; /* of the output channels */
-    int64_t piece_rows, pieces_an_image, phase_rows, panel_pairs, line_pairs;
+    int64_t piece_rows, pieces_an_image, phase_rows, all_pairs, line_pairs;
 } data_job;
+
+/* Of the panels of one phase. */
+static int64_t phase_pairs(const data_job *j, const sti_conv_phase *p)
+{
+    return p->taps_y * sti_bf16_blocks(p->taps_x * j->pairs) * STI_BF16_PAIRS *
+           sti_conv_round_up(j->shape->ci, STI_BF16_COLS);
+}
 
 static data_job data_make(const sti_conv_shape *s)
 {
@@ -353,34 +357,36 @@ static data_job data_make(const sti_conv_shape *s)
     w->c_row = s->stride * s->ci;
     w->c_line = s->stride * s->w * s->ci;
     j.phase_rows = sti_conv_ceil_div(s->h, s->stride);
-    j.panel_pairs = s->kh * s->kw * j.pairs * sti_conv_round_up(s->ci, STI_BF16_PANEL);
+    for (int64_t i = 0; i < s->stride * s->stride; i++) {
+        const sti_conv_phase p = sti_conv_phase_of(s, i);
+        j.all_pairs += phase_pairs(&j, &p);
+    }
     j.piece_rows = rows_a_piece(j.phase_rows, 1, none.rows, w->a_line);
     j.pieces_an_image = sti_conv_ceil_div(j.phase_rows, j.piece_rows);
     j.line_pairs = sti_conv_dy_window(s, 0, j.piece_rows).rows * w->a_line;
-    j.line_pairs = sti_conv_round_up(j.line_pairs, 16);
+    j.line_pairs = sti_conv_round_up(j.line_pairs, STI_BF16_PAIRS) + STI_BF16_PAIRS;
     return j;
 }
 
 size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const data_job j = data_make(s);
-    return 192 + (size_t)(j.panel_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
+    return 192 + (size_t)(j.all_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
            (size_t)s->kh * sizeof(int64_t);
 }
 
 /* The walk of one phase and its panels. */
 static row_walk phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p)
 {
-    const sti_conv_shape *s = j->shape;
     row_walk w = j->walk;
-    int64_t before = 0; /* taps of the phases before this one */
+    int64_t before = 0;
     for (int64_t i = 0; i < phase; i++) {
-        const sti_conv_phase q = sti_conv_phase_of(s, i);
-        before += q.taps_y * q.taps_x;
+        const sti_conv_phase q = sti_conv_phase_of(j->shape, i);
+        before += phase_pairs(j, &q);
     }
     w.runs = p->taps_x > 0 ? p->taps_y : 0;
     w.run_k = p->taps_x * j->pairs;
-    w.panels = j->panels + before * j->pairs * sti_conv_round_up(s->ci, STI_BF16_PANEL);
+    w.panels = j->panels + before;
     return w;
 }
 
@@ -394,9 +400,11 @@ static void data_pack(void *arg, int64_t tap, int worker)
     const row_walk w = phase_walk(j, phase, &p);
     const int64_t t = p.taps_y - 1 - y / s->stride, u = p.taps_x - 1 - x / s->stride;
     (void)worker;
-    pack_pairs_transposed(&w, (t * p.taps_x + u) * j->pairs, s->co,
-                          j->w + tap * s->ci * s->co, s->co,
-                          j->panels + (w.panels - j->panels));
+    uint32_t *panels = j->panels + (w.panels - j->panels);
+    if (y < s->stride && x < s->stride) /* once a phase */
+        pad_panels(&w, panels);
+    pack_pairs_transposed(&w, t, u * j->pairs, s->co, j->w + tap * s->ci * s->co, s->co,
+                          panels);
 }
 
 static void data_piece(void *arg, int64_t piece, int worker)
@@ -410,6 +418,7 @@ static void data_piece(void *arg, int64_t piece, int worker)
     sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
     sti_conv_bf16_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co,
                          &win, lines);
+    memset(lines + win.rows * win.cols * j->pairs, 0, STI_BF16_PAIRS * 4);
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);
         const int64_t rows = sti_conv_min(q1, p.rows) - q0;
@@ -438,7 +447,7 @@ void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *s,
     j.dx = dx_out;
     j.run = sti_conv_bf16_align(scratch);
     j.panels = sti_conv_bf16_align(j.run + s->kh);
-    j.lines = sti_conv_bf16_align(j.panels + j.panel_pairs);
+    j.lines = sti_conv_bf16_align(j.panels + j.all_pairs);
     for (int64_t i = 0; i < s->kh; i++)
         j.run[i] = i * j.walk.a_line;
     j.walk.run = j.run;

@@ -1,25 +1,58 @@
 /* Gradient of the weights on bfloat16.
  *
- * A product over pixels: for each tap, dw [ci][co] += x^T dy, where a pair is two
- * neighbouring pixels of an output row. Rows of x are laid out so that every pixel has
- * its right neighbour (one stride on) in the upper half, which serves all taps; rows of
- * dy as pairs of pixels. Rows of a few images are taken together, so that a tile stays
- * in registers for long.
+ * A product over pixels: for each tap, dw^T [co][ci] += dy^T x. The rows of x that a
+ * group of output rows meets are laid side by side, zero-padded, so that output pixels
+ * are one run of k and a tap is an address offset (with a stride, one such raster for
+ * each row of the stride); every pixel is a pair with the one a stride on. dy is
+ * transposed to the same run, zero where the raster is padding. The conv_bf16.h header
+ * says what that means for the order of sums.
  *
- * Chunks (runs of output rows) are the leaves of the tree. At most SLOTS_MAX subtrees
- * of 2^e chunks are pieces of work; a piece keeps a stack of partial sums, one a level.
- */
+ * Chunks of groups are the leaves of a tree. At most SLOTS_MAX subtrees of 2^e chunks
+ * are pieces of work; a piece keeps a stack of partial sums, one a level. */
 #include <string.h>
 
 #include "kernel/conv_bf16_priv.h"
 
 enum {
+    RASTER_PAIRS = 24 << 10, /* of a group, 96 KiB: part of the numerics */
+    CHUNK_PIXELS = 4096,     /* likewise */
     SLOTS_MAX = 8,
     SLOTS_FLOATS = 2 << 20, /* all slots together, unless one is larger */
-    LINE_PAIRS = 24 << 10,  /* rows of x held at once: 96 KiB */
-    ROWS_MAX = 64,          /* rows of dy held at once */
+    OUTPUTS = 64,           /* output channels of a piece, at most */
     JOIN_FLOATS = 16 << 10  /* a piece of the last joins */
 };
+
+/* The raster of a shape: lengths in output pixels and rows. */
+typedef struct raster {
+    int64_t length;    /* L */
+    int64_t gap;       /* rows between images */
+    int64_t phases;    /* rasters, for rows of the stride that taps meet */
+    int64_t row_pairs; /* of one row of all phases */
+} raster;
+
+static raster raster_of(const sti_conv_shape *s)
+{
+    raster r = {.gap = (s->kh - 1) / s->stride,
+                .phases = sti_conv_min(s->stride, s->kh)};
+    r.length = sti_conv_ceil_div((s->ow - 1) * s->stride + s->kw, s->stride);
+    r.row_pairs = r.phases * r.length * s->stride * s->ci;
+    return r;
+}
+
+sti_conv_bf16_groups sti_conv_bf16_weight_groups(const sti_conv_shape *s)
+{
+    const raster r = raster_of(s);
+    const int64_t rows =
+        sti_conv_max(RASTER_PAIRS / sti_conv_max(r.row_pairs, 1) - r.gap, 1);
+    sti_conv_bf16_groups g = {.images = 1, .rows = s->oh};
+    if (rows < s->oh)
+        g.rows = sti_conv_ceil_div(s->oh, sti_conv_ceil_div(s->oh, rows));
+    else
+        g.images = sti_conv_min((rows + r.gap) / (s->oh + r.gap), s->n);
+    g.images = sti_conv_max(g.images, 1);
+    g.groups = sti_conv_max(CHUNK_PIXELS / (g.images * g.rows * s->ow), 1);
+    return g;
+}
 
 typedef struct weight_job {
     const sti_conv_shape *shape;
@@ -27,49 +60,69 @@ typedef struct weight_job {
     float *dw, *slots; /* slot 0 is dw; slots holds the others */
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
-    int64_t pairs;     /* of a row of dy */
-    int64_t line_cols; /* pixels of a row of x with neighbours */
-    int64_t rows, chunk_rows, chunks;
+    raster raster;
+    sti_conv_bf16_groups cut;
+    int64_t groups_an_image, groups, chunks;
     int64_t slot_chunks, slot_count;
     int levels;
-    int64_t block,
-        blocks; /* columns (co) of a piece; a multiple of 16 but for the last */
-    int64_t max_lines;
-    int64_t line_pairs, dy_pairs, sum_floats; /* of a worker, each a multiple of 16 */
+    int64_t block, blocks; /* output channels of a piece */
+    int64_t in_blocks;     /* 16 input channels each */
+    int64_t raster_rows;   /* of a group */
+    /* Of a worker, in pairs, each a multiple of 16: */
+    int64_t plain_pairs, raster_pairs, dy_row, dy_pairs, sum_floats;
     char *scratch;
     size_t worker_bytes;
 } weight_job;
 
+/* Zeros beyond a raster: what the last block and the last tap may read. */
+static int64_t slack_of(const sti_conv_shape *s)
+{
+    return (2 * STI_BF16_PAIRS * s->stride + s->kw + s->stride + 1) * s->ci +
+           STI_BF16_COLS;
+}
+
+static void set_slots(weight_job *j)
+{
+    const sti_conv_shape *s = j->shape;
+    const int64_t weights = s->kh * s->kw * s->ci * s->co;
+    j->slot_chunks = 1;
+    j->levels = 1;
+    for (;;) {
+        j->slot_count = sti_conv_ceil_div(j->chunks, j->slot_chunks);
+        if (j->slot_count == 1 ||
+            (j->slot_count <= SLOTS_MAX && j->slot_count * weights <= SLOTS_FLOATS))
+            return;
+        j->slot_chunks *= 2;
+        j->levels++;
+    }
+}
+
 static weight_job weight_make(const sti_conv_shape *s)
 {
-    weight_job j = {.shape = s, .pairs = sti_conv_ceil_div(s->ow, 2)};
-    const int64_t weights = s->kh * s->kw * s->ci * s->co;
-    j.line_cols = s->stride * (2 * j.pairs - 2) + s->kw;
-    j.rows = s->n * s->oh;
-    j.chunk_rows = sti_conv_max(1, STI_GEMM_CHUNK / (2 * j.pairs));
-    j.chunks = sti_conv_ceil_div(j.rows, j.chunk_rows);
-    j.slot_chunks = 1;
-    j.levels = 1;
-    for (;;) {
-        j.slot_count = sti_conv_ceil_div(j.chunks, j.slot_chunks);
-        if (j.slot_count == 1 ||
-            (j.slot_count <= SLOTS_MAX && j.slot_count * weights <= SLOTS_FLOATS))
-            break;
-        j.slot_chunks *= 2;
-        j.levels++;
-    }
-    j.block = j.slot_count * sti_conv_ceil_div(s->co, 64) < 4 ? 32 : 64;
+    weight_job j = {.shape = s, .raster = raster_of(s)};
+    const int64_t r16 = STI_BF16_COLS;
+    j.cut = sti_conv_bf16_weight_groups(s);
+    j.groups_an_image = j.cut.images > 1 ? 1 : sti_conv_ceil_div(s->oh, j.cut.rows);
+    j.groups = sti_conv_ceil_div(s->n, j.cut.images) * j.groups_an_image;
+    j.chunks = sti_conv_ceil_div(j.groups, j.cut.groups);
+    set_slots(&j);
+    j.block = j.slot_count * sti_conv_ceil_div(s->co, OUTPUTS) < 2 ? 32 : OUTPUTS;
+    j.block = sti_conv_min(j.block, sti_conv_round_up(s->co, r16));
     j.blocks = sti_conv_ceil_div(s->co, j.block);
-    j.block = sti_conv_min(j.block, s->co);
-    const int64_t line = j.line_cols * s->ci;
-    j.max_lines = sti_conv_max(LINE_PAIRS / sti_conv_max(line, 1), s->kh);
-    j.line_pairs = sti_conv_round_up(j.max_lines * line, 16);
-    j.dy_pairs = ROWS_MAX * j.pairs * sti_conv_round_up(j.block, STI_BF16_PANEL);
-    j.sum_floats = sti_conv_round_up(s->kh * s->kw * s->ci * j.block, 16) * j.levels;
-    const int64_t plain =
-        sti_conv_round_up((j.line_cols + s->stride) * s->ci, 32) / 2; /* one row */
+    j.in_blocks = sti_conv_ceil_div(s->ci, r16);
+    j.raster_rows =
+        (j.cut.images - 1) * (s->oh + j.raster.gap) + j.cut.rows + j.raster.gap;
+    const int64_t phase = j.raster_rows * j.raster.length * s->stride * s->ci;
+    j.raster_pairs = sti_conv_round_up(phase + slack_of(s), r16) * j.raster.phases;
+    j.plain_pairs = sti_conv_round_up(phase + slack_of(s) + s->stride * s->ci, 32) / 2;
+    j.dy_row = sti_bf16_blocks(sti_conv_ceil_div(j.raster_rows * j.raster.length, 2)) *
+                   STI_BF16_PAIRS +
+               STI_BF16_PAIRS; /* so that rows do not meet in one set of a cache */
+    j.dy_pairs = j.dy_row * j.block;
+    j.sum_floats = s->kh * s->kw * j.in_blocks * r16 * j.block * j.levels;
     j.worker_bytes =
-        (size_t)(j.line_pairs + j.dy_pairs + j.sum_floats + plain) * sizeof(float);
+        (size_t)(j.plain_pairs + j.raster_pairs + j.dy_pairs + j.sum_floats) *
+        sizeof(float);
     return j;
 }
 
@@ -81,124 +134,154 @@ size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *s, int threads)
            (size_t)((j.slot_count - 1) * weights) * sizeof(float);
 }
 
-/* A worker at work on one piece. */
+/* A worker at work on one piece, and the group at hand. */
 typedef struct weight_piece {
     const weight_job *job;
-    sti_bf16_pair *lines; /* [max_lines][line_cols][ci]: a pixel and its neighbour */
-    uint32_t *dy;         /* [panel][rows][pairs][16 nv] */
-    float *sums;          /* [levels][kh][kw][ci][block] */
-    sti_bf16 *plain;      /* a zero-padded row of x */
+    sti_bf16 *plain; /* a raster of x */
+    sti_bf16_pair
+        *raster;  /* [phases]: the same, every pixel with the one a stride on */
+    uint32_t *dy; /* [block][dy_row]: pairs along k */
+    float *sums;  /* [levels][tap][input block][block][16] */
     int64_t j0, cols;
-    int64_t group_rows;
-    int64_t run[ROWS_MAX]; /* where in lines the window of each row begins */
+    int64_t image, images, row, rows;
 } weight_piece;
 
-/* Row y of an image, zero outside, every pixel beside the one a stride on. */
-static void load_line(const weight_piece *p, int64_t image, int64_t y,
-                      sti_bf16_pair *dst)
+static void set_group(weight_piece *p, int64_t group)
 {
     const weight_job *j = p->job;
-    const sti_conv_shape *s = j->shape;
-    const int64_t cols = j->line_cols + s->stride, c = s->ci;
-    if (y < 0 || y >= s->h) {
-        memset(dst, 0, (size_t)(j->line_cols * c) * sizeof *dst);
-        return;
-    }
-    const int64_t from = sti_conv_min(s->pad, cols);
-    const int64_t to = sti_conv_max(from, sti_conv_min(cols, s->w + s->pad));
-    memset(p->plain, 0, (size_t)(from * c) * sizeof *p->plain);
-    memcpy(p->plain + from * c, j->x + ((image * s->h + y) * s->w + from - s->pad) * c,
-           (size_t)((to - from) * c) * sizeof *p->plain);
-    memset(p->plain + to * c, 0, (size_t)((cols - to) * c) * sizeof *p->plain);
-    j->loops->interleave(j->line_cols * c, p->plain, p->plain + s->stride * c,
-                         (uint32_t *)(void *)dst);
+    p->image = group / j->groups_an_image * j->cut.images;
+    p->images = sti_conv_min(j->cut.images, j->shape->n - p->image);
+    p->row = group % j->groups_an_image * j->cut.rows;
+    p->rows = sti_conv_min(j->cut.rows, j->shape->oh - p->row);
 }
 
-/* Rows of x for output rows row.. (over all images), as many as fit and belong to the
- * chunk; sets run[] and the number of rows. */
-static void load_lines(weight_piece *p, int64_t row, int64_t end)
+/* Raster of the phase: rows y0, y0 + stride, .. of each image. */
+static void load_phase(const weight_piece *p, int64_t phase)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    const int64_t line = j->line_cols * s->ci;
-    int64_t lines = 0, base = 0; /* of the image at hand: its line 0 in the buffer */
-    p->group_rows = 0;
-    for (; row < end && p->group_rows < ROWS_MAX; row++) {
-        const int64_t image = row / s->oh, y = row % s->oh * s->stride - s->pad;
-        if (p->group_rows == 0 || y == -s->pad)
-            base = lines - y;
-        const int64_t last = base + y + s->kh; /* one past */
-        if (last > j->max_lines)
-            break;
-        lines = sti_conv_max(lines, base + y);
-        for (; lines < last; lines++)
-            load_line(p, image, lines - base, p->lines + lines * line);
-        p->run[p->group_rows++] = (base + y) * line;
-    }
+    const int64_t line = j->raster.length * s->stride * s->ci, c = s->ci;
+    const int64_t from = sti_conv_min(s->pad * c, line);
+    const int64_t to = sti_conv_max(from, sti_conv_min(line, (s->w + s->pad) * c));
+    sti_bf16 *dst = p->plain;
+    for (int64_t m = 0; m < p->images; m++)
+        for (int64_t i = 0; i < p->rows + j->raster.gap; i++, dst += line) {
+            const int64_t y = (p->row + i) * s->stride + phase - s->pad;
+            memset(dst, 0, (size_t)line * sizeof *dst);
+            if (y >= 0 && y < s->h)
+                memcpy(dst + from,
+                       j->x + ((p->image + m) * s->h + y) * s->w * c + from -
+                           s->pad * c,
+                       (size_t)(to - from) * sizeof *dst);
+        }
+    const int64_t n = dst - p->plain, slack = slack_of(s);
+    memset(dst, 0, (size_t)(slack + s->stride * c) * sizeof *dst);
+    j->loops->interleave(
+        n + slack, p->plain, p->plain + s->stride * c,
+        (uint32_t *)(void *)(p->raster + phase * (j->raster_pairs / j->raster.phases)));
 }
 
-static void load_dy(const weight_piece *p, int64_t row)
+/* Pairs of k of the group. */
+static int64_t group_blocks(const weight_piece *p)
+{
+    const weight_job *j = p->job;
+    const int64_t rows = (p->images - 1) * (p->rows + j->raster.gap) + p->rows;
+    const int64_t length = (rows - 1) * j->raster.length + j->shape->ow;
+    return sti_bf16_blocks(sti_conv_ceil_div(length, 2));
+}
+
+/* Where the 32 pixels of k from first on lie in dy; NULL: padding. */
+static void find_pixels(const weight_piece *p, int64_t first, const sti_bf16 **src)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    const int64_t whole = s->ow / 2;
-    for (int64_t c = 0, cols; c < p->cols; c += cols) {
-        const int64_t width = (int64_t)sti_bf16_panels(p->cols - c) * STI_BF16_PANEL;
-        cols = sti_conv_min(p->cols - c, width);
-        uint32_t *dst = p->dy + ROWS_MAX * j->pairs * c;
-        const sti_bf16 *src = j->dy + row * s->ow * s->co + p->j0 + c;
-        for (int64_t r = 0; r < p->group_rows; r++, src += s->ow * s->co) {
-            j->loops->interleave_rows(whole, cols, src, s->co, 2 * s->co, dst, width);
-            dst += whole * width;
-            if (s->ow % 2 == 0)
-                continue;
-            j->loops->interleave(cols, src + 2 * whole * s->co, NULL, dst);
-            dst += width;
+    const int64_t L = j->raster.length, H = p->rows + j->raster.gap;
+    int64_t row = first / L, x = first % L;
+    for (int i = 0; i < 2 * STI_BF16_PAIRS; i++) {
+        const int64_t image = row / H, y = row % H;
+        const bool there = x < s->ow && y < p->rows && image < p->images;
+        src[i] = there ? j->dy +
+                             (((p->image + image) * s->oh + p->row + y) * s->ow + x) *
+                                 s->co +
+                             p->j0
+                       : NULL;
+        if (++x == L) {
+            x = 0;
+            row++;
         }
     }
 }
 
-/* All taps and channels over the rows that are loaded. */
+static void load_dy(const weight_piece *p)
+{
+    const weight_job *j = p->job;
+    const int64_t blocks = group_blocks(p);
+    for (int64_t b = 0; b < blocks; b++) {
+        const sti_bf16 *src[2 * STI_BF16_PAIRS];
+        find_pixels(p, b * 2 * STI_BF16_PAIRS, src);
+        for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS) {
+            sti_bf16 *dst =
+                (sti_bf16 *)(void *)(p->dy + c * j->dy_row + b * STI_BF16_PAIRS);
+            j->loops->transpose32(src, sti_conv_min(p->cols - c, STI_BF16_ROWS), dst,
+                                  2 * j->dy_row);
+            for (int i = 0; i < 2 * STI_BF16_PAIRS; i++)
+                src[i] = src[i] ? src[i] + STI_BF16_ROWS : NULL;
+        }
+    }
+}
+
+/* Tile i of all (tap, input block) of the group: where its x lies. */
+static int64_t tile_offset(const weight_job *j, int64_t i)
+{
+    const sti_conv_shape *s = j->shape;
+    const int64_t tap = i / j->in_blocks, y = tap / s->kw, x = tap % s->kw;
+    return y % s->stride * (j->raster_pairs / j->raster.phases) +
+           (y / s->stride * j->raster.length * s->stride + x) * s->ci +
+           i % j->in_blocks * STI_BF16_COLS;
+}
+
+/* All taps and channels over the group. */
 static void group_tiles(const weight_piece *p, float *sum, bool load)
 {
+    static const int64_t zero_run[1] = {0};
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    for (int64_t col = 0, cols; col < p->cols; col += cols) {
-        const int nv = sti_bf16_panels(p->cols - col);
-        cols = sti_conv_min(p->cols - col, (int64_t)nv * STI_BF16_PANEL);
-        sti_bf16_tile t = {
-            .b = p->dy + ROWS_MAX * j->pairs * col,
-            .a_row = 1,
-            .a_step = 2 * s->stride * s->ci,
-            .a_run = p->run,
-            .runs = p->group_rows,
-            .run_k = j->pairs,
-            .c_row = j->block,
-            .cols = cols,
-            .nv = nv,
-            .lines = 1,
-            .load = load,
-        };
-        for (int64_t c = 0; c < s->ci; c += t.rows) {
-            t.rows = sti_bf16_next_rows(s->ci - c, nv);
-            for (int64_t tap = 0; tap < s->kh * s->kw; tap++) {
-                t.a = p->lines + (tap / s->kw * j->line_cols + tap % s->kw) * s->ci + c;
-                t.c = sum + (tap * s->ci + c) * j->block + col;
-                j->tiles->steps(&t);
+    const int64_t tiles = s->kh * s->kw * j->in_blocks;
+    sti_bf16_tile t = {
+        .rows = STI_BF16_ROWS,
+        .load = load,
+        .runs = 1,
+        .blocks = group_blocks(p),
+        .b = p->raster,
+        .a_row = j->dy_row,
+        .b_row = 2 * s->stride * s->ci,
+        .a_run = zero_run,
+        .c_row = STI_BF16_COLS,
+    };
+    for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS)
+        for (int64_t first = 0; first < tiles; first += STI_BF16_TILES) {
+            t.count = (int)sti_conv_min(tiles - first, STI_BF16_TILES);
+            t.a = (const sti_bf16_pair *)p->dy + c * j->dy_row;
+            t.c = sum + c * STI_BF16_COLS;
+            for (int i = 0; i < t.count; i++) {
+                t.b_tile[i] = tile_offset(j, first + i);
+                t.c_tile[i] = (first + i) * j->block * STI_BF16_COLS;
             }
+            j->tiles->share_a(&t);
         }
-    }
 }
 
 static void chunk_run(weight_piece *p, int64_t chunk, float *sum)
 {
     const weight_job *j = p->job;
-    const int64_t begin = chunk * j->chunk_rows;
-    const int64_t end = sti_conv_min(begin + j->chunk_rows, j->rows);
-    for (int64_t row = begin; row < end; row += p->group_rows) {
-        load_lines(p, row, end);
-        load_dy(p, row);
-        group_tiles(p, sum, row > begin);
+    const int64_t first = chunk * j->cut.groups;
+    const int64_t end = sti_conv_min(first + j->cut.groups, j->groups);
+    for (int64_t group = first; group < end; group++) {
+        set_group(p, group);
+        for (int64_t phase = 0; phase < j->raster.phases; phase++)
+            load_phase(p, phase);
+        load_dy(p);
+        group_tiles(p, sum, group > first);
     }
 }
 
@@ -208,18 +291,30 @@ static void join(float *left, const float *right, int64_t n)
         left[i] += right[i];
 }
 
+/* The sums of a piece, [tap][input block][block][16], into their place in dw. */
+static void store_sums(const weight_piece *p, float *dw)
+{
+    const weight_job *j = p->job;
+    const sti_conv_shape *s = j->shape;
+    for (int64_t i = 0; i < s->kh * s->kw * j->in_blocks; i++) {
+        const int64_t tap = i / j->in_blocks, c = i % j->in_blocks * STI_BF16_COLS;
+        for (int64_t f = 0; f < p->cols; f += STI_BF16_ROWS)
+            j->loops->transpose_f32(sti_conv_min(p->cols - f, STI_BF16_ROWS),
+                                    sti_conv_min(s->ci - c, STI_BF16_COLS),
+                                    p->sums + (i * j->block + f) * STI_BF16_COLS,
+                                    dw + (tap * s->ci + c) * s->co + p->j0 + f, s->co);
+    }
+}
+
 static weight_piece piece_make(const weight_job *j, int64_t block, int worker)
 {
-    const sti_conv_shape *s = j->shape;
     weight_piece p = {.job = j, .j0 = block * j->block};
-    char *at = j->scratch + (size_t)worker * j->worker_bytes;
-    p.cols = sti_conv_min(j->block, s->co - p.j0);
-    p.lines = (sti_bf16_pair *)(void *)at;
-    p.dy = (uint32_t *)(void *)at + j->line_pairs;
+    uint32_t *at = (uint32_t *)(void *)(j->scratch + (size_t)worker * j->worker_bytes);
+    p.cols = sti_conv_min(j->block, j->shape->co - p.j0);
+    p.raster = at;
+    p.dy = at + j->raster_pairs;
     p.sums = (float *)(void *)(p.dy + j->dy_pairs);
     p.plain = (sti_bf16 *)(void *)(p.sums + j->sum_floats);
-    if (p.cols % STI_BF16_PANEL) /* columns that are computed but not kept */
-        memset(p.dy, 0, (size_t)j->dy_pairs * sizeof *p.dy);
     return p;
 }
 
@@ -229,21 +324,20 @@ static void weight_piece_run(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t slot = piece / j->blocks, first = slot * j->slot_chunks;
     const int64_t last = sti_conv_min(first + j->slot_chunks, j->chunks);
-    const int64_t rows = s->kh * s->kw * s->ci, n = rows * j->block;
     const int64_t level = j->sum_floats / j->levels;
     weight_piece p = piece_make(j, piece % j->blocks, worker);
-    float *out = slot == 0 ? j->dw : j->slots + (slot - 1) * rows * s->co;
     int top = 0;
+    j->tiles->begin(STI_BF16_ROWS);
     for (int64_t chunk = first; chunk < last; chunk++) {
         chunk_run(&p, chunk, p.sums + top++ * level);
         for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
-            join(p.sums + (top - 2) * level, p.sums + (top - 1) * level, n);
+            join(p.sums + (top - 2) * level, p.sums + (top - 1) * level, level);
     }
+    j->tiles->end();
     for (; top > 1; top--)
-        join(p.sums + (top - 2) * level, p.sums + (top - 1) * level, n);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(out + r * s->co + p.j0, p.sums + r * j->block,
-               (size_t)p.cols * sizeof *out);
+        join(p.sums + (top - 2) * level, p.sums + (top - 1) * level, level);
+    store_sums(&p, slot == 0 ? j->dw
+                             : j->slots + (slot - 1) * s->kh * s->kw * s->ci * s->co);
 }
 
 static void join_slots(void *arg, int64_t piece, int worker)

@@ -1,7 +1,6 @@
 /* Blocked product of bfloat16 matrices: for every block of C and run of k, a block of A
  * (second-level cache) and panels of B (first-level cache) are packed as pairs and meet
- * in register tiles. Sums wait in float32: in C itself where it is float32 and one
- * chain is all there is, else in scratch, one block a level of the tree. */
+ * in register tiles. Sums wait in float32 scratch until the last run. */
 #include "kernel/gemm_bf16.h"
 
 #include <string.h>
@@ -9,9 +8,10 @@
 #include "kernel/gemm_bf16_tile.h"
 
 enum {
-    BLOCK_ROWS = 336, /* 24 tiles of 14 */
+    BLOCK_ROWS = 384, /* 4 groups of 6 tiles */
     BLOCK_COLS = 256,
-    RUN_PAIRS = 256 /* a panel of 32 columns: 32 KiB */
+    RUN_BLOCKS = 12, /* 384 k: 24 KiB of B for 32 columns, 288 KiB of A */
+    GROUP_ROWS = STI_BF16_TILES * STI_BF16_ROWS
 };
 
 typedef struct gemm_job {
@@ -21,8 +21,7 @@ typedef struct gemm_job {
     void *c;
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
-    int64_t block_rows, block_cols, row_blocks, col_blocks, chunks;
-    int levels; /* blocks of sums; 0: C holds them */
+    int64_t block_rows, block_cols, row_blocks, col_blocks, run_pairs;
     int64_t a_pairs, b_pairs, c_floats, worker_pairs;
     uint32_t *scratch;
 } gemm_job;
@@ -37,34 +36,28 @@ static int64_t min_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Equal blocks of at most `most`, a multiple of `unit`. */
-static int64_t block_length(int64_t length, int64_t most, int64_t unit)
+/* Equal blocks of at most `most`, a multiple of 16. */
+static int64_t block_length(int64_t length, int64_t most)
 {
-    return length == 0
-               ? unit
-               : ceil_div(ceil_div(length, ceil_div(length, most)), unit) * unit;
+    return ceil_div(ceil_div(length, ceil_div(length, most)), 16) * 16;
 }
 
 static gemm_job gemm_make(const sti_gemm_bf16_shape *s)
 {
     gemm_job j = {.shape = s};
-    const int64_t run = min_of(RUN_PAIRS, ceil_div(s->k, 2));
-    j.block_rows = block_length(s->m, BLOCK_ROWS, 2);
-    j.block_cols = block_length(s->n, BLOCK_COLS, 2 * STI_BF16_PANEL);
-    if (ceil_div(s->m, j.block_rows) * ceil_div(s->n, j.block_cols) < 4)
-        j.block_cols = block_length(s->n, BLOCK_COLS / 4, 2 * STI_BF16_PANEL);
-    j.row_blocks = ceil_div(s->m, j.block_rows);
-    j.col_blocks = ceil_div(s->n, j.block_cols);
-    j.chunks = s->k > 0 ? ceil_div(s->k, STI_GEMM_CHUNK) : 1;
-    if (j.chunks > 1)
-        for (int64_t c = 2 * j.chunks - 1; c > 0; c /= 2)
-            j.levels++;
-    else if (s->c_bf16 && s->k > 2 * RUN_PAIRS)
-        j.levels = 1;
-    j.a_pairs = j.block_rows * (run + 16);
-    j.b_pairs = run * 2 * STI_BF16_PANEL;
+    const int64_t m = s->m > 0 ? s->m : 1, n = s->n > 0 ? s->n : 1;
+    const int64_t blocks = sti_bf16_blocks(ceil_div(s->k, 2));
+    j.block_rows = block_length(m, BLOCK_ROWS);
+    j.block_cols = block_length(n, BLOCK_COLS);
+    if (ceil_div(m, j.block_rows) * ceil_div(n, j.block_cols) < 4)
+        j.block_cols = block_length(n, BLOCK_COLS / 4);
+    j.row_blocks = ceil_div(m, j.block_rows);
+    j.col_blocks = ceil_div(n, j.block_cols);
+    j.run_pairs = min_of(blocks, RUN_BLOCKS) * STI_BF16_PAIRS;
+    j.a_pairs = j.block_rows * (j.run_pairs + STI_BF16_PAIRS);
+    j.b_pairs = j.run_pairs * STI_BF16_COLS;
     j.c_floats = j.block_rows * j.block_cols;
-    j.worker_pairs = ceil_div(j.a_pairs + j.b_pairs + j.levels * j.c_floats, 16) * 16;
+    j.worker_pairs = j.a_pairs + j.b_pairs + j.c_floats;
     return j;
 }
 
@@ -78,156 +71,119 @@ size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads
 typedef struct gemm_piece {
     const gemm_job *job;
     int64_t m0, rows, n0, cols;
-    uint32_t *a, *b; /* a [rows][a_ld] pairs */
+    uint32_t *a, *b; /* a [rows, rounded up to 16][a_ld] pairs */
     int64_t a_ld;
-    float *sums;
+    float *sums; /* [block_rows][block_cols] */
 } gemm_piece;
 
-/* Rows m0.., k0..k1 of A as pairs. */
+static uint32_t pair_of(sti_bf16 even, sti_bf16 odd)
+{
+    return (uint32_t)even | (uint32_t)odd << 16;
+}
+
+/* Rows m0.., k0..k1 of A as pairs, padded with zeros to whole tiles. */
 static void pack_a(const gemm_piece *p, int64_t k0, int64_t k1)
 {
     const sti_gemm_bf16_shape *s = p->job->shape;
-    const int64_t whole = (k1 - k0) / 2;
-    for (int64_t r = 0; r < p->rows; r++) {
+    const int64_t whole = (k1 - k0) / 2, step = s->trans_a ? s->lda : 1;
+    const int64_t pairs = sti_bf16_blocks(ceil_div(k1 - k0, 2)) * STI_BF16_PAIRS;
+    for (int64_t r = 0; r < ceil_div(p->rows, 16) * 16; r++) {
         uint32_t *dst = p->a + r * p->a_ld;
-        const sti_bf16 *src = p->job->a;
-        if (!s->trans_a) {
-            src += (p->m0 + r) * s->lda + k0;
-            memcpy(dst, src, (size_t)whole * sizeof *dst);
+        int64_t i = 0;
+        if (r < p->rows) {
+            const sti_bf16 *src = s->trans_a ? p->job->a + k0 * s->lda + p->m0 + r
+                                             : p->job->a + (p->m0 + r) * s->lda + k0;
+            if (step == 1)
+                memcpy(dst, src, (size_t)whole * sizeof *dst);
+            else
+                for (int64_t k = 0; k < whole; k++)
+                    dst[k] = pair_of(src[2 * k * step], src[(2 * k + 1) * step]);
+            i = whole;
             if ((k1 - k0) % 2)
-                dst[whole] = src[2 * whole];
-            continue;
+                dst[i++] = src[2 * whole * step];
         }
-        src += k0 * s->lda + p->m0 + r;
-        for (int64_t i = 0; i < whole; i++, src += 2 * s->lda)
-            dst[i] = (uint32_t)src[0] | (uint32_t)src[s->lda] << 16;
-        if ((k1 - k0) % 2)
-            dst[whole] = src[0];
+        memset(dst + i, 0, (size_t)(pairs - i) * sizeof *dst);
     }
 }
 
-/* A panel [pairs][width] of B, columns n0.. */
-static void pack_b(const gemm_piece *p, int64_t n0, int64_t cols, int64_t width,
-                   int64_t k0, int64_t k1)
+/* A panel [pairs][16] of B, columns n0.., padded with zeros. */
+static void pack_b(const gemm_piece *p, int64_t n0, int64_t cols, int64_t k0,
+                   int64_t k1)
 {
     const sti_gemm_bf16_shape *s = p->job->shape;
     const int64_t pairs = ceil_div(k1 - k0, 2), whole = (k1 - k0) / 2;
-    if (cols < width)
-        memset(p->b, 0, (size_t)(pairs * width) * sizeof *p->b);
+    const int64_t padded = sti_bf16_blocks(pairs) * STI_BF16_PAIRS;
+    const int64_t clear = cols < STI_BF16_COLS ? 0 : pairs;
+    memset(p->b + clear * STI_BF16_COLS, 0,
+           (size_t)((padded - clear) * STI_BF16_COLS) * sizeof *p->b);
     if (!s->trans_b) {
         const sti_bf16 *src = p->job->b + k0 * s->ldb + n0;
         p->job->loops->interleave_rows(whole, cols, src, s->ldb, 2 * s->ldb, p->b,
-                                       width);
+                                       STI_BF16_COLS);
         if (pairs > whole)
             p->job->loops->interleave(cols, src + 2 * whole * s->ldb, NULL,
-                                      p->b + whole * width);
+                                      p->b + whole * STI_BF16_COLS);
         return;
     }
     for (int64_t j = 0; j < cols; j++) {
         const sti_bf16 *src = p->job->b + (n0 + j) * s->ldb + k0;
         for (int64_t i = 0; i < whole; i++)
-            p->b[i * width + j] = (uint32_t)src[2 * i] | (uint32_t)src[2 * i + 1] << 16;
+            p->b[i * STI_BF16_COLS + j] = pair_of(src[2 * i], src[2 * i + 1]);
         if (pairs > whole)
-            p->b[whole * width + j] = src[2 * whole];
+            p->b[whole * STI_BF16_COLS + j] = src[2 * whole];
     }
 }
 
-/* k0..k1 of the piece into c (float, or sti_bf16 on the last run of a one-run sum). */
-static void piece_run_k(const gemm_piece *p, int64_t k0, int64_t k1, void *c,
-                        int64_t ldc, bool load, bool finish)
+static void run_k(const gemm_piece *p, int64_t k0, int64_t k1)
 {
     static const int64_t zero_run[1] = {0};
     const gemm_job *j = p->job;
-    const sti_gemm_bf16_shape *s = j->shape;
-    const bool c_bf16 = finish && s->c_bf16 && c == j->c;
+    const int64_t row_tiles = ceil_div(p->rows, STI_BF16_ROWS);
     pack_a(p, k0, k1);
-    for (int64_t col = 0, cols; col < p->cols; col += cols) {
-        const int nv = sti_bf16_panels(p->cols - col);
-        cols = min_of(p->cols - col, (int64_t)nv * STI_BF16_PANEL);
-        pack_b(p, p->n0 + col, cols, (int64_t)nv * STI_BF16_PANEL, k0, k1);
-        const int64_t at = c == j->c ? p->m0 * ldc + p->n0 + col : col;
+    for (int64_t col = 0; col < p->cols; col += STI_BF16_COLS) {
+        pack_b(p, p->n0 + col, min_of(p->cols - col, STI_BF16_COLS), k0, k1);
         sti_bf16_tile t = {
+            .rows = STI_BF16_ROWS,
+            .load = k0 > 0,
+            .runs = 1,
+            .blocks = sti_bf16_blocks(ceil_div(k1 - k0, 2)),
+            .a = p->a,
             .b = p->b,
             .a_row = p->a_ld,
-            .a_step = 1,
+            .b_row = STI_BF16_COLS,
             .a_run = zero_run,
-            .runs = 1,
-            .run_k = ceil_div(k1 - k0, 2),
-            .c_row = ldc,
-            .cols = cols,
-            .nv = nv,
-            .lines = 1,
-            .load = load,
-            .c_bf16 = c_bf16,
+            .c = p->sums + col,
+            .c_row = j->block_cols,
         };
-        if (finish && j->epilogue) {
-            t.relu = j->epilogue->relu;
-            t.bias = j->epilogue->bias ? j->epilogue->bias + p->n0 + col : NULL;
-        }
-        for (int64_t r = 0; r < p->rows; r += t.rows) {
-            t.rows = sti_bf16_next_rows(p->rows - r, nv);
-            t.a = p->a + r * p->a_ld;
-            t.c = (char *)c + (at + r * ldc) * (c_bf16 ? 2 : 4);
-            j->tiles->rows(&t);
+        for (int64_t first = 0; first < row_tiles; first += STI_BF16_TILES) {
+            t.count = (int)min_of(row_tiles - first, STI_BF16_TILES);
+            for (int i = 0; i < t.count; i++) {
+                t.a_tile[i] = (first + i) * STI_BF16_ROWS * p->a_ld;
+                t.c_tile[i] = (first + i) * STI_BF16_ROWS * j->block_cols;
+            }
+            j->tiles->share_b(&t);
         }
     }
 }
 
-/* One chain, k0..k1, in runs that the caches like. */
-static void piece_chain(const gemm_piece *p, int64_t k0, int64_t k1, void *c,
-                        int64_t ldc, bool finish)
-{
-    bool load = false;
-    do {
-        const int64_t end = min_of(k1, k0 + 2 * RUN_PAIRS);
-        piece_run_k(p, k0, end, c, ldc, load, finish && end == k1);
-        load = true;
-        k0 = end;
-    } while (k0 < k1);
-}
-
-static void join(float *left, const float *right, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        left[i] += right[i];
-}
-
-/* Sums in scratch to C. */
-static void piece_store(const gemm_piece *p, bool epilogue)
+/* Sums to C. */
+static void piece_store(const gemm_piece *p)
 {
     const gemm_job *j = p->job;
     const sti_gemm_bf16_shape *s = j->shape;
-    const sti_epilogue *e = epilogue ? j->epilogue : NULL;
+    const sti_epilogue *e = j->epilogue;
     for (int64_t r = 0; r < p->rows; r++) {
         float *sum = p->sums + r * j->block_cols;
         const int64_t at = (p->m0 + r) * s->ldc + p->n0;
         for (int64_t i = 0; e && i < p->cols; i++) {
             sum[i] += e->bias ? e->bias[p->n0 + i] : 0.0f;
-            sum[i] = e->relu && 0.0f > sum[i] ? 0.0f : sum[i];
+            sum[i] = e->relu && sum[i] <= 0.0f ? 0.0f : sum[i];
         }
         if (s->c_bf16)
             j->loops->from_f32(p->cols, sum, (sti_bf16 *)j->c + at);
         else
             memcpy((float *)j->c + at, sum, (size_t)p->cols * sizeof *sum);
     }
-}
-
-static void piece_chunks(const gemm_piece *p)
-{
-    const gemm_job *j = p->job;
-    int top = 0;
-    for (int64_t chunk = 0; chunk < j->chunks; chunk++) {
-        const int64_t k0 = chunk * STI_GEMM_CHUNK;
-        piece_chain(p, k0, min_of(k0 + STI_GEMM_CHUNK, j->shape->k),
-                    p->sums + top++ * j->c_floats, j->block_cols, false);
-        for (int64_t count = chunk + 1; count % 2 == 0; count /= 2, top--)
-            join(p->sums + (top - 2) * j->c_floats, p->sums + (top - 1) * j->c_floats,
-                 j->c_floats);
-    }
-    for (; top > 1; top--)
-        join(p->sums + (top - 2) * j->c_floats, p->sums + (top - 1) * j->c_floats,
-             j->c_floats);
-    piece_store(p, true);
 }
 
 static void gemm_piece_run(void *arg, int64_t piece, int worker)
@@ -239,18 +195,17 @@ static void gemm_piece_run(void *arg, int64_t piece, int worker)
     p.n0 = piece % j->col_blocks * j->block_cols;
     p.rows = min_of(j->block_rows, s->m - p.m0);
     p.cols = min_of(j->block_cols, s->n - p.n0);
-    p.a_ld = min_of(RUN_PAIRS, ceil_div(s->k, 2)) + 16;
+    p.a_ld = j->run_pairs + STI_BF16_PAIRS; /* not a multiple of 4 KiB */
     p.a = j->scratch + worker * j->worker_pairs;
     p.b = p.a + j->a_pairs;
     p.sums = (float *)(void *)(p.b + j->b_pairs);
-    if (j->chunks > 1) {
-        piece_chunks(&p);
-    } else if (j->levels == 1) {
-        piece_chain(&p, 0, s->k, p.sums, j->block_cols, true);
-        piece_store(&p, false);
-    } else {
-        piece_chain(&p, 0, s->k, j->c, s->ldc, true);
-    }
+    if (s->k == 0)
+        memset(p.sums, 0, (size_t)j->c_floats * sizeof *p.sums);
+    j->tiles->begin(STI_BF16_ROWS);
+    for (int64_t k = 0; k < s->k; k += 2 * j->run_pairs)
+        run_k(&p, k, min_of(k + 2 * j->run_pairs, s->k));
+    j->tiles->end();
+    piece_store(&p);
 }
 
 void sti_gemm_bf16(const sti_team *team, const sti_gemm_bf16_shape *s,

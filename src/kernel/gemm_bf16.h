@@ -2,21 +2,22 @@
  * and thread count.
  *
  * C = A B with an optional bias and ReLU, C in float32 or rounded to bfloat16 (bf16.h).
- * The order of the sum is what the AVX512_BF16 instruction vdpbf16ps does, step by step
- * (measured against it on random, denormal, overflowing and cancelling operands):
+ * The order of the sum is that of Intel's matrix unit (tdpbf16ps; measured against it
+ * on random, cancelling, overflowing and denormal operands):
  *
- *     k is padded with zeros to an even number and cut into chunks
- *     [4096 c, 4096 (c+1)); P_c = 0, then for pairs (k, k+1) ascending in the chunk
- *         P_c = fma(a_k, b_k, fma(a_{k+1}, b_{k+1}, P_c)),
- *     the odd member of a pair first; each fma rounds once to nearest even; denormal
- *     operands count as zeros and denormal results become zeros (tininess is detected
- *     after rounding), whatever the mode of the caller;
- *     chunks join along the tree of gemm.h; the output is relu(sum + bias), rounded
- *     once more where C is bfloat16.
+ *     k is padded with zeros to a multiple of 32 and cut into blocks of 32. In a block
+ *     the even and the odd k have a chain each, ascending from 0,
+ *         E = fma(a_k, b_k, E),  O = fma(a_{k+1}, b_{k+1}, O);
+ *     then S = S + (E + O), for blocks ascending, S = 0 at first.
+ *     The output is sum + bias (0: none), 0 instead with ReLU where not > 0 (a NaN
+ *     stays), rounded once more where C is bfloat16.
  *
- * The product of two bfloat16 is exact in float32, so one fma is all the arithmetic an
- * emulation needs: float32 code with denormals flushed gives the same bits. Which bits
- * a NaN has is not part of this. */
+ * Every operation rounds once to nearest even; denormal operands count as zeros and
+ * denormal results become zeros (tininess is detected after rounding), whatever the
+ * mode of the caller. A product of two bfloat16 is exact in float32, so an fma is all
+ * that an emulation needs. Sums of 32 make chains short: no chunks as in gemm.h are
+ * wanted. (vdpbf16ps of AVX512_BF16 has another order and is no faster than float32.)
+ * Which bits a NaN has, and the sign of a zero, are not part of this. */
 #ifndef STI_KERNEL_GEMM_BF16_H
 #define STI_KERNEL_GEMM_BF16_H
 
@@ -32,8 +33,8 @@ typedef struct sti_gemm_bf16_shape {
     bool c_bf16; /* C is sti_bf16, else float */
 } sti_gemm_bf16_shape;
 
-/* Scratch of a call: A and B packed a block at a time, at most 1.5 MiB a thread. Any
- * alignment will do. */
+/* Scratch of a call: blocks of A, B and C, at most 1.2 MiB a thread. Any alignment will
+ * do. */
 size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads);
 
 /* epilogue may be NULL; bits of its mask are set where the stored output is > 0, and

@@ -27,37 +27,29 @@ static inline float model_bf16_fma(float a, float b, float c)
     return tiny ? copysignf(0.0F, r) : r;
 }
 
-/* Operand k of one output; zero beyond its k. */
-typedef float model_bf16_operand(const void *arg, int64_t k);
-
-/* One chain over [k0, k1). */
-static inline float model_bf16_chain(model_bf16_operand *a, model_bf16_operand *b,
-                                     const void *arg, int64_t k0, int64_t k1)
+static inline float model_bf16_add(float a, float b)
 {
-    float acc = 0.0F;
-    for (int64_t k = k0; k < k1; k += 2) {
-        const bool odd = k + 1 < k1;
-        acc =
-            model_bf16_fma(odd ? a(arg, k + 1) : 0.0F, odd ? b(arg, k + 1) : 0.0F, acc);
-        acc = model_bf16_fma(a(arg, k), b(arg, k), acc);
-    }
-    return acc;
+    return model_bf16_fma(a, 1.0F, b);
 }
 
-/* Chunks low .. high of `step` k each. */
+/* Operand k of one output. */
+typedef float model_bf16_operand(const void *arg, int64_t k);
+
+/* S + the sums of blocks of 32 over [k0, k1), with zeros up to a whole block. */
 static inline float model_bf16_sum(model_bf16_operand *a, model_bf16_operand *b,
-                                   const void *arg, int64_t low, int64_t high,
-                                   int64_t step, int64_t k)
+                                   const void *arg, int64_t k0, int64_t k1, float sum)
 {
-    if (high - low <= 1) {
-        const int64_t end = (low + 1) * step < k ? (low + 1) * step : k;
-        return model_bf16_chain(a, b, arg, low * step, end);
+    for (int64_t block = k0; block < k1; block += 32) {
+        float half[2] = {0.0F, 0.0F}; /* even, odd */
+        for (int64_t k = block; k < block + 32; k++) {
+            const bool there = k < k1;
+            half[(k - block) % 2] =
+                model_bf16_fma(there ? a(arg, k) : 0.0F, there ? b(arg, k) : 0.0F,
+                               half[(k - block) % 2]);
+        }
+        sum = model_bf16_add(sum, model_bf16_add(half[0], half[1]));
     }
-    int64_t half = 1;
-    while (2 * half < high - low)
-        half *= 2;
-    return model_bf16_sum(a, b, arg, low, low + half, step, k) +
-           model_bf16_sum(a, b, arg, low + half, high, step, k);
+    return sum;
 }
 
 /* Never 0; bfloat16 numbers of a few units. */
@@ -67,15 +59,15 @@ static inline void model_bf16_fill(model_rng *r, sti_bf16 *x, int64_t count)
         x[i] = sti_bf16_from_f32(((float)(model_random(r) % 4001) - 2000.5F) / 1024.0F);
 }
 
-/* The four ways: ref, avx2, avx512 without and with AVX512_BF16; false where the CPU
- * lacks one. */
+/* The four ways: ref, avx2, avx512, and the matrix unit; false where the CPU lacks one.
+ */
 enum { MODEL_BF16_WAYS = 4 };
 static inline bool model_bf16_force(int way)
 {
     static const sti_isa isa[MODEL_BF16_WAYS] = {STI_ISA_REF, STI_ISA_AVX2,
                                                  STI_ISA_AVX512, STI_ISA_AVX512};
-    sti_cpu_hide_bf16(way == 2);
-    return sti_isa_force(isa[way]) && (way < 3 || sti_cpu_has_bf16());
+    sti_cpu_hide_amx_bf16(way == 2);
+    return sti_isa_force(isa[way]) && (way < 3 || sti_cpu_has_amx_bf16());
 }
 
 #endif

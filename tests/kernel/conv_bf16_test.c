@@ -91,31 +91,93 @@ static float data_b(const void *arg, int64_t k)
                      k % even(s->co));
 }
 
+/* k of a group of the weight gradient, which begins at an image and a row: the row of
+ * the widened images, and the column. */
+typedef struct place {
+    int64_t image, y, x;
+    bool there; /* an output pixel, not padding */
+} place;
+
+typedef struct weight_element {
+    element e;
+    int64_t image, images, row, rows; /* the group */
+    int64_t length;                   /* L */
+} weight_element;
+
+static place place_of(const weight_element *w, int64_t k)
+{
+    const sti_conv_shape *s = &w->e.d->s;
+    const int64_t height = w->rows + (s->kh - 1) / s->stride;
+    const int64_t row = k / w->length;
+    place p = {w->image + row / height, w->row + row % height, k % w->length, true};
+    p.there = row % height < w->rows && p.x < s->ow;
+    return p;
+}
+
 static float weight_a(const void *arg, int64_t k)
 {
-    const element *e = arg;
+    const weight_element *w = arg;
+    const element *e = &w->e;
     const sti_conv_shape *s = &e->d->s;
-    const int64_t row = k / even(s->ow), q = k % even(s->ow);
-    return read_pixel(e->d->x, s->h, s->w, s->ci, row / s->oh,
-                      row % s->oh * s->stride - s->pad + e->image,
-                      q * s->stride - s->pad + e->y, e->x);
+    const place p = place_of(w, k);
+    return p.there ? read_pixel(e->d->x, s->h, s->w, s->ci, p.image,
+                                p.y * s->stride - s->pad + e->image,
+                                p.x * s->stride - s->pad + e->y, e->x)
+                   : 1.0F;
 }
 
 static float weight_b(const void *arg, int64_t k)
 {
-    const element *e = arg;
-    const sti_conv_shape *s = &e->d->s;
-    const int64_t row = k / even(s->ow), q = k % even(s->ow);
-    return read_pixel(e->d->dy, s->oh, s->ow, s->co, row / s->oh, row % s->oh, q,
-                      e->channel);
+    const weight_element *w = arg;
+    const sti_conv_shape *s = &w->e.d->s;
+    const place p = place_of(w, k);
+    return p.there ? read_pixel(w->e.d->dy, s->oh, s->ow, s->co, p.image, p.y, p.x,
+                                w->e.channel)
+                   : 0.0F;
 }
 
+/* Groups first .. end, one after the other. */
+static float weight_chunk(weight_element *w, const sti_conv_bf16_groups *g,
+                          int64_t first, int64_t end)
+{
+    const sti_conv_shape *s = &w->e.d->s;
+    const int64_t cuts = g->images > 1 ? 1 : (s->oh + g->rows - 1) / g->rows;
+    float sum = 0.0F;
+    for (int64_t i = first; i < end; i++) {
+        w->image = i / cuts * g->images;
+        w->images = s->n - w->image < g->images ? s->n - w->image : g->images;
+        w->row = i % cuts * g->rows;
+        w->rows = s->oh - w->row < g->rows ? s->oh - w->row : g->rows;
+        const int64_t height = w->rows + (s->kh - 1) / s->stride;
+        const int64_t rows = (w->images - 1) * height + w->rows;
+        sum = model_bf16_sum(weight_a, weight_b, w, 0, (rows - 1) * w->length + s->ow,
+                             sum);
+    }
+    return sum;
+}
+
+static float weight_tree(weight_element *w, const sti_conv_bf16_groups *g, int64_t low,
+                         int64_t high, int64_t groups)
+{
+    if (high - low <= 1) {
+        const int64_t end = (low + 1) * g->groups;
+        return weight_chunk(w, g, low * g->groups, end < groups ? end : groups);
+    }
+    int64_t half = 1;
+    while (2 * half < high - low)
+        half *= 2;
+    return weight_tree(w, g, low, low + half, groups) +
+           weight_tree(w, g, low + half, high, groups);
+}
+
+/* Rows of taps, each padded to whole blocks. */
 static float sum_of(model_bf16_operand *a, model_bf16_operand *b, const element *e,
                     int64_t line, int64_t lines)
 {
-    const int64_t step = line > STI_GEMM_CHUNK ? line : STI_GEMM_CHUNK / line * line;
-    const int64_t k = line * lines;
-    return model_bf16_sum(a, b, e, 0, (k + step - 1) / step, step, k);
+    float sum = 0.0F;
+    for (int64_t i = 0; i < lines; i++)
+        sum = model_bf16_sum(a, b, e, i * line, (i + 1) * line, sum);
+    return sum;
 }
 
 static void model_forward(conv_data *d)
@@ -130,7 +192,7 @@ static void model_forward(conv_data *d)
                     float y =
                         sum_of(forward_a, forward_b, &e, s->kw * even(s->ci), s->kh);
                     y = d->bias ? y + d->bias[e.channel] : y;
-                    *out++ = d->relu && 0.0F > y ? 0.0F : y;
+                    *out++ = d->relu && y <= 0.0F ? 0.0F : y;
                 }
 }
 
@@ -168,13 +230,19 @@ static void model_data(conv_data *d)
 static void model_weight(conv_data *d)
 {
     const sti_conv_shape *s = &d->s;
+    const sti_conv_bf16_groups g = sti_conv_bf16_weight_groups(s);
+    const int64_t cuts = g.images > 1 ? 1 : (s->oh + g.rows - 1) / g.rows;
+    const int64_t groups = (s->n + g.images - 1) / g.images * cuts;
+    const int64_t chunks = (groups + g.groups - 1) / g.groups;
     float *out = d->want_dw;
-    element e = {.d = d};
-    for (e.image = 0; e.image < s->kh; e.image++)
-        for (e.y = 0; e.y < s->kw; e.y++)
-            for (e.x = 0; e.x < s->ci; e.x++)
-                for (e.channel = 0; e.channel < s->co; e.channel++)
-                    *out++ = sum_of(weight_a, weight_b, &e, even(s->ow), s->n * s->oh);
+    weight_element w = {.e = {.d = d}};
+    while (s->stride * w.length < (s->ow - 1) * s->stride + s->kw)
+        w.length++;
+    for (w.e.image = 0; w.e.image < s->kh; w.e.image++)
+        for (w.e.y = 0; w.e.y < s->kw; w.e.y++)
+            for (w.e.x = 0; w.e.x < s->ci; w.e.x++)
+                for (w.e.channel = 0; w.e.channel < s->co; w.e.channel++)
+                    *out++ = weight_tree(&w, &g, 0, chunks, groups);
 }
 
 static void check_bf16(const conv_data *d, const char *what, const sti_bf16 *got,

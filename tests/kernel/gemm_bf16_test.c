@@ -38,13 +38,11 @@ static float operand_b(const void *arg, int64_t k)
 
 static void model(product *p)
 {
-    const int64_t chunks = (p->s.k + STI_GEMM_CHUNK - 1) / STI_GEMM_CHUNK;
     for (p->i = 0; p->i < p->s.m; p->i++)
         for (p->j = 0; p->j < p->s.n; p->j++) {
-            float y = model_bf16_sum(operand_a, operand_b, p, 0, chunks, STI_GEMM_CHUNK,
-                                     p->s.k);
+            float y = model_bf16_sum(operand_a, operand_b, p, 0, p->s.k, 0.0F);
             y = p->bias ? y + p->bias[p->j] : y;
-            y = p->relu && 0.0F > y ? 0.0F : y;
+            y = p->relu && y <= 0.0F ? 0.0F : y;
             p->want[p->i * p->s.n + p->j] = y;
         }
 }
@@ -175,10 +173,12 @@ static void test_tininess(void **state)
     (void)state;
     const float little[] = {0x1p-82F, 0x1p-81F, 0x1.02p-81F, 0x1.8p-81F, 0x1p-80F};
     for (int i = 0; i < 5; i++) {
-        /* pairs: the odd product makes 2^-126, the even one takes a little off */
-        sti_bf16 a[2] = {sti_bf16_from_f32(-0x1p-70F), sti_bf16_from_f32(0x1p-63F)};
-        sti_bf16 b[2] = {sti_bf16_from_f32(little[i]), sti_bf16_from_f32(0x1p-63F)};
-        product p = {.s = {.m = 1, .n = 1, .k = 2, .lda = 2, .ldb = 1, .ldc = 1},
+        /* of the even k: one product makes 2^-126, the next takes a little off */
+        sti_bf16 a[4] = {sti_bf16_from_f32(0x1p-63F), 0, sti_bf16_from_f32(-0x1p-70F),
+                         0};
+        sti_bf16 b[4] = {sti_bf16_from_f32(0x1p-63F), 0, sti_bf16_from_f32(little[i]),
+                         0};
+        product p = {.s = {.m = 1, .n = 1, .k = 4, .lda = 4, .ldb = 1, .ldc = 1},
                      .a = a,
                      .b = b};
         float want, c;
