@@ -89,11 +89,21 @@ static double group_bits(const uint32_t *a, const uint32_t *b, double scale)
     return (weight(sum) - parts) * scale + tokens * table_bits;
 }
 
+static int bits_below(int token)
+{
+    return token < STI_CODEC_PLAIN ? 0
+           : token == ESCAPE       ? STI_CODEC_ESCAPE_BITS
+                                   : 4 + (token - STI_CODEC_PLAIN) / 8;
+}
+
 double sti_codec_model_cost(const uint32_t *counts)
 {
     double bits = 0;
-    for (int b = 0; b < BUCKETS; b++)
-        bits += group_bits(counts + b * TOKENS, NULL, 1.0);
+    for (int b = 0; b < BUCKETS; b++, counts += TOKENS) {
+        bits += group_bits(counts, NULL, 1.0);
+        for (int t = STI_CODEC_PLAIN; t < TOKENS; t++)
+            bits += (double)counts[t] * bits_below(t);
+    }
     return bits;
 }
 

@@ -1,0 +1,140 @@
+# stint codec on NumPy files: round trips within the bound, and refusals.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+python=/usr/bin/python3 # Debian's, which has python3-numpy
+$python -c 'import numpy' || { fail "no NumPy"; finish; }
+
+$python - <<'PY'
+import numpy as np
+rng = np.random.default_rng(3)
+x = np.maximum(rng.standard_normal((6, 20, 20, 32)).astype(np.float32), 0)
+np.save("relu.npy", x)
+np.save("plane.npy", rng.standard_normal((90, 70)).astype(np.float32).cumsum(0))
+np.save("row.npy", rng.standard_normal(5000).astype(np.float32))
+odd = rng.standard_normal((30, 40)).astype(np.float32)
+odd[3, 4:9] = [np.nan, np.inf, -np.inf, 3.4e38, 1e-45]
+np.save("odd.npy", odd)
+np.save("empty.npy", np.ones((0, 4), np.float32))
+np.save("equal.npy", np.ones((4, 4), np.float32))
+np.save("nothing.npy", np.full((4, 4), np.nan, np.float32))
+np.save("double.npy", np.ones(3))
+np.save("fortran.npy", np.asfortranarray(np.ones((2, 3), np.float32)))
+np.save("scalar.npy", np.float32(1))
+np.save("five.npy", np.ones((1, 2, 1, 2, 1), np.float32))
+PY
+
+# within A.npy B.npy BOUND: same shape; within BOUND, or the same bits; zeros are zeros
+within() {
+    $python - "$@" <<'PY' || fail "$1 and $2 are not within $3"
+import sys
+import numpy as np
+a, b = np.load(sys.argv[1]), np.load(sys.argv[2])
+assert a.shape == b.shape and b.dtype == np.float32
+near = np.abs(a.astype(np.float64) - b) <= float(sys.argv[3])
+assert (near | (a.view(np.uint32) == b.view(np.uint32))).all()
+assert (b[a == 0] == 0).all()
+PY
+}
+
+for file in relu plane row odd empty equal nothing; do
+    run 0 codec pack $file.npy --bound 0.01 -o $file.stq
+    silent out
+    run 0 codec unpack $file.stq -o back.npy
+    within $file.npy back.npy 0.01
+done
+run 0 codec pack relu.npy --bound 0.01 -o one.stq -j 1
+cmp -s one.stq relu.stq || fail "threads change the bytes"
+run 0 codec pack relu.npy --bound 0.01 --no-dither -o small.stq --json
+json_ok
+json 'j["ratio"] > 5 and j["max_error"] <= 0.01 and j["outliers"] == 0'
+[ "$(stat -c %s small.stq)" -lt "$(stat -c %s relu.stq)" ] || fail "dither is free"
+run 0 codec pack plane.npy --bound 1e-3 --relative -o plane.stq --json
+json '0.001 < j["bound"] < 1'
+for predictor in direct left plane mean; do
+    run 0 codec pack plane.npy --bound 0.1 --predictor $predictor -o p.stq -q
+    silent err
+    run 0 codec unpack p.stq -o back.npy
+    within plane.npy back.npy 0.1
+    run 0 codec info p.stq
+    says out "predictor  $predictor"
+done
+run 0 codec info relu.stq
+says out "6 x 20 x 20 x 32 float32"
+run 0 codec info odd.stq --json
+json 'j["shape"] == [30, 40] and j["bound"] == 0.01 and j["outliers"] + j["raw"] >= 4'
+run 0 codec bench relu.npy --bound 0.02 --runs 2
+says out "GB/s"
+run 0 codec bench relu.npy --bound 0.02 --runs 1 --json
+json 'j["pack_gb_per_s"] > 0'
+
+for bound in 0 -1 nan inf x; do
+    run 2 codec pack relu.npy --bound $bound -o no.stq
+done
+run 2 codec pack relu.npy -o no.stq
+says err "--bound"
+run 2 codec pack relu.npy --bound 1
+says err "-o FILE"
+run 4 codec pack equal.npy --bound 0.1 --relative -o no.stq
+says err "absolute bound"
+run 4 codec pack nothing.npy --bound 0.1 --relative -o no.stq
+run 8 codec pack double.npy --bound 1 -o no.stq
+says err "'f8'"
+run 8 codec pack fortran.npy --bound 1 -o no.stq
+says err "ascontiguousarray"
+run 8 codec pack five.npy --bound 1 -o no.stq
+says err "5 axes"
+run 8 codec pack scalar.npy --bound 1 -o no.stq
+run 5 codec pack missing.npy --bound 1 -o no.stq
+run 5 codec pack relu.npy --bound 1 -o /nowhere/no.stq
+run 4 codec bench empty.npy --bound 1
+run 4 codec unpack relu.npy -o no.npy
+says err "packed block"
+run 4 codec info relu.npy
+run 2 codec unpack relu.stq
+head -c 100 relu.stq >cut.stq
+run 4 codec unpack cut.stq -o no.npy
+head -c 9000 relu.stq >cut.stq
+run 4 codec unpack cut.stq -o no.npy
+says err "cut short"
+(cat relu.stq && echo) >long.stq
+run 4 codec unpack long.stq -o no.npy
+says err "follow its end"
+: >none.stq
+run 4 codec unpack none.stq -o no.npy
+
+# A bit flipped anywhere; sizes beyond all memory with a head that is otherwise right.
+$python - <<'PY'
+data = bytearray(open("relu.stq", "rb").read())
+for n, at in enumerate((9, 17, 30, 60, 130, 150, 1200, len(data) - 300)):
+    bad = bytearray(data)
+    bad[at] ^= 16
+    open("flip%d.stq" % n, "wb").write(bad)
+
+
+def crc32c(b):
+    crc = 0xFFFFFFFF
+    for x in b:
+        crc ^= x
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+front = int.from_bytes(data[120:124], "little")
+for n, dim in enumerate((1 << 39, 1 << 62, 0, (1 << 64) - 1)):
+    bad = bytearray(data)
+    bad[24:32] = dim.to_bytes(8, "little")
+    bad[12:16] = crc32c(bad[16:front]).to_bytes(4, "little")
+    open("forged%d.stq" % n, "wb").write(bad)
+PY
+for file in flip? forged?; do
+    for bad in $file.stq; do
+        got=0
+        "$STINT" codec unpack "$bad" -o no.npy >out 2>err </dev/null || got=$?
+        [ $got -eq 4 ] || [ $got -eq 8 ] || fail "$bad: status $got"
+        says err "packed block"
+    done
+done
+[ ! -e no.npy ] && [ ! -e no.stq ] && [ ! -e no.npy.part ] && [ ! -e no.stq.part ] ||
+    fail "something was written"
+finish
