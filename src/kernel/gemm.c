@@ -50,6 +50,10 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape)
         .accumulate = shape->accumulate,
         .load_a = gemm_load_a,
         .load_b = gemm_load_b,
+        .a_plain = true,
+        .b_plain = !shape->trans_b,
+        .lda = shape->lda,
+        .ldb = shape->ldb,
         .ldc = shape->ldc,
     };
 }
@@ -80,6 +84,10 @@ void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
     sti_block_job job = gemm_job(shape);
     job.items = batch->count;
     job.arg = &args;
+    job.a = a;
+    job.a_item = batch->a_stride;
+    job.b = b;
+    job.b_item = batch->b_stride;
     job.c = c_out;
     job.c_item = batch->c_stride;
     if (epilogue) {

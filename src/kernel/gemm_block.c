@@ -5,14 +5,23 @@
 
 #include <string.h>
 
-enum { BLOCK_PACK_COLS = 128 }; /* columns of B packed at a time */
+enum {
+    A_FLOATS = 160 << 10, /* of A copied by all threads together */
+    DIRECT_ROWS = 56,     /* up to so many rows read B in place */
+    STREAM_ROWS = 14,
+    STREAM_K = 32,
+    SHORT_K = 64,
+    SHORT_FLOATS = 32 << 10 /* of B, all columns at a time if they fit */
+};
 
 typedef struct block_plan {
     const sti_block_job *job;
     const sti_gemm_kernels *kernels;
-    int64_t block_rows, block_cols, row_blocks, col_blocks;
+    int64_t row_parts, col_parts, part_rows, part_cols; /* pieces of an item */
+    int64_t block_rows, block_cols, block_k;            /* steps within a piece */
     int64_t chunks;
     int levels; /* partial blocks of C held at once; 0: C itself */
+    bool copy_a, copy_b;
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
     float *scratch;
@@ -22,6 +31,7 @@ typedef struct block_plan {
 typedef struct block_piece {
     const block_plan *plan;
     int64_t item, m0, rows, n0, cols;
+    int64_t packed_item, packed_k, packed_n; /* what b holds */
     float *a, *b, *partial;
 } block_piece;
 
@@ -33,6 +43,11 @@ static int64_t ceil_div(int64_t a, int64_t b)
 static int64_t round_up(int64_t a, int64_t to)
 {
     return ceil_div(a, to) * to;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Equal blocks of at most `most`, a multiple of `unit`. */
@@ -50,39 +65,91 @@ static int stack_levels(int64_t chunks)
     return levels;
 }
 
-/* Large products with few blocks are cut further, so that a team has something to
- * share. */
-static void plan_blocks(block_plan *p)
+enum { PART_ROWS = 14, PART_COLS = 32 };
+
+/* A grid of pieces for so many threads: cut where less is then packed twice, A by every
+ * column of the grid and B by every row. */
+static void plan_grid(block_plan *p, int threads)
 {
     const sti_block_job *job = p->job;
-    int64_t rows = STI_BLOCK_ROWS;
-    int64_t cols = p->chunks > 1 ? 128 : STI_BLOCK_COLS;
-    for (;;) {
-        p->block_rows = block_length(job->m, rows, 8);
-        p->block_cols = block_length(job->n, cols, 32);
-        p->row_blocks = ceil_div(job->m, p->block_rows);
-        p->col_blocks = ceil_div(job->n, p->block_cols);
-        const bool few = p->row_blocks * p->col_blocks < 4 && job->m * job->n > 0 &&
-                         job->k > (1 << 20) / (job->m * job->n);
-        if (few && p->block_cols > 128)
-            cols = p->block_cols / 2;
-        else if (few && p->block_rows > 168)
-            rows = p->block_rows / 2;
-        else
-            return;
+    const int64_t m = job->m, n = job->n;
+    p->row_parts = p->col_parts = 1;
+    p->part_rows = m;
+    p->part_cols = n;
+    if (threads <= 1 || job->items >= 4 * threads || m * n == 0 ||
+        job->k < (1 << 20) / (m * n))
+        return;
+    double best = 0;
+    for (int64_t r = 1; r <= threads; r++) {
+        const int64_t c = ceil_div(threads, r);
+        const int64_t rows = block_length(m, ceil_div(m, r), PART_ROWS);
+        const int64_t cols = block_length(n, ceil_div(n, c), PART_COLS);
+        /* Time of the largest piece, in multiply-adds of a row of A with one of B; an
+         * element packed is worth some. */
+        const double cost = (double)smaller(rows, m) * (double)smaller(cols, n) +
+                            16.0 * (double)smaller(rows, m) +
+                            16.0 * (double)smaller(cols, n);
+        if (best == 0 || cost < best) {
+            best = cost;
+            p->part_rows = rows;
+            p->part_cols = cols;
+        }
     }
+    p->row_parts = ceil_div(m, p->part_rows);
+    p->col_parts = ceil_div(n, p->part_cols);
 }
 
-static block_plan block_plan_make(const sti_block_job *job)
+/* Rows so far apart fall on one set of the first-level cache, and those of a tile push
+ * each other out. */
+static bool crowded(int64_t ld)
+{
+    return ld % 1024 == 0;
+}
+
+/* A copy of A pays where many columns read it, one of B where many rows do. */
+static void plan_copies(block_plan *p)
+{
+    const sti_block_job *job = p->job;
+    const int64_t cols = smaller(p->part_cols, job->n);
+    const int64_t rows = smaller(p->part_rows, job->m);
+    p->copy_a = !job->a_plain || cols > (crowded(job->lda) ? 48 : 256);
+    p->copy_b = !job->b_plain || rows > DIRECT_ROWS;
+}
+
+/* A block of A for the second-level cache, panels of B for the first. Where k is short,
+ * C is what moves: low blocks over all columns then write it in order. Where B is read
+ * in place for few rows, many rows of B flow side by side. */
+static void plan_blocks(block_plan *p, int threads)
+{
+    const sti_block_job *job = p->job;
+    const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
+    const bool stream = !p->copy_b && job->m <= STREAM_ROWS;
+    p->block_k = block_length(k, stream ? STREAM_K : STI_BLOCK_K, 16);
+    int64_t rows = A_FLOATS / (p->block_k + 16) / threads, cols = STI_BLOCK_COLS;
+    if (rows < STI_BLOCK_ROWS || p->levels > 0)
+        rows = STI_BLOCK_ROWS;
+    if (k <= SHORT_K && p->levels == 0) {
+        rows = 56;
+        cols = SHORT_FLOATS / p->block_k;
+    }
+    p->block_rows = block_length(smaller(p->part_rows, job->m), rows, 14);
+    p->block_cols = block_length(smaller(p->part_cols, job->n), cols, 32);
+}
+
+static block_plan block_plan_make(const sti_block_job *job, int threads)
 {
     block_plan p = {.job = job};
     p.chunks = job->k > 0 ? ceil_div(job->k, STI_GEMM_CHUNK) : 1;
     p.levels = p.chunks > 1 ? stack_levels(p.chunks) : job->store_c != NULL;
-    plan_blocks(&p);
-    const int64_t ks = job->k < STI_BLOCK_K ? job->k : STI_BLOCK_K;
+    plan_grid(&p, threads);
+    plan_copies(&p);
+    plan_blocks(&p, threads);
+    const int64_t ks = smaller(job->k, p.block_k);
     p.a_ld = job->a_steps ? round_up(p.block_rows, 16) + 16 : round_up(ks, 16) + 16;
-    p.a_floats = (size_t)((job->a_steps ? ks : p.block_rows) * p.a_ld);
-    p.b_floats = (size_t)(round_up(ks, 16) * BLOCK_PACK_COLS);
+    if (p.copy_a)
+        p.a_floats = (size_t)((job->a_steps ? ks : p.block_rows) * p.a_ld);
+    if (p.copy_b)
+        p.b_floats = (size_t)(round_up(ks, 16) * p.block_cols);
     p.c_floats = (size_t)(p.block_rows * p.block_cols);
     p.worker_floats = p.a_floats + p.b_floats + (size_t)p.levels * p.c_floats;
     p.worker_floats = (size_t)round_up((int64_t)p.worker_floats, 16);
@@ -91,8 +158,13 @@ static block_plan block_plan_make(const sti_block_job *job)
 
 size_t sti_block_scratch_bytes(const sti_block_job *job, int threads)
 {
-    const block_plan p = block_plan_make(job);
-    return 64 + (size_t)threads * p.worker_floats * sizeof(float);
+    size_t most = 0; /* over all teams up to that size */
+    for (int t = 1; t <= threads; t++) {
+        const block_plan p = block_plan_make(job, t);
+        const size_t floats = (size_t)t * p.worker_floats;
+        most = floats > most ? floats : most;
+    }
+    return 64 + most * sizeof(float);
 }
 
 /* What one pass over a range of k does to a block: where the sums live, whether they
@@ -101,27 +173,31 @@ typedef struct block_pass {
     float *c;
     int64_t ldc;
     bool load, finish;
+    int64_t k0, ks;
+    const float *a; /* its rows */
+    int64_t a_ld;
 } block_pass;
 
 static void panel_tiles(const block_piece *s, const block_pass *pass,
-                        const float *panel, int64_t j0, int64_t cols, int nv,
-                        int64_t ks)
+                        const float *panel, int64_t b_step, int64_t j0, int64_t cols,
+                        int nv)
 {
     static const int64_t zero_run[1] = {0};
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
-    const int64_t width = (int64_t)nv * STI_PANEL;
     sti_gemm_tile t = {
         .b = panel,
-        .a_row = p->a_ld,
+        .a_row = pass->a_ld,
         .a_run = zero_run,
-        .a_step = p->a_ld,
-        .b_step = width,
+        .a_step = pass->a_ld,
+        .b_step = b_step,
         .runs = 1,
-        .run_k = ks,
+        .run_k = pass->ks,
         .c_row = pass->ldc,
         .cols = cols,
         .nv = nv,
+        .b_part = !p->copy_b && cols < (int64_t)nv * STI_PANEL,
+        .b_ahead = !p->copy_b,
         .load = pass->load,
     };
     if (pass->finish) {
@@ -133,10 +209,12 @@ static void panel_tiles(const block_piece *s, const block_pass *pass,
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
         t.lines = sti_gemm_equal_tiles(left, most);
-        t.a_line = job->a_steps ? t.rows : t.rows * p->a_ld;
+        t.a_line = job->a_steps ? t.rows : t.rows * pass->a_ld;
         t.c_line = t.rows * pass->ldc;
-        t.a = job->a_steps ? s->a + r : s->a + r * p->a_ld;
+        t.a = job->a_steps ? pass->a + r : pass->a + r * pass->a_ld;
         t.c = pass->c + r * pass->ldc + j0;
+        t.c_next = r + t.lines * t.rows < s->rows ? t.c + t.lines * t.c_line
+                                                  : pass->c + j0 + cols;
         if (job->a_steps)
             p->kernels->tn(&t);
         else
@@ -144,39 +222,97 @@ static void panel_tiles(const block_piece *s, const block_pass *pass,
     }
 }
 
-/* Several panels are packed at a time; the last may be narrower than they. */
-static void piece_pass(const block_piece *s, const block_pass *pass, int64_t k0,
-                       int64_t ks)
+/* The columns of a panel that begins so far before the end. */
+static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
+{
+    const block_plan *p = s->plan;
+    /* Not by s->rows: what one block has packed the next, lower one may use. */
+    const int64_t rows = smaller(p->job->m, p->block_rows);
+    *nv = p->copy_b ? sti_gemm_panels(p->kernels, rows, left)
+                    : sti_gemm_whole_panels(p->kernels, rows, left);
+    return smaller(left, (int64_t)*nv * STI_PANEL);
+}
+
+/* The block's rows of A for a pass, in place or copied. */
+static void take_rows(const block_piece *s, block_pass *pass)
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
-    job->load_a(job, s->item, s->m0, s->rows, k0, ks, s->a, p->a_ld);
-    for (int64_t j = 0, some; j < s->cols; j += some) {
-        const int64_t left = s->cols - j;
-        const int nv = sti_gemm_panels(p->kernels, s->rows, left);
+    pass->a = s->a;
+    pass->a_ld = p->a_ld;
+    if (p->copy_a) {
+        job->load_a(job, s->item, s->m0, s->rows, pass->k0, pass->ks, s->a, p->a_ld);
+        return;
+    }
+    pass->a_ld = job->lda;
+    pass->a =
+        job->a + s->item * job->a_item +
+        (job->a_steps ? pass->k0 * job->lda + s->m0 : s->m0 * job->lda + pass->k0);
+}
+
+/* Panels of B from column j: runs of whole ones are packed at once, the last may be
+ * narrower. What is there already stays. */
+static void pack_columns(block_piece *s, const block_pass *pass, int64_t j0,
+                         int64_t cols)
+{
+    const sti_block_job *job = s->plan->job;
+    if (s->packed_item == s->item && s->packed_k == pass->k0 &&
+        s->packed_n == s->n0 + j0)
+        return;
+    s->packed_item = s->item;
+    s->packed_k = pass->k0;
+    s->packed_n = s->n0 + j0;
+    for (int64_t j = 0, some; j < cols; j += some) {
+        int nv;
+        some = panel_cols(s, cols - j, &nv);
         const int64_t width = (int64_t)nv * STI_PANEL;
-        some = left < width ? left : left / width * width;
-        some = some < BLOCK_PACK_COLS ? some : BLOCK_PACK_COLS;
-        job->load_b(job, p->kernels, s->item, s->n0 + j, some, k0, ks, width, s->b);
-        for (int64_t i = 0; i < some; i += width) {
-            const int64_t cols = some - i < width ? some - i : width;
-            panel_tiles(s, pass, s->b + i * ks, j + i, cols, nv, ks);
-        }
+        if (some == width)
+            some = (cols - j) / width * width;
+        job->load_b(job, s->plan->kernels, s->item, s->n0 + j0 + j, some, pass->k0,
+                    pass->ks, width, s->b + j * pass->ks);
     }
 }
 
+/* Columns j0.. of the block, as many as are packed at a time. */
+static void pass_columns(block_piece *s, const block_pass *pass, int64_t j0,
+                         int64_t cols)
+{
+    const block_plan *p = s->plan;
+    const sti_block_job *job = p->job;
+    const float *b = NULL;
+    if (p->copy_b)
+        pack_columns(s, pass, j0, cols);
+    else
+        b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j0;
+    for (int64_t j = 0, some; j < cols; j += some) {
+        int nv;
+        some = panel_cols(s, cols - j, &nv);
+        panel_tiles(s, pass, p->copy_b ? s->b + j * pass->ks : b + j,
+                    p->copy_b ? (int64_t)nv * STI_PANEL : job->ldb, j0 + j, some, nv);
+    }
+}
+
+static void piece_pass(block_piece *s, block_pass *pass)
+{
+    const int64_t step = s->plan->block_cols;
+    take_rows(s, pass);
+    for (int64_t j = 0; j < s->cols; j += step)
+        pass_columns(s, pass, j, smaller(step, s->cols - j));
+}
+
 /* One chain: k0 .. k1 in passes that the caches like. */
-static void piece_chain(const block_piece *s, block_pass pass, bool last, int64_t k0,
+static void piece_chain(block_piece *s, block_pass pass, bool last, int64_t k0,
                         int64_t k1)
 {
-    const int64_t passes = k1 > k0 ? ceil_div(k1 - k0, STI_BLOCK_K) : 1;
+    const int64_t passes = k1 > k0 ? ceil_div(k1 - k0, s->plan->block_k) : 1;
     const int64_t length = round_up(ceil_div(k1 - k0, passes), 16);
     do {
-        const int64_t ks = k1 - k0 < length ? k1 - k0 : length;
-        pass.finish = last && k0 + ks == k1;
-        piece_pass(s, &pass, k0, ks);
+        pass.k0 = k0;
+        pass.ks = smaller(k1 - k0, length);
+        pass.finish = last && k0 + pass.ks == k1;
+        piece_pass(s, &pass);
         pass.load = true;
-        k0 += ks;
+        k0 += pass.ks;
     } while (k0 < k1);
 }
 
@@ -211,7 +347,7 @@ static void block_finish(const block_piece *s, float *block)
 
 /* More than 4096 k: a stack of partial blocks,
  * joined whenever two have equal weight. */
-static void piece_chunks(const block_piece *s, float *c)
+static void piece_chunks(block_piece *s, float *c)
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
@@ -239,42 +375,57 @@ static void piece_chunks(const block_piece *s, float *c)
         block_copy(c, job->ldc, s->partial, ld, s->rows, s->cols);
 }
 
+/* One block of C through all of k. */
+static void block_run(block_piece *s)
+{
+    const block_plan *p = s->plan;
+    const sti_block_job *job = p->job;
+    float *c =
+        job->store_c ? NULL : job->c + s->item * job->c_item + s->m0 * job->ldc + s->n0;
+    if (p->chunks > 1)
+        piece_chunks(s, c);
+    else if (job->store_c)
+        piece_chain(s, (block_pass){.c = s->partial, .ldc = p->block_cols}, true, 0,
+                    job->k);
+    else
+        piece_chain(s, (block_pass){.c = c, .ldc = job->ldc, .load = job->accumulate},
+                    true, 0, job->k);
+    if (job->store_c)
+        job->store_c(job, s->item, s->m0, s->rows, s->n0, s->cols, s->partial,
+                     p->block_cols);
+}
+
 static void piece_run(void *arg, int64_t piece, int worker)
 {
     const block_plan *p = arg;
     const sti_block_job *job = p->job;
-    block_piece s = {.plan = p};
-    s.n0 = piece % p->col_blocks * p->block_cols;
-    piece /= p->col_blocks;
-    s.m0 = piece % p->row_blocks * p->block_rows;
-    s.item = piece / p->row_blocks;
-    s.rows = job->m - s.m0 < p->block_rows ? job->m - s.m0 : p->block_rows;
-    s.cols = job->n - s.n0 < p->block_cols ? job->n - s.n0 : p->block_cols;
+    block_piece s = {.plan = p, .packed_item = -1};
+    const int64_t n0 = piece % p->col_parts * p->part_cols;
+    piece /= p->col_parts;
+    const int64_t m0 = piece % p->row_parts * p->part_rows;
+    s.item = piece / p->row_parts;
     s.a = p->scratch + (size_t)worker * p->worker_floats;
     s.b = s.a + p->a_floats;
     s.partial = s.b + p->b_floats;
-    float *c =
-        job->store_c ? NULL : job->c + s.item * job->c_item + s.m0 * job->ldc + s.n0;
-    if (p->chunks > 1)
-        piece_chunks(&s, c);
-    else if (job->store_c)
-        piece_chain(&s, (block_pass){.c = s.partial, .ldc = p->block_cols}, true, 0,
-                    job->k);
-    else
-        piece_chain(&s, (block_pass){.c = c, .ldc = job->ldc, .load = job->accumulate},
-                    true, 0, job->k);
-    if (job->store_c)
-        job->store_c(job, s.item, s.m0, s.rows, s.n0, s.cols, s.partial, p->block_cols);
+    const int64_t n1 = smaller(job->n, n0 + p->part_cols);
+    const int64_t m1 = smaller(job->m, m0 + p->part_rows);
+    const int64_t width = p->levels > 0 ? p->block_cols : n1 - n0;
+    for (s.n0 = n0; s.n0 < n1; s.n0 += width)
+        for (s.m0 = m0; s.m0 < m1; s.m0 += p->block_rows) {
+            s.cols = smaller(width, n1 - s.n0);
+            s.rows = smaller(p->block_rows, m1 - s.m0);
+            block_run(&s);
+        }
 }
 
 void sti_block_run(const sti_team *team, const sti_block_job *job, void *scratch)
 {
     if (job->m == 0 || job->n == 0)
         return;
-    block_plan p = block_plan_make(job);
+    block_plan p = block_plan_make(job, team->threads);
     p.kernels = sti_gemm_kernels_now();
     p.scratch = sti_block_align(scratch);
-    sti_team_run(team, job->items * p.row_blocks * p.col_blocks, piece_run, &p);
+    sti_team_run(team, job->items * p.row_parts * p.col_parts, piece_run, &p);
 }
 
 /* ReLU bits */

@@ -10,8 +10,8 @@
 
 enum {
     STI_BLOCK_ROWS = 336, /* 24 tiles of 14, 12 of 28 */
-    STI_BLOCK_COLS = 512,
-    STI_BLOCK_K = 192 /* a panel of 32 columns: half of a 48 KiB first-level cache */
+    STI_BLOCK_COLS = 128, /* columns of B packed at a time */
+    STI_BLOCK_K = 384 /* a panel of 32 columns is as large as the first-level cache */
 };
 
 typedef struct sti_block_job sti_block_job;
@@ -28,6 +28,12 @@ struct sti_block_job {
     void (*load_b)(const sti_block_job *job, const sti_gemm_kernels *kernels,
                    int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
                    int64_t width, float *dst);
+    /* Where an operand lies in memory as the tiles read it (a_plain, b_plain): A in
+     * rows (a_steps: steps) lda apart, B [k][n] in rows ldb apart, items a_item and
+     * b_item apart. The loads above are still used where a copy pays. */
+    bool a_plain, b_plain;
+    const float *a, *b;
+    int64_t a_item, lda, b_item, ldb;
     /* Rows of C are ldc apart, items c_item; or, where store_c is set, finished blocks
      * [rows][ld] go there and c is unused (accumulate must then be off). */
     float *c;

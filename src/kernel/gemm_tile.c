@@ -19,5 +19,5 @@ int sti_gemm_whole_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t
 {
     if (cols >= 4 * STI_PANEL && rows <= kernels->max_rows[4])
         return 4;
-    return cols >= 2 * STI_PANEL && kernels->max_rows[2] > 0 ? 2 : 1;
+    return cols > STI_PANEL && kernels->max_rows[2] > 0 ? 2 : 1;
 }

@@ -12,7 +12,7 @@
  * above, B goes on by b_step.
  *
  * In both, run i of B begins at b + b_run[i], or goes on after the last one where b_run
- * is NULL. The nv * 16 columns of B must be readable, unless b_part is set (nv = 1).
+ * is NULL. The nv * 16 columns of B must be readable, unless b_part is set.
  * Offsets may lead from one array to another: they are added as bytes, not as C's
  * pointers.
  *
@@ -46,7 +46,9 @@ typedef struct sti_gemm_tile {
     int nv;                 /* panels side by side: 1, 2 or 4 */
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
+    const float *c_next;    /* C of the tile after these: fetched ahead; or NULL */
     bool b_part;            /* read `cols` columns of B, no more */
+    bool b_ahead;           /* fetch the next columns of B ahead */
     bool load;              /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */

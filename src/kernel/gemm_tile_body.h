@@ -66,16 +66,29 @@ row_walk_ptr(const row_walk *w, const int r)
     return (const float *)(const void *)p;
 }
 
+static inline __attribute__((always_inline)) void row_walk_on(row_walk *w)
+{
+    for (int j = 0; j < 4; j++)
+        w->base[j] += sizeof(float);
+}
+
 static inline __attribute__((always_inline)) bool tile_whole(const sti_gemm_tile *t,
                                                              const int vecs)
 {
     return t->cols == (int64_t)vecs * VEC_WIDTH;
 }
 
-static inline __attribute__((always_inline)) void tile_begin(const sti_gemm_tile *t,
-                                                             const float *c, vec *acc,
-                                                             const int rows,
-                                                             const int vecs)
+static inline __attribute__((always_inline)) void
+tile_lanes(const sti_gemm_tile *t, vec_lanes *lanes, const int vecs)
+{
+#pragma GCC unroll 8
+    for (int v = 0; v < vecs; v++)
+        lanes[v] = first_lanes(t->cols - v * VEC_WIDTH);
+}
+
+static inline __attribute__((always_inline)) void
+tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *lanes,
+           const int rows, const int vecs)
 {
     if (!t->load) {
 #pragma GCC unroll 32
@@ -95,18 +108,17 @@ static inline __attribute__((always_inline)) void tile_begin(const sti_gemm_tile
     for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            acc[r * vecs + v] =
-                vec_load_part(c + v * VEC_WIDTH, t->cols - v * VEC_WIDTH);
+            acc[r * vecs + v] = vec_load_lanes(c + v * VEC_WIDTH, lanes[v]);
 }
 
 static inline __attribute__((always_inline)) void
-tile_end(const sti_gemm_tile *t, float *c, vec *acc, const int rows, const int vecs)
+tile_end(const sti_gemm_tile *t, float *c, vec *acc, const vec_lanes *lanes,
+         const int rows, const int vecs)
 {
     if (t->bias) {
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
-            const float *p = t->bias + v * VEC_WIDTH;
-            const vec bias = vec_load_part(p, t->cols - v * VEC_WIDTH);
+            const vec bias = vec_load_lanes(t->bias + v * VEC_WIDTH, lanes[v]);
 #pragma GCC unroll 32
             for (int r = 0; r < rows; r++)
                 acc[r * vecs + v] = vec_add(acc[r * vecs + v], bias);
@@ -129,8 +141,7 @@ tile_end(const sti_gemm_tile *t, float *c, vec *acc, const int rows, const int v
     for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            vec_store_part(c + v * VEC_WIDTH, acc[r * vecs + v],
-                           t->cols - v * VEC_WIDTH);
+            vec_store_lanes(c + v * VEC_WIDTH, acc[r * vecs + v], lanes[v]);
 }
 
 /* p + floats, where the sum may lie in another array than p. */
@@ -140,12 +151,21 @@ static inline __attribute__((always_inline)) const float *run_at(const float *p,
     return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
 }
 
+/* Columns beside those at b. */
+static inline __attribute__((always_inline)) void fetch_beside(const float *b,
+                                                               const int vecs)
+{
+#pragma GCC unroll 8
+    for (int v = 0; v < vecs; v++)
+        __builtin_prefetch(b + (vecs + v) * VEC_WIDTH);
+}
+
 /* One k step; a_of(r) is the r-th row's scalar. */
 #define TILE_STEP(A_OF, B)                                                             \
     do {                                                                               \
         vec bv[4];                                                                     \
         _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
-            part ? vec_load_part((B) + v * VEC_WIDTH, t->cols - v * VEC_WIDTH)         \
+            part ? vec_load_lanes((B) + v * VEC_WIDTH, lanes[v])                       \
                  : vec_load((B) + v * VEC_WIDTH);                                      \
         _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
         {                                                                              \
@@ -155,12 +175,30 @@ static inline __attribute__((always_inline)) const float *run_at(const float *p,
         }                                                                              \
     } while (0)
 
+/* Rows of C that the next tile takes up, fetched one by one while this one works. */
+typedef struct tile_ahead {
+    const float *c;
+    int64_t left;
+} tile_ahead;
+
 static inline __attribute__((always_inline)) void
-tile_nn(const sti_gemm_tile *t, const float *a, float *c, const int rows,
-        const int vecs, const bool part)
+ahead_fetch(const sti_gemm_tile *t, tile_ahead *ahead, const int vecs)
+{
+#pragma GCC unroll 8
+    for (int v = 0; v < vecs; v++)
+        __builtin_prefetch(ahead->c + v * VEC_WIDTH, 1);
+    ahead->c += t->c_row;
+    ahead->left--;
+}
+
+static inline __attribute__((always_inline)) void
+tile_nn(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
+        const int rows, const int vecs, const bool part)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, rows, vecs);
+    vec_lanes lanes[4];
+    tile_lanes(t, lanes, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
     for (int64_t i = 0; i < t->runs; i++) {
@@ -168,54 +206,69 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, const int rows,
         if (t->b_run)
             b = run_at(t->b, t->b_run[i]);
         int64_t k = t->run_k;
-        for (; k >= 4; k -= 4) {
-            TILE_STEP(row_walk_ptr(&w, r)[0], b);
-            TILE_STEP(row_walk_ptr(&w, r)[1], b + step);
-            TILE_STEP(row_walk_ptr(&w, r)[2], b + 2 * step);
-            TILE_STEP(row_walk_ptr(&w, r)[3], b + 3 * step);
-            b += 4 * step;
-            for (int j = 0; j < 4; j++)
-                w.base[j] += 4 * sizeof(float);
+        for (; k > 0 && ahead.left > 0; k--) {
+            ahead_fetch(t, &ahead, vecs);
+            if (part)
+                fetch_beside(b, vecs);
+            TILE_STEP(*row_walk_ptr(&w, r), b);
+            b += step;
+            row_walk_on(&w);
         }
         for (; k > 0; k--) {
-            TILE_STEP(row_walk_ptr(&w, r)[0], b);
+            if (part)
+                fetch_beside(b, vecs);
+            TILE_STEP(*row_walk_ptr(&w, r), b);
             b += step;
-            for (int j = 0; j < 4; j++)
-                w.base[j] += sizeof(float);
+            row_walk_on(&w);
         }
     }
-    tile_end(t, c, acc, rows, vecs);
+    tile_end(t, c, acc, lanes, rows, vecs);
 }
 
 static inline __attribute__((always_inline)) void
-tile_tn(const sti_gemm_tile *t, const float *from, float *c, const int rows,
-        const int vecs, const bool part)
+tile_tn(const sti_gemm_tile *t, const float *from, float *c, tile_ahead ahead,
+        const int rows, const int vecs, const bool part)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, rows, vecs);
+    vec_lanes lanes[4];
+    tile_lanes(t, lanes, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
         const float *a = run_at(from, t->a_run[i]);
         if (t->b_run)
             b = run_at(t->b, t->b_run[i]);
-        for (int64_t k = t->run_k; k > 0; k--) {
+        int64_t k = t->run_k;
+        for (; k > 0 && ahead.left > 0; k--) {
+            ahead_fetch(t, &ahead, vecs);
+            if (part)
+                fetch_beside(b, vecs);
+            TILE_STEP(a[r], b);
+            a += t->a_step;
+            b += t->b_step;
+        }
+        for (; k > 0; k--) {
+            if (part)
+                fetch_beside(b, vecs);
             TILE_STEP(a[r], b);
             a += t->a_step;
             b += t->b_step;
         }
     }
-    tile_end(t, c, acc, rows, vecs);
+    tile_end(t, c, acc, lanes, rows, vecs);
 }
 
 enum { TAPS = 3 };
 
 static inline __attribute__((always_inline)) void
-tile_taps(const sti_gemm_tile *t, const float *a, float *c, const int rows,
-          const int vecs, const bool part)
+tile_taps(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
+          const int rows, const int vecs, const bool part)
 {
-    (void)part;
+    (void)ahead, (void)part;
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, rows, vecs);
+    vec_lanes lanes[4];
+    tile_lanes(t, lanes, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
         row_walk w = row_walk_at(a + t->a_run[i], t->a_row);
@@ -236,24 +289,26 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, const int rows,
                                 av, bv[tap * vecs + v], acc[(p - tap) * vecs + v]);
             }
             b += TAPS * vecs * VEC_WIDTH;
-            for (int j = 0; j < 4; j++)
-                w.base[j] += sizeof(float);
+            row_walk_on(&w);
         }
     }
-    tile_end(t, c, acc, rows, vecs);
+    tile_end(t, c, acc, lanes, rows, vecs);
 }
 
-#define TILE_AS(NAME, WALK, R, NV, PART)                                       \
-    static void NAME(const sti_gemm_tile *t)                                   \
-    {                                                                          \
-        const float *a = t->a;                                                 \
-        float *c = t->c;                                                       \
-        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) \
-            tile_##WALK(t, a, c, R, (NV)*VECS, PART);                          \
+#define TILE_AS(NAME, WALK, R, NV, PART)                                         \
+    static void NAME(const sti_gemm_tile *t)                                     \
+    {                                                                            \
+        const float *a = t->a;                                                   \
+        float *c = t->c;                                                         \
+        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) { \
+            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;    \
+            tile_##WALK(t, a, c, (tile_ahead){next, t->c_next ? (R) : 0}, R,     \
+                        (NV)*VECS, PART);                                        \
+        }                                                                        \
     }
 #define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, false)
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
-/* Reads only `cols` columns of B. */
+/* Reads only `cols` columns of B, and fetches those beside them. */
 #define PART(WALK, R, NV)      TILE_AS(part_##WALK##_##R##x##NV, WALK, R, NV, true)
 #define PART_NAME(WALK, R, NV) part_##WALK##_##R##x##NV,
 

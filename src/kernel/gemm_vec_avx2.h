@@ -26,6 +26,11 @@ static inline __m256i first_lanes(int64_t count)
                               _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
+/* The first lanes of a vector, for several loads and stores. */
+typedef __m256i vec_lanes;
+#define vec_load_lanes(p, lanes)     _mm256_maskload_ps(p, lanes)
+#define vec_store_lanes(p, x, lanes) _mm256_maskstore_ps(p, lanes, x)
+
 static inline vec vec_load_part(const float *p, int64_t count)
 {
     return _mm256_maskload_ps(p, first_lanes(count));

@@ -24,6 +24,11 @@ static inline __mmask16 first_lanes(int64_t count)
     return (__mmask16)((1U << lanes) - 1U);
 }
 
+/* The first lanes of a vector, for several loads and stores. */
+typedef __mmask16 vec_lanes;
+#define vec_load_lanes(p, lanes)     _mm512_maskz_loadu_ps(lanes, p)
+#define vec_store_lanes(p, x, lanes) _mm512_mask_storeu_ps(p, lanes, x)
+
 static inline vec vec_load_part(const float *p, int64_t count)
 {
     return _mm512_maskz_loadu_ps(first_lanes(count), p);
