@@ -40,7 +40,8 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
         .height = size,
         .width = size,
         .channels = sizes->image_channels ? sizes->image_channels : r->data.channels,
-        .smoothing = (float)r->train.label_smoothing};
+        .smoothing = (float)r->train.label_smoothing,
+        .bf16 = r->train.precision == STI_PRECISION_BF16};
     if (size && desc_out->channels && desc_out->model.classes)
         return STINT_OK;
     if (r->data.path)

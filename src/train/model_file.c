@@ -92,6 +92,7 @@ static stint_status read_recipe(stint_model_file *m)
     m->network.model.width = v->model.width;
     m->network.model.depth = v->model.depth;
     m->network.model.dropout = (float)v->model.dropout;
+    m->network.bf16 = v->train.precision == STI_PRECISION_BF16;
     return STINT_OK;
 }
 

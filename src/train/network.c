@@ -69,6 +69,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
     if (st == STINT_OK && mode == STINT_TRAIN) {
         st = sti_pass_train(net.graph, find_output(net.graph, "loss"));
     }
+    if (st == STINT_OK && desc->bf16)
+        st = sti_pass_precision(net.graph, NULL);
     if (st == STINT_OK)
         st = sti_pass_standard(net.graph);
     if (st != STINT_OK) {

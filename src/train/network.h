@@ -13,6 +13,7 @@ typedef struct sti_network_desc {
     stint_model_desc model;
     int64_t height, width, channels; /* of the images */
     float smoothing;                 /* of labels, in training */
+    bool bf16;                       /* activations, see sti_pass_precision */
 } sti_network_desc;
 
 typedef struct sti_network {
