@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 for i in $(seq "$rounds"); do
     build/release/stint train recipes/cifar10-resnet20.ini --data "$data" --out "$work/run$i" \
         --steps 60 -j "$threads" --set train.eval_every=0 --json --quiet >"$work/stint$i.json"
-    "$python" bench/resnet20_pytorch.py --threads "$threads" >"$work/torch$i.json"
+    "$python" bench/step_pytorch.py --threads "$threads" >"$work/torch$i.json"
 done
 "$python" - "$work" "$rounds" <<'PY'
 import json, platform, statistics, sys
