@@ -170,6 +170,9 @@ typedef union option_value {
 static stint_status parse_whole(const sti_option *row, const char *text,
                                 option_value *value)
 {
+    value->whole = 0;
+    if (row->automatic && strcmp(text, "auto") == 0)
+        return STINT_OK;
     stint_status st = sti_parse_int(text, &value->whole);
     return st == STINT_OK ? check_range(row, (double)value->whole, text) : st;
 }
@@ -408,7 +411,10 @@ void sti_options_value(const sti_option_set *set, int row, sti_text *out)
         sti_text_add(out, *(const bool *)field ? "true" : "false");
         break;
     case STI_OPTION_INT:
-        sti_text_printf(out, "%" PRId64, *(const int64_t *)field);
+        if (o->automatic && *(const int64_t *)field == 0)
+            sti_text_add(out, "auto");
+        else
+            sti_text_printf(out, "%" PRId64, *(const int64_t *)field);
         break;
     case STI_OPTION_FLOAT:
         sti_text_add(out, sti_float_text(*(const double *)field));

@@ -36,6 +36,7 @@ typedef struct sti_option {
     double min, max;     /* INT and FLOAT, inclusive; min > max: no bound (0, -1) */
     const char *choices; /* "sgd|adam|adamw" */
     size_t offset;       /* of the field in the target struct */
+    bool automatic;      /* INT: "auto" is 0, whatever the bounds */
     bool flag;           /* on the command line as --name, beside --set section.name */
     const char *flag_name; /* of that flag where `name` alone is unclear (data.path is
                               --data); NULL: name */

@@ -225,7 +225,7 @@ static void add_markdown_row(const sti_option *row, sti_text *out)
     }
     if (range.data)
         sti_text_printf(out, ", %s", range.data);
-    sti_text_add(out, " | ");
+    sti_text_add(out, row->automatic ? " or `auto` | " : " | ");
     add_markdown(row->help, out);
     if (row->flag) {
         sti_text_add(out, " (`--");

@@ -26,6 +26,8 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *acco
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
 stint_status sti_pass_fuse(stint_graph *graph, sti_account *account);
+/* Loop strings that this host keeps for matrix products, or those of STINT_LOOPS. */
+stint_status sti_pass_loops(stint_graph *graph, sti_account *account);
 /* Copies for what leaves the graph but cannot lie in a block of its own: a leaf, or
  * bytes that another output has already. */
 stint_status sti_pass_own_outputs(stint_graph *graph, sti_account *account);
@@ -46,14 +48,15 @@ typedef enum sti_form {
 } sti_form;
 
 /* Drop values and make them again in the backward half, to the same bits; the graph is
- * in order afterwards. form [values]: sti_form of each value that a node of the forward
- * half makes (that of a view is its operand's); what a copy reads must be kept or
- * itself be dropped. Packed counts as kept. Values that leave the graph always stay.
+ * in order afterwards. form [form_values]: sti_form of each value that a node of the
+ * forward half makes (that of a view is its operand's); later values are kept. A packed
+ * value that somebody still reads as it was, a copy or a reader that no unpack serves,
+ * is made again like a dropped one. Values that leave the graph always stay.
  * For a scheduled graph: it is the schedule's order into which copies are put.
  * STINT_E_UNSUPPORTED when repeats would multiply beyond a few copies a node; the graph
  * is then of no use. */
 stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
-                                sti_account *account);
+                                int32_t form_values, sti_account *account);
 
 /* ---- saved activations held packed (pack.c) ----
  *

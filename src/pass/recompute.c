@@ -18,12 +18,13 @@
 
 typedef struct repeater {
     stint_graph *graph;
-    const uint8_t *form;  /* [values] */
+    const uint8_t *form;  /* [form_values] */
     stint_value *content; /* [values], see sti_pass_contents */
     stint_value *again;   /* [values]: its copy, -1: none yet */
     const sti_node **of;  /* [values]: the reader that a repeated copy belongs to */
     uint8_t *kept;        /* [values]: leaves the graph, or a batch's statistics */
     int32_t values;       /* before the pass */
+    int32_t form_values;
     int32_t made;
 } repeater;
 
@@ -36,7 +37,7 @@ static sti_form form_of(const repeater *r, stint_value value)
     if (!producer || producer->backward || r->kept[content] ||
         !sti_graph_value(r->graph, content)->producer)
         return STI_FORM_KEEP;
-    return (sti_form)r->form[content];
+    return content < r->form_values ? (sti_form)r->form[content] : STI_FORM_KEEP;
 }
 
 enum { X, SCALE, SHIFT, RESIDUAL };             /* inputs of a batch-norm */
@@ -83,7 +84,7 @@ static void append_again(repeater *r, const sti_node *node)
 static stint_value read_by(repeater *r, const sti_node *reader, stint_value value)
 {
     sti_form form = form_of(r, value);
-    if (form != STI_FORM_RECOMPUTE && form != STI_FORM_REPEAT)
+    if (form == STI_FORM_KEEP)
         return value;
     bool repeat = form == STI_FORM_REPEAT && r->of[value] != reader;
     if (r->again[value] < 0 || repeat) {
@@ -144,9 +145,9 @@ static stint_status rewrite_reads(repeater *r, sti_node *node)
 }
 
 stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
-                                sti_account *account)
+                                int32_t form_values, sti_account *account)
 {
-    repeater r = {.graph = graph, .form = form};
+    repeater r = {.graph = graph, .form = form, .form_values = form_values};
     int32_t most = MOST_COPIES * sti_graph_node_count(graph) + MOST_COPIES;
     stint_status status = repeater_init(&r);
 

@@ -23,6 +23,10 @@
 #define NODES_TO_LOOK_AT 2000000
 /* How many of the most promising choices are compared at each step. */
 #define CHOICES 6
+#define TURNS   24
+/* Ways to cut a network into segments that are searched from, of those tried. */
+#define STARTS        3
+#define MOST_SEGMENTS 48
 /* Values below this share of the peak are not worth a choice. */
 #define WORTH 0.0005
 /* Nodes within this share of the peak count as its neighbourhood. */
@@ -44,6 +48,9 @@ typedef struct explorer {
     const stint_graph *graph;
     int threads;
     int32_t values;
+    bool lossy;                     /* packs are among the choices now */
+    sti_pack_candidate *candidates; /* [values], by value; count 0: none */
+    sti_pack_choice *packs;         /* [values]: room for the choices of a form */
     uint8_t *saved; /* [values]: contents made forward and read backward */
     uint8_t *form;  /* [values]: where the search stands */
     uint8_t *best;  /* [values]: the best of the choices compared */
@@ -120,23 +127,54 @@ stint_status sti_budget_saved(const stint_graph *graph, uint8_t *saved_out)
 
 /* ---- looking at a set of forms ---- */
 
-stint_status sti_budget_apply(stint_graph *graph, const uint8_t *form)
+stint_status sti_budget_apply(stint_graph *graph, const uint8_t *form, int32_t values)
 {
-    stint_status status = sti_pass_recompute(graph, form, NULL);
+    stint_status status = sti_pass_recompute(graph, form, values, NULL);
     if (status == STINT_OK)
         status = sti_pass_inplace(graph, NULL);
     return status ? status : stint_graph_check(graph);
+}
+
+void sti_budget_choices(const sti_budget *budget, const uint8_t *form,
+                        sti_pack_choice *choices_out, int *count_out)
+{
+    *count_out = 0;
+    for (stint_value v = 0; v < budget->values; v++)
+        if (form[v] == STI_FORM_PACK && budget->blocks[v].capacity > 0)
+            choices_out[(*count_out)++] = budget->blocks[v];
+}
+
+/* A copy of the graph, rewritten, not planned. */
+static stint_status rewrite(const explorer *e, const uint8_t *form,
+                            stint_graph **copy_out)
+{
+    stint_graph *copy = NULL;
+    int packs = 0;
+    stint_status status = sti_graph_copy(e->graph, &copy);
+    if (status == STINT_OK)
+        sti_budget_choices(e->out, form, e->packs, &packs);
+    if (status == STINT_OK && packs > 0)
+        status = sti_pass_pack(copy, e->packs, packs, false, NULL);
+    if (status == STINT_OK && packs > 0)
+        status = sti_pass_standard(copy);
+    if (status == STINT_OK)
+        status = sti_budget_apply(copy, form, e->values);
+    if (status) {
+        stint_graph_destroy(copy);
+        return status;
+    }
+    *copy_out = copy;
+    return STINT_OK;
 }
 
 static stint_status rewritten(const explorer *e, const uint8_t *form,
                               stint_graph **copy_out, sti_plan **plan_out)
 {
     stint_graph *copy = NULL;
-    stint_status status = sti_graph_copy(e->graph, &copy);
-    if (status == STINT_OK)
-        status = sti_budget_apply(copy, form);
-    if (status == STINT_OK)
-        status = sti_plan_measure(copy, e->threads, plan_out);
+    stint_status status = rewrite(e, form, &copy);
+    if (status)
+        return status;
+    status = sti_plan_measure(copy, e->threads, plan_out);
     if (status) {
         stint_graph_destroy(copy);
         return status;
@@ -211,6 +249,8 @@ static stint_status record(explorer *e)
     memcpy(form, e->form, (size_t)e->values);
     b->options[b->count++] = (sti_budget_option){
         .form = form, .arena_bytes = e->now.peak, .seconds = e->now.seconds};
+    for (stint_value v = 0; v < e->values; v++)
+        b->options[b->count - 1].lossy |= form[v] == STI_FORM_PACK;
     return STINT_OK;
 }
 
@@ -256,14 +296,29 @@ static bool is_worth(const explorer *e, stint_value value)
     return maker(e->graph, value) && (double)bytes >= WORTH * (double)e->now.peak;
 }
 
+/* Could the value be packed instead of what it is now? */
+static void offer_pack(explorer *e, int32_t *count, stint_value value)
+{
+    const sti_pack_candidate *c = &e->candidates[value];
+    size_t block = (size_t)e->out->blocks[value].capacity;
+    if (e->lossy && block > 0 && block < c->plain_bytes)
+        e->choices[(*count)++] = (choice){.value = value,
+                                          .form = STI_FORM_PACK,
+                                          .merit = (double)(c->plain_bytes - block) /
+                                                   (c->pack_s + c->unpack_s)};
+}
+
 /* Kept values that lie at the peak and could be dropped, the most promising first. */
 static int32_t find_drops(explorer *e)
 {
     int32_t count = 0;
-    for (stint_value v = 0; v < e->values; v++)
-        if (e->form[v] == STI_FORM_KEEP && is_worth(e, v) &&
-            lies_at(e, v, e->plan->peak_node))
+    for (stint_value v = 0; v < e->values; v++) {
+        if (e->form[v] != STI_FORM_KEEP || !lies_at(e, v, e->plan->peak_node))
+            continue;
+        if (is_worth(e, v))
             offer(e, &count, v, STI_FORM_RECOMPUTE);
+        offer_pack(e, &count, v);
+    }
     qsort(e->choices, (size_t)count, sizeof *e->choices, by_merit);
     return count;
 }
@@ -280,8 +335,12 @@ static int32_t find_turns(explorer *e)
             offer(e, &count, v, STI_FORM_RECOMPUTE);
         if (e->form[v] == STI_FORM_RECOMPUTE)
             offer(e, &count, v, STI_FORM_REPEAT);
+        if (e->form[v] == STI_FORM_PACK)
+            offer(e, &count, v, STI_FORM_RECOMPUTE);
         if (e->form[v] != STI_FORM_KEEP)
             offer(e, &count, v, STI_FORM_KEEP);
+        if (e->form[v] != STI_FORM_PACK)
+            offer_pack(e, &count, v);
     }
     qsort(e->choices, (size_t)count, sizeof *e->choices, by_merit);
     return count;
@@ -328,7 +387,7 @@ static stint_status descend(explorer *e)
     while (found && e->looks > 0 && status == STINT_OK) {
         status = compare(e, find_drops(e), CHOICES, &found);
         if (status == STINT_OK && !found)
-            status = compare(e, find_turns(e), INT32_MAX, &found);
+            status = compare(e, find_turns(e), TURNS, &found);
         if (status || !found)
             break;
         memcpy(e->form, e->best, (size_t)e->values);
@@ -336,6 +395,16 @@ static stint_status descend(explorer *e)
             status = record(e);
     }
     return status;
+}
+
+/* From the forms as they are, downhill. */
+static stint_status search_from(explorer *e)
+{
+    e->looks = NODES_TO_LOOK_AT / (sti_graph_node_count(e->graph) + 1) + 1;
+    stint_status status = stand(e);
+    if (status == STINT_OK)
+        status = record(e);
+    return status ? status : descend(e);
 }
 
 /* ---- the sequence ---- */
@@ -367,9 +436,7 @@ static stint_status plan_option(const explorer *e, sti_budget_option *option)
 {
     stint_graph *copy = NULL;
     sti_plan *plan = NULL;
-    stint_status status = sti_graph_copy(e->graph, &copy);
-    if (status == STINT_OK)
-        status = sti_budget_apply(copy, option->form);
+    stint_status status = rewrite(e, option->form, &copy);
     if (status == STINT_OK)
         status = sti_plan_create(copy, e->threads, &plan);
     if (status == STINT_OK) {
@@ -401,40 +468,191 @@ static void begin_forms(explorer *e)
         e->form[v] = e->saved[v] ? STI_FORM_KEEP : STI_FORM_RECOMPUTE;
 }
 
-static stint_status explore(explorer *e)
+/* Keep one value in so many bytes of saved ones, drop the rest: segments that are made
+ * again from their beginning. */
+static void segment_forms(explorer *e, double segment_bytes)
+{
+    double since = 0;
+    for (int32_t n = 0; n < sti_graph_node_count(e->graph); n++) {
+        const sti_node *node = sti_graph_node(e->graph, n);
+        stint_value v = node->out[0];
+        if (!e->saved[v])
+            continue;
+        since += (double)stint_shape_bytes(&sti_graph_value(e->graph, v)->shape);
+        bool keep = since >= segment_bytes;
+        for (int32_t i = 0; i < node->n_out; i++)
+            if (is_worth(e, node->out[i]))
+                e->form[node->out[i]] =
+                    i == 0 && keep ? STI_FORM_KEEP : STI_FORM_RECOMPUTE;
+        if (keep)
+            since = 0;
+    }
+}
+
+static double saved_bytes(const explorer *e)
+{
+    double bytes = 0;
+    for (stint_value v = 0; v < e->values; v++)
+        if (e->saved[v])
+            bytes += (double)stint_shape_bytes(&sti_graph_value(e->graph, v)->shape);
+    return bytes;
+}
+
+/* Further starts: of many ways to cut the network into segments, those few that begin
+ * with the lowest peaks. */
+static stint_status explore_segments(explorer *e)
+{
+    double bytes = saved_bytes(e), parts[STARTS] = {0};
+    size_t peak[STARTS];
+    stint_status status = STINT_OK;
+    for (int i = 0; i < STARTS; i++)
+        peak[i] = SIZE_MAX;
+    for (double p = 2; p <= MOST_SEGMENTS && status == STINT_OK; p *= 1.25) {
+        trial t = {0};
+        begin_forms(e);
+        segment_forms(e, bytes / p);
+        status = look(e, e->form, &t);
+        for (int i = 0; i < STARTS && status == STINT_OK; i++)
+            if (t.peak < peak[i]) {
+                memmove(&peak[i + 1], &peak[i],
+                        (size_t)(STARTS - 1 - i) * sizeof *peak);
+                memmove(&parts[i + 1], &parts[i],
+                        (size_t)(STARTS - 1 - i) * sizeof *parts);
+                peak[i] = t.peak;
+                parts[i] = p;
+                break;
+            }
+    }
+    for (int i = 0; i < STARTS && parts[i] > 0 && status == STINT_OK; i++) {
+        begin_forms(e);
+        segment_forms(e, bytes / parts[i]);
+        status = search_from(e);
+    }
+    return status;
+}
+
+/* Candidates by value, and blocks of the sizes expected of them. */
+static stint_status list_blocks(const stint_graph *graph, sti_pack_candidate *by_value,
+                                sti_pack_choice *blocks)
+{
+    int count = 0;
+    int32_t values = sti_graph_value_count(graph);
+    sti_pack_candidate *list = sti_alloc_array(values, sizeof *list, "budget.packs");
+    stint_status status = list ? STINT_OK : STINT_E_MEMORY;
+    if (status == STINT_OK)
+        status = sti_pack_candidates(graph, list, &count);
+    for (int i = 0; i < count && status == STINT_OK; i++) {
+        stint_value v = list[i].value;
+        if (by_value)
+            by_value[v] = list[i];
+        blocks[v] = (sti_pack_choice){v, list[i].form,
+                                      sti_pack_capacity(list[i].expected_bytes)};
+    }
+    sti_free(list);
+    return status;
+}
+
+stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget)
+{
+    budget->values = sti_graph_value_count(graph);
+    budget->blocks = sti_alloc_array(budget->values, sizeof *budget->blocks, "budget");
+    return budget->blocks ? list_blocks(graph, NULL, budget->blocks) : STINT_E_MEMORY;
+}
+
+/* Sizes of blocks as expected, or as measured. */
+static stint_status find_blocks(explorer *e, const sti_budget_desc *desc)
+{
+    stint_status status = STINT_OK;
+    if (desc->lossy)
+        status = list_blocks(desc->graph, e->candidates, e->out->blocks);
+    for (int i = 0; i < desc->measured_count && status == STINT_OK; i++)
+        if (e->out->blocks[desc->measured[i].value].capacity > 0)
+            e->out->blocks[desc->measured[i].value].capacity =
+                desc->measured[i].capacity;
+    return status;
+}
+
+/* Pack whatever can be packed. */
+static void packed_forms(explorer *e)
+{
+    for (stint_value v = 0; v < e->values; v++)
+        if (e->out->blocks[v].capacity > 0 && e->form[v] == STI_FORM_KEEP)
+            e->form[v] = STI_FORM_PACK;
+}
+
+/* With packs among the choices: from nothing, from all packed, and on from the least
+ * that is possible without. */
+static stint_status explore_packs(explorer *e)
+{
+    const sti_budget_option *low = &e->out->options[0];
+    e->lossy = true;
+    for (int32_t i = 1; i < e->out->count; i++)
+        if (e->out->options[i].arena_bytes < low->arena_bytes)
+            low = &e->out->options[i];
+    memcpy(e->form, low->form, (size_t)e->values);
+    stint_status status = search_from(e);
+    if (status == STINT_OK) {
+        begin_forms(e);
+        status = search_from(e);
+    }
+    if (status == STINT_OK) {
+        begin_forms(e);
+        packed_forms(e);
+        status = search_from(e);
+    }
+    return status;
+}
+
+static stint_status explorer_init(explorer *e)
 {
     e->saved = sti_alloc((size_t)e->values, "budget.search");
     e->form = sti_alloc((size_t)e->values, "budget.search");
     e->best = sti_alloc((size_t)e->values, "budget.search");
-    e->choices = sti_alloc_array(3 * (int64_t)e->values, sizeof *e->choices, "budget");
+    e->choices = sti_alloc_array(5 * (int64_t)e->values, sizeof *e->choices, "budget");
+    e->candidates = sti_alloc_array(e->values, sizeof *e->candidates, "budget");
+    e->packs = sti_alloc_array(e->values, sizeof *e->packs, "budget");
     e->out = sti_alloc(sizeof *e->out, "budget");
-    if (!e->saved || !e->form || !e->best || !e->choices || !e->out)
+    if (e->out)
+        e->out->blocks = sti_alloc_array(e->values, sizeof *e->packs, "budget");
+    if (!e->saved || !e->form || !e->best || !e->choices || !e->candidates ||
+        !e->packs || !e->out || !e->out->blocks)
         return STINT_E_MEMORY;
     e->out->values = e->values;
-    stint_status status = sti_budget_saved(e->graph, e->saved);
-    if (status)
-        return status;
-    begin_forms(e);
-    if ((status = stand(e)) || (status = record(e)) || (status = descend(e)))
-        return status;
-    return plan_options(e);
+    return sti_budget_saved(e->graph, e->saved);
 }
 
-stint_status sti_budget_create(const stint_graph *graph, int threads,
-                               sti_budget **budget_out)
+static void explorer_fini(explorer *e)
 {
-    explorer e = {.graph = graph,
-                  .threads = threads,
-                  .values = sti_graph_value_count(graph),
-                  .looks = NODES_TO_LOOK_AT / (sti_graph_node_count(graph) + 1) + 1};
-    stint_status status = explore(&e);
+    sti_plan_destroy(e->plan);
+    stint_graph_destroy(e->copy);
+    sti_free(e->saved);
+    sti_free(e->form);
+    sti_free(e->best);
+    sti_free(e->choices);
+    sti_free(e->candidates);
+    sti_free(e->packs);
+}
 
-    sti_plan_destroy(e.plan);
-    stint_graph_destroy(e.copy);
-    sti_free(e.saved);
-    sti_free(e.form);
-    sti_free(e.best);
-    sti_free(e.choices);
+stint_status sti_budget_create(const sti_budget_desc *desc, sti_budget **budget_out)
+{
+    explorer e = {.graph = desc->graph,
+                  .threads = desc->threads,
+                  .values = sti_graph_value_count(desc->graph)};
+    stint_status status = explorer_init(&e);
+
+    if (status == STINT_OK)
+        status = find_blocks(&e, desc);
+    if (status == STINT_OK) {
+        begin_forms(&e);
+        status = search_from(&e);
+    }
+    if (status == STINT_OK)
+        status = explore_segments(&e);
+    if (status == STINT_OK && desc->lossy)
+        status = explore_packs(&e);
+    if (status == STINT_OK)
+        status = plan_options(&e);
+    explorer_fini(&e);
     if (status)
         sti_budget_destroy(e.out);
     else
@@ -449,5 +667,6 @@ void sti_budget_destroy(sti_budget *budget)
     for (int32_t i = 0; i < budget->count; i++)
         sti_free(budget->options[i].form);
     sti_free(budget->options);
+    sti_free(budget->blocks);
     sti_free(budget);
 }

@@ -13,6 +13,7 @@
 
 typedef struct sti_budget_option {
     uint8_t *form;      /* [values of the graph]: sti_form */
+    bool lossy;         /* packs something */
     size_t arena_bytes; /* as planned for the threads asked for */
     double seconds;     /* expected of one run on one thread */
     int32_t made_again; /* nodes that run again */
@@ -21,16 +22,36 @@ typedef struct sti_budget_option {
 typedef struct sti_budget {
     sti_budget_option *options; /* [count]; the first changes nothing */
     int32_t count, values;
+    sti_pack_choice *blocks; /* [values]: by value, capacity 0: cannot be packed */
 } sti_budget;
 
-/* graph: after the standard passes. STINT_E_MEMORY, or a failure of a pass. */
-stint_status sti_budget_create(const stint_graph *graph, int threads,
-                               sti_budget **budget_out);
+typedef struct sti_budget_desc {
+    const stint_graph *graph; /* after the standard passes; borrowed */
+    int threads;              /* of the team that will run it */
+    bool lossy;               /* tensors may be packed */
+    /* Blocks whose size is known better than sti_pack_candidates knows it. */
+    const sti_pack_choice *measured;
+    int measured_count;
+} sti_budget_desc;
+
+/* STINT_E_MEMORY, or a failure of a pass. */
+stint_status sti_budget_create(const sti_budget_desc *desc, sti_budget **budget_out);
 void sti_budget_destroy(sti_budget *budget); /* NULL is fine */
 
-/* Rewrite a graph (the one explored, or one of the same network with another number of
- * images: handles are the same) as `form` says; ready to be planned. */
-stint_status sti_budget_apply(stint_graph *graph, const uint8_t *form);
+/* The packs that a form asks for; choices_out has room for `values`. The capacity is
+ * what the budget reckoned with. */
+void sti_budget_choices(const sti_budget *budget, const uint8_t *form,
+                        sti_pack_choice *choices_out, int *count_out);
+
+/* Fill blocks (for the caller to free) and values of a budget without options, for
+ * sti_budget_choices on a graph that was not explored. STINT_E_MEMORY. */
+stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget);
+
+/* Drop and make again what `form` [values] says in a graph in which the packs are
+ * already (sti_pass_pack and the standard passes, if there are any): the one explored,
+ * or one of the same network with another number of images, which has the same handles.
+ * Then it is ready to be planned. */
+stint_status sti_budget_apply(stint_graph *graph, const uint8_t *form, int32_t values);
 
 /* saved_out [values]: 1 for what the forward half makes and the backward half reads
  * (itself, not a view of it). STINT_E_MEMORY. */

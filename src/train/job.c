@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/units.h"
+#include "train/batch_auto.h"
 
 static int moments_of(const sti_recipe_values *v)
 {
@@ -49,6 +50,15 @@ static stint_status open_data(sti_job *job)
     }
     job->index_bytes = sti_alloc_now_bytes() - before;
     return STINT_OK;
+}
+
+stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out)
+{
+    sti_job job = {.recipe = recipe};
+    stint_status st = open_data(&job);
+    *count_out = job.train_count;
+    sti_job_fini(&job);
+    return st;
 }
 
 static void describe_network(sti_job *job)
@@ -361,13 +371,18 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
                         stint_plan_result *result_out)
 {
     sti_job job;
+    stint_recipe *settled = NULL;
     stint_status st = stint_recipe_check(recipe);
     if (st == STINT_OK)
         st = sti_isa_check();
+    if (st == STINT_OK && recipe->values.train.batch == 0)
+        st = sti_batch_settle(recipe, NULL, false, &settled);
     if (st == STINT_OK)
-        st = sti_job_create(recipe, &job);
-    if (st != STINT_OK)
+        st = sti_job_create(settled ? settled : recipe, &job);
+    if (st != STINT_OK) {
+        stint_recipe_destroy(settled);
         return st;
+    }
     if (!job.plan.smallest_bytes)
         st = sti_job_find_ways(&job);
     if (svg && st == STINT_OK) {
@@ -389,6 +404,7 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
         job.plan.tensors = NULL;
     }
     sti_job_fini(&job);
+    stint_recipe_destroy(settled);
     return st;
 }
 

@@ -23,6 +23,9 @@ typedef struct sti_job {
     int32_t form_values;
 } sti_job;
 
+/* Images of the training set, by opening it. */
+stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out);
+
 /* STINT_OK also when the budget does not hold: see plan.fits. */
 stint_status sti_job_create(const stint_recipe *recipe, sti_job *job);
 void sti_job_fini(sti_job *job); /* a zeroed one is fine */

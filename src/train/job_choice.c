@@ -22,6 +22,8 @@ typedef struct way {
 typedef struct chooser {
     sti_job *job;
     sti_budget *budget[2]; /* of one thread a lane; of all threads in one lane */
+    const sti_pack_choice *measured; /* sizes of blocks that are known */
+    int measured_count;
     way *ways;
     int32_t count, capacity;
 } chooser;
@@ -93,17 +95,35 @@ static bool fits(const sti_job *job)
     return budget == 0 || job->plan.peak_bytes <= budget;
 }
 
+static stint_status pack_network(sti_network *network, const sti_budget *budget,
+                                 const uint8_t *form, bool check)
+{
+    sti_pack_choice *choices =
+        sti_alloc_array(budget->values, sizeof *choices, "packs");
+    int count = 0;
+    if (!choices)
+        return STINT_E_MEMORY;
+    sti_budget_choices(budget, form, choices, &count);
+    stint_status st =
+        count > 0 ? sti_network_pack(network, choices, count, check) : STINT_OK;
+    sti_free(choices);
+    return st;
+}
+
 /* The training network rewritten, in a job that shares all else and is accounted for.
  * Afterwards: keep_variant or sti_network_fini(&variant->train). */
-static stint_status make_variant(sti_job *job, const uint8_t *form, int lanes,
-                                 sti_job *variant)
+static stint_status make_variant(sti_job *job, const sti_budget *budget,
+                                 const uint8_t *form, int lanes, sti_job *variant)
 {
     *variant = *job;
     variant->train.graph = NULL;
     variant->train.plan = NULL;
     stint_status st = sti_graph_copy(job->train.graph, &variant->train.graph);
     if (st == STINT_OK)
-        st = sti_budget_apply(variant->train.graph, form);
+        st = pack_network(&variant->train, budget, form,
+                          job->recipe->values.error.check);
+    if (st == STINT_OK)
+        st = sti_budget_apply(variant->train.graph, form, budget->values);
     if (st == STINT_OK)
         st = account(variant, lanes);
     job->eval = variant->eval; /* planned anew, for both */
@@ -114,16 +134,22 @@ static stint_status make_variant(sti_job *job, const uint8_t *form, int lanes,
 
 stint_status sti_job_peak_with(sti_job *job, const uint8_t *form, size_t *peak_out)
 {
-    sti_job variant;
+    stint_status st = STINT_OK;
     if (form && job->form_values != sti_graph_value_count(job->train.graph))
         return sti_fail(STINT_E_BUG, "forms of another network");
-    stint_status st = form ? make_variant(job, form, 1, &variant) : account(job, 1);
-    if (st != STINT_OK)
-        return st;
-    *peak_out = form ? variant.plan.peak_bytes : job->plan.peak_bytes;
-    if (form)
-        sti_network_fini(&variant.train);
-    return STINT_OK;
+    if (form) {
+        sti_budget sizes = {.values = job->form_values};
+        st = sti_budget_blocks(job->train.graph, &sizes);
+        if (st == STINT_OK)
+            st = pack_network(&job->train, &sizes, form, false);
+        if (st == STINT_OK)
+            st = sti_budget_apply(job->train.graph, form, job->form_values);
+        sti_free(sizes.blocks);
+    }
+    if (st == STINT_OK)
+        st = account(job, 1);
+    *peak_out = job->plan.peak_bytes;
+    return st;
 }
 
 /* ---- ways ---- */
@@ -191,8 +217,13 @@ static stint_status find_ways(chooser *c)
     for (int lanes = 0; (lanes = next_lanes(job, lanes)) > 0 && st == STINT_OK;) {
         int which = lanes == 1 && job->threads > 1;
         if (!c->budget[which])
-            st = sti_budget_create(job->train.graph, which ? job->threads : 1,
-                                   &c->budget[which]);
+            st = sti_budget_create(
+                &(sti_budget_desc){.graph = job->train.graph,
+                                   .threads = which ? job->threads : 1,
+                                   .lossy = job->recipe->values.error.tau > 0,
+                                   .measured = c->measured,
+                                   .measured_count = c->measured_count},
+                &c->budget[which]);
         if (st == STINT_OK)
             st = add_ways(c, lanes);
     }
@@ -261,7 +292,8 @@ static stint_status try_way(chooser *c, const way *w, bool anyway, bool *taken)
 {
     sti_job *job = c->job, variant;
     *taken = false;
-    stint_status st = make_variant(job, form_of(c, w), w->lanes, &variant);
+    stint_status st =
+        make_variant(job, budget_of(c, w->lanes), form_of(c, w), w->lanes, &variant);
     if (st != STINT_OK)
         return st;
     if (!anyway && !fits(&variant)) {
@@ -277,7 +309,8 @@ static stint_status lowest_peak(chooser *c, size_t *peak_out)
 {
     sti_job variant;
     const way *w = lowest(c);
-    stint_status st = make_variant(c->job, form_of(c, w), w->lanes, &variant);
+    stint_status st =
+        make_variant(c->job, budget_of(c, w->lanes), form_of(c, w), w->lanes, &variant);
     if (st != STINT_OK)
         return st;
     *peak_out = variant.plan.peak_bytes;

@@ -36,8 +36,10 @@ typedef struct sti_recipe_values {
     } data;
     struct {
         int64_t epochs, steps; /* steps > 0 decides, else epochs */
-        int64_t batch, shards, seed;
+        int64_t batch; /* 0: auto */
+        int64_t shards, seed;
         double label_smoothing;
+        int64_t reference_batch;
         int64_t eval_every; /* epochs; 0: only at the end */
     } train;
     struct {

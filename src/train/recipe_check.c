@@ -96,6 +96,9 @@ static void check_train(const sti_recipe_values *v, sti_text *list)
     if (v->train.epochs == 0 && v->train.steps == 0)
         complain(list,
                  "train.epochs: 0 epochs and 0 steps leave nothing to do; set one");
+    if (v->train.batch == 0 && v->run.memory_bytes == 0)
+        complain(list, "train.batch: auto fills a memory budget; give one by --memory "
+                       "SIZE, or a number of images");
     if (v->train.batch % v->train.shards != 0)
         COMPLAIN(list,
                  "train.batch: %" PRId64 " images cannot be cut into %" PRId64

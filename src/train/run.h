@@ -11,6 +11,7 @@
 
 typedef struct sti_run {
     const stint_recipe *recipe;
+    stint_recipe *settled; /* it, where the caller's says batch = auto; else NULL */
     const stint_train_desc *desc;
     sti_arena *arena;
     const char *out, *checkpoints, *model_path, *log_path; /* absolute */

@@ -55,7 +55,7 @@ static void check_option(const stint_graph *g, const uint8_t *form, int threads,
     stint_graph *copy;
     size_t now;
     assert_int_equal(sti_graph_copy(g, &copy), STINT_OK);
-    assert_int_equal(sti_budget_apply(copy, form), STINT_OK);
+    assert_int_equal(sti_budget_apply(copy, form, sti_graph_value_count(g)), STINT_OK);
     void *result = run_once(copy, threads, &now);
     assert_int_equal(now, bytes);
     assert_memory_equal(result, want, bytes);
@@ -71,7 +71,8 @@ static void options_keep_the_bits(void **state)
     sti_budget *b = NULL;
     size_t bytes;
     int runs = 0;
-    assert_int_equal(sti_budget_create(g, 1, &b), STINT_OK);
+    assert_int_equal(
+        sti_budget_create(&(sti_budget_desc){.graph = g, .threads = 1}, &b), STINT_OK);
     sti_isa_force(STI_ISA_REF);
     void *want = run_once(g, 1, &bytes);
     for (int isa = 0; isa < STI_ISA_COUNT; isa++)

@@ -62,7 +62,7 @@ static void norm_is_repeated_by_its_second_half(void **state)
     const sti_node *norm = find(g, "batch_norm", "norm", false, 0);
     stint_value y = norm->out[0];
     f.form[y] = STI_FORM_RECOMPUTE;
-    assert_int_equal(sti_pass_recompute(g, f.form, &account), STINT_OK);
+    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, &account), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     assert_string_equal(account.text, "1 nodes run again");
     assert_int_equal(sti_graph_node_count(g), before + 1);
@@ -89,7 +89,7 @@ static void readers_share_one_copy_or_have_one_each(void **state)
         int32_t before = sti_graph_node_count(g);
         f.form[norm->out[0]] = forms_of[k];
         f.form[norm->out[4]] = forms_of[k]; /* its bits are read, too */
-        assert_int_equal(sti_pass_recompute(g, f.form, NULL), STINT_OK);
+        assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, NULL), STINT_OK);
         assert_int_equal(stint_graph_check(g), STINT_OK);
         copies[k] = sti_graph_node_count(g) - before;
         stint_graph_destroy(g);
@@ -104,7 +104,7 @@ static void statistics_and_results_stay(void **state)
     stint_graph *g = small_net(1);
     forms f;
     memset(&f, STI_FORM_RECOMPUTE, sizeof f);
-    assert_int_equal(sti_pass_recompute(g, f.form, NULL), STINT_OK);
+    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, NULL), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     assert_null(find(g, "batch_norm", "norm", true, 0));
     const sti_node *norm = find(g, "batch_norm", "norm", false, 0);
@@ -128,7 +128,7 @@ static void a_dropped_chain_is_made_from_what_is_kept(void **state)
     memset(&f, STI_FORM_RECOMPUTE, sizeof f);
     const sti_node *first = find(g, "batch_norm", "norm", false, 0);
     f.form[first->out[0]] = STI_FORM_KEEP;
-    assert_int_equal(sti_pass_recompute(g, f.form, NULL), STINT_OK);
+    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, NULL), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     const sti_node *again = find(g, "conv2d", "conv0.0", true, 0);
     assert_non_null(again);
@@ -145,7 +145,7 @@ static void multiplying_copies_are_refused(void **state)
     forms f;
     memset(&f, STI_FORM_REPEAT, sizeof f);
     assert_true(sti_graph_value_count(g) <= (int32_t)sizeof f.form);
-    assert_int_equal(sti_pass_recompute(g, f.form, NULL), STINT_E_UNSUPPORTED);
+    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, NULL), STINT_E_UNSUPPORTED);
     stint_graph_destroy(g);
 }
 

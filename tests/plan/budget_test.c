@@ -19,7 +19,8 @@ static size_t arena_of(const stint_graph *g, const uint8_t *form, int threads,
     sti_plan *plan;
     assert_int_equal(sti_graph_copy(g, &copy), STINT_OK);
     if (form)
-        assert_int_equal(sti_budget_apply(copy, form), STINT_OK);
+        assert_int_equal(sti_budget_apply(copy, form, sti_graph_value_count(g)),
+                         STINT_OK);
     assert_int_equal(sti_plan_create(copy, threads, &plan), STINT_OK);
     size_t bytes = plan->region_bytes[STI_REGION_ARENA];
     *seconds = sti_budget_seconds(copy);
@@ -35,7 +36,9 @@ static void memory_falls_and_time_rises(void **state)
     for (int threads = 1; threads <= 2; threads++) {
         sti_budget *b = NULL;
         double seconds;
-        assert_int_equal(sti_budget_create(g, threads, &b), STINT_OK);
+        assert_int_equal(
+            sti_budget_create(&(sti_budget_desc){.graph = g, .threads = threads}, &b),
+            STINT_OK);
         assert_true(b->count > 5);
         assert_int_equal(b->options[0].arena_bytes,
                          arena_of(g, NULL, threads, &seconds));
@@ -64,8 +67,10 @@ static void same_graph_same_sequence(void **state)
     (void)state;
     stint_graph *g = small_net(3);
     sti_budget *a = NULL, *b = NULL;
-    assert_int_equal(sti_budget_create(g, 1, &a), STINT_OK);
-    assert_int_equal(sti_budget_create(g, 1, &b), STINT_OK);
+    assert_int_equal(
+        sti_budget_create(&(sti_budget_desc){.graph = g, .threads = 1}, &a), STINT_OK);
+    assert_int_equal(
+        sti_budget_create(&(sti_budget_desc){.graph = g, .threads = 1}, &b), STINT_OK);
     assert_int_equal(a->count, b->count);
     for (int32_t i = 0; i < a->count; i++)
         assert_memory_equal(a->options[i].form, b->options[i].form, (size_t)a->values);
@@ -81,7 +86,8 @@ static void graph_stays_as_it_was(void **state)
     sti_text before = {0}, after = {0};
     sti_budget *b = NULL;
     assert_int_equal(sti_graph_print(g, &before), STINT_OK);
-    assert_int_equal(sti_budget_create(g, 2, &b), STINT_OK);
+    assert_int_equal(
+        sti_budget_create(&(sti_budget_desc){.graph = g, .threads = 2}, &b), STINT_OK);
     assert_int_equal(sti_graph_print(g, &after), STINT_OK);
     assert_string_equal(before.data, after.data);
     sti_text_fini(&before);
@@ -98,13 +104,16 @@ static void out_of_memory_is_told(void **state)
     size_t before = sti_alloc_now_bytes();
     int64_t start = sti_alloc_count();
     sti_budget *b = NULL;
-    assert_int_equal(sti_budget_create(g, 1, &b), STINT_OK);
+    assert_int_equal(
+        sti_budget_create(&(sti_budget_desc){.graph = g, .threads = 1}, &b), STINT_OK);
     int64_t calls = sti_alloc_count() - start;
     sti_budget_destroy(b);
     for (int64_t n = 1; n <= calls; n += 1 + n / 7) {
         b = NULL;
         sti_alloc_fail_nth(n);
-        assert_int_equal(sti_budget_create(g, 1, &b), STINT_E_MEMORY);
+        assert_int_equal(
+            sti_budget_create(&(sti_budget_desc){.graph = g, .threads = 1}, &b),
+            STINT_E_MEMORY);
         sti_alloc_fail_nth(0);
         assert_null(b);
         assert_int_equal(sti_alloc_now_bytes(), before);

@@ -51,7 +51,7 @@ PY
     done
 }
 
-exact=""
+exact="--error 0"
 recipe resnet20 64 1
 recipe vgg16 64 2 "width = 16"
 recipe lenet5 256 4

@@ -110,9 +110,10 @@ static void test_budget_changes_lanes_not_bits(void **state)
     snprintf(tight, sizeof tight, "%zu", plan.smallest_bytes + (600u << 10));
     assert_true(plan.smallest_bytes + (600u << 10) < plan.peak_bytes);
     stint_train_result generous = train_apart(r);
-    stint_train_result small = train_apart(make_recipe(
-        "b", "run.threads", "3", "model.name", "resnet8", "train.batch", "240",
-        "train.shards", "3", "train.steps", "2", "run.memory", tight, NULL));
+    stint_train_result small = train_apart(
+        make_recipe("b", "run.threads", "3", "model.name", "resnet8", "train.batch",
+                    "240", "train.shards", "3", "train.steps", "2", "error.tau", "0",
+                    "run.memory", tight, NULL));
     assert_int_equal(generous.lanes, 3);
     assert_int_equal(small.lanes, 1);
     assert_true(small.planned_peak_bytes < generous.planned_peak_bytes);

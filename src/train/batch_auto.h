@@ -1,0 +1,23 @@
+/* batch = auto: the batch that a memory budget holds. */
+#ifndef STI_TRAIN_BATCH_AUTO_H
+#define STI_TRAIN_BATCH_AUTO_H
+
+#include "train/recipe.h"
+
+/* A recipe in which train.batch is a number: a copy of `recipe` for the caller to
+ * destroy, with batch, learning rate and warm-up settled by these rules.
+ *
+ * Shards stay as many as the recipe says, so the images of a shard grow. The largest
+ * batch is what fits the budget, at most 16 times the reference batch and an eighth of
+ * the training images. It and its halves, four at most, run a few steps each; the
+ * largest that trains at 97 % of the best speed or more is taken. The learning rate is
+ * multiplied by batch / reference_batch; where it rises and the schedule has no warm-up
+ * of its own, the first twentieth of the run becomes one (Goyal et al. 2017).
+ *
+ * out (absolute; NULL: none): a run's folder whose recipe.ini, if it is there, has the
+ * numbers already: a resumed run goes on with them. Without probe (to plan) the largest
+ * batch is taken untried. STINT_E_BUDGET when not even one image a shard fits. */
+stint_status sti_batch_settle(const stint_recipe *recipe, const char *out, bool probe,
+                              stint_recipe **settled_out);
+
+#endif
