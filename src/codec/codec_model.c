@@ -12,8 +12,8 @@ enum {
     SCALE = STI_CODEC_SCALE
 };
 
-/* What one more probability costs in the head. */
-static const double table_bits = 6.0;
+/* What a probability costs in the head, and a gap before the last one. */
+static const double table_bits = 6.0, gap_bits = 1.5;
 
 /* ---- the shape's part ---- */
 
@@ -79,14 +79,15 @@ static double weight(double n)
 static double group_bits(const uint32_t *a, const uint32_t *b, double scale)
 {
     double sum = 0, parts = 0;
-    int tokens = 0;
+    int tokens = 0, last = 0;
     for (int t = 0; t < TOKENS; t++) {
         const double n = (double)a[t] + (b ? (double)b[t] : 0.0);
         sum += n;
         parts += weight(n);
         tokens += n > 0;
+        last = n > 0 ? t : last;
     }
-    return (weight(sum) - parts) * scale + tokens * table_bits;
+    return (weight(sum) - parts) * scale + tokens * table_bits + last * gap_bits;
 }
 
 static int bits_below(int token)
