@@ -4,6 +4,7 @@
 #if defined(__x86_64__)
 #include "kernel/gemm_vec_avx512.h"
 
+#include "kernel/gemm_pack_body.h"
 #include "kernel/gemm_tile_body.h"
 
 TILES_28(TILE, nn, 1)

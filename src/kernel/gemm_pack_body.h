@@ -1,0 +1,63 @@
+/* Packing of panels and ReLU bits, included by each vector instruction set's file after
+ * its gemm_vec_*.h. */
+
+/* One row of a panel. */
+static inline void pack_row(const float *src, int64_t cols, int64_t width, float *dst)
+{
+    int64_t j = 0;
+    for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH)
+        vec_store(dst + j, vec_load(src + j));
+    if (j < cols) {
+        vec_store(dst + j, vec_load_part(src + j, cols - j));
+        j += VEC_WIDTH;
+    }
+    for (; j < width; j += VEC_WIDTH)
+        vec_store(dst + j, vec_zero());
+}
+
+/* Row by row through all panels: src is read in order, which prefetchers like. */
+static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
+                      int64_t width, float *dst)
+{
+    for (int64_t i = 0; i < k; i++, src += ld, dst += width)
+        for (int64_t j = 0; j < cols; j += width)
+            pack_row(src + j, cols - j < width ? cols - j : width, width, dst + j * k);
+}
+
+static void pack_columns_panel(const float *src, int64_t ld, int64_t k, int64_t cols,
+                               int64_t width, float *dst)
+{
+    int64_t j = 0;
+    for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH) {
+        int64_t i = 0;
+        for (; i + VEC_WIDTH <= k; i += VEC_WIDTH)
+            vec_transpose(src + j * ld + i, ld, dst + i * width + j, width);
+        for (; i < k; i++)
+            for (int64_t l = 0; l < VEC_WIDTH; l++)
+                dst[i * width + j + l] = src[(j + l) * ld + i];
+    }
+    for (; j < width; j++)
+        for (int64_t i = 0; i < k; i++)
+            dst[i * width + j] = j < cols ? src[j * ld + i] : 0.0F;
+}
+
+static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
+                         int64_t width, float *dst)
+{
+    for (int64_t j = 0; j < cols; j += width)
+        pack_columns_panel(src + j * ld, ld, k, cols - j < width ? cols - j : width,
+                           width, dst + j * k);
+}
+
+static void mask_positive(const float *y, int64_t count, uint8_t *mask)
+{
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        vec_mask16(y + i, mask + i / 8);
+    for (; i < count; i += 8) {
+        unsigned byte = 0;
+        for (int64_t j = i; j < count && j < i + 8; j++)
+            byte |= (unsigned)(y[j] > 0.0F) << (j - i);
+        mask[i / 8] = (uint8_t)byte;
+    }
+}
