@@ -142,11 +142,11 @@ static int overhead(void)
 
 /* ---- rank ---- */
 
-static const int64_t shapes[][3] = {{512, 768, 1024},
-                                    {2048, 256, 576},
-                                    {192, 3072, 768},
-                                    {1000, 500, 700},
-                                    {128, 1000, 4096}};
+static const int64_t shapes[][3] = {{384, 512, 640},
+                                    {1536, 192, 288},
+                                    {100, 1536, 512},
+                                    {500, 300, 700},
+                                    {64, 500, 2304}};
 
 typedef struct ranked {
     double predicted, measured, rank_p, rank_m;
@@ -265,7 +265,7 @@ static int rank_shape(const options *o, const sti_machine *machine, const int64_
 
 static int rank(int argc, char **argv)
 {
-    options o = {.threads = 1, .seconds = 0.01};
+    options o = {.threads = 1, .seconds = 0.015};
     sti_machine machine;
     if (argc > 0 && strcmp(argv[0], "--csv") == 0) {
         o.csv = true;

@@ -10,7 +10,8 @@
 #include "train/recipe.h"
 
 /* Variables that are read outside of option tables. */
-static const char *const fixed_variables[] = {"STINT_ISA", "STINT_NUM_THREADS"};
+static const char *const fixed_variables[] = {"STINT_ISA", "STINT_LOOPS",
+                                              "STINT_NUM_THREADS"};
 
 /* "STINT_DATA_PATH" from "data" and "path"; section may be NULL. */
 static const char *variable_name(sti_arena *arena, const char *section,
@@ -27,13 +28,14 @@ static const char *variable_name(sti_arena *arena, const char *section,
  * `eval` runs. NULL-ended, in the arena. */
 static const char **known_variables(sti_arena *arena)
 {
-    int capacity = 2 + 2 + 3 * sti_recipe_row_count, count = 0;
+    const int fixed = sizeof fixed_variables / sizeof fixed_variables[0];
+    int capacity = fixed + 1 + 3 * sti_recipe_row_count, count = 0;
     for (int i = 0; sti_cli_commands[i]; i++)
         capacity += sti_cli_commands[i]->row_count;
     const char **names = sti_arena_alloc(arena, (size_t)capacity * sizeof *names);
     if (!names)
         return NULL;
-    for (size_t i = 0; i < sizeof fixed_variables / sizeof fixed_variables[0]; i++)
+    for (int i = 0; i < fixed; i++)
         names[count++] = fixed_variables[i];
     for (int i = 0; i < sti_recipe_row_count; i++) {
         const sti_option *row = &sti_recipe_rows[i];

@@ -119,6 +119,8 @@ static void add_environment(sti_text *out)
                  "\\-j is given\n"
                  ".TP\nSTINT_ISA\nref, avx2 or avx512: force an instruction set; "
                  "results do not depend on it\n"
+                 ".TP\nSTINT_LOOPS\none loop string for all matrix products (see stint "
+                 "tune gemm), or off\n"
                  ".TP\nNO_COLOR, TERM=dumb\nno bar that moves\n");
 }
 

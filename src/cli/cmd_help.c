@@ -68,6 +68,7 @@ static void environment_topic(sti_text *out)
         "  STINT_NUM_THREADS     threads, where no -j is given; else OMP_NUM_THREADS;\n"
         "                        else what affinity mask and cgroup allow\n"
         "  STINT_ISA             ref, avx2 or avx512 (results do not depend on it)\n"
+        "  STINT_LOOPS           one loop string for all matrix products, or off\n"
         "  NO_COLOR, TERM=dumb   no bar that moves\n");
 }
 

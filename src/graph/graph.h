@@ -171,6 +171,8 @@ void sti_graph_set_backward(stint_graph *graph, const sti_node *of);
 /* Replace every read of `from` (node inputs and outputs of the graph) by `to`. */
 void sti_graph_replace(stint_graph *graph, stint_value from, stint_value to);
 void sti_graph_kill(stint_graph *graph, sti_node *node); /* removed by the next sweep */
+/* Other attributes for a node, whose shapes they must not change; copied. */
+stint_status sti_graph_set_attr(stint_graph *graph, sti_node *node, const void *attr);
 stint_status sti_graph_sweep(stint_graph *graph);
 stint_status sti_graph_sort(stint_graph *graph); /* stable topological order */
 /* Nodes in the order given, a permutation of 0..node_count-1 that is executable. */

@@ -1,4 +1,6 @@
 /* Rewriting a graph: replace, kill, sweep, sort. */
+#include <string.h>
+
 #include "base/fail.h"
 #include "graph/graph_priv.h"
 
@@ -123,5 +125,15 @@ stint_status sti_graph_reorder(stint_graph *graph, const int32_t *order)
         graph->node[n] = fresh[n];
     renumber(graph);
     sti_free(fresh);
+    return STINT_OK;
+}
+
+stint_status sti_graph_set_attr(stint_graph *graph, sti_node *node, const void *attr)
+{
+    void *copy = sti_arena_alloc(graph->arena, node->op->attr_bytes);
+    if (!copy)
+        return STINT_E_MEMORY;
+    memcpy(copy, attr, node->op->attr_bytes);
+    node->attr = copy;
     return STINT_OK;
 }

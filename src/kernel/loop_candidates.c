@@ -1,12 +1,13 @@
 /* Candidates: orders, capitals and tiles. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernel/loop_tune.h"
 
-enum { STRINGS_MAX = 256, LETTERS = 5, TILES_MAX = 16 };
+enum { STRINGS_MAX = 256, LETTERS = 5, SIZES = 3 };
 
 typedef struct strings {
     char text[STRINGS_MAX][LETTERS + 1];
@@ -81,14 +82,6 @@ static void add_orders(strings *s, char *letters, int length, int left[3], int t
     }
 }
 
-static int count_letter(const char *text, char letter)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += tolower((unsigned char)*text) == letter;
-    return n;
-}
-
 static int64_t equal_part(int64_t length, int64_t most, int64_t unit)
 {
     const int64_t parts = (length + most - 1) / most;
@@ -96,12 +89,12 @@ static int64_t equal_part(int64_t length, int64_t most, int64_t unit)
     return (part + unit - 1) / unit * unit;
 }
 
-/* Up to `count` sizes of a tile along one loop, without repeats. */
-static int sizes(int64_t length, const int64_t *most, int count, int64_t unit,
+/* Sizes of a tile along one loop, without repeats. */
+static int sizes(int64_t length, const int64_t most[SIZES], int64_t unit,
                  int64_t *size_out)
 {
     int n = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < SIZES; i++) {
         const int64_t size = equal_part(length, most[i], unit);
         bool known = false;
         for (int j = 0; j < n; j++)
@@ -112,41 +105,87 @@ static int sizes(int64_t length, const int64_t *most, int count, int64_t unit,
     return n;
 }
 
-/* Two levels of a loop with few tiles are one level in disguise. */
-static bool is_disguise(const char *string, const sti_gemm_shape *shape, int64_t m,
-                        int64_t n)
+/* Tiles along a, b and c. */
+typedef struct counts {
+    int64_t tiles[3];
+} counts;
+
+/* The string without loops of one tile, and with one level of those of two or three:
+ * strings that then are the same do the same. */
+static void plain_form(const char *string, const counts *t, char *out)
 {
-    return (count_letter(string, 'b') > 1 && shape->m <= 3 * m) ||
-           (count_letter(string, 'c') > 1 && shape->n <= 3 * n);
+    char *at = out;
+    bool seen[3] = {false, false, false};
+    for (const char *p = string; *p; p++) {
+        const int x = tolower((unsigned char)*p) - 'a';
+        if (t->tiles[x] == 1 || (t->tiles[x] <= 3 && seen[x]))
+            continue;
+        seen[x] = true;
+        *at++ = *p;
+    }
+    *at = '\0';
+    join_neighbours(out);
+}
+
+/* The first string of several with the same plain form. */
+static bool is_first(const strings *s, int i, const counts *t)
+{
+    char form[LETTERS + 1], other[LETTERS + 1];
+    plain_form(s->text[i], t, form);
+    for (int j = 0; j < i; j++) {
+        plain_form(s->text[j], t, other);
+        if (strcmp(form, other) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* What comes with one tile: the strings, and the curve with and without folds. */
+static int take_strings(const strings *s, const counts *t, const char *tile,
+                        sti_loop_take *take, void *user)
+{
+    char text[STI_LOOP_GEMM_TEXT];
+    int count = 0;
+    for (int i = 0; i < s->count; i++) {
+        if (!is_first(s, i, t))
+            continue;
+        snprintf(text, sizeof text, "%s %s", s->text[i], tile);
+        take(user, text);
+        count++;
+    }
+    if (t->tiles[1] == 1 || t->tiles[2] == 1)
+        return count;
+    snprintf(text, sizeof text, "sfc %s", tile);
+    take(user, text);
+    if (t->tiles[0] == 1)
+        return count + 1;
+    snprintf(text, sizeof text, "sfc{F:2} %s", tile);
+    take(user, text);
+    return count + 2;
 }
 
 int sti_loop_gemm_candidates(const sti_gemm_shape *shape, int threads,
                              sti_loop_take *take, void *user)
 {
-    static const int64_t most_m[] = {56, 168}, most_n[] = {64, 256},
-                         most_k[] = {256, 1024};
-    static const char *const curves[] = {"sfc", "sfc{F:2}"};
+    static const int64_t most_m[SIZES] = {14, 70, 280}, most_n[SIZES] = {32, 128, 512},
+                         most_k[SIZES] = {64, 320, STI_GEMM_CHUNK};
     const int64_t k = shape->k < STI_GEMM_CHUNK ? shape->k : STI_GEMM_CHUNK;
-    int64_t m[2], n[2], ks[2];
-    const int ms = sizes(shape->m, most_m, 2, 14, m);
-    const int ns = sizes(shape->n, most_n, 2, 32, n);
-    const int kss = sizes(k, most_k, 2, 16, ks);
-    char letters[LETTERS + 1] = "", text[STI_LOOP_GEMM_TEXT];
+    int64_t m[SIZES], n[SIZES], ks[SIZES];
+    const int ms = sizes(shape->m, most_m, 14, m);
+    const int ns = sizes(shape->n, most_n, 32, n);
+    const int kss = sizes(k, most_k, 16, ks);
+    char letters[LETTERS + 1] = "", tile[48];
     int left[3] = {1, 2, 2}, count = 0;
     strings s = {.count = 0};
+    if (shape->m < 1 || shape->n < 1 || shape->k < 1)
+        return 0;
     add_orders(&s, letters, 0, left, threads);
     for (int i = 0; i < ms * ns * kss; i++) {
         const int64_t tm = m[i % ms], tn = n[i / ms % ns], tk = ks[i / ms / ns];
-        for (int j = 0; j < s.count + 2; j++) {
-            const char *string = j < s.count ? s.text[j] : curves[j - s.count];
-            if (j < s.count ? is_disguise(string, shape, tm, tn)
-                            : j > s.count && k <= tk)
-                continue;
-            snprintf(text, sizeof text, "%s %" PRId64 "x%" PRId64 "x%" PRId64, string,
-                     tm, tn, tk);
-            take(user, text);
-            count++;
-        }
+        const counts t = {
+            {(k + tk - 1) / tk, (shape->m + tm - 1) / tm, (shape->n + tn - 1) / tn}};
+        snprintf(tile, sizeof tile, "%" PRId64 "x%" PRId64 "x%" PRId64, tm, tn, tk);
+        count += take_strings(&s, &t, tile, take, user);
     }
     return count;
 }

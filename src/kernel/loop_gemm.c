@@ -12,8 +12,9 @@
 
 enum {
     PANEL = STI_LOOP_PANEL,
-    SLOT_FLOATS = 1 << 20, /* packed tiles of one operand, 4 MiB */
-    PART_FLOATS = 1 << 20, /* of C, where sums go through a tree */
+    A_FLOATS = 1 << 18,    /* packed tiles of A, 1 MiB */
+    B_FLOATS = 1 << 19,    /* and of B, 2 MiB */
+    PART_FLOATS = 1 << 18, /* of C, where sums go through a tree */
     TILE_MAX = 4096
 };
 
@@ -170,11 +171,12 @@ static int64_t span(const sti_loop_gemm *g, int level, int loop)
     return length > 0 ? ceil_div(length, s->step) : 1;
 }
 
-static void choose_slots(const sti_loop_gemm *g, int other, sti_loop_slots *s)
+static void choose_slots(const sti_loop_gemm *g, int other, int64_t floats,
+                         sti_loop_slots *s)
 {
     const bool curve = g->loop.level[g->loop.levels > 1].kind == STI_LOOP_CURVE ||
                        g->loop.level[0].kind == STI_LOOP_CURVE;
-    const int64_t most = SLOT_FLOATS / s->floats > 1 ? SLOT_FLOATS / s->floats : 1;
+    const int64_t most = floats > s->floats ? floats / s->floats : 1;
     s->k = s->other = 1;
     for (int level = 0; level <= g->loop.levels; level++) {
         const int64_t k = span(g, level, STI_LOOP_K), n = span(g, level, other);
@@ -197,8 +199,8 @@ static void choose_packing(sti_loop_gemm *g)
     g->a.ld = round_up(tile[s->trans_a ? STI_LOOP_M : STI_LOOP_K], 16) + 16;
     g->a.floats = g->a.ld * tile[s->trans_a ? STI_LOOP_K : STI_LOOP_M];
     g->b.floats = round_up(tile[STI_LOOP_N], PANEL) * tile[STI_LOOP_K];
-    choose_slots(g, STI_LOOP_M, &g->a);
-    choose_slots(g, STI_LOOP_N, &g->b);
+    choose_slots(g, STI_LOOP_M, A_FLOATS, &g->a);
+    choose_slots(g, STI_LOOP_N, B_FLOATS, &g->b);
 }
 
 /* Sums through the tree need partial blocks of C: then C is done in parts. */

@@ -52,8 +52,8 @@ typedef struct sti_loop_gemm {
 stint_status sti_loop_gemm_bind(const char *text, const sti_gemm_shape *shape,
                                 int threads, sti_loop_gemm *gemm_out);
 
-/* Packed tiles, at most 8 MiB a worker of the team, and partial sums for k > 4096, at
- * most 4 MiB for every doubling of k beyond. */
+/* Packed tiles, at most 3 MiB a worker of the team (one tile of A and of B where those
+ * are larger), and partial sums for k > 4096, 1 MiB for every doubling of k beyond. */
 size_t sti_loop_gemm_scratch_bytes(const sti_loop_gemm *gemm, int workers);
 
 /* As sti_gemm_f32; scratch for the team's threads. */

@@ -144,23 +144,73 @@ static double time_once(const timing *t, const sti_loop_gemm *g)
     return seconds > 0 ? seconds : 1e-9;
 }
 
-static void keep_least(double *best, double seconds)
+/* Times of every round: the way without a string, then the choices. */
+static stint_status time_round(const timing *t, const sti_loop_choice *choices,
+                               int count, double *seconds)
 {
-    if (*best <= 0 || seconds < *best)
-        *best = seconds;
-}
-
-static stint_status time_round(const timing *t, sti_loop_choice *choices, int count)
-{
+    seconds[0] = time_once(t, NULL);
     for (int i = 0; i < count; i++) {
         sti_loop_gemm g;
         const stint_status status =
             sti_loop_gemm_bind(choices[i].text, t->shape, t->team->threads, &g);
         if (status != STINT_OK)
             return status;
-        keep_least(&choices[i].measured_s, time_once(t, &g));
+        seconds[i + 1] = time_once(t, &g);
     }
     return STINT_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    return by_seconds(*(const double *)a, *(const double *)b);
+}
+
+/* The middle one of x, which is sorted. */
+static double middle(double *x, int count)
+{
+    qsort(x, (size_t)count, sizeof *x, by_value);
+    return x[count / 2];
+}
+
+enum { ROUNDS_MIN = 5, ROUNDS_MAX = 63 };
+
+/* A machine's clock changes while it is measured, for all alike: each time is taken as
+ * a share of its round's middle, and a choice's time is its middle share of the fastest
+ * round. `spare` holds rounds + columns numbers. */
+static void settle(const double *seconds, int rounds, int columns, double *spare,
+                   double *out)
+{
+    double *of_round = spare, *x = spare + rounds, fastest = 0;
+    for (int r = 0; r < rounds; r++) {
+        memcpy(x, seconds + (size_t)r * (size_t)columns, (size_t)columns * sizeof *x);
+        of_round[r] = middle(x, columns);
+        fastest = r == 0 || of_round[r] < fastest ? of_round[r] : fastest;
+    }
+    for (int i = 0; i < columns; i++) {
+        double share[ROUNDS_MAX];
+        for (int r = 0; r < rounds; r++)
+            share[r] = seconds[(size_t)r * (size_t)columns + (size_t)i] / of_round[r];
+        out[i] = middle(share, rounds) * fastest;
+    }
+}
+
+/* Rounds, of which the first tells how many there is time for. */
+static stint_status time_rounds(const timing *t, const sti_loop_choice *choices,
+                                int count, double seconds, double *times, int *rounds)
+{
+    const int columns = count + 1;
+    stint_status status = time_round(t, choices, count, times); /* to touch it all */
+    int64_t start = sti_clock_ns();
+    *rounds = ROUNDS_MIN;
+    for (int r = 0; r < *rounds && status == STINT_OK; r++) {
+        status = time_round(t, choices, count, times + (size_t)r * (size_t)columns);
+        if (r > 0)
+            continue;
+        const double wanted = seconds * columns / sti_seconds_since(start);
+        if (wanted > ROUNDS_MIN)
+            *rounds = wanted < ROUNDS_MAX ? (int)wanted : ROUNDS_MAX;
+    }
+    return status;
 }
 
 stint_status sti_loop_gemm_measure(const sti_team *team, const sti_gemm_shape *shape,
@@ -168,19 +218,24 @@ stint_status sti_loop_gemm_measure(const sti_team *team, const sti_gemm_shape *s
                                    double *default_s_out)
 {
     timing t = {.team = team, .shape = shape};
-    stint_status status = timing_begin(&t, choices, count);
-    *default_s_out = 0;
+    const int columns = count + 1;
+    int rounds = 0;
+    double *times = sti_alloc_array((int64_t)ROUNDS_MAX * columns + ROUNDS_MAX +
+                                        2 * (int64_t)columns,
+                                    sizeof *times, "loop.times");
+    stint_status status = times ? timing_begin(&t, choices, count) : STINT_E_MEMORY;
     if (status == STINT_OK)
-        time_once(&t, NULL); /* touches everything once */
-    double spent = 0;
-    for (int round = 0; status == STINT_OK && (round < 3 || spent < seconds); round++) {
-        const double once = time_once(&t, NULL);
-        keep_least(default_s_out, once);
-        spent += once;
-        status = time_round(&t, choices, count);
+        status = time_rounds(&t, choices, count, seconds, times, &rounds);
+    if (status == STINT_OK) {
+        double *spare = times + (size_t)ROUNDS_MAX * (size_t)columns;
+        double *out = spare + ROUNDS_MAX + columns;
+        settle(times, rounds, columns, spare, out);
+        *default_s_out = out[0];
+        for (int i = 0; i < count; i++)
+            choices[i].measured_s = out[i + 1];
+        qsort(choices, (size_t)count, sizeof *choices, by_measurement);
     }
     timing_end(&t);
-    if (status == STINT_OK)
-        qsort(choices, (size_t)count, sizeof *choices, by_measurement);
+    sti_free(times);
     return status;
 }

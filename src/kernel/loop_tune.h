@@ -48,10 +48,10 @@ stint_status sti_loop_gemm_rank(const sti_machine *machine, const sti_gemm_shape
                                 int threads, sti_loop_choice **choices_out,
                                 int *count_out);
 
-/* Measure the first `count` of choices and the way without a string (sti_gemm_f32),
- * for about `seconds` each; rounds go through all of them in turn, so that
- * what disturbs the machine disturbs all. The choices are then sorted by the measured
- * times, those without one last. */
+/* Measure `count` choices and the way without a string (sti_gemm_f32), for about
+ * `seconds` each and at least five times: rounds go through all of them in turn, so
+ * that what disturbs the machine disturbs all. The choices are then sorted by the
+ * measured times. */
 stint_status sti_loop_gemm_measure(const sti_team *team, const sti_gemm_shape *shape,
                                    sti_loop_choice *choices, int count, double seconds,
                                    double *default_s_out);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "kernel/gemm.h"
+#include "kernel/loop_gemm.h"
 #include "op/op_priv.h"
 
 /* Sizes of one product and how many there are. */
@@ -78,12 +79,44 @@ static sti_gemm_shape gemm_shape(const sti_matmul_attr *attr, const product *p)
                             .trans_b = attr->trans_b != 0};
 }
 
+bool sti_op_matmul_shape(const stint_graph *graph, const sti_node *node,
+                         sti_gemm_shape *shape_out)
+{
+    const product p = product_of(graph, node);
+    *shape_out = gemm_shape(node->attr, &p);
+    return p.count == 1;
+}
+
+/* The string for so many threads; false: there is none. */
+static bool bind_loops(const sti_matmul_attr *attr, const product *p, int threads,
+                       sti_loop_gemm *gemm)
+{
+    const char *text = attr->loops[threads > 1];
+    const sti_gemm_shape shape = gemm_shape(attr, p);
+    if (!text[0] || p->count != 1)
+        return false;
+    const int places = sti_loop_grid_threads(text);
+    return sti_loop_gemm_bind(text, &shape, threads > places ? threads : places,
+                              gemm) == STINT_OK;
+}
+
+static size_t scratch_for(const sti_matmul_attr *attr, const product *p, int threads)
+{
+    const sti_gemm_shape shape = gemm_shape(attr, p);
+    sti_loop_gemm gemm;
+    if (bind_loops(attr, p, threads, &gemm))
+        return sti_loop_gemm_scratch_bytes(&gemm, threads);
+    return sti_gemm_scratch_bytes(&shape, threads);
+}
+
+/* (A call may run on one thread where several were planned.) */
 static size_t matmul_scratch(const stint_graph *graph, const sti_node *node,
                              int threads)
 {
-    product p = product_of(graph, node);
-    sti_gemm_shape shape = gemm_shape(node->attr, &p);
-    return sti_gemm_scratch_bytes(&shape, threads);
+    const product p = product_of(graph, node);
+    const size_t one = scratch_for(node->attr, &p, 1);
+    const size_t all = scratch_for(node->attr, &p, threads);
+    return one > all ? one : all;
 }
 
 static sti_cost matmul_cost(const stint_graph *graph, const sti_node *node)
@@ -101,7 +134,11 @@ static void run_matmul(const sti_call *call)
                              .relu = attr->relu != 0,
                              .relu_mask = attr->relu ? call->out[1] : NULL};
     sti_gemm_batch batch = {p.count, p.m * p.k, p.k * p.n, p.m * p.n};
-    if (p.count == 1)
+    sti_loop_gemm gemm;
+    if (bind_loops(attr, &p, call->team->threads, &gemm))
+        sti_loop_gemm_f32(call->team, &gemm, call->in[0], call->in[1], &epilogue,
+                          call->out[0], call->scratch);
+    else if (p.count == 1)
         sti_gemm_f32(call->team, &shape, call->in[0], call->in[1], &epilogue,
                      call->out[0], call->scratch);
     else
@@ -142,6 +179,12 @@ static void print_matmul(const sti_node *node, sti_text *out)
     for (int i = 0; i < 4; i++)
         if (word[i]) {
             sti_text_printf(out, "%s%s", between, word[i]);
+            between = " ";
+        }
+    for (int i = 0; i < 2; i++)
+        if (attr->loops[i][0]) {
+            sti_text_printf(out, "%sloops%s '%s'", between, i ? " shared" : "",
+                            attr->loops[i]);
             between = " ";
         }
 }

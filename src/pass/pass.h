@@ -38,6 +38,10 @@ stint_status sti_pass_schedule(stint_graph *graph, sti_account *account);
  * these marks first; run this one last. */
 stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
 
+/* Activations and their gradients in bfloat16 (precision.c): after the gradient and
+ * before the standard pipeline. */
+stint_status sti_pass_precision(stint_graph *graph, sti_account *account);
+
 /* What becomes of a value of the forward half until the backward half reads it. */
 typedef enum sti_form {
     STI_FORM_KEEP,

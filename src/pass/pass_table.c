@@ -10,6 +10,7 @@ const sti_pass sti_passes[] = {
     {"own-outputs", "a block of its own for each result", sti_pass_own_outputs},
     {"schedule", "free memory as early as possible", sti_pass_schedule},
     {"inplace", "lay results over operands that die", sti_pass_inplace},
+    {"loops", "the tuned loop strings of matrix products", sti_pass_loops},
     {NULL, NULL, NULL},
 };
 
