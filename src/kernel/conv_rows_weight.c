@@ -44,9 +44,22 @@ typedef struct weight_job {
     size_t grad_floats, slice_floats, x_floats, dy_floats, worker_floats;
 } weight_job;
 
+static bool is_pointwise(const sti_conv_shape *s)
+{
+    return s->kh == 1 && s->kw == 1 && s->pad == 0;
+}
+
 static bool is_plain(const sti_conv_shape *s)
 {
-    return s->kh == 1 && s->kw == 1 && s->stride == 1 && s->pad == 0;
+    return is_pointwise(s) && s->stride == 1;
+}
+
+/* Floats between the pixels of a copy: not a power of two, where nothing wants them
+ * dense, so that a column of them spreads over the sets of a cache. */
+static int64_t copy_pixel(const weight_job *j, int64_t channels)
+{
+    const bool spread = is_pointwise(&j->s) && !j->depthwise && channels % 64 == 0;
+    return spread ? channels + STI_PANEL : channels;
 }
 
 /* Equal slices of at most `most`, whole vectors where there are several. */
@@ -102,16 +115,20 @@ static void make_blocks(weight_job *j)
         j->block_pixels = DEPTHWISE_FLOATS / (2 * sti_conv_max(channels, 1));
     j->block_rows = sti_conv_min(sti_conv_max(j->block_pixels / ow, 1), MAX_LINES);
     j->block_pixels = sti_conv_max(j->block_pixels, is_plain(s) ? 1 : ow);
-    j->x_in_place = is_plain(s) && j->slice_in == s->ci;
+    j->x_in_place = is_plain(s) && j->slice_in == s->ci && s->ci % 128 != 0;
     j->width = j->slice_out > STI_PANEL && j->kernels->max_rows[2] > 0 ? 2 * STI_PANEL
                                                                        : STI_PANEL;
     j->dy_in_place = j->depthwise || (s->co == j->slice_out && s->co == j->width);
     const int64_t lines = sti_conv_min(j->block_rows * j->part_taps,
                                        j->block_rows * s->stride +
                                            (j->block_rows / oh + 2) * j->part_taps);
-    const int64_t pixels = is_plain(s) ? j->block_pixels : lines * j->line_cols;
+    const int64_t pixels = is_plain(s)       ? j->block_pixels
+                           : is_pointwise(s) ? j->block_rows * ow
+                                             : lines * j->line_cols;
     j->x_floats =
-        j->x_in_place ? 0 : (size_t)sti_conv_round_up(pixels * channels, STI_PANEL);
+        j->x_in_place
+            ? 0
+            : (size_t)sti_conv_round_up(pixels * copy_pixel(j, channels), STI_PANEL);
     j->dy_floats = j->dy_in_place
                        ? 0
                        : (size_t)(j->block_rows * sti_conv_min(ow, j->block_pixels) *
@@ -272,16 +289,22 @@ static void take_x(const weight_job *j, const weight_slice *w, float *dst,
     }
 }
 
-/* A plain convolution: pixels as they stand, or some channels of them. */
-static void take_x_plain(const weight_job *j, const weight_slice *w, float *dst,
-                         pixel_block *b)
+/* One tap: pixels as they stand, or a copy of some channels of those that count. */
+static void take_pixels(const weight_job *j, const weight_slice *w, float *dst,
+                        pixel_block *b)
 {
-    const float *from = j->x + b->pixel * j->s.ci + w->in0;
-    b->line[0] = b->top[0] = 0;
-    b->x = j->x_in_place ? from : dst;
-    b->a_pixel = j->x_in_place ? j->s.ci : w->in;
-    for (int64_t p = 0; p < b->cols && !j->x_in_place; p++)
-        memcpy(dst + p * w->in, from + p * j->s.ci, (size_t)w->in * sizeof *dst);
+    const sti_conv_shape *s = &j->s;
+    const int64_t row = b->pixel / s->ow, x0 = b->pixel % s->ow * s->stride;
+    b->x = j->x_in_place ? j->x + b->pixel * s->ci : dst;
+    b->a_pixel = j->x_in_place ? s->ci : copy_pixel(j, w->in);
+    for (int64_t r = 0; r < b->rows; r++) {
+        const int64_t y = (row + r) / s->oh * s->h + (row + r) % s->oh * s->stride;
+        const float *from = j->x + (y * s->w + x0) * s->ci + w->in0;
+        b->line[r] = r * b->cols * b->a_pixel;
+        b->top[r] = 0;
+        for (int64_t p = 0; p < b->cols && !j->x_in_place; p++, dst += b->a_pixel)
+            memcpy(dst, from + p * s->stride * s->ci, (size_t)w->in * sizeof *dst);
+    }
 }
 
 static void take_dy(const weight_job *j, const weight_slice *w, float *dst,
@@ -355,7 +378,7 @@ static void block_tiles(const weight_job *j, const weight_slice *w, pixel_block 
     for (int64_t tap = 0; tap < j->part_taps; tap++) {
         const sti_gemm_tile t = {
             .a = b->x + tap * j->line_cols * w->in,
-            .a_step = s->stride * b->a_pixel,
+            .a_step = is_pointwise(s) ? b->a_pixel : s->stride * b->a_pixel,
             .b_step = b->b_step,
             .runs = inside_rows(j, b, tap, a_run, b_run),
             .a_run = a_run,
@@ -374,7 +397,7 @@ static void block_depthwise(const weight_job *j, const pixel_block *b, bool load
 {
     const sti_conv_shape *s = &j->s;
     sti_depthwise_grad g = {
-        .a_step = s->stride * s->ci,
+        .a_step = is_pointwise(s) ? b->a_pixel : s->stride * s->ci,
         .a_run = b->line,
         .dy = b->dy,
         .runs = b->rows,
@@ -403,8 +426,8 @@ static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk
     for (int64_t pixel = chunk * STI_GEMM_CHUNK; pixel < end;
          pixel += b.rows * b.cols, load = true) {
         next_block(j, pixel, end, &b);
-        if (is_plain(s))
-            take_x_plain(j, w, scratch, &b);
+        if (is_pointwise(s))
+            take_pixels(j, w, scratch, &b);
         else
             take_x(j, w, scratch, &b);
         take_dy(j, w, scratch + j->x_floats, &b);
