@@ -6,7 +6,8 @@
  *                [MxNxK[t|T]...]
  *
  * SECTION: brgemm, big, odd or int8 (default: all four). A shape with t has A stored
- * transposed, with T B, with tT both. Rates are medians over all samples. */
+ * transposed, with T B, with tT both. Rates are medians over all samples. With -s int8
+ * given shapes are measured in 8 bits. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "gemm_bench_peers.h"
 #include "kernel/brgemm.h"
 #include "kernel/gemm.h"
+#include "kernel/gemm_i8.h"
 
 enum { SAMPLES = 4000, SHAPES = 64 };
 
@@ -350,6 +352,109 @@ static const shape odd[] = {
     {512, 768, 768, 0, 1}, {768, 768, 512, 1, 0},   {256, 5025, 768, 0, 0},
     {128, 64, 128, 0, 1}};
 
+/* ---- 8-bit ---- */
+
+typedef struct i8_product {
+    shape s;
+    sti_team team;
+    uint8_t *a;
+    int8_t *b;
+    int32_t *c, *c_peer;
+    void *scratch;
+} i8_product;
+
+static sti_gemm_i8_shape i8_shape(const shape *s)
+{
+    const sti_gemm_shape g = gemm_shape(s);
+    return (sti_gemm_i8_shape){.m = g.m,
+                               .n = g.n,
+                               .k = g.k,
+                               .lda = g.lda,
+                               .ldb = g.ldb,
+                               .ldc = g.ldc,
+                               .trans_a = g.trans_a,
+                               .trans_b = g.trans_b};
+}
+
+static void run_i8(void *user)
+{
+    i8_product *p = user;
+    const sti_gemm_i8_shape g = i8_shape(&p->s);
+    sti_gemm_i8(&p->team, &g, p->a, p->b, p->c, p->scratch);
+}
+
+static void run_i8_dnnl(void *user)
+{
+    i8_product *p = user;
+    const sti_gemm_i8_shape g = i8_shape(&p->s);
+    const int32_t zero = 0;
+    peers.dnnl_u8s8s32(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', 'F', g.m, g.n, g.k,
+                       1, p->a, g.lda, 0, p->b, g.ldb, 0, 0, p->c_peer, g.ldc, &zero);
+}
+
+/* Ours, oneDNN's, and ours in f32, interleaved. */
+static void i8_rounds(i8_product *p, product *f32, samples s[3])
+{
+    const double flop = 2.0 * (double)p->s.m * (double)p->s.n * (double)p->s.k;
+    for (int round = 0; round < options.rounds; round++) {
+        sample(run_i8, p, flop, &s[0]);
+        if (peers.dnnl_u8s8s32)
+            sample(run_i8_dnnl, p, flop, &s[1]);
+        sample(run_ours, f32, flop, &s[2]);
+    }
+    if (peers.dnnl_u8s8s32 &&
+        memcmp(p->c, p->c_peer, (size_t)(p->s.m * p->s.n) * sizeof *p->c) != 0)
+        printf("# oneDNN differs from ours\n");
+}
+
+static void measure_i8(const shape *shape_of)
+{
+    char text[64];
+    product f32;
+    i8_product p = {.s = *shape_of, .team = {.threads = options.threads}};
+    const sti_gemm_i8_shape g = i8_shape(&p.s);
+    const size_t bytes = sti_gemm_i8_scratch_bytes(&g, options.threads);
+    p.a = sti_alloc_array(g.m * g.k, 1, "bench");
+    p.b = sti_alloc_array(g.k * g.n, 1, "bench");
+    p.c = sti_alloc_array(g.m * g.n, 4, "bench");
+    p.c_peer = sti_alloc_array(g.m * g.n, 4, "bench");
+    p.scratch = sti_alloc(bytes, "bench");
+    memset(times, 0, sizeof times);
+    if (product_make(&f32, shape_of) && p.a && p.b && p.c && p.c_peer && p.scratch) {
+        for (int64_t i = 0; i < g.m * g.k; i++)
+            p.a[i] = (uint8_t)(i * 7919 % 251);
+        for (int64_t i = 0; i < g.k * g.n; i++)
+            p.b[i] = (int8_t)(i * 104729 % 249 - 124);
+        i8_rounds(&p, &f32, times);
+        const double ours = median(&times[0]), dnnl = median(&times[1]),
+                     floats = median(&times[2]);
+        shape_text(&p.s, text);
+        printf(options.csv ? "%s,%d,%.1f,%.1f,%.1f,%.3f,%.3f,%.1f\n"
+                           : "%-20s %2d %9.1f %9.1f %9.1f %8.3f %8.3f %9.1f\n",
+               text, options.threads, ours, dnnl, floats, dnnl > 0 ? ours / dnnl : 0,
+               ours / floats, (double)bytes / 1024);
+        fflush(stdout);
+    }
+    product_free(&f32);
+    sti_free(p.a);
+    sti_free(p.b);
+    sti_free(p.c);
+    sti_free(p.c_peer);
+    sti_free(p.scratch);
+}
+
+static void section_i8(const shape *shapes, size_t count)
+{
+    printf("# u8 x s8 -> s32\n");
+    printf(
+        options.csv
+            ? "shape,threads,stint,onednn,stint_f32,over_onednn,over_f32,scratch_kib\n"
+            : "# shape         threads     stint    oneDNN       f32  /oneDNN     /f32"
+              "  scratch KiB (GOP/s)\n");
+    for (size_t i = 0; i < count; i++)
+        measure_i8(&shapes[i]);
+}
+
 /* ---- BRGEMM ---- */
 
 typedef struct reduce_case {
@@ -478,7 +583,10 @@ int main(int argc, char **argv)
     peers_open(options.coretype);
     peers_threads(options.threads);
     if (count > 0) {
-        section_products("given shapes", shapes, (size_t)count);
+        if (options.section && strcmp(options.section, "int8") == 0)
+            section_i8(shapes, (size_t)count);
+        else
+            section_products("given shapes", shapes, (size_t)count);
         return 0;
     }
     if (wanted("brgemm"))
@@ -487,5 +595,9 @@ int main(int argc, char **argv)
         section_products("square", big, sizeof big / sizeof *big);
     if (wanted("odd"))
         section_products("odd", odd, sizeof odd / sizeof *odd);
+    if (wanted("int8")) {
+        section_i8(big, sizeof big / sizeof *big);
+        section_i8(odd, sizeof odd / sizeof *odd);
+    }
     return 0;
 }
