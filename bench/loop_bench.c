@@ -142,11 +142,11 @@ static int overhead(void)
 
 /* ---- rank ---- */
 
-static const int64_t shapes[][3] = {{384, 512, 640},
-                                    {1536, 192, 288},
-                                    {100, 1536, 512},
-                                    {500, 300, 700},
-                                    {64, 500, 2304}};
+static const int64_t shapes[][3] = {{320, 640, 512},
+                                    {1800, 160, 256},
+                                    {128, 1024, 768},
+                                    {450, 350, 600},
+                                    {56, 800, 1600}};
 
 typedef struct ranked {
     double predicted, measured, rank_p, rank_m;

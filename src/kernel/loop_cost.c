@@ -10,14 +10,19 @@
 enum { L1, L2, LLC, FAR, ZONES };
 
 /* What no calibration gives, fitted, with the exponent of overlap(), to the times of
- * every candidate of 400x400x600, 1100x250x300, 200x1200x400, 600x450x500 and
- * 72x700x1800 on one and two threads. */
-#define CALL_S      20e-9 /* a call: finding slots, and the body itself */
-#define TILE_FACTOR 1.5   /* a tile of registers among others costs more than alone */
-#define LLC_FACTOR  2.75  /* tiles are read faster than a stream of 16 MiB */
-#define FROM_FACTOR 1.8   /* but not the rows that packing gathers */
-#define C_FACTOR    0.5   /* stores of C wait for nobody */
-#define LINE_SHARE  27    /* travels of a cache line between threads in a fork */
+ * every candidate of ten shapes on one and two threads: 400x400x600, 1100x250x300,
+ * 200x1200x400, 600x450x500, 72x700x1800, 384x512x640, 1536x192x288, 100x1536x512,
+ * 500x300x700, 64x500x2304. */
+#define CALL_S      28e-9  /* a call: finding slots, and the body itself */
+#define TILE_FACTOR 1.35   /* a tile of registers among others costs more than alone */
+#define LLC_FACTOR  1.8    /* tiles are read faster than a stream of 16 MiB */
+#define FROM_FACTOR 0.75   /* reading what is packed: part of it hides */
+#define ROW_S       0.6e-9 /* and a row of it that comes from beyond the second level */
+#define C_FACTOR    0.33   /* stores of C wait for nobody */
+#define LINE_SHARE  45     /* travels of a cache line between threads in a fork */
+#define LINE_WHOLE                                                    \
+    0.7 /* where rows begin with lines, prefetching makes them travel \
+         */
 
 /* A tile; links are numbers of tiles, 0 is the head of the list. */
 typedef struct row {
@@ -121,8 +126,9 @@ typedef struct cut {
     int64_t k, ks, other, length;
 } cut;
 
-/* Where an operand is read from; packs it first when its slot holds another tile. */
-static int touch_operand(tracer *t, const sti_loop_slots *s, const cut *c,
+/* Where an operand, stored in so many rows, is read from; packs it first when its slot
+ * holds another tile. */
+static int touch_operand(tracer *t, const sti_loop_slots *s, const cut *c, int64_t rows,
                          int64_t source, int64_t first_slot, int64_t *tags)
 {
     const int64_t bytes = c->ks * c->length * 4;
@@ -133,7 +139,8 @@ static int touch_operand(tracer *t, const sti_loop_slots *s, const cut *c,
         const int from = list_touch(t, source, bytes);
         tags[slot] = source;
         t->seconds += FROM_FACTOR * (double)bytes / t->bytes_per_s[from] +
-                      (double)bytes / t->machine->pack_bytes_per_s;
+                      (double)bytes / t->machine->pack_bytes_per_s +
+                      (from > L2 ? ROW_S * (double)rows : 0);
     }
     return list_touch(t, first_slot + slot, bytes);
 }
@@ -167,17 +174,17 @@ static void call_tiles(tracer *t, const cut *a, const cut *b, int home_a, int ho
                   (panels - 1) * (strips - 1) * overlap(u, near_a_s, near_b_s);
 }
 
-/* Rows of C that do not begin with a cache line share lines across the tiles; where the
- * neighbour is another thread's, a line travels to be written. A fork is made of such
+/* Where the neighbour along a row of C is another thread's, the lines at the border are
+ * fetched by both, and travel. A fork is made of such
  * travels. */
 static double shared_lines_s(const tracer *t, const cut *a, const cut *b, int thread)
 {
     const uint16_t *of = t->owner + a->other * t->n_tiles;
     const bool left = b->other > 0 && of[b->other - 1] != thread;
     const bool right = b->other + 1 < t->n_tiles && of[b->other + 1] != thread;
-    if (t->gemm->shape.ldc % 16 == 0 || !(left || right))
-        return 0;
-    return (double)((left + right) * a->length) * t->machine->fork_s / LINE_SHARE;
+    const double share = t->gemm->shape.ldc % 16 == 0 ? LINE_WHOLE : 1;
+    return share * (double)((left + right) * a->length) * t->machine->fork_s /
+           LINE_SHARE;
 }
 
 static void own_call(void *arg, const int64_t *at, const int64_t *to,
@@ -202,10 +209,12 @@ static void trace_call(void *arg, const int64_t *at, const int64_t *to,
     const cut b = {k, ks, at[STI_LOOP_N] / g->tile[STI_LOOP_N],
                    to[STI_LOOP_N] - at[STI_LOOP_N]};
     int64_t *tags_b = t->tags + (g->a.direct ? 0 : g->a.k * g->a.other);
-    const int home_a = touch_operand(
-        t, &g->a, &a, t->first_a + a.other * t->k_tiles + k, t->first_slot_a, t->tags);
-    const int home_b = touch_operand(
-        t, &g->b, &b, t->first_b + b.other * t->k_tiles + k, t->first_slot_b, tags_b);
+    const int home_a =
+        touch_operand(t, &g->a, &a, g->shape.trans_a ? ks : a.length,
+                      t->first_a + a.other * t->k_tiles + k, t->first_slot_a, t->tags);
+    const int home_b =
+        touch_operand(t, &g->b, &b, g->shape.trans_b ? b.length : ks,
+                      t->first_b + b.other * t->k_tiles + k, t->first_slot_b, tags_b);
     const int64_t bytes_c = a.length * b.length * 4;
     const int home_c =
         list_touch(t, t->first_c + a.other * t->n_tiles + b.other, bytes_c);
@@ -260,7 +269,7 @@ static void set_speeds(tracer *t)
     t->bytes_per_s[LLC] = LLC_FACTOR * m->llc_bytes_per_s;
     t->bytes_per_s[FAR] = m->dram_bytes_per_s < all ? m->dram_bytes_per_s : all;
     t->room[L1] = 0.75 * (double)m->l1_bytes;
-    t->room[L2] = 0.75 * (double)m->l2_bytes;
+    t->room[L2] = 0.8 * (double)m->l2_bytes;
     t->room[LLC] = 0.75 * (double)m->llc_bytes / threads;
     const double whole =
         4 * ((double)s->m * (double)s->k + (double)s->k * (double)s->n +
