@@ -74,7 +74,8 @@ static void describe_network(sti_job *job)
                                       .height = info->height,
                                       .width = info->width,
                                       .channels = info->channels,
-                                      .smoothing = (float)v->train.label_smoothing};
+                                      .smoothing = (float)v->train.label_smoothing,
+                                      .bf16 = v->train.precision == STI_PRECISION_BF16};
 }
 
 static stint_status count_steps(sti_job *job)

@@ -9,6 +9,7 @@
  * checkpoint of other numerics is not resumed. */
 #define STI_NUMERICS_VERSION "1"
 
+enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
 enum { STI_OPTIMIZER_SGD, STI_OPTIMIZER_ADAM, STI_OPTIMIZER_ADAMW };
 enum {
     STI_SCHEDULE_CONSTANT,
@@ -40,6 +41,7 @@ typedef struct sti_recipe_values {
         int64_t shards, seed;
         double label_smoothing;
         int64_t reference_batch;
+        int precision;      /* STI_PRECISION_... */
         int64_t eval_every; /* epochs; 0: only at the end */
     } train;
     struct {
