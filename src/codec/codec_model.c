@@ -79,15 +79,17 @@ static double weight(double n)
 static double group_bits(const uint32_t *a, const uint32_t *b, double scale)
 {
     double sum = 0, parts = 0;
-    int tokens = 0, last = 0;
-    for (int t = 0; t < TOKENS; t++) {
+    int tokens = 0;
+    int used = TOKENS;
+    while (used > 0 && a[used - 1] == 0 && (!b || b[used - 1] == 0))
+        used--;
+    for (int t = 0; t < used; t++) {
         const double n = (double)a[t] + (b ? (double)b[t] : 0.0);
         sum += n;
         parts += weight(n);
         tokens += n > 0;
-        last = n > 0 ? t : last;
     }
-    return (weight(sum) - parts) * scale + tokens * table_bits + last * gap_bits;
+    return (weight(sum) - parts) * scale + tokens * table_bits + used * gap_bits;
 }
 
 static int bits_below(int token)

@@ -11,8 +11,8 @@ enum {
     PROBE_UNITS = 8, /* what predictors are compared on */
     PROBE_N = 4096,
     SAMPLE_UNITS = 32, /* what distributions are fitted to, beyond SAMPLE_ALL values */
-    SAMPLE_N = 8192,
-    SAMPLE_ALL = 1 << 18,
+    SAMPLE_N = 4096,   /* twice that of 2^21 values and more */
+    SAMPLE_ALL = 1 << 17,
     CELLS = STI_CODEC_BUCKETS * STI_CODEC_TOKENS
 };
 
@@ -74,24 +74,45 @@ static float largest(const sti_codec_pack_job *p)
     return most;
 }
 
-/* Adds |w| for DIRECT, else |w - guess|, channel by channel. */
-static void add_activity(const sti_codec_layout *l, const int32_t *w, const unit *u,
-                         stint_codec_predictor predictor, int64_t *sum)
+static bool is_candidate(const sti_codec_pack_job *p, int i)
 {
-    int64_t c = (u->chunk * l->chunk + u->from) % l->channels;
-    for (int64_t i = u->from; i < u->to; i++) {
-        const int32_t left = i >= l->left ? w[i - l->left] : 0;
-        const int32_t up = i >= l->up ? w[i - l->up] : 0;
-        const int32_t both = i >= l->left + l->up ? w[i - l->left - l->up] : 0;
-        int32_t r = w[i];
+    return p->desc->predictor == STINT_CODEC_AUTO || (int)p->desc->predictor == i + 1;
+}
+
+/* sum[c] += |w[c] - guess| for n channels; the neighbours are there. */
+static void add_residuals(const sti_codec_layout *l, stint_codec_predictor predictor,
+                          const int32_t *w, int64_t n, int64_t *sum)
+{
+    const int32_t *left = w - l->left, *up = w - l->up, *both = up - l->left;
+    for (int64_t c = 0; c < n; c++) {
+        int32_t r = w[c];
         if (predictor == STINT_CODEC_LEFT)
-            r -= left;
+            r -= left[c];
         else if (predictor == STINT_CODEC_PLANE)
-            r -= left + up - both;
+            r -= left[c] + up[c] - both[c];
         else if (predictor == STINT_CODEC_MEAN)
-            r -= (left + up) >> 1;
+            r -= (left[c] + up[c]) >> 1;
         sum[c] += r < 0 ? -r : r;
-        c = c + 1 < l->channels ? c + 1 : 0;
+    }
+}
+
+/* A unit's share in the sums of measure_usual; values without all their neighbours have
+ * none. */
+static void add_activity(const sti_codec_pack_job *p, const int32_t *w, const unit *u)
+{
+    const sti_codec_layout *l = &p->layout;
+    const int64_t channels = l->channels, reach = l->left + l->up;
+    int64_t i = u->from > reach ? u->from : reach;
+    while (i < u->to) {
+        const int64_t c = (u->chunk * l->chunk + i) % channels;
+        const int64_t n = channels - c < u->to - i ? channels - c : u->to - i;
+        for (int k = 0; k < STI_CODEC_CANDIDATES; k++)
+            if (is_candidate(p, k))
+                add_residuals(l, (stint_codec_predictor)(k + 1), w + i, n,
+                              p->sums + k * channels + c);
+        for (int64_t j = 0; j < n; j++)
+            p->sums[STI_CODEC_CANDIDATES * channels + c + j]++;
+        i += n;
     }
 }
 
@@ -108,18 +129,13 @@ static sti_codec_form form_of(const sti_codec_pack_job *p,
         .map = p->model->map};
 }
 
-static bool is_candidate(const sti_codec_pack_job *p, int i)
-{
-    return p->desc->predictor == STINT_CODEC_AUTO || (int)p->desc->predictor == i + 1;
-}
-
 /* What is usual for each channel under each candidate; sums [candidates + 1][channels],
  * the last ones count values. */
 static void measure_usual(sti_codec_pack_job *p)
 {
     const sti_codec_layout *l = &p->layout;
     const int64_t channels = l->channels;
-    int64_t *number = p->sums + STI_CODEC_CANDIDATES * channels;
+    const int64_t *number = p->sums + STI_CODEC_CANDIDATES * channels;
     sti_codec_found found = {0};
     memset(p->sums, 0, (size_t)channels * (STI_CODEC_CANDIDATES + 1) * sizeof *p->sums);
     for (int k = 0; k < PROBE_UNITS; k++) {
@@ -129,17 +145,8 @@ static void measure_usual(sti_codec_pack_job *p)
         for (int64_t j = u.from; j < u.to; j++)
             least = w[j] < least ? w[j] : least;
         p->negative |= least < 0;
-        if (channels == 1)
-            continue;
-        int64_t c = (u.chunk * l->chunk + u.from) % channels;
-        for (int64_t j = u.from; j < u.to; j++) {
-            number[c]++;
-            c = c + 1 < channels ? c + 1 : 0;
-        }
-        for (int i = 0; i < STI_CODEC_CANDIDATES; i++)
-            if (is_candidate(p, i))
-                add_activity(l, w, &u, (stint_codec_predictor)(i + 1),
-                             p->sums + i * channels);
+        if (channels > 1)
+            add_activity(p, w, &u);
     }
     for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
         uint8_t *code = p->usual_code + i * channels;
@@ -159,7 +166,7 @@ static stint_codec_predictor compare_predictors(const sti_codec_pack_job *p)
     double least = INFINITY;
     int best = 0;
     memset(p->counts, 0, STI_CODEC_CANDIDATES * CELLS * sizeof *p->counts);
-    for (int k = 0; k < PROBE_UNITS; k++) {
+    for (int k = 0; k < PROBE_UNITS; k += 2) { /* half of it will do */
         const unit u = unit_of(&p->layout, k, PROBE_UNITS, PROBE_N);
         const int32_t *w = quantise_unit(p, &u, &found);
         for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
@@ -192,6 +199,11 @@ static void choose_predictor(sti_codec_pack_job *p)
 
 /* ---- distributions ---- */
 
+static int64_t sample_n(const sti_codec_layout *l)
+{
+    return l->count >> 21 ? 2 * SAMPLE_N : SAMPLE_N;
+}
+
 typedef struct count_job {
     const sti_codec_pack_job *p;
     int64_t units, first;
@@ -207,7 +219,7 @@ static void count_piece(void *arg, int64_t piece, int worker)
     const sti_codec_layout *l = &p->layout;
     const int64_t i = job->first + piece;
     const unit u =
-        job->whole ? whole_unit(l, i) : unit_of(l, i, SAMPLE_UNITS, SAMPLE_N);
+        job->whole ? whole_unit(l, i) : unit_of(l, i, SAMPLE_UNITS, sample_n(l));
     sti_codec_found found = {0};
     const int64_t at = u.chunk * l->chunk + u.first;
     const sti_codec_span span = {
@@ -238,7 +250,8 @@ static void fit_model(sti_codec_pack_job *p)
     /* Masked values are in neither. */
     sti_codec_model_fit(p->counts, sampled,
                         whole ? sampled
-                              : p->layout.count / SAMPLE_N * sampled / SAMPLE_UNITS,
+                              : p->layout.count / sample_n(&p->layout) * sampled /
+                                    SAMPLE_UNITS,
                         p->fit, p->model);
     p->model->direct_positive = p->form.direct_positive;
     sti_codec_coder_build(p->model, p->reciprocal, p->parts);
