@@ -9,27 +9,45 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "base/team.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "kernel/conv.h"
 #include "kernel/gemm.h"
+#include "kernel/gemm_i8.h"
 
 typedef struct kernel_args {
     int64_t threads;
     double seconds;
+    int dtype; /* of bench gemm: DTYPE_F32, DTYPE_INT8 */
     sti_cli_common common;
 } kernel_args;
 
+enum { DTYPE_F32, DTYPE_INT8 };
+
+#define SECONDS_ROW                                                         \
+    {                                                                       \
+        .name = "seconds", .type = STI_OPTION_FLOAT, .default_text = "0.2", \
+        .min = 0.001, .max = 60, .offset = offsetof(kernel_args, seconds),  \
+        .flag = true, .unit = "S", .help = "time spent on each case"        \
+    }
+
 static const sti_option kernel_rows[] = {
     STI_CLI_THREADS_ROW(kernel_args),
-    {.name = "seconds",
-     .type = STI_OPTION_FLOAT,
-     .default_text = "0.2",
-     .min = 0.001,
-     .max = 60,
-     .offset = offsetof(kernel_args, seconds),
+    SECONDS_ROW,
+    STI_CLI_COMMON_ROWS(kernel_args),
+};
+
+static const sti_option gemm_rows[] = {
+    STI_CLI_THREADS_ROW(kernel_args),
+    SECONDS_ROW,
+    {.name = "dtype",
+     .type = STI_OPTION_CHOICE,
+     .default_text = "f32",
+     .choices = "f32|int8",
+     .offset = offsetof(kernel_args, dtype),
      .flag = true,
-     .unit = "S",
-     .help = "time spent on each case"},
+     .unit = "TYPE",
+     .help = "f32, or 8-bit operands (unsigned, signed) with 32-bit sums"},
     STI_CLI_COMMON_ROWS(kernel_args),
 };
 
@@ -103,20 +121,21 @@ static stint_status table_begin(table *t, sti_cli_call *call)
         sti_json_begin_array(&t->json, "cases");
         return STINT_OK;
     }
-    sti_text_printf(&t->text, "%s, %s, %d threads\n%-44s %10s %10s %9s\n",
+    sti_text_printf(&t->text, "%s, %s, %d threads\n%-44s %10s %10s %9s %8s\n",
                     sti_cpu_name(), sti_isa_name(sti_isa_now()), t->team.threads,
-                    "case", "best us", "median us", "GFLOP/s");
+                    "case", "best us", "median us", "GFLOP/s", "scratch");
     return sti_cli_print(&t->text);
 }
 
-static stint_status table_row(table *t, const char *name, double flop)
+static stint_status table_row(table *t, const char *name, double flop,
+                              size_t scratch_bytes)
 {
     const timing *time = &t->time;
     double rate = flop / (double)time->best_ns;
     if (!t->call->common->json) {
-        sti_text_printf(&t->text, "%-44s %10.1f %10.1f %9.1f\n", name,
+        sti_text_printf(&t->text, "%-44s %10.1f %10.1f %9.1f %8s\n", name,
                         (double)time->best_ns * 1e-3, (double)time->median_ns * 1e-3,
-                        rate);
+                        rate, sti_bytes_text(scratch_bytes));
         return sti_cli_print(&t->text);
     }
     sti_json_begin_object(&t->json, NULL);
@@ -125,6 +144,7 @@ static stint_status table_row(table *t, const char *name, double flop)
     sti_json_float(&t->json, "best_s", (double)time->best_ns * 1e-9);
     sti_json_float(&t->json, "median_s", (double)time->median_ns * 1e-9);
     sti_json_float(&t->json, "gflop_per_s", rate);
+    sti_json_int(&t->json, "scratch_bytes", (int64_t)scratch_bytes);
     sti_json_end_object(&t->json);
     return STINT_OK;
 }
@@ -144,34 +164,66 @@ static stint_status table_end(table *t, stint_status status)
 
 typedef struct gemm_case {
     const sti_team *team;
-    sti_gemm_shape shape;
-    float *a, *b, *c;
-    void *scratch;
+    int64_t m, n, k;
+    bool int8;
+    void *a, *b, *c, *scratch;
+    size_t scratch_bytes;
 } gemm_case;
+
+static sti_gemm_shape f32_shape(const gemm_case *g)
+{
+    return (sti_gemm_shape){
+        .m = g->m, .n = g->n, .k = g->k, .lda = g->k, .ldb = g->n, .ldc = g->n};
+}
+
+static sti_gemm_i8_shape int8_shape(const gemm_case *g)
+{
+    return (sti_gemm_i8_shape){
+        .m = g->m, .n = g->n, .k = g->k, .lda = g->k, .ldb = g->n, .ldc = g->n};
+}
 
 static void gemm_work(void *user)
 {
-    gemm_case *g = user;
-    sti_gemm_f32(g->team, &g->shape, g->a, g->b, NULL, g->c, g->scratch);
+    const gemm_case *g = user;
+    const sti_gemm_shape shape = f32_shape(g);
+    const sti_gemm_i8_shape shape8 = int8_shape(g);
+    if (g->int8)
+        sti_gemm_i8(g->team, &shape8, g->a, g->b, g->c, g->scratch);
+    else
+        sti_gemm_f32(g->team, &shape, g->a, g->b, NULL, g->c, g->scratch);
 }
 
-static stint_status bench_gemm(table *t, int64_t m, int64_t n, int64_t k)
+/* Any values will do for bytes: those of random floats. */
+static void gemm_alloc(gemm_case *g, int threads)
+{
+    const sti_gemm_shape shape = f32_shape(g);
+    const sti_gemm_i8_shape shape8 = int8_shape(g);
+    const int64_t each = g->int8 ? 4 : 1;
+    g->a = random_floats((g->m * g->k + each - 1) / each);
+    g->b = random_floats((g->k * g->n + each - 1) / each);
+    g->c = random_floats(g->m * g->n);
+    g->scratch_bytes = g->int8 ? sti_gemm_i8_scratch_bytes(&shape8, threads)
+                               : sti_gemm_scratch_bytes(&shape, threads);
+    g->scratch = sti_alloc(g->scratch_bytes, "bench.scratch");
+}
+
+static stint_status bench_gemm(table *t, const int64_t size[3])
 {
     const kernel_args *args = t->call->args;
     char name[64];
     gemm_case g = {.team = &t->team,
-                   .shape = {.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n}};
-    g.a = random_floats(m * k);
-    g.b = random_floats(k * n);
-    g.c = random_floats(m * n);
-    g.scratch =
-        sti_alloc(sti_gemm_scratch_bytes(&g.shape, t->team.threads), "bench.scratch");
+                   .m = size[0],
+                   .n = size[1],
+                   .k = size[2],
+                   .int8 = args->dtype == DTYPE_INT8};
     stint_status status = STINT_E_MEMORY;
+    gemm_alloc(&g, t->team.threads);
     if (g.a && g.b && g.c && g.scratch) {
         time_work(gemm_work, &g, args->seconds, &t->time);
-        snprintf(name, sizeof name, "m %" PRId64 "  n %" PRId64 "  k %" PRId64, m, n,
-                 k);
-        status = table_row(t, name, 2.0 * (double)m * (double)n * (double)k);
+        snprintf(name, sizeof name, "m %" PRId64 "  n %" PRId64 "  k %" PRId64, g.m,
+                 g.n, g.k);
+        status = table_row(t, name, 2.0 * (double)g.m * (double)g.n * (double)g.k,
+                           g.scratch_bytes);
     }
     sti_free(g.a);
     sti_free(g.b);
@@ -180,16 +232,49 @@ static stint_status bench_gemm(table *t, int64_t m, int64_t n, int64_t k)
     return status;
 }
 
+enum { SIZE_MAX_EACH = 1 << 24 };
+
+static stint_status gemm_size(const char *text, int64_t size[3])
+{
+    const char *p = text;
+    for (int i = 0; i < 3; i++) {
+        int64_t value = 0;
+        while (*p >= '0' && *p <= '9' && value <= SIZE_MAX_EACH)
+            value = 10 * value + (*p++ - '0');
+        size[i] = value;
+        if (value < 1 || value > SIZE_MAX_EACH || *p != (i < 2 ? 'x' : '\0'))
+            return sti_fail(STINT_E_USAGE,
+                            "bench gemm: '%s' is no size; wanted MxNxK, each 1 to %d, "
+                            "for example 256x1000x2048",
+                            text, SIZE_MAX_EACH);
+        p++;
+    }
+    return STINT_OK;
+}
+
+/* Blocks, square ones, a tall one as in 1x1 convolutions, a classifier. */
+static const int64_t gemm_usual[][3] = {
+    {64, 64, 64},    {256, 256, 256},  {512, 512, 512},   {1024, 1024, 1024},
+    {32768, 64, 64}, {32768, 16, 144}, {128, 4096, 4096}, {128, 1000, 2048}};
+
 static stint_status gemm_run(sti_cli_call *call)
 {
-    /* Blocks, square ones, a tall one as in 1x1 convolutions, a classifier. */
-    static const int64_t cases[][3] = {
-        {64, 64, 64},    {256, 256, 256},  {512, 512, 512},   {1024, 1024, 1024},
-        {32768, 64, 64}, {32768, 16, 144}, {128, 4096, 4096}, {128, 1000, 2048}};
+    const int usual = (int)(sizeof gemm_usual / sizeof *gemm_usual);
+    const int count = call->operand_count > 0 ? call->operand_count : usual;
+    int64_t size[3];
     table t;
-    stint_status status = table_begin(&t, call);
-    for (size_t i = 0; status == STINT_OK && i < sizeof cases / sizeof cases[0]; i++)
-        status = bench_gemm(&t, cases[i][0], cases[i][1], cases[i][2]);
+    stint_status status = STINT_OK;
+    for (int i = 0; status == STINT_OK && i < call->operand_count; i++)
+        status = gemm_size(call->operands[i], size);
+    if (status != STINT_OK)
+        return status;
+    status = table_begin(&t, call);
+    for (int i = 0; status == STINT_OK && i < count; i++) {
+        if (call->operand_count > 0)
+            status = gemm_size(call->operands[i], size);
+        if (status == STINT_OK)
+            status = bench_gemm(&t, call->operand_count > 0 ? size : gemm_usual[i]);
+    }
     return table_end(&t, status);
 }
 
@@ -238,7 +323,8 @@ static stint_status conv_directions(table *t, conv_case *c)
                  "x%" PRId64 "/%" PRId64 " %s",
                  s->n, s->h, s->w, s->ci, s->co, s->kh, s->kw, s->stride,
                  words[c->direction]);
-        status = table_row(t, name, sti_conv_flop(s));
+        status = table_row(t, name, sti_conv_flop(s),
+                           conv_scratch_bytes(s, t->team.threads));
     }
     return status;
 }
@@ -289,12 +375,14 @@ static stint_status conv_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_bench_gemm = {
     .name = "bench gemm",
     .summary = "measure matrix products",
-    .operands = "",
-    .example = "stint bench gemm -j 1",
-    .about = "Best and median time of each case, and the rate at the best.",
+    .operands = "[MxNxK...]",
+    .example = "stint bench gemm -j 1 512x512x512",
+    .about =
+        "Best and median time of each case, the rate at the best, and the scratch\n"
+        "that a call needs. C is M by N, the sum is over K.",
     .min_operands = 0,
-    .max_operands = 0,
-    STI_CLI_ARGS(kernel_rows, kernel_args),
+    .max_operands = -1,
+    STI_CLI_ARGS(gemm_rows, kernel_args),
     .run = gemm_run,
 };
 
