@@ -24,9 +24,9 @@
  * instead: k = (i * cig + c) * 3 + j, and likewise with cog: one load of x then serves
  * three outputs, without which such layers would wait for loads.
  *
- * No im2col of a whole tensor is made: an image (or some of its rows) is copied once to
- * zero-padded scratch, where a tap is only an address offset; small images and large
- * weights go through gathered blocks of at most 336 rows and 192 k. */
+ * No im2col of a whole tensor is made: rows are read in place or copied to zero-padded
+ * scratch, where a tap is only an address offset; very small images and very large
+ * weights go through gathered blocks (gemm_block.h). */
 #ifndef STI_KERNEL_CONV_H
 #define STI_KERNEL_CONV_H
 
@@ -47,11 +47,13 @@ double sti_conv_flop(const sti_conv_shape *shape);
 bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
 bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 
-/* Scratch of one call: the packed weights (at most 640 KiB) plus, a thread, padded rows
- * of the image (about 256 KiB, more for very wide rows) or blocks as in gemm.h (with
- * stride in backward data 0.7 MiB more); the weight gradient takes at most seven
- * partial gradients of 192 KiB and two a thread or so instead. The 3x3 layers of
- * ResNet-20 take 70 to 170 KiB with one thread. */
+/* Scratch of one call. Forward and data: the packed weights (at most 10 MiB) plus, a
+ * thread, padded rows of the image (about 256 KiB, 768 KiB where weights are larger
+ * than 1 MiB, more for very wide rows) or blocks as in gemm.h (with stride in backward
+ * data 0.7 MiB more). Weight gradient: a thread, a slice of at most about 300 KiB for
+ * every doubling of the chunks of 4096 pixels, and, where the gradient is smaller than
+ * four slices, up to seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB
+ * with one thread. */
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);

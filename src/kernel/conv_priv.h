@@ -1,13 +1,15 @@
-/* Shared by the files of the convolution. A convolution goes one of three ways, chosen
- * by its shape alone; all give the same bits.
+/* Shared by the files of the convolution. Forward and backward data go one of three
+ * ways, chosen by their shape alone; all give the same bits.
  *
- * plain: 1x1, stride 1, no padding, one group: GEMM as it stands.
+ * rows: rows of four pixels and more. Weights packed once a call, rows of the image in
+ * place or copied with zero padding, taps are address offsets (conv_walk.h). Depthwise
+ * too, with vectors along channels (conv_depthwise.h).
  *
- * rows: small weights, rows wide enough for a tile. Packed weights and zero-padded
- * image rows in scratch, taps are address offsets. Depthwise too, with vectors along
- * channels (conv_depthwise.h).
+ * plain: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it stands.
  *
- * gather: the rest. The blocked product, its blocks gathered from the tensors. */
+ * gather: the rest. The blocked product, its blocks gathered from the tensors.
+ *
+ * The weight gradient always goes by rows, a slice of it at a time. */
 #ifndef STI_KERNEL_CONV_PRIV_H
 #define STI_KERNEL_CONV_PRIV_H
 

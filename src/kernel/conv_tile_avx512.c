@@ -88,19 +88,17 @@ static inline __attribute__((always_inline)) void
 tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int part)
 {
     const float *b = t->b;
-    const char *c = (const char *)t->c[0], *ahead = t->ahead;
+    const char *c = (const char *)(t->c[0] + rows * t->c_row), *ahead = t->ahead;
     const ptrdiff_t c_row = t->c_row * (ptrdiff_t)sizeof(float);
     int64_t fetched = 0;
     for (int64_t i = 0; i < t->runs; i++) {
         tile_rows w = tile_rows_at(t, t->a_run[i], (rows + part - 1) / part);
         int64_t k = t->run_k;
-        for (; k >= 2 && fetched < rows; k -= 2) { /* a row of C every two steps */
+        for (; k >= 2 && fetched < rows; k -= 2) { /* of the next tile of C, a row */
             _mm_prefetch(c, _MM_HINT_T0);
             _mm_prefetch(c + 64, _MM_HINT_T0);
             fetched++;
-            c = fetched == part       ? (const char *)t->c[1]
-                : fetched == 2 * part ? (const char *)t->c[2]
-                                      : c + c_row;
+            c += c_row;
             tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, part);
         }
         for (; k >= 2; k -= 2)

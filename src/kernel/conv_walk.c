@@ -33,16 +33,6 @@ typedef struct walk_panel {
 
 enum { LINE_BYTES = 64, LINES_A_TILE = 24 };
 
-static int64_t line_in(const sti_conv_walk *w, int64_t line)
-{
-    return line / w->lines_an_image * w->a_image + line % w->lines_an_image * w->a_line;
-}
-
-static int64_t line_out(const sti_conv_walk *w, int64_t line)
-{
-    return line / w->lines_an_image * w->c_image + line % w->lines_an_image * w->c_line;
-}
-
 /* Runs of one chunk of k. */
 static int64_t runs_a_chunk(const sti_conv_walk *w)
 {
@@ -69,22 +59,47 @@ static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_ti
     } while (i < w->end_run);
 }
 
-/* Parts of a tile begin at pixel r of a line. */
-static void wide_part(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
-                      int part, int64_t line, int64_t r)
+/* Pixel x of a line, going through lines and images. */
+typedef struct walk_place {
+    int64_t x, line; /* of the image */
+    const float *a;
+    float *c;
+} walk_place;
+
+static walk_place place_first(const walk_panel *p)
 {
-    t->a[part] = p->in + line_in(w, line) + r * w->a_row;
-    t->c[part] = p->out + line_out(w, line) + r * w->c_row;
+    return (walk_place){0, 0, p->in, p->out};
 }
 
-/* Two parts of so many pixels, here and there. */
-static void wide_halves(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
-                        const int64_t line[2], const int64_t r[2], int64_t rows)
+static void place_line(const sti_conv_walk *w, walk_place *at)
 {
-    t->rows = (int)rows;
-    for (int i = 0; i < 2; i++)
-        wide_part(w, p, t, i, line[i], r[i]);
-    wide_chunks(w, p, t);
+    at->a += w->a_line - at->x * w->a_row;
+    at->c += w->c_line - at->x * w->c_row;
+    at->x = 0;
+    if (++at->line < w->lines_an_image)
+        return;
+    at->a += w->a_image - at->line * w->a_line;
+    at->c += w->c_image - at->line * w->c_line;
+    at->line = 0;
+}
+
+static void place_step(const sti_conv_walk *w, walk_place *at, int64_t step,
+                       int64_t pixels)
+{
+    at->x += step;
+    at->a += step * w->a_row;
+    at->c += step * w->c_row;
+    if (at->x >= pixels)
+        place_line(w, at);
+}
+
+/* A part of the next tile. */
+static void take_part(const sti_conv_walk *w, sti_conv_tile *t, int part,
+                      walk_place *at, int64_t step, int64_t pixels)
+{
+    t->a[part] = at->a;
+    t->c[part] = at->c;
+    place_step(w, at, step, pixels);
 }
 
 /* Lines one by one, or two by two where both fit a tile. */
@@ -92,17 +107,23 @@ static void wide_lines(const sti_conv_walk *w, const walk_panel *p, sti_conv_til
                        int64_t lines, int64_t pixels)
 {
     const bool pairs = 2 * pixels <= STI_CONV_TILE_ROWS;
+    walk_place at = place_first(p);
     for (int64_t line = 0, step; line < lines; line += step) {
         step = pairs && line + 1 < lines ? 2 : 1;
         if (step == 2) {
-            wide_halves(w, p, t, (int64_t[]){line, line + 1}, (int64_t[]){0, 0},
-                        2 * pixels);
+            t->rows = (int)(2 * pixels);
+            take_part(w, t, 0, &at, pixels, pixels);
+            take_part(w, t, 1, &at, pixels, pixels);
+            wide_chunks(w, p, t);
             continue;
         }
         for (int64_t r = 0; r < pixels; r += t->rows) {
-            const int rows = sti_gemm_next_rows(pixels - r, STI_CONV_TILE_ROWS);
-            wide_halves(w, p, t, (int64_t[]){line, line},
-                        (int64_t[]){r, r + (rows + 1) / 2}, rows);
+            t->rows = sti_gemm_next_rows(pixels - r, STI_CONV_TILE_ROWS);
+            const int64_t half = (t->rows + 1) / 2;
+            t->a[1] = at.a + half * w->a_row;
+            t->c[1] = at.c + half * w->c_row;
+            take_part(w, t, 0, &at, t->rows, pixels);
+            wide_chunks(w, p, t);
         }
     }
 }
@@ -111,13 +132,13 @@ static void wide_lines(const sti_conv_walk *w, const walk_panel *p, sti_conv_til
 static void wide_quads(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
                        int64_t lines, int64_t pixels)
 {
-    const int64_t a_line = pixels / STI_CONV_TILE_QUAD, quads = lines * a_line;
+    const int64_t quads = lines * (pixels / STI_CONV_TILE_QUAD);
+    walk_place at = place_first(p);
     for (int64_t q = 0; q < quads; q += STI_CONV_TILE_PARTS) {
-        const int64_t count = sti_conv_min(STI_CONV_TILE_PARTS, quads - q);
-        for (int64_t i = 0; i < count; i++)
-            wide_part(w, p, t, (int)i, (q + i) / a_line,
-                      (q + i) % a_line * STI_CONV_TILE_QUAD);
-        t->rows = (int)count * STI_CONV_TILE_QUAD;
+        const int count = (int)sti_conv_min(STI_CONV_TILE_PARTS, quads - q);
+        for (int i = 0; i < count; i++)
+            take_part(w, t, i, &at, STI_CONV_TILE_QUAD, pixels);
+        t->rows = count * STI_CONV_TILE_QUAD;
         t->three = count == STI_CONV_TILE_PARTS;
         if (count == 1) {
             t->a[1] = t->a[0] + STI_CONV_TILE_QUAD / 2 * w->a_row;
@@ -150,12 +171,13 @@ static void add_chunk(const sti_gemm_tile *t, float *c, int64_t c_row,
         }
 }
 
-/* The tile's own results, and some of what is read later. */
+/* Where the next tile puts its results, and some of what is read later. */
 static void fetch_lines(const sti_gemm_tile *t, sti_conv_ahead *ahead)
 {
     for (int r = 0; r < t->rows; r++)
         for (int v = 0; v < t->nv; v++)
-            __builtin_prefetch(t->c + r * t->c_row + (int64_t)v * STI_PANEL, 1);
+            __builtin_prefetch(t->c + (t->rows + r) * t->c_row + (int64_t)v * STI_PANEL,
+                               1);
     for (int i = 0; i < LINES_A_TILE && ahead->at < ahead->end; i++) {
         __builtin_prefetch(ahead->at);
         ahead->at += LINE_BYTES;
@@ -218,11 +240,13 @@ static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
         .relu = last && w->relu,
         .bias = last ? p->bias : NULL,
     };
+    walk_place at = place_first(p);
     for (int64_t line = 0; line < lines; line++)
         for (int64_t r = 0; r < pixels; r += t.rows) {
             t.rows = sti_gemm_next_rows(pixels - r, most);
-            t.a = p->in + line_in(w, line) + r * w->a_row;
-            t.c = p->out + line_out(w, line) + r * w->c_row;
+            t.a = at.a;
+            t.c = at.c;
+            place_step(w, &at, t.rows, pixels);
             fetch_lines(&t, p->ahead);
             plain_tile(w, &t);
             if (finish && !last)
@@ -258,10 +282,12 @@ static void walk_depthwise(const sti_conv_walk *w, const float *in, float *out,
         .bias = w->bias,
         .relu = w->relu,
     };
+    walk_place at = {0, 0, in, out};
     for (int64_t line = 0; line < lines; line++) {
-        l.a = in + line_in(w, line);
-        l.c = out + line_out(w, line);
+        l.a = at.a;
+        l.c = at.c;
         w->depthwise->line(&l);
+        place_line(w, &at);
     }
 }
 
