@@ -300,11 +300,7 @@ const sti_cli_command sti_cmd_bench_step = {
     .example = "stint bench step recipes/cifar10-resnet20.ini --data ~/cifar10\n"
                "stint bench step recipes/cifar10-resnet20.ini --image-size 32 "
                "--image-channels 3 --classes 10",
-    .about =
-        "Whole steps on random images of the data's size: forward, backward, adding "
-        "the "
-        "shards, the update. Decoding and augmentation are not in it; `stint train "
-        "--profile` has them.",
+    .about = "Whole steps on random images; `stint train --profile` has the loading.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

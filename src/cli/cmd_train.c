@@ -39,8 +39,7 @@ static const sti_option train_rows[] = {
      .default_text = "false",
      .offset = offsetof(train_args, profile),
      .flag = true,
-     .help = "say at the end where the time of a step went: every operator, loading, "
-             "adding up, the update"},
+     .help = "say where the time of a step went"},
     STI_CLI_COMMON_ROWS(train_args),
 };
 
