@@ -359,7 +359,7 @@ static void random_shapes(void **state)
     model_rng rng = {31337};
     (void)state;
     print_message("seed %d\n", (int)rng.state);
-    for (int i = 0; i < 320; i++)
+    for (int i = 0; i < 260; i++)
         check_shape(random_shape(&rng), &rng);
 }
 
@@ -389,6 +389,14 @@ static void chosen_shapes(void **state)
         {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0,
          0}, /* more taps than the rows way takes */
         {1, 1, 40, 1, 1, 1, 40, 1, 0, 1, 0, 0},
+        {8, 4, 4, 512, 64, 3, 3, 1, 1, 1, 0, 0}, /* several images a piece, 2 chunks */
+        {2, 7, 7, 24, 40, 3, 3, 1, 1, 1, 0, 0},  /* two rows a tile */
+        {2, 14, 14, 20, 64, 3, 3, 1, 1, 1, 0, 0},
+        {2, 6, 6, 512, 48, 1, 1, 1, 0, 1, 0, 0}, /* pixels 2 KiB apart */
+        {2, 9, 9, 512, 40, 1, 1, 2, 0, 1, 0, 0},
+        {1, 9, 9, 130, 600, 1, 1, 2, 0, 1, 0, 0}, /* slices of the gradient */
+        {1, 10, 10, 96, 160, 3, 3, 1, 1, 1, 0, 0},
+        {1, 37, 53, 29, 19, 3, 3, 1, 1, 1, 0, 0},
     };
     model_rng rng = {5};
     (void)state;
