@@ -13,12 +13,16 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "op/op.h"
 #include "plan/plan_priv.h"
 
 /* Rates of one thread for comparing costs; only their ratio decides anything. Constants
  * rather than measurements: the choice must be the same on every machine. */
 #define FLOP_PER_S  60e9
 #define BYTES_PER_S 9e9
+/* Of the codec, a value. */
+#define PACK_S   3.5e-9
+#define UNPACK_S 3.0e-9
 /* Rewritten graphs to look at, as nodes of all together. */
 #define NODES_TO_LOOK_AT 2000000
 /* How many of the most promising choices are compared at each step. */
@@ -66,10 +70,19 @@ typedef struct explorer {
 
 /* ---- costs ---- */
 
+static double values_of(const stint_graph *graph, stint_value value)
+{
+    return (double)stint_shape_count(&sti_graph_value(graph, value)->shape);
+}
+
 static double node_seconds(const stint_graph *graph, const sti_node *node)
 {
     if (node->op->flags & STI_OP_VIEW)
         return 0;
+    if (node->op == &sti_op_pack)
+        return PACK_S * values_of(graph, node->in[0]);
+    if (node->op == &sti_op_unpack)
+        return UNPACK_S * values_of(graph, node->out[0]);
     if (node->op->cost) {
         sti_cost cost = node->op->cost(graph, node);
         double work = cost.flop / FLOP_PER_S;

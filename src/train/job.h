@@ -55,9 +55,10 @@ stint_status sti_job_lowest_peak(sti_job *job, size_t *peak_out);
 /* The peak of one lane with these forms, or as built (NULL). */
 stint_status sti_job_peak_with(sti_job *job, const uint8_t *form, size_t *peak_out);
 
-/* What goes from forward to backward half of a network as built, with forms (NULL: as
- * it is), into plan->tensors. */
+/* What goes from forward to backward half of a network as built, with forms and the
+ * blocks of packed ones by value (both NULL: as it is), into plan->tensors. */
 stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
+                                  const sti_pack_choice *blocks,
                                   stint_plan_result *plan);
 
 /* ---- job_pack.c ---- */

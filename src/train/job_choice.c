@@ -267,13 +267,15 @@ static int fastest_lanes(const sti_job *job)
 }
 
 /* Make the variant the job. */
-static stint_status keep_variant(sti_job *job, sti_job *variant, const uint8_t *form)
+static stint_status keep_variant(sti_job *job, sti_job *variant,
+                                 const sti_budget *budget, const uint8_t *form)
 {
     int32_t values = sti_graph_value_count(job->train.graph);
     uint8_t *copy = sti_alloc((size_t)values, "form");
     stint_status st = copy ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = sti_job_list_tensors(job->train.graph, form, &variant->plan);
+        st = sti_job_list_tensors(job->train.graph, form, budget->blocks,
+                                  &variant->plan);
     if (st != STINT_OK) {
         sti_free(copy);
         sti_network_fini(&variant->train);
@@ -301,7 +303,7 @@ static stint_status try_way(chooser *c, const way *w, bool anyway, bool *taken)
         return STINT_OK;
     }
     *taken = true;
-    return keep_variant(job, &variant, form_of(c, w));
+    return keep_variant(job, &variant, budget_of(c, w->lanes), form_of(c, w));
 }
 
 /* The lowest peak there is, exactly. */
@@ -351,7 +353,7 @@ stint_status sti_job_choose(sti_job *job)
     job->plan.slowdown = 1;
     job->plan.smallest_bytes = 0;
     if (st == STINT_OK && fits(job))
-        st = sti_job_list_tensors(job->train.graph, NULL, &job->plan);
+        st = sti_job_list_tensors(job->train.graph, NULL, NULL, &job->plan);
     else if (st == STINT_OK)
         st = choose_among(&c, fastest);
     chooser_fini(&c);

@@ -27,9 +27,16 @@ static bool is_statistic(const sti_value_row *row)
     return row->producer_out > 0 && row->shape.dtype == STINT_F32;
 }
 
-static void describe(const sti_value_row *row, const uint8_t *form, stint_value value,
-                     stint_plan_tensor *t)
+typedef struct lister {
+    const stint_graph *graph;
+    uint8_t *saved;
+    uint8_t *form; /* [values]: as shown */
+    size_t *held;  /* [values]: of packed ones */
+} lister;
+
+static void describe(const lister *l, stint_value value, stint_plan_tensor *t)
 {
+    const sti_value_row *row = sti_graph_value(l->graph, value);
     const sti_node *node = row->producer;
     const char *what = "";
     if (row->shape.dtype == STINT_U8)
@@ -37,24 +44,25 @@ static void describe(const sti_value_row *row, const uint8_t *form, stint_value 
     *t = (stint_plan_tensor){.bytes = stint_shape_bytes(&row->shape)};
     snprintf(t->name, sizeof t->name, "%s%s%s%s", node->scope, *node->scope ? " " : "",
              node->op->name, what);
-    t->form = shown(&row->shape, form ? (sti_form)form[value] : STI_FORM_KEEP);
-    t->held_bytes = t->form == STINT_PLAN_RECOMPUTED ? 0 : t->bytes;
+    t->form = shown(&row->shape, (sti_form)l->form[value]);
+    t->held_bytes = t->form == STINT_PLAN_RECOMPUTED ? 0
+                    : t->form == STINT_PLAN_PACKED   ? l->held[value]
+                                                     : t->bytes;
 }
 
 /* Returns how many lines there are; those below `room` are written. */
-static int list_all(const stint_graph *graph, const uint8_t *saved, const uint8_t *form,
-                    stint_plan_tensor *list, int room)
+static int list_all(const lister *l, stint_plan_tensor *list, int room)
 {
     stint_plan_tensor rest = {.name = "batch statistics", .form = STINT_PLAN_SMALL};
     int count = 0;
-    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
-        const sti_node *node = sti_graph_node(graph, n);
+    for (int32_t n = 0; n < sti_graph_node_count(l->graph); n++) {
+        const sti_node *node = sti_graph_node(l->graph, n);
         for (int32_t i = 0; i < node->n_out; i++) {
-            const sti_value_row *row = sti_graph_value(graph, node->out[i]);
-            if (saved[node->out[i]] && is_statistic(row))
+            const sti_value_row *row = sti_graph_value(l->graph, node->out[i]);
+            if (l->saved[node->out[i]] && is_statistic(row))
                 rest.held_bytes = rest.bytes += stint_shape_bytes(&row->shape);
-            else if (saved[node->out[i]] && count++ < room)
-                describe(row, form, node->out[i], &list[count - 1]);
+            else if (l->saved[node->out[i]] && count++ < room)
+                describe(l, node->out[i], &list[count - 1]);
         }
     }
     if (rest.bytes > 0 && count++ < room)
@@ -62,23 +70,61 @@ static int list_all(const stint_graph *graph, const uint8_t *saved, const uint8_
     return count;
 }
 
+/* Blocks and the tensors that they stand for beside their own. */
+static stint_status find_packed(lister *l, const sti_pack_choice *blocks)
+{
+    int count = 0;
+    int32_t values = sti_graph_value_count(l->graph);
+    sti_pack_candidate *list = sti_alloc_array(values, sizeof *list, "tensors");
+    stint_status st = list ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_pack_candidates(l->graph, list, &count);
+    for (int i = 0; i < count && st == STINT_OK; i++) {
+        if (l->form[list[i].value] != STI_FORM_PACK)
+            continue;
+        l->held[list[i].value] = (size_t)blocks[list[i].value].capacity;
+        if (list[i].also >= 0)
+            l->form[list[i].also] = STI_FORM_PACK;
+    }
+    sti_free(list);
+    return st;
+}
+
+static stint_status lister_init(lister *l, const uint8_t *form,
+                                const sti_pack_choice *blocks)
+{
+    size_t values = (size_t)sti_graph_value_count(l->graph);
+    l->saved = sti_alloc(values, "tensors");
+    l->form = sti_alloc(values, "tensors");
+    l->held = sti_alloc_array((int64_t)values, sizeof *l->held, "tensors");
+    if (!l->saved || !l->form || !l->held)
+        return STINT_E_MEMORY;
+    if (form)
+        memcpy(l->form, form, values);
+    stint_status st = sti_budget_saved(l->graph, l->saved);
+    return st == STINT_OK && blocks ? find_packed(l, blocks) : st;
+}
+
 stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
+                                  const sti_pack_choice *blocks,
                                   stint_plan_result *plan)
 {
-    uint8_t *saved = sti_alloc((size_t)sti_graph_value_count(graph), "tensors");
+    lister l = {.graph = graph};
     stint_plan_tensor *list = NULL;
-    stint_status st = saved ? sti_budget_saved(graph, saved) : STINT_E_MEMORY;
-    int count = st == STINT_OK ? list_all(graph, saved, form, NULL, 0) : 0;
+    stint_status st = lister_init(&l, form, blocks);
+    int count = st == STINT_OK ? list_all(&l, NULL, 0) : 0;
     if (st == STINT_OK) {
         list = sti_alloc_array(count, sizeof *list, "tensors");
         st = list ? STINT_OK : STINT_E_MEMORY;
     }
     if (st == STINT_OK) {
-        list_all(graph, saved, form, list, count);
+        list_all(&l, list, count);
         sti_free(plan->tensors);
         plan->tensors = list;
         plan->tensor_count = count;
     }
-    sti_free(saved);
+    sti_free(l.saved);
+    sti_free(l.form);
+    sti_free(l.held);
     return st;
 }

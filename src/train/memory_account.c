@@ -32,6 +32,8 @@
 #define RESERVE_SHARE 512
 /* A worker thread: the touched part of its stack, its malloc arena. */
 #define THREAD_BYTES (40 * KIB)
+/* With packed activations: pages of the codec's program, tables of the error control. */
+#define PACK_BYTES (640 * KIB)
 /* Small blocks of the run itself: names, texts, lines of the log. */
 #define HEAP_BYTES (140 * KIB)
 /* Writing one file: its buffer. What the run keeps and writes about a value of the
@@ -111,7 +113,8 @@ static size_t exec_bytes(const sti_network *network)
 static size_t process_bytes(const sti_job *job, int lanes)
 {
     size_t values = (size_t)sti_graph_value_count(job->train.graph) * VALUE_BYTES;
-    return job->base_bytes + HEAP_BYTES + (size_t)(job->threads - 1) * THREAD_BYTES +
+    size_t packs = job->train.bounds >= 0 ? PACK_BYTES : 0;
+    return job->base_bytes + HEAP_BYTES + packs + (size_t)(job->threads - 1) * THREAD_BYTES +
            WRITER_BYTES + values + plan_bytes(&job->train) + plan_bytes(&job->eval) +
            (size_t)lanes * (exec_bytes(&job->train) + exec_bytes(&job->eval));
 }

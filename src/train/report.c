@@ -389,6 +389,8 @@ static stint_status write_page(const sti_report_run *run, page *p)
     add_figures(run, out);
     add_charts(run, out);
     add_memory(run, out);
+    sti_report_forms_add(run, out);
+    sti_report_bounds_add(run, out);
     add_classes(run, out);
     stint_status status = flush_page(p, out);
     if (status == STINT_OK)

@@ -50,6 +50,12 @@ typedef struct sti_report_part {
 
 enum { STI_REPORT_PARTS = 16 };
 
+/* What goes from the forward to the backward half, and in which form. */
+typedef struct sti_report_tensor {
+    const char *name, *form;
+    double bytes, held;
+} sti_report_tensor;
+
 typedef struct sti_report_error {
     int64_t index;
     int32_t label, predicted;
@@ -70,6 +76,9 @@ typedef struct sti_report_run {
         seconds, peak_rss;
     sti_report_part part[STI_REPORT_PARTS];
     int parts;
+    double slowdown;           /* expected, by the budget; NaN: not known */
+    sti_report_tensor *tensor; /* [tensors] */
+    int tensors;
     sti_report_series step, epoch;
     char *recipe; /* INI text, or NULL */
 
@@ -84,6 +93,14 @@ stint_status sti_report_read(const char *folder, sti_report_run *run);
 void sti_report_run_fini(sti_report_run *run);
 /* A class's name; "class 7" where the log has none. */
 const char *sti_report_class(const sti_report_run *run, int32_t c);
+
+/* ---- forms of activations (report_forms.c) ---- */
+
+void sti_report_forms_add(const sti_report_run *run, sti_text *out);
+
+/* ---- packed activations (report_bounds.c) ---- */
+
+void sti_report_bounds_add(const sti_report_run *run, sti_text *out);
 
 /* ---- charts (report_svg.c) ---- */
 

@@ -142,6 +142,25 @@ static void read_class_names(sti_report_run *run, const json_t *list)
     }
 }
 
+static void read_tensors(sti_report_run *run, const json_t *list)
+{
+    size_t count = json_array_size(list);
+    if (count == 0 || count > INT32_MAX)
+        return;
+    run->tensor = sti_arena_alloc(run->arena, count * sizeof *run->tensor);
+    run->tensors = run->tensor ? (int)count : 0;
+    for (int i = 0; i < run->tensors; i++) {
+        const json_t *row = json_array_get(list, (size_t)i);
+        sti_report_tensor *t = &run->tensor[i];
+        t->name = t->form = "";
+        t->bytes = t->held = 0;
+        text(run->arena, row, "name", &t->name);
+        text(run->arena, row, "form", &t->form);
+        real(row, "bytes", &t->bytes);
+        real(row, "held_bytes", &t->held);
+    }
+}
+
 static void read_start(sti_report_run *run, const json_t *e)
 {
     run->parts = 0;
@@ -167,7 +186,9 @@ static void read_start(sti_report_run *run, const json_t *e)
     real(e, "time", &run->time);
     real(e, "planned_peak_bytes", &run->planned_peak);
     real(e, "budget_bytes", &run->budget);
+    real(e, "slowdown", &run->slowdown);
     read_class_names(run, json_object_get(e, "class_names"));
+    read_tensors(run, json_object_get(e, "tensors"));
     read_parts(run, json_object_get(e, "parts"), false);
 }
 

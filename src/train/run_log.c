@@ -52,6 +52,21 @@ static void add_parts(sti_json *json, const stint_plan_result *plan)
     sti_json_end_array(json);
 }
 
+static void add_tensors(sti_json *json, const stint_plan_result *plan)
+{
+    static const char *const forms[] = {"kept", "small form", "recomputed", "packed"};
+    sti_json_begin_array(json, "tensors");
+    for (int i = 0; i < plan->tensor_count; i++) {
+        sti_json_begin_object(json, NULL);
+        sti_json_text(json, "name", plan->tensors[i].name);
+        sti_json_text(json, "form", forms[plan->tensors[i].form]);
+        sti_json_int(json, "bytes", (int64_t)plan->tensors[i].bytes);
+        sti_json_int(json, "held_bytes", (int64_t)plan->tensors[i].held_bytes);
+        sti_json_end_object(json);
+    }
+    sti_json_end_array(json);
+}
+
 static void add_data(sti_json *json, const sti_job *job)
 {
     const stint_data_info *info = stint_data_describe(job->train_data);
@@ -89,7 +104,9 @@ static void start_line(sti_run_log *log, const sti_job *job)
     sti_json_int(json, "lanes", job->lanes);
     sti_json_int(json, "planned_peak_bytes", (int64_t)job->plan.peak_bytes);
     sti_json_int(json, "budget_bytes", (int64_t)job->plan.budget_bytes);
+    sti_json_float(json, "slowdown", job->plan.slowdown);
     add_parts(json, &job->plan);
+    add_tensors(json, &job->plan);
     sti_json_end_object(json);
     sti_text_add(&log->line, "\n");
 }
@@ -248,6 +265,7 @@ static void add_bounds_row(sti_json *json, const sti_error_control *control, int
     sti_json_float(json, "bound", row->bound);
     sti_json_float(json, "next_bound", row->limit);
     sti_json_int(json, "plain_bytes", (int64_t)row->plain_bytes);
+    sti_json_int(json, "bits_bytes", (int64_t)row->bits_bytes);
     sti_json_int(json, "bytes", (int64_t)row->bytes);
     sti_json_int(json, "capacity", row->choice.capacity);
     sti_json_float(json, "nonzero", row->nonzero);

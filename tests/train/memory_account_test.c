@@ -101,9 +101,9 @@ static void test_budget_changes_lanes_not_bits(void **state)
 {
     (void)state;
     stint_plan_result plan;
-    stint_recipe *r =
-        make_recipe("b", "run.threads", "3", "model.name", "resnet8", "train.batch",
-                    "240", "train.shards", "3", "train.steps", "2", NULL);
+    stint_recipe *r = make_recipe("b", "run.threads", "3", "model.name", "resnet8",
+                                  "train.batch", "240", "train.shards", "3",
+                                  "train.steps", "2", "error.tau", "0", NULL);
     assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
     assert_int_equal(plan.lanes, 3);
     char tight[32];

@@ -1,0 +1,45 @@
+# Budgets through the program: what the plan says, what is refused and how, batch = auto.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" data 32 256 32 || fail "no data"
+printf '[data]\npath = data\n[model]\nname = resnet8\nwidth = 8\n[train]\nbatch = 32\nshards = 1\n' >r.ini
+printf 'steps = 2\neval_every = 0\n[optimizer]\nlr = 0.1\n' >>r.ini
+
+run 0 plan r.ini --json
+json_ok
+json "j['slowdown'] == 1 and all(t['form'] in ('kept', 'small form') for t in j['tensors'])"
+json "j['smallest_bytes'] < j['peak_bytes'] and j['peak_at_bytes'] > 0"
+read -r peak smallest < <(python3 -c 'import json; j = json.load(open("out")); print(j["peak_bytes"], j["smallest_bytes"])')
+middle=$(((peak + smallest) / 2))
+run 0 plan r.ini --memory $middle --error 0
+says out "recomputed"
+says out "Expected time of a step"
+says out "Highest at"
+run 0 plan r.ini --memory $middle --error 0 --json
+json "j['fits'] and j['peak_bytes'] <= $middle and j['slowdown'] > 1"
+json "any(t['form'] == 'recomputed' and t['held_bytes'] == 0 for t in j['tensors'])"
+json "not any(t['form'] == 'packed' for t in j['tensors'])"
+
+# refused: the number, what dominates, what would fit
+run 3 plan r.ini --memory $((smallest - 2097152)) --error 0
+says err "at least"
+says err "largest"
+says err "what fits"
+run 3 plan r.ini --memory 2M
+says err "alone exceed the budget"
+
+# a number is chosen and written down; resuming goes on with it
+run 2 train r.ini --batch auto --out a
+says err "auto fills a memory budget"
+run 0 plan r.ini --batch auto --memory $middle --json
+json "j['fits'] and j['batch'] >= 1"
+run 0 train r.ini --batch auto --memory $middle --error 0 --out a --json --quiet
+json "j['batch'] >= 1"
+batch=$(python3 -c 'import json; print(json.load(open("out"))["batch"])')
+sha=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+grep -q "^batch = $batch$" a/recipe.ini || fail "recipe.ini does not name the batch"
+run 0 train r.ini --batch auto --memory $middle --error 0 --out a --resume --json --quiet
+json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
+run 0 train a/recipe.ini --out b --json --quiet
+json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
+finish
