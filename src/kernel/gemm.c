@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/brgemm.h"
 #include "kernel/gemm_block.h"
 
 typedef struct gemm_args {
@@ -50,6 +51,7 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape)
         .accumulate = shape->accumulate,
         .load_a = gemm_load_a,
         .load_b = gemm_load_b,
+        .frugal = shape->frugal,
         .a_plain = true,
         .b_plain = !shape->trans_b,
         .lda = shape->lda,
@@ -64,11 +66,43 @@ size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads)
     return sti_block_scratch_bytes(&job, threads);
 }
 
+/* So small that planning would be felt: one call of the tiles, which read A and B in
+ * place. */
+static bool is_small(const sti_gemm_shape *s)
+{
+    return s->m <= 56 && s->n <= 128 && s->k <= 128 && s->lda <= 512 && !s->trans_b;
+}
+
+static void small_product(const sti_gemm_shape *s, const float *a, const float *b,
+                          const sti_epilogue *epilogue, float *c)
+{
+    static const int64_t zero[1] = {0};
+    const sti_brgemm g = {
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .lda = s->lda,
+        .ldb = s->ldb,
+        .ldc = s->ldc,
+        .trans_a = s->trans_a,
+        .accumulate = s->accumulate,
+        .relu = epilogue && epilogue->relu,
+        .bias = epilogue ? epilogue->bias : NULL,
+    };
+    const unsigned mode = sti_float_mode_enter();
+    sti_brgemm_offset_f32(&g, 1, a, b, zero, zero, c);
+    sti_float_mode_leave(mode);
+}
+
 void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float *a,
                   const float *b, const sti_epilogue *epilogue, float *c_out,
                   void *scratch)
 {
     const sti_gemm_batch one = {.count = 1, .c_stride = shape->m * shape->n};
+    if (is_small(shape) && !(epilogue && epilogue->relu_mask)) {
+        small_product(shape, a, b, epilogue, c_out);
+        return;
+    }
     sti_gemm_batched_f32(team, shape, &one, a, b, epilogue, c_out, scratch);
 }
 

@@ -6,8 +6,15 @@
 #include <string.h>
 
 enum {
-    A_FLOATS = 160 << 10, /* of A copied by all threads together */
-    DIRECT_ROWS = 56,     /* up to so many rows read B in place */
+    A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
+    A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
+    LEAST_ROWS = 168,
+    PARTIAL_ROWS = 224, /* where partial sums take scratch as well */
+    PARTIAL_K = 256,
+    FRUGAL_ROWS = 112,
+    FRUGAL_K = 192,
+    FRUGAL_COLS = 64,
+    DIRECT_ROWS = 56, /* up to so many rows read B in place */
     STREAM_ROWS = 14,
     STREAM_K = 32,
     SHORT_K = 64,
@@ -116,6 +123,19 @@ static void plan_copies(block_plan *p)
     p->copy_b = !job->b_plain || rows > DIRECT_ROWS;
 }
 
+/* Rows of A at a time: as much as the second-level cache likes, but not more for all
+ * threads together than a few of them would take. */
+static int64_t plan_rows(const block_plan *p, int threads)
+{
+    if (p->job->frugal)
+        return FRUGAL_ROWS;
+    if (p->levels > 0)
+        return PARTIAL_ROWS;
+    const int64_t floats = smaller(A_FLOATS, A_TEAM_FLOATS / threads);
+    const int64_t rows = floats / (p->block_k + 16);
+    return rows < LEAST_ROWS ? LEAST_ROWS : rows;
+}
+
 /* A block of A for the second-level cache, panels of B for the first. Where k is short,
  * C is what moves: low blocks over all columns then write it in order. Where B is read
  * in place for few rows, many rows of B flow side by side. */
@@ -124,11 +144,14 @@ static void plan_blocks(block_plan *p, int threads)
     const sti_block_job *job = p->job;
     const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
     const bool stream = !p->copy_b && job->m <= STREAM_ROWS;
-    p->block_k = block_length(k, stream ? STREAM_K : STI_BLOCK_K, 16);
-    int64_t rows = A_FLOATS / (p->block_k + 16) / threads, cols = STI_BLOCK_COLS;
-    if (rows < STI_BLOCK_ROWS || p->levels > 0)
-        rows = STI_BLOCK_ROWS;
-    if (k <= SHORT_K && p->levels == 0) {
+    const int64_t pass = stream          ? STREAM_K
+                         : job->frugal   ? FRUGAL_K
+                         : p->levels > 0 ? PARTIAL_K
+                                         : STI_BLOCK_K;
+    p->block_k = block_length(k, pass, 16);
+    int64_t rows = plan_rows(p, threads);
+    int64_t cols = job->frugal ? FRUGAL_COLS : STI_BLOCK_COLS;
+    if (k <= SHORT_K && p->levels == 0 && !job->frugal) {
         rows = 56;
         cols = SHORT_FLOATS / p->block_k;
     }

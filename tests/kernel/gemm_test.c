@@ -9,6 +9,8 @@
 
 #include "gemm_model.h"
 
+enum { THREADS = 7 };
+
 typedef struct gemm_case {
     sti_gemm_shape shape;
     sti_gemm_batch batch;
@@ -122,7 +124,10 @@ static void run_once(const gemm_case *t, gemm_data *d, sti_isa isa, int threads)
     assert_non_null(scratch);
     memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
     memset(d->mask, 0xA5, (size_t)d->mask_bytes);
-    sti_gemm_batched_f32(&team, s, &t->batch, d->a, d->b, &e, d->c, scratch);
+    if (t->batch.count == 1)
+        sti_gemm_f32(&team, s, d->a, d->b, &e, d->c, scratch);
+    else
+        sti_gemm_batched_f32(&team, s, &t->batch, d->a, d->b, &e, d->c, scratch);
     free(scratch);
     const int64_t at = model_differ(d->c, d->c_want, d->c_count);
     if (at >= 0)
@@ -144,7 +149,7 @@ static void check_case(const gemm_case *t, model_rng *rng)
     data_make(t, &d, rng);
     for (int isa = 0; isa < STI_ISA_COUNT; isa++)
         if (sti_isa_force((sti_isa)isa))
-            for (int threads = 1; threads <= (isa == best ? 3 : 1); threads++)
+            for (int threads = 1; threads <= (isa == best ? THREADS : 1); threads++)
                 run_once(t, &d, (sti_isa)isa, threads);
     data_free(&d);
 }
@@ -174,6 +179,7 @@ static gemm_case random_case(model_rng *rng)
     s->trans_a = model_random(rng) % 2;
     s->trans_b = model_random(rng) % 2;
     s->accumulate = model_random(rng) % 2;
+    s->frugal = model_random(rng) % 4 == 0;
     s->lda = (s->trans_a ? s->m : s->k) + model_between(rng, 0, 3);
     s->ldb = (s->trans_b ? s->k : s->n) + model_between(rng, 0, 3);
     t.bias = model_random(rng) % 2;
@@ -206,7 +212,8 @@ static void chosen_shapes(void **state)
     static const int64_t sizes[][3] = {
         {37, 29, 53},    {1, 300, 7},    {1, 1, 1},      {5, 7, 0},     {300, 1, 9},
         {2, 3, 4096},    {3, 5, 4097},   {5, 33, 8192},  {17, 2, 9000}, {4, 20, 30000},
-        {1, 2, 1000000}, {64, 1100, 20}, {700, 33, 193}, {6, 130, 192}, {28, 16, 144}};
+        {1, 2, 1000000}, {5, 3, 100000}, {200, 260, 40}, {60, 700, 20}, {64, 1100, 20},
+        {700, 33, 193},  {6, 130, 192},  {28, 16, 144}};
     model_rng rng = {7};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
