@@ -89,6 +89,18 @@ static size_t bytes_of(const stint_graph *graph, stint_value value)
     return stint_shape_bytes(&sti_graph_value(graph, value)->shape);
 }
 
+/* Signs that a block needs; those of a batch-norm count for its input's block alone. */
+static size_t bits_beside(const stint_graph *graph, const sti_node *pack)
+{
+    enum { PACK_X = 0, PACK_BITS = 4 };
+    const sti_pack_attr *attr = pack->attr;
+    const sti_node *maker = sti_graph_value(graph, pack->in[PACK_X])->producer;
+    if (pack->in[PACK_BITS] < 0 ||
+        (!attr->norm && maker && maker->op == &sti_op_batch_norm))
+        return 0;
+    return bytes_of(graph, pack->in[PACK_BITS]);
+}
+
 /* Of the graph's nodes: pack tells what is packed, unpack what the block stands for. */
 static void find_rows(sti_error_control *c)
 {
@@ -99,6 +111,7 @@ static void find_rows(sti_error_control *c)
             const sti_pack_attr *attr = node->attr;
             sti_error_row *row = &c->rows[attr->row];
             row->name = node->scope;
+            row->bits_bytes = bits_beside(graph, node);
             row->choice = (sti_pack_choice){node->in[0],
                                             attr->norm ? STI_PACK_NORM : STI_PACK_VALUE,
                                             attr->capacity};

@@ -42,6 +42,7 @@ typedef struct sti_error_row {
     sti_pack_choice choice;
     stint_value stats;
     size_t plain_bytes;   /* of what the block stands for, as f32 */
+    size_t bits_bytes;    /* of a ReLU's signs, kept beside this block */
     double wanted, limit; /* bounds; before the first collection 0 */
     sti_error_reader readers[STI_ERROR_READERS];
     int reader_count;

@@ -1,0 +1,150 @@
+/* The report's section on packed activations: bounds, sizes and gradient errors at the
+ * last choice of bounds, and how the bounds went over the steps. Read from the log's
+ * "bounds" lines a second time, one at a time: they are long and few. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/units.h"
+#include "train/report_priv.h"
+
+static double number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : STI_REPORT_NONE;
+}
+
+/* With so many digits after the point, or significant ones for numbers of any size. */
+static void add_number(double value, bool fixed, int digits, sti_text *out)
+{
+    char words[32] = "";
+    if (isfinite(value) && fixed)
+        snprintf(words, sizeof words, "%.*f", digits, value);
+    else if (isfinite(value))
+        snprintf(words, sizeof words, "%.*g", digits, value);
+    sti_text_printf(out, "<td class=\"n\">%s</td>", words);
+}
+
+/* The gradient of a row whose error is nearest to what is allowed. */
+static const json_t *tightest(const json_t *row)
+{
+    const json_t *gradient, *best = NULL;
+    double most = -1;
+    size_t i;
+    json_array_foreach(json_object_get(row, "gradients"), i, gradient)
+    {
+        double allowed = number(gradient, "allowed");
+        double share = allowed > 0 ? number(gradient, "predicted") / allowed : 0;
+        if (share > most) {
+            most = share;
+            best = gradient;
+        }
+    }
+    return best;
+}
+
+static void add_row(const json_t *row, sti_text *out)
+{
+    const char *layer = json_string_value(json_object_get(row, "layer"));
+    const json_t *gradient = tightest(row);
+    double plain = number(row, "plain_bytes"), bytes = number(row, "bytes");
+    sti_text_add(out, "<tr><td>");
+    sti_text_add_html(out, layer && *layer ? layer : "input");
+    sti_text_printf(out, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
+                    sti_bytes_text((size_t)fmax(plain, 0)),
+                    sti_bytes_text((size_t)fmax(bytes, 0)));
+    add_number(plain / bytes, true, 1, out);
+    add_number(number(row, "bound"), false, 2, out);
+    add_number(number(row, "error_share"), true, 3, out);
+    add_number(number(gradient, "allowed"), false, 2, out);
+    add_number(number(gradient, "predicted"), false, 2, out);
+    add_number(number(gradient, "measured"), false, 2, out);
+    sti_text_add(out, "</tr>\n");
+}
+
+static void add_rows(const json_t *bounds, sti_text *out)
+{
+    const json_t *row;
+    size_t i;
+    sti_text_add(out,
+                 "<table><tr><th>layer</th><th class=\"n\">as float32</th>"
+                 "<th class=\"n\">packed</th><th class=\"n\">ratio</th>"
+                 "<th class=\"n\">bound</th><th class=\"n\">largest error / bound</th>"
+                 "<th class=\"n\">gradient error allowed</th>"
+                 "<th class=\"n\">predicted</th><th class=\"n\">measured</th></tr>\n");
+    json_array_foreach(json_object_get(bounds, "rows"), i, row) add_row(row, out);
+    sti_text_add(out, "</table>\n");
+}
+
+/* One line of the course: ratio of all, and the span of the bounds. */
+static void add_course(const json_t *bounds, sti_text *out)
+{
+    const json_t *row;
+    size_t i;
+    double plain = 0, bytes = 0, least = (double)INFINITY, most = 0;
+    json_array_foreach(json_object_get(bounds, "rows"), i, row)
+    {
+        double bound = number(row, "bound");
+        plain += number(row, "plain_bytes");
+        bytes += number(row, "bytes");
+        least = fmin(least, bound);
+        most = fmax(most, bound);
+    }
+    sti_text_add(out, "<tr>");
+    add_number(number(bounds, "step"), true, 0, out);
+    add_number(least, false, 2, out);
+    add_number(most, false, 2, out);
+    add_number(plain / bytes, true, 1, out);
+    sti_text_add(out, "</tr>\n");
+}
+
+/* Lines of the log; *last_out becomes the last of them, owned by the caller. */
+static void read_bounds(FILE *log, sti_text *course, json_t **last_out)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    while ((length = getline(&line, &capacity, log)) > 0) {
+        json_t *object = json_loadb(line, (size_t)length, 0, NULL);
+        const char *event = json_string_value(json_object_get(object, "event"));
+        if (!event || strcmp(event, "bounds") != 0) {
+            json_decref(object);
+            continue;
+        }
+        add_course(object, course);
+        json_decref(*last_out);
+        *last_out = object;
+    }
+    free(line);
+}
+
+void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
+{
+    char *path = sti_path_join(run->arena, run->folder, "log.jsonl");
+    FILE *log = path ? fopen(path, "re") : NULL;
+    sti_text course = {0};
+    json_t *last = NULL;
+    if (!log)
+        return;
+    read_bounds(log, &course, &last);
+    fclose(log);
+    if (last) {
+        sti_text_add(out, "<section><h2>Packed activations</h2>\n"
+                          "<p>At the last choice of bounds. Gradient errors are "
+                          "deviations a weight; of several gradients the one nearest "
+                          "to what is allowed.</p>\n");
+        add_rows(last, out);
+        sti_text_add(out, "<p>Over the run:</p>\n<table><tr><th class=\"n\">step</th>"
+                          "<th class=\"n\">finest bound</th>"
+                          "<th class=\"n\">coarsest</th><th class=\"n\">ratio</th>"
+                          "</tr>\n");
+        sti_text_add(out, course.data ? course.data : "");
+        sti_text_add(out, "</table></section>\n");
+    }
+    out->failed |= course.failed;
+    json_decref(last);
+    sti_text_fini(&course);
+}

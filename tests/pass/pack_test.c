@@ -1,0 +1,207 @@
+/* Packing of saved tensors: what qualifies, what is inserted, and that nothing stays
+ * raw beside the packed copy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "op/op.h"
+#include "pass/pass.h"
+
+enum { MOST = 256 };
+
+static stint_value block(stint_graph *g, const char *name, stint_value x)
+{
+    stint_scope_begin(g, "%s", name);
+    x = stint_conv2d(g, x, &(stint_conv2d_desc){.filters = 8, .size = 3, .pad = 1});
+    x = stint_relu(g, stint_batch_norm(g, x, &(stint_batch_norm_desc){0}));
+    stint_scope_end(g);
+    return x;
+}
+
+/* Two plain blocks, one with a residual, pooling, a dense layer. */
+static stint_graph *network(void)
+{
+    stint_graph *g = NULL;
+    const stint_shape images = STINT_SHAPE(4, 16, 16, 8);
+    const stint_shape labels = stint_shape_make(STINT_I32, 1, (int64_t[]){4});
+    assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+    stint_value x = block(g, "a", stint_input(g, "images", &images));
+    stint_value y = block(g, "b", x);
+    stint_scope_begin(g, "c");
+    y = stint_conv2d(g, y, &(stint_conv2d_desc){.filters = 8, .size = 3, .pad = 1});
+    y = stint_relu(
+        g, stint_add(g, stint_batch_norm(g, y, &(stint_batch_norm_desc){0}), x));
+    stint_scope_end(g);
+    y = block(g, "d", stint_max_pool(g, y, &(stint_pool_desc){.size = 2}));
+    stint_value logits =
+        stint_dense(g, stint_flatten(g, y), &(stint_dense_desc){.units = 3});
+    stint_value loss =
+        stint_softmax_cross_entropy(g, logits, stint_input(g, "labels", &labels), 0);
+    sti_graph_output(
+        g, &(sti_output){
+               .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
+    assert_int_equal(sti_pass_prepare(g), STINT_OK);
+    assert_int_equal(sti_pass_train(g, sti_graph_outputs(g)[8].value), STINT_OK);
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    return g;
+}
+
+/* The pooled tensor, and with a lower limit the input images. */
+static const sti_pack_candidate *find(const sti_pack_candidate *list, int count,
+                                      const stint_graph *g, const char *scope)
+{
+    for (int i = 0; i < count; i++) {
+        const sti_node *node = sti_graph_value(g, list[i].value)->producer;
+        if (node && strcmp(node->scope, scope) == 0)
+            return &list[i];
+    }
+    return NULL;
+}
+
+static void candidates_are_found(void **state)
+{
+    (void)state;
+    stint_graph *g = network();
+    sti_pack_candidate list[MOST];
+    int count = 0;
+    assert_true(sti_graph_value_count(g) <= MOST);
+    assert_int_equal(sti_pack_candidates(g, list, &count), STINT_OK);
+    const sti_pack_candidate *a = find(list, count, g, "a"),
+                             *b = find(list, count, g, "b");
+    const sti_pack_candidate *c = find(list, count, g, "c");
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_non_null(c);
+    /* a and b: one block for the convolution's result and the ReLU's. */
+    assert_int_equal(a->form, STI_PACK_NORM);
+    assert_true(a->also >= 0);
+    assert_int_equal(a->plain_bytes, 2 * 4 * 16 * 16 * 8 * 4);
+    assert_true(b->also >= 0);
+    assert_true(a->expected_bytes < a->plain_bytes / 8);
+    /* c adds a residual: its ReLU's result cannot be made from the block, and goes into
+     * the pool only, so the backward half does not read it. */
+    assert_int_equal(c->form, STI_PACK_NORM);
+    assert_int_equal(c->also, -1);
+    /* The image is an input of a convolution, too; the pooled tensor is too small. */
+    assert_int_equal(count, 4);
+    stint_graph_destroy(g);
+}
+
+static int choose_all(const stint_graph *g, sti_pack_choice *choices)
+{
+    sti_pack_candidate list[MOST];
+    int count = 0;
+    assert_int_equal(sti_pack_candidates(g, list, &count), STINT_OK);
+    for (int i = 0; i < count; i++)
+        choices[i] = (sti_pack_choice){list[i].value, list[i].form,
+                                       sti_pack_capacity(list[i].expected_bytes)};
+    return count;
+}
+
+static bool is_float_of_size(const stint_graph *g, stint_value v, int64_t count)
+{
+    const sti_value_row *row = sti_graph_value(g, v);
+    return row->shape.dtype == STINT_F32 && stint_shape_count(&row->shape) >= count;
+}
+
+static void nothing_raw_crosses_to_the_backward_half(void **state)
+{
+    (void)state;
+    stint_graph *g = network();
+    sti_pack_choice choices[MOST];
+    sti_account account;
+    int count = choose_all(g, choices);
+    assert_int_equal(sti_pass_pack(g, choices, count, false, &account), STINT_OK);
+    assert_string_equal(account.text, "4 tensors held packed");
+    assert_int_equal(sti_graph_verify(g), STINT_OK);
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        for (int32_t k = 0; node->backward && k < node->n_in; k++) {
+            const sti_value_row *row =
+                node->in[k] >= 0 ? sti_graph_value(g, node->in[k]) : NULL;
+            bool forward = row && (row->role == STI_ROLE_INPUT ||
+                                   (row->producer && !row->producer->backward));
+            assert_false(forward && is_float_of_size(g, node->in[k], 4096));
+        }
+    }
+    stint_graph_destroy(g);
+}
+
+/* pack directly after the last forward reader, unpack directly before the first
+ * backward one. */
+static void nodes_stand_where_they_free_most(void **state)
+{
+    (void)state;
+    stint_graph *g = network();
+    sti_pack_choice choices[MOST];
+    int count = choose_all(g, choices), packs = 0;
+    assert_int_equal(sti_pass_pack(g, choices, count, false, NULL), STINT_OK);
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        if (node->op == &sti_op_pack) {
+            for (int32_t later = n + 1; later < sti_graph_node_count(g); later++)
+                for (int32_t k = 0; k < sti_graph_node(g, later)->n_in; k++)
+                    assert_int_not_equal(sti_graph_node(g, later)->in[k], node->in[0]);
+            packs++;
+        }
+        if (node->op == &sti_op_unpack) {
+            int32_t at = n + 1; /* gains of the gradient before may come first */
+            while (sti_graph_node(g, at)->op == &sti_op_error_gain)
+                at++;
+            const sti_node *next = sti_graph_node(g, at);
+            bool reads = false;
+            for (int32_t k = 0; k < next->n_in; k++)
+                reads |= next->in[k] == node->out[0] || next->in[k] == node->out[1];
+            assert_true(reads);
+        }
+    }
+    assert_int_equal(packs, count);
+    stint_graph_destroy(g);
+}
+
+static void a_check_adds_the_exact_gradients(void **state)
+{
+    (void)state;
+    stint_graph *g = network();
+    sti_pack_choice choices[MOST];
+    int count = choose_all(g, choices), gains = 0, errors = 0;
+    assert_int_equal(sti_pass_pack(g, choices, count, true, NULL), STINT_OK);
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++) {
+        const sti_output *output = &sti_graph_outputs(g)[i];
+        gains += strstr(output->name, ".gain") != NULL;
+        errors += strstr(output->name, ".error") != NULL;
+    }
+    /* Three scales, and three convolutions that read what was unpacked. */
+    assert_int_equal(gains, 6);
+    assert_int_equal(errors, 6);
+    stint_graph_destroy(g);
+}
+
+static void what_is_no_candidate_is_refused(void **state)
+{
+    (void)state;
+    stint_graph *g = network();
+    sti_pack_choice choices[MOST];
+    choose_all(g, choices);
+    choices[1].form = choices[1].form == STI_PACK_NORM ? STI_PACK_VALUE : STI_PACK_NORM;
+    assert_int_equal(sti_pass_pack(g, choices, 2, false, NULL), STINT_E_BUG);
+    stint_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(candidates_are_found),
+        cmocka_unit_test(nothing_raw_crosses_to_the_backward_half),
+        cmocka_unit_test(nodes_stand_where_they_free_most),
+        cmocka_unit_test(a_check_adds_the_exact_gradients),
+        cmocka_unit_test(what_is_no_candidate_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/* Training with packed activations: bits that depend on nothing but the recipe, bounds
+ * that follow the gradients, blocks that grow, memory that is saved. */
+#include <jansson.h>
+#include <math.h>
+
+#include "op/op.h"
+#include "train/crew.h"
+#include "train/error_control.h"
+#include "train/job.h"
+#include "train_support.h"
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_folder();
+    make_data("data", 150, 20);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_folder();
+    return 0;
+}
+
+static stint_recipe *recipe(const char *out, const char *key, const char *value)
+{
+    return make_recipe(out, "model.name", "resnet8", "train.shards", "3",
+                       "train.epochs", "1", "error.pack", "all", "error.every", "5",
+                       "run.log_every", "1", "run.checkpoint_every", "3", "run.keep",
+                       "9", key, value, NULL);
+}
+
+static char *sha_of(const char *out, const char *key, const char *value)
+{
+    stint_train_result r =
+        train(recipe(out, key, value), (stint_train_desc){.force = true}, STINT_OK);
+    return strdup(r.weights_sha256);
+}
+
+static void same_bits_for_threads_and_lanes(void **state)
+{
+    (void)state;
+    char *one = sha_of("one", "run.threads", "1");
+    char *inside = NULL, *beside = NULL;
+    for (int lanes = 1; lanes <= 3; lanes += 2) {
+        stint_recipe *r = recipe("more", "run.lanes", lanes == 1 ? "1" : "3");
+        assert_int_equal(stint_recipe_set(r, "run.threads", "3"), STINT_OK);
+        stint_train_result result =
+            train(r, (stint_train_desc){.force = true}, STINT_OK);
+        *(lanes == 1 ? &inside : &beside) = strdup(result.weights_sha256);
+    }
+    assert_string_equal(one, inside);
+    assert_string_equal(one, beside);
+    char *exact = sha_of("exact", "error.pack", "auto");
+    char *forbidden = sha_of("forbidden", "error.tau", "0");
+    assert_string_not_equal(one, exact);
+    assert_string_equal(exact, forbidden);
+    free(one);
+    free(inside);
+    free(beside);
+    free(exact);
+    free(forbidden);
+}
+
+typedef struct stopper {
+    int64_t at;
+} stopper;
+
+static void stop_at(void *user, const stint_train_progress *p)
+{
+    const stopper *s = user;
+    if (p->step >= s->at && !p->evaluating)
+        stint_stop(STINT_E_INTERRUPTED);
+}
+
+/* Interrupted anywhere, bounds and blocks come back from the checkpoint. */
+static void resuming_gives_the_same_bits(void **state)
+{
+    (void)state;
+    char *whole = sha_of("whole", NULL, NULL);
+    for (int64_t at = 1; at < 6; at += 3) {
+        stopper s = {at};
+        stint_train_desc desc = {.force = true, .progress = stop_at, .user = &s};
+        stint_train_result r = {0};
+        stint_recipe *first = recipe("stopped", NULL, NULL);
+        stint_status st = stint_train(first, &desc, &r);
+        stint_recipe_destroy(first);
+        if (st == STINT_OK)
+            continue;
+        assert_int_equal(st, STINT_E_INTERRUPTED);
+        r = train(recipe("stopped", "run.threads", "2"),
+                  (stint_train_desc){.resume = true}, STINT_OK);
+        assert_string_equal(r.weights_sha256, whole);
+    }
+    free(whole);
+}
+
+/* The newest line of bounds in a run's log. */
+static json_t *last_bounds(const char *out)
+{
+    char name[64], line[65536];
+    json_t *last = NULL;
+    snprintf(name, sizeof name, "%s/log.jsonl", out);
+    FILE *f = fopen(in_folder(name), "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        json_t *object = json_loads(line, 0, NULL);
+        assert_non_null(object);
+        if (strcmp(json_string_value(json_object_get(object, "event")), "bounds")) {
+            json_decref(object);
+            continue;
+        }
+        json_decref(last);
+        last = object;
+    }
+    fclose(f);
+    assert_non_null(last);
+    return last;
+}
+
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* A tight error wants more bits than the blocks were planned for. */
+static void blocks_grow_within_the_run(void **state)
+{
+    (void)state;
+    char *first = sha_of("tight", "error.tau", "1e-5");
+    json_t *bounds = last_bounds("tight");
+    const json_t *row;
+    size_t i;
+    double plain = 0, bytes = 0;
+    json_array_foreach(json_object_get(bounds, "rows"), i, row)
+    {
+        assert_true(number(row, "bytes") <= number(row, "capacity"));
+        plain += number(row, "plain_bytes");
+        bytes += number(row, "bytes");
+    }
+    assert_true(plain > bytes && bytes > plain / 8);
+    json_decref(bounds);
+    char *again = sha_of("tight2", "error.tau", "1e-5");
+    assert_string_equal(first, again);
+    free(first);
+    free(again);
+}
+
+/* Measured against predicted errors of the convolutions' weights, all of a run. */
+static void the_error_is_the_one_predicted(void **state)
+{
+    (void)state;
+    stint_recipe *r = recipe("check", "error.check", "true");
+    assert_int_equal(stint_recipe_set(r, "error.every", "1"), STINT_OK);
+    train(r, (stint_train_desc){.force = true}, STINT_OK);
+    char line[65536];
+    double measured = 0, predicted = 0;
+    FILE *f = fopen(in_folder("check/log.jsonl"), "r");
+    while (fgets(line, sizeof line, f)) {
+        json_t *object = json_loads(line, 0, NULL);
+        const json_t *row, *gradient;
+        size_t i, k;
+        json_array_foreach(json_object_get(object, "rows"), i, row)
+        {
+            assert_true(number(row, "error_share") <= 1);
+            json_array_foreach(json_object_get(row, "gradients"), k, gradient)
+            {
+                const char *param =
+                    json_string_value(json_object_get(gradient, "param"));
+                double p = number(gradient, "predicted"),
+                       m = number(gradient, "measured");
+                if (strstr(param, "weight") && p > 0) {
+                    measured += m * m / (p * p);
+                    predicted += 1;
+                }
+            }
+        }
+        json_decref(object);
+    }
+    fclose(f);
+    assert_true(predicted > 20);
+    double ratio = sqrt(measured / predicted);
+    if (!(ratio > 0.9 && ratio < 1.1))
+        fail_msg("measured over predicted: %.3f", ratio);
+}
+
+/* ---- without the loop ---- */
+
+typedef struct fixture {
+    stint_recipe *recipe;
+    sti_job job;
+    sti_crew *crew;
+    sti_data_norm norm;
+    sti_error_control *control;
+    int32_t samples[24];
+} fixture;
+
+static void begin(fixture *f, const char *pack)
+{
+    *f = (fixture){.recipe = recipe("crew", "error.pack", pack),
+                   .norm = {{0.4f}, {0.3f}}};
+    assert_int_equal(sti_job_create(f->recipe, &f->job), STINT_OK);
+    sti_crew_desc desc = sti_job_crew(&f->job);
+    assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
+    assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
+                                              f->crew->params, f->crew->states),
+                     STINT_OK);
+    assert_int_equal(sti_error_control_create(&f->job.train, &f->recipe->values,
+                                              f->job.shards, &f->control),
+                     STINT_OK);
+    for (int i = 0; i < 24; i++)
+        f->samples[i] = (i * 7) % 150;
+}
+
+static void end(fixture *f)
+{
+    sti_error_control_destroy(f->control);
+    sti_crew_destroy(f->crew);
+    sti_job_fini(&f->job);
+    stint_recipe_destroy(f->recipe);
+}
+
+static sti_step_result collect(fixture *f, int64_t index)
+{
+    sti_crew_batch batch = {.samples = f->samples,
+                            .norm = &f->norm,
+                            .bounds = sti_error_control_bounds(f->control, index, true),
+                            .seed = 5,
+                            .step = index};
+    sti_step_result result;
+    bool fits;
+    assert_int_equal(sti_crew_run(f->crew, &batch, &result), STINT_OK);
+    sti_error_control_look(f->control, result.block, &fits);
+    assert_true(fits);
+    return result;
+}
+
+/* Gains and gradients of a block, as if the loss were `factor` times as large. */
+static void scale_loss(const fixture *f, char *block, float factor)
+{
+    const sti_network *net = &f->job.train;
+    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(net->graph)[i];
+        const stint_shape *shape = &sti_graph_value(net->graph, output->value)->shape;
+        float *x = (float *)(void *)(block + net->plan->place[output->value].offset);
+        if (output->kind == STI_OUTPUT_GRADIENT)
+            for (int64_t k = 0; k < stint_shape_count(shape); k++)
+                x[k] *= factor;
+        if (strstr(output->name, ".gain")) {
+            x[STI_GAIN_GAIN] *= factor * factor;
+            x[STI_GAIN_SQUARE] *= factor * factor;
+        }
+    }
+}
+
+/* The loss grows a hundredfold while the momentum is still the old one: within one
+ * collection every bound is a hundredth. When the momentum has followed, the bounds
+ * come back, by at most 4 times a collection. */
+static void bounds_follow_the_loss(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f, "all");
+    const void *moments[2] = {f.crew->moments[0], NULL};
+    sti_step_result result = collect(&f, 0);
+    float *m = f.crew->moments[0];
+    for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
+        m[i] = 0.001f;
+    sti_error_control_collect(f.control, result.block, moments, 100);
+    const int count = sti_error_control_count(f.control);
+    double *before = calloc((size_t)count, sizeof *before);
+    int followed = 0;
+    for (int i = 0; i < count; i++)
+        before[i] = sti_error_control_row(f.control, i)->limit;
+    scale_loss(&f, result.block, 100);
+    sti_error_control_collect(f.control, result.block, moments, 200);
+    for (int i = 0; i < count; i++) {
+        const sti_error_row *row = sti_error_control_row(f.control, i);
+        double share = row->limit / before[i];
+        followed += share < 0.011;
+        assert_true(share < 0.3 || row->limit <= row->range * 0x1p-19);
+    }
+    assert_true(followed > count / 2);
+    for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
+        m[i] = 0.1f;
+    double last = sti_error_control_row(f.control, 1)->limit;
+    for (int round = 0; round < 5; round++) {
+        sti_error_control_collect(f.control, result.block, moments, 300);
+        double now = sti_error_control_row(f.control, 1)->limit;
+        assert_true(now <= 4.0001 * last);
+        last = now;
+    }
+    assert_true(fabs(last / before[1] - 1) < 1e-3);
+    free(before);
+    end(&f);
+}
+
+/* bound = tau mean|M| / sqrt(gain), from the numbers in the block. */
+static void the_bound_is_the_formula(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f, "all");
+    const void *moments[2] = {f.crew->moments[0], NULL};
+    sti_step_result result = collect(&f, 0);
+    float *m = f.crew->moments[0];
+    for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
+        m[i] = i % 2 ? 0.002f : -0.004f;
+    sti_error_control_collect(f.control, result.block, moments, 1000);
+    const sti_network *net = &f.job.train;
+    for (int i = 0; i < sti_error_control_count(f.control); i++) {
+        const sti_error_row *row = sti_error_control_row(f.control, i);
+        double least = row->range / 4, n = (double)f.job.shards;
+        for (int k = 0; k < row->reader_count; k++) {
+            const float *gain =
+                (const float *)(void *)(result.block +
+                                        net->plan->place[row->readers[k].gain].offset);
+            double b = 0.01 * 0.003 / (sqrt((double)gain[STI_GAIN_GAIN]) / n);
+            least = b < least ? b : least;
+            if (gain[STI_GAIN_REACH] > 0) {
+                b = 0.01 / sqrt((double)gain[STI_GAIN_REACH] / n);
+                least = b < least ? b : least;
+            }
+        }
+        assert_true(row->reader_count >= 1);
+        /* An odd number of weights shifts the mean a little. */
+        assert_true(fabs(row->limit / least - 1) < 0.02);
+        assert_true(fabs(row->wanted / row->limit - 0.1) < 0.051);
+    }
+    end(&f);
+}
+
+/* By the plan and by the bytes allocated: the arena of a packed run is smaller by what
+ * is not kept raw any more. */
+static void memory_is_saved(void **state)
+{
+    (void)state;
+    fixture plain, packed;
+    size_t before = sti_alloc_now_bytes();
+    begin(&plain, "auto");
+    size_t raw = plain.crew->sizes.arena, raw_all = sti_alloc_now_bytes() - before;
+    size_t saved = plain.job.train.plan->saved_bytes;
+    end(&plain);
+    before = sti_alloc_now_bytes();
+    begin(&packed, "all");
+    size_t small = packed.crew->sizes.arena;
+    size_t small_all = sti_alloc_now_bytes() - before;
+    assert_true(packed.job.train.plan->saved_bytes < saved / 2);
+    assert_true(small < raw);
+    assert_true(small_all < raw_all);
+    end(&packed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits_for_threads_and_lanes),
+        cmocka_unit_test(resuming_gives_the_same_bits),
+        cmocka_unit_test(blocks_grow_within_the_run),
+        cmocka_unit_test(the_error_is_the_one_predicted),
+        cmocka_unit_test(bounds_follow_the_loss),
+        cmocka_unit_test(the_bound_is_the_formula),
+        cmocka_unit_test(memory_is_saved),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
