@@ -85,7 +85,8 @@ typedef struct sti_pack_candidate {
 
 /* Of a TRAIN graph with its gradients, before or after the standard pipeline. Handles
  * stay valid through the passes and are the same in every graph built of the same
- * network. candidates_out [values of the graph]. */
+ * network. candidates_out [values of the graph]. None in a graph that holds tensors
+ * packed already. */
 stint_status sti_pack_candidates(const stint_graph *graph,
                                  sti_pack_candidate *candidates_out, int *count_out);
 

@@ -572,19 +572,6 @@ stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget)
     return budget->blocks ? list_blocks(graph, NULL, budget->blocks) : STINT_E_MEMORY;
 }
 
-/* Sizes of blocks as expected, or as measured. */
-static stint_status find_blocks(explorer *e, const sti_budget_desc *desc)
-{
-    stint_status status = STINT_OK;
-    if (desc->lossy)
-        status = list_blocks(desc->graph, e->candidates, e->out->blocks);
-    for (int i = 0; i < desc->measured_count && status == STINT_OK; i++)
-        if (e->out->blocks[desc->measured[i].value].capacity > 0)
-            e->out->blocks[desc->measured[i].value].capacity =
-                desc->measured[i].capacity;
-    return status;
-}
-
 /* Pack whatever can be packed. */
 static void packed_forms(explorer *e)
 {
@@ -654,7 +641,8 @@ stint_status sti_budget_create(const sti_budget_desc *desc, sti_budget **budget_
     stint_status status = explorer_init(&e);
 
     if (status == STINT_OK)
-        status = find_blocks(&e, desc);
+        status =
+            desc->lossy ? list_blocks(e.graph, e.candidates, e.out->blocks) : STINT_OK;
     if (status == STINT_OK) {
         begin_forms(&e);
         status = search_from(&e);

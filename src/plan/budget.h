@@ -29,9 +29,6 @@ typedef struct sti_budget_desc {
     const stint_graph *graph; /* after the standard passes; borrowed */
     int threads;              /* of the team that will run it */
     bool lossy;               /* tensors may be packed */
-    /* Blocks whose size is known better than sti_pack_candidates knows it. */
-    const sti_pack_choice *measured;
-    int measured_count;
 } sti_budget_desc;
 
 /* STINT_E_MEMORY, or a failure of a pass. */

@@ -21,6 +21,7 @@ typedef struct sti_job {
     stint_plan_result plan; /* smallest_bytes and what would fit: sti_job_find_ways */
     uint8_t *form;          /* [form_values]: of the network as built; NULL: as it is */
     int32_t form_values;
+    bool rewritten; /* to fit a budget */
 } sti_job;
 
 /* Images of the training set, by opening it. */

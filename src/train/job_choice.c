@@ -22,8 +22,6 @@ typedef struct way {
 typedef struct chooser {
     sti_job *job;
     sti_budget *budget[2]; /* of one thread a lane; of all threads in one lane */
-    const sti_pack_choice *measured; /* sizes of blocks that are known */
-    int measured_count;
     way *ways;
     int32_t count, capacity;
 } chooser;
@@ -116,6 +114,7 @@ static stint_status make_variant(sti_job *job, const sti_budget *budget,
                                  const uint8_t *form, int lanes, sti_job *variant)
 {
     *variant = *job;
+    variant->rewritten = true;
     variant->train.graph = NULL;
     variant->train.plan = NULL;
     stint_status st = sti_graph_copy(job->train.graph, &variant->train.graph);
@@ -137,6 +136,7 @@ stint_status sti_job_peak_with(sti_job *job, const uint8_t *form, size_t *peak_o
     stint_status st = STINT_OK;
     if (form && job->form_values != sti_graph_value_count(job->train.graph))
         return sti_fail(STINT_E_BUG, "forms of another network");
+    job->rewritten = form != NULL;
     if (form) {
         sti_budget sizes = {.values = job->form_values};
         st = sti_budget_blocks(job->train.graph, &sizes);
@@ -220,9 +220,7 @@ static stint_status find_ways(chooser *c)
             st = sti_budget_create(
                 &(sti_budget_desc){.graph = job->train.graph,
                                    .threads = which ? job->threads : 1,
-                                   .lossy = job->recipe->values.error.tau > 0,
-                                   .measured = c->measured,
-                                   .measured_count = c->measured_count},
+                                   .lossy = job->recipe->values.error.tau > 0},
                 &c->budget[which]);
         if (st == STINT_OK)
             st = add_ways(c, lanes);
