@@ -19,9 +19,12 @@ import tempfile
 
 
 def run(args, out, steps, extra):
-    command = [args.stint, "train", "--data", args.data, "--out", out, "--force",
-               "--steps", str(steps), "--set", f"model.name={args.net}",
-               "--set", "model.stem=small", "--set", "train.eval_every=0",
+    os.makedirs(out, exist_ok=True)
+    recipe = out + ".ini"
+    with open(recipe, "w") as f:
+        f.write(f"[model]\nname = {args.net}\nstem = small\n")
+    command = [args.stint, "train", recipe, "--data", args.data, "--out", out, "--force",
+               "--steps", str(steps), "--set", "train.eval_every=0",
                "--set", "run.checkpoint_every=1000000", "--set", "run.log_every=1",
                "--set", "optimizer.lr=0.05", "--batch", str(args.batch)]
     for key in extra:

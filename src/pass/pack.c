@@ -21,10 +21,10 @@
 /* Bits a value before anything is measured: of a ReLU's result beside its sign bits or
  * with its zeros, of dense values, of a batch-norm's input with and without the bits of
  * the ReLU after it. */
-#define BITS_SPARSE    2.8
-#define BITS_DENSE     5.0
-#define BITS_NORM_RELU 4.8
-#define BITS_NORM      5.6
+#define BITS_SPARSE    2.0
+#define BITS_DENSE     3.6
+#define BITS_NORM_RELU 3.2
+#define BITS_NORM      4.0
 /* Of a block, one part in so many. */
 #define RESERVE 5
 /* Seconds of one thread a value. */
@@ -254,13 +254,23 @@ static bool is_covered(const packer *p, stint_value value)
            is_norm_input(p, node->in[NORM_X]) && also_of(p, node) == value;
 }
 
+/* A graph is packed once: its table of bounds is an input of fixed size. */
+static bool is_packed(const stint_graph *graph)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++)
+        if (sti_graph_node(graph, n)->op == &sti_op_pack)
+            return true;
+    return false;
+}
+
 stint_status sti_pack_candidates(const stint_graph *graph,
                                  sti_pack_candidate *candidates_out, int *count_out)
 {
     packer p = {.graph = (stint_graph *)(uintptr_t)graph}; /* only read here */
     stint_status status = packer_init(&p);
     int count = 0;
-    for (stint_value v = 0; status == STINT_OK && v < p.values; v++)
+    for (stint_value v = 0; status == STINT_OK && !is_packed(graph) && v < p.values;
+         v++)
         if (is_norm_input(&p, v) || (only_weights(&p, v) && !is_covered(&p, v)))
             fill_candidate(&p, v, &candidates_out[count++]);
     *count_out = count;
