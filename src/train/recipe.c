@@ -69,8 +69,8 @@ const sti_option sti_recipe_rows[] = {
      .flag = true,
      .flag_name = "data",
      .unit = "PATH",
-     .help = "folder with the images: train/<class>/ and test/<class>/, train.tar and "
-             "test.tar, IDX or CIFAR files"},
+     .help = "folder with train/<class>/ and test/<class>/, train.tar and test.tar, "
+             "IDX or CIFAR files"},
     {.section = "data",
      .name = "format",
      .type = STI_OPTION_CHOICE,
@@ -129,7 +129,7 @@ const sti_option sti_recipe_rows[] = {
      AT(train.steps),
      .flag = true,
      .unit = "N",
-     .help = "batches to train on; 0: as many as the epochs have"},
+     .help = "batches to train on; 0: all of the epochs"},
     {.section = "train",
      .name = "batch",
      .type = STI_OPTION_INT,
@@ -139,8 +139,8 @@ const sti_option sti_recipe_rows[] = {
      .automatic = true,
      .flag = true,
      .unit = "N",
-     .help = "images a step; a last, smaller batch of an epoch is left out; auto: the "
-             "largest within the memory budget that trains at the best speed"},
+     .help = "images a step; auto: the largest that trains at the best speed within "
+             "the memory budget"},
     {.section = "train",
      .name = "reference_batch",
      .type = STI_OPTION_INT,
@@ -148,8 +148,9 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "128",
      AT(train.reference_batch),
      .unit = "N",
-     .help = "with batch = auto: the batch that the learning rate is for, which grows in "
-             "proportion to what is chosen"},
+     .help =
+         "with batch = auto: the batch that the learning rate is for, which grows in "
+         "proportion to what is chosen"},
     {.section = "train",
      .name = "shards",
      .type = STI_OPTION_INT,
@@ -158,8 +159,8 @@ const sti_option sti_recipe_rows[] = {
      AT(train.shards),
      .flag = true,
      .unit = "N",
-     .help = "equal parts that a batch is worked through in: more take less memory; "
-             "batch statistics are a part's own"},
+     .help = "equal parts of a batch: more take less memory; batch statistics are a "
+             "part's own"},
     {.section = "train",
      .name = "seed",
      .type = STI_OPTION_INT,
@@ -187,8 +188,7 @@ const sti_option sti_recipe_rows[] = {
      AT(train.precision),
      .flag = true,
      .unit = "KIND",
-     .help = "of activations and their gradients; weights, statistics and sums are f32 "
-             "either way"},
+     .help = "of activations and their gradients; weights and sums are f32 either way"},
     {.section = "train",
      .name = "eval_every",
      .type = STI_OPTION_INT,
@@ -339,8 +339,8 @@ const sti_option sti_recipe_rows[] = {
      .flag = true,
      .flag_name = "error",
      .unit = "SHARE",
-     .help = "error that packed activations may cause in a weight's gradient (its "
-             "deviation), as a share of the layer's mean momentum; 0: nothing lossy"},
+     .help = "error that packed activations may cause in a gradient, as a share of "
+             "the layer's mean momentum; 0: nothing lossy"},
     {.section = "error",
      .name = "every",
      .type = STI_OPTION_INT,
@@ -405,8 +405,8 @@ const sti_option sti_recipe_rows[] = {
      AT(run.memory_bytes),
      .flag = true,
      .unit = "SIZE",
-     .help = "most resident memory of the whole process, for example 150M; a run that "
-             "needs more is refused before it starts; auto: no limit"},
+     .help = "most resident memory of the whole process, such as 150M; what needs "
+             "more is refused; auto: no limit"},
     {.section = "run",
      .name = "lanes",
      .type = STI_OPTION_INT,

@@ -43,8 +43,9 @@ static void test_budget(void **state)
           STINT_E_BUDGET);
     says("budget 1.0 MiB");
     says("short by");
-    says("largest part");
-    says("smallest");
+    says("the program");
+    says("alone exceed the budget");
+    says("what fits: --memory");
     assert_false(sti_path_is_dir(in_folder("b")));
 }
 
