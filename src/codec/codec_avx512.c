@@ -17,7 +17,7 @@ INLINE __m512i splat(uint32_t a)
 
 INLINE __mmask16 lanes_below(int64_t n)
 {
-    return n >= 16 ? 0xffff : (__mmask16)((1u << n) - 1);
+    return (__mmask16)(n >= 16 ? 0xffffu : (1u << n) - 1);
 }
 
 /* Bits of values [i, i + 16) of the array, i a multiple of 8, `lanes` of them there. */

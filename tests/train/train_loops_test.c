@@ -26,7 +26,7 @@ static void test_strings_keep_bits(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
         for (int threads = 1; threads <= 3; threads++) {
-            char count[8];
+            char count[16];
             snprintf(count, sizeof count, "%d", threads);
             assert_int_equal(setenv("STINT_LOOPS", strings[i], 1), 0);
             stint_train_result r =
