@@ -20,7 +20,9 @@ static const double table_bits = 6.0, gap_bits = 1.5;
 sti_codec_layout sti_codec_layout_of(int rank, const int64_t *dim)
 {
     sti_codec_layout l = {.count = 1, .channels = 1, .left = 16, .up = 32};
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) /* one axis of 0: the others may be anything */
+        l.count = dim[i] == 0 ? 0 : l.count;
+    for (int i = 0; i < rank && l.count > 0; i++)
         l.count *= dim[i];
     l.chunk =
         INT64_C(1) << (l.count >> 19 ? STI_CODEC_CHUNK_LOG2 : STI_CODEC_SMALL_LOG2);

@@ -40,12 +40,18 @@ static tile_fn *const tn2[] = {TILES_14(TILE_NAME, tn, 2)};
 
 static void run_nn(const sti_gemm_tile *t)
 {
-    (t->nv == 1 ? nn1 : nn2)[t->rows - 1](t);
+    if (t->nv == 1)
+        nn1[t->rows - 1](t);
+    else
+        nn2[t->rows - 1](t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
-    (t->nv == 1 ? tn1 : tn2)[t->rows - 1](t);
+    if (t->nv == 1)
+        tn1[t->rows - 1](t);
+    else
+        tn2[t->rows - 1](t);
 }
 
 static void dequantize(const sti_dequantize *e, int64_t rows, int64_t cols, int64_t ld,

@@ -13,20 +13,21 @@ TILES_6(PART, nn, 1)
 TILES_6(PART, tn, 1)
 TILES_4(TILE, taps, 1)
 
-static tile_fn *const nn1[] = {TILES_6(TILE_NAME, nn, 1)};
-static tile_fn *const tn1[] = {TILES_6(TILE_NAME, tn, 1)};
-static tile_fn *const nn_part[] = {TILES_6(PART_NAME, nn, 1)};
-static tile_fn *const tn_part[] = {TILES_6(PART_NAME, tn, 1)};
+/* By whether B is read in place. */
+static tile_fn *const nn1[2][6] = {{TILES_6(TILE_NAME, nn, 1)},
+                                   {TILES_6(PART_NAME, nn, 1)}};
+static tile_fn *const tn1[2][6] = {{TILES_6(TILE_NAME, tn, 1)},
+                                   {TILES_6(PART_NAME, tn, 1)}};
 static tile_fn *const taps1[] = {TILES_4(TILE_NAME, taps, 1)};
 
 static void run_nn(const sti_gemm_tile *t)
 {
-    (t->b_part ? nn_part : nn1)[t->rows - 1](t);
+    nn1[t->b_part != 0][t->rows - 1](t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
-    (t->b_part ? tn_part : tn1)[t->rows - 1](t);
+    tn1[t->b_part != 0][t->rows - 1](t);
 }
 
 static void run_taps(const sti_gemm_tile *t)

@@ -21,18 +21,19 @@ TILES_14(TILE, tn, 2)
 TILES_6(TILE, tn, 4)
 TILES_16(TILE, taps, 1)
 
-static tile_fn *const nn1[] = {TILES_28(TILE_NAME, nn, 1)};
-static tile_fn *const nn2[] = {TILES_14(TILE_NAME, nn, 2)};
-static tile_fn *const nn4[] = {TILES_6(TILE_NAME, nn, 4)};
-static tile_fn *const tn1[] = {TILES_28(TILE_NAME, tn, 1)};
-static tile_fn *const nn1_part[] = {TILES_28(PART_NAME, nn, 1)};
-static tile_fn *const tn1_part[] = {TILES_28(PART_NAME, tn, 1)};
-static tile_fn *const nn2_part[] = {TILES_14(PART_NAME, nn, 2)};
-static tile_fn *const nn4_part[] = {TILES_6(PART_NAME, nn, 4)};
-static tile_fn *const tn2_part[] = {TILES_14(PART_NAME, tn, 2)};
-static tile_fn *const tn4_part[] = {TILES_6(PART_NAME, tn, 4)};
-static tile_fn *const tn2[] = {TILES_14(TILE_NAME, tn, 2)};
-static tile_fn *const tn4[] = {TILES_6(TILE_NAME, tn, 4)};
+/* By whether B is read in place. */
+static tile_fn *const nn1[2][28] = {{TILES_28(TILE_NAME, nn, 1)},
+                                    {TILES_28(PART_NAME, nn, 1)}};
+static tile_fn *const nn2[2][14] = {{TILES_14(TILE_NAME, nn, 2)},
+                                    {TILES_14(PART_NAME, nn, 2)}};
+static tile_fn *const nn4[2][6] = {{TILES_6(TILE_NAME, nn, 4)},
+                                   {TILES_6(PART_NAME, nn, 4)}};
+static tile_fn *const tn1[2][28] = {{TILES_28(TILE_NAME, tn, 1)},
+                                    {TILES_28(PART_NAME, tn, 1)}};
+static tile_fn *const tn2[2][14] = {{TILES_14(TILE_NAME, tn, 2)},
+                                    {TILES_14(PART_NAME, tn, 2)}};
+static tile_fn *const tn4[2][6] = {{TILES_6(TILE_NAME, tn, 4)},
+                                   {TILES_6(PART_NAME, tn, 4)}};
 static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
 
 /* Masks cost nothing here, so one set of tiles serves both. */
@@ -44,21 +45,21 @@ static bool in_place(const sti_gemm_tile *t)
 static void run_nn(const sti_gemm_tile *t)
 {
     if (t->nv == 1)
-        (in_place(t) ? nn1_part : nn1)[t->rows - 1](t);
+        nn1[in_place(t)][t->rows - 1](t);
     else if (t->nv == 2)
-        (in_place(t) ? nn2_part : nn2)[t->rows - 1](t);
+        nn2[in_place(t)][t->rows - 1](t);
     else
-        (in_place(t) ? nn4_part : nn4)[t->rows - 1](t);
+        nn4[in_place(t)][t->rows - 1](t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
     if (t->nv == 1)
-        (in_place(t) ? tn1_part : tn1)[t->rows - 1](t);
+        tn1[in_place(t)][t->rows - 1](t);
     else if (t->nv == 2)
-        (in_place(t) ? tn2_part : tn2)[t->rows - 1](t);
+        tn2[in_place(t)][t->rows - 1](t);
     else
-        (in_place(t) ? tn4_part : tn4)[t->rows - 1](t);
+        tn4[in_place(t)][t->rows - 1](t);
 }
 
 static void run_taps(const sti_gemm_tile *t)

@@ -1,6 +1,9 @@
 # Budgets through the program: what the plan says, what is refused and how, batch = auto.
 . "$(dirname "$0")/cli_lib.sh"
 cd "$work" || exit 1
+if ! grep -q "^STINT_SANITIZE:.*=$" "$STINT_BUILD/CMakeCache.txt"; then
+    echo "a build with sanitizers, whose own memory is not planned: skipped" && exit 77
+fi
 python3 "$STINT_SOURCE/tests/cli/cli_data.py" data 32 256 32 || fail "no data"
 printf '[data]\npath = data\n[model]\nname = resnet8\nwidth = 8\n[train]\nbatch = 32\nshards = 1\n' >r.ini
 printf 'steps = 2\neval_every = 0\n[optimizer]\nlr = 0.1\n' >>r.ini

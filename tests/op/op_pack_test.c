@@ -301,7 +301,8 @@ static void gains_of_dense_layers(void **state)
     assert_int_equal(stint_graph_check(f.graph), STINT_OK);
     op_values_fini(&f.values);
     op_values_init(&f.values, f.graph);
-    f.values.data[x] = NULL; /* a view */
+    sti_free(f.values.data[x]); /* a view */
+    f.values.data[x] = NULL;
     fill(&f, false, 0.01f, 0.01f);
     op_draws draws = {.seed = 13};
     op_fill(&draws, OP_NORMAL, 0, data(&f, d), N * 6);

@@ -114,6 +114,7 @@ static void test_budget_changes_lanes_not_bits(void **state)
         make_recipe("b", "run.threads", "3", "model.name", "resnet8", "train.batch",
                     "240", "train.shards", "3", "train.steps", "2", "error.tau", "0",
                     "run.memory", tight, NULL));
+    stint_plan_fini(&plan);
     assert_int_equal(generous.lanes, 3);
     assert_int_equal(small.lanes, 1);
     assert_true(small.planned_peak_bytes < generous.planned_peak_bytes);

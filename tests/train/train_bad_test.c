@@ -67,6 +67,7 @@ static void test_budget_alternatives(void **state)
             spare = plan.parts[i].bytes / 2;
     assert_true(spare > 100000);
     snprintf(text, sizeof text, "%zu", plan.peak_bytes - spare);
+    stint_plan_fini(&plan);
     stint_recipe_set(r, "run.memory", text);
     assert_int_equal(stint_plan(r, false, &second), STINT_OK);
     assert_false(second.fits);
@@ -77,11 +78,14 @@ static void test_budget_alternatives(void **state)
     stint_recipe_set(r, "train.batch", text);
     assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
     assert_true(plan.fits);
+    stint_plan_fini(&plan);
     snprintf(text, sizeof text, "%d", (int)second.shards_that_fit);
     stint_recipe_set(r, "train.batch", "144");
     stint_recipe_set(r, "train.shards", text);
     assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
     assert_true(plan.fits);
+    stint_plan_fini(&plan);
+    stint_plan_fini(&second);
     stint_recipe_destroy(r);
 }
 
