@@ -41,7 +41,8 @@ print("%-9s budget %7.2f  planned %7.2f  measured %7.2f MiB  %+.2f %%" % (
 bad = []
 if peak > budget: bad.append("measured above the budget")
 if planned > budget: bad.append("planned above the budget")
-if abs(planned - peak) > max(0.03 * peak, 512 * 1024): bad.append("plan off by more than 3 %")
+# Which pages of its libraries a process touches varies by some hundred KiB.
+if abs(planned - peak) > max(0.03 * peak, 768 * 1024): bad.append("plan off by more than 3 %")
 if j["weights_sha256"] != sha: bad.append("other weights")
 if planned < last - 300000: bad.append("a larger budget, a lower peak")
 for b in bad: print("   ", b)
