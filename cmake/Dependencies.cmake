@@ -18,6 +18,7 @@ pkg_check_modules(CURL IMPORTED_TARGET libcurl)
 if(FREETYPE_FOUND)
   target_compile_definitions(stint_flags INTERFACE STINT_HAVE_FREETYPE=1)
 endif()
+find_package(MPI COMPONENTS C)
 if(CURL_FOUND)
   # Only the headers: the library is loaded when `stint data get` first needs it.
   target_include_directories(stint_flags SYSTEM INTERFACE ${CURL_INCLUDE_DIRS})

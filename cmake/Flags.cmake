@@ -17,6 +17,12 @@ endif()
 if(STINT_WERROR)
   target_compile_options(stint_flags INTERFACE -Werror)
 endif()
+# Every symbol is found at start, so that no lookup maps pages of libraries later on.
+include(CheckLinkerFlag)
+check_linker_flag(C "-Wl,-z,relro,-z,now" STINT_HAS_BIND_NOW)
+if(STINT_HAS_BIND_NOW)
+  target_link_options(stint_flags INTERFACE "-Wl,-z,relro,-z,now")
+endif()
 if(STINT_SANITIZE)
   target_compile_options(stint_flags INTERFACE
     -fsanitize=${STINT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

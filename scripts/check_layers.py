@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "kernel", "codec", "graph", "op", "pass", "plan", "exec", "data", "model",
+ROOMS = ["base", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec", "data", "model",
          "train", "trust", "cli"]
 ONLY = {"data": {"base", "data"}}
 PUBLIC = {
@@ -23,7 +23,9 @@ PUBLIC = {
     "data": "data",
     "text": "data",
     "model": "model",
+    "net": "net",
     "train": "train",
+    "generate": "train",
     "recipe": "train",
     "plan": "plan",
     "trust": "trust",

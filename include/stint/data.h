@@ -23,7 +23,11 @@
 extern "C" {
 #endif
 
-typedef enum stint_data_split { STINT_DATA_TRAIN, STINT_DATA_TEST } stint_data_split;
+typedef enum stint_data_split {
+    STINT_DATA_TRAIN,
+    STINT_DATA_TEST,
+    STINT_DATA_ALL /* both, of a text; images have no such split */
+} stint_data_split;
 
 /** What a split holds. Pointers live as long as the dataset. */
 typedef struct stint_data_info {

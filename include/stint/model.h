@@ -1,6 +1,9 @@
-/* Network families: each a readable function that builds a graph from images. */
+/* Network families: each a readable function that builds a graph from images or from
+ * tokens. */
 #ifndef STINT_MODEL_H
 #define STINT_MODEL_H
+
+#include <stdbool.h>
 
 #include "stint/graph.h"
 
@@ -30,27 +33,51 @@ STINT_API stint_value stint_model_build(stint_graph *graph, const char *name,
                                         const stint_model_desc *desc,
                                         stint_value images);
 
+/** Where the logits of a transformer come from. */
+typedef enum stint_text_head {
+    STINT_TEXT_HEAD_AUTO, /* gpt: tied, llama: own */
+    STINT_TEXT_HEAD_TIED, /* the table of embeddings serves twice */
+    STINT_TEXT_HEAD_OWN   /* a table of their own, "lm_head.weight" */
+} stint_text_head;
+
 /** Transformers for text. Zero means as the smallest GPT-2: vocabulary 50257, depth 12,
  * width 768, heads of 64. */
 typedef struct stint_text_model_desc {
     int64_t vocabulary, depth, width, heads;
-    int64_t kv_heads; /* heads of keys and values; 0: all (gpt), a fourth (llama) */
-    float dropout;    /* of embeddings and branches */
+    int64_t kv_heads;  /* heads of keys and values; 0: all (gpt), a fourth (llama) */
+    float dropout;     /* of embeddings and branches */
+    int64_t hidden;    /* units between the two products of a feed-forward; 0: 4 widths,
+                          with a gate 8/3 of it in multiples of 64 */
+    float epsilon;     /* of the norms; 0: 1e-5 */
+    float rotary_base; /* llama; 0: 10000 */
+    stint_text_head head;
 } stint_text_model_desc;
 
-/** Append "gpt" (GPT-2: layer-norm, learned positions, tied output) or "llama"
- * (RMS-norm, rotary positions, gated feed-forward, shared keys) to graph. tokens,
+/** Append "gpt" (GPT-2: layer-norm, learned positions, tied output; "gpt2-124m" is the
+ * same) or "llama" (RMS-norm, rotary positions, gated feed-forward, shared keys) to
+ * graph. Weight decay is for the matrices of linear layers (the output of llama too);
+ * biases, norms and embeddings are marked as not to decay. tokens,
  * labels [batch, context] i32: what is read and what comes next. Returns the mean loss,
  * in nats a token, or -1 with the graph failed. */
 STINT_API stint_value stint_text_model_build(stint_graph *graph, const char *name,
                                              const stint_text_model_desc *desc,
                                              stint_value tokens, stint_value labels);
 
-/** The table of networks, ended by a NULL name. */
+/** Put the sizes that `name` stands for ("gpt", "llama", "gpt2-124m") where desc and
+ * context (tokens a sequence) are zero. STINT_E_INPUT: unknown name, or sizes that do
+ * not go together. */
+STINT_API stint_status stint_text_model_resolve(const char *name,
+                                                stint_text_model_desc *desc,
+                                                int64_t *context);
+
+/** The table of networks for images, and that of those for text, ended by a NULL
+ * name. */
 typedef struct stint_model_info {
     const char *name, *help;
 } stint_model_info;
 STINT_API const stint_model_info *stint_model_list(void);
+STINT_API const stint_model_info *stint_text_model_list(void);
+STINT_API bool stint_model_is_text(const char *name);
 
 #ifdef __cplusplus
 }

@@ -167,6 +167,27 @@ STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value lo
 STINT_API stint_value stint_linear_cross_entropy(stint_graph *g, stint_value x,
                                                  stint_value table, stint_value labels,
                                                  float smoothing);
+/** x [..., channels] rounded to (2^(bits - 1) - 1) levels on either side of 0, a scale a
+ * channel: what a weight held in so many bits is. bits 2..8. Its gradient is passed on
+ * as it is. */
+STINT_API stint_value stint_quantise(stint_graph *g, stint_value x, int bits);
+/** Logit pairing: mean over rows of weight ||x - reference||^2 / classes, where a row
+ * weighs base + right if the reference's largest logit (lowest index on ties) is at the
+ * label, base if not, and 0 with label -1. x, reference [n, classes], labels [n] i32 ->
+ * scalar. base 0 and right 0: 1 a row. With right > 0, focal distillation (Yan et al.
+ * 2021, arXiv 2011.09161). */
+typedef struct stint_pairing_desc {
+    float base, right;
+} stint_pairing_desc;
+STINT_API stint_value stint_logit_pairing(stint_graph *g, stint_value x,
+                                          stint_value reference, stint_value labels,
+                                          const stint_pairing_desc *desc);
+/** Mean over rows of -T^2 sum_j softmax(reference / T)_j log softmax(x / T)_j (Hinton et
+ * al. 2015); rows with label -1 add nothing. T: temperature > 0. No gradient flows to
+ * the reference. -> scalar. */
+STINT_API stint_value stint_soft_cross_entropy(stint_graph *g, stint_value x,
+                                               stint_value reference,
+                                               stint_value labels, float temperature);
 /** Mean over all elements of (x - target)^2. -> scalar. */
 STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
                                                stint_value target);

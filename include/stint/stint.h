@@ -4,8 +4,10 @@
 
 #include "stint/codec.h"
 #include "stint/data.h"
+#include "stint/generate.h"
 #include "stint/graph.h"
 #include "stint/model.h"
+#include "stint/net.h"
 #include "stint/op.h"
 #include "stint/status.h"
 #include "stint/text.h"

@@ -39,7 +39,9 @@ STINT_API stint_status stint_tokenizer_learn(stint_tokenizer_kind kind,
                                              size_t n_bytes,
                                              stint_tokenizer **tokenizer_out);
 /** From a file that stint_tokenizer_write wrote, or from a folder with GPT-2's
- *  vocab.json and merges.txt. STINT_E_INPUT says what is wrong with it and where. */
+ *  vocab.json and merges.txt, or without these a tokenizer.json of that kind.
+ *  STINT_E_INPUT says what is wrong with it and where; STINT_E_UNSUPPORTED: a
+ *  tokenizer.json of another kind. */
 STINT_API stint_status stint_tokenizer_read(const char *path,
                                             stint_tokenizer **tokenizer_out);
 /** One JSON file, replaced atomically. */

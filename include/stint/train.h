@@ -12,7 +12,10 @@
 #include <stdint.h>
 
 #include "stint/data.h"
+#include "stint/model.h"
+#include "stint/net.h"
 #include "stint/status.h"
+#include "stint/text.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,8 +67,8 @@ typedef struct stint_plan_result {
     bool fits;
     int threads, lanes; /* lanes: shards that run side by side */
     int64_t batch, shards, parameters;
-    double forward_flop;     /* of one image */
-    size_t smallest_bytes;   /* the least this recipe can run in */
+    double forward_flop;   /* of one image */
+    size_t smallest_bytes; /* the least this recipe can run in */
     /* Expected time of a step against the fastest way without a budget; 1: the same. */
     double slowdown;
     /* What goes from forward to backward half, in the order in which it is made; NULL
@@ -98,7 +101,8 @@ STINT_API void stint_plan_fini(stint_plan_result *result);
 typedef struct stint_train_progress {
     int64_t step, steps, epoch, epochs;
     double loss, accuracy; /* of the training batches of this epoch so far */
-    double images_per_s;
+    double images_per_s;   /* (or sequences) */
+    int64_t context;       /* tokens a sequence; 0: images */
     size_t rss_bytes;
     double seconds_left;
     double test_loss, test_accuracy; /* of the last evaluation; NaN before the first */
@@ -112,7 +116,10 @@ typedef struct stint_train_desc {
     bool resume; /* go on from the newest sound checkpoint in out */
     bool force;  /* an existing finished run in out may be replaced */
     stint_train_progress_fn *progress; /* may be NULL */
+    /* Called once, with the plan of a run that is about to begin; may be NULL. */
+    void (*planned)(void *user, const stint_plan_result *plan);
     void *user;
+    stint_net *net; /* ranks that train together (net.h); NULL: this process alone */
     struct sti_profile *profile; /* for `stint train --profile`; NULL: steps are not
                                     timed by operator */
 } stint_train_desc;
@@ -121,20 +128,27 @@ typedef struct stint_train_result {
     double train_loss;
     double test_loss, test_accuracy; /* accuracy 0..1; NaN without a test split */
     double images_per_s; /* training, end to end, evaluation and checkpoints left out */
+    double tokens_per_s; /* of text; 0: images */
+    double bits_per_byte; /* of text: test_loss (nats a token) so; else NaN */
     double seconds;
     size_t planned_peak_bytes, peak_rss_bytes;
     char weights_sha256[65]; /* of all parameters and states, in file order */
     uint64_t seed;
     int threads, lanes;
     int64_t batch, shards, steps, epochs, parameters;
-    char out[1024]; /* the folder, absolute */
+    int ranks;
+    int64_t net_messages, net_bytes; /* sent by all ranks together */
+    char out[1024];                  /* the folder, absolute */
 } stint_train_result;
 
 /** Train as the recipe says. Leaves model.safetensors, log.jsonl, recipe.ini,
  * report.html and checkpoints in the out folder. STINT_E_BUDGET before anything is
  * written when the plan exceeds run.memory; STINT_E_FAILED with the first bad tensor
  * named when the loss turns to NaN (the last good checkpoint stays);
- * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), with the checkpoint saved. */
+ * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), with the checkpoint saved.
+ * With ranks, all call it with the same recipe and data, and all get the same result,
+ * files being rank 0's; STINT_E_PEER when one is lost. What makes one rank fail is what
+ * all return. */
 STINT_API stint_status stint_train(const stint_recipe *recipe,
                                    const stint_train_desc *desc,
                                    stint_train_result *result_out);
@@ -147,23 +161,30 @@ STINT_API void stint_stop(stint_status status);
 
 typedef struct stint_model_file stint_model_file;
 
-/** Open a model.safetensors: weights, network, classes, normalisation. */
+/** Open a model.safetensors: weights, network, classes, normalisation; or of a text
+ * model weights, network and tokeniser. */
 STINT_API stint_status stint_model_open(const char *path, stint_model_file **model_out);
 STINT_API void stint_model_close(stint_model_file *model);
+/** The tokeniser of a text model, which lives as long as the model; NULL: of images, or
+ * weights that came without one. */
+STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
 
 typedef struct stint_eval_result {
-    int64_t count;
-    double accuracy, loss, images_per_s;
+    int64_t count;                       /* images, or windows of text */
+    double accuracy, loss, images_per_s; /* text: accuracy NaN, loss in nats a token */
+    int64_t tokens;                      /* of text: predicted; else 0 */
+    double bits_per_byte;                /* of text; else NaN */
     size_t peak_rss_bytes;
     int32_t classes;
     int64_t *class_count, *class_correct; /* [classes]; free with stint_eval_fini */
     int32_t *confusion;                   /* [classes, classes], row = label */
 } stint_eval_result;
 
-/** Loss and answers over a split. Images are read as the model's own were (size,
- * channels, classes); threads 0: choose; batch 0: choose. progress may be NULL.
- * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
- * stint_stop(). */
+/** Loss and answers over a split; of a text model the loss alone, over the last tokens
+ * (as many as its training left out), the first ones, or STINT_DATA_ALL. Images are
+ * read as the model's own were (size, channels, classes); threads 0: choose; batch 0:
+ * choose. progress may be NULL. STINT_E_INPUT: model and data do not match;
+ * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(). */
 STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
                                   int threads, int64_t batch,
                                   stint_train_progress_fn *progress, void *user,
@@ -178,12 +199,15 @@ STINT_API stint_status stint_predict(stint_model_file *model, const char *image_
 /** What a model file says of itself; pointers live as long as the model. */
 typedef struct stint_model_facts {
     const char *network;
-    int32_t classes;
+    int32_t classes; /* 0: a text model */
     const char *const *class_names;
     int64_t height, width, channels, parameters, tensors;
     const char *recipe; /* resolved INI text it was trained with */
     int64_t step;
-    double test_accuracy; /* at the end of training; NaN if unknown */
+    double test_accuracy;       /* at the end of training; NaN if unknown */
+    double test_loss;           /* likewise */
+    int64_t context;            /* of a text model: tokens a sequence; 0: of images */
+    stint_text_model_desc text; /* its sizes */
     char weights_sha256[65];
 } stint_model_facts;
 STINT_API void stint_model_describe(const stint_model_file *model,

@@ -67,6 +67,11 @@ sti_isa sti_isa_now(void)
     return (sti_isa)atomic_load(&isa_in_use);
 }
 
+int sti_isa_has(sti_isa isa)
+{
+    return (unsigned)isa < STI_ISA_COUNT && isa_supported(isa);
+}
+
 const char *sti_isa_name(sti_isa isa)
 {
     return (unsigned)isa < STI_ISA_COUNT ? isa_names[isa] : "unknown";

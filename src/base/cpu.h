@@ -16,6 +16,7 @@ typedef enum sti_isa {
  * sti_isa_check and ignored here. */
 sti_isa sti_isa_now(void);
 const char *sti_isa_name(sti_isa isa);
+int sti_isa_has(sti_isa isa); /* can this CPU run it? */
 /* STINT_E_USAGE: unknown name in STINT_ISA; STINT_E_UNSUPPORTED: not on this CPU. */
 stint_status sti_isa_check(void);
 /* "Intel(R) Xeon(R) ..." as the CPU names itself, or "unknown CPU". */

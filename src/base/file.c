@@ -306,3 +306,14 @@ out:
     sti_free(names);
     return st;
 }
+
+bool sti_cache_path(const char *name, char *path, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length = -1;
+    if (cache && cache[0] == '/')
+        length = snprintf(path, size, "%s/stint/%s", cache, name);
+    else if (home && home[0] == '/')
+        length = snprintf(path, size, "%s/.cache/stint/%s", home, name);
+    return length > 0 && (size_t)length < size;
+}

@@ -39,6 +39,10 @@ char *sti_path_folder(sti_arena *arena, const char *path);
 const char *sti_path_name(const char *path);      /* after the last slash */
 const char *sti_path_extension(const char *path); /* ".png" or "" */
 
+/* "<cache folder>/name" into path, the folder being $XDG_CACHE_HOME/stint or
+ * ~/.cache/stint; false when neither can be named. Makes nothing. */
+bool sti_cache_path(const char *name, char *path, size_t size);
+
 /* Names in a folder, sorted by byte value, "." and ".." left out; in the arena. */
 stint_status sti_dir_list(sti_arena *arena, const char *path, char ***names_out,
                           int64_t *count_out);

@@ -33,7 +33,7 @@
 /* More than any machine can map, or AddressSanitizer serve: refused without asking. */
 #define BLOCK_MAX_BYTES ((size_t)1 << (USE_MAPPINGS ? 46 : 39))
 #define BLOCK_ALIGN     64
-#define LARGE_BYTES     ((size_t)1 << 20)
+#define LARGE_BYTES     ((size_t)1 << 15)
 #define BLOCK_MAGIC     UINT64_C(0x53746974426c6f63)
 
 typedef struct block {
@@ -164,6 +164,17 @@ void sti_free(void *memory)
         munmap(b, b->mapped_bytes);
     else
         free(b);
+}
+
+void sti_alloc_huge_pages(void *memory)
+{
+#ifdef MADV_HUGEPAGE
+    block *b = block_of(memory);
+    if (b->mapped_bytes)
+        (void)madvise(b, b->mapped_bytes, MADV_HUGEPAGE);
+#else
+    (void)memory;
+#endif
 }
 
 /* A mapping changes its size without copying. NULL when the system has no room. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Zeroed, 64-byte aligned; NULL after recording STINT_E_MEMORY with the name and size.
- * 0 bytes gives a valid unique pointer. Large blocks (>= 1 MiB) come from mmap, so that
+ * 0 bytes gives a valid unique pointer. Large blocks (>= 128 KiB) come from mmap, so that
  * untouched pages cost no resident memory and freed ones go back to the system at once.
  * `name` must outlive the block (a literal). */
 void *sti_alloc(size_t bytes, const char *name);
@@ -20,6 +20,10 @@ void *sti_alloc_array(int64_t count, size_t each_bytes, const char *name); /* ch
  * stays valid and NULL is returned. memory may be NULL. */
 void *sti_realloc(void *memory, size_t bytes, const char *name);
 void sti_free(void *memory); /* NULL is fine */
+/* A block that is soon full and then read again and again: pages of 2 MiB where the
+ * system has them to give, which a stream of reads gets through faster. Changes
+ * nothing else, and nothing for blocks that are no mapping of their own. */
+void sti_alloc_huge_pages(void *memory);
 char *sti_strdup(const char *text);
 
 size_t sti_alloc_now_bytes(void);

@@ -246,7 +246,8 @@ static bool row_matches(const sti_option *row, const char *variable, size_t leng
 static bool is_known(const char *name, const char *const *known)
 {
     /* Read by base itself. */
-    if (strcmp(name, "STINT_ISA") == 0 || strcmp(name, "STINT_NUM_THREADS") == 0)
+    if (strcmp(name, "STINT_ISA") == 0 || strcmp(name, "STINT_NUM_THREADS") == 0 ||
+        strcmp(name, "STINT_SLEEPS") == 0)
         return true;
     for (; known && *known; known++)
         if (strcmp(name, *known) == 0)

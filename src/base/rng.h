@@ -15,8 +15,12 @@ typedef enum sti_stream {
     STI_STREAM_DROPOUT = 4,
     STI_STREAM_GLYPH = 5, /* rendering of glyph sets */
     STI_STREAM_TEST = 6,
-    STI_STREAM_CODEC = 7,    /* dither of packed arrays */
-    STI_STREAM_BOOTSTRAP = 8 /* resampling of inputs */
+    STI_STREAM_CODEC = 7,     /* dither of packed arrays */
+    STI_STREAM_BOOTSTRAP = 8, /* resampling of inputs */
+    STI_STREAM_NOISE = 9,     /* rounding put out of order, restarts, sleeps */
+    STI_STREAM_SUBSET = 16,   /* training on random subsets */
+    STI_STREAM_GRADIENT = 20, /* rounding of gradients */
+    STI_STREAM_SAMPLE = 24    /* tokens drawn from a model */
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */

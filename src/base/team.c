@@ -3,12 +3,18 @@
  * The number of OpenMP threads is always the team's, even for fewer pieces: libgomp
  * ends and restarts threads whenever a region asks for another number than the last
  * one. */
+#define _GNU_SOURCE /* nanosleep */
 #include "base/team.h"
 
 #include <omp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
+
+#include "base/rng.h"
 
 /* ThreadSanitizer does not see libgomp's barriers (libgomp is not instrumented), so the
  * order that they give is spelled out to it. */
@@ -65,12 +71,39 @@ void sti_float_mode_leave(unsigned saved)
 #endif
 }
 
+/* ---- sleeps ---- */
+
+enum { SLEEP_ODDS = 64, SLEEP_MOST_NS = 1000000 };
+
+static uint64_t sleep_seed; /* 0: none; set once */
+static pthread_once_t sleep_once = PTHREAD_ONCE_INIT;
+static _Thread_local uint64_t sleep_draws;
+
+static void find_sleep_seed(void)
+{
+    const char *text = getenv("STINT_SLEEPS");
+    sleep_seed = text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* Each thread has its own draws, so that workers come apart. */
+static void sleep_perhaps(int worker)
+{
+    uint32_t word[4];
+    sti_random4(sleep_seed, STI_STREAM_NOISE, (uint64_t)worker, sleep_draws++, word);
+    if (sti_below(word[0], SLEEP_ODDS) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = sti_below(word[1], SLEEP_MOST_NS)},
+                  NULL);
+}
+
 static void run_pieces(const region *r, int64_t begin, int64_t end, int worker)
 {
     unsigned saved = sti_float_mode_enter();
     depth++;
-    for (int64_t piece = begin; piece < end; piece++)
+    for (int64_t piece = begin; piece < end; piece++) {
+        if (sleep_seed)
+            sleep_perhaps(worker);
         r->fn(r->arg, piece, worker);
+    }
     depth--;
     sti_float_mode_leave(saved);
 }
@@ -103,6 +136,7 @@ void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *
     region r = {.fn = fn, .arg = arg, .pieces = pieces};
     if (pieces <= 0)
         return;
+    pthread_once(&sleep_once, find_sleep_seed);
     if (team->threads <= 1 || pieces == 1 || depth > 0) {
         run_pieces(&r, 0, pieces, 0);
         return;

@@ -24,6 +24,10 @@ typedef void sti_piece_fn(void *arg, int64_t piece, int worker);
  * with FTZ/DAZ set around it. */
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
 
+/* A debugging aid: with STINT_SLEEPS=SEED in the environment, workers sleep for up to a
+ * millisecond before pieces chosen at random by the seed, so that whatever depends on
+ * who comes first shows. Without it a loop pays for one comparison. */
+
 /* Flush denormals to zero on this thread, as inside a piece, for work done between
  * loops; leave takes what enter gave and restores the caller's mode. */
 unsigned sti_float_mode_enter(void);

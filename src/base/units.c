@@ -111,6 +111,14 @@ static const unit time_units[] = {
     {"min", 60}, {"h", 3600},  {"d", 86400}, {NULL, 0},
 };
 
+static const unit rate_units[] = {
+    {"bit", 1},      {"kbit", 1e3},    {"Mbit", 1e6},     {"Gbit", 1e9},
+    {"Tbit", 1e12},  {"bit/s", 1},     {"kbit/s", 1e3},   {"Mbit/s", 1e6},
+    {"Gbit/s", 1e9}, {"Tbit/s", 1e12}, {"kB/s", 8e3},     {"MB/s", 8e6},
+    {"GB/s", 8e9},   {"KiB/s", 8192},  {"MiB/s", 0x1p23}, {"GiB/s", 0x1p33},
+    {NULL, 0},
+};
+
 /* Whole numbers exactly: a double holds no more than 2^53 of them. */
 static bool whole_bytes(const char *text, double factor, size_t *bytes_out)
 {
@@ -164,6 +172,22 @@ stint_status sti_parse_time(const char *text, double *seconds_out)
                         text);
     /* Division by a whole number is exact where multiplying by 1e-3 is not. */
     *seconds_out = factor < 1 ? value / nearbyint(1 / factor) : value * factor;
+    return STINT_OK;
+}
+
+stint_status sti_parse_rate(const char *text, double *bits_per_s_out)
+{
+    double value, factor = 0;
+    const char *name;
+    if (split_unit(text, &value, &name))
+        factor = unit_factor(rate_units, name);
+    if (factor <= 0 || value <= 0 || !isfinite(value * factor))
+        return sti_fail(
+            STINT_E_USAGE,
+            "'%s' is no rate of a link; write for example 100Mbit, 1Gbit or "
+            "12.5MB/s",
+            text);
+    *bits_per_s_out = value * factor;
     return STINT_OK;
 }
 
@@ -281,6 +305,18 @@ const char *sti_time_text(double seconds)
             s *= 1e3;
         sti_c_snprintf(text, BUFFER_BYTES, "%s%.3g %s", sign, s, names[power]);
     }
+    return text;
+}
+
+const char *sti_rate_text(double bits_per_s)
+{
+    static const char *const names[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s",
+                                        "Tbit/s"};
+    char *text = next_buffer();
+    int power = 0;
+    for (; power < 4 && bits_per_s >= 999.5; power++)
+        bits_per_s /= 1000;
+    sti_c_snprintf(text, BUFFER_BYTES, "%.3g %s", bits_per_s, names[power]);
     return text;
 }
 

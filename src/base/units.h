@@ -12,15 +12,18 @@
 
 stint_status sti_parse_bytes(const char *text, size_t *bytes_out);
 stint_status sti_parse_time(const char *text, double *seconds_out);
+/* Rates of links, decimal: 100Mbit, 1Gbit (both also with /s), 12.5MB/s. */
+stint_status sti_parse_rate(const char *text, double *bits_per_s_out);
 stint_status sti_parse_int(const char *text, int64_t *value_out);
 stint_status sti_parse_float(const char *text, double *value_out); /* finite only */
 /* true/false yes/no on/off 1/0 */
 stint_status sti_parse_bool(const char *text, int *value_out);
 
 /* Printers return a pointer to one of 8 rotating thread-local buffers. */
-const char *sti_bytes_text(size_t bytes);  /* "153.2 MiB" */
-const char *sti_time_text(double seconds); /* "1 h 02 min", "3.4 s", "25 ms" */
-const char *sti_count_text(int64_t count); /* "272,474" */
+const char *sti_bytes_text(size_t bytes);     /* "153.2 MiB" */
+const char *sti_time_text(double seconds);    /* "1 h 02 min", "3.4 s", "25 ms" */
+const char *sti_rate_text(double bits_per_s); /* "94.2 Mbit/s" */
+const char *sti_count_text(int64_t count);    /* "272,474" */
 
 /* Shortest text that reads back as the same float or double, "." as the point. */
 const char *sti_float_text(double value);

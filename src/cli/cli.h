@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/option.h"
 #include "base/text.h"
+#include "stint/net.h"
 #include "stint/stint.h"
 
 /* Options that every subcommand has. */
@@ -72,6 +73,8 @@ struct sti_cli_call {
     int operand_count;
     stint_recipe *recipe; /* with environment and flags applied, for .recipe commands */
     bool answered;        /* the JSON object is out */
+    bool told;            /* why it failed is another process's to say */
+    stint_net *net;       /* left when the call is over; NULL: one process */
 };
 
 extern const sti_cli_command *const sti_cli_commands[]; /* NULL-ended */
@@ -103,6 +106,11 @@ int sti_cli_width(void);
 /* SIGINT, SIGTERM and SIGUSR1 go to stint_stop() from here on; a second SIGINT or
  * SIGTERM ends the program at once. */
 void sti_cli_catch_signals(void);
+
+/* The other processes are left when the call is over and its failure told (net NULL:
+ * there are none). One that this process did not find itself is told by another.
+ * Returns status. */
+stint_status sti_cli_leave(sti_cli_call *call, stint_net *net, stint_status status);
 
 /* Progress of images or bytes on stderr, as the data calls want it. */
 stint_data_progress_fn sti_cli_data_progress; /* user: a begun sti_progress */

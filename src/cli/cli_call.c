@@ -7,11 +7,12 @@
 
 #include "base/fail.h"
 #include "cli/cli.h"
+#include "net/net.h"
 #include "train/recipe.h"
 
 /* Variables that are read outside of option tables. */
 static const char *const fixed_variables[] = {"STINT_ISA", "STINT_LOOPS",
-                                              "STINT_NUM_THREADS"};
+                                              "STINT_MPI_PLUGIN", "STINT_NUM_THREADS"};
 
 /* "STINT_DATA_PATH" from "data" and "path"; section may be NULL. */
 static const char *variable_name(sti_arena *arena, const char *section,
@@ -168,10 +169,42 @@ stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help
     return status;
 }
 
+/* A process that is not to tell stays until rank 0 has: mpirun ends all of them when
+ * one has gone with an error. */
+static void leave_ranks(sti_cli_call *call)
+{
+    sti_comm_request request = {0};
+    char nothing;
+    if (call->told) {
+        sti_comm_receive(sti_net_comm(call->net), 0, 0, &nothing, 0, &request);
+        sti_comm_wait_all(sti_net_comm(call->net), &request,
+                          1); /* fails: it has left */
+    }
+    stint_net_leave(call->net);
+    call->net = NULL;
+}
+
 void sti_cli_call_fini(sti_cli_call *call)
 {
+    leave_ranks(call);
     stint_recipe_destroy(call->recipe);
     sti_arena_destroy(call->arena);
     call->recipe = NULL;
     call->arena = NULL;
+}
+
+stint_status sti_cli_leave(sti_cli_call *call, stint_net *net, stint_status status)
+{
+    int rank = stint_net_rank(net);
+    bool own = false;
+    if (rank > 0) {
+        stint_set_log(NULL, NULL);
+        sti_comm_failure(sti_net_comm(net), NULL, 0, &own);
+        own = own || status == STINT_E_PEER; /* every survivor names the lost one */
+        call->told = status != STINT_OK && !own;
+        if (status != STINT_OK && own)
+            sti_fail_context(status, "rank %d", rank);
+    }
+    call->net = net;
+    return status;
 }

@@ -119,6 +119,10 @@ static void add_environment(sti_text *out)
                  "\\-j is given\n"
                  ".TP\nSTINT_ISA\nref, avx2 or avx512: force an instruction set; "
                  "results do not depend on it\n"
+                 ".TP\nSTINT_SLEEPS\na seed: threads sleep at random moments, to look "
+                 "for races; results do not depend on it\n"
+                 ".TP\nSTINT_MPI_PLUGIN\npath of libstint_mpi.so, which a process "
+                 "that mpirun started loads\n"
                  ".TP\nSTINT_LOOPS\none loop string for all matrix products (see stint "
                  "tune gemm), or off\n"
                  ".TP\nNO_COLOR, TERM=dumb\nno bar that moves\n");

@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "stint/data.h"
+#include "train/job_text.h"
 
 static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *desc)
 {
@@ -24,11 +25,25 @@ static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *
     return STINT_OK;
 }
 
+/* With data for the vocabulary of its tokeniser, else for that of the recipe. */
+static stint_status text_network(const stint_recipe *recipe, sti_network_desc *desc)
+{
+    sti_corpus *text = NULL;
+    stint_status status =
+        recipe->values.data.path ? sti_recipe_open_text(recipe, NULL, &text) : STINT_OK;
+    const int64_t tokens =
+        text ? stint_tokenizer_describe(text->tokenizer)->vocabulary : 0;
+    sti_corpus_close(text);
+    return status == STINT_OK ? sti_recipe_text_network(recipe, tokens, desc) : status;
+}
+
 stint_status sti_cli_network_desc(const stint_recipe *recipe,
                                   const sti_cli_sizes *sizes,
                                   sti_network_desc *desc_out)
 {
     const sti_recipe_values *r = &recipe->values;
+    if (sti_recipe_is_text(recipe))
+        return text_network(recipe, desc_out);
     int64_t size = sizes->image_size ? sizes->image_size : r->data.size;
     *desc_out = (sti_network_desc){
         .name = sti_recipe_network(recipe),
@@ -41,7 +56,8 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
         .width = size,
         .channels = sizes->image_channels ? sizes->image_channels : r->data.channels,
         .smoothing = (float)r->train.label_smoothing,
-        .bf16 = r->train.precision == STI_PRECISION_BF16};
+        .bf16 = r->train.precision == STI_PRECISION_BF16,
+        .winograd = r->model.convolution == STI_CONVOLUTION_AUTO};
     if (size && desc_out->channels && desc_out->model.classes)
         return STINT_OK;
     if (r->data.path)
@@ -51,6 +67,33 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
                                    "--image-channels and --classes");
 }
 
+static void fetch(stint_graph *g, stint_value value, const char *name)
+{
+    if (value >= 0)
+        sti_graph_output(g, &(sti_output){.kind = STI_OUTPUT_FETCH,
+                                          .value = value,
+                                          .target = -1,
+                                          .name = name});
+}
+
+static void build_images(const sti_network_desc *desc, int64_t images, stint_graph *g)
+{
+    const stint_shape shape =
+        STINT_SHAPE(images, desc->height, desc->width, desc->channels);
+    const stint_value x = stint_input(g, "images", &shape);
+    fetch(g, stint_model_build(g, desc->name, &desc->model, x), "logits");
+}
+
+static void build_text(const sti_network_desc *desc, int64_t sequences, stint_graph *g)
+{
+    const stint_shape shape =
+        stint_shape_make(STINT_I32, 2, (int64_t[]){sequences, desc->context});
+    const stint_value tokens = stint_input(g, "tokens", &shape);
+    const stint_value labels = stint_input(g, "labels", &shape);
+    fetch(g, stint_text_model_build(g, desc->name, &desc->text, tokens, labels),
+          "loss");
+}
+
 stint_status sti_cli_network_forward(const sti_network_desc *desc, int64_t images,
                                      stint_graph **graph_out)
 {
@@ -58,14 +101,10 @@ stint_status sti_cli_network_forward(const sti_network_desc *desc, int64_t image
     stint_status status = stint_graph_create(STINT_TRAIN, &g);
     if (status != STINT_OK)
         return status;
-    stint_shape shape = STINT_SHAPE(images, desc->height, desc->width, desc->channels);
-    stint_value x = stint_input(g, "images", &shape);
-    stint_value logits = stint_model_build(g, desc->name, &desc->model, x);
-    if (logits >= 0)
-        sti_graph_output(g, &(sti_output){.kind = STI_OUTPUT_FETCH,
-                                          .value = logits,
-                                          .target = -1,
-                                          .name = "logits"});
+    if (desc->context)
+        build_text(desc, images, g);
+    else
+        build_images(desc, images, g);
     status = stint_graph_check(g);
     if (status == STINT_OK)
         *graph_out = g;

@@ -15,13 +15,22 @@
     X(data_glyphs) \
     X(data_get) \
     X(data_tokens) \
+    X(import_hf) \
+    X(export_hf) \
     X(topk) \
     X(codec_pack) \
     X(codec_unpack) \
     X(codec_info) \
     X(codec_bench) \
+    X(net_check) \
+    X(net_measure) \
+    X(net_predict) \
+    X(net_simulate) \
     X(diff) \
     X(compare) \
+    X(trust_bits) \
+    X(trust_noise) \
+    X(trust_memory) \
     X(report) \
     X(bench_step) \
     X(bench_gemm) \

@@ -164,7 +164,7 @@ static stint_status run_step(bench *b, int64_t *ns_out)
     if (status != STINT_OK)
         return status;
     sti_crew_gradient_squares(b->crew, result.block);
-    sti_crew_update(b->crew, b->recipe, 0, b->step++, result.block);
+    sti_crew_update(b->crew, b->recipe, 0, 1, b->step++, result.block);
     *ns_out = sti_clock_ns() - start;
     return STINT_OK;
 }

@@ -8,15 +8,13 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/units.h"
-#include "cli/cli.h"
+#include "cli/cli_trust.h"
 #include "trust/compare_page.h"
 
-#define GROUPS_MAX_BYTES ((size_t)1 << 28)
-
 typedef struct compare_args {
-    const char *data, *floor, *groups, *page;
+    const char *data, *floor, *groups, *page, *memory;
     int split, format;
-    int64_t size, batch, threads;
+    int64_t size, batch, saliency, threads;
     sti_cli_common common;
 } compare_args;
 
@@ -55,10 +53,22 @@ static const sti_option compare_rows[] = {
          groups, STI_OPTION_PATH, "",
          "a name a line, one for each image in the order of the data; results are "
          "told by group too")},
+    {.name = "saliency",
+     .min = 0,
+     .max = 1000000,
+     .unit = "N",
+     COMPARE_ROW(saliency, STI_OPTION_INT, "0",
+                 "also tell, for N of the images, whether both models look at the same "
+                 "pixels")},
     {.name = "page",
      .unit = "FILE.html",
      COMPARE_ROW(page, STI_OPTION_PATH, "",
                  "write a page with the images whose answer changed")},
+    {.name = "memory",
+     .unit = "FOLDER",
+     COMPARE_ROW(memory, STI_OPTION_PATH, "",
+                 "of a finished `stint trust memory` over the same images: do changed "
+                 "answers fall on what was memorised?")},
     {.name = "batch",
      .min = 1,
      .max = 1 << 20,
@@ -123,6 +133,15 @@ static void add_floor(sti_text *out, const stint_fidelity *f)
                     100 * f->excess, 100 * f->excess_low, 100 * f->excess_high);
 }
 
+static void add_agreement(sti_text *out, const char *name, const stint_agreement *a)
+{
+    if (a->count > 0)
+        sti_text_printf(out,
+                        "%-28s %.3f, 10 %% of images below %.3f, half %.3f, 90 %% "
+                        "%.3f\n",
+                        name, a->mean, a->low, a->median, a->high);
+}
+
 static void add_words(const stint_fidelity *f, sti_text *out)
 {
     sti_text_printf(out, "%-28s %7.3f %%\n%-28s %7.3f %%\n", "accuracy, reference",
@@ -139,6 +158,8 @@ static void add_words(const stint_fidelity *f, sti_text *out)
                     100 * f->top5_same);
     sti_text_printf(out, "%-28s %.4f, new %.4f\n", "calibration error",
                     f->reference_ece, f->changed_ece);
+    add_agreement(out, "saliency, rank correlation", &f->saliency_rank);
+    add_agreement(out, "saliency, SSIM", &f->saliency_ssim);
     add_parts(out, "class", f->class_part, f->classes);
     sti_text_printf(out,
                     "worst change of recall %+.2f points; other answers spread by "
@@ -185,7 +206,72 @@ static void json_parts(sti_json *j, const char *name, const stint_fidelity_part 
     sti_json_end_array(j);
 }
 
-static void add_json(const stint_fidelity *f, sti_text *out)
+/* ---- the long tail ---- */
+
+static void add_side(sti_text *out, const char *name, const stint_tail_side *s)
+{
+    sti_text_printf(out,
+                    "%-26s %6" PRId64 " %8" PRId64 " %8" PRId64
+                    " %6.2f %8.2f %6.3f %8.3f %7.3f\n",
+                    name, s->marked, s->changed, s->changed_marked, s->lift,
+                    s->partial_lift, s->auroc, s->spearman, s->p);
+}
+
+static void add_tail(sti_text *out, const stint_tail *t)
+{
+    sti_text_printf(out, "\n%-26s %6s %8s %8s %6s %8s %6s %8s %7s\n", "long tail",
+                    "marked", "changed", "both", "lift", "partial", "AUROC", "Spearman",
+                    "p");
+    add_side(out, "memorised training inputs", &t->train);
+    add_side(out, "influenced test inputs", &t->test);
+    if (t->has_floor) {
+        add_side(out, "by chance alone, training", &t->floor_train);
+        add_side(out, "by chance alone, test", &t->floor_test);
+    }
+}
+
+static void json_side(sti_json *j, const char *name, const stint_tail_side *s)
+{
+    sti_json_begin_object(j, name);
+    sti_json_int(j, "count", s->count);
+    sti_json_int(j, "marked", s->marked);
+    sti_json_int(j, "changed", s->changed);
+    sti_json_int(j, "changed_marked", s->changed_marked);
+    sti_json_float(j, "lift", s->lift);
+    sti_json_float(j, "partial_lift", s->partial_lift);
+    sti_json_float(j, "auroc", s->auroc);
+    sti_json_float(j, "spearman", s->spearman);
+    sti_json_float(j, "p", s->p);
+    sti_json_end_object(j);
+}
+
+static void json_tail(sti_json *j, const stint_tail *t)
+{
+    sti_json_begin_object(j, "long_tail");
+    sti_json_float(j, "memorised_from", t->memorised_from);
+    sti_json_float(j, "influence_from", t->influence_from);
+    json_side(j, "train", &t->train);
+    json_side(j, "test", &t->test);
+    if (t->has_floor) {
+        json_side(j, "floor_train", &t->floor_train);
+        json_side(j, "floor_test", &t->floor_test);
+    }
+    sti_json_end_object(j);
+}
+
+static void json_agreement(sti_json *j, const char *name, const stint_agreement *a)
+{
+    sti_json_begin_object(j, name);
+    sti_json_int(j, "count", a->count);
+    sti_json_float(j, "mean", a->mean);
+    sti_json_float(j, "low", a->low);
+    sti_json_float(j, "median", a->median);
+    sti_json_float(j, "high", a->high);
+    sti_json_end_object(j);
+}
+
+static void add_json(const stint_fidelity *f, bool saliency, const stint_tail *tail,
+                     sti_text *out)
 {
     sti_json j;
     sti_cli_json_begin(&j, out);
@@ -208,6 +294,10 @@ static void add_json(const stint_fidelity *f, sti_text *out)
     sti_json_float(&j, "new_calibration_error", f->changed_ece);
     sti_json_float(&j, "worst_recall_change", f->worst_recall_change);
     sti_json_float(&j, "mismatch_spread", f->mismatch_spread);
+    if (saliency) {
+        json_agreement(&j, "saliency_rank_correlation", &f->saliency_rank);
+        json_agreement(&j, "saliency_ssim", &f->saliency_ssim);
+    }
     json_parts(&j, "per_class", f->class_part, f->classes);
     if (f->groups > 0) {
         json_parts(&j, "per_group", f->group_part, f->groups);
@@ -223,6 +313,8 @@ static void add_json(const stint_fidelity *f, sti_text *out)
         sti_json_float(&j, "excess_high", f->excess_high);
         sti_json_end_object(&j);
     }
+    if (tail)
+        json_tail(&j, tail);
     sti_json_end_object(&j);
 }
 
@@ -251,45 +343,18 @@ static stint_status split_floor(sti_cli_call *call, stint_compare_desc *desc)
     return STINT_OK;
 }
 
-/* Lines of a file, in place. */
-static stint_status read_groups(sti_cli_call *call, stint_compare_desc *desc,
-                                void **held)
+static stint_status answer(sti_cli_call *call, const stint_fidelity *f,
+                           const stint_tail *tail)
 {
     const compare_args *args = call->args;
-    size_t n_bytes;
-    int64_t lines = 0;
-    if (!args->groups)
-        return STINT_OK;
-    stint_status st = sti_file_read(args->groups, GROUPS_MAX_BYTES, held, &n_bytes);
-    if (st != STINT_OK)
-        return st;
-    char *text = *held;
-    for (size_t i = 0; i < n_bytes; i++)
-        lines += text[i] == '\n' || i + 1 == n_bytes;
-    const char **names =
-        sti_arena_alloc(call->arena, (size_t)(lines + 1) * sizeof *names);
-    if (!names)
-        return STINT_E_MEMORY;
-    for (size_t at = 0; at < n_bytes;) {
-        char *end = memchr(text + at, '\n', n_bytes - at);
-        names[desc->group_count++] = text + at;
-        if (!end)
-            break;
-        *end = '\0';
-        at = (size_t)(end - text) + 1;
-    }
-    desc->group = names;
-    return STINT_OK;
-}
-
-static stint_status answer(sti_cli_call *call, const stint_fidelity *f)
-{
     sti_text text = {0};
     if (call->common->json) {
-        add_json(f, &text);
+        add_json(f, args->saliency > 0, tail, &text);
         return sti_cli_answer(call, &text);
     }
     add_words(f, &text);
+    if (tail)
+        add_tail(&text, tail);
     return sti_cli_print(&text);
 }
 
@@ -298,16 +363,17 @@ static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
 {
     const compare_args *args = call->args;
     stint_fidelity f;
+    stint_tail tail;
     sti_cli_catch_signals();
     stint_status st = stint_compare(desc, &f);
+    if (st == STINT_OK && args->memory)
+        st = stint_tail_find(desc, args->memory, &tail);
     if (view->begun)
         sti_progress_clear(&view->bar);
-    if (st != STINT_OK)
-        return st;
-    if (args->page)
+    if (st == STINT_OK && args->page)
         st = sti_compare_page(desc, &f, args->page);
     if (st == STINT_OK)
-        st = answer(call, &f);
+        st = answer(call, &f, args->memory ? &tail : NULL);
     stint_fidelity_fini(&f);
     return st;
 }
@@ -323,6 +389,7 @@ static stint_status compare_run(sti_cli_call *call)
                  .split = args->split == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST,
                  .format = format_names[args->format],
                  .size = args->size},
+        .saliency = args->saliency,
         .threads = (int)args->threads,
         .batch = args->batch,
         .progress = on_progress,
@@ -334,8 +401,9 @@ static stint_status compare_run(sti_cli_call *call)
     stint_status st = desc.reference && desc.changed ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = split_floor(call, &desc);
-    if (st == STINT_OK)
-        st = read_groups(call, &desc, &held);
+    if (st == STINT_OK && args->groups)
+        st = sti_cli_read_groups(call, args->groups, &held, &desc.group,
+                                 &desc.group_count);
     if (st == STINT_OK)
         st = compare(call, &desc, &view);
     sti_free(held);

@@ -10,9 +10,11 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "data/corpus.h"
 
-#define FORMATS "auto|folder|tar|idx|cifar"
-static const char *const format_names[] = {"auto", "folder", "tar", "idx", "cifar"};
+#define FORMATS "auto|folder|tar|idx|cifar|text"
+static const char *const format_names[] = {"auto", "folder", "tar",
+                                           "idx",  "cifar",  "text"};
 
 /* Of `data info` and `data check`. */
 typedef struct data_args {
@@ -29,7 +31,7 @@ static const sti_option data_rows[] = {
      .offset = offsetof(data_args, format),
      .flag = true,
      .unit = "KIND",
-     .help = "how the images are stored"},
+     .help = "how the data is stored"},
     {.name = "size",
      .type = STI_OPTION_INT,
      .default_text = "0",
@@ -107,9 +109,63 @@ static void add_info(bool json, const stint_data_info *const info[2], sti_text *
     sti_text_add(out, any->classes > 100 ? " ...\n" : "\n");
 }
 
+static void add_text_info(bool json, const sti_corpus_look *text, sti_text *out)
+{
+    sti_json j;
+    if (!json) {
+        sti_text_printf(out, "%s (text)\n%s bytes in %s file%s, sha256 %s\n",
+                        text->path, sti_count_text(text->bytes),
+                        sti_count_text(text->files), text->files == 1 ? "" : "s",
+                        text->sha256);
+        if (text->utf8)
+            sti_text_printf(out, "UTF-8: %s characters, %s different ones\n",
+                            sti_count_text(text->characters),
+                            sti_count_text(text->different));
+        else
+            sti_text_printf(out, "no UTF-8 (%s): for the byte tokeniser only\n",
+                            text->why);
+        return;
+    }
+    sti_cli_json_begin(&j, out);
+    sti_json_text(&j, "path", text->path);
+    sti_json_text(&j, "format", "text");
+    sti_json_int(&j, "files", text->files);
+    sti_json_int(&j, "bytes", text->bytes);
+    sti_json_text(&j, "sha256", text->sha256);
+    sti_json_bool(&j, "utf8", text->utf8);
+    sti_json_int(&j, "characters", text->characters);
+    sti_json_int(&j, "different", text->different);
+    sti_json_end_object(&j);
+}
+
+static stint_status text_info(sti_cli_call *call)
+{
+    sti_corpus_look look;
+    sti_text text = {0};
+    const stint_status status =
+        sti_corpus_look_at(call->operands[0], call->arena, &look);
+    if (status != STINT_OK)
+        return status;
+    add_text_info(call->common->json, &look, &text);
+    return call->common->json ? sti_cli_answer(call, &text) : sti_cli_print(&text);
+}
+
+/* Asked for as text, or text and no images. */
+static bool looks_like_text(const char *path, const char *format)
+{
+    if (strcmp(format, "text") == 0)
+        return true;
+    return strcmp(format, "auto") == 0 &&
+           !stint_data_has_split(path, format, STINT_DATA_TRAIN) &&
+           !stint_data_has_split(path, format, STINT_DATA_TEST) &&
+           sti_corpus_is_text(path);
+}
+
 static stint_status info_run(sti_cli_call *call)
 {
     const data_args *args = call->args;
+    if (looks_like_text(call->operands[0], format_names[args->format]))
+        return text_info(call);
     stint_data *data[2] = {NULL, NULL};
     const stint_data_info *info[2] = {NULL, NULL};
     stint_status status = STINT_OK;
@@ -141,7 +197,7 @@ static stint_status info_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_data_info = {
     .name = "data info",
-    .summary = "say what images a folder holds",
+    .summary = "say what images a folder holds, or what a text is",
     .operands = "PATH",
     .example = "stint data info ~/cifar10",
     .about = "Looks at names and sizes only; `stint data check` reads every image.",
@@ -213,6 +269,11 @@ static stint_status check_run(sti_cli_call *call)
     const data_args *args = call->args;
     check_view view = {.call = call};
     int threads = 1;
+    if (looks_like_text(call->operands[0], format_names[args->format]))
+        return sti_fail(STINT_E_USAGE,
+                        "%s is text; `stint data info` reads all of it and says "
+                        "whether it is UTF-8",
+                        call->operands[0]);
     stint_status status = sti_threads_choose((int)args->threads, &threads, NULL);
     if (status != STINT_OK)
         return status;

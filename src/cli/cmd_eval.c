@@ -19,8 +19,9 @@ typedef struct eval_args {
     sti_cli_common common;
 } eval_args;
 
-#define FORMATS "auto|folder|tar|idx|cifar"
-static const char *const format_names[] = {"auto", "folder", "tar", "idx", "cifar"};
+#define FORMATS "auto|folder|tar|idx|cifar|text"
+static const char *const format_names[] = {"auto", "folder", "tar",
+                                           "idx",  "cifar",  "text"};
 
 static const sti_option eval_rows[] = {
     {.name = "data",
@@ -29,15 +30,16 @@ static const sti_option eval_rows[] = {
      .offset = offsetof(eval_args, data),
      .flag = true,
      .unit = "PATH",
-     .help = "images, as for training; without it those that the model was trained on"},
+     .help = "images (or text), as for training; without it what the model was trained "
+             "on"},
     {.name = "split",
      .type = STI_OPTION_CHOICE,
      .default_text = "test",
-     .choices = "train|test",
+     .choices = "train|test|all",
      .offset = offsetof(eval_args, split),
      .flag = true,
      .unit = "NAME",
-     .help = "which images"},
+     .help = "which images; of a text the last part (test), what is before it, or all"},
     {.name = "format",
      .type = STI_OPTION_CHOICE,
      .default_text = "auto",
@@ -48,13 +50,14 @@ static const sti_option eval_rows[] = {
      .help = "how the images are stored"},
     {.name = "batch",
      .type = STI_OPTION_INT,
-     .default_text = "64",
-     .min = 1,
+     .default_text = "0",
+     .min = 0,
      .max = 1 << 20,
      .offset = offsetof(eval_args, batch),
      .flag = true,
      .unit = "N",
-     .help = "images at a time; changes memory and speed only"},
+     .help = "images (or sequences) at a time, 0: choose; changes memory and speed "
+             "only"},
     STI_CLI_THREADS_ROW(eval_args),
     {.name = "confusion",
      .type = STI_OPTION_BOOL,
@@ -88,6 +91,12 @@ static double class_accuracy(const stint_eval_result *r, int32_t c)
                              : 0;
 }
 
+/* Padding of the last window counted in. */
+static double tokens_per_s(const stint_model_facts *facts, const stint_eval_result *r)
+{
+    return r->images_per_s * (double)facts->context;
+}
+
 static void add_json(const eval_args *args, const stint_model_facts *facts,
                      const stint_eval_result *r, sti_text *out)
 {
@@ -99,6 +108,13 @@ static void add_json(const eval_args *args, const stint_model_facts *facts,
     sti_json_float(&j, "images_per_s", r->images_per_s);
     sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(&j, "weights_sha256", facts->weights_sha256);
+    if (facts->context) {
+        sti_json_int(&j, "tokens", r->tokens);
+        sti_json_float(&j, "bits_per_byte", r->bits_per_byte);
+        sti_json_float(&j, "tokens_per_s", tokens_per_s(facts, r));
+        sti_json_end_object(&j);
+        return;
+    }
     sti_json_begin_array(&j, "per_class");
     for (int32_t c = 0; c < r->classes; c++) {
         sti_json_begin_object(&j, NULL);
@@ -153,6 +169,14 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
 static void add_words(const eval_args *args, const stint_model_facts *facts,
                       const stint_eval_result *r, sti_text *out)
 {
+    if (facts->context) {
+        sti_text_printf(out,
+                        "loss %.4f nats a token, %.3f bits a byte, over %s tokens; "
+                        "%.0f tokens/s\n",
+                        r->loss, r->bits_per_byte, sti_count_text(r->tokens),
+                        tokens_per_s(facts, r));
+        return;
+    }
     for (int32_t c = 0; c < r->classes; c++)
         sti_text_printf(out, "  %-16s %6.2f %%  of %" PRId64 "\n",
                         facts->class_names[c], 100 * class_accuracy(r, c),
@@ -196,7 +220,7 @@ static stint_status describe_data(sti_cli_call *call, const char *model_path,
     if (status != STINT_OK)
         return status;
     desc->path = args->data;
-    desc->split = args->split == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST;
+    desc->split = (stint_data_split)args->split;
     desc->format = format_names[args->format];
     desc->size = recipe->values.data.size;
     desc->channels = (int)recipe->values.data.channels;
@@ -204,8 +228,7 @@ static stint_status describe_data(sti_cli_call *call, const char *model_path,
     if (!desc->path)
         status = find_data(call, model_path, &desc->path);
     if (status == STINT_OK && !desc->path)
-        status =
-            sti_fail(STINT_E_USAGE, "no images given; say where they are: --data PATH");
+        status = sti_fail(STINT_E_USAGE, "no data given; say where it is: --data PATH");
     return status;
 }
 
@@ -217,6 +240,10 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     stint_model_describe(model, &facts);
     stint_data_desc desc = {0};
     stint_status status = describe_data(call, path, facts.recipe, &desc);
+    if (status == STINT_OK && facts.context && args->confusion)
+        status =
+            sti_fail(STINT_E_USAGE, "--confusion: is of images; %s is a text model",
+                     facts.network);
     if (status != STINT_OK)
         return status;
 
@@ -254,7 +281,7 @@ static stint_status eval_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_eval = {
     .name = "eval",
-    .summary = "measure a model's accuracy on labelled images",
+    .summary = "measure a model's accuracy on labelled images, or its loss on a text",
     .operands = "MODEL",
     .example = "stint eval runs/a/model.safetensors --data out/glyphs",
     .about = "MODEL is a model.safetensors or a run's folder.",

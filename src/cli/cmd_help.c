@@ -68,7 +68,10 @@ static void environment_topic(sti_text *out)
         "  STINT_NUM_THREADS     threads, where no -j is given; else OMP_NUM_THREADS;\n"
         "                        else what affinity mask and cgroup allow\n"
         "  STINT_ISA             ref, avx2 or avx512 (results do not depend on it)\n"
+        "  STINT_SLEEPS          a seed: threads sleep at random, to look for races\n"
         "  STINT_LOOPS           one loop string for all matrix products, or off\n"
+        "  STINT_MPI_PLUGIN      path of libstint_mpi.so, which mpirun's processes "
+        "load\n"
         "  NO_COLOR, TERM=dumb   no bar that moves\n");
 }
 

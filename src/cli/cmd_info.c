@@ -30,7 +30,7 @@ static const sti_option info_rows[] = {
      .offset = offsetof(info_args, data),
      .flag = true,
      .unit = "PATH",
-     .help = "images that a recipe's network is to be built for"},
+     .help = "images or text that a recipe's network is to be built for"},
     {.name = "graph",
      .type = STI_OPTION_CHOICE,
      .default_text = "none",
@@ -136,23 +136,86 @@ static void add_tensor_words(sti_text *out, const char *name, const int64_t *dim
     sti_text_printf(out, "]  %s\n", sti_count_text(count));
 }
 
-static void add_model_json(const stint_model_facts *f, const sti_tensor_file *file,
+static void add_image_json(const stint_model_facts *f, sti_json *j)
+{
+    sti_json_int(j, "classes", f->classes);
+    sti_json_begin_array(j, "class_names");
+    for (int32_t c = 0; c < f->classes; c++)
+        sti_json_text(j, NULL, f->class_names[c]);
+    sti_json_end_array(j);
+    sti_json_int(j, "height", f->height);
+    sti_json_int(j, "width", f->width);
+    sti_json_int(j, "channels", f->channels);
+}
+
+static const char *kind_of(const stint_tokenizer *tokenizer)
+{
+    static const char *const names[] = {"byte", "char", "bpe"};
+    return names[stint_tokenizer_describe(tokenizer)->kind];
+}
+
+static void add_sizes_json(const stint_text_model_desc *d, int64_t context, sti_json *j)
+{
+    sti_json_int(j, "context", context);
+    sti_json_int(j, "vocabulary", d->vocabulary);
+    sti_json_int(j, "depth", d->depth);
+    sti_json_int(j, "width", d->width);
+    sti_json_int(j, "heads", d->heads);
+    sti_json_int(j, "kv_heads", d->kv_heads);
+}
+
+static void add_sizes_words(const stint_text_model_desc *d, int64_t context,
+                            sti_text *out)
+{
+    sti_text_printf(out,
+                    "%" PRId64 " blocks of %" PRId64 ", %" PRId64 " heads (%" PRId64
+                    " of keys), context %" PRId64 ", vocabulary %s\n",
+                    d->depth, d->width, d->heads, d->kv_heads, context,
+                    sti_count_text(d->vocabulary));
+}
+
+static void add_text_json(const stint_model_facts *f, const stint_model_file *model,
+                          sti_json *j)
+{
+    const stint_tokenizer *t = stint_model_tokenizer(model);
+    add_sizes_json(&f->text, f->context, j);
+    sti_json_text(j, "tokenizer", t ? kind_of(t) : NULL);
+    if (!t)
+        return;
+    sti_json_int(j, "tokens", stint_tokenizer_describe(t)->vocabulary);
+    sti_json_text(j, "tokenizer_sha256", stint_tokenizer_describe(t)->hash);
+}
+
+static void add_text_words(const stint_model_facts *f, const stint_model_file *model,
                            sti_text *out)
+{
+    const stint_tokenizer *t = stint_model_tokenizer(model);
+    sti_text_printf(out, "%s, %s parameters, text\n", f->network,
+                    sti_count_text(f->parameters));
+    add_sizes_words(&f->text, f->context, out);
+    if (t)
+        sti_text_printf(out, "tokeniser %s, %s tokens, sha256 %s\n", kind_of(t),
+                        sti_count_text(stint_tokenizer_describe(t)->vocabulary),
+                        stint_tokenizer_describe(t)->hash);
+    else
+        sti_text_add(out, "no tokeniser: token identities only\n");
+}
+
+static void add_model_json(const stint_model_facts *f, const stint_model_file *model,
+                           const sti_tensor_file *file, sti_text *out)
 {
     sti_json j;
     sti_cli_json_begin(&j, out);
     sti_json_text(&j, "network", f->network);
-    sti_json_int(&j, "classes", f->classes);
-    sti_json_begin_array(&j, "class_names");
-    for (int32_t c = 0; c < f->classes; c++)
-        sti_json_text(&j, NULL, f->class_names[c]);
-    sti_json_end_array(&j);
-    sti_json_int(&j, "height", f->height);
-    sti_json_int(&j, "width", f->width);
-    sti_json_int(&j, "channels", f->channels);
+    if (f->context) {
+        add_text_json(f, model, &j);
+    } else {
+        add_image_json(f, &j);
+        sti_json_float(&j, "test_accuracy", f->test_accuracy);
+    }
+    sti_json_float(&j, "test_loss", f->test_loss);
     sti_json_int(&j, "parameters", f->parameters);
     sti_json_int(&j, "step", f->step);
-    sti_json_float(&j, "test_accuracy", f->test_accuracy);
     sti_json_text(&j, "weights_sha256", f->weights_sha256);
     sti_json_text(&j, "recipe", f->recipe);
     sti_json_begin_array(&j, "tensors");
@@ -164,21 +227,35 @@ static void add_model_json(const stint_model_facts *f, const sti_tensor_file *fi
     sti_json_end_object(&j);
 }
 
-static void add_model_words(const stint_model_facts *f, const sti_tensor_file *file,
-                            sti_text *out)
+static void add_classes_words(const stint_model_facts *f, sti_text *out)
 {
-    sti_text_printf(out,
-                    "%s, %s parameters, images %" PRId64 " x %" PRId64 " x %" PRId64
-                    ", %d classes\n",
-                    f->network, sti_count_text(f->parameters), f->width, f->height,
-                    f->channels, f->classes);
+    sti_text_add(out, "\nclasses");
+    for (int32_t c = 0; c < f->classes && c < 100; c++)
+        sti_text_printf(out, " %s", f->class_names[c]);
+    if (f->classes > 100)
+        sti_text_add(out, " ...");
+}
+
+static void add_model_words(const stint_model_facts *f, const stint_model_file *model,
+                            const sti_tensor_file *file, sti_text *out)
+{
+    if (f->context)
+        add_text_words(f, model, out);
+    else
+        sti_text_printf(out,
+                        "%s, %s parameters, images %" PRId64 " x %" PRId64 " x %" PRId64
+                        ", %d classes\n",
+                        f->network, sti_count_text(f->parameters), f->width, f->height,
+                        f->channels, f->classes);
     sti_text_printf(out, "trained for %s steps", sti_count_text(f->step));
     if (isfinite(f->test_accuracy))
         sti_text_printf(out, ", test accuracy %.2f %%", 100 * f->test_accuracy);
-    sti_text_printf(out, "\nweights sha256 %s\nclasses", f->weights_sha256);
-    for (int32_t c = 0; c < f->classes && c < 100; c++)
-        sti_text_printf(out, " %s", f->class_names[c]);
-    sti_text_add(out, f->classes > 100 ? " ...\n\n" : "\n\n");
+    else if (isfinite(f->test_loss))
+        sti_text_printf(out, ", test loss %.4f", f->test_loss);
+    sti_text_printf(out, "\nweights sha256 %s", f->weights_sha256);
+    if (!f->context)
+        add_classes_words(f, out);
+    sti_text_add(out, "\n\n");
     for (int64_t i = 0; i < sti_tensor_file_count(file); i++) {
         const sti_tensor_row *row = sti_tensor_file_row(file, i);
         add_tensor_words(out, row->name, row->dim, row->rank);
@@ -189,16 +266,21 @@ static void add_model_words(const stint_model_facts *f, const sti_tensor_file *f
 static stint_status model_graph(sti_cli_call *call, const stint_model_facts *facts)
 {
     stint_recipe *recipe = NULL;
+    sti_network_desc desc = {0};
     stint_status status =
         sti_recipe_parse(facts->recipe, "the model's recipe", &recipe);
     if (status != STINT_OK)
         return status;
-    sti_network_desc desc = {0};
-    status = sti_cli_network_desc(recipe,
-                                  &(sti_cli_sizes){.image_size = facts->height,
-                                                   .image_channels = facts->channels,
-                                                   .classes = facts->classes},
-                                  &desc);
+    if (facts->context)
+        desc = (sti_network_desc){
+            .name = facts->network, .text = facts->text, .context = facts->context};
+    else
+        status =
+            sti_cli_network_desc(recipe,
+                                 &(sti_cli_sizes){.image_size = facts->height,
+                                                  .image_channels = facts->channels,
+                                                  .classes = facts->classes},
+                                 &desc);
     desc.height = facts->height;
     desc.width = facts->width;
     if (status == STINT_OK)
@@ -222,10 +304,10 @@ static stint_status print_model(sti_cli_call *call, const char *path)
         if (args->graph != GRAPH_NONE) {
             status = model_graph(call, &facts);
         } else if (call->common->json) {
-            add_model_json(&facts, file, &text);
+            add_model_json(&facts, model, file, &text);
             status = sti_cli_answer(call, &text);
         } else {
-            add_model_words(&facts, file, &text);
+            add_model_words(&facts, model, file, &text);
             status = sti_cli_print(&text);
         }
     }
@@ -251,11 +333,17 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc 
                              const stint_graph *g, sti_text *out)
 {
     int64_t parameters = 0;
-    sti_text_printf(out,
-                    "%s on images %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64
-                    " classes\n\n",
-                    sti_recipe_network(recipe), desc->width, desc->height,
-                    desc->channels, desc->model.classes);
+    if (desc->context) {
+        sti_text_printf(out, "%s on text, ", sti_recipe_network(recipe));
+        add_sizes_words(&desc->text, desc->context, out);
+        sti_text_add(out, "\n");
+    } else {
+        sti_text_printf(out,
+                        "%s on images %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64
+                        " classes\n\n",
+                        sti_recipe_network(recipe), desc->width, desc->height,
+                        desc->channels, desc->model.classes);
+    }
     for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         if (row->role != STI_ROLE_PARAM)
@@ -263,8 +351,9 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc 
         parameters += stint_shape_count(&row->shape);
         add_tensor_words(out, row->name, row->shape.dim, row->shape.rank);
     }
-    sti_text_printf(out, "\n%s parameters, %.3g Mflop an image forward\n\nRecipe:\n",
-                    sti_count_text(parameters), forward_flop(g) * 1e-6);
+    sti_text_printf(out, "\n%s parameters, %.3g Mflop %s forward\n\nRecipe:\n",
+                    sti_count_text(parameters), forward_flop(g) * 1e-6,
+                    desc->context ? "a sequence" : "an image");
 }
 
 static void add_recipe_json(const stint_recipe *recipe, const sti_network_desc *desc,
@@ -274,10 +363,14 @@ static void add_recipe_json(const stint_recipe *recipe, const sti_network_desc *
     sti_json j;
     sti_cli_json_begin(&j, out);
     sti_json_text(&j, "network", sti_recipe_network(recipe));
-    sti_json_int(&j, "height", desc->height);
-    sti_json_int(&j, "width", desc->width);
-    sti_json_int(&j, "channels", desc->channels);
-    sti_json_int(&j, "classes", desc->model.classes);
+    if (desc->context) {
+        add_sizes_json(&desc->text, desc->context, &j);
+    } else {
+        sti_json_int(&j, "height", desc->height);
+        sti_json_int(&j, "width", desc->width);
+        sti_json_int(&j, "channels", desc->channels);
+        sti_json_int(&j, "classes", desc->model.classes);
+    }
     sti_json_begin_array(&j, "tensors");
     for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);

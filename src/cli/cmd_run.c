@@ -1,16 +1,11 @@
-/* stint run: classify image files. A file that cannot be read is named and passed over;
- * the exit code then tells. */
+/* stint run: classify image files, or go on with a text (run_text.c). A file that
+ * cannot be read is named and passed over; the exit code then tells. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "cli/cli.h"
-
-typedef struct run_args {
-    int64_t top;
-    sti_cli_common common;
-} run_args;
+#include "cli/cli_run.h"
 
 static const sti_option run_rows[] = {
     {.name = "top",
@@ -19,11 +14,98 @@ static const sti_option run_rows[] = {
      .default_text = "3",
      .min = 1,
      .max = 1000,
-     .offset = offsetof(run_args, top),
+     .offset = offsetof(sti_run_args, top),
      .flag = true,
      .unit = "N",
-     .help = "classes to name, most probable first"},
-    STI_CLI_COMMON_ROWS(run_args),
+     .help = "of images: classes to name, most probable first"},
+    {.name = "prompt",
+     .letter = 'p',
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     .offset = offsetof(sti_run_args, prompt),
+     .flag = true,
+     .unit = "TEXT",
+     .help = "text that a text model goes on from"},
+    {.name = "prompt-file",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     .offset = offsetof(sti_run_args, prompt_file),
+     .flag = true,
+     .unit = "PATH",
+     .help = "the same from a file, to its last byte; -: stdin"},
+    {.name = "prompt-ids",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     .offset = offsetof(sti_run_args, prompt_ids),
+     .flag = true,
+     .unit = "LIST",
+     .help = "the same as token identities, 464,3290: for a model whose tokeniser is "
+             "not known here"},
+    {.name = "tokens",
+     .letter = 'n',
+     .type = STI_OPTION_INT,
+     .default_text = "256",
+     .min = 1,
+     .max = 10000000,
+     .offset = offsetof(sti_run_args, tokens),
+     .flag = true,
+     .unit = "N",
+     .help = "tokens of text to draw, at most; when the model's context is full it "
+             "goes on from the newest half of it"},
+    {.name = "temperature",
+     .letter = 't',
+     .type = STI_OPTION_FLOAT,
+     .default_text = "0.8",
+     .min = 0,
+     .max = 1e6,
+     .offset = offsetof(sti_run_args, temperature),
+     .flag = true,
+     .unit = "VALUE",
+     .help = "how daring the drawing is: 0 always takes the likeliest token, 1 draws "
+             "as the model says"},
+    {.name = "top-k",
+     .type = STI_OPTION_INT,
+     .default_text = "auto",
+     .min = 1,
+     .max = 1e9,
+     .automatic = true,
+     .offset = offsetof(sti_run_args, top_k),
+     .flag = true,
+     .unit = "N",
+     .help = "draw from the N likeliest tokens; auto: from all"},
+    {.name = "top-p",
+     .type = STI_OPTION_FLOAT,
+     .default_text = "1",
+     .min = 1e-6,
+     .max = 1,
+     .offset = offsetof(sti_run_args, top_p),
+     .flag = true,
+     .unit = "SHARE",
+     .help = "draw from the likeliest tokens that together have this probability"},
+    {.name = "seed",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 9e15,
+     .offset = offsetof(sti_run_args, seed),
+     .flag = true,
+     .unit = "N",
+     .help = "of the drawing: the same seed draws the same text"},
+    {.name = "memory",
+     .letter = 'm',
+     .type = STI_OPTION_BYTES,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     .offset = offsetof(sti_run_args, memory_bytes),
+     .flag = true,
+     .unit = "SIZE",
+     .help = "of text: most resident memory of the whole process; what needs more is "
+             "refused; auto: no limit"},
+    STI_CLI_THREADS_ROW(sti_run_args),
+    STI_CLI_COMMON_ROWS(sti_run_args),
 };
 
 typedef struct predictor {
@@ -143,13 +225,23 @@ static stint_status predict_all(predictor *p)
 
 static stint_status run_run(sti_cli_call *call)
 {
-    const run_args *args = call->args;
+    const sti_run_args *args = call->args;
     predictor p = {.call = call};
+    if (sti_run_has_prompt(args))
+        return sti_run_text(call);
+    if (call->operand_count < 2)
+        return sti_fail(STINT_E_USAGE, "give an image FILE after the model, or a text "
+                                       "model a --prompt to go on from");
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &p.model) : STINT_E_MEMORY;
     if (status != STINT_OK)
         return status;
     stint_model_describe(p.model, &p.facts);
+    if (p.facts.context) {
+        stint_model_close(p.model);
+        return sti_fail(STINT_E_USAGE,
+                        "%s: a text model; give it a --prompt to go on from", path);
+    }
     p.top = p.facts.classes < args->top ? p.facts.classes : (int32_t)args->top;
     p.probability = sti_alloc_array(p.facts.classes, sizeof(float), "run.probability");
     p.best = sti_alloc_array(p.top, sizeof(int32_t), "run.best");
@@ -163,15 +255,19 @@ static stint_status run_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_run = {
     .name = "run",
-    .summary = "classify image files",
-    .operands = "MODEL FILE...",
+    .summary = "classify image files, or go on with a text",
+    .operands = "MODEL [FILE...]",
     .example =
         "stint run runs/a/model.safetensors cat.png dog.jpg\n"
-        "find photos -name '*.jpg' | stint run runs/a/model.safetensors - --json",
-    .about = "MODEL is a model.safetensors or a run's folder; FILE - reads names from "
-             "stdin, one a line.",
-    .min_operands = 2,
+        "find photos -name '*.jpg' | stint run runs/a/model.safetensors - --json\n"
+        "stint run runs/shakespeare --prompt 'ROMEO:' --tokens 500 --seed 7",
+    .about =
+        "MODEL is a model.safetensors or a run's folder; for text also a folder in "
+        "Hugging Face's layout (GPT-2, Llama). FILE - reads names from stdin, one "
+        "a line. Text appears on stdout as it is drawn, after the prompt; it is a "
+        "function of model, prompt and options, whatever the threads.",
+    .min_operands = 1,
     .max_operands = -1,
-    STI_CLI_ARGS(run_rows, run_args),
+    STI_CLI_ARGS(run_rows, sti_run_args),
     .run = run_run,
 };

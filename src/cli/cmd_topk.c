@@ -10,6 +10,8 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "net/net.h"
+#include "net/topk_ranks.h"
 
 typedef struct topk_args {
     int64_t k, threads;
@@ -87,6 +89,7 @@ typedef struct topk_task {
     int64_t *index;
     void *values;
     double seconds;
+    stint_net *net; /* NULL: this process alone */
 } topk_task;
 
 static stint_status choose_type(topk_task *t)
@@ -134,6 +137,10 @@ static stint_status describe_task(topk_task *t)
                         "%s: the first axis runs fastest (Fortran order); save "
                         "numpy.ascontiguousarray(x)",
                         t->path);
+    if (args->rows && t->net)
+        return sti_fail(STINT_E_USAGE,
+                        "--rows with several processes: only one row can "
+                        "be shared out; start one process");
     if (args->rows && npy->rank == 0)
         return sti_fail(STINT_E_USAGE, "%s: a single number has no rows", t->path);
     const int64_t last = args->rows ? npy->dim[npy->rank - 1] : npy->count;
@@ -157,6 +164,31 @@ static stint_status describe_task(topk_task *t)
     if (args->rows && last == 0)
         t->desc.rows = 0;
     return sti_threads_choose((int)args->threads, &t->desc.threads, NULL);
+}
+
+/* Every rank has its part of the file; all get the winners. */
+static stint_status select_over_ranks(topk_task *t)
+{
+    const int64_t rank = stint_net_rank(t->net), ranks = stint_net_ranks(t->net);
+    const int64_t begin = t->desc.n / ranks * rank + t->desc.n % ranks * rank / ranks;
+    const int64_t end =
+        t->desc.n / ranks * (rank + 1) + t->desc.n % ranks * (rank + 1) / ranks;
+    stint_topk_desc own = t->desc;
+    int64_t count = 0;
+    own.n = end - begin;
+    own.index_base = begin;
+    t->index = sti_alloc_array(t->winners + 1, sizeof *t->index, "topk.index");
+    t->values = sti_alloc_array(t->winners + 1, t->item_bytes, "topk.values");
+    stint_status status = sti_comm_agree(
+        sti_net_comm(t->net), t->index && t->values ? STINT_OK : STINT_E_MEMORY);
+    const int64_t start = sti_clock_ns();
+    if (status == STINT_OK)
+        status =
+            sti_topk_ranks(sti_net_comm(t->net), &own,
+                           (const char *)t->npy.data + (size_t)begin * t->item_bytes,
+                           t->index, t->values, &count);
+    t->seconds = sti_seconds_since(start);
+    return status == STINT_E_INPUT ? sti_fail_context(status, "%s", t->path) : status;
 }
 
 static stint_status select_winners(topk_task *t)
@@ -311,20 +343,30 @@ static stint_status answer_task(topk_task *t)
     return t->args->out ? STINT_OK : print_winners(t);
 }
 
+static stint_status run_task(topk_task *t)
+{
+    stint_status status = sti_npy_open(t->path, &t->npy);
+    if (status == STINT_OK)
+        status = describe_task(t);
+    if (t->net)
+        status = sti_comm_agree(sti_net_comm(t->net), status);
+    if (status == STINT_OK)
+        status = t->net ? select_over_ranks(t) : select_winners(t);
+    if (status == STINT_OK && stint_net_rank(t->net) == 0)
+        status = answer_task(t);
+    sti_free(t->index);
+    sti_free(t->values);
+    sti_npy_close(&t->npy);
+    return status;
+}
+
 static stint_status topk_run(sti_cli_call *call)
 {
     topk_task t = {.call = call, .args = call->args, .path = call->operands[0]};
-    stint_status status = sti_npy_open(t.path, &t.npy);
-    if (status == STINT_OK)
-        status = describe_task(&t);
-    if (status == STINT_OK)
-        status = select_winners(&t);
-    if (status == STINT_OK)
-        status = answer_task(&t);
-    sti_free(t.index);
-    sti_free(t.values);
-    sti_npy_close(&t.npy);
-    return status;
+    stint_status status = stint_net_join(&(stint_net_desc){0}, &t.net);
+    if (status != STINT_OK)
+        return status;
+    return sti_cli_leave(call, t.net, run_task(&t));
 }
 
 const sti_cli_command sti_cmd_topk = {
@@ -335,7 +377,8 @@ const sti_cli_command sti_cmd_topk = {
                "stint topk logits.npy -k 50 --rows --sorted --out best.npy",
     .about = "Exact: at equal keys the lowest index wins, whatever the number of "
              "threads. The file is mapped, so it may be larger than memory. Without "
-             "--out, index and value are printed, a line each.",
+             "--out, index and value are printed, a line each. Under mpirun every "
+             "process reads its part of the file; rank 0 answers.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(topk_rows, topk_args),

@@ -11,12 +11,17 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "net/net.h"
+#include "net/wire.h"
 #include "train/profile.h"
 #include "train/recipe.h"
 
 typedef struct train_args {
     sti_recipe_values recipe; /* first: the recipe's rows write here */
     bool resume, force, profile;
+    const char *net_root;
+    int64_t net_rank, net_ranks;
+    double net_timeout;
     sti_cli_common common;
 } train_args;
 
@@ -26,8 +31,7 @@ static const sti_option train_rows[] = {
      .default_text = "false",
      .offset = offsetof(train_args, resume),
      .flag = true,
-     .help = "go on from the newest checkpoint in the out folder; the weights come out "
-             "the same as without the break"},
+     .help = "go on from the newest checkpoint, to the same bits"},
     {.name = "force",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -40,12 +44,45 @@ static const sti_option train_rows[] = {
      .offset = offsetof(train_args, profile),
      .flag = true,
      .help = "say where the time of a step went"},
+    {.name = "net-root",
+     .type = STI_OPTION_TEXT,
+     .default_text = "",
+     .offset = offsetof(train_args, net_root),
+     .flag = true,
+     .unit = "HOST:PORT",
+     .help = "where processes meet when mpirun does not say"},
+    {.name = "net-ranks",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = WIRE_RANKS,
+     .offset = offsetof(train_args, net_ranks),
+     .flag = true,
+     .unit = "N",
+     .help = "how many meet; 0: as mpirun says"},
+    {.name = "net-rank",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = WIRE_RANKS - 1,
+     .offset = offsetof(train_args, net_rank),
+     .flag = true,
+     .unit = "R",
+     .help = "which of them this one is, from 0"},
+    {.name = "net-timeout",
+     .type = STI_OPTION_TIME,
+     .default_text = "30s",
+     .offset = offsetof(train_args, net_timeout),
+     .flag = true,
+     .unit = "TIME",
+     .help = "so long silent, a process is lost"},
     STI_CLI_COMMON_ROWS(train_args),
 };
 
 /* ---- progress ---- */
 
 typedef struct train_view {
+    const sti_cli_call *call;
     sti_progress bar;
     bool begun, quiet;
 } train_view;
@@ -54,6 +91,12 @@ static void add_share(sti_text *out, const char *name, double share)
 {
     if (isfinite(share))
         sti_text_printf(out, "  %s %.1f %%", name, 100 * share);
+}
+
+/* Images, or tokens, a second. */
+static double rate_of(const stint_train_progress *p)
+{
+    return p->images_per_s * (double)(p->context ? p->context : 1);
 }
 
 static void epoch_line(train_view *view, const stint_train_progress *p)
@@ -65,13 +108,21 @@ static void epoch_line(train_view *view, const stint_train_progress *p)
                     p->epochs >= 100 ? 3 : 2, p->epoch, p->epochs, p->loss);
     add_share(&line, "train", p->accuracy);
     add_share(&line, "test", p->test_accuracy);
-    sti_text_printf(&line, "  %.0f images/s  %s", p->images_per_s,
-                    sti_bytes_text(p->rss_bytes));
+    if (p->context && isfinite(p->test_loss))
+        sti_text_printf(&line, "  test %.4f", p->test_loss);
+    sti_text_printf(&line, "  %.0f %s/s  %s", rate_of(p),
+                    p->context ? "tokens" : "images", sti_bytes_text(p->rss_bytes));
     if (p->step < p->steps)
         sti_text_printf(&line, "  %s left", sti_time_text(p->seconds_left));
     sti_progress_clear(&view->bar);
     fprintf(stderr, "%s\n", line.data ? line.data : "");
     sti_text_fini(&line);
+}
+
+static void on_planned(void *user, const stint_plan_result *plan)
+{
+    const train_view *view = user;
+    sti_cli_start_line(view->call, plan);
 }
 
 /* Allocates nothing: it is called between the steps. */
@@ -90,6 +141,9 @@ static void on_progress(void *user, const stint_train_progress *p)
     if (p->evaluating)
         snprintf(note, sizeof note, "testing %" PRId64 "/%" PRId64, p->evaluated,
                  p->to_evaluate);
+    else if (p->context)
+        snprintf(note, sizeof note, "%.0f tok/s  loss %.3f nats  %s", rate_of(p),
+                 p->loss, sti_bytes_text(p->rss_bytes));
     else
         snprintf(note, sizeof note, "%.0f img/s  loss %.3f  %.1f %%  %s",
                  p->images_per_s, p->loss, 100 * p->accuracy,
@@ -108,6 +162,10 @@ static void answer_json(const stint_train_result *r, const sti_profile *profile,
     sti_json_float(&j, "test_loss", r->test_loss);
     sti_json_float(&j, "train_loss", r->train_loss);
     sti_json_float(&j, "images_per_s", r->images_per_s);
+    if (r->tokens_per_s > 0) {
+        sti_json_float(&j, "tokens_per_s", r->tokens_per_s);
+        sti_json_float(&j, "bits_per_byte", r->bits_per_byte);
+    }
     sti_json_float(&j, "seconds", r->seconds);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
     sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
@@ -120,6 +178,9 @@ static void answer_json(const stint_train_result *r, const sti_profile *profile,
     sti_json_int(&j, "steps", r->steps);
     sti_json_int(&j, "epochs", r->epochs);
     sti_json_int(&j, "parameters", r->parameters);
+    sti_json_int(&j, "ranks", r->ranks);
+    sti_json_int(&j, "net_messages", r->net_messages);
+    sti_json_int(&j, "net_bytes", r->net_bytes);
     sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
     sti_json_text(&j, "out", r->out);
     if (profile)
@@ -129,13 +190,25 @@ static void answer_json(const stint_train_result *r, const sti_profile *profile,
 
 static void answer_words(const stint_train_result *r, sti_text *out)
 {
-    if (isfinite(r->test_accuracy))
+    const bool text = r->tokens_per_s > 0;
+    if (text && isfinite(r->test_loss))
+        sti_text_printf(out, "test loss %.4f nats a token, %.3f bits a byte\n",
+                        r->test_loss, r->bits_per_byte);
+    else if (isfinite(r->test_accuracy))
         sti_text_printf(out, "test accuracy %.2f %%, loss %.4f\n",
                         100 * r->test_accuracy, r->test_loss);
     else
-        sti_text_printf(out, "training loss %.4f; no test images\n", r->train_loss);
-    sti_text_printf(out, "%.0f images/s on %d thread%s, %s in all\n", r->images_per_s,
-                    r->threads, r->threads == 1 ? "" : "s", sti_time_text(r->seconds));
+        sti_text_printf(out, "training loss %.4f; no test %s\n", r->train_loss,
+                        text ? "text" : "images");
+    sti_text_printf(out, "%.0f %s/s on %d thread%s",
+                    text ? r->tokens_per_s : r->images_per_s,
+                    text ? "tokens" : "images", r->threads, r->threads == 1 ? "" : "s");
+    if (r->ranks > 1)
+        sti_text_printf(out, " of each of %d processes", r->ranks);
+    sti_text_printf(out, ", %s in all\n", sti_time_text(r->seconds));
+    if (r->ranks > 1)
+        sti_text_printf(out, "sent between processes %s in %" PRId64 " messages\n",
+                        sti_bytes_text((size_t)r->net_bytes), r->net_messages);
     sti_text_printf(out, "peak memory %s, planned %s\n",
                     sti_bytes_text(r->peak_rss_bytes),
                     sti_bytes_text(r->planned_peak_bytes));
@@ -159,36 +232,64 @@ static stint_status answer(sti_cli_call *call, const stint_train_result *result,
     return sti_cli_print(&text);
 }
 
-static stint_status train_run(sti_cli_call *call)
+/* ---- several processes ---- */
+
+/* Rank 0 speaks for all; of the others only trouble is heard. */
+static void log_of_rank(void *user, stint_log_level level, const char *text)
+{
+    const stint_net *net = user;
+    if (level <= STINT_LOG_WARNING)
+        fprintf(stderr, "stint train: rank %d: %s\n", stint_net_rank(net), text);
+}
+
+static stint_status join(const train_args *args, stint_net **net_out)
+{
+    stint_status status =
+        stint_net_join(&(stint_net_desc){.root = args->net_root,
+                                         .rank = (int)args->net_rank,
+                                         .ranks = (int)args->net_ranks,
+                                         .timeout_s = args->net_timeout},
+                       net_out);
+    if (status == STINT_OK && stint_net_rank(*net_out) > 0)
+        stint_set_log(log_of_rank, *net_out);
+    return status;
+}
+
+static stint_status train(sti_cli_call *call, stint_net *net)
 {
     const train_args *args = call->args;
-    stint_plan_result plan = {0};
-    stint_status status = stint_recipe_check(call->recipe);
-    if (status == STINT_OK)
-        status = stint_plan(call->recipe, false, &plan);
-    if (status != STINT_OK)
-        return status;
-    if (plan.fits)
-        sti_cli_start_line(call, &plan);
-    stint_plan_fini(&plan);
-
-    train_view view = {.quiet = call->common->quiet};
+    bool first = stint_net_rank(net) == 0;
+    train_view view = {.call = call, .quiet = call->common->quiet};
     stint_train_result result = {0};
-    sti_profile timed = {0}, *profile = args->profile ? &timed : NULL;
-    sti_cli_catch_signals();
-    status = stint_train(call->recipe,
-                         &(stint_train_desc){.resume = args->resume,
-                                             .force = args->force,
-                                             .progress = on_progress,
-                                             .user = &view,
-                                             .profile = profile},
-                         &result);
+    sti_profile timed = {0}, *profile = args->profile && first ? &timed : NULL;
+    stint_status status =
+        stint_train(call->recipe,
+                    &(stint_train_desc){.resume = args->resume,
+                                        .force = args->force,
+                                        .progress = first ? on_progress : NULL,
+                                        .planned = first ? on_planned : NULL,
+                                        .user = &view,
+                                        .net = net,
+                                        .profile = profile},
+                    &result);
     if (view.begun)
         sti_progress_clear(&view.bar);
-    if (status == STINT_OK)
+    if (status == STINT_OK && first)
         status = answer(call, &result, profile);
     sti_profile_fini(&timed);
     return status;
+}
+
+static stint_status train_run(sti_cli_call *call)
+{
+    stint_net *net = NULL;
+    stint_status status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK)
+        status = join(call->args, &net);
+    if (status != STINT_OK)
+        return status;
+    sti_cli_catch_signals();
+    return sti_cli_leave(call, net, train(call, net));
 }
 
 const sti_cli_command sti_cmd_train = {

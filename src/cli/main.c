@@ -68,7 +68,7 @@ static stint_status run_command(const sti_cli_command *command, int argc, char *
     } else if (status == STINT_OK) {
         status = command->run(&call);
     }
-    if (status != STINT_OK) {
+    if (status != STINT_OK && !call.told) {
         complain(command->name, status);
         if (json && !call.answered)
             answer_failure(status);

@@ -5,6 +5,7 @@
 #if defined(__AVX512F__)
 #include "base/rng.h"
 #include "codec/codec_checksum.h"
+#include "codec/philox_avx512.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -32,46 +33,6 @@ INLINE __mmask16 mask_at(const uint8_t *mask, int64_t i, __mmask16 lanes)
 
 /* ---- quantiser ---- */
 
-typedef struct product {
-    __m512i low, high;
-} product;
-
-INLINE product multiply(__m512i a, __m512i m)
-{
-    const __m512i even = _mm512_mul_epu32(a, m);
-    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), m);
-    return (product){_mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32)),
-                     _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd)};
-}
-
-/* sti_random4 for 16 blocks; the key as it makes it. */
-static void philox_16(const sti_codec_quant *quant, uint64_t block, __m512i out[4])
-{
-    const uint32_t low = (uint32_t)quant->seed, high = (uint32_t)(quant->seed >> 32);
-    const uint64_t b = (uint64_t)quant->shard << 40 | block;
-    const __m512i lane =
-        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    uint32_t k0 = low ^ high;
-    uint32_t k1 = ((uint32_t)STI_STREAM_CODEC * 0x9E3779B9u) ^ high;
-    __m512i c0 = splat((uint32_t)quant->id), c1 = splat((uint32_t)(quant->id >> 32));
-    __m512i c2 = _mm512_or_si512(splat((uint32_t)b), lane);
-    __m512i c3 = splat((uint32_t)(b >> 32));
-    for (int round = 0; round < 10; round++) {
-        const product p = multiply(c0, splat(0xD2511F53u));
-        const product q = multiply(c2, splat(0xCD9E8D57u));
-        c0 = _mm512_ternarylogic_epi32(q.high, c1, splat(k0), 0x96);
-        c2 = _mm512_ternarylogic_epi32(p.high, c3, splat(k1), 0x96);
-        c1 = q.low;
-        c3 = p.low;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
-}
-
 INLINE __m512 dither_of(__m512i bits, __m512 unit)
 {
     const __m512 f = _mm512_cvtepi32_ps(bits);
@@ -83,7 +44,8 @@ INLINE void make_dither(const sti_codec_quant *quant, int64_t begin, __m512 *u)
 {
     const __m512 unit = _mm512_set1_ps(quant->dither_unit);
     __m512i word[4];
-    philox_16(quant, (uint64_t)begin / 128 * 16, word);
+    philox_16(quant->seed, STI_STREAM_CODEC, quant->id,
+              (uint64_t)quant->shard << 40 | ((uint64_t)begin / 128 * 16), word);
     for (int k = 0; k < 4; k++) {
         u[2 * k] = dither_of(_mm512_and_si512(word[k], splat(0xffff)), unit);
         u[2 * k + 1] = dither_of(_mm512_srli_epi32(word[k], 16), unit);

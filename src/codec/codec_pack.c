@@ -1,7 +1,8 @@
 /* Packing: a sample decides on predictor and distributions, then chunks are coded, as
  * many at once as there are threads, and put behind each other. */
-#include <assert.h>
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -206,41 +207,46 @@ static int64_t sample_n(const sti_codec_layout *l)
 
 typedef struct count_job {
     const sti_codec_pack_job *p;
-    int64_t units, first;
+    int64_t units, workers;
     bool whole;
 } count_job;
 
-/* Piece i counts into table i, one unit. */
+static void count_unit(const sti_codec_pack_job *p, const unit *u, int64_t table)
+{
+    const sti_codec_layout *l = &p->layout;
+    sti_codec_found found = {0};
+    const int64_t at = u->chunk * l->chunk + u->first;
+    const sti_codec_span span = {
+        .x = p->x + at, .mask = p->mask, .begin = at, .n = u->to - u->first};
+    int32_t *w = p->w[table];
+    p->kernels->quantise(&p->quant, &span, w + u->first, NULL, 0, &found);
+    p->kernels->count(&p->form, u->chunk * l->chunk, w, p->mask, u->from, u->to,
+                      p->counts + table * CELLS);
+}
+
+/* Piece i counts every so-many-th unit into table i. */
 static void count_piece(void *arg, int64_t piece, int worker)
 {
     (void)worker;
     const count_job *job = arg;
-    const sti_codec_pack_job *p = job->p;
-    const sti_codec_layout *l = &p->layout;
-    const int64_t i = job->first + piece;
-    const unit u =
-        job->whole ? whole_unit(l, i) : unit_of(l, i, SAMPLE_UNITS, sample_n(l));
-    sti_codec_found found = {0};
-    const int64_t at = u.chunk * l->chunk + u.first;
-    const sti_codec_span span = {
-        .x = p->x + at, .mask = p->mask, .begin = at, .n = u.to - u.first};
-    int32_t *w = p->w[piece];
-    p->kernels->quantise(&p->quant, &span, w + u.first, NULL, 0, &found);
-    p->kernels->count(&p->form, u.chunk * l->chunk, w, p->mask, u.from, u.to,
-                      p->counts + piece * CELLS);
+    const sti_codec_layout *l = &job->p->layout;
+    for (int64_t i = piece; i < job->units; i += job->workers) {
+        const unit u =
+            job->whole ? whole_unit(l, i) : unit_of(l, i, SAMPLE_UNITS, sample_n(l));
+        count_unit(job->p, &u, piece);
+    }
 }
 
 static void fit_model(sti_codec_pack_job *p)
 {
     const bool whole = p->layout.count <= SAMPLE_ALL;
-    count_job job = {
-        .p = p, .whole = whole, .units = whole ? p->layout.chunks : SAMPLE_UNITS};
     const int lanes = p->team.threads;
+    count_job job = {.p = p,
+                     .whole = whole,
+                     .units = whole ? p->layout.chunks : SAMPLE_UNITS,
+                     .workers = lanes};
     memset(p->counts, 0, (size_t)lanes * CELLS * sizeof *p->counts);
-    for (; job.first < job.units; job.first += lanes) {
-        const int64_t rest = job.units - job.first;
-        sti_team_run(&p->team, rest < lanes ? rest : lanes, count_piece, &job);
-    }
+    sti_team_run(&p->team, lanes, count_piece, &job);
     int64_t sampled = 0;
     for (int t = 1; t < lanes; t++)
         for (int i = 0; i < CELLS; i++)
@@ -265,10 +271,12 @@ typedef struct chunk_outcome {
     sti_codec_found found;
 } chunk_outcome;
 
+/* Workers take chunks in order, each the next one that nobody has, and put them behind
+ * each other in order: who is early waits for the chunk before his, which somebody is
+ * at work on. */
 typedef struct chunk_job {
-    const sti_codec_pack_job *p;
-    int64_t first;
-    chunk_outcome outcome[STI_CODEC_THREADS];
+    sti_codec_pack_job *p;
+    _Atomic int64_t next, done; /* chunks taken; put in place */
 } chunk_job;
 
 static void keep_raw(const sti_codec_pack_job *p, const float *x, int64_t n,
@@ -284,25 +292,22 @@ static void keep_raw(const sti_codec_pack_job *p, const float *x, int64_t n,
 
 /* Outliers first gather in front of the buffer, then move behind the stream, which
  * grows towards the front. */
-static void pack_chunk(void *arg, int64_t piece, int worker)
+static void pack_chunk(const sti_codec_pack_job *p, int64_t chunk, int64_t worker,
+                       chunk_outcome *o)
 {
-    (void)worker;
-    chunk_job *job = arg;
-    const sti_codec_pack_job *p = job->p;
-    const int64_t chunk = job->first + piece, n = sti_codec_chunk_n(&p->layout, chunk);
+    const int64_t n = sti_codec_chunk_n(&p->layout, chunk);
     const int64_t begin = chunk * p->layout.chunk, room = n / 8;
     const sti_codec_span span = {
         .x = p->x + begin, .mask = p->mask, .begin = begin, .n = n};
-    chunk_outcome *o = &job->outcome[piece];
-    uint8_t *buffer = p->stream[piece];
+    uint8_t *buffer = p->stream[worker];
     const size_t size = (size_t)n * sizeof(float);
     *o = (chunk_outcome){.payload = NULL};
-    p->kernels->quantise(&p->quant, &span, p->w[piece], buffer, room, &o->found);
+    p->kernels->quantise(&p->quant, &span, p->w[worker], buffer, room, &o->found);
     if (o->found.outliers <= room && p->model->contexts > 0) {
         const size_t list = (size_t)o->found.outliers * STI_CODEC_OUTLIER_BYTES;
         uint8_t *top = buffer + size - list;
         memmove(top, buffer, list);
-        o->payload = p->kernels->encode(&p->form, &p->coder, begin, p->w[piece],
+        o->payload = p->kernels->encode(&p->form, &p->coder, begin, p->w[worker],
                                         p->mask, n, buffer, top);
     }
     if (!o->payload) {
@@ -330,17 +335,35 @@ static void take_chunk(sti_codec_pack_job *p, int64_t chunk, const chunk_outcome
         p->raw += sti_codec_chunk_n(&p->layout, chunk);
 }
 
+static void wait_for(const chunk_job *job, int64_t chunk)
+{
+    enum { SPINS = 1000 };
+    for (int i = 0; atomic_load_explicit(&job->done, memory_order_acquire) != chunk;
+         i++)
+        if (i >= SPINS)
+            sched_yield();
+}
+
+static void pack_piece(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    chunk_job *job = arg;
+    chunk_outcome outcome;
+    int64_t chunk;
+    while ((chunk = atomic_fetch_add(&job->next, 1)) < job->p->layout.chunks) {
+        pack_chunk(job->p, chunk, piece, &outcome);
+        wait_for(job, chunk);
+        take_chunk(job->p, chunk, &outcome);
+        atomic_store_explicit(&job->done, chunk + 1, memory_order_release);
+    }
+}
+
 static void pack_chunks(sti_codec_pack_job *p)
 {
     chunk_job job = {.p = p};
-    const int lanes = p->team.threads;
-    for (; job.first < p->layout.chunks; job.first += lanes) {
-        const int64_t rest = p->layout.chunks - job.first;
-        const int64_t pieces = rest < lanes ? rest : lanes;
-        sti_team_run(&p->team, pieces, pack_chunk, &job);
-        for (int64_t i = 0; i < pieces; i++)
-            take_chunk(p, job.first + i, &job.outcome[i]);
-    }
+    const int64_t chunks = p->layout.chunks;
+    const int64_t workers = p->team.threads < chunks ? p->team.threads : chunks;
+    sti_team_run(&p->team, workers, pack_piece, &job);
 }
 
 /* ---- the block ---- */

@@ -314,6 +314,7 @@ void stint_data_close(stint_data *data)
         return;
     for (int i = 0; i < data->file_count; i++)
         close(data->fds[i]);
+    sti_free(data->kept);
     sti_free(data->samples);
     sti_free(data->names);
     sti_arena_destroy(data->arena);
@@ -338,7 +339,7 @@ void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,
 
 void sti_data_prefetch(const stint_data *data, const int32_t *samples, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count && !data->kept; i++)
         if (samples[i] >= 0 && samples[i] < data->info.count)
             data->source->prefetch(data, samples[i]);
 }

@@ -35,6 +35,18 @@ stint_status sti_data_decoders_create(const stint_data *data, int workers,
                                       sti_data_decoders **decoders_out);
 void sti_data_decoders_destroy(sti_data_decoders *decoders); /* NULL is fine */
 
+/* Decode every sample once and keep the pixels, for those who go through a split many
+ * times: from then on nothing is read from files. Bytes: as sti_data_kept_bytes says. To
+ * be called before others use the dataset; a failure leaves it as it was. */
+size_t sti_data_kept_bytes(const stint_data *data);
+stint_status sti_data_keep(stint_data *data, const sti_team *team,
+                           sti_data_decoders *decoders);
+
+/* SHA-256 of what a split means: size of images, names of classes, labels and pixels in
+ * the order of the samples. */
+stint_status sti_data_sha256(const stint_data *data, sti_data_decoders *decoders,
+                             char hex_out[65]);
+
 /* One sample's pixels [height, width, channels] u8. STINT_E_INPUT or _IO names the
  * sample and what is wrong. Different workers may decode at once. */
 stint_status sti_data_decode(const stint_data *data, int64_t index,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/rng.h"
 #include "data/data_priv.h"
 
@@ -208,6 +209,11 @@ static stint_status decode_with(const stint_data *data, int64_t index, worker *w
                                 uint8_t *pixels_out)
 {
     size_t n_bytes = data->samples[index].bytes;
+    if (data->kept) {
+        memcpy(pixels_out, data->kept + (size_t)index * pixel_bytes(data),
+               pixel_bytes(data));
+        return STINT_OK;
+    }
     w->fault = STI_FIND_UNREADABLE;
     w->seen = (sti_image_info){0};
     stint_status st = data->source->read(data, index, w->stored, n_bytes);
@@ -271,6 +277,68 @@ static stint_status lowest_failure(const sti_data_decoders *decoders)
             lowest = w;
     }
     return lowest ? sti_fail(lowest->failed, "%s", lowest->failure) : STINT_OK;
+}
+
+/* ---- keeping all ---- */
+
+typedef struct keep_job {
+    const stint_data *data;
+    sti_data_decoders *decoders;
+    uint8_t *pixels;
+} keep_job;
+
+static void keep_piece(void *arg, int64_t piece, int worker_index)
+{
+    const keep_job *job = arg;
+    worker *w = &job->decoders->workers[worker_index];
+    stint_status st = decode_with(job->data, piece, w,
+                                  job->pixels + (size_t)piece * pixel_bytes(job->data));
+    if (st != STINT_OK)
+        keep_failure(w, piece, st);
+}
+
+size_t sti_data_kept_bytes(const stint_data *data)
+{
+    return (size_t)data->info.count * pixel_bytes(data);
+}
+
+stint_status sti_data_keep(stint_data *data, const sti_team *team,
+                           sti_data_decoders *decoders)
+{
+    keep_job job = {.data = data, .decoders = decoders};
+    if (data->kept)
+        return STINT_OK;
+    if (!(job.pixels = sti_alloc(sti_data_kept_bytes(data), "images in memory")))
+        return STINT_E_MEMORY;
+    clear_failures(decoders);
+    sti_team_run(team, data->info.count, keep_piece, &job);
+    stint_status st = lowest_failure(decoders);
+    if (st == STINT_OK)
+        data->kept = job.pixels;
+    else
+        sti_free(job.pixels);
+    return st;
+}
+
+stint_status sti_data_sha256(const stint_data *data, sti_data_decoders *decoders,
+                             char hex_out[65])
+{
+    const stint_data_info *info = &data->info;
+    const int64_t shape[] = {info->count, info->height, info->width, info->channels};
+    worker *w = &decoders->workers[0];
+    stint_status st = STINT_OK;
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    sti_sha256_add(&sha, shape, sizeof shape);
+    for (int32_t c = 0; c < info->classes; c++)
+        sti_sha256_add(&sha, info->class_names[c], strlen(info->class_names[c]) + 1);
+    for (int64_t i = 0; i < info->count && st == STINT_OK; i++) {
+        st = decode_with(data, i, w, w->pixels);
+        sti_sha256_add(&sha, &data->samples[i].label, sizeof data->samples[i].label);
+        sti_sha256_add(&sha, w->pixels, pixel_bytes(data));
+    }
+    sti_sha256_hex(&sha, hex_out);
+    return st;
 }
 
 /* ---- batches ---- */

@@ -54,6 +54,17 @@ stint_status sti_tokenizer_add_merge(stint_tokenizer *t, int32_t left, int32_t r
  * STINT_E_INPUT: a byte without a token, a token twice. */
 stint_status sti_tokenizer_finish(stint_tokenizer *t);
 
+/* GPT-2's vocabulary (token to identity) and merges (a pair a line). */
+struct json_t;
+stint_status sti_tokenizer_add_vocab(stint_tokenizer *t, struct json_t *vocabulary,
+                                     const char *where);
+stint_status sti_tokenizer_add_merges(stint_tokenizer *t, const char *lines,
+                                      size_t n_bytes, const char *where);
+/* Both, and the added tokens, of a tokenizer.json. STINT_E_UNSUPPORTED: it is not of
+ * GPT-2's kind. */
+stint_status sti_tokenizer_add_hf(stint_tokenizer *t, struct json_t *root,
+                                  const char *where);
+
 /* STINT_E_INPUT with the offset unless all of it is UTF-8. */
 stint_status sti_utf8_check(const char *text, size_t n_bytes);
 /* End of the word that begins at `at`: GPT-2's pattern

@@ -430,7 +430,8 @@ stint_status sti_tokenizer_parse(const char *json, size_t n_bytes, const char *w
 /* ---- GPT-2's files ---- */
 
 /* vocab.json maps tokens to identities: put them in order. */
-static stint_status read_vocab(stint_tokenizer *t, json_t *root, const char *where)
+stint_status sti_tokenizer_add_vocab(stint_tokenizer *t, json_t *root,
+                                     const char *where)
 {
     const size_t count = json_object_size(root);
     const char **words = sti_alloc_array((int64_t)count, sizeof *words, "vocabulary");
@@ -458,8 +459,8 @@ static stint_status read_vocab(stint_tokenizer *t, json_t *root, const char *whe
     return status;
 }
 
-static stint_status read_merges(stint_tokenizer *t, const char *data, size_t n_bytes,
-                                const char *where)
+stint_status sti_tokenizer_add_merges(stint_tokenizer *t, const char *data,
+                                      size_t n_bytes, const char *where)
 {
     sti_text text = {0}, joined = {0};
     token_index index;
@@ -495,9 +496,9 @@ static stint_status read_gpt2(const char *vocab_path, const char *merges_path,
     if (status == STINT_OK)
         status = load(vocab, vocab_bytes, vocab_path, &root);
     if (status == STINT_OK)
-        status = read_vocab(t, root, vocab_path);
+        status = sti_tokenizer_add_vocab(t, root, vocab_path);
     if (status == STINT_OK)
-        status = read_merges(t, merges, merges_bytes, merges_path);
+        status = sti_tokenizer_add_merges(t, merges, merges_bytes, merges_path);
     if (status == STINT_OK && (status = sti_tokenizer_finish(t)) == STINT_E_INPUT)
         status = sti_fail_context(status, "%s", vocab_path);
     json_decref(root);
@@ -506,16 +507,38 @@ static stint_status read_gpt2(const char *vocab_path, const char *merges_path,
     return status;
 }
 
+/* tokenizer.json of Hugging Face. */
+static stint_status read_whole(const char *path, stint_tokenizer *t)
+{
+    void *data = NULL;
+    size_t n_bytes;
+    json_t *root = NULL;
+    stint_status status = sti_file_read(path, MAX_BYTES, &data, &n_bytes);
+    if (status == STINT_OK)
+        status = load(data, n_bytes, path, &root);
+    if (status == STINT_OK)
+        status = sti_tokenizer_add_hf(t, root, path);
+    if (status == STINT_OK && (status = sti_tokenizer_finish(t)) == STINT_E_INPUT)
+        status = sti_fail_context(status, "%s", path);
+    json_decref(root);
+    sti_free(data);
+    return status;
+}
+
+/* GPT-2's two files, or else the one that holds both. */
 static stint_status read_folder(const char *path, stint_tokenizer **out)
 {
     sti_arena *arena = sti_arena_create("tokeniser files");
     char *vocab = arena ? sti_path_join(arena, path, "vocab.json") : NULL;
     char *merges = arena ? sti_path_join(arena, path, "merges.txt") : NULL;
-    stint_status status = vocab && merges ? STINT_OK : STINT_E_MEMORY;
+    char *whole = arena ? sti_path_join(arena, path, "tokenizer.json") : NULL;
+    stint_status status = vocab && merges && whole ? STINT_OK : STINT_E_MEMORY;
     if (status == STINT_OK)
         status = sti_tokenizer_create(STINT_TOKENIZER_BPE, out);
     if (status == STINT_OK)
-        status = read_gpt2(vocab, merges, *out);
+        status = !sti_path_is_file(vocab) && sti_path_is_file(whole)
+                     ? read_whole(whole, *out)
+                     : read_gpt2(vocab, merges, *out);
     sti_arena_destroy(arena);
     return status;
 }

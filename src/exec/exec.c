@@ -242,7 +242,7 @@ static stint_status check_finite(const sti_exec *exec, stint_value value,
 
 static stint_status check_leaves(const sti_exec *exec)
 {
-    static const char *const words[] = {"", "input ", "param ", "state "};
+    static const char *const words[] = {"", "input ", "param ", "state ", ""};
     stint_status status = STINT_OK;
     for (int32_t v = 0; v < sti_graph_value_count(exec->plan->graph) && !status; v++) {
         sti_role role = sti_graph_value(exec->plan->graph, v)->role;

@@ -38,7 +38,12 @@ void stint_graph_destroy(stint_graph *graph)
 
 stint_mode stint_graph_mode(const stint_graph *graph)
 {
-    return graph->mode;
+    return graph->fixed ? STINT_EVAL : graph->mode;
+}
+
+void sti_graph_set_fixed(stint_graph *graph, bool fixed)
+{
+    graph->fixed = fixed;
 }
 
 stint_value sti_graph_fail(stint_graph *graph, stint_status status)
@@ -197,6 +202,8 @@ static const char *role_name(sti_role role)
         return "param";
     case STI_ROLE_STATE:
         return "state";
+    case STI_ROLE_FIXED:
+        return "fixed tensor";
     }
     return "value";
 }
@@ -248,7 +255,8 @@ stint_value stint_input(stint_graph *graph, const char *name, const stint_shape 
 stint_value stint_param(stint_graph *graph, const char *name, const stint_shape *shape,
                         const stint_param_desc *desc)
 {
-    stint_value value = add_leaf(graph, STI_ROLE_PARAM, name, shape);
+    const sti_role role = graph->fixed ? STI_ROLE_FIXED : STI_ROLE_PARAM;
+    stint_value value = add_leaf(graph, role, name, shape);
     if (value < 0)
         return -1;
     sti_value_row *row = graph->value[value];
@@ -265,7 +273,8 @@ stint_value stint_param(stint_graph *graph, const char *name, const stint_shape 
 stint_value stint_state(stint_graph *graph, const char *name, const stint_shape *shape,
                         float initial)
 {
-    stint_value value = add_leaf(graph, STI_ROLE_STATE, name, shape);
+    const sti_role role = graph->fixed ? STI_ROLE_FIXED : STI_ROLE_STATE;
+    stint_value value = add_leaf(graph, role, name, shape);
     if (value >= 0)
         graph->value[value]->initial = initial;
     return value;
@@ -472,6 +481,12 @@ int32_t sti_graph_value_count(const stint_graph *graph)
 const sti_value_row *sti_graph_value(const stint_graph *graph, stint_value value)
 {
     return value >= 0 && value < graph->value_count ? graph->value[value] : NULL;
+}
+
+bool sti_graph_is_weight(const sti_value_row *row)
+{
+    return (row->role == STI_ROLE_PARAM || row->role == STI_ROLE_FIXED) &&
+           row->shape.rank >= 2 && !row->param.no_decay;
 }
 
 int32_t sti_graph_output_count(const stint_graph *graph)

@@ -105,13 +105,16 @@ struct sti_node {
     const char *scope; /* "layer1.0.conv1" or "" */
     int8_t inplace;    /* input that output 0 is laid over, -1: none (pass/inplace) */
     bool backward;     /* appended by the gradient pass */
+    bool again;        /* a copy of another one, run to save memory */
 };
 
 typedef enum sti_role {
     STI_ROLE_NODE, /* made by a node */
     STI_ROLE_INPUT,
     STI_ROLE_PARAM,
-    STI_ROLE_STATE
+    STI_ROLE_STATE,
+    STI_ROLE_FIXED /* of another model that runs along: given by the host, never changed
+                    */
 } sti_role;
 
 typedef struct sti_value_row {
@@ -162,9 +165,15 @@ sti_node *sti_graph_node(const stint_graph *graph, int32_t id);
 int32_t sti_graph_value_count(const stint_graph *graph);
 const sti_value_row *sti_graph_value(const stint_graph *graph, stint_value value);
 int32_t sti_graph_output_count(const stint_graph *graph);
+/* A matrix of a convolution or dense layer, trained or FIXED: what pruning and
+ * quantising are about. */
+bool sti_graph_is_weight(const sti_value_row *row);
 /* A pass may change values in place. */
 sti_output *sti_graph_outputs(const stint_graph *graph);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
+/* What is built from now on is another model's, as it is used: its parameters and
+ * states are ROLE_FIXED, and the mode is EVAL, until this is called with false. */
+void sti_graph_set_fixed(stint_graph *graph, bool fixed);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
 void sti_graph_set_backward(stint_graph *graph, const sti_node *of);
 

@@ -21,6 +21,7 @@ static const char *leaf_word(sti_role role)
 {
     return role == STI_ROLE_INPUT   ? "input"
            : role == STI_ROLE_PARAM ? "param"
+           : role == STI_ROLE_FIXED ? "fixed"
                                     : "state";
 }
 

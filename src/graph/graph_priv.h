@@ -22,6 +22,7 @@ struct stint_graph {
     const char **scope; /* open scopes, each with those around it in front */
     int32_t scope_count, scope_capacity;
     const sti_node *backward_of; /* sti_graph_set_backward */
+    bool fixed;                  /* sti_graph_set_fixed */
 
     stint_status status; /* first failure of a builder call */
     const char *failure; /* its text */

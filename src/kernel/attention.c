@@ -5,7 +5,6 @@
 
 #include "kernel/brgemm.h"
 #include "kernel/dispatch.h"
-#include "kernel/maths.h"
 #include "kernel/softmax_row.h"
 
 enum {
@@ -82,32 +81,18 @@ static void find_scores(const head *h, int64_t i0, int64_t i1, int64_t j0, int64
 
 /* ---- forward ---- */
 
-/* Take a row of scores into the running softmax of a query: weights stay in s, and what
- * has been summed so far shrinks to the new maximum. */
-static void join_row(const head *h, int64_t t, float *s, int64_t n, int64_t count,
-                     float *out)
-{
-    const sti_softmax_kernels *row = h->job->row;
-    float *stats = h->job->stats + h->stats + 2 * t;
-    const float largest = row->max(n, s);
-    const float top = largest > stats[0] ? largest : stats[0];
-    const float shrink = sti_exp_f32(stats[0] - top);
-    const float sum = row->exp_sum(n, top, s, s);
-    memset(s + n, 0, (size_t)(count - n) * sizeof *s);
-    stats[1] = stats[1] * shrink + sum;
-    stats[0] = top;
-    for (int64_t c = 0; c < h->job->a->size; c++)
-        out[c] *= shrink;
-}
-
 static void forward_tile(const head *h, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
                          float *out, int64_t ldo)
 {
     const sti_attention *a = h->job->a;
     find_scores(h, i0, i1, j0, j1);
-    for (int64_t t = i0; t < i1; t++)
-        join_row(h, t, h->s + (t - i0) * BLOCK, seen(a, t, j0, j1), j1 - j0,
-                 out + (t - i0) * ldo);
+    for (int64_t t = i0; t < i1; t++) {
+        const int64_t n = seen(a, t, j0, j1);
+        float *s = h->s + (t - i0) * BLOCK;
+        sti_softmax_join(h->job->row, n, s, h->job->stats + h->stats + 2 * t, a->size,
+                         out + (t - i0) * ldo);
+        memset(s + n, 0, (size_t)(j1 - j0 - n) * sizeof *s);
+    }
     const sti_brgemm g = {.m = i1 - i0,
                           .n = a->size,
                           .k = j1 - j0,

@@ -3,8 +3,13 @@
 
 #include <string.h>
 
-#include "kernel/conv_priv.h"
 #include "kernel/conv_squares.h"
+#include "kernel/conv_winograd.h"
+
+enum { /* fewer do not pay for the transforms; part of the numerics */
+       WINOGRAD_TILES = 16,
+       WINOGRAD_CHANNELS = 32
+};
 
 int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride, int64_t pad)
 {
@@ -28,7 +33,22 @@ bool sti_conv_is_depthwise(const sti_conv_shape *s)
     return s->groups > 1 && s->groups == s->ci && s->groups == s->co;
 }
 
-typedef enum conv_way { WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
+bool sti_conv_winograd_fits(const sti_conv_shape *s)
+{
+    const int64_t tiles = sti_conv_ceil_div(s->oh, 2) * sti_conv_ceil_div(s->ow, 2);
+    return s->kh == 3 && s->kw == 3 && s->stride == 1 && s->pad <= 2 &&
+           s->groups == 1 && s->ci % STI_PANEL == 0 && s->co % STI_PANEL == 0 &&
+           s->ci > 0 && s->ci <= STI_GEMM_CHUNK && s->co > 0 &&
+           s->co <= STI_GEMM_CHUNK && s->ci + s->co > WINOGRAD_CHANNELS &&
+           tiles >= WINOGRAD_TILES;
+}
+
+static bool by_winograd(const sti_conv_shape *s)
+{
+    return s->winograd && sti_conv_winograd_fits(s);
+}
+
+typedef enum conv_way { WAY_WINOGRAD, WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
 
 /* Packed weights in either direction. */
 static int64_t pack_floats(const sti_conv_shape *s)
@@ -53,6 +73,8 @@ static conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
 {
     const int64_t taps = s->kh * s->kw;
     const conv_way other = conv_is_plain(s) ? WAY_PLAIN : WAY_GATHER;
+    if (by_winograd(s))
+        return WAY_WINOGRAD;
     if (taps > STI_CONV_MAX_TAPS)
         return other;
     if (sti_conv_is_depthwise(s))
@@ -181,6 +203,8 @@ size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_forward(s);
     switch (way_of(s, s->ow, s->ci)) {
+    case WAY_WINOGRAD:
+        return sti_conv_winograd_forward_bytes(s, threads);
     case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
     case WAY_ROWS:
@@ -195,6 +219,8 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
 {
     const sti_gemm_shape plain = plain_data(s);
     switch (way_of(s, s->w / s->stride, s->co)) {
+    case WAY_WINOGRAD:
+        return sti_conv_winograd_data_bytes(s, threads);
     case WAY_PLAIN:
         return sti_gemm_scratch_bytes(&plain, threads);
     case WAY_ROWS:
@@ -207,7 +233,9 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
 
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 {
-    return sti_conv_squares_bytes(s) + sti_conv_rows_weight_bytes(s, threads);
+    return sti_conv_squares_bytes(s) + (by_winograd(s)
+                                            ? sti_conv_winograd_weight_bytes(s, threads)
+                                            : sti_conv_rows_weight_bytes(s, threads));
 }
 
 void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const float *x,
@@ -216,6 +244,9 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const f
 {
     const sti_gemm_shape plain = plain_forward(s);
     switch (way_of(s, s->ow, s->ci)) {
+    case WAY_WINOGRAD:
+        sti_conv_winograd_forward(team, s, x, w, epilogue, y_out, scratch);
+        return;
     case WAY_PLAIN:
         sti_gemm_f32(team, &plain, x, w, epilogue, y_out, scratch);
         return;
@@ -234,6 +265,9 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
 {
     const sti_gemm_shape plain = plain_data(s);
     switch (way_of(s, s->w / s->stride, s->co)) {
+    case WAY_WINOGRAD:
+        sti_conv_winograd_data(team, s, dy, w, dx_out, scratch);
+        return;
     case WAY_PLAIN:
         sti_gemm_f32(team, &plain, dy, w, NULL, dx_out, scratch);
         return;
@@ -251,8 +285,14 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
                                   float *squares_out, void *scratch)
 {
     float *sums = squares_out ? scratch : NULL;
-    sti_conv_rows_weight(team, s, x, dy, dw_out, sums,
-                         (char *)scratch + sti_conv_squares_bytes(s));
+    void *rest = (char *)scratch + sti_conv_squares_bytes(s);
+    if (by_winograd(s)) {
+        sti_conv_winograd_weight(team, s, x, dy, dw_out, rest);
+        if (sums)
+            sti_conv_squares_chunks(team, s, dy, sums);
+    } else {
+        sti_conv_rows_weight(team, s, x, dy, dw_out, sums, rest);
+    }
     if (sums)
         sti_conv_squares_join(team, s, sums, squares_out);
 }

@@ -5,9 +5,10 @@
  *
  * Group g reads the g-th ci / groups input channels and writes the g-th co / groups
  * output channels. Padding is zeros that take part in the sum, except that forward and
- * backward data may leave out whole rows of taps that meet nothing else (by shape
- * alone): that shows only where a weight is infinite or NaN, or in the sign of a zero
- * that an underflow left.
+ * backward data may leave out whole rows of taps that meet nothing else, and the weight
+ * gradient the rows of dy that a row of taps finds outside (by shape alone): that shows
+ * only where a weight, or dy, is infinite or NaN, or in the sign of a zero that an
+ * underflow left.
  *
  * Each direction is bit-equal to sti_gemm_f32 on the matrix that it stands for (chains
  * in chunks of 4096 k joined by the tree described there), on every instruction set and
@@ -24,6 +25,11 @@
  * instead: k = (i * cig + c) * 3 + j, and likewise with cog: one load of x then serves
  * three outputs, without which such layers would wait for loads.
  *
+ * With `winograd` set and a shape that fits, all three directions take 4 multiplications
+ * for 9 and other sums (conv_winograd.h). An output's error then follows that of the
+ * 4 x 4 tile that it is part of: up to about 3 times as large; and one infinite or NaN
+ * input spoils all outputs of its tiles.
+ *
  * No im2col of a whole tensor is made: rows are read in place or copied to zero-padded
  * scratch, where a tap is only an address offset; very small images and very large
  * weights go through gathered blocks (gemm_block.h). */
@@ -34,7 +40,13 @@
 
 typedef struct sti_conv_shape {
     int64_t n, h, w, ci, co, kh, kw, stride, pad, groups, oh, ow;
+    bool winograd; /* by minimal filtering, where sti_conv_winograd_fits */
 } sti_conv_shape;
+
+/* Whether minimal filtering F(2 x 2, 3 x 3) takes the shape: 3 x 3 taps, stride 1, one
+ * group, channels in multiples of 16 but not 16 to 16, images of 16 tiles of 2 x 2 outputs and more. It
+ * does not look at n: one image has the bits that it has among others. */
+bool sti_conv_winograd_fits(const sti_conv_shape *shape);
 
 /* Output length for an input length, or 0 if the window does not fit. */
 int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride,

@@ -51,7 +51,6 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape)
         .accumulate = shape->accumulate,
         .load_a = gemm_load_a,
         .load_b = gemm_load_b,
-        .frugal = shape->frugal,
         .a_plain = true,
         .b_plain = !shape->trans_b,
         .lda = shape->lda,

@@ -31,7 +31,6 @@ typedef struct sti_gemm_shape {
     int64_t m, n, k, lda, ldb, ldc;
     bool trans_a, trans_b;
     bool accumulate; /* start from C instead of 0 */
-    bool frugal;     /* little scratch: a few per cent slower, the same bits */
 } sti_gemm_shape;
 
 /* What happens to an output before it is stored: y = sum + bias[j], then ReLU as
@@ -46,8 +45,8 @@ typedef struct sti_epilogue {
 
 /* Scratch of a call: a block of A, some panels of B and, for k > 4096, partial sums.
  * For k <= 4096 at most 0.8 MiB on one thread, 1.7 MiB on two, 2 MiB on four, 0.5 MiB a
- * thread on more; frugal 0.15 MiB a thread. Partial sums take 0.25 MiB a thread
- * (frugal: 0.06) and as much again for every doubling of k. Small products that read A
+ * thread on more. Partial sums take 0.25 MiB a thread and as much again for every
+ * doubling of k. Small products that read A
  * and B in place take next to nothing. Any alignment will do. */
 size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads);
 

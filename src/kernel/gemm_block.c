@@ -11,9 +11,6 @@ enum {
     LEAST_ROWS = 168,
     PARTIAL_ROWS = 224, /* where partial sums take scratch as well */
     PARTIAL_K = 256,
-    FRUGAL_ROWS = 112,
-    FRUGAL_K = 192,
-    FRUGAL_COLS = 64,
     DIRECT_ROWS = 56, /* up to so many rows read B in place */
     STREAM_ROWS = 14,
     STREAM_K = 32,
@@ -127,8 +124,6 @@ static void plan_copies(block_plan *p)
  * threads together than a few of them would take. */
 static int64_t plan_rows(const block_plan *p, int threads)
 {
-    if (p->job->frugal)
-        return FRUGAL_ROWS;
     if (p->levels > 0)
         return PARTIAL_ROWS;
     const int64_t floats = smaller(A_FLOATS, A_TEAM_FLOATS / threads);
@@ -144,14 +139,11 @@ static void plan_blocks(block_plan *p, int threads)
     const sti_block_job *job = p->job;
     const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
     const bool stream = !p->copy_b && job->m <= STREAM_ROWS;
-    const int64_t pass = stream          ? STREAM_K
-                         : job->frugal   ? FRUGAL_K
-                         : p->levels > 0 ? PARTIAL_K
-                                         : STI_BLOCK_K;
+    const int64_t pass = stream ? STREAM_K : p->levels > 0 ? PARTIAL_K : STI_BLOCK_K;
     p->block_k = block_length(k, pass, 16);
     int64_t rows = plan_rows(p, threads);
-    int64_t cols = job->frugal ? FRUGAL_COLS : STI_BLOCK_COLS;
-    if (k <= SHORT_K && p->levels == 0 && !job->frugal) {
+    int64_t cols = STI_BLOCK_COLS;
+    if (k <= SHORT_K && p->levels == 0) {
         rows = 56;
         cols = SHORT_FLOATS / p->block_k;
     }

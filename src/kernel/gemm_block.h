@@ -20,7 +20,6 @@ struct sti_block_job {
     int64_t m, n, k;
     bool a_steps; /* blocks of A are [k][ld], else [rows][ld] */
     bool accumulate;
-    bool frugal; /* little scratch */
     const void *arg;
     /* Fill dst with rows m0.. and k0.. of A; ld >= ks (a_steps: >= rows). */
     void (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,

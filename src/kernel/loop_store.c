@@ -91,7 +91,7 @@ bool sti_loop_store_find(const sti_gemm_shape *shape, int threads,
                          char text_out[STI_LOOP_GEMM_TEXT])
 {
     char path[2048], key[KEY];
-    char *lines = sti_machine_cache_path("loops.txt", path, sizeof path)
+    char *lines = sti_cache_path("loops.txt", path, sizeof path)
                       ? read_lines(path)
                       : NULL;
     if (!lines)
@@ -108,7 +108,7 @@ stint_status sti_loop_store_keep(const sti_gemm_shape *shape, int threads,
 {
     char path[2048], key[KEY];
     sti_text out = {0};
-    if (!sti_machine_cache_path("loops.txt", path, sizeof path))
+    if (!sti_cache_path("loops.txt", path, sizeof path))
         return sti_fail(STINT_E_IO, "no folder to keep loop strings in: set HOME or "
                                     "XDG_CACHE_HOME to an absolute path");
     char *lines = read_lines(path);

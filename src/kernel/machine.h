@@ -45,7 +45,4 @@ stint_status sti_machine_now(sti_machine *machine_out);
 void sti_machine_write(const sti_machine *machine, sti_text *out);
 bool sti_machine_parse(char *text, sti_machine *machine_out, const char **why_out);
 
-/* "<cache folder>/name" into path; false when there is no such folder to be named. */
-bool sti_machine_cache_path(const char *name, char *path, size_t size);
-
 #endif

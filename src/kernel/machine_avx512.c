@@ -1,4 +1,6 @@
-/* Rates of AVX-512, with its bf16 and 8-bit dot products where the CPU has them. */
+/* Rates of AVX-512, with bf16 products of the matrix unit (AMX) or else of its own, and
+ * its 8-bit dot products, where the CPU has them. */
+#include "base/cpu.h"
 #include "kernel/machine_priv.h"
 
 #if defined(__x86_64__)
@@ -69,6 +71,8 @@ __attribute__((target("avx512vnni"))) static double dots_int8(int64_t rounds)
 
 static double rate_bf16(int64_t rounds)
 {
+    if (sti_cpu_has_amx_bf16())
+        return sti_machine_bf16_amx(rounds);
     return __builtin_cpu_supports("avx512bf16") ? dots_bf16(rounds) : 0;
 }
 

@@ -110,25 +110,13 @@ bool sti_machine_parse(char *text, sti_machine *machine_out, const char **why_ou
     return !*why_out;
 }
 
-bool sti_machine_cache_path(const char *name, char *path, size_t size)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int length = -1;
-    if (cache && cache[0] == '/')
-        length = snprintf(path, size, "%s/stint/%s", cache, name);
-    else if (home && home[0] == '/')
-        length = snprintf(path, size, "%s/.cache/stint/%s", home, name);
-    return length > 0 && (size_t)length < size;
-}
-
 bool sti_machine_stored(sti_machine *machine_out)
 {
     char path[2048];
     void *text;
     size_t bytes;
     const char *why = NULL;
-    if (!sti_machine_cache_path("machine.txt", path, sizeof path) ||
-        !sti_path_is_file(path))
+    if (!sti_cache_path("machine.txt", path, sizeof path) || !sti_path_is_file(path))
         return false;
     if (sti_file_read(path, 65536, &text, &bytes) != STINT_OK) {
         sti_log(STINT_LOG_WARNING, "%s is ignored: %s", path, stint_last_error());
@@ -147,7 +135,7 @@ static void store(const sti_machine *machine)
     char path[2048];
     sti_text text = {0};
     sti_machine_write(machine, &text);
-    if (text.failed || !sti_machine_cache_path("machine.txt", path, sizeof path)) {
+    if (text.failed || !sti_cache_path("machine.txt", path, sizeof path)) {
         sti_text_fini(&text);
         return;
     }

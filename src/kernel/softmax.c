@@ -156,6 +156,32 @@ void sti_cross_entropy_target_f32(const sti_team *team, const sti_cross_entropy 
         mask_out[row] = args->label[row] == -1 ? 0.0f : 1.0f;
 }
 
+/* ---- soft targets ---- */
+
+static float largest_of(int64_t n, const float *x)
+{
+    float largest = x[0];
+    for (int64_t j = 1; j < n; j++)
+        largest = x[j] > largest ? x[j] : largest;
+    return largest;
+}
+
+float sti_soft_cross_entropy_row_f32(int64_t n, float temperature, const float *x,
+                                     const float *target)
+{
+    const float top_x = largest_of(n, x), top_t = largest_of(n, target);
+    double sum_x = 0, sum_t = 0, product = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const float shifted = (x[j] - top_x) / temperature;
+        const double q = (double)sti_exp_f32((target[j] - top_t) / temperature);
+        sum_x += (double)sti_exp_f32(shifted);
+        sum_t += q;
+        product += q * (double)shifted;
+    }
+    const double loss = (double)sti_log_f32((float)sum_x) - product / sum_t;
+    return (float)((double)temperature * (double)temperature * loss);
+}
+
 /* ---- counting ---- */
 
 static bool correct(int64_t n, const float *x, int32_t label)
@@ -183,4 +209,19 @@ float sti_sum_short_f32(int64_t n, const float *x)
     for (int64_t i = 0; i < n; i++)
         sum += (double)x[i];
     return (float)sum;
+}
+
+/* ---- running ---- */
+
+void sti_softmax_join(const sti_softmax_kernels *row, int64_t n, float *s, float *stats,
+                      int64_t size, float *out)
+{
+    const float largest = row->max(n, s);
+    const float top = largest > stats[0] ? largest : stats[0];
+    const float shrink = sti_exp_f32(stats[0] - top);
+    const float sum = row->exp_sum(n, top, s, s);
+    stats[1] = stats[1] * shrink + sum;
+    stats[0] = top;
+    for (int64_t c = 0; c < size; c++)
+        out[c] *= shrink;
 }

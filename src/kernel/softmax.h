@@ -33,6 +33,12 @@ void sti_cross_entropy_grad_f32(const sti_team *team, const sti_cross_entropy *a
 void sti_cross_entropy_target_f32(const sti_team *team, const sti_cross_entropy *args,
                                   float *q_out, float *mask_out);
 
+/* Cross-entropy of one row against soft targets, both at temperature T > 0, times T^2:
+ *     -T^2 sum_j softmax(target / T)_j log softmax(x / T)_j
+ * with sums in float64, ascending. */
+float sti_soft_cross_entropy_row_f32(int64_t n, float temperature, const float *x,
+                                     const float *target);
+
 /* Rows whose largest entry (the first of equals; a row with a NaN has none) is at the
  * label. */
 int64_t sti_count_correct_f32(int64_t rows, int64_t n, const float *x,

@@ -15,6 +15,13 @@ typedef struct sti_softmax_kernels {
     void (*finish)(int64_t n, float sum, float base, float factor, float *y);
 } sti_softmax_kernels;
 
+/* A running softmax (Milakov and Gimelshein 2018). stats: largest score and sum of
+ * exp(score - largest) so far, -infinity and 0 at first; out [size] the weighted values
+ * so far. Takes n more scores in: s becomes their weights, by which the caller adds
+ * their values to out, shrunk here to the new largest. At the end out / stats[1]. */
+void sti_softmax_join(const sti_softmax_kernels *row, int64_t n, float *s, float *stats,
+                      int64_t size, float *out);
+
 extern const sti_softmax_kernels sti_softmax_kernels_ref;
 #if defined(__x86_64__)
 extern const sti_softmax_kernels sti_softmax_kernels_avx2, sti_softmax_kernels_avx512;

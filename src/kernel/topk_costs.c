@@ -271,26 +271,13 @@ static void write_costs(const char *folder, const char *path, stint_topk_costs *
     sti_text_fini(&text);
 }
 
-static bool cache_folder(char *folder, size_t size)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int length = -1;
-    if (cache && cache[0] == '/')
-        length = snprintf(folder, size, "%s/stint", cache);
-    else if (home && home[0] == '/')
-        length = snprintf(folder, size, "%s/.cache/stint", home);
-    return length > 0 && (size_t)length < size;
-}
-
 void stint_topk_costs_host(stint_topk_costs *costs_out)
 {
     char folder[2048], path[2100];
-    const bool cached = cache_folder(folder, sizeof folder);
-    if (cached) {
-        snprintf(path, sizeof path, "%s/topk-costs.txt", folder);
-        if (read_costs(path, costs_out))
-            return;
-    }
+    const bool cached = sti_cache_path("", folder, sizeof folder) &&
+                        sti_cache_path("topk-costs.txt", path, sizeof path);
+    if (cached && read_costs(path, costs_out))
+        return;
     if (stint_topk_costs_measure(costs_out) != STINT_OK)
         stint_topk_costs_default(costs_out);
     else if (cached)

@@ -13,8 +13,8 @@
 typedef stint_value sti_model_fn(stint_graph *g, int variant,
                                  const stint_model_desc *desc, stint_value x);
 
-sti_model_fn sti_model_mlp, sti_model_lenet5, sti_model_alexnet, sti_model_vgg,
-    sti_model_resnet;
+sti_model_fn sti_model_mlp, sti_model_lenet5, sti_model_smallcnn, sti_model_alexnet,
+    sti_model_vgg, sti_model_resnet;
 
 /* x, or -1 with the graph failed when the images are smaller than `pixels` a side. */
 stint_value sti_model_at_least(stint_graph *g, stint_value x, int64_t pixels,

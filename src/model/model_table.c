@@ -9,6 +9,9 @@
 #define NETWORKS(X)                                                                    \
     X("mlp", sti_model_mlp, 0, "dense layers with ReLU: 2 hidden of 256")              \
     X("lenet5", sti_model_lenet5, 0, "LeNet-5 (1998): 61,706 parameters on MNIST")     \
+    X("smallcnn", sti_model_smallcnn, 0,                                               \
+      "3 convolutions, 15,722 parameters: for studies of noise")                       \
+    X("smallcnn-bn", sti_model_smallcnn, 1, "the same with batch-norm")                \
     X("alexnet", sti_model_alexnet, 0, "AlexNet, one column (2014)")                   \
     X("vgg11", sti_model_vgg, 11, "VGG-11 with batch-norm (2014)")                     \
     X("vgg13", sti_model_vgg, 13, "VGG-13 with batch-norm")                            \

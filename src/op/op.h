@@ -20,13 +20,17 @@ stint_value sti_op_copy(stint_graph *g, stint_value x);
 typedef struct sti_conv2d_attr {
     int64_t stride, pad, groups;
     int32_t has_bias, relu;
+    int64_t winograd; /* 1: by minimal filtering where the shape fits (kernel/conv.h) */
 } sti_conv2d_attr;
-/* Its gradients: grad_x of (dy, w), grad_w of (x, dy); `height` and `width` are those of
- * the result. Output 1 of grad_w (optional) is [co], the sums of dy^2. */
+/* Its gradients: grad_x of (dy, w), grad_w of (x, dy); `height` and `width` are those
+ * of the result. Output 1 of grad_w (optional) is [co], the sums of dy^2. */
 typedef struct sti_conv2d_grad_attr {
     int64_t stride, pad, groups, height, width;
+    int64_t winograd; /* as the convolution's */
 } sti_conv2d_grad_attr;
 extern const sti_op sti_op_conv2d, sti_op_conv2d_grad_x, sti_op_conv2d_grad_w;
+/* Whether minimal filtering takes a conv2d node. */
+bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node);
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,
                         const sti_conv2d_attr *attr);
 
@@ -109,9 +113,9 @@ stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value 
                               stint_value shift);
 
 /* How far an unpacked operand disturbs the gradient that a node makes, f32
- * [STI_GAIN_FIELDS]. Zeros in runs that do not collect. of: conv2d_grad_w, a weight gradient's matmul, or
- * batch_norm_grad, whose gradient of scale is meant; operand: which input of it was
- * unpacked; pack: the node that packed it. */
+ * [STI_GAIN_FIELDS]. Zeros in runs that do not collect. of: conv2d_grad_w, a weight
+ * gradient's matmul, or batch_norm_grad, whose gradient of scale is meant; operand:
+ * which input of it was unpacked; pack: the node that packed it. */
 enum {
     STI_GAIN_GAIN,   /* of kernel/error_gain.h */
     STI_GAIN_SQUARE, /* mean squared error predicted, gain bound^2 */

@@ -102,9 +102,17 @@ static stint_status infer_conv2d(const stint_graph *graph, const sti_node *node,
 static sti_conv_shape conv2d_shape(const stint_graph *graph, const sti_node *node)
 {
     const sti_conv2d_attr *attr = node->attr;
-    return shape_of(sti_op_in_shape(graph, node, 0), sti_op_in_shape(graph, node, 1),
-                    sti_op_out_shape(graph, node, 0), attr->stride, attr->pad,
-                    attr->groups);
+    sti_conv_shape shape = shape_of(
+        sti_op_in_shape(graph, node, 0), sti_op_in_shape(graph, node, 1),
+        sti_op_out_shape(graph, node, 0), attr->stride, attr->pad, attr->groups);
+    shape.winograd = attr->winograd != 0;
+    return shape;
+}
+
+bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node)
+{
+    const sti_conv_shape shape = conv2d_shape(graph, node);
+    return sti_conv_winograd_fits(&shape);
 }
 
 static size_t conv2d_scratch(const stint_graph *graph, const sti_node *node,
@@ -114,12 +122,15 @@ static size_t conv2d_scratch(const stint_graph *graph, const sti_node *node,
     return sti_conv_forward_scratch_bytes(&shape, threads);
 }
 
-/* Of all three operators. */
+/* Of all three operators. Minimal filtering has 16 products where there are 36; its
+ * transforms do not count. */
 static sti_cost conv_cost(const stint_graph *graph, const sti_node *node,
                           const sti_conv_shape *shape)
 {
     sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
     cost.flop = sti_conv_flop(shape);
+    if (shape->winograd && sti_conv_winograd_fits(shape))
+        cost.flop *= 16.0 / 36.0;
     return cost;
 }
 
@@ -147,7 +158,10 @@ static stint_status grad_conv2d(stint_graph *g, const sti_node *node,
     const sti_conv2d_attr *attr = node->attr;
     const stint_shape x = *sti_op_in_shape(g, node, 0),
                       w = *sti_op_in_shape(g, node, 1);
-    sti_conv2d_grad_attr grad = {attr->stride, attr->pad, attr->groups, 0, 0};
+    sti_conv2d_grad_attr grad = {.stride = attr->stride,
+                                 .pad = attr->pad,
+                                 .groups = attr->groups,
+                                 .winograd = attr->winograd};
     stint_value d = dy[0];
     if (attr->relu)
         d = sti_op_add2(g, &sti_op_relu_grad, NULL, d, node->out[1]);
@@ -181,6 +195,7 @@ static void print_conv2d(const sti_node *node, sti_text *out)
     print_window(attr->stride, attr->pad, attr->groups, out);
     sti_text_add(out, attr->has_bias ? " bias" : "");
     sti_text_add(out, attr->relu ? " relu" : "");
+    sti_text_add(out, attr->winograd ? " winograd" : "");
 }
 
 const sti_op sti_op_conv2d = {
@@ -210,8 +225,10 @@ static sti_conv_shape grad_shape(const stint_graph *graph, const sti_node *node)
                       *in1 = sti_op_in_shape(graph, node, 1),
                       *out = sti_op_out_shape(graph, node, 0);
     const bool dx = gives_dx(node);
-    return shape_of(dx ? out : in0, dx ? in1 : out, dx ? in0 : in1, attr->stride,
-                    attr->pad, attr->groups);
+    sti_conv_shape shape = shape_of(dx ? out : in0, dx ? in1 : out, dx ? in0 : in1,
+                                    attr->stride, attr->pad, attr->groups);
+    shape.winograd = attr->winograd != 0;
+    return shape;
 }
 
 static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
@@ -231,6 +248,7 @@ static void print_grad(const sti_node *node, sti_text *out)
 {
     const sti_conv2d_grad_attr *attr = node->attr;
     print_window(attr->stride, attr->pad, attr->groups, out);
+    sti_text_add(out, attr->winograd ? " winograd" : "");
 }
 
 /* Two inputs of these layouts, and a window that makes sense. */

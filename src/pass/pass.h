@@ -26,6 +26,9 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *acco
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
 stint_status sti_pass_fuse(stint_graph *graph, sti_account *account);
+/* Minimal filtering (Winograd) for the convolutions whose shape it fits; runs before the
+ * gradients are made. */
+stint_status sti_pass_winograd(stint_graph *graph, sti_account *account);
 /* Loop strings that this host keeps for matrix products, or those of STINT_LOOPS. */
 stint_status sti_pass_loops(stint_graph *graph, sti_account *account);
 /* Copies for what leaves the graph but cannot lie in a block of its own: a leaf, or
@@ -41,6 +44,10 @@ stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
 /* Activations and their gradients in bfloat16 (precision.c): after the gradient and
  * before the standard pipeline. */
 stint_status sti_pass_precision(stint_graph *graph, sti_account *account);
+
+/* Round the weights of this role (PARAM or FIXED) to so many bits wherever they are read
+ * (op quantise); before the gradient and the standard pipeline. bits 0: nothing. */
+stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
 
 /* What becomes of a value of the forward half until the backward half reads it. */
 typedef enum sti_form {

@@ -77,7 +77,10 @@ static void append_again(repeater *r, const sti_node *node)
             r->again[node->out[i]] = first + i;
     }
     sti_graph_set_backward(r->graph, NULL);
-    r->made += first >= 0;
+    if (first >= 0) {
+        sti_graph_node(r->graph, sti_graph_node_count(r->graph) - 1)->again = true;
+        r->made++;
+    }
 }
 
 /* What `reader` reads instead of `value`. */

@@ -572,6 +572,18 @@ stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget)
     return budget->blocks ? list_blocks(graph, NULL, budget->blocks) : STINT_E_MEMORY;
 }
 
+static stint_status use_sizes(explorer *e, const sti_budget_desc *desc)
+{
+    for (int i = 0; i < desc->size_count; i++) {
+        const sti_pack_choice *known = &desc->sizes[i];
+        if (known->value < 0 || known->value >= e->values)
+            return sti_fail(STINT_E_BUG, "budget: a size of another network");
+        if (e->out->blocks[known->value].capacity > 0)
+            e->out->blocks[known->value].capacity = known->capacity;
+    }
+    return STINT_OK;
+}
+
 /* Pack whatever can be packed. */
 static void packed_forms(explorer *e)
 {
@@ -643,6 +655,8 @@ stint_status sti_budget_create(const sti_budget_desc *desc, sti_budget **budget_
     if (status == STINT_OK)
         status =
             desc->lossy ? list_blocks(e.graph, e.candidates, e.out->blocks) : STINT_OK;
+    if (status == STINT_OK)
+        status = use_sizes(&e, desc);
     if (status == STINT_OK) {
         begin_forms(&e);
         status = search_from(&e);

@@ -29,6 +29,10 @@ typedef struct sti_budget_desc {
     const stint_graph *graph; /* after the standard passes; borrowed */
     int threads;              /* of the team that will run it */
     bool lossy;               /* tensors may be packed */
+    /* Blocks whose capacity is known better than by expectation (0: not to be packed).
+     */
+    const sti_pack_choice *sizes;
+    int size_count;
 } sti_budget_desc;
 
 /* STINT_E_MEMORY, or a failure of a pass. */

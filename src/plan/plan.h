@@ -1,7 +1,7 @@
 /* Lifetimes, offsets, exact peak.
  *
- * A plan fixes where every byte of one run of a graph lies. Regions: PARAM and STATE
- * are shared by all lanes, RESULT is the block that the shard tree sums (gradients,
+ * A plan fixes where every byte of one run of a graph lies. Regions: PARAM, STATE and
+ * FIXED are shared by all lanes, RESULT is the block that the shard tree sums (gradients,
  * state contributions, metrics, in that order, each 64-byte aligned), FETCH is read by
  * the host, ARENA holds inputs, activations, saved forms and per-node scratch, overlaid
  * by lifetime. */
@@ -14,6 +14,7 @@ typedef enum sti_region {
     STI_REGION_NONE, /* an optional output that nobody reads */
     STI_REGION_PARAM,
     STI_REGION_STATE,
+    STI_REGION_FIXED,
     STI_REGION_RESULT,
     STI_REGION_FETCH,
     STI_REGION_ARENA,

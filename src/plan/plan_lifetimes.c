@@ -22,6 +22,8 @@ static sti_region leaf_region(sti_role role)
         return STI_REGION_PARAM;
     case STI_ROLE_STATE:
         return STI_REGION_STATE;
+    case STI_ROLE_FIXED:
+        return STI_REGION_FIXED;
     case STI_ROLE_INPUT:
     case STI_ROLE_NODE:
         return STI_REGION_ARENA;

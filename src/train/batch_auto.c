@@ -15,16 +15,6 @@
 #define NEAR_BEST   0.97
 #define WARM_UP     0.05 /* of the run */
 
-static stint_status copy_recipe(const stint_recipe *recipe, stint_recipe **copy_out)
-{
-    sti_text text = {0};
-    stint_status st = sti_recipe_write(recipe, false, &text);
-    if (st == STINT_OK)
-        st = sti_recipe_parse(text.data, "the recipe", copy_out);
-    sti_text_fini(&text);
-    return st;
-}
-
 /* ---- numbers of an earlier run ---- */
 
 static stint_status take_over(stint_recipe *recipe, const char *out, bool *done)
@@ -73,7 +63,7 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t *batch_out)
     int64_t most = round_down(*batch_out / MOST_SHARE, shards);
     if (most >= shards && v->train.batch > most)
         v->train.batch = most;
-    st = sti_job_create(recipe, &job);
+    st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;
     *batch_out =
@@ -120,7 +110,7 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t batch, double *spe
     sti_job job;
     sti_crew *crew = NULL;
     recipe->values.train.batch = batch;
-    stint_status st = sti_job_create(recipe, &job);
+    stint_status st = sti_job_create(recipe, NULL, &job);
     *speed_out = 0;
     if (st != STINT_OK)
         return st;
@@ -191,7 +181,7 @@ stint_status sti_batch_settle(const stint_recipe *recipe, const char *out, bool 
     stint_recipe *settled = NULL;
     int64_t batch = 0, images = 0;
     bool done = false;
-    stint_status st = copy_recipe(recipe, &settled);
+    stint_status st = sti_recipe_copy(recipe, &settled);
     if (st == STINT_OK && out)
         st = take_over(settled, out, &done);
     if (st == STINT_OK && !done) {

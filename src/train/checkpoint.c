@@ -8,7 +8,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "data/tokenizer.h"
 #include "train/checkpoint_priv.h"
+#include "train/model_file.h"
+#include "train/prune.h"
 
 #define FIELD(name, whole, facts)                         \
     {                                                     \
@@ -55,11 +58,46 @@ static stint_status collect(void *user, const sti_value_row *value,
     return STINT_OK;
 }
 
+static stint_status collect_mask(void *user, const sti_value_row *value,
+                                 const sti_place *place)
+{
+    sti_saver *s = user;
+    if (!sti_prune_takes(value))
+        return STINT_OK;
+    sti_tensor_row *row = &s->rows[s->count++];
+    const size_t bytes = ((size_t)stint_shape_count(&value->shape) + 7) / 8;
+    row->name = sti_arena_printf(s->arena, MASK_PREFIX "%s", value->name);
+    if (!row->name)
+        return STINT_E_MEMORY;
+    row->type = STI_TENSOR_U8;
+    row->rank = 1;
+    row->dim[0] = (int64_t)bytes;
+    row->bytes = bytes;
+    row->data = sti_prune_bits(s->crew, place);
+    return STINT_OK;
+}
+
+static void collect_loss(sti_saver *s)
+{
+    if (s->loss)
+        s->rows[s->count++] = (sti_tensor_row){.name = LOSS_TENSOR,
+                                               .type = STI_TENSOR_F32,
+                                               .rank = 1,
+                                               .dim = {STI_LOSS_STATE},
+                                               .bytes = sizeof *s->loss,
+                                               .data = s->loss};
+}
+
 static stint_status collect_state(sti_saver *s)
 {
-    const int64_t count = sti_error_control_count(s->control);
+    int64_t count = sti_error_control_count(s->control);
     if (count == 0)
         return STINT_OK;
+    s->forms =
+        sti_arena_alloc(s->arena, (size_t)s->job->form_values * sizeof *s->forms + 1);
+    if (!s->forms)
+        return STINT_E_MEMORY;
+    count += s->form_count = sti_job_list_forms(s->job, s->forms);
     const size_t bytes = (size_t)count * STI_ERROR_STATE * sizeof(float);
     s->state = sti_arena_alloc(s->arena, bytes);
     if (!s->state)
@@ -73,13 +111,28 @@ static stint_status collect_state(sti_saver *s)
     return STINT_OK;
 }
 
+/* What rank 0 holds of a compressed sum. */
+static void collect_exchange(sti_saver *s)
+{
+    int64_t count;
+    const float *state =
+        s->crew->exchange ? sti_exchange_state(s->crew->exchange, &count) : NULL;
+    if (state)
+        s->rows[s->count++] = (sti_tensor_row){.name = NET_TENSOR,
+                                               .type = STI_TENSOR_F32,
+                                               .rank = 1,
+                                               .dim = {count},
+                                               .bytes = (size_t)count * sizeof(float),
+                                               .data = state};
+}
+
 static stint_status collect_rows(sti_saver *s)
 {
     static const char *const prefixes[] = {"optimizer.0.", "optimizer.1."};
     const sti_network *net = &s->job->train;
     int64_t values = sti_graph_value_count(net->graph);
     s->count = 0;
-    s->rows = sti_arena_alloc(s->arena, (size_t)(3 * values + 2) * sizeof *s->rows);
+    s->rows = sti_arena_alloc(s->arena, (size_t)(4 * values + 4) * sizeof *s->rows);
     if (!s->rows)
         return STINT_E_MEMORY;
     collector c = {s, s->crew->params, ""};
@@ -88,10 +141,16 @@ static stint_status collect_rows(sti_saver *s)
     if (st == STINT_OK)
         st = sti_network_each(net, STI_ROLE_STATE, collect, &c);
     s->weights = s->count;
+    if (st == STINT_OK && s->crew->mask)
+        st = sti_network_each(net, STI_ROLE_PARAM, collect_mask, s);
+    s->model = s->count;
+    collect_loss(s);
     for (int i = 0; i < s->job->moments && st == STINT_OK; i++) {
         c = (collector){s, s->crew->moments[i], prefixes[i]};
         st = sti_network_each(net, STI_ROLE_PARAM, collect, &c);
     }
+    s->tensors = s->count;
+    collect_exchange(s);
     return st == STINT_OK ? collect_state(s) : st;
 }
 
@@ -136,8 +195,17 @@ static const char *classes_text(sti_saver *s)
     return keep_text(s, &text);
 }
 
+static const char *tokenizer_text(sti_saver *s)
+{
+    sti_text text = {0};
+    if (sti_tokenizer_print(s->job->text->tokenizer, &text) != STINT_OK)
+        text.failed = true;
+    return keep_text(s, &text);
+}
+
 stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
-                              sti_data_norm *norm, sti_saver **saver_out)
+                              sti_data_norm *norm, sti_loss_state *loss,
+                              sti_saver **saver_out)
 {
     sti_arena *arena = sti_arena_create("checkpoint");
     sti_saver *s = arena ? sti_arena_alloc(arena, sizeof *s) : NULL;
@@ -145,12 +213,14 @@ stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
         sti_arena_destroy(arena);
         return STINT_E_MEMORY;
     }
-    *s = (sti_saver){.job = job, .crew = crew, .norm = norm, .arena = arena};
+    *s = (sti_saver){
+        .job = job, .crew = crew, .norm = norm, .loss = loss, .arena = arena};
     stint_status st = collect_rows(s);
     s->recipe_all = recipe_text(s, false);
     s->recipe_shared = recipe_text(s, true);
-    s->classes = classes_text(s);
-    if (st == STINT_OK && (!s->recipe_all || !s->recipe_shared || !s->classes))
+    s->learned = job->text ? tokenizer_text(s) : classes_text(s);
+    s->learned_key = job->text ? STI_META_TOKENIZER : STI_META_CLASSES;
+    if (st == STINT_OK && (!s->recipe_all || !s->recipe_shared || !s->learned))
         st = sti_fail(STINT_E_MEMORY, "out of memory for the texts of a checkpoint");
     if (st != STINT_OK) {
         sti_saver_destroy(s);
@@ -180,6 +250,23 @@ void sti_saver_weights_sha256(const sti_saver *saver, char hex_out[65])
     sti_sha256_hex(&state, hex_out);
 }
 
+int64_t sti_saver_tensors(const sti_saver *saver)
+{
+    return saver->tensors;
+}
+
+const char *sti_saver_tensor_sha256(const sti_saver *saver, int64_t i, char hex_out[65])
+{
+    sti_sha256 state;
+    sti_sha256_init(&state);
+    if (i < 0)
+        add_tensors(saver, sti_saver_tensors(saver), &state);
+    else
+        sti_sha256_add(&state, saver->rows[i].data, saver->rows[i].bytes);
+    sti_sha256_hex(&state, hex_out);
+    return i < 0 ? NULL : saver->rows[i].name;
+}
+
 static void add_words(sti_sha256 *state, sti_text_of_fn *text_of, const void *user,
                       const char *key)
 {
@@ -197,11 +284,19 @@ void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of
         STI_META_CLASSES, STI_META_IMAGE, STI_META_MEAN,     STI_META_DEVIATION,
         STI_META_RECIPE,  META_COUNT,
     };
+    static const char *const text_keys[] = {STI_META_TEXT, STI_META_TOKENIZER,
+                                            STI_META_TEXT_SHA};
+    static const char *const optional[] = {STI_META_START, STI_META_REFERENCE};
     sti_sha256 state;
     sti_sha256_init(&state);
     add_tensors(saver, saver->count, &state);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         add_words(&state, text_of, user, keys[i]);
+    for (int i = 0; i < 3 && saver->job->text; i++)
+        add_words(&state, text_of, user, text_keys[i]);
+    for (int i = 0; i < 2; i++)
+        if (text_of(user, optional[i]))
+            add_words(&state, text_of, user, optional[i]);
     for (int i = 0; i < sti_position_field_count; i++)
         add_words(&state, text_of, user, sti_position_fields[i].key);
     sti_sha256_hex(&state, hex_out);
@@ -209,7 +304,7 @@ void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of
 
 /* ---- metadata ---- */
 
-enum { TEXTS_MAX = 40, NUMBER_BYTES = 128 };
+enum { TEXTS_MAX = 40, NUMBER_BYTES = 256 };
 
 /* Texts of one file, with room for the numbers among them: no allocation. */
 typedef struct texts {
@@ -257,6 +352,38 @@ static const char *text_in_row(const void *user, const char *key)
     return NULL;
 }
 
+static void add_image_facts(const sti_saver *s, texts *t)
+{
+    const sti_network_desc *net = &s->job->network;
+    snprintf(t->number[t->count], NUMBER_BYTES, "%" PRId64 " %" PRId64 " %" PRId64,
+             net->height, net->width, net->channels);
+    add_text(t, STI_META_IMAGE, t->number[t->count]);
+    add_floats(t, STI_META_MEAN, s->norm->mean, net->channels);
+    add_floats(t, STI_META_DEVIATION, s->norm->deviation, net->channels);
+}
+
+void sti_meta_print_text(int64_t context, const stint_text_model_desc *d, char *text,
+                         size_t bytes)
+{
+    const double size[] = {(double)context,        (double)d->vocabulary,
+                           (double)d->depth,       (double)d->width,
+                           (double)d->heads,       (double)d->kv_heads,
+                           (double)d->hidden,      (double)d->epsilon,
+                           (double)d->rotary_base, d->head == STINT_TEXT_HEAD_OWN};
+    for (size_t i = 0, used = 0; i < sizeof size / sizeof *size; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", i ? " " : "",
+                                 sti_float_text(size[i]));
+}
+
+static void add_text_facts(const sti_saver *s, texts *t)
+{
+    const sti_network_desc *net = &s->job->network;
+    char *text = t->number[t->count];
+    sti_meta_print_text(net->context, &net->text, text, NUMBER_BYTES);
+    add_text(t, STI_META_TEXT, text);
+    add_text(t, STI_META_TEXT_SHA, s->job->text->text_sha256);
+}
+
 static void add_common(const sti_saver *s, const sti_position *p, const char *kind,
                        texts *t)
 {
@@ -266,12 +393,15 @@ static void add_common(const sti_saver *s, const sti_position *p, const char *ki
     add_text(t, STI_META_KIND, kind);
     add_text(t, STI_META_NUMERICS, STI_NUMERICS_VERSION);
     add_text(t, STI_META_NETWORK, net->name);
-    add_text(t, STI_META_CLASSES, s->classes);
-    snprintf(t->number[t->count], NUMBER_BYTES, "%" PRId64 " %" PRId64 " %" PRId64,
-             net->height, net->width, net->channels);
-    add_text(t, STI_META_IMAGE, t->number[t->count]);
-    add_floats(t, STI_META_MEAN, s->norm->mean, net->channels);
-    add_floats(t, STI_META_DEVIATION, s->norm->deviation, net->channels);
+    add_text(t, s->learned_key, s->learned);
+    if (net->context)
+        add_text_facts(s, t);
+    else
+        add_image_facts(s, t);
+    if (s->job->start)
+        add_text(t, STI_META_START, s->job->start->weights_sha256);
+    if (s->job->reference)
+        add_text(t, STI_META_REFERENCE, s->job->reference->weights_sha256);
     for (int i = 0; i < sti_position_field_count; i++) {
         const position_field *f = &sti_position_fields[i];
         const char *at = (const char *)p + f->offset;
@@ -292,7 +422,7 @@ stint_status sti_saver_write_model(sti_saver *s, const sti_position *position,
     add_text(&t, STI_META_RECIPE, s->recipe_shared);
     sti_saver_weights_sha256(s, t.sha);
     add_text(&t, STI_META_WEIGHTS, t.sha);
-    stint_status st = sti_tensor_file_write(path, s->rows, s->weights, t.row, t.count);
+    stint_status st = sti_tensor_file_write(path, s->rows, s->model, t.row, t.count);
     return st == STINT_OK ? st : sti_fail_context(st, "writing the model");
 }
 
@@ -366,6 +496,18 @@ static stint_status prune(const char *folder, const char *newest, int64_t keep)
     return st;
 }
 
+/* Packs, then what else was decided about the step. */
+static void save_state(const sti_saver *s)
+{
+    float *row =
+        s->state + (int64_t)sti_error_control_count(s->control) * STI_ERROR_STATE;
+    sti_error_control_save(s->control, s->state);
+    for (int i = 0; i < s->form_count; i++, row += STI_ERROR_STATE) {
+        row[STI_STATE_VALUE] = (float)s->forms[i].value;
+        row[STI_STATE_FORM] = (float)s->forms[i].form;
+    }
+}
+
 stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *position,
                                         const char *folder, int64_t keep)
 {
@@ -376,7 +518,7 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     if (length < 0 || (size_t)length >= sizeof path)
         return sti_fail(STINT_E_IO, "%s: the path is too long", folder);
     if (s->control)
-        sti_error_control_save(s->control, s->state);
+        save_state(s);
     add_common(s, position, "checkpoint", &t);
     add_text(&t, STI_META_RECIPE, s->recipe_all);
     add_int(&t, META_COUNT, s->job->train_count);

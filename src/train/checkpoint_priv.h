@@ -22,16 +22,27 @@ struct sti_saver {
     const sti_crew *crew;
     sti_data_norm *norm;
     sti_arena *arena;
-    sti_tensor_row *rows;                             /* parameters, states, moments */
-    int64_t weights, count;                           /* of the first two; of all */
-    const char *recipe_all, *recipe_shared, *classes; /* texts */
-    sti_error_control *control;                       /* NULL: nothing is packed */
-    float *state;                                     /* of control, a tensor */
+    sti_tensor_row *rows; /* parameters, states, masks, moments */
+    int64_t weights;      /* rows of parameters and states, */
+    int64_t model;        /* of these and masks: a model file, */
+    int64_t tensors;      /* of these and moments, */
+    int64_t count;        /* with the rest: a checkpoint */
+    sti_loss_state *loss; /* NULL: weights of the loss's parts do not change */
+    const char *recipe_all, *recipe_shared; /* texts */
+    const char *learned;                    /* what is told apart: see learned_key */
+    const char *learned_key;                /* classes or tokeniser */
+    sti_error_control *control;             /* NULL: nothing is packed */
+    float *state;                           /* of control, a tensor */
+    sti_value_form *forms;                  /* of the job, behind them */
+    int form_count;
     sti_saver_adopt_fn *adopt;
     void *adopt_user;
 };
 
 #define ERROR_TENSOR "error.bounds"
+#define NET_TENSOR   "net.exchange" /* residuals of all ranks, bits of layers */
+#define LOSS_TENSOR  "loss.state"
+#define MASK_PREFIX  "mask."
 
 /* Of all tensors and all texts but itself: what a sound checkpoint must match. */
 typedef const char *sti_text_of_fn(const void *user, const char *key);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "train/checkpoint_priv.h"
+#include "train/model_file.h"
 
 bool sti_meta_numbers(const char *text, int count, double *numbers_out)
 {
@@ -35,6 +36,8 @@ static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
 {
     double mean[3], deviation[3];
     int channels = (int)s->job->network.channels;
+    if (s->job->text)
+        return STINT_OK; /* tokens are not normalised */
     if (!sti_meta_numbers(sti_tensor_file_text(f, STI_META_MEAN), channels, mean) ||
         !sti_meta_numbers(sti_tensor_file_text(f, STI_META_DEVIATION), channels,
                           deviation))
@@ -119,12 +122,35 @@ static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
     return STINT_OK;
 }
 
+static stint_status check_model(const sti_tensor_file *f, const char *meta,
+                                const stint_model_file *now, const char *key)
+{
+    const char *then = sti_tensor_file_text(f, meta);
+    const char *sha = now ? now->weights_sha256 : NULL;
+    if (strcmp(then ? then : "", sha ? sha : "") == 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s: its run had %s weights of SHA-256 %.16s, the model now given "
+                    "has %.16s; give that run's model, or train into another --out",
+                    sti_tensor_file_path(f), key, then ? then : "none",
+                    sha ? sha : "none");
+}
+
+static stint_status check_models(const sti_saver *s, const sti_tensor_file *f)
+{
+    stint_status st = check_model(f, STI_META_START, s->job->start, "train.start with");
+    return st != STINT_OK ? st
+                          : check_model(f, STI_META_REFERENCE, s->job->reference,
+                                        "loss.reference with");
+}
+
 /* What makes it a checkpoint of another run: an error, not a reason to look further. */
 static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
 {
     const char *numerics = sti_tensor_file_text(f, STI_META_NUMERICS);
-    const char *classes = sti_tensor_file_text(f, STI_META_CLASSES);
+    const char *learned = sti_tensor_file_text(f, s->learned_key);
     const char *count = sti_tensor_file_text(f, META_COUNT);
+    const char *sha = sti_tensor_file_text(f, STI_META_TEXT_SHA);
     int64_t train_count = -1;
     if (!numerics || strcmp(numerics, STI_NUMERICS_VERSION) != 0)
         return sti_fail(
@@ -133,13 +159,33 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
             "on with that one, or start anew with --force",
             sti_tensor_file_path(f), numerics ? numerics : "none",
             STI_NUMERICS_VERSION);
-    if (!classes || strcmp(classes, s->classes) != 0 || !count ||
+    if (!learned || strcmp(learned, s->learned) != 0 || !count ||
         sti_parse_int(count, &train_count) != STINT_OK ||
-        train_count != s->job->train_count)
+        train_count != s->job->train_count ||
+        (s->job->text && (!sha || strcmp(sha, s->job->text->text_sha256) != 0)))
         return sti_fail(STINT_E_INPUT,
-                        "%s: was trained on other data: classes or number of images "
-                        "differ from %s; give that run's data, or another --out",
-                        sti_tensor_file_path(f), s->job->recipe->values.data.path);
+                        "%s: was trained on other data: %s differ from %s; give that "
+                        "run's data, or another --out",
+                        sti_tensor_file_path(f),
+                        s->job->text ? "text or tokeniser"
+                                     : "classes or number of images",
+                        s->job->recipe->values.data.path);
+    return STINT_OK;
+}
+
+/* Residuals belong to ranks. */
+static stint_status check_exchange(const sti_saver *s, const sti_tensor_file *f)
+{
+    const sti_tensor_row *row = sti_tensor_file_find(f, NET_TENSOR);
+    for (int64_t i = s->tensors; i < s->count; i++)
+        if (strcmp(s->rows[i].name, NET_TENSOR) == 0 &&
+            (!row || row->rank != 1 || row->dim[0] != s->rows[i].dim[0]))
+            return sti_fail(
+                STINT_E_USAGE,
+                "%s: was made by another number of processes, each with its "
+                "own share of what compressed sums still owe; resume with as "
+                "many, or train into another --out",
+                sti_tensor_file_path(f));
     return STINT_OK;
 }
 
@@ -177,6 +223,10 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         stint_status other = check_run(s, f);
         if (other == STINT_OK)
             other = check_recipe(s, f);
+        if (other == STINT_OK)
+            other = check_exchange(s, f);
+        if (other == STINT_OK)
+            other = check_models(s, f);
         if (other != STINT_OK) {
             sti_tensor_file_close(f);
             return other;
@@ -188,7 +238,7 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
     if (st == STINT_OK)
         st = read_tensors(s, f);
     sti_tensor_file_close(f);
-    if (st == STINT_E_MEMORY)
+    if (st == STINT_E_MEMORY || st == STINT_E_BUDGET)
         return st;
     *usable = st == STINT_OK;
     if (!*usable)

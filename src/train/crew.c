@@ -1,10 +1,12 @@
 #include "train/crew.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/rng.h"
 #include "kernel/elementwise.h"
 
 #define SQUARES_PIECE (INT64_C(1) << 14) /* floats */
@@ -24,10 +26,18 @@ int sti_crew_lane_threads(int threads, int lanes)
     return lanes == 1 ? threads : 1;
 }
 
+static sti_shard_range own_shards(const sti_crew_desc *desc)
+{
+    return desc->comm ? sti_tree_sum_shards(desc->shards, sti_comm_size(desc->comm),
+                                            sti_comm_rank(desc->comm))
+                      : (sti_shard_range){0, desc->shards};
+}
+
 void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
 {
     size_t *of[] = {&sizes->params, &sizes->states, &sizes->results, &sizes->arena,
                     &sizes->fetch};
+    sizes->fixed = region(desc->train, STI_REGION_FIXED);
     static const sti_region regions[] = {STI_REGION_PARAM, STI_REGION_STATE,
                                          STI_REGION_RESULT, STI_REGION_ARENA,
                                          STI_REGION_FETCH};
@@ -35,9 +45,18 @@ void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
         *of[i] =
             larger(region(desc->train, regions[i]), region(desc->eval, regions[i]));
     sizes->slots =
-        desc->train ? sti_shard_slots(desc->shards, desc->lanes) : desc->lanes;
+        desc->train ? sti_shard_slots(own_shards(desc), desc->lanes) : desc->lanes;
+    sizes->net = 0;
+    if (desc->train && desc->comm)
+        sizes->net =
+            desc->net.lossy
+                ? sti_exchange_bytes(&desc->net, sti_comm_size(desc->comm),
+                                     sizes->results)
+                : sti_tree_sum_bytes(sti_comm_size(desc->comm),
+                                     (int64_t)(sizes->results / sizeof(float)));
+    sizes->mask = desc->masked ? sizes->params / (8 * sizeof(float)) : 0;
     sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
-                   sizes->results * (size_t)sizes->slots +
+                   sizes->fixed + sizes->mask + sizes->results * (size_t)sizes->slots +
                    (sizes->arena + sizes->fetch) * (size_t)desc->lanes;
 }
 
@@ -66,6 +85,7 @@ static stint_status create_exec(const sti_crew *crew, const sti_network *network
         return STINT_OK;
     memory.region[STI_REGION_PARAM] = crew->params;
     memory.region[STI_REGION_STATE] = crew->states;
+    memory.region[STI_REGION_FIXED] = crew->fixed;
     memory.region[STI_REGION_RESULT] =
         crew->results + (size_t)lane->first_slot * crew->sizes.results;
     memory.region[STI_REGION_FETCH] = lane->fetch;
@@ -107,15 +127,21 @@ static stint_status create_blocks(sti_crew *crew)
     for (int i = 0; i < crew->desc.moments; i++)
         if (!(crew->moments[i] = block(sizes->params, "optimiser")))
             return STINT_E_MEMORY;
+    if (sizes->fixed && !(crew->fixed = block(sizes->fixed, "reference")))
+        return STINT_E_MEMORY;
+    if (sizes->mask && !(crew->mask = block(sizes->mask, "mask")))
+        return STINT_E_MEMORY;
     crew->partial_count =
         ((int64_t)(sizes->params / sizeof(float)) + SQUARES_PIECE - 1) / SQUARES_PIECE;
     crew->partial = sti_alloc_array(crew->partial_count, sizeof(double), "norm");
-    return crew->partial ? STINT_OK : STINT_E_MEMORY;
+    crew->leaf = sti_alloc_array(crew->desc.shards, sizeof *crew->leaf, "leaves");
+    return crew->partial && crew->leaf ? STINT_OK : STINT_E_MEMORY;
 }
 
 static void set_desc(sti_crew *crew, const sti_crew_desc *desc)
 {
     crew->desc = *desc;
+    crew->own = own_shards(desc);
     crew->team.threads = desc->threads;
     crew->lane_team.threads = sti_crew_lane_threads(desc->threads, desc->lanes);
     sti_crew_measure(desc, &crew->sizes);
@@ -131,9 +157,13 @@ static stint_status create_lanes(sti_crew *crew)
         return STINT_E_MEMORY;
     for (int i = 0, slot = 0; i < desc->lanes && st == STINT_OK; i++) {
         crew->lanes[i].first_slot = slot;
-        slot += desc->train ? sti_shard_lane_slots(desc->shards, desc->lanes, i) : 1;
+        slot += desc->train ? sti_shard_lane_slots(crew->own, desc->lanes, i) : 1;
         st = create_lane(crew, &crew->lanes[i]);
     }
+    if (st == STINT_OK && desc->train && desc->comm && !desc->net.lossy)
+        st = sti_tree_sum_create(desc->comm, desc->shards,
+                                 (int64_t)(crew->sizes.results / sizeof(float)),
+                                 &crew->sum);
     return st;
 }
 
@@ -146,6 +176,8 @@ stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
     stint_status st = create_blocks(crew);
     if (st == STINT_OK)
         st = create_lanes(crew);
+    if (st == STINT_OK && desc->train && desc->comm && desc->net.lossy)
+        st = sti_exchange_create(&desc->net, desc->comm, desc->train, &crew->exchange);
     if (st != STINT_OK) {
         sti_crew_destroy(crew);
         return st;
@@ -170,8 +202,15 @@ static void destroy_lanes(sti_crew *crew)
         destroy_lane(&crew->lanes[i]);
     sti_free(crew->lanes);
     sti_free(crew->results);
+    sti_tree_sum_destroy(crew->sum);
+    crew->sum = NULL;
     crew->lanes = NULL;
     crew->results = NULL;
+}
+
+void sti_crew_release(sti_crew *crew)
+{
+    destroy_lanes(crew);
 }
 
 stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc)
@@ -181,7 +220,10 @@ stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc)
     set_desc(crew, desc);
     if (crew->sizes.params != old.params || crew->sizes.states != old.states)
         return sti_fail(STINT_E_BUG, "crew: the new networks have other parameters");
-    return create_lanes(crew);
+    const stint_status st = crew->exchange && desc->train
+                                ? sti_exchange_fits(crew->exchange, desc->train)
+                                : STINT_OK;
+    return st == STINT_OK ? create_lanes(crew) : st;
 }
 
 void sti_crew_destroy(sti_crew *crew)
@@ -189,9 +231,13 @@ void sti_crew_destroy(sti_crew *crew)
     if (!crew)
         return;
     destroy_lanes(crew);
+    sti_exchange_destroy(crew->exchange);
     sti_free(crew->partial);
+    sti_free(crew->leaf);
     sti_free(crew->params);
     sti_free(crew->states);
+    sti_free(crew->fixed);
+    sti_free(crew->mask);
     sti_free(crew->moments[0]);
     sti_free(crew->moments[1]);
     sti_free(crew);
@@ -240,27 +286,41 @@ static void add_slots(void *user, int into, int from)
     sti_add_f32(a->team, count, slot_of(a->crew, from), slot_of(a->crew, into));
 }
 
-static void fill_bounds(const sti_network *net, const sti_crew_batch *batch, void *to)
+static void fill_input(const sti_network *net, stint_value input, const float *from,
+                       void *to)
 {
-    size_t bytes = stint_shape_bytes(&sti_graph_value(net->graph, net->bounds)->shape);
-    if (batch->bounds)
-        memcpy(to, batch->bounds, bytes);
+    size_t bytes = stint_shape_bytes(&sti_graph_value(net->graph, input)->shape);
+    if (from)
+        memcpy(to, from, bytes);
     else
         memset(to, 0, bytes);
 }
 
-/* Images and labels of a shard and the bounds of its packs into the lane's inputs. */
+/* Images (or tokens) and labels of a shard and the bounds of its packs into the lane's
+ * inputs. */
 static stint_status load_shard(const sti_crew *crew, sti_lane *lane, int64_t shard)
 {
     const sti_crew_batch *b = crew->batch;
     const sti_network *net = crew->desc.train;
     if (net->bounds >= 0)
-        fill_bounds(net, b, sti_exec_address(lane->train, net->bounds));
+        fill_input(net, net->bounds, b->bounds,
+                   sti_exec_address(lane->train, net->bounds));
+    if (net->weights >= 0)
+        fill_input(net, net->weights, b->loss_weights,
+                   sti_exec_address(lane->train, net->weights));
     if (crew->desc.fill) {
         crew->desc.fill(crew->desc.fill_user, shard,
                         sti_exec_address(lane->train, net->input),
                         sti_exec_address(lane->train, net->labels));
         return STINT_OK;
+    }
+    if (crew->desc.text) {
+        const sti_corpus_cut cut = {.part = crew->desc.text->train,
+                                    .context = net->context,
+                                    .augment = b->augment};
+        return sti_corpus_batch(crew->desc.text, &cut, b->samples + shard * net->images,
+                                net->images, sti_exec_address(lane->train, net->input),
+                                sti_exec_address(lane->train, net->labels));
     }
     return sti_data_batch(crew->desc.train_data, &crew->lane_team, lane->train_decoders,
                           b->samples + shard * net->images, net->images, b->augment,
@@ -280,20 +340,20 @@ static void run_graph(sti_crew *crew, sti_lane *lane, int index, const sti_step 
 
 static stint_status run_shards(sti_crew *crew, sti_lane *lane, int index)
 {
-    int64_t shards = crew->desc.shards;
-    int64_t end = sti_shard_first(shards, crew->desc.lanes, index + 1);
+    sti_shard_range own = sti_shard_part(crew->own, crew->desc.lanes, index);
     adder add = {.crew = crew, .team = &crew->lane_team};
     lane->stack.depth = 0;
-    for (int64_t s = sti_shard_first(shards, crew->desc.lanes, index); s < end; s++) {
+    for (int64_t s = own.first; s < own.first + own.count; s++) {
         int64_t before = clock_start(crew);
-        stint_status st = load_shard(crew, lane, s);
+        const int64_t shard = crew->leaf[s];
+        stint_status st = load_shard(crew, lane, shard);
         if (st != STINT_OK)
             return st;
         clock_part(crew, index, STI_PROFILE_LOAD, &before);
         int slot = lane->first_slot + lane->stack.depth;
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(crew, slot));
         run_graph(crew, lane, index,
-                  &(sti_step){crew->batch->seed, crew->batch->step, s});
+                  &(sti_step){crew->batch->seed, crew->batch->step, shard});
         before = clock_start(crew);
         sti_shard_push(&lane->stack, s, 1, slot, add_slots, &add);
         clock_part(crew, index, STI_PROFILE_TREE, &before);
@@ -325,13 +385,26 @@ static void run_lanes(sti_crew *crew)
 
 static double metric(const sti_crew *crew, const char *result, stint_value value)
 {
-    const sti_place *place = &crew->desc.train->plan->place[value];
     float number;
+    if (value < 0)
+        return (double)NAN; /* text has no right answers */
+    const sti_place *place = &crew->desc.train->plan->place[value];
     memcpy(&number, result + place->offset, sizeof number);
     return (double)number;
 }
 
-static int join_lanes(sti_crew *crew)
+/* What the ranks have left over: the sum is in this rank's first block, as elsewhere.
+ */
+static stint_status join_ranks(sti_crew *crew, const sti_shard_stack *left)
+{
+    float *blocks[STI_SHARD_STACK_MAX];
+    for (int i = 0; i < left->depth; i++)
+        blocks[i] = slot_of(crew, left->slot[i]);
+    sti_comm_set_place(crew->desc.comm, "the sum of gradients", crew->batch->step + 1);
+    return sti_tree_sum_run(crew->sum, &crew->team, blocks, left->depth);
+}
+
+static stint_status join_lanes(sti_crew *crew, int *slot_out)
 {
     adder add = {.crew = crew, .team = &crew->team};
     sti_shard_stack all = {.depth = 0};
@@ -341,23 +414,53 @@ static int join_lanes(sti_crew *crew)
             sti_shard_push(&all, left->first[k], left->size[k], left->slot[k],
                            add_slots, &add);
     }
-    return sti_shard_finish(&all, add_slots, &add);
+    *slot_out = all.slot[0];
+    if (crew->sum)
+        return join_ranks(crew, &all);
+    *slot_out = sti_shard_finish(&all, add_slots, &add);
+    return crew->exchange
+               ? sti_exchange_run(crew->exchange, &crew->team, crew->batch->step,
+                                  slot_of(crew, *slot_out))
+               : STINT_OK;
+}
+
+/* Which shard is at which leaf of the tree: its own, unless noise is wanted. */
+static void place_leaves(sti_crew *crew, const sti_crew_batch *batch)
+{
+    if (batch->noise > 0) {
+        sti_shuffle(batch->noise, STI_STREAM_NOISE, (uint64_t)batch->step,
+                    crew->desc.shards, crew->leaf);
+        return;
+    }
+    for (int64_t s = 0; s < crew->desc.shards; s++)
+        crew->leaf[s] = (int32_t)s;
 }
 
 stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
                           sti_step_result *result)
 {
     crew->batch = batch;
+    place_leaves(crew, batch);
     run_lanes(crew);
     for (int i = 0; i < crew->desc.lanes; i++)
         if (crew->lanes[i].status != STINT_OK)
             return sti_fail(crew->lanes[i].status, "%s", crew->lanes[i].failure);
     int64_t start = clock_start(crew);
-    result->block = (char *)slot_of(crew, join_lanes(crew));
+    int slot;
+    stint_status st = join_lanes(crew, &slot);
+    if (st != STINT_OK)
+        return st;
+    result->block = (char *)slot_of(crew, slot);
     clock_whole(crew, STI_PROFILE_JOIN, start);
     result->loss =
         metric(crew, result->block, crew->desc.train->loss) / (double)crew->desc.shards;
     result->correct = metric(crew, result->block, crew->desc.train->correct);
+    for (int i = 0; i < STI_LOSS_PARTS; i++) {
+        const stint_value part = crew->desc.train->part[i];
+        result->part[i] =
+            part < 0 ? (double)NAN
+                     : metric(crew, result->block, part) / (double)crew->desc.shards;
+    }
     return STINT_OK;
 }
 

@@ -4,18 +4,21 @@
  * shards: it decodes the images of one straight into the graph's input, runs the graph,
  * and joins its result block with earlier ones along the shard tree (shard_tree.h).
  * With one lane all threads work inside each kernel; with several, each lane is one
- * thread. Neither changes a bit of the sum.
+ * thread. Neither changes a bit of the sum. With several ranks each has its own
+ * consecutive shards, and net/tree_sum.h joins what they leave.
  *
  * Nothing is allocated after sti_crew_create (or _rebuild). */
 #ifndef STI_TRAIN_CREW_H
 #define STI_TRAIN_CREW_H
 
+#include "data/corpus.h"
 #include "data/data.h"
 #include "exec/exec.h"
+#include "net/tree_sum.h"
+#include "train/exchange.h"
 #include "train/network.h"
 #include "train/profile.h"
 #include "train/recipe.h"
-#include "train/shard_tree.h"
 
 /* Images and labels of a shard from somewhere else than a dataset. */
 typedef void sti_crew_fill_fn(void *user, int64_t shard, float *images,
@@ -26,9 +29,14 @@ typedef struct sti_crew_desc {
     const sti_network *eval;      /* likewise */
     const stint_data *train_data; /* NULL: none */
     const stint_data *test_data;
+    const sti_corpus *text; /* in place of both; NULL: images */
     int threads, lanes;
-    int64_t shards;
+    int64_t shards; /* of the whole batch */
+    sti_comm
+        *comm; /* ranks that share them out; NULL: this process has all. Borrowed */
+    sti_exchange_desc net;  /* how they are joined over ranks */
     int moments;            /* blocks of optimiser state: 0, 1 or 2 */
+    bool masked;            /* with a mask of the parameters, see prune.h */
     sti_crew_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
 } sti_crew_desc;
@@ -36,8 +44,10 @@ typedef struct sti_crew_desc {
 /* Bytes of each kind of block, and how many there are. */
 typedef struct sti_crew_sizes {
     size_t params, states, results, arena, fetch; /* of one */
-    int slots;                                    /* result blocks */
-    size_t total;                                 /* of all blocks together */
+    size_t fixed, mask;
+    size_t net;   /* for the sum over ranks */
+    int slots;    /* result blocks */
+    size_t total; /* of all blocks together */
 } sti_crew_sizes;
 void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes_out);
 /* Threads inside one lane. */
@@ -59,13 +69,19 @@ typedef struct sti_lane {
 typedef struct sti_crew {
     sti_crew_desc desc;
     sti_crew_sizes sizes;
+    sti_shard_range own;    /* the shards of this rank */
+    sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
+    sti_exchange *exchange; /* where it is compressed; else NULL */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
+    void *fixed;   /* tensors of a reference model; NULL: none */
+    uint8_t *mask; /* NULL: not masked */
     char *results; /* [slots] */
     sti_lane *lanes;
     sti_profile *profile; /* NULL, or begun for these lanes: steps are timed */
     double *partial;      /* sums of squares a piece */
     int64_t partial_count;
+    int32_t *leaf; /* [shards]: the shard at each leaf of the tree */
     /* What the lanes of one call work on. */
     const struct sti_crew_batch *batch;
 } sti_crew;
@@ -76,6 +92,8 @@ void sti_crew_destroy(sti_crew *crew); /* NULL is fine */
 /* Go on with other networks of the same parameters, or other lanes: parameters, states
  * and moments stay, all else is made anew. After a failure only destroying is left. */
 stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc);
+/* Free what would be made anew, before there is room for anything else. */
+void sti_crew_release(sti_crew *crew);
 
 /* A batch of samples, `images` of the network a shard. */
 typedef struct sti_crew_batch {
@@ -83,13 +101,16 @@ typedef struct sti_crew_batch {
     const sti_data_augment *augment;
     const sti_data_norm *norm;
     const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
+    const float *loss_weights; /* [STI_LOSS_PARTS], if asked for; NULL: zeros */
     uint64_t seed;
+    uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;
 } sti_crew_batch;
 
 typedef struct sti_step_result {
     char *block;          /* the sum over shards, a RESULT block */
-    double loss, correct; /* mean of the shards' losses; right answers */
+    double loss, correct; /* mean of the shards' losses; right answers, of text NaN */
+    double part[STI_LOSS_PARTS]; /* of a loss against a reference, means; NaN */
 } sti_step_result;
 
 /* Forward and backward over all shards, and their sum. A failure is that of the lowest
@@ -102,8 +123,15 @@ stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
 double sti_crew_gradient_squares(sti_crew *crew, const char *block);
 /* Blocks of optimiser state that a recipe needs: 0, 1 or 2. */
 int sti_update_moments(const sti_recipe_values *recipe);
-/* One optimiser step and the new running statistics; `step` counts from 0. */
+/* What a gradient of this norm is multiplied by, for optimizer.clip: 1 or less. */
+double sti_update_clip(const sti_recipe_values *recipe, double norm);
+/* One optimiser step of n numbers without decay; first and second: their moments. */
+void sti_update_numbers(const sti_recipe_values *recipe, double lr, int64_t step,
+                        int64_t n, float *x, const float *gradient, float *first,
+                        float *second);
+/* One optimiser step and the new running statistics; `step` counts from 0. The mean of
+ * the shards' gradients is taken `clip` times (1: as it is). */
 void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
-                     int64_t step, const char *block);
+                     double clip, int64_t step, const char *block);
 
 #endif

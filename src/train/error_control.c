@@ -10,16 +10,14 @@
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
 #define COARSEST      0.25
 #define MOST_COARSER  4.0
-#define EARLY_STEPS   50
-#define EARLY_SHARE   0.1 /* of tau */
-#define CAPACITY_UNIT 64  /* so that a capacity is exact in f32 */
+#define CAPACITY_UNIT 64 /* so that a capacity is exact in f32 */
 
 struct sti_error_control {
     const sti_network *network;
     sti_error_row *rows;
     float *table; /* [count, STI_BOUND_FIELDS] */
     int count;
-    bool fresh, dither, adam;
+    bool dither, adam;
     double tau, momentum, beta2;
     int64_t every, shards;
 };
@@ -138,7 +136,6 @@ stint_status sti_error_control_create(const sti_network *network,
         return STINT_E_MEMORY;
     *c = (sti_error_control){.network = network,
                              .count = count,
-                             .fresh = true,
                              .dither = recipe->error.dither,
                              .adam = recipe->optimizer.name != STI_OPTIMIZER_SGD,
                              .tau = recipe->error.tau,
@@ -188,29 +185,30 @@ const char *sti_error_control_param(const sti_error_control *control, stint_valu
 
 /* ---- before a run ---- */
 
-bool sti_error_control_fresh(const sti_error_control *control)
+bool sti_error_control_lacks(const sti_error_control *control)
 {
-    return control->fresh;
+    for (int i = 0; i < control->count; i++)
+        if (!(control->rows[i].limit > 0))
+            return true;
+    return false;
 }
 
 bool sti_error_control_collects(const sti_error_control *control, int64_t step)
 {
     const int64_t done = step + 1;
-    return done == 1 || done == 10 || done == 100 || done % control->every == 0;
+    return done == 1 || done == 3 || done == 10 || done == 30 || done == 100 ||
+           done % control->every == 0;
 }
 
-const float *sti_error_control_bounds(sti_error_control *control, int64_t step,
-                                      bool collect)
+const float *sti_error_control_bounds(sti_error_control *control, bool collect)
 {
     for (int i = 0; i < control->count; i++) {
         float *row = control->table + (int64_t)i * STI_BOUND_FIELDS;
         const sti_error_row *r = &control->rows[i];
-        bool early = step < EARLY_STEPS;
         row[STI_BOUND_DITHER] = control->dither;
         row[STI_BOUND_COLLECT] = collect;
         /* Zeros in the trial run: moderate ones, by the range. */
-        row[STI_BOUND_WANTED] = (float)(early ? r->wanted : r->limit);
-        row[STI_BOUND_LIMIT] = (float)r->limit;
+        row[STI_BOUND_WANTED] = row[STI_BOUND_LIMIT] = (float)r->limit;
     }
     return control->table;
 }
@@ -232,7 +230,6 @@ void sti_error_control_look(sti_error_control *control, const char *block,
         sti_error_row *row = &control->rows[i];
         const float *s = result_at(control, block, row->stats);
         row->overflow = s[STI_PACK_OVERFLOW] > 0.0f;
-        row->coarsened = s[STI_PACK_COARSENED] > 0.0f;
         row->bytes = (double)s[STI_PACK_BYTES] / n;
         row->bound = (double)s[STI_PACK_BOUND] / n;
         row->error_share = (double)s[STI_PACK_ERROR] / n;
@@ -344,7 +341,6 @@ static void choose_bounds(const sti_error_control *c, const char *block,
     if (row->limit > 0 && bound > MOST_COARSER * row->limit)
         bound = MOST_COARSER * row->limit;
     row->limit = (double)(float)clamped(bound, row->range);
-    row->wanted = (double)(float)clamped(EARLY_SHARE * bound, row->range);
 }
 
 void sti_error_control_collect(sti_error_control *control, const char *block,
@@ -352,13 +348,11 @@ void sti_error_control_collect(sti_error_control *control, const char *block,
 {
     for (int i = 0; i < control->count; i++)
         choose_bounds(control, block, moments, steps, &control->rows[i]);
-    control->fresh = false;
 }
 
-int sti_error_control_enlarge(const sti_error_control *control,
-                              sti_pack_choice *choices_out)
+void sti_error_control_enlarge(const sti_error_control *control,
+                               sti_pack_choice *choices_out)
 {
-    int count = 0;
     for (int i = 0; i < control->count; i++) {
         const sti_error_row *row = &control->rows[i];
         sti_pack_choice choice = row->choice;
@@ -367,26 +361,22 @@ int sti_error_control_enlarge(const sti_error_control *control,
             const int64_t wanted = sti_pack_capacity((size_t)row->bytes);
             choice.capacity = wanted > more ? wanted : more / 64 * 64;
         }
-        if (choice.capacity < (int64_t)row->plain_bytes)
-            choices_out[count++] = choice;
+        if (choice.capacity >= (int64_t)row->plain_bytes)
+            choice.capacity = 0;
+        choices_out[i] = choice;
     }
-    return count;
 }
 
 /* ---- checkpoints ---- */
-
-enum { VALUE, FORM, CAPACITY, WANTED, LIMIT, FRESH };
 
 void sti_error_control_save(const sti_error_control *control, float *state_out)
 {
     for (int i = 0; i < control->count; i++, state_out += STI_ERROR_STATE) {
         const sti_error_row *row = &control->rows[i];
-        state_out[VALUE] = (float)row->choice.value;
-        state_out[FORM] = (float)row->choice.form;
-        state_out[CAPACITY] = (float)(row->choice.capacity / CAPACITY_UNIT);
-        state_out[WANTED] = (float)row->wanted;
-        state_out[LIMIT] = (float)row->limit;
-        state_out[FRESH] = control->fresh;
+        state_out[STI_STATE_VALUE] = (float)row->choice.value;
+        state_out[STI_STATE_FORM] = (float)row->choice.form;
+        state_out[STI_STATE_CAPACITY] = (float)(row->choice.capacity / CAPACITY_UNIT);
+        state_out[STI_STATE_LIMIT] = (float)row->limit;
     }
 }
 
@@ -401,22 +391,22 @@ static sti_error_row *row_of_value(sti_error_control *control, stint_value value
 void sti_error_control_load(sti_error_control *control, const float *state, int count)
 {
     for (int i = 0; i < count; i++, state += STI_ERROR_STATE) {
-        sti_error_row *row = row_of_value(control, (stint_value)state[VALUE]);
-        control->fresh = state[FRESH] != 0.0f;
-        if (!row)
+        sti_error_row *row = row_of_value(control, (stint_value)state[STI_STATE_VALUE]);
+        if (!row || !(state[STI_STATE_CAPACITY] > 0))
             continue;
-        row->wanted = (double)state[WANTED];
-        row->limit = (double)state[LIMIT];
+        row->limit = (double)state[STI_STATE_LIMIT];
     }
 }
 
-void sti_error_state_choices(const float *state, int count,
-                             sti_pack_choice *choices_out)
+int sti_error_state_choices(const float *state, int count, sti_pack_choice *choices_out)
 {
+    int packs = 0;
     for (int i = 0; i < count; i++, state += STI_ERROR_STATE)
-        choices_out[i] = (sti_pack_choice){
-            .value = (stint_value)state[VALUE],
-            .form = (sti_pack_form)state[FORM],
-            .capacity = (int64_t)state[CAPACITY] * CAPACITY_UNIT,
-        };
+        if (state[STI_STATE_CAPACITY] > 0)
+            choices_out[packs++] = (sti_pack_choice){
+                .value = (stint_value)state[STI_STATE_VALUE],
+                .form = (sti_pack_form)state[STI_STATE_FORM],
+                .capacity = (int64_t)state[STI_STATE_CAPACITY] * CAPACITY_UNIT,
+            };
+    return packs;
 }

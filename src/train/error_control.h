@@ -14,10 +14,10 @@
  * of one step; with SGD the momentum itself then has a steady error of
  * 1 / sqrt(1 - momentum^2) times as much (2.3 times at 0.9).
  *
- * Gains, sizes and ranges are collected before the first step by a trial run of which
- * nothing else is used, after steps 1, 10 and 100, and every `every` steps; a bound
- * becomes at most 4 times as coarse at once, but as fine as it must. In the first 50
- * steps tau / 10 is wanted and tau allowed where the block is too small for that.
+ * Gains, sizes and ranges are collected by a trial run, of which nothing else is used,
+ * whenever a tensor is packed that was not before, after steps 1, 3, 10, 30 and 100,
+ * when gradients change fast, and every `every` steps; a bound becomes at most 4 times
+ * as coarse at once, but as fine as it must.
  *
  * All numbers come from sums over shards along the fixed tree, so bounds are the same
  * for any number of threads and lanes. */
@@ -41,14 +41,14 @@ typedef struct sti_error_row {
     const char *name; /* of the layer, in the graph's memory */
     sti_pack_choice choice;
     stint_value stats;
-    size_t plain_bytes;   /* of what the block stands for, as f32 */
-    size_t bits_bytes;    /* of a ReLU's signs, kept beside this block */
-    double wanted, limit; /* bounds; before the first collection 0 */
+    size_t plain_bytes; /* of what the block stands for, as f32 */
+    size_t bits_bytes;  /* of a ReLU's signs, kept beside this block */
+    double limit;       /* the bound allowed; 0 before the first collection */
     sti_error_reader readers[STI_ERROR_READERS];
     int reader_count;
     /* Of the last run, means over shards: */
     double bytes, bound, error_share, nonzero, exact, range;
-    bool overflow, coarsened;
+    bool overflow;
 } sti_error_row;
 
 typedef struct sti_error_control sti_error_control;
@@ -66,14 +66,13 @@ const sti_error_row *sti_error_control_row(const sti_error_control *control, int
 const char *sti_error_control_param(const sti_error_control *control,
                                     stint_value param);
 
-/* Is nothing known yet, so that a trial run must come first? */
-bool sti_error_control_fresh(const sti_error_control *control);
+/* Is there a tensor without a bound yet, so that a trial run must come first? */
+bool sti_error_control_lacks(const sti_error_control *control);
 /* Is the step (counted from 0) one after which to collect? */
 bool sti_error_control_collects(const sti_error_control *control, int64_t step);
 
-/* The table of bounds for a run of `step`: [count, STI_BOUND_FIELDS]. */
-const float *sti_error_control_bounds(sti_error_control *control, int64_t step,
-                                      bool collect);
+/* The table of bounds for a run: [count, STI_BOUND_FIELDS]. */
+const float *sti_error_control_bounds(sti_error_control *control, bool collect);
 
 /* Read what packing did from a step's result block (the sum over shards). *fits_out
  * false: a block was too small, the step is void; rows say which and how many bytes
@@ -88,17 +87,25 @@ void sti_error_control_collect(sti_error_control *control, const char *block,
                                const void *const *moments, int64_t steps);
 
 /* After a run that did not fit: choices with blocks as large as what they are to hold,
- * [count]. One that would not be smaller than the raw tensor is left out. */
-int sti_error_control_enlarge(const sti_error_control *control,
-                              sti_pack_choice *choices_out);
+ * [count]; capacity 0: the block would not be smaller than the raw tensor. */
+void sti_error_control_enlarge(const sti_error_control *control,
+                               sti_pack_choice *choices_out);
 
-/* What a checkpoint must hold, f32 [count, STI_ERROR_STATE]; choices included. */
-enum { STI_ERROR_STATE = 6 };
+/* What a checkpoint must hold, f32 [count, STI_ERROR_STATE]; choices included. The
+ * fields, of which FORM is a sti_pack_form. Rows without a capacity are no packs but
+ * others' business. */
+enum {
+    STI_STATE_VALUE,
+    STI_STATE_FORM,
+    STI_STATE_CAPACITY,
+    STI_STATE_LIMIT,
+    STI_ERROR_STATE
+};
 void sti_error_control_save(const sti_error_control *control, float *state_out);
 /* Rows are matched by the tensor packed; others are left alone. */
 void sti_error_control_load(sti_error_control *control, const float *state, int count);
-/* The choices in saved rows. */
-void sti_error_state_choices(const float *state, int count,
-                             sti_pack_choice *choices_out);
+/* The choices in saved rows; their number. */
+int sti_error_state_choices(const float *state, int count,
+                            sti_pack_choice *choices_out);
 
 #endif

@@ -1,4 +1,5 @@
 /* stint_eval: a model file over a test split. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -8,21 +9,54 @@
 #include "train/model_file.h"
 #include "train/stop.h"
 
-#define BATCH_DEFAULT 128
+#define BATCH_DEFAULT  128
+#define TOKENS_DEFAULT 4096 /* of text */
 
 typedef struct eval_run {
     stint_model_file *model;
     stint_data *data;
+    sti_corpus *text; /* in place of data, for a text model */
     sti_network network;
     sti_crew *crew;
     sti_evaluation evaluation;
+    int64_t count; /* samples */
     stint_train_progress_fn *progress;
     void *user;
     int64_t start_ns;
 } eval_run;
 
+/* As the model's own tokeniser has it. */
+static stint_status open_text(eval_run *run, const stint_data_desc *desc)
+{
+    const sti_recipe_values *v = &run->model->recipe->values;
+    const sti_corpus_desc wanted = {.path = desc->path,
+                                    .tokenizer = run->model->tokenizer,
+                                    .validation = v->data.validation};
+    sti_corpus_part *part = &run->evaluation.part;
+    if (!run->model->tokenizer)
+        return sti_fail(STINT_E_INPUT, "the model holds no tokeniser, so it cannot read "
+                                       "text; it takes token identities only");
+    stint_status st = sti_corpus_open(&wanted, &run->text);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "data for this model");
+    *part = desc->split == STINT_DATA_TRAIN ? run->text->train : run->text->test;
+    if (desc->split == STINT_DATA_ALL) {
+        *part = run->text->train;
+        part->end = run->text->test.end;
+        part->bytes = sti_corpus_bytes(run->text);
+    }
+    run->count = sti_corpus_test_windows(part, run->model->network.context);
+    if (run->count == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: that part of the text has %" PRId64
+                        " tokens, but two are needed to predict one; give more text, "
+                        "or --split all",
+                        run->text->path, part->end - part->begin);
+    return STINT_OK;
+}
+
 /* The data must be of the model's classes, and of its images. */
-static stint_status open_data(eval_run *run, const stint_data_desc *desc)
+static stint_status open_images(eval_run *run, const stint_data_desc *desc)
 {
     const sti_network_desc *net = &run->model->network;
     const stint_data_info like = {.height = net->height,
@@ -32,6 +66,9 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc)
                                   .class_names = run->model->class_names};
     stint_data_desc wanted = *desc;
     const sti_recipe_values *v = &run->model->recipe->values;
+    if (desc->split == STINT_DATA_ALL)
+        return sti_fail(STINT_E_USAGE, "split all: is of text; images have train and "
+                                       "test");
     wanted.like = &like;
     if (wanted.size == 0)
         wanted.size = v->data.size;
@@ -52,12 +89,23 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc)
     return STINT_OK;
 }
 
+static stint_status open_data(eval_run *run, const stint_data_desc *desc)
+{
+    if (run->model->network.context)
+        return open_text(run, desc);
+    const stint_status st = open_images(run, desc);
+    if (st == STINT_OK)
+        run->count = stint_data_describe(run->data)->count;
+    return st;
+}
+
 /* A batch is cut among as many lanes as there are threads. */
 static stint_status create_crew(eval_run *run, int threads, int64_t batch)
 {
-    int64_t count = stint_data_describe(run->data)->count;
+    const int64_t context = run->model->network.context, count = run->count;
+    const sti_corpus_part part = run->evaluation.part;
     if (batch <= 0)
-        batch = BATCH_DEFAULT;
+        batch = context ? (TOKENS_DEFAULT + context - 1) / context : BATCH_DEFAULT;
     int64_t images = (batch + threads - 1) / threads;
     if (images > count)
         images = count;
@@ -67,6 +115,7 @@ static stint_status create_crew(eval_run *run, int threads, int64_t batch)
         st = sti_network_plan(&run->network, sti_crew_lane_threads(threads, threads));
     sti_crew_desc desc = {.eval = &run->network,
                           .test_data = run->data,
+                          .text = run->text,
                           .threads = threads,
                           .lanes = threads,
                           .shards = 1};
@@ -78,6 +127,7 @@ static stint_status create_crew(eval_run *run, int threads, int64_t batch)
         st = sti_evaluation_init(&run->evaluation, count,
                                  (int32_t)run->model->network.model.classes, images,
                                  threads);
+    run->evaluation.part = part;
     return st;
 }
 
@@ -109,8 +159,15 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
                            .accuracy = e->accuracy,
                            .loss = e->loss,
                            .images_per_s = (double)e->count / seconds,
+                           .bits_per_byte = (double)NAN,
                            .peak_rss_bytes = sti_process_peak_bytes(),
                            .classes = e->classes};
+    if (run->text) {
+        r.tokens = e->part.end - e->part.begin - 1;
+        r.bits_per_byte = sti_corpus_bits_per_byte(&e->part, e->loss);
+        *out = r;
+        return STINT_OK;
+    }
     int64_t classes = e->classes;
     r.class_count = sti_alloc_array(classes, sizeof *r.class_count, "class counts");
     r.class_correct = sti_alloc_array(classes, sizeof *r.class_correct, "class counts");
@@ -153,6 +210,7 @@ static stint_status evaluate(eval_run *run, const stint_data_desc *data, int thr
     sti_crew_destroy(run->crew);
     sti_network_fini(&run->network);
     stint_data_close(run->data);
+    sti_corpus_close(run->text);
     sti_stop_clear();
     return st;
 }
@@ -171,6 +229,10 @@ stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *dat
                              float *logits_out)
 {
     eval_run run = {.model = model, .progress = progress, .user = user};
+    if (model->network.context)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s is a text model; this compares answers to images",
+                        model->network.name);
     return evaluate(&run, data, threads, batch, logits_out, NULL, NULL);
 }
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "train/network.h"
 #include "kernel/smooth.h"
+#include "train/network.h"
 
 #define BLOCK 4096 /* elements a piece */
 
@@ -91,6 +91,39 @@ static bool choose_scale(const sti_value_row *row, filler *f)
         f->scale = 0;
         return false;
     }
+}
+
+typedef struct flip_job {
+    char *params;
+    int64_t at, count; /* element to flip; drawn elements so far */
+} flip_job;
+
+static stint_status flip_param(void *user, const sti_value_row *row,
+                               const sti_place *place)
+{
+    flip_job *job = user;
+    filler f;
+    int64_t count = choose_scale(row, &f) ? stint_shape_count(&row->shape) : 0;
+    if (job->params && job->at >= job->count && job->at < job->count + count)
+        job->params[place->offset + (size_t)(job->at - job->count) * sizeof(float)] ^=
+            1; /* little-endian, as the model files */
+    job->count += count;
+    return STINT_OK;
+}
+
+stint_status sti_network_flip_ulp(const sti_network *network, uint64_t seed,
+                                  void *params)
+{
+    flip_job job = {.params = NULL};
+    uint32_t word[4];
+    stint_status st = sti_network_each(network, STI_ROLE_PARAM, flip_param, &job);
+    if (st != STINT_OK || job.count == 0)
+        return st;
+    sti_random4(seed, STI_STREAM_NOISE, 0, 1, word);
+    job = (flip_job){
+        .params = params,
+        .at = (int64_t)((((uint64_t)word[0] << 32) | word[1]) % (uint64_t)job.count)};
+    return sti_network_each(network, STI_ROLE_PARAM, flip_param, &job);
 }
 
 typedef struct init_job {

@@ -8,13 +8,8 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "train/batch_auto.h"
-
-static int moments_of(const sti_recipe_values *v)
-{
-    if (v->optimizer.name != STI_OPTIMIZER_SGD)
-        return 2;
-    return v->optimizer.momentum > 0 ? 1 : 0;
-}
+#include "train/loss_mix.h"
+#include "train/model_file.h"
 
 static stint_data_desc data_desc(const stint_recipe *recipe, stint_data_split split)
 {
@@ -26,9 +21,8 @@ static stint_data_desc data_desc(const stint_recipe *recipe, stint_data_split sp
                              .channels = (int)v->data.channels};
 }
 
-static stint_status open_data(sti_job *job)
+static stint_status open_images(sti_job *job)
 {
-    size_t before = sti_alloc_now_bytes();
     stint_data_desc desc = data_desc(job->recipe, STINT_DATA_TRAIN);
     stint_status st = stint_data_open(&desc, &job->train_data);
     if (st != STINT_OK)
@@ -48,8 +42,53 @@ static stint_status open_data(sti_job *job)
             return st;
         job->test_count = stint_data_describe(job->test_data)->count;
     }
-    job->index_bytes = sti_alloc_now_bytes() - before;
     return STINT_OK;
+}
+
+/* The windows of an epoch. Without enough text for one there is nothing to train on. */
+static stint_status open_text(sti_job *job)
+{
+    stint_status st = sti_recipe_open_text(job->recipe, NULL, &job->text);
+    if (st != STINT_OK)
+        return st;
+    const sti_corpus *text = job->text;
+    st = sti_recipe_text_network(job->recipe,
+                                 stint_tokenizer_describe(text->tokenizer)->vocabulary,
+                                 &job->network);
+    if (st != STINT_OK)
+        return st;
+    const int64_t context = job->network.context;
+    job->train_count = sti_corpus_train_windows(&text->train, context);
+    job->test_count = sti_corpus_test_windows(&text->test, context);
+    if (job->train_count == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: a context of %" PRId64
+                        " tokens is longer than the %" PRId64
+                        " of its training part; set model.context to %" PRId64
+                        " or less, or give more text",
+                        text->path, context, text->train.end,
+                        text->train.end > 1 ? text->train.end - 1 : 1);
+    if (job->train_count > INT32_MAX || job->test_count > INT32_MAX)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s: more than 2^31 windows of %" PRId64
+                        " tokens; use a larger model.context",
+                        text->path, context);
+    return STINT_OK;
+}
+
+static stint_status open_data(sti_job *job)
+{
+    size_t before = sti_alloc_now_bytes();
+    const stint_status st =
+        sti_recipe_is_text(job->recipe) ? open_text(job) : open_images(job);
+    if (st == STINT_OK)
+        job->index_bytes = sti_alloc_now_bytes() - before;
+    return st;
+}
+
+const char *sti_job_samples(const sti_job *job)
+{
+    return job->text ? "sequences" : "images";
 }
 
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out)
@@ -61,21 +100,113 @@ stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out
     return st;
 }
 
-static void describe_network(sti_job *job)
+/* ---- other models that a run begins with or keeps to ---- */
+
+static bool same_numbers(const float *a, const float *b, int64_t count)
+{
+    return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+static stint_status check_images(const sti_job *job, const stint_model_file *m,
+                                 const char *key, const char *path)
+{
+    const stint_data_info *info = stint_data_describe(job->train_data);
+    const sti_network_desc *n = &m->network;
+    if (n->height == info->height && n->width == info->width &&
+        n->channels == info->channels)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: %s takes images of %" PRId64 "x%" PRId64 "x%" PRId64
+                    ", the data are of %dx%dx%d; give a model of such images, or "
+                    "data.size and data.channels as it was trained with",
+                    key, path, n->height, n->width, n->channels, (int)info->height,
+                    (int)info->width, (int)info->channels);
+}
+
+/* Scores are put side by side: classes must be the same, in the same order. */
+static stint_status check_classes(const sti_job *job, const char *path)
+{
+    const stint_data_info *info = stint_data_describe(job->train_data);
+    const stint_model_file *m = job->reference;
+    if (m->network.model.classes != info->classes)
+        return sti_fail(STINT_E_INPUT,
+                        "loss.reference: %s tells %" PRId64
+                        " classes apart, the data have %d; the reference must have "
+                        "learnt the same classes",
+                        path, m->network.model.classes, (int)info->classes);
+    for (int32_t c = 0; c < info->classes; c++)
+        if (strcmp(m->class_names[c], info->class_names[c]) != 0)
+            return sti_fail(STINT_E_INPUT,
+                            "loss.reference: class %d of %s is '%s', of the data '%s'; "
+                            "the reference must have learnt the same classes",
+                            (int)c, path, m->class_names[c], info->class_names[c]);
+    return STINT_OK;
+}
+
+/* The batch is normalised once, for both. */
+static stint_status check_norms(const sti_job *job)
+{
+    const stint_model_file *a = job->start, *b = job->reference;
+    if (!a || !b ||
+        (same_numbers(a->norm.mean, b->norm.mean, a->network.channels) &&
+         same_numbers(a->norm.deviation, b->norm.deviation, a->network.channels)))
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "train.start and loss.reference were trained on images of another "
+                    "normalisation; take models of the same data");
+}
+
+static stint_status open_models(sti_job *job)
 {
     const sti_recipe_values *v = &job->recipe->values;
+    stint_status st = STINT_OK;
+    if (job->text && v->loss.reference)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "loss.reference: is for networks that classify images, not for "
+                        "a model of text");
+    if (job->text && v->quantise.bits > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "quantise.bits: is for networks of images, not for a model of "
+                        "text");
+    if (v->train.start)
+        st = sti_model_open_for("train.start", v->train.start, &job->start);
+    if (st != STINT_OK || job->text)
+        return st; /* whether tensors fit is seen when they are read */
+    if (job->start)
+        st = check_images(job, job->start, "train.start", v->train.start);
+    if (st == STINT_OK && v->loss.reference)
+        st = sti_model_open_for("loss.reference", v->loss.reference, &job->reference);
+    if (st == STINT_OK && job->reference)
+        st = check_images(job, job->reference, "loss.reference", v->loss.reference);
+    if (st == STINT_OK && job->reference)
+        st = check_classes(job, v->loss.reference);
+    return st == STINT_OK ? check_norms(job) : st;
+}
+
+static void describe_network(sti_job *job)
+{
+    if (job->text)
+        return; /* with its text */
+    const sti_recipe_values *v = &job->recipe->values;
     const stint_data_info *info = stint_data_describe(job->train_data);
-    job->network = (sti_network_desc){.name = sti_recipe_network(job->recipe),
-                                      .model = {.classes = info->classes,
-                                                .stem = (stint_stem)v->model.stem,
-                                                .width = v->model.width,
-                                                .depth = v->model.depth,
-                                                .dropout = (float)v->model.dropout},
-                                      .height = info->height,
-                                      .width = info->width,
-                                      .channels = info->channels,
-                                      .smoothing = (float)v->train.label_smoothing,
-                                      .bf16 = v->train.precision == STI_PRECISION_BF16};
+    job->network =
+        (sti_network_desc){.name = sti_recipe_network(job->recipe),
+                           .model = {.classes = info->classes,
+                                     .stem = (stint_stem)v->model.stem,
+                                     .width = v->model.width,
+                                     .depth = v->model.depth,
+                                     .dropout = (float)v->model.dropout},
+                           .height = info->height,
+                           .width = info->width,
+                           .channels = info->channels,
+                           .smoothing = (float)v->train.label_smoothing,
+                           .weight_bits = (int)v->quantise.bits,
+                           .bf16 = v->train.precision == STI_PRECISION_BF16,
+                           .winograd = v->model.convolution == STI_CONVOLUTION_AUTO};
+    if (job->reference) {
+        job->network.loss = sti_loss_of_recipe(v);
+        job->network.loss.reference = &job->reference->network;
+    }
 }
 
 static stint_status count_steps(sti_job *job)
@@ -83,10 +214,10 @@ static stint_status count_steps(sti_job *job)
     const sti_recipe_values *v = &job->recipe->values;
     if (job->batch > job->train_count)
         return sti_fail(STINT_E_INPUT,
-                        "train.batch: %" PRId64
-                        " images, but the training set at %s has "
+                        "train.batch: %" PRId64 " %s, but the training set at %s has "
                         "only %" PRId64 "; use --batch %" PRId64 " or less",
-                        job->batch, v->data.path, job->train_count,
+                        job->batch, sti_job_samples(job), v->data.path,
+                        job->train_count,
                         job->train_count / job->shards * job->shards > 0
                             ? job->train_count / job->shards * job->shards
                             : 1);
@@ -107,7 +238,7 @@ static stint_status build_networks(sti_job *job, int64_t images)
     if (st == STINT_OK && job->recipe->values.error.pack == STI_PACK_ALL &&
         job->recipe->values.error.tau > 0)
         st = sti_network_pack_all(&job->train, job->recipe->values.error.check);
-    if (st == STINT_OK && job->test_data)
+    if (st == STINT_OK && job->test_count > 0)
         st = sti_network_build(&job->network, STINT_EVAL, images, &job->eval);
     return st;
 }
@@ -118,10 +249,37 @@ sti_crew_desc sti_job_crew(const sti_job *job)
                            .eval = job->eval.graph ? &job->eval : NULL,
                            .train_data = job->train_data,
                            .test_data = job->test_data,
+                           .text = job->text,
                            .threads = job->threads,
                            .lanes = job->lanes,
                            .shards = job->shards,
-                           .moments = job->moments};
+                           .comm = job->comm,
+                           .net = sti_exchange_of_recipe(&job->recipe->values),
+                           .moments = job->moments,
+                           .masked = job->recipe->values.prune.sparsity > 0};
+}
+
+static void set_shards(sti_job *job, int64_t shards)
+{
+    job->shards = shards;
+    job->own_shards = job->comm ? sti_tree_sum_shards(shards, sti_comm_size(job->comm),
+                                                      sti_comm_rank(job->comm))
+                                      .count
+                                : shards;
+}
+
+/* Every rank has a shard at least. */
+static stint_status check_ranks(const sti_job *job)
+{
+    int ranks = job->comm ? sti_comm_size(job->comm) : 1;
+    if (ranks <= job->shards)
+        return STINT_OK;
+    return sti_fail(
+        STINT_E_USAGE,
+        "train.shards: a batch of %" PRId64 " shard%s cannot be shared out "
+        "to %d processes; start at most %" PRId64 ", or train with --shards "
+        "%d (which is another run: normalisation works on other parts)",
+        job->shards, job->shards == 1 ? "" : "s", ranks, job->shards, ranks);
 }
 
 /* ---- what would fit ---- */
@@ -131,7 +289,7 @@ static size_t peak_with(sti_job *job, int64_t batch, int64_t shards)
 {
     size_t peak = 0;
     job->batch = batch;
-    job->shards = shards;
+    set_shards(job, shards);
     if (build_networks(job, batch / shards) != STINT_OK ||
         sti_job_peak_with(job, job->form, &peak) != STINT_OK)
         return 0;
@@ -264,19 +422,24 @@ static stint_status plan_all(sti_job *job)
     return STINT_OK;
 }
 
-stint_status sti_job_create(const stint_recipe *recipe, sti_job *job)
+stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job *job)
 {
     const sti_recipe_values *v = &recipe->values;
     *job = (sti_job){.recipe = recipe,
+                     .comm = comm,
                      .batch = v->train.batch,
-                     .shards = v->train.shards,
-                     .moments = moments_of(v)};
-    stint_status st =
-        sti_threads_choose((int)v->run.threads, &job->threads, &job->threads_why);
+                     .moments = sti_update_moments(v),
+                     .host_bytes = sti_alloc_now_bytes()};
+    set_shards(job, v->train.shards);
+    stint_status st = check_ranks(job);
+    if (st == STINT_OK)
+        st = sti_threads_choose((int)v->run.threads, &job->threads, &job->threads_why);
     if (st == STINT_OK)
         st = open_data(job);
     if (st == STINT_OK)
         st = count_steps(job);
+    if (st == STINT_OK)
+        st = open_models(job);
     if (st == STINT_OK) {
         describe_network(job);
         st = plan_all(job);
@@ -294,6 +457,9 @@ void sti_job_fini(sti_job *job)
     sti_network_fini(&job->eval);
     stint_data_close(job->train_data);
     stint_data_close(job->test_data);
+    sti_corpus_close(job->text);
+    stint_model_close(job->start);
+    stint_model_close(job->reference);
     stint_plan_fini(&job->plan);
     sti_free(job->form);
     memset(job, 0, sizeof *job);
@@ -321,6 +487,10 @@ static size_t part_bytes(const stint_plan_result *plan, const char *name)
 /* What the least peak is made of. */
 static void say_what_dominates(const stint_plan_result *plan, sti_text *out)
 {
+    size_t reference = part_bytes(plan, STI_PART_REFERENCE);
+    if (reference > 0)
+        sti_text_printf(out, "two models are held, the reference takes %s of it; ",
+                        sti_bytes_text(reference));
     size_t data = part_bytes(plan, "data pipeline");
     size_t process = part_bytes(plan, "process");
     const stint_plan_part *largest = largest_part(plan);
@@ -337,7 +507,6 @@ static void say_what_dominates(const stint_plan_result *plan, sti_text *out)
                         sti_bytes_text(largest->bytes));
 }
 
-/* What the process itself takes differs a little from call to call. */
 static void say_what_fits(const stint_plan_result *plan, sti_text *out)
 {
     sti_text_printf(out, "; what fits: ");
@@ -346,7 +515,7 @@ static void say_what_fits(const stint_plan_result *plan, sti_text *out)
     if (plan->shards_that_fit > 0)
         sti_text_printf(out, "--shards %" PRId64 " or ", plan->shards_that_fit);
     sti_text_printf(out, "--memory %zuM",
-                    (plan->smallest_bytes + (3u << 19) - 1) >> 20);
+                    (plan->smallest_bytes + (1u << 20) - 1) >> 20);
 }
 
 stint_status sti_plan_refuse(const stint_plan_result *plan)
@@ -379,7 +548,7 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
     if (st == STINT_OK && recipe->values.train.batch == 0)
         st = sti_batch_settle(recipe, NULL, false, &settled);
     if (st == STINT_OK)
-        st = sti_job_create(settled ? settled : recipe, &job);
+        st = sti_job_create(settled ? settled : recipe, NULL, &job);
     if (st != STINT_OK) {
         stint_recipe_destroy(settled);
         return st;

@@ -5,30 +5,44 @@
 #define STI_TRAIN_JOB_H
 
 #include "train/crew.h"
+#include "train/job_text.h"
 
 typedef struct sti_job {
     const stint_recipe *recipe;
-    stint_data *train_data, *test_data; /* test NULL: no such split */
+    stint_data *train_data, *test_data;  /* test NULL: no such split */
+    sti_corpus *text;                    /* in place of both, for a text model */
+    stint_model_file *start, *reference; /* NULL: none */
     sti_network_desc network;
     sti_network train, eval; /* eval: zeroed without a test split */
     int threads, lanes, moments;
     const char *threads_why;
     int64_t batch, shards;
-    int64_t train_count, test_count;
+    sti_comm *comm;     /* borrowed; NULL: one process */
+    int64_t own_shards; /* of this process */
+    int64_t train_count, test_count; /* images, or windows of text */
     int64_t steps_per_epoch, steps, epochs;
+    size_t host_bytes;      /* of blocks that were there before the job */
     size_t index_bytes;     /* of the opened data, by our own count */
     size_t base_bytes;      /* sti_memory_base when the networks were built */
     stint_plan_result plan; /* smallest_bytes and what would fit: sti_job_find_ways */
     uint8_t *form;          /* [form_values]: of the network as built; NULL: as it is */
     int32_t form_values;
     bool rewritten; /* to fit a budget */
+    bool exact;     /* nothing may be packed, whatever the recipe says */
+    /* Of packed blocks, where more is known than the search does. */
+    const sti_pack_choice *sizes;
+    int size_count;
 } sti_job;
 
-/* Images of the training set, by opening it. */
+/* What a recipe calls its samples. */
+const char *sti_job_samples(const sti_job *job); /* "images", "sequences" */
+
+/* Samples of the training set, by opening it. */
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out);
 
-/* STINT_OK also when the budget does not hold: see plan.fits. */
-stint_status sti_job_create(const stint_recipe *recipe, sti_job *job);
+/* comm: ranks among which the shards are shared out, or NULL.
+ * STINT_OK also when the budget does not hold: see plan.fits. */
+stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job *job);
 void sti_job_fini(sti_job *job); /* a zeroed one is fine */
 
 /* The least memory the recipe runs in, and what would fit if it does not. Takes a
@@ -64,11 +78,30 @@ stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
 
 /* ---- job_pack.c ---- */
 
-/* Build and plan the training network anew with these packs, lanes and rewrites as they
- * are; fills the plan's parts, peak and fits. On failure the job is as it was. */
-stint_status sti_job_repack(sti_job *job, const sti_pack_choice *choices, int count);
+/* The form that a value is to have, if it is not kept. */
+typedef struct sti_value_form {
+    stint_value value;
+    int32_t form;
+} sti_value_form;
+
+/* Build and plan the training network anew with these packs, and with these rewrites
+ * (forms NULL: those of the job), lanes as they are; fills the plan's parts, peak and
+ * fits. On failure the job is as it was. STINT_E_INPUT: a form of no value. */
+stint_status sti_job_repack(sti_job *job, const sti_pack_choice *choices, int count,
+                            const sti_value_form *forms, int form_count);
+/* With as many lanes fewer as the budget asks for, if that helps. */
+stint_status sti_job_fewer_lanes(sti_job *job);
+/* Look for a plan again, knowing how large some packed blocks are (capacity 0: not
+ * worth packing); sizes NULL: for one without packs. On failure there is no network any
+ * more.
+ */
+stint_status sti_job_rechoose(sti_job *job, const sti_pack_choice *sizes, int count);
+/* The job's forms as a list, [job->form_values]; their number. */
+int sti_job_list_forms(const sti_job *job, sti_value_form *forms_out);
 
 /* ---- memory_account.c ---- */
+
+#define STI_PART_REFERENCE "reference model" /* of plan->parts */
 
 /* The process as it is, code that it will touch included, without opened data. */
 size_t sti_memory_base(const sti_job *job);

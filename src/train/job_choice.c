@@ -12,6 +12,8 @@
 #include "plan/budget.h"
 #include "train/job.h"
 
+enum { NEAR = 64 }; /* within so small a part, an estimated peak may be the lowest */
+
 typedef struct way {
     double seconds; /* expected of a step */
     int32_t option;
@@ -47,9 +49,9 @@ static int64_t fewest_lanes(int64_t shards, int64_t most)
  * the speed of as many lanes. */
 static double rounds(const sti_job *job, int lanes)
 {
-    double shards = (double)job->shards;
+    double shards = (double)job->own_shards;
     if (lanes > 1)
-        return (double)rounds_of(job->shards, lanes);
+        return (double)rounds_of(job->own_shards, lanes);
     return job->threads > 1 ? shards / (0.7 * (double)job->threads) : shards;
 }
 
@@ -57,13 +59,14 @@ static double rounds(const sti_job *job, int lanes)
 static int next_lanes(const sti_job *job, int lanes)
 {
     int64_t wanted = job->recipe->values.run.lanes;
-    int64_t most = job->threads < job->shards ? job->threads : job->shards;
+    int64_t most = job->threads < job->own_shards ? job->threads : job->own_shards;
     if (wanted > 0)
-        return lanes == 0 ? (int)wanted : 0;
+        return lanes == 0 ? (int)(wanted < job->own_shards ? wanted : job->own_shards)
+                          : 0;
     if (lanes == 1)
         return 0;
-    return lanes == 0 ? (int)fewest_lanes(job->shards, most)
-                      : (int)fewest_lanes(job->shards, lanes - 1);
+    return lanes == 0 ? (int)fewest_lanes(job->own_shards, most)
+                      : (int)fewest_lanes(job->own_shards, lanes - 1);
 }
 
 /* ---- peaks ---- */
@@ -220,7 +223,10 @@ static stint_status find_ways(chooser *c)
             st = sti_budget_create(
                 &(sti_budget_desc){.graph = job->train.graph,
                                    .threads = which ? job->threads : 1,
-                                   .lossy = job->recipe->values.error.tau > 0},
+                                   .sizes = job->sizes,
+                                   .size_count = job->size_count,
+                                   .lossy = job->recipe->values.error.tau > 0 &&
+                                            !job->exact},
                 &c->budget[which]);
         if (st == STINT_OK)
             st = add_ways(c, lanes);
@@ -243,12 +249,13 @@ static const uint8_t *form_of(const chooser *c, const way *w)
     return budget_of(c, w->lanes)->options[w->option].form;
 }
 
-static const way *lowest(const chooser *c)
+/* Of the estimated peaks. */
+static size_t lowest_estimate(const chooser *c)
 {
-    const way *low = &c->ways[0];
+    size_t low = c->ways[0].peak_bytes;
     for (int32_t i = 1; i < c->count; i++)
-        if (c->ways[i].peak_bytes < low->peak_bytes)
-            low = &c->ways[i];
+        if (c->ways[i].peak_bytes < low)
+            low = c->ways[i].peak_bytes;
     return low;
 }
 
@@ -304,18 +311,29 @@ static stint_status try_way(chooser *c, const way *w, bool anyway, bool *taken)
     return keep_variant(job, &variant, budget_of(c, w->lanes), form_of(c, w));
 }
 
-/* The lowest peak there is, exactly. */
-static stint_status lowest_peak(chooser *c, size_t *peak_out)
+/* The lowest peak there is, exactly, and the way to it. An estimate knows all but what
+ * the rewritten graph itself takes, so those close to the lowest are looked at. */
+static stint_status lowest_peak(chooser *c, const way **way_out, size_t *peak_out)
 {
-    sti_job variant;
-    const way *w = lowest(c);
-    stint_status st =
-        make_variant(c->job, budget_of(c, w->lanes), form_of(c, w), w->lanes, &variant);
-    if (st != STINT_OK)
-        return st;
-    *peak_out = variant.plan.peak_bytes;
-    sti_network_fini(&variant.train);
-    return STINT_OK;
+    const size_t low = lowest_estimate(c), near = low + low / NEAR;
+    stint_status st = STINT_OK;
+    *peak_out = SIZE_MAX;
+    for (int32_t i = 0; i < c->count && st == STINT_OK; i++) {
+        const way *w = &c->ways[i];
+        sti_job variant;
+        if (w->peak_bytes > near)
+            continue;
+        st = make_variant(c->job, budget_of(c, w->lanes), form_of(c, w), w->lanes,
+                          &variant);
+        if (st != STINT_OK)
+            break;
+        if (variant.plan.peak_bytes < *peak_out) {
+            *peak_out = variant.plan.peak_bytes;
+            *way_out = w;
+        }
+        sti_network_fini(&variant.train);
+    }
+    return st;
 }
 
 static stint_status choose_among(chooser *c, double fastest)
@@ -323,17 +341,17 @@ static stint_status choose_among(chooser *c, double fastest)
     sti_job *job = c->job;
     size_t budget = job->recipe->values.run.memory_bytes, smallest = 0;
     bool taken = false;
-    const way *w = NULL;
+    const way *w = NULL, *low = NULL;
     stint_status st = find_ways(c);
     if (st == STINT_OK)
-        st = lowest_peak(c, &smallest);
+        st = lowest_peak(c, &low, &smallest);
     for (int32_t i = 0; i < c->count && st == STINT_OK && !taken; i++) {
         w = &c->ways[i];
         if (w->peak_bytes <= budget)
             st = try_way(c, w, false, &taken);
     }
     if (st == STINT_OK && !taken) {
-        w = lowest(c);
+        w = low;
         st = try_way(c, w, true, &taken);
     }
     job->plan.smallest_bytes = smallest;
@@ -362,10 +380,11 @@ stint_status sti_job_choose(sti_job *job)
 
 stint_status sti_job_lowest_peak(sti_job *job, size_t *peak_out)
 {
+    const way *low = NULL;
     chooser c = {.job = job};
     stint_status st = find_ways(&c);
     if (st == STINT_OK)
-        st = lowest_peak(&c, peak_out);
+        st = lowest_peak(&c, &low, peak_out);
     chooser_fini(&c);
     return st;
 }

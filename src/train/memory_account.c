@@ -1,11 +1,13 @@
 /* The memory of the whole process, part by part.
  *
  * What we allocate is known to the byte: blocks and arenas from the plans of both
- * networks, decoders and index from the data room. What is there already (graphs,
- * recipe, index, whatever the host program holds) is measured when the run is planned.
- * The rest is what the process will touch later and cannot be asked for beforehand;
- * those few lines were measured and are named here. */
+ * networks, decoders and index from the data room. Of program and libraries the pages
+ * that may be used are made resident and counted (base/program.h). The rest (stacks,
+ * what malloc keeps between live blocks) cannot be asked for beforehand; those few
+ * lines were measured and are named here. Every run of a recipe, planned or trained,
+ * gets the same figure. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #if defined(__GLIBC__)
@@ -13,35 +15,42 @@
 #endif
 
 #include "base/memory.h"
+#include "base/program.h"
 #include "train/evaluate.h"
 #include "train/job.h"
 
 #define KIB ((size_t)1 << 10)
 
-/* Measured (Debian 12, gcc 12, x86-64). Pages of the program and its libraries that a
- * run has touched by its end; those of the image decoders. They are mapped files, of
- * which a process at planning time has seen a part that varies by chance. */
-#define CODE_BYTES       (6784 * KIB)
-#define IMAGE_CODE_BYTES (900 * KIB)
-/* Own pages at planning time beyond our own blocks: data of libraries, stacks, what
- * malloc keeps. 630 to 1040 KiB in `stint plan` and `stint train`, by chance and by
- * what was planned before (what is above it is in the reserve); taken as one number, so
- * that both announce the same peak. */
-#define OWN_BYTES (920 * KIB)
+/* Libraries of which a run makes use; all of their code is made resident when the run
+ * is planned (base/program.h), so that which parts a run happens to touch does not
+ * matter. What other libraries have in memory by then is given back. */
+static const char *const libraries[] = {"ld-",        "libc.", "libm.", "libgomp.",
+                                        "libnettle.", "libz.", NULL};
+static const char *const image_libraries[] = {"ld-",           "libc.",      "libm.",
+                                              "libgomp.",      "libnettle.", "libz.",
+                                              "libturbojpeg.", "libpng",     NULL};
+
+/* Own pages beyond our blocks and the data of programs and libraries: the main stack,
+ * what malloc keeps, a few pages of libraries of which next to nothing is used. */
+#define OWN_BYTES (192 * KIB)
 /* Reserve against what differs from run to run, as a share of all the rest. */
 #define RESERVE_SHARE 512
 /* A worker thread: the touched part of its stack, its malloc arena. */
 #define THREAD_BYTES (40 * KIB)
-/* With packed activations: pages of the codec's program, tables of the error control. */
-#define PACK_BYTES (640 * KIB)
+/* With packed activations: tables of the error control. */
+#define PACK_BYTES (128 * KIB)
 /* What the search for rewrites leaves behind in the heap, and the copies of nodes. */
-#define REWRITE_BYTES (256 * KIB)
+#define REWRITE_BYTES (128 * KIB)
 /* Small blocks of the run itself: names, texts, lines of the log. */
-#define HEAP_BYTES (140 * KIB)
+#define HEAP_BYTES (100 * KIB)
 /* Writing one file: its buffer. What the run keeps and writes about a value of the
  * graph: names, lines of headers and of the report. */
 #define WRITER_BYTES (80 * KIB)
-#define VALUE_BYTES  ((size_t)1024)
+#define VALUE_BYTES  ((size_t)256)
+
+/* The thread of the communicator and its library; what it keeps of a peer. */
+#define NET_BYTES      (320 * KIB)
+#define NET_RANK_BYTES (8 * KIB)
 
 static void add_part(stint_plan_result *plan, const char *name, const char *detail,
                      size_t bytes)
@@ -54,11 +63,19 @@ static void add_part(stint_plan_result *plan, const char *name, const char *deta
 static size_t data_bytes(const sti_job *job, int lanes)
 {
     int workers = sti_crew_lane_threads(job->threads, lanes);
+    const size_t order = (size_t)job->train_count * sizeof(int32_t);
+    if (job->text)
+        return order + job->index_bytes +
+               (job->test_count > 0
+                    ? sti_evaluation_bytes(job->test_count, 0, job->train.images, lanes)
+                    : 0);
     size_t bytes = sti_data_memory_bytes(job->train_data, lanes, workers);
     if (job->test_data)
-        bytes += sti_data_memory_bytes(job->test_data, lanes, workers) +
-                 sti_evaluation_bytes(job->test_count, job->train.images, lanes);
-    return bytes + (size_t)job->train_count * sizeof(int32_t); /* the epoch's order */
+        bytes +=
+            sti_data_memory_bytes(job->test_data, lanes, workers) +
+            sti_evaluation_bytes(job->test_count, (int32_t)job->network.model.classes,
+                                 job->train.images, lanes);
+    return bytes + order; /* of an epoch */
 }
 
 void sti_memory_trim(void)
@@ -68,34 +85,28 @@ void sti_memory_trim(void)
 #endif
 }
 
-/* Resident memory now, split: ours alone, and mapped files. 0 if the system does not
- * tell. */
-static void resident_now(size_t *own_bytes, size_t *file_bytes)
+/* Blocks of the job so far without opened data, and of the host as a round number. */
+static size_t job_blocks(const sti_job *job, size_t now)
 {
-    long total = 0, resident = 0, shared = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (f && fscanf(f, "%ld %ld %ld", &total, &resident, &shared) != 3)
-        resident = shared = 0;
-    if (f)
-        fclose(f);
-    *own_bytes = (size_t)(resident - shared) * page;
-    *file_bytes = (size_t)shared * page;
+    const size_t host = job->host_bytes, own = host + job->index_bytes;
+    return STI_ALIGN_UP(host, 64 * KIB) + (now > own ? now - own : 0);
 }
 
 size_t sti_memory_base(const sti_job *job)
 {
-    const char *format = stint_data_describe(job->train_data)->format;
+    const char *format =
+        job->text ? "text" : stint_data_describe(job->train_data)->format;
     bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
-    size_t code = CODE_BYTES + (images ? IMAGE_CODE_BYTES : 0), own, file;
+    const size_t blocks = sti_alloc_now_bytes();
+    sti_program_pages program;
     sti_memory_trim();
-    resident_now(&own, &file);
-    size_t blocks = sti_alloc_now_bytes();
-    own = own > blocks ? own - blocks : 0;
-    /* More only inside of a larger program, where no two runs need to agree. */
-    own = own > OWN_BYTES ? STI_ALIGN_UP(own, 256 * KIB) : OWN_BYTES;
-    blocks -= job->index_bytes < blocks ? job->index_bytes : blocks;
-    return own + STI_ALIGN_UP(blocks, 16 * KIB) + (file > code ? file : code);
+    sti_program_settle(images ? image_libraries : libraries, &program);
+    const size_t known = program.code_bytes + program.data_bytes + OWN_BYTES;
+    const size_t resident = sti_process_now_bytes();
+    const size_t rest = resident > blocks ? resident - blocks : 0;
+    return job_blocks(job, blocks) +
+           /* More only inside of a larger program, where no two runs need to agree. */
+           (rest > known ? STI_ALIGN_UP(rest, 256 * KIB) : known);
 }
 
 static size_t plan_bytes(const sti_network *network)
@@ -117,8 +128,9 @@ static size_t process_bytes(const sti_job *job, int lanes)
     size_t values = (size_t)sti_graph_value_count(job->train.graph) * VALUE_BYTES;
     size_t packs = (job->train.bounds >= 0 ? PACK_BYTES : 0) +
                    (job->rewritten ? REWRITE_BYTES : 0);
-    return job->base_bytes + HEAP_BYTES + packs + (size_t)(job->threads - 1) * THREAD_BYTES +
-           WRITER_BYTES + values + plan_bytes(&job->train) + plan_bytes(&job->eval) +
+    return job->base_bytes + HEAP_BYTES + packs +
+           (size_t)(job->threads - 1) * THREAD_BYTES + WRITER_BYTES + values +
+           plan_bytes(&job->train) + plan_bytes(&job->eval) +
            (size_t)lanes * (exec_bytes(&job->train) + exec_bytes(&job->eval));
 }
 
@@ -133,7 +145,10 @@ static void add_arenas(const sti_job *job, const sti_crew_sizes *sizes, int lane
     add_part(plan, "saved activations", "kept for the backward pass", n * saved);
     add_part(plan, "workspace", "passing results and scratch",
              n * (sizes->arena - saved - input + sizes->fetch));
-    add_part(plan, "inputs", "images and labels of the shards at work", n * input);
+    add_part(plan, "inputs",
+             job->text ? "tokens and labels of the shards at work"
+                       : "images and labels of the shards at work",
+             n * input);
 }
 
 void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
@@ -152,11 +167,27 @@ void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
              : job->moments == 1 ? "one moment a weight"
                                  : "none needed",
              sizes.params * (size_t)job->moments);
+    if (sizes.fixed > 0)
+        add_part(plan, STI_PART_REFERENCE, "its weights and running statistics",
+                 sizes.fixed);
+    if (sizes.mask > 0)
+        add_part(plan, "mask", "a bit a weight: pruned or not", sizes.mask);
     add_part(plan, "gradients", "blocks of the shard tree",
              sizes.results * (size_t)sizes.slots);
+    if (job->comm)
+        add_part(plan, "network", "segments on their way, buffers of sockets",
+                 sizes.net + NET_BYTES + sti_comm_library_bytes(job->comm) +
+                     (size_t)sti_comm_size(job->comm) * NET_RANK_BYTES);
     add_arenas(job, &sizes, lanes, plan);
-    add_part(plan, "data pipeline", "index, decoders, order of samples, predictions",
+    add_part(plan, "data pipeline",
+             job->text
+                 ? "tokeniser, order of windows, losses; tokens stay in their file"
+                 : "index, decoders, order of samples, predictions",
              data_bytes(job, lanes));
     add_part(plan, "process", "program, libraries, threads, graphs, files",
              process_bytes(job, lanes) + plan->peak_bytes / RESERVE_SHARE);
+    /* Tokens were made in this very process, which took more than training will. */
+    if (job->text && job->text->prepared_bytes > plan->peak_bytes)
+        add_part(plan, "preparing the text", "once: its tokens are kept",
+                 job->text->prepared_bytes - plan->peak_bytes);
 }

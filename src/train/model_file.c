@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/units.h"
+#include "data/tokenizer.h"
 #include "train/checkpoint.h"
 
-#define CLASSES_MAX (1 << 20)
-#define SIDE_MAX    65535 /* pixels */
+#define CLASSES_MAX   (1 << 20)
+#define SIDE_MAX      65535 /* pixels */
+#define SIZE_MAX_TEXT (1 << 24)
 
 static stint_status broken(const stint_model_file *m, const char *what)
 {
@@ -88,24 +91,74 @@ static stint_status read_recipe(stint_model_file *m)
         return st;
     const sti_recipe_values *v = &m->recipe->values;
     m->network.name = sti_recipe_network(m->recipe);
+    m->network.bf16 = v->train.precision == STI_PRECISION_BF16;
+    if (sti_recipe_is_text(m->recipe))
+        return STINT_OK; /* sizes come from the file */
     m->network.model.stem = (stint_stem)v->model.stem;
     m->network.model.width = v->model.width;
     m->network.model.depth = v->model.depth;
     m->network.model.dropout = (float)v->model.dropout;
-    m->network.bf16 = v->train.precision == STI_PRECISION_BF16;
+    m->network.weight_bits = (int)v->quantise.bits;
+    const char *numerics = text_of(m, STI_META_NUMERICS);
+    const bool older =
+        numerics && strcmp(numerics, "1") == 0; /* knew direct sums only */
+    m->network.winograd = v->model.convolution == STI_CONVOLUTION_AUTO && !older;
     return STINT_OK;
+}
+
+/* Sizes and tokeniser of a text model. What the sizes are worth shows when the network
+ * is built and its tensors are looked for. */
+static stint_status read_text(stint_model_file *m)
+{
+    enum { SIZES = 7, ALL = SIZES + 3 };
+    double size[ALL];
+    stint_text_model_desc *d = &m->network.text;
+    int64_t *const to[SIZES] = {&m->network.context, &d->vocabulary, &d->depth,
+                                &d->width,           &d->heads,      &d->kv_heads,
+                                &d->hidden};
+    const char *tokenizer = text_of(m, STI_META_TOKENIZER);
+    if (!sti_meta_numbers(text_of(m, STI_META_TEXT), ALL, size))
+        return broken(m, "it does not say what text it takes");
+    for (int i = 0; i < SIZES; i++) {
+        if (!(size[i] >= 1) || size[i] > SIZE_MAX_TEXT)
+            return broken(m, "its sizes are impossible");
+        *to[i] = (int64_t)size[i];
+    }
+    d->epsilon = (float)size[SIZES];
+    d->rotary_base = (float)size[SIZES + 1];
+    d->head = size[SIZES + 2] > 0 ? STINT_TEXT_HEAD_OWN : STINT_TEXT_HEAD_TIED;
+    if (!(d->epsilon > 0) || !(d->rotary_base > 0))
+        return broken(m, "its sizes are impossible");
+    const char *end = text_of(m, STI_META_END_TOKEN);
+    if (!end || sti_parse_int(end, &m->end_token) != STINT_OK || m->end_token < 0 ||
+        m->end_token >= d->vocabulary)
+        m->end_token = -1;
+    if (!tokenizer) /* of weights that came from elsewhere */
+        return STINT_OK;
+    stint_status st = sti_tokenizer_parse(tokenizer, strlen(tokenizer),
+                                          sti_tensor_file_path(m->file), &m->tokenizer);
+    if (st == STINT_OK &&
+        stint_tokenizer_describe(m->tokenizer)->vocabulary > d->vocabulary)
+        st = broken(m, "its tokeniser has more tokens than the network");
+    return st;
+}
+
+static double number_of(const stint_model_file *m, const char *key)
+{
+    const char *text = text_of(m, key);
+    double number;
+    return text && *text && sti_parse_float(text, &number) == STINT_OK ? number
+                                                                       : (double)NAN;
 }
 
 static void read_facts(stint_model_file *m)
 {
-    const char *step = text_of(m, STI_META_STEP),
-               *accuracy = text_of(m, STI_META_ACCURACY);
+    const char *step = text_of(m, STI_META_STEP);
     m->weights_sha256 = text_of(m, STI_META_WEIGHTS);
     if (!step || sti_parse_int(step, &m->step) != STINT_OK)
         m->step = 0;
-    if (!accuracy || !*accuracy ||
-        sti_parse_float(accuracy, &m->test_accuracy) != STINT_OK)
-        m->test_accuracy = (double)NAN;
+    m->test_accuracy = number_of(m, STI_META_ACCURACY);
+    m->test_loss = number_of(m, STI_META_LOSS);
 }
 
 static stint_status check_kind(const stint_model_file *m)
@@ -134,8 +187,10 @@ static stint_status build_single(stint_model_file *m)
 
 typedef struct loader {
     const stint_model_file *model;
-    char *block;      /* NULL: only check */
-    sti_sha256 *hash; /* of what is only checked */
+    char *block;       /* NULL: only check */
+    const char *wants; /* the network's name */
+    const char *scope; /* that the network's names have in front, NULL: none */
+    sti_sha256 *hash;  /* of what is only checked */
 } loader;
 
 static stint_status load_tensor(void *user, const sti_value_row *value,
@@ -143,22 +198,22 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
 {
     const loader *l = user;
     const sti_tensor_file *f = l->model->file;
-    const sti_tensor_row *row = sti_tensor_file_find(f, value->name);
+    const char *name = l->scope ? value->name + strlen(l->scope) + 1 : value->name;
+    const sti_tensor_row *row = sti_tensor_file_find(f, name);
     if (!row || row->type != STI_TENSOR_F32 || row->rank != value->shape.rank ||
         memcmp(row->dim, value->shape.dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
         return sti_fail(STINT_E_INPUT, "%s: %s '%s' of %s, as the network %s wants it",
-                        sti_tensor_file_path(f), row ? "has another" : "has no",
-                        value->name, sti_shape_text(&value->shape),
-                        l->model->network.name);
+                        sti_tensor_file_path(f), row ? "has another" : "has no", name,
+                        sti_shape_text(&value->shape), l->wants);
     if (!l->block)
         return sti_tensor_file_add_sha256(f, row, l->hash);
     return sti_tensor_file_read(f, row, l->block + place->offset);
 }
 
 static stint_status load_all(const stint_model_file *model, const sti_network *network,
-                             void *params, void *states)
+                             const char *wants, void *params, void *states)
 {
-    loader l = {model, params, NULL};
+    loader l = {.model = model, .block = params, .wants = wants};
     stint_status st = sti_network_each(network, STI_ROLE_PARAM, load_tensor, &l);
     l.block = states;
     return st != STINT_OK ? st
@@ -171,7 +226,7 @@ static stint_status check_weights(stint_model_file *m)
 {
     char hex[65];
     sti_sha256 hash;
-    loader l = {m, NULL, &hash};
+    loader l = {.model = m, .hash = &hash, .wants = m->network.name};
     sti_sha256_init(&hash);
     stint_status st = sti_network_each(&m->single, STI_ROLE_PARAM, load_tensor, &l);
     if (st == STINT_OK)
@@ -192,7 +247,83 @@ static stint_status check_weights(stint_model_file *m)
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             sti_crew *crew)
 {
-    return load_all(model, network, crew->params, crew->states);
+    return load_all(model, network, model->network.name, crew->params, crew->states);
+}
+
+stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
+                             const char *name, sti_crew *crew)
+{
+    stint_status st = load_all(model, network, name, crew->params, crew->states);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "train.start");
+    if (sti_network_parameters(network) != model->parameters)
+        return sti_fail(STINT_E_INPUT,
+                        "train.start: %s holds the network %s of %" PRId64
+                        " parameters, the recipe's has %" PRId64
+                        "; give the same model.name, width and depth",
+                        sti_tensor_file_path(model->file), model->network.name,
+                        model->parameters, sti_network_parameters(network));
+    return STINT_OK;
+}
+
+stint_status sti_model_load_reference(const stint_model_file *model,
+                                      const sti_network *network, sti_crew *crew)
+{
+    loader l = {.model = model,
+                .block = crew->fixed,
+                .wants = model->network.name,
+                .scope = STI_REFERENCE_SCOPE};
+    return sti_network_each(network, STI_ROLE_FIXED, load_tensor, &l);
+}
+
+typedef struct fixed_hash {
+    const sti_network *network;
+    const sti_crew *crew;
+    sti_sha256 hash;
+} fixed_hash;
+
+/* Tensor `of` of the model on its own, as it lies among the FIXED ones. */
+static stint_status hash_fixed(void *user, const sti_value_row *of,
+                               const sti_place *place)
+{
+    fixed_hash *h = user;
+    const stint_graph *g = h->network->graph;
+    const size_t skip = sizeof STI_REFERENCE_SCOPE;
+    (void)place;
+    for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->role == STI_ROLE_FIXED && strcmp(row->name + skip, of->name) == 0)
+            sti_sha256_add(&h->hash,
+                           (const char *)h->crew->fixed +
+                               h->network->plan->place[v].offset,
+                           stint_shape_bytes(&row->shape));
+    }
+    return STINT_OK;
+}
+
+void sti_model_reference_sha256(const stint_model_file *model,
+                                const sti_network *network, const sti_crew *crew,
+                                char hex_out[65])
+{
+    fixed_hash h = {.network = network, .crew = crew};
+    sti_sha256_init(&h.hash);
+    sti_network_each(&model->single, STI_ROLE_PARAM, hash_fixed, &h);
+    sti_network_each(&model->single, STI_ROLE_STATE, hash_fixed, &h);
+    sti_sha256_hex(&h.hash, hex_out);
+}
+
+stint_status sti_model_open_for(const char *key, const char *path,
+                                stint_model_file **model_out)
+{
+    sti_arena *arena = sti_arena_create("model path");
+    const char *file = path;
+    stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK && sti_path_is_dir(path))
+        file = sti_path_join(arena, path, "model.safetensors");
+    if (st == STINT_OK)
+        st = file ? stint_model_open(file, model_out) : STINT_E_MEMORY;
+    sti_arena_destroy(arena);
+    return st == STINT_OK ? st : sti_fail_context(st, "%s", key);
 }
 
 stint_status stint_model_open(const char *path, stint_model_file **model_out)
@@ -209,9 +340,12 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
         st = check_kind(m);
     if (st == STINT_OK)
         st = read_recipe(m);
-    if (st == STINT_OK)
+    const bool text = st == STINT_OK && sti_recipe_is_text(m->recipe);
+    if (text)
+        st = read_text(m);
+    if (st == STINT_OK && !text)
         st = read_classes(m);
-    if (st == STINT_OK)
+    if (st == STINT_OK && !text)
         st = read_image(m);
     if (st == STINT_OK) {
         read_facts(m);
@@ -235,8 +369,14 @@ void stint_model_close(stint_model_file *m)
     sti_network_fini(&m->single);
     sti_free(m->pixels);
     stint_recipe_destroy(m->recipe);
+    stint_tokenizer_close(m->tokenizer);
     sti_tensor_file_close(m->file);
     sti_arena_destroy(m->arena);
+}
+
+const stint_tokenizer *stint_model_tokenizer(const stint_model_file *m)
+{
+    return m->tokenizer;
 }
 
 void stint_model_describe(const stint_model_file *m, stint_model_facts *facts)
@@ -251,7 +391,10 @@ void stint_model_describe(const stint_model_file *m, stint_model_facts *facts)
                                  .tensors = sti_tensor_file_count(m->file),
                                  .recipe = m->recipe_text,
                                  .step = m->step,
-                                 .test_accuracy = m->test_accuracy};
+                                 .test_accuracy = m->test_accuracy,
+                                 .test_loss = m->test_loss,
+                                 .context = m->network.context,
+                                 .text = m->network.text};
     snprintf(facts->weights_sha256, sizeof facts->weights_sha256, "%s",
              m->weights_sha256 ? m->weights_sha256 : "");
 }
@@ -280,6 +423,11 @@ stint_status stint_predict(stint_model_file *m, const char *image_path,
                            float *probabilities_out)
 {
     const sti_network_desc *net = &m->network;
+    if (net->context)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: a text model; it goes on with text and classifies no "
+                        "images",
+                        sti_tensor_file_path(m->file));
     stint_status st = prepare_single(m);
     if (st == STINT_OK)
         st = sti_data_read_image(image_path, net->height, net->width, net->channels,

@@ -11,9 +11,11 @@ struct stint_model_file {
     stint_recipe *recipe;
     sti_network_desc network;
     sti_data_norm norm;
-    const char **class_names; /* [network.model.classes] */
+    const char **class_names;   /* [network.model.classes] */
+    stint_tokenizer *tokenizer; /* of a text model, unless it came without; else NULL */
+    int64_t end_token;          /* of a text model; -1: none */
     int64_t parameters, step;
-    double test_accuracy;
+    double test_accuracy, test_loss; /* NaN: unknown */
     const char *recipe_text, *weights_sha256;
     /* For single images, made by the first prediction. */
     sti_network single;
@@ -27,9 +29,25 @@ stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *dat
                              stint_train_progress_fn *progress, void *user,
                              float *logits_out);
 
+/* As stint_model_open; path may also be the folder of a run. key: the recipe's, for
+ * messages. */
+stint_status sti_model_open_for(const char *key, const char *path,
+                                stint_model_file **model_out);
+
 /* Read the weights into the crew's blocks. STINT_E_INPUT: the file lacks a tensor, or
  * it has another shape. */
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             sti_crew *crew);
+/* The same for training to begin with, of the network so named: the model must have no
+ * other parameters either. */
+stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
+                             const char *name, sti_crew *crew);
+/* Read the weights into the crew's block of FIXED tensors. */
+stint_status sti_model_load_reference(const stint_model_file *model,
+                                      const sti_network *network, sti_crew *crew);
+/* SHA-256 of that block's tensors in the order of model->weights_sha256. */
+void sti_model_reference_sha256(const stint_model_file *model,
+                                const sti_network *network, const sti_crew *crew,
+                                char hex_out[65]);
 
 #endif

@@ -25,18 +25,104 @@ static stint_value find_output(const stint_graph *graph, const char *name)
     return -1;
 }
 
-static stint_status append_forward(const sti_network_desc *desc, stint_mode mode,
-                                   sti_network *net, stint_value *loss_out)
+/* tokens, labels [sequences, context] i32; what is no token has the label -1. */
+static stint_status append_text(const sti_network_desc *desc, sti_network *net)
 {
     stint_graph *g = net->graph;
+    const stint_shape shape =
+        stint_shape_make(STINT_I32, 2, (int64_t[]){net->images, desc->context});
+    net->input = stint_input(g, "tokens", &shape);
+    net->labels = stint_input(g, "labels", &shape);
+    add_output(
+        g, STI_OUTPUT_METRIC,
+        stint_text_model_build(g, desc->name, &desc->text, net->input, net->labels),
+        "loss");
+    return stint_graph_check(g);
+}
+
+static const char *const part_names[STI_LOSS_PARTS] = {"loss.hard", "loss.pairing",
+                                                       "loss.soft"};
+
+/* Logits of the reference on the same images. It runs before the network, so that
+ * nothing but its logits lives on when the first activation is saved. */
+static stint_value append_reference(const sti_network_desc *desc, sti_network *net)
+{
+    const sti_network_desc *r = desc->loss.reference;
+    stint_scope_begin(net->graph, STI_REFERENCE_SCOPE);
+    sti_graph_set_fixed(net->graph, true);
+    stint_value logits = stint_model_build(net->graph, r->name, &r->model, net->input);
+    sti_graph_set_fixed(net->graph, false);
+    stint_scope_end(net->graph);
+    return logits;
+}
+
+/* factor * weight * part; what is 1 is left out, so that plain training keeps its bits.
+ */
+static stint_value weigh(const sti_network_desc *desc, sti_network *net, int part,
+                         stint_value value)
+{
+    stint_graph *g = net->graph;
+    const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
+    add_output(g, STI_OUTPUT_METRIC, value, part_names[part]);
+    if (desc->loss.factor[part] != 1.0f)
+        value = stint_scale(g, value, desc->loss.factor[part]);
+    if (!desc->loss.weighted)
+        return value;
+    stint_value weight = stint_slice(g, net->weights, 0, part, part + 1, 1);
+    return stint_mul(g, value, stint_reshape(g, weight, &scalar));
+}
+
+static stint_value append_part(const sti_loss_desc *loss, const sti_network *net,
+                               int part, stint_value logits, stint_value reference)
+{
+    const stint_pairing_desc focus = {loss->focal_base, loss->focal_right};
+    if (part == STI_LOSS_PAIRING)
+        return stint_logit_pairing(net->graph, logits, reference, net->labels, &focus);
+    return stint_soft_cross_entropy(net->graph, logits, reference, net->labels,
+                                    loss->temperature);
+}
+
+/* The parts and their sum; hard is there already. */
+static stint_value append_loss(const sti_network_desc *desc, sti_network *net,
+                               stint_value hard, stint_value logits,
+                               stint_value reference)
+{
+    stint_graph *g = net->graph;
+    stint_value loss = -1;
+    if (desc->loss.weighted) {
+        const stint_shape shape = STINT_SHAPE(STI_LOSS_PARTS);
+        net->weights = stint_input(g, "loss_weights", &shape);
+    }
+    for (int part = 0; part < STI_LOSS_PARTS; part++) {
+        if (desc->loss.factor[part] == 0)
+            continue;
+        stint_value value = part == STI_LOSS_HARD ? hard
+                                                  : append_part(&desc->loss, net, part,
+                                                                logits, reference);
+        value = weigh(desc, net, part, value);
+        loss = loss < 0 ? value : stint_add(g, loss, value);
+    }
+    return loss;
+}
+
+static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
+                                  sti_network *net)
+{
+    stint_graph *g = net->graph;
+    const bool taught = mode == STINT_TRAIN && desc->loss.reference;
+    stint_value reference = -1;
     stint_shape images =
         STINT_SHAPE(net->images, desc->height, desc->width, desc->channels);
     stint_shape labels = stint_shape_make(STINT_I32, 1, &net->images);
     net->input = stint_input(g, "images", &images);
     net->labels = stint_input(g, "labels", &labels);
+    if (taught)
+        reference = append_reference(desc, net);
     stint_value logits = stint_model_build(g, desc->name, &desc->model, net->input);
     float smoothing = mode == STINT_TRAIN ? desc->smoothing : 0;
     stint_value loss = stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
+    if (taught)
+        loss = append_loss(desc, net, loss, logits, reference);
     add_output(g, STI_OUTPUT_METRIC, loss, "loss");
     add_output(g, STI_OUTPUT_METRIC, stint_count_correct(g, logits, net->labels),
                "correct");
@@ -44,7 +130,6 @@ static stint_status append_forward(const sti_network_desc *desc, stint_mode mode
         add_output(g, STI_OUTPUT_FETCH, logits, "logits");
         add_output(g, STI_OUTPUT_FETCH, stint_softmax(g, logits), "probabilities");
     }
-    *loss_out = loss;
     return stint_graph_check(g);
 }
 
@@ -54,18 +139,27 @@ static void find_outputs(sti_network *net)
     net->correct = find_output(net->graph, "correct");
     net->logits = find_output(net->graph, "logits");
     net->probabilities = find_output(net->graph, "probabilities");
+    for (int part = 0; part < STI_LOSS_PARTS; part++)
+        net->part[part] = find_output(net->graph, part_names[part]);
 }
 
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network)
 {
-    sti_network net = {.images = images, .bounds = -1};
-    stint_value loss = -1;
+    sti_network net = {
+        .images = images, .context = desc->context, .bounds = -1, .weights = -1};
     stint_status st = stint_graph_create(mode, &net.graph);
     if (st == STINT_OK)
-        st = append_forward(desc, mode, &net, &loss);
+        st = desc->context ? append_text(desc, &net) : append_images(desc, mode, &net);
+    if (st == STINT_OK)
+        st = sti_pass_quantise(net.graph, STI_ROLE_PARAM, desc->weight_bits);
+    if (st == STINT_OK && desc->loss.reference)
+        st = sti_pass_quantise(net.graph, STI_ROLE_FIXED,
+                               desc->loss.reference->weight_bits);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
+    if (st == STINT_OK && desc->winograd && !desc->bf16)
+        st = sti_pass_winograd(net.graph, NULL);
     if (st == STINT_OK && mode == STINT_TRAIN) {
         st = sti_pass_train(net.graph, find_output(net.graph, "loss"));
     }

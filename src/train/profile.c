@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "op/op.h"
 
 stint_status sti_profile_begin(sti_profile *profile, const stint_graph *graph,
                                int64_t shards, int lanes, int lane_threads)
@@ -116,6 +117,24 @@ static int compare_rows(const void *a, const void *b)
     return (x->s < y->s) - (x->s > y->s);
 }
 
+static bool saves_memory(const sti_node *node)
+{
+    return node->again || node->op == &sti_op_pack || node->op == &sti_op_unpack ||
+           node->op == &sti_op_error_gain;
+}
+
+double sti_profile_slowdown(const sti_profile *p)
+{
+    int64_t all = 0, extra = 0;
+    for (int lane = 0; lane < p->lanes; lane++)
+        for (int32_t n = 0; n < p->nodes; n++) {
+            int64_t ns = p->node_ns[(int64_t)lane * p->nodes + n];
+            all += ns;
+            extra += saves_memory(sti_graph_node(p->graph, n)) ? ns : 0;
+        }
+    return all > extra ? (double)all / (double)(all - extra) : 1.0;
+}
+
 stint_status sti_profile_end(sti_profile *profile, const sti_machine *machine)
 {
     sti_profile *p = profile;
@@ -132,6 +151,8 @@ stint_status sti_profile_end(sti_profile *profile, const sti_machine *machine)
     p->part_ns[STI_PROFILE_TREE] /= p->lanes;
     p->part_ns[STI_PROFILE_WAIT] /= p->lanes;
     p->with_roofline = machine != NULL;
+    if (machine)
+        p->machine = *machine;
     p->graph = NULL;
     return STINT_OK;
 }
@@ -258,6 +279,15 @@ void sti_profile_json(const sti_profile *profile, sti_json *j)
         sti_json_end_object(j);
     }
     sti_json_end_array(j);
+    if (p->with_roofline) {
+        const sti_machine *m = &p->machine;
+        sti_json_begin_object(j, "machine");
+        sti_json_float(j, "f32_gflop_per_s", m->f32_flop_per_s * 1e-9);
+        sti_json_float(j, "l2_gbyte_per_s", m->l2_bytes_per_s * 1e-9);
+        sti_json_float(j, "llc_gbyte_per_s", m->llc_bytes_per_s * 1e-9);
+        sti_json_float(j, "dram_gbyte_per_s", m->dram_bytes_per_s * 1e-9);
+        sti_json_end_object(j);
+    }
     sti_json_begin_array(j, "parts");
     for (int part = 0; part < STI_PROFILE_PARTS && p->steps > 0; part++)
         add_part_json(part_names[part], part_ms(p, part), j);

@@ -43,6 +43,7 @@ typedef struct sti_profile {
     int64_t step_ns, steps, shards; /* wall time; shards a step */
     int64_t evaluate_ns, evaluations;
     bool with_roofline;
+    sti_machine machine; /* with_roofline */
     sti_profile_row *rows; /* after end, the longest first */
     int row_count;
 } sti_profile;
@@ -50,6 +51,9 @@ typedef struct sti_profile {
 /* Room for the graph's nodes. STINT_E_MEMORY. */
 stint_status sti_profile_begin(sti_profile *profile, const stint_graph *graph,
                                int64_t shards, int lanes, int lane_threads);
+/* Before its end: how many times as long the operators took as without those that only
+ * save memory: what is run again, packing, unpacking, gains of errors. */
+double sti_profile_slowdown(const sti_profile *profile);
 /* Sums the nodes up in rows; the graph may die afterwards. machine: for the roofline,
  * NULL: none. STINT_E_MEMORY. */
 stint_status sti_profile_end(sti_profile *profile, const sti_machine *machine);

@@ -3,11 +3,12 @@
 #define STI_TRAIN_RECIPE_H
 
 #include "base/option.h"
+#include "base/rng.h"
 #include "stint/train.h"
 
 /* Of everything that decides the bits of a result and is no part of the recipe. A
  * checkpoint of other numerics is not resumed. */
-#define STI_NUMERICS_VERSION "1"
+#define STI_NUMERICS_VERSION "2"
 
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
 enum { STI_OPTIMIZER_SGD, STI_OPTIMIZER_ADAM, STI_OPTIMIZER_ADAMW };
@@ -19,6 +20,16 @@ enum {
 };
 
 enum { STI_PACK_AUTO, STI_PACK_ALL };
+enum { STI_PRUNE_GLOBAL, STI_PRUNE_LAYER };
+enum {
+    STI_WEIGHTING_UNIFORM,
+    STI_WEIGHTING_LEARNABLE,
+    STI_WEIGHTING_SOFTADAPT,
+    STI_WEIGHTING_FOCAL
+};
+enum { STI_SOFTADAPT_PLAIN, STI_SOFTADAPT_LOSS, STI_SOFTADAPT_NORMALISED };
+
+enum { STI_CONVOLUTION_AUTO, STI_CONVOLUTION_DIRECT };
 
 typedef struct sti_recipe_values {
     struct {
@@ -26,6 +37,9 @@ typedef struct sti_recipe_values {
         int stem;             /* stint_stem */
         int64_t width, depth; /* 0: as published */
         double dropout;       /* -1: as published */
+        int convolution;      /* STI_CONVOLUTION_... */
+        /* Of text: 0 as published, vocabulary 0 as the tokeniser. */
+        int64_t heads, kv_heads, context, vocabulary;
     } model;
     struct {
         const char *path; /* NULL: none given */
@@ -34,16 +48,35 @@ typedef struct sti_recipe_values {
         int64_t channels; /* 0: as it is */
         int64_t crop_pad;
         bool flip;
+        int tokenizer; /* stint_tokenizer_kind */
+        const char *tokenizer_path;
+        double validation; /* share of a text */
     } data;
     struct {
         int64_t epochs, steps; /* steps > 0 decides, else epochs */
-        int64_t batch; /* 0: auto */
+        int64_t batch;         /* 0: auto */
         int64_t shards, seed;
+        int64_t seed_init, seed_order, seed_augment, seed_dropout; /* 0: seed */
         double label_smoothing;
         int64_t reference_batch;
         int precision;      /* STI_PRECISION_... */
         int64_t eval_every; /* epochs; 0: only at the end */
+        const char *start;  /* model to begin with; NULL: new weights */
     } train;
+    struct {
+        const char *reference; /* model to stay close to; NULL: none */
+        double hard, pairing, soft, temperature;
+        int weighting, softadapt;
+        int64_t window; /* steps */
+        double beta, focal_base, focal_right;
+    } loss;
+    struct {
+        double sparsity; /* 0: nothing */
+        int scope;
+    } prune;
+    struct {
+        int64_t bits; /* 0: f32 */
+    } quantise;
     struct {
         int name;
         double lr, momentum;
@@ -51,6 +84,7 @@ typedef struct sti_recipe_values {
         double weight_decay;
         bool decoupled, decay_all;
         double beta1, beta2, epsilon;
+        double clip; /* of the norm of all gradients; 0: none */
     } optimizer;
     struct {
         int name;
@@ -67,6 +101,19 @@ typedef struct sti_recipe_values {
         bool check; /* measure the gradient error beside predicting it */
     } error;
     struct {
+        int64_t order, ulp; /* seeds; 0: none */
+    } noise;
+    struct {
+        int64_t bits;     /* a value of a gradient; 32: exact, 0: chosen a layer */
+        const char *link; /* a rate to choose bits for; NULL: none */
+        double time;      /* seconds that the link may take a step */
+        int64_t every;    /* steps between choices of bits */
+        int method, rounding, scheme; /* sti_gradient_method, _rounding, sti_scheme */
+        int64_t bucket, group;
+        bool clip, feedback;
+        double keep; /* share of the values that is sent */
+    } net;
+    struct {
         const char *out; /* NULL: runs/<recipe's name> */
         int64_t threads; /* 0: choose */
         size_t memory_bytes;
@@ -74,6 +121,8 @@ typedef struct sti_recipe_values {
         int64_t checkpoint_every; /* steps, 0: each epoch */
         int64_t keep;
         int64_t log_every;
+        int64_t hash_every; /* steps; 0: none */
+        bool answers;
         const char *tensorboard; /* NULL: none */
     } run;
 } sti_recipe_values;
@@ -89,6 +138,8 @@ struct stint_recipe {
     const char *path; /* where it was read from, or NULL */
 };
 
+/* The seed of one kind of random numbers: its own, or train.seed. */
+uint64_t sti_recipe_seed(const sti_recipe_values *values, sti_stream stream);
 /* "auto", "folder", ... for stint_data_desc.format. */
 const char *sti_recipe_format(const stint_recipe *recipe);
 /* The network's name as written in model.name; never NULL. */
@@ -103,6 +154,9 @@ stint_status sti_recipe_write(const stint_recipe *recipe, bool share, sti_text *
 /* The other way: text from a model or checkpoint; `where` names it in messages. */
 stint_status sti_recipe_parse(const char *text, const char *where,
                               stint_recipe **recipe_out);
+
+/* A copy with no file of its own: paths in it are absolute. */
+stint_status sti_recipe_copy(const stint_recipe *recipe, stint_recipe **copy_out);
 
 /* Keys that decide the weights and differ, "train.batch (128, was 64)", comma-separated
  * into `list`; empty when the checkpoint's run may be continued. */

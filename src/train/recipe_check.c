@@ -47,17 +47,44 @@ static void complain(sti_text *list, const char *words)
         complain(list, words_);                       \
     } while (0)
 
+static void check_net(const sti_recipe_values *v, sti_text *list)
+{
+    double rate;
+    if (v->net.bits > 8 && v->net.bits != 32)
+        COMPLAIN(list, "net.bits: %" PRId64 "; 1 to 8, auto, or 32 for exact sums",
+                 v->net.bits);
+    if (v->net.bits == 1 && v->net.method != 0)
+        complain(list, "net.bits: 1 is of method maxmin only; qsgd needs 2");
+    if (v->net.bucket % 8)
+        complain(list, "net.bucket: must be a multiple of 8");
+    if (v->net.clip && v->net.method != 0)
+        complain(list, "net.clip: is of method maxmin only");
+    if (!(v->net.keep > 0))
+        complain(list, "net.keep: must be above 0, for example 0.01");
+    if (v->net.keep < 1 && !v->net.feedback)
+        complain(list, "net.keep: below 1 needs net.feedback, or the rest is lost");
+    if (v->net.link && sti_parse_rate(v->net.link, &rate) != STINT_OK)
+        COMPLAIN(list, "net.link: %s", stint_last_error());
+    if (v->net.link && v->net.bits != 32)
+        complain(list, "net.link: chooses the bits; remove net.bits");
+    if (v->net.link && !(v->net.time > 0))
+        complain(list, "net.time: must be above 0, for example 100ms");
+}
+
 static void check_model(const stint_recipe *recipe, sti_text *list)
 {
     enum { MODELS_MAX = 64 };
     const char *names[MODELS_MAX], *name = sti_recipe_network(recipe);
+    const stint_model_info *const lists[] = {stint_model_list(),
+                                             stint_text_model_list()};
     int count = 0;
-    for (const stint_model_info *m = stint_model_list(); m->name; m++) {
-        if (strcmp(m->name, name) == 0)
-            return;
-        if (count < MODELS_MAX)
-            names[count++] = m->name;
-    }
+    for (int i = 0; i < 2; i++)
+        for (const stint_model_info *m = lists[i]; m->name; m++) {
+            if (strcmp(m->name, name) == 0)
+                return;
+            if (count < MODELS_MAX)
+                names[count++] = m->name;
+        }
     const char *near = sti_text_nearest(name, names, count);
     sti_text all = {0};
     for (int i = 0; i < count; i++)
@@ -70,12 +97,60 @@ static void check_model(const stint_recipe *recipe, sti_text *list)
     sti_text_fini(&all);
 }
 
-static void check_data(const sti_recipe_values *v, sti_text *list)
+/* Keys of images mean nothing for text. Their values are as in the defaults unless
+ * somebody set them. */
+static void check_text(const stint_recipe *recipe, sti_text *list)
 {
+    const sti_recipe_values *v = &recipe->values;
+    stint_text_model_desc sizes = {.depth = v->model.depth,
+                                   .width = v->model.width,
+                                   .heads = v->model.heads,
+                                   .kv_heads = v->model.kv_heads};
+    int64_t context = v->model.context;
+    if (v->data.format != 0 && strcmp(sti_recipe_format(recipe), "text") != 0)
+        COMPLAIN(list, "data.format: %s is of images, but %s learns from text",
+                 sti_recipe_format(recipe), sti_recipe_network(recipe));
+    if (v->data.size > 0 || v->data.channels > 0)
+        complain(list, "data.size, data.channels: are of images; text has neither");
+    if (v->data.crop_pad > 0 || v->data.flip)
+        complain(list, "data.crop_pad, data.flip: are of images; text is varied by "
+                       "where its windows begin");
+    if (v->train.label_smoothing > 0)
+        complain(list, "train.label_smoothing: is of images; the loss of text is in "
+                       "nats of the token that comes");
+    if (v->model.stem != STINT_STEM_AUTO)
+        complain(list, "model.stem: is of networks for images");
+    if (stint_text_model_resolve(sti_recipe_network(recipe), &sizes, &context) !=
+        STINT_OK)
+        COMPLAIN(list, "model: %s", stint_last_error());
+}
+
+static void check_images(const stint_recipe *recipe, sti_text *list)
+{
+    const sti_recipe_values *v = &recipe->values;
+    if (strcmp(sti_recipe_format(recipe), "text") == 0)
+        COMPLAIN(list, "data.format: text is not what %s learns from; gpt and llama do",
+                 sti_recipe_network(recipe));
+    if (v->model.heads || v->model.kv_heads || v->model.context || v->model.vocabulary)
+        COMPLAIN(list,
+                 "model.heads, kv_heads, context, vocabulary: are of text models; %s "
+                 "has none of them",
+                 sti_recipe_network(recipe));
+}
+
+static void check_data(const stint_recipe *recipe, sti_text *list)
+{
+    const sti_recipe_values *v = &recipe->values;
+    const bool text = stint_model_is_text(sti_recipe_network(recipe));
     if (!v->data.path || !*v->data.path)
-        complain(list,
-                 "data.path: no images given; say where they are with --data PATH "
-                 "or path = PATH in the recipe's [data]");
+        COMPLAIN(list,
+                 "data.path: no %s given; say where %s with --data PATH "
+                 "or path = PATH in the recipe's [data]",
+                 text ? "text" : "images", text ? "it is" : "they are");
+    if (text)
+        check_text(recipe, list);
+    else
+        check_images(recipe, list);
     if (v->data.channels == 2)
         complain(list, "data.channels: 2 is neither grey (1) nor colour (3)");
     if (v->data.size > 0 && v->data.crop_pad >= v->data.size)
@@ -105,6 +180,11 @@ static void check_train(const sti_recipe_values *v, sti_text *list)
                  " equal shards; use --batch %" PRId64 " or other --shards",
                  v->train.batch, v->train.shards,
                  rounded_batch(v->train.batch, v->train.shards));
+    if (v->noise.order > 0 && v->train.shards < 3)
+        COMPLAIN(list,
+                 "noise.order: %" PRId64 " shards can be summed in one order only; use "
+                 "--shards 3 or more, or noise.ulp",
+                 v->train.shards);
     if (v->run.lanes > v->train.shards)
         COMPLAIN(list,
                  "run.lanes: %" PRId64 " lanes for %" PRId64
@@ -148,15 +228,33 @@ static void check_schedule(const sti_recipe_values *v, sti_text *list)
                  sti_float_text(v->schedule.warmup), v->train.epochs);
 }
 
+static void check_loss(const sti_recipe_values *v, sti_text *list)
+{
+    if (v->quantise.bits == 1)
+        complain(list, "quantise.bits: 1 is too few for a sign and a magnitude; use 2 "
+                       "to 8, or 0 for weights that are not rounded");
+    if (!v->loss.reference)
+        return;
+    if (v->loss.hard <= 0 && v->loss.pairing <= 0 && v->loss.soft <= 0)
+        complain(list, "loss: hard, pairing and soft are all 0, so nothing would be "
+                       "learnt; set one");
+    if (v->loss.weighting == STI_WEIGHTING_FOCAL && v->loss.focal_base <= 0 &&
+        v->loss.focal_right <= 0)
+        complain(list, "loss.focal_base: with focal_right also 0 no input would count; "
+                       "set one");
+}
+
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_text list = {0};
     const sti_recipe_values *v = &recipe->values;
     check_model(recipe, &list);
-    check_data(v, &list);
+    check_data(recipe, &list);
     check_train(v, &list);
     check_optimizer(v, &list);
     check_schedule(v, &list);
+    check_net(v, &list);
+    check_loss(v, &list);
     stint_status st = STINT_OK;
     if (list.failed)
         st = sti_fail(STINT_E_MEMORY, "out of memory while checking the recipe");

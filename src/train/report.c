@@ -113,6 +113,17 @@ static void add_memory_figure(const sti_report_run *run, sti_text *out)
     sti_text_fini(&meaning);
 }
 
+static const char *rate_words(const sti_report_run *run)
+{
+    return run->context ? "tokens a second" : "images a second";
+}
+
+/* The log counts images, or sequences of so many tokens. */
+static double rate_scale(const sti_report_run *run)
+{
+    return run->context ? (double)run->context : 1;
+}
+
 static void add_figures(const sti_report_run *run, sti_text *out)
 {
     sti_text value = {0};
@@ -126,12 +137,16 @@ static void add_figures(const sti_report_run *run, sti_text *out)
     if (isfinite(loss)) {
         sti_text_printf(&value, "%.4f", loss);
         add_figure(value.data ? value.data : "",
-                   isfinite(run->test_loss) ? "test loss" : "training loss", out);
+                   !isfinite(run->test_loss) ? "training loss"
+                   : run->context            ? "test loss, nats a token"
+                                             : "test loss",
+                   out);
         value.length = 0;
     }
     if (isfinite(run->rate)) {
-        sti_text_printf(&value, "%s", sti_count_text((int64_t)llround(run->rate)));
-        add_figure(value.data ? value.data : "", "images a second", out);
+        const double rate = run->rate * rate_scale(run);
+        sti_text_printf(&value, "%s", sti_count_text((int64_t)llround(rate)));
+        add_figure(value.data ? value.data : "", rate_words(run), out);
         value.length = 0;
     }
     add_memory_figure(run, out);
@@ -179,21 +194,23 @@ static void add_pair_chart(const sti_report_run *run, bool loss, sti_text *out)
 static void add_charts(const sti_report_run *run, sti_text *out)
 {
     double each = epoch_of_step(run);
-    sti_report_line rate = {&run->epoch, STI_EPOCH_RATE,    1,   1,
-                            "plain",     "images a second", true};
+    sti_report_line rate = {&run->epoch, STI_EPOCH_RATE,  1,   rate_scale(run),
+                            "plain",     rate_words(run), true};
     sti_report_line lr = {&run->step, STI_STEP_LR,     each, 1,
                           "plain",    "learning rate", false};
     sti_text_add(out, "<section><h2>How it learnt</h2>\n<div class=\"charts\">\n");
     add_pair_chart(run, true, out);
     add_pair_chart(run, false, out);
-    sti_report_chart_add(&(sti_report_chart){.title = "Throughput, images a second",
-                                             .x_label = "epoch",
-                                             .unit = "",
-                                             .line = &rate,
-                                             .lines = 1,
-                                             .from_zero = true,
-                                             .y_most = STI_REPORT_NONE},
-                         out);
+    sti_report_chart_add(
+        &(sti_report_chart){.title = run->context ? "Throughput, tokens a second"
+                                                  : "Throughput, images a second",
+                            .x_label = "epoch",
+                            .unit = "",
+                            .line = &rate,
+                            .lines = 1,
+                            .from_zero = true,
+                            .y_most = STI_REPORT_NONE},
+        out);
     if (each > 0)
         sti_report_chart_add(&(sti_report_chart){.title = "Learning rate",
                                                  .x_label = "epoch",
@@ -356,10 +373,14 @@ static void add_machine(const sti_report_run *run, sti_text *out)
                     run->batch, run->shards, run->lanes);
     add_fact("batch", line.data, out);
     line.length = 0;
-    sti_text_printf(&line, "%s training, %s test, %" PRId64 " x %" PRId64 " x %" PRId64,
-                    sti_count_text(run->train_count), sti_count_text(run->test_count),
-                    run->width, run->height, run->channels);
-    add_fact("images", line.data, out);
+    sti_text_printf(&line, "%s training, %s test, ", sti_count_text(run->train_count),
+                    sti_count_text(run->test_count));
+    if (run->context)
+        sti_text_printf(&line, "%" PRId64 " tokens each", run->context);
+    else
+        sti_text_printf(&line, "%" PRId64 " x %" PRId64 " x %" PRId64, run->width,
+                        run->height, run->channels);
+    add_fact(run->context ? "sequences" : "images", line.data, out);
     add_fact("data", run->data, out);
     add_fact("weights SHA-256", run->sha256, out);
     add_fact("stint", run->version, out);

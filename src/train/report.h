@@ -16,6 +16,12 @@
  *   epoch   epoch (counted from 1), step, train_loss, train_accuracy, test_loss,
  *           test_accuracy (absent or null when not evaluated), images_per_s, seconds,
  *           rss_bytes
+ *   state   step, sha256 of all weights, statistics and optimiser state, tensors
+ *           {name: first 16 digits of its own SHA-256, ..}; see run.hash_every
+ *   bounds  step, rows [{layer, ..}]: packed tensors, see train/run_log.c
+ *   slowdown  step, expected, measured: times as long as without a budget
+ *   growth  step, rows [{layer, bytes, capacity}, ..]: packed blocks that were too small
+ *   plan    step, planned_peak_bytes, packed, lanes, slowdown: what followed
  *   end     status ("ok" or the name of a status), test_accuracy, test_loss,
  *           train_loss, images_per_s, seconds, peak_rss_bytes, weights_sha256, steps,
  *           measured [{name, bytes}, ..] (bytes really taken, by the names of parts),

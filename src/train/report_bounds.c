@@ -101,8 +101,35 @@ static void add_course(const json_t *bounds, sti_text *out)
     sti_text_add(out, "</tr>\n");
 }
 
+/* Blocks that were too small, and the plan that followed. */
+static void add_growth(const json_t *growth, sti_text *out)
+{
+    const json_t *row;
+    size_t i;
+    sti_text_printf(out, "<li>step %.0f:", number(growth, "step"));
+    json_array_foreach(json_object_get(growth, "rows"), i, row)
+    {
+        sti_text_add(out, i ? ", " : " ");
+        const char *layer = json_string_value(json_object_get(row, "layer"));
+        sti_text_add_html(out, layer && *layer ? layer : "input");
+        sti_text_printf(out, " took %.0f bytes of %.0f", number(row, "bytes"),
+                        number(row, "capacity"));
+    }
+    sti_text_add(out, "</li>\n");
+}
+
+static void add_plan(const json_t *plan, sti_text *out)
+{
+    sti_text_printf(out,
+                    "<li>planned anew: %.0f tensors packed, peak %.1f MiB, %.0f lanes, "
+                    "expected %.2f times the time</li>\n",
+                    number(plan, "packed"), number(plan, "planned_peak_bytes") / 0x1p20,
+                    number(plan, "lanes"), number(plan, "slowdown"));
+}
+
 /* Lines of the log; *last_out becomes the last of them, owned by the caller. */
-static void read_bounds(FILE *log, sti_text *course, json_t **last_out)
+static void read_bounds(FILE *log, sti_text *course, sti_text *changes,
+                        json_t **last_out)
 {
     char *line = NULL;
     size_t capacity = 0;
@@ -110,6 +137,10 @@ static void read_bounds(FILE *log, sti_text *course, json_t **last_out)
     while ((length = getline(&line, &capacity, log)) > 0) {
         json_t *object = json_loadb(line, (size_t)length, 0, NULL);
         const char *event = json_string_value(json_object_get(object, "event"));
+        if (event && strcmp(event, "growth") == 0)
+            add_growth(object, changes);
+        if (event && strcmp(event, "plan") == 0)
+            add_plan(object, changes);
         if (!event || strcmp(event, "bounds") != 0) {
             json_decref(object);
             continue;
@@ -125,11 +156,11 @@ void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
 {
     char *path = sti_path_join(run->arena, run->folder, "log.jsonl");
     FILE *log = path ? fopen(path, "re") : NULL;
-    sti_text course = {0};
+    sti_text course = {0}, changes = {0};
     json_t *last = NULL;
     if (!log)
         return;
-    read_bounds(log, &course, &last);
+    read_bounds(log, &course, &changes, &last);
     fclose(log);
     if (last) {
         sti_text_add(out, "<section><h2>Packed activations</h2>\n"
@@ -142,9 +173,18 @@ void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
                           "<th class=\"n\">coarsest</th><th class=\"n\">ratio</th>"
                           "</tr>\n");
         sti_text_add(out, course.data ? course.data : "");
-        sti_text_add(out, "</table></section>\n");
+        sti_text_add(out, "</table>\n");
+        if (changes.data) {
+            sti_text_add(out,
+                         "<p>Packed blocks that were too small; each time the step "
+                         "was run again:</p>\n<ul>\n");
+            sti_text_add(out, changes.data);
+            sti_text_add(out, "</ul>\n");
+        }
+        sti_text_add(out, "</section>\n");
     }
-    out->failed |= course.failed;
+    out->failed |= course.failed | changes.failed;
     json_decref(last);
     sti_text_fini(&course);
+    sti_text_fini(&changes);
 }

@@ -55,6 +55,12 @@ void sti_report_forms_add(const sti_report_run *run, sti_text *out)
                         "; to fit the budget a step was expected to take %.2f times as "
                         "long",
                         run->slowdown);
+    if (run->slowdown_measured > 1)
+        sti_text_printf(
+            out,
+            "; what it runs only to save memory made one measured step %.2f "
+            "times as long",
+            run->slowdown_measured);
     sti_text_add(out, ".</p>\n<div class=\"card\">");
     sti_text_add(out, head);
     add_sums(run, out);

@@ -70,6 +70,7 @@ typedef struct sti_report_run {
     const char **class_names;             /* [classes] */
     int64_t *class_count, *class_correct; /* [classes], or NULL */
     int32_t classes;
+    int64_t context; /* tokens a sequence; 0: images */
     int64_t train_count, test_count, height, width, channels, batch, shards, steps,
         epochs, seed, parameters, threads, lanes, steps_done, resumes;
     double time, planned_peak, budget, test_accuracy, test_loss, train_loss, rate,
@@ -77,6 +78,7 @@ typedef struct sti_report_run {
     sti_report_part part[STI_REPORT_PARTS];
     int parts;
     double slowdown;           /* expected, by the budget; NaN: not known */
+    double slowdown_measured;  /* likewise, in an early step */
     sti_report_tensor *tensor; /* [tensors] */
     int tensors;
     sti_report_series step, epoch;

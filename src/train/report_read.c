@@ -175,6 +175,7 @@ static void read_start(sti_report_run *run, const json_t *e)
     whole(e, "height", &run->height);
     whole(e, "width", &run->width);
     whole(e, "channels", &run->channels);
+    whole(e, "context", &run->context);
     whole(e, "batch", &run->batch);
     whole(e, "shards", &run->shards);
     whole(e, "steps", &run->steps);
@@ -263,6 +264,8 @@ static bool read_event(sti_report_run *run, const json_t *e)
         read_step(run, e);
     else if (strcmp(event, "epoch") == 0)
         read_epoch(run, e);
+    else if (strcmp(event, "slowdown") == 0)
+        real(e, "measured", &run->slowdown_measured);
     else if (strcmp(event, "end") == 0)
         read_end(run, e);
     return true;

@@ -13,6 +13,8 @@ typedef struct sti_run {
     const stint_recipe *recipe;
     stint_recipe *settled; /* it, where the caller's says batch = auto; else NULL */
     const stint_train_desc *desc;
+    sti_comm *comm; /* of desc->net; NULL: one process */
+    bool common;    /* why the run ends is known to all ranks */
     sti_arena *arena;
     const char *out, *checkpoints, *model_path, *log_path; /* absolute */
     int lock_fd;                                           /* of the out folder */
@@ -27,9 +29,13 @@ typedef struct sti_run {
     bool evaluated; /* evaluation holds answers */
     sti_schedule schedule;
     sti_position position;
-    int32_t *order;           /* [train_count] of epoch order_epoch */
-    int64_t order_epoch;      /* -1: none yet */
-    double lr, gradient_norm; /* of the last step */
+    int32_t *order;                    /* [train_count] of epoch order_epoch */
+    int64_t order_epoch;               /* -1: none yet */
+    double lr, gradient_norm;          /* of the last step */
+    double part[STI_LOSS_PARTS];       /* of its loss against a reference; NaN */
+    float part_weight[STI_LOSS_PARTS]; /* that it was weighed with */
+    sti_loss_state loss;               /* of the parts' weights */
+    char reference_sha256[65];         /* of the reference as loaded */
     /* Time in training steps, loading included, evaluation and checkpoints not. */
     double step_s, epoch_s, line_s, evaluation_s;
     int64_t images; /* trained on in this process */
@@ -41,15 +47,38 @@ typedef struct sti_run {
 /* From position to the last step, or until stopped. */
 stint_status sti_run_loop(sti_run *run);
 
+/* ---- run_ranks.c: all of them do nothing more than they must in a single process */
+
+/* Is this the process that reads and writes the out folder? */
+bool sti_run_is_first(const sti_run *run);
+/* sti_comm_agree, or `mine`. */
+stint_status sti_run_agree(sti_run *run, stint_status mine);
+/* STINT_E_USAGE where recipe, data, program or --resume differ between ranks. */
+stint_status sti_run_compare_ranks(sti_run *run);
+/* STINT_E_UNSUPPORTED for ranks that would pack activations. */
+stint_status sti_run_check_packs(const sti_run *run);
+/* Position, normalisation and all blocks as rank 0 has them. */
+stint_status sti_run_share_start(sti_run *run);
+/* Before a checkpoint: what a compressed sum owes, of all ranks that are still there.
+ */
+stint_status sti_run_gather_exchange(sti_run *run);
+/* What any rank was asked for: a checkpoint, to stop. */
+stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out);
+/* Traffic of all ranks. */
+stint_status sti_run_share_end(sti_run *run, stint_train_result *result);
+
 /* ---- run_packs.c ---- */
 
 /* The control of the packs that the job's network has, if any. */
 stint_status sti_run_create_control(sti_run *run);
 /* What sti_saver_resume calls; user: the run. */
 stint_status sti_run_adopt_packs(void *user, const float *state, int count);
-/* Forward and backward of a batch. A block that turns out too small is made larger
- * within the same budget, and the batch is run again, until all fit. collect: find out
- * what the choice of bounds needs. */
+/* Forward and backward of a batch. When a block turns out too small it is made larger,
+ * or, where the budget has no room for that, the step is planned anew; then the batch
+ * is run again, until all fit. Tensors packed for the first time get their bounds from
+ * a run of which nothing else is used. collect: find out what the choice of bounds
+ * needs. STINT_E_BUDGET: no plan fits any more; parameters and moments are as before.
+ */
 stint_status sti_run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
                            sti_step_result *result);
 /* After the update: new bounds from a collecting batch, logged. */

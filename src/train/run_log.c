@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,27 @@ static void add_tensors(sti_json *json, const stint_plan_result *plan)
     sti_json_end_array(json);
 }
 
+static void add_text_data(sti_json *json, const sti_job *job)
+{
+    const sti_corpus *text = job->text;
+    const stint_tokenizer_info *info = stint_tokenizer_describe(text->tokenizer);
+    sti_json_text(json, "data", text->path);
+    sti_json_text(json, "text_sha256", text->text_sha256);
+    sti_json_text(json, "tokenizer_sha256", info->hash);
+    sti_json_int(json, "vocabulary", info->vocabulary);
+    sti_json_int(json, "context", job->network.context);
+    sti_json_int(json, "train_count", job->train_count);
+    sti_json_int(json, "test_count", job->test_count);
+    sti_json_int(json, "train_tokens", text->train.end - text->train.begin);
+    sti_json_int(json, "test_tokens", text->test.end - text->test.begin);
+}
+
 static void add_data(sti_json *json, const sti_job *job)
 {
+    if (job->text) {
+        add_text_data(json, job);
+        return;
+    }
     const stint_data_info *info = stint_data_describe(job->train_data);
     sti_json_text(json, "data", info->path);
     sti_json_int(json, "classes", info->classes);
@@ -208,8 +228,24 @@ void sti_run_log_close(sti_run_log *log)
 
 /* ---- events ---- */
 
+static void add_loss_parts(sti_json *json, const sti_log_parts *parts)
+{
+    static const char *const names[] = {"hard", "pairing", "soft"};
+    sti_json_begin_object(json, "loss_parts");
+    for (int i = 0; i < STI_LOSS_PARTS; i++)
+        if (isfinite(parts->part[i]))
+            sti_json_float(json, names[i], parts->part[i]);
+    sti_json_end_object(json);
+    sti_json_begin_object(json, "loss_weights");
+    for (int i = 0; i < STI_LOSS_PARTS; i++)
+        if (isfinite(parts->part[i]))
+            sti_json_float(json, names[i], (double)parts->weight[i]);
+    sti_json_end_object(json);
+}
+
 stint_status sti_run_log_step(sti_run_log *log, const sti_position *p, double lr,
-                              double gradient_norm, double images_per_s)
+                              double gradient_norm, const sti_log_parts *parts,
+                              double images_per_s)
 {
     sti_json *json = &log->json;
     double images = (double)p->line_images;
@@ -219,6 +255,8 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *p, double lr
     sti_json_float(json, "accuracy", p->line_correct / images);
     sti_json_float(json, "lr", lr);
     sti_json_float(json, "gradient_norm", gradient_norm);
+    if (parts)
+        add_loss_parts(json, parts);
     sti_json_float(json, "images_per_s", images_per_s);
     return end_line(log);
 }
@@ -239,6 +277,24 @@ stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t 
     sti_json_float(json, "images_per_s", images_per_s);
     sti_json_float(json, "seconds", seconds);
     sti_json_int(json, "rss_bytes", (int64_t)sti_process_now_bytes());
+    return end_line(log);
+}
+
+stint_status sti_run_log_state(sti_run_log *log, int64_t step, const sti_saver *saver)
+{
+    sti_json *json = &log->json;
+    char hex[65];
+    begin_line(log, "state");
+    sti_json_int(json, "step", step);
+    sti_saver_tensor_sha256(saver, -1, hex);
+    sti_json_text(json, "sha256", hex);
+    sti_json_begin_object(json, "tensors");
+    for (int64_t i = 0; i < sti_saver_tensors(saver); i++) {
+        const char *name = sti_saver_tensor_sha256(saver, i, hex);
+        hex[16] = '\0';
+        sti_json_text(json, name, hex);
+    }
+    sti_json_end_object(json);
     return end_line(log);
 }
 
@@ -292,6 +348,51 @@ stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
     return end_line(log);
 }
 
+stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
+                                  double measured)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "slowdown");
+    sti_json_int(json, "step", step);
+    sti_json_float(json, "expected", expected);
+    sti_json_float(json, "measured", measured);
+    return end_line(log);
+}
+
+stint_status sti_run_log_growth(sti_run_log *log, int64_t step,
+                                const sti_error_control *control)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "growth");
+    sti_json_int(json, "step", step);
+    sti_json_begin_array(json, "rows");
+    for (int i = 0; i < sti_error_control_count(control); i++) {
+        const sti_error_row *row = sti_error_control_row(control, i);
+        if (!row->overflow)
+            continue;
+        sti_json_begin_object(json, NULL);
+        sti_json_text(json, "layer", row->name);
+        sti_json_int(json, "bytes", (int64_t)row->bytes);
+        sti_json_int(json, "capacity", row->choice.capacity);
+        sti_json_end_object(json);
+    }
+    sti_json_end_array(json);
+    return end_line(log);
+}
+
+stint_status sti_run_log_plan(sti_run_log *log, int64_t step,
+                              const stint_plan_result *plan, int packs)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "plan");
+    sti_json_int(json, "step", step);
+    sti_json_int(json, "planned_peak_bytes", (int64_t)plan->peak_bytes);
+    sti_json_int(json, "packed", packs);
+    sti_json_int(json, "lanes", plan->lanes);
+    sti_json_float(json, "slowdown", plan->slowdown);
+    return end_line(log);
+}
+
 static void add_class_counts(sti_json *json, const sti_evaluation *e,
                              const stint_data *data, bool correct)
 {
@@ -318,6 +419,10 @@ stint_status sti_run_log_end(sti_run_log *log, stint_status status,
     sti_json_float(json, "test_loss", r->test_loss);
     sti_json_float(json, "test_accuracy", r->test_accuracy);
     sti_json_float(json, "images_per_s", r->images_per_s);
+    if (r->tokens_per_s > 0) {
+        sti_json_float(json, "tokens_per_s", r->tokens_per_s);
+        sti_json_float(json, "bits_per_byte", r->bits_per_byte);
+    }
     sti_json_float(json, "seconds", r->seconds);
     sti_json_int(json, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
     sti_json_int(json, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);

@@ -15,15 +15,33 @@ stint_status sti_run_log_open(const char *path, const sti_job *job, int64_t resu
                               bool epoch_open, sti_run_log **log_out);
 void sti_run_log_close(sti_run_log *log); /* NULL is fine */
 
-/* One line each; STINT_E_IO when it cannot be written. */
+/* Of a loss against a reference, [STI_LOSS_PARTS] each: the parts of the last step
+ * (NaN: not there) and what they were multiplied by. */
+typedef struct sti_log_parts {
+    const double *part;
+    const float *weight;
+} sti_log_parts;
+
+/* One line each; parts NULL: none. STINT_E_IO when it cannot be written. */
 stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, double lr,
-                              double gradient_norm, double images_per_s);
+                              double gradient_norm, const sti_log_parts *parts,
+                              double images_per_s);
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
                                int64_t epoch, bool tested, double images_per_s,
                                double seconds);
+/* Hashes of all tensors together, and the first 16 digits of each one's. */
+stint_status sti_run_log_state(sti_run_log *log, int64_t step, const sti_saver *saver);
 /* The bounds just chosen for packed tensors, and what the last run did with them. */
 stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
                                 const sti_error_control *control);
+/* Times as long as without a budget that a step takes: expected and measured. */
+stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
+                                  double measured);
+/* Packed blocks that were too small; the plan that took the place of the old one. */
+stint_status sti_run_log_growth(sti_run_log *log, int64_t step,
+                                const sti_error_control *control);
+stint_status sti_run_log_plan(sti_run_log *log, int64_t step,
+                              const stint_plan_result *plan, int packs);
 /* evaluation: of the last test, or NULL. */
 stint_status sti_run_log_end(sti_run_log *log, stint_status status,
                              const stint_train_result *result,

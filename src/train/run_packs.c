@@ -1,13 +1,14 @@
-/* Packed activations of a running training: blocks that grow when they must, bounds
- * that are chosen anew, and a resumed run that packs what the interrupted one did. */
+/* Packed activations of a running training: blocks that grow when they must or give way
+ * to another plan, bounds that are chosen anew, and a resumed run that does what the
+ * interrupted one did. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "train/run.h"
 
-/* Each time a block grows by a quarter at least. */
-#define MOST_GROWTHS 32
+/* Of one batch: each time a block grows by a quarter at least. */
+#define MOST_RUNS 64
 
 stint_status sti_run_create_control(sti_run *run)
 {
@@ -21,19 +22,17 @@ stint_status sti_run_create_control(sti_run *run)
     return sti_saver_refresh(run->saver, control);
 }
 
-/* Build everything again with these packs. state: bounds to go on with, of any packs.
- */
-static stint_status use_packs(sti_run *run, const sti_pack_choice *choices, int count,
-                              const float *state, int state_count)
+/* The job has other networks: build everything else again. state: bounds to go on with,
+ * of any packs. */
+static stint_status rebuild(sti_run *run, const float *state, int state_count)
 {
-    stint_status st = sti_job_repack(&run->job, choices, count);
     sti_crew_desc desc = sti_job_crew(&run->job);
-    if (st == STINT_OK)
-        st = sti_crew_rebuild(run->crew, &desc);
+    stint_status st = sti_crew_rebuild(run->crew, &desc);
     if (st == STINT_OK && run->crew->profile) {
         sti_profile_fini(run->crew->profile); /* the graph it timed is gone */
-        st = sti_profile_begin(run->crew->profile, run->job.train.graph, desc.shards,
-                               desc.lanes, run->crew->lane_team.threads);
+        st = sti_profile_begin(run->crew->profile, run->job.train.graph,
+                               run->crew->own.count, desc.lanes,
+                               run->crew->lane_team.threads);
     }
     if (st == STINT_OK)
         st = sti_run_create_control(run);
@@ -41,6 +40,8 @@ static stint_status use_packs(sti_run *run, const sti_pack_choice *choices, int 
         sti_error_control_load(run->control, state, state_count);
     return st;
 }
+
+/* ---- a checkpoint's plan ---- */
 
 static bool same_packs(const sti_error_control *control, const sti_pack_choice *choices,
                        int count)
@@ -56,19 +57,71 @@ static bool same_packs(const sti_error_control *control, const sti_pack_choice *
     return true;
 }
 
+static bool same_forms(const sti_job *job, const sti_value_form *forms, int count)
+{
+    int have = 0;
+    for (int32_t v = 0; job->form && v < job->form_values; v++)
+        have += job->form[v] != STI_FORM_KEEP;
+    for (int i = 0; i < count; i++)
+        if (!job->form || forms[i].value < 0 || forms[i].value >= job->form_values ||
+            job->form[forms[i].value] != forms[i].form)
+            return false;
+    return have == count;
+}
+
+/* Rows of a checkpoint's state that are no packs say what else is not kept. */
+static int state_forms(const float *state, int count, sti_value_form *forms_out)
+{
+    int forms = 0;
+    for (int i = 0; i < count; i++, state += STI_ERROR_STATE)
+        if (!(state[STI_STATE_CAPACITY] > 0))
+            forms_out[forms++] = (sti_value_form){(stint_value)state[STI_STATE_VALUE],
+                                                  (int32_t)state[STI_STATE_FORM]};
+    return forms;
+}
+
+/* A checkpoint without packs is of a run that went on without. On STINT_E_INPUT all is
+ * as it was. */
+static stint_status adopt(sti_run *run, const sti_pack_choice *choices, int packs,
+                          const sti_value_form *forms, int form_count)
+{
+    sti_crew_release(run->crew);
+    stint_status st = packs > 0
+                          ? sti_job_repack(&run->job, choices, packs, forms, form_count)
+                          : sti_job_rechoose(&run->job, NULL, 0);
+    if (st == STINT_OK)
+        st = sti_job_fewer_lanes(&run->job);
+    if (st == STINT_OK)
+        st = sti_job_check_budget(&run->job);
+    if (st == STINT_OK || st == STINT_E_MEMORY || st == STINT_E_BUDGET)
+        return st;
+    sti_crew_desc desc = sti_job_crew(&run->job);
+    stint_status again = sti_crew_rebuild(run->crew, &desc);
+    return again == STINT_OK ? st : again;
+}
+
 stint_status sti_run_adopt_packs(void *user, const float *state, int count)
 {
     sti_run *run = user;
     sti_pack_choice *choices = sti_alloc_array(count, sizeof *choices, "packs");
-    stint_status st = choices ? STINT_OK : STINT_E_MEMORY;
+    sti_value_form *forms = sti_alloc_array(count, sizeof *forms, "packs");
+    stint_status st = choices && forms ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK) {
-        sti_error_state_choices(state, count, choices);
-        if (!same_packs(run->control, choices, count))
-            st = use_packs(run, choices, count, state, count);
+        int packs = sti_error_state_choices(state, count, choices);
+        int form_count = state_forms(state, count, forms);
+        if (!same_packs(run->control, choices, packs) ||
+            (packs > 0 && !same_forms(&run->job, forms, form_count))) {
+            st = adopt(run, choices, packs, forms, form_count);
+            if (st == STINT_OK)
+                st = rebuild(run, state, count);
+        }
     }
     sti_free(choices);
+    sti_free(forms);
     return st;
 }
+
+/* ---- blocks that turn out too small ---- */
 
 static void tell_growth(const sti_run *run, const sti_crew_batch *batch)
 {
@@ -77,47 +130,89 @@ static void tell_growth(const sti_run *run, const sti_crew_batch *batch)
         if (row->overflow)
             sti_log(STINT_LOG_INFO,
                     "step %" PRId64 ": %s takes %" PRId64 " bytes packed, more than "
-                    "its block of %" PRId64 "; the step is run again with a larger one",
+                    "its block of %" PRId64 "; the step is run again with another plan",
                     batch->step + 1, row->name, (int64_t)row->bytes,
                     row->choice.capacity);
     }
 }
 
-static stint_status grow(sti_run *run)
+static int worth_packing(const sti_pack_choice *sizes, int count,
+                         sti_pack_choice *choices_out)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (sizes[i].capacity > 0)
+            choices_out[kept++] = sizes[i];
+    return kept;
+}
+
+/* Larger blocks if the budget has room for them; else whatever is best now that their
+ * sizes are known: other packs, or activations made again. */
+static stint_status plan_again(sti_run *run, const sti_pack_choice *sizes, int count,
+                               sti_pack_choice *choices)
+{
+    int kept = worth_packing(sizes, count, choices);
+    stint_status st = sti_job_repack(&run->job, choices, kept, NULL, 0);
+    if (st == STINT_OK && !run->job.plan.fits)
+        st = sti_job_rechoose(&run->job, sizes, count);
+    return st == STINT_OK ? sti_job_check_budget(&run->job) : st;
+}
+
+static stint_status grow(sti_run *run, const sti_crew_batch *batch)
 {
     const int count = sti_error_control_count(run->control);
-    sti_pack_choice *choices = sti_alloc_array(count, sizeof *choices, "packs");
+    sti_pack_choice *sizes =
+        sti_alloc_array(2 * (int64_t)count, sizeof *sizes, "packs");
     float *state =
         sti_alloc_array((int64_t)count * STI_ERROR_STATE, sizeof *state, "packs");
-    stint_status st = choices && state ? STINT_OK : STINT_E_MEMORY;
+    stint_status st = sizes && state ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK) {
-        int kept = sti_error_control_enlarge(run->control, choices);
+        tell_growth(run, batch);
+        sti_error_control_enlarge(run->control, sizes);
         sti_error_control_save(run->control, state);
-        st = use_packs(run, choices, kept, state, count);
+        st = sti_run_log_growth(run->log, batch->step + 1, run->control);
+    }
+    if (st == STINT_OK) {
+        sti_crew_release(run->crew);
+        st = plan_again(run, sizes, count, sizes + count);
     }
     if (st == STINT_OK)
-        st = sti_job_check_budget(&run->job);
-    sti_free(choices);
+        st = rebuild(run, state, count);
+    if (st == STINT_OK)
+        st = sti_run_log_plan(run->log, batch->step + 1, &run->job.plan,
+                              sti_error_control_count(run->control));
+    sti_free(sizes);
     sti_free(state);
     return st;
+}
+
+/* Once with these bounds, or with anew chosen ones if some tensor has none. */
+static stint_status run_once(sti_run *run, sti_crew_batch *batch, bool collect,
+                             sti_step_result *result, bool *done)
+{
+    const bool trial = run->control && sti_error_control_lacks(run->control);
+    bool fits = true;
+    *done = false;
+    if (run->control)
+        batch->bounds = sti_error_control_bounds(run->control, collect || trial);
+    stint_status st = sti_crew_run(run->crew, batch, result);
+    if (st == STINT_OK && run->control)
+        sti_error_control_look(run->control, result->block, &fits);
+    if (st != STINT_OK)
+        return st;
+    if (!fits)
+        return grow(run, batch);
+    *done = !trial;
+    return trial ? sti_run_choose_bounds(run, result, batch->step) : STINT_OK;
 }
 
 stint_status sti_run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
                            sti_step_result *result)
 {
-    bool fits = false;
-    for (int i = 0; i < MOST_GROWTHS; i++) {
-        if (run->control)
-            batch->bounds =
-                sti_error_control_bounds(run->control, batch->step, collect);
-        stint_status st = sti_crew_run(run->crew, batch, result);
-        if (st != STINT_OK || !run->control)
-            return st;
-        sti_error_control_look(run->control, result->block, &fits);
-        if (fits)
-            return STINT_OK;
-        tell_growth(run, batch);
-        if ((st = grow(run)) != STINT_OK)
+    bool done = false;
+    for (int i = 0; i < MOST_RUNS; i++) {
+        stint_status st = run_once(run, batch, collect, result, &done);
+        if (st != STINT_OK || done)
             return st;
     }
     return sti_fail(STINT_E_BUG, "packed tensors do not fit into blocks of any size");
@@ -128,5 +223,5 @@ stint_status sti_run_choose_bounds(sti_run *run, const sti_step_result *result,
 {
     const void *moments[2] = {run->crew->moments[0], run->crew->moments[1]};
     sti_error_control_collect(run->control, result->block, moments, steps);
-    return sti_run_log_bounds(run->log, steps, run->control);
+    return run->log ? sti_run_log_bounds(run->log, steps, run->control) : STINT_OK;
 }

@@ -35,8 +35,8 @@ static const struct {
 } types[] = {
     {"F32", STI_TENSOR_F32, 4},       {"I32", STI_TENSOR_I32, 4},
     {"I64", STI_TENSOR_I64, 8},       {"U8", STI_TENSOR_U8, 1},
-    {"F64", STI_TENSOR_OTHER, 8},     {"F16", STI_TENSOR_OTHER, 2},
-    {"BF16", STI_TENSOR_OTHER, 2},    {"U64", STI_TENSOR_OTHER, 8},
+    {"F64", STI_TENSOR_OTHER, 8},     {"F16", STI_TENSOR_F16, 2},
+    {"BF16", STI_TENSOR_BF16, 2},     {"U64", STI_TENSOR_OTHER, 8},
     {"U32", STI_TENSOR_OTHER, 4},     {"U16", STI_TENSOR_OTHER, 2},
     {"I16", STI_TENSOR_OTHER, 2},     {"I8", STI_TENSOR_OTHER, 1},
     {"BOOL", STI_TENSOR_OTHER, 1},    {"F8_E4M3", STI_TENSOR_OTHER, 1},
@@ -353,6 +353,53 @@ stint_status sti_tensor_file_read(const sti_tensor_file *f, const sti_tensor_row
                                   void *data_out)
 {
     return sti_read_at(f->fd, f->path, row->offset, data_out, row->bytes);
+}
+
+/* Exact: every half is a float. */
+static float float_of_half(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu;
+    uint32_t bits = sign | ((rest << 13) + 0x38000000u);
+    if (rest >= 0x7c00u) /* infinity, NaN */
+        bits = sign | (rest << 13) | 0x7f800000u;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    if (rest < 0x0400u) /* zero, denormal */
+        value = (sign ? -1.0f : 1.0f) * (float)rest * 0x1p-24f;
+    return value;
+}
+
+static float float_of_bfloat(uint16_t top)
+{
+    const uint32_t bits = (uint32_t)top << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
+                                      const sti_tensor_row *row, int64_t first,
+                                      int64_t count, float *out)
+{
+    if (row->type == STI_TENSOR_F32)
+        return sti_read_at(f->fd, f->path, row->offset + first * 4, out,
+                           (size_t)count * 4);
+    if (row->type != STI_TENSOR_F16 && row->type != STI_TENSOR_BF16)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s: '%.80s' holds neither F32, F16 nor BF16; save it as one "
+                        "of these",
+                        f->path, row->name);
+    /* Short numbers wait in the second half of `out`, which they leave one by one. */
+    const char *from = (const char *)out + 2 * count;
+    stint_status st = sti_read_at(f->fd, f->path, row->offset + first * 2,
+                                  (char *)out + 2 * count, (size_t)count * 2);
+    for (int64_t i = 0; i < count && st == STINT_OK; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof bits);
+        out[i] =
+            row->type == STI_TENSOR_F16 ? float_of_half(bits) : float_of_bfloat(bits);
+    }
+    return st;
 }
 
 stint_status sti_tensor_file_add_sha256(const sti_tensor_file *f,

@@ -23,6 +23,8 @@ typedef enum sti_tensor_type {
     STI_TENSOR_I32,
     STI_TENSOR_I64,
     STI_TENSOR_U8,
+    STI_TENSOR_F16,
+    STI_TENSOR_BF16,
     STI_TENSOR_OTHER /* known to the format, not to us: listed, not read */
 } sti_tensor_type;
 
@@ -60,6 +62,11 @@ const char *sti_tensor_file_text(const sti_tensor_file *file, const char *key);
 /* The tensor's bytes into data_out [row->bytes]. */
 stint_status sti_tensor_file_read(const sti_tensor_file *file,
                                   const sti_tensor_row *row, void *data_out);
+/* Elements first .. first + count of an F32, F16 or BF16 tensor, as f32 (exact).
+ * STINT_E_UNSUPPORTED: of another type. */
+stint_status sti_tensor_file_read_f32(const sti_tensor_file *file,
+                                      const sti_tensor_row *row, int64_t first,
+                                      int64_t count, float *out);
 /* The tensor's bytes into a hash, piece by piece. */
 stint_status sti_tensor_file_add_sha256(const sti_tensor_file *file,
                                         const sti_tensor_row *row, sti_sha256 *state);
@@ -71,5 +78,14 @@ stint_status sti_tensor_file_add_sha256(const sti_tensor_file *file,
 stint_status sti_tensor_file_write(const char *path, const sti_tensor_row *rows,
                                    int64_t count, const sti_tensor_text *texts,
                                    int64_t text_count);
+
+/* The same with tensors that are made when their turn comes: fill adds exactly
+ * rows[i].bytes to the writer. */
+typedef stint_status sti_tensor_fill_fn(void *user, const sti_tensor_row *row,
+                                        sti_writer *writer);
+stint_status sti_tensor_file_write_made(const char *path, const sti_tensor_row *rows,
+                                        int64_t count, const sti_tensor_text *texts,
+                                        int64_t text_count, sti_tensor_fill_fn *fill,
+                                        void *user);
 
 #endif

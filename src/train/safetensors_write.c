@@ -8,7 +8,7 @@
 
 static const char *type_name(sti_tensor_type type)
 {
-    static const char *const names[] = {"F32", "I32", "I64", "U8"};
+    static const char *const names[] = {"F32", "I32", "I64", "U8", "F16", "BF16"};
     return names[type];
 }
 
@@ -59,12 +59,13 @@ static void add_length(sti_writer *writer, uint64_t length)
     sti_writer_add(writer, bytes, sizeof bytes);
 }
 
-stint_status sti_tensor_file_write(const char *path, const sti_tensor_row *rows,
-                                   int64_t count, const sti_tensor_text *texts,
-                                   int64_t text_count)
+stint_status sti_tensor_file_write_made(const char *path, const sti_tensor_row *rows,
+                                        int64_t count, const sti_tensor_text *texts,
+                                        int64_t text_count, sti_tensor_fill_fn *fill,
+                                        void *user)
 {
     sti_text header = {0};
-    sti_writer *writer;
+    sti_writer *writer = NULL;
     stint_status st = write_header(rows, count, texts, text_count, &header);
     if (st == STINT_OK)
         st = sti_writer_open(path, &writer);
@@ -72,10 +73,29 @@ stint_status sti_tensor_file_write(const char *path, const sti_tensor_row *rows,
         /* A failure to write stays in the writer until it is committed. */
         add_length(writer, header.length);
         sti_writer_add(writer, header.data, header.length);
-        for (int64_t i = 0; i < count; i++)
-            sti_writer_add(writer, rows[i].data, rows[i].bytes);
-        st = sti_writer_commit(writer);
     }
+    for (int64_t i = 0; i < count && st == STINT_OK; i++)
+        st = fill(user, &rows[i], writer);
+    if (st == STINT_OK)
+        st = sti_writer_commit(writer);
+    else
+        sti_writer_abort(writer);
     sti_text_fini(&header);
     return st;
+}
+
+static stint_status fill_from_memory(void *user, const sti_tensor_row *row,
+                                     sti_writer *writer)
+{
+    (void)user;
+    sti_writer_add(writer, row->data, row->bytes);
+    return STINT_OK;
+}
+
+stint_status sti_tensor_file_write(const char *path, const sti_tensor_row *rows,
+                                   int64_t count, const sti_tensor_text *texts,
+                                   int64_t text_count)
+{
+    return sti_tensor_file_write_made(path, rows, count, texts, text_count,
+                                      fill_from_memory, NULL);
 }

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
+#include "train/prune.h"
 #include "train/run.h"
-#include "train/stop.h"
 
 #define PROGRESS_NS 100000000 /* between two calls of the host */
 
@@ -38,6 +38,7 @@ static stint_train_progress progress_now(sti_run *run)
         .loss = images > 0 ? p->epoch_loss / images : p->train_loss,
         .accuracy = images > 0 ? p->epoch_correct / images : p->train_accuracy,
         .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
+        .context = run->job.network.context,
         .rss_bytes = run->rss_bytes,
         .seconds_left = seconds_left(run),
         .test_loss = p->test_loss,
@@ -85,8 +86,9 @@ static const int32_t *samples_of_step(sti_run *run, int64_t step)
 {
     int64_t epoch = step / run->job.steps_per_epoch;
     if (epoch != run->order_epoch) {
-        sti_shuffle((uint64_t)run->recipe->values.train.seed, STI_STREAM_SHUFFLE,
-                    (uint64_t)epoch, run->job.train_count, run->order);
+        sti_shuffle(sti_recipe_seed(&run->recipe->values, STI_STREAM_SHUFFLE),
+                    STI_STREAM_SHUFFLE, (uint64_t)epoch, run->job.train_count,
+                    run->order);
         run->order_epoch = epoch;
     }
     return run->order + step % run->job.steps_per_epoch * run->job.batch;
@@ -95,14 +97,18 @@ static const int32_t *samples_of_step(sti_run *run, int64_t step)
 /* The images of the step after this one, unless another epoch's order is needed. */
 static void prefetch_next(sti_run *run, int64_t step)
 {
-    if ((step + 1) % run->job.steps_per_epoch != 0 && step + 1 < run->job.steps)
-        sti_data_prefetch(run->job.train_data, samples_of_step(run, step + 1),
-                          run->job.batch);
+    if (run->job.train_data && (step + 1) % run->job.steps_per_epoch != 0 &&
+        step + 1 < run->job.steps)
+        sti_data_prefetch(run->job.train_data,
+                          samples_of_step(run, step + 1) +
+                              run->crew->own.first * run->job.train.images,
+                          run->crew->own.count * run->job.train.images);
 }
 
 static stint_status not_finite(sti_run *run, const sti_crew_batch *batch)
 {
     stint_status st = sti_crew_diagnose(run->crew, batch);
+    run->common = true; /* all ranks have the same sum */
     return sti_fail_context(
         st,
         "step %" PRId64 ": the loss or a gradient is not finite, so the weights were "
@@ -135,33 +141,80 @@ static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
     const sti_recipe_values *v = &run->recipe->values;
     return (sti_data_augment){.crop_pad = (int)v->data.crop_pad,
                               .flip = v->data.flip,
-                              .seed = (uint64_t)v->train.seed,
+                              .seed = sti_recipe_seed(v, STI_STREAM_AUGMENT),
                               .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
 }
 
 static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
                                     int64_t step)
 {
+    const sti_recipe_values *v = &run->recipe->values;
     return (sti_crew_batch){.samples = samples_of_step(run, step),
                             .augment = augment,
                             .norm = &run->norm,
-                            .seed = (uint64_t)run->recipe->values.train.seed,
+                            .loss_weights = run->loss.weight,
+                            .seed = sti_recipe_seed(v, STI_STREAM_DROPOUT),
+                            .noise = (uint64_t)v->noise.order,
                             .step = step};
 }
 
-/* The first step's batch once beforehand, for the first bounds; nothing else of it is
- * used. */
-static stint_status run_trial(sti_run *run)
+/* The second step of a run that works harder to fit its budget is timed by operator, to
+ * set what was expected of it beside what it is. */
+static bool is_timed(const sti_run *run)
 {
-    const int64_t step = run->position.step;
-    sti_data_augment augment = augment_of_step(run, step);
-    sti_crew_batch batch = batch_of_step(run, &augment, step);
-    sti_step_result result;
-    if (!run->control || !sti_error_control_fresh(run->control) ||
-        step >= run->job.steps)
-        return STINT_OK;
-    stint_status st = sti_run_batch(run, &batch, true, &result);
-    return st == STINT_OK ? sti_run_choose_bounds(run, &result, 0) : st;
+    return run->steps_here == 1 && run->job.plan.slowdown > 1 && !run->desc->profile;
+}
+
+static stint_status begin_timing(sti_run *run, sti_profile *timing)
+{
+    stint_status st = sti_profile_begin(timing, run->job.train.graph, run->job.shards,
+                                        run->job.lanes, run->crew->lane_team.threads);
+    if (st == STINT_OK)
+        run->crew->profile = timing;
+    return st;
+}
+
+static stint_status end_timing(sti_run *run, int64_t step)
+{
+    sti_profile *timing = run->crew->profile;
+    double measured = sti_profile_slowdown(timing);
+    run->crew->profile = NULL;
+    sti_profile_fini(timing);
+    sti_log(STINT_LOG_INFO,
+            "fitting the budget: a step takes %.2f times as long, expected %.2f",
+            measured, run->job.plan.slowdown);
+    return sti_run_log_slowdown(run->log, step, run->job.plan.slowdown, measured);
+}
+
+/* Forward and backward of a step's batch, timed if need be. */
+static stint_status run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
+                              sti_step_result *result)
+{
+    sti_profile timing = {0};
+    const bool timed = is_timed(run);
+    stint_status st = timed ? begin_timing(run, &timing) : STINT_OK;
+    if (st == STINT_OK)
+        st = sti_run_batch(run, batch, collect, result);
+    if (timed && st == STINT_OK)
+        return end_timing(run, batch->step + 1);
+    if (timed) {
+        run->crew->profile = NULL;
+        sti_profile_fini(&timing);
+    }
+    return st;
+}
+
+/* The parts of the loss, and their weights for the next step. */
+static void follow_parts(sti_run *run, const sti_step_result *result, int64_t step)
+{
+    if (!run->job.reference)
+        return;
+    for (int i = 0; i < STI_LOSS_PARTS; i++) {
+        run->part[i] = result->part[i];
+        run->part_weight[i] = run->job.network.loss.factor[i] * run->loss.weight[i];
+    }
+    sti_loss_state_update(&run->recipe->values, result->part, run->lr, step,
+                          &run->loss);
 }
 
 static stint_status run_step(sti_run *run)
@@ -173,31 +226,51 @@ static stint_status run_step(sti_run *run)
     bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
     prefetch_next(run, step);
-    stint_status st = sti_run_batch(run, &batch, collect, &result);
+    stint_status st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
+    sti_prune_gradients(run->crew, result.block);
     double squares = sti_crew_gradient_squares(run->crew, result.block);
     if (!isfinite(result.loss) || !isfinite(squares))
         return not_finite(run, &batch);
     run->lr = sti_schedule_lr(&run->schedule, step);
     run->gradient_norm = sqrt(squares) / (double)run->job.shards;
-    sti_crew_update(run->crew, v, run->lr, step, result.block);
+    sti_crew_update(run->crew, v, run->lr, sti_update_clip(v, run->gradient_norm), step,
+                    result.block);
+    follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
     count_step(run, &result, (double)step_ns * 1e-9);
     if (run->crew->profile) {
         run->crew->profile->step_ns += step_ns;
         run->crew->profile->steps++;
     }
-    return collect ? sti_run_choose_bounds(run, &result, step + 1) : STINT_OK;
+    /* The plan may have lost its packs on the way. */
+    return collect && run->control ? sti_run_choose_bounds(run, &result, step + 1)
+                                   : STINT_OK;
+}
+
+/* After steps that run.hash_every divides, the last, and before the first. */
+static stint_status log_hashes(sti_run *run)
+{
+    const int64_t every = run->recipe->values.run.hash_every;
+    const int64_t step = run->position.step;
+    if (every == 0 || (step % every != 0 && step != run->job.steps))
+        return STINT_OK;
+    return sti_run_log_state(run->log, step, run->saver);
 }
 
 static stint_status log_step(sti_run *run)
 {
     sti_position *p = &run->position;
-    if (p->step % run->recipe->values.run.log_every != 0)
+    if (!run->log)
         return STINT_OK;
+    stint_status hashed = log_hashes(run);
+    if (hashed != STINT_OK || p->step % run->recipe->values.run.log_every != 0)
+        return hashed;
     double rate = run->line_s > 0 ? (double)p->line_images / run->line_s : 0;
-    stint_status st = sti_run_log_step(run->log, p, run->lr, run->gradient_norm, rate);
+    const sti_log_parts parts = {run->part, run->part_weight};
+    stint_status st = sti_run_log_step(run->log, p, run->lr, run->gradient_norm,
+                                       run->job.reference ? &parts : NULL, rate);
     double images = (double)p->line_images;
     if (st == STINT_OK)
         st = sti_tensorboard_scalar(run->board, "loss/train", p->step,
@@ -216,6 +289,9 @@ static stint_status log_step(sti_run *run)
 
 static stint_status save(sti_run *run)
 {
+    stint_status st = sti_run_gather_exchange(run);
+    if (st != STINT_OK || !sti_run_is_first(run))
+        return st;
     return sti_saver_write_checkpoint(run->saver, &run->position, run->checkpoints,
                                       run->recipe->values.run.keep);
 }
@@ -226,10 +302,28 @@ static stint_status stop_here(sti_run *run, stint_status why)
     stint_status st = save(run);
     if (st != STINT_OK)
         return st;
+    run->common = true;
     return sti_fail(why,
                     "stopped after step %" PRId64 " of %" PRId64
                     "; the checkpoint is saved, --resume goes on from it",
                     run->position.step, run->job.steps);
+}
+
+/* Packed tensors have outgrown the budget, and nothing else fits either. What was
+ * reached is kept. */
+static stint_status stop_short(sti_run *run)
+{
+    char words[2048];
+    snprintf(words, sizeof words, "%s", stint_last_error());
+    stint_status st = save(run);
+    if (st != STINT_OK)
+        return st;
+    return sti_fail(STINT_E_BUDGET,
+                    "after step %" PRId64
+                    " packed activations take more than they did: "
+                    "%s; the checkpoint is saved, --resume goes on from it within a "
+                    "larger budget",
+                    run->position.step, words);
 }
 
 static bool is_stop(stint_status st)
@@ -281,10 +375,12 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
     p->train_accuracy = p->epoch_correct / images;
     p->epoch_loss = p->epoch_correct = 0;
     p->epoch_images = 0;
-    stint_status st = sti_run_log_epoch(run->log, p, epoch, tested, rate, run->epoch_s);
+    stint_status st =
+        run->log ? sti_run_log_epoch(run->log, p, epoch, tested, rate, run->epoch_s)
+                 : STINT_OK;
     if (st == STINT_OK)
         st = board_epoch(run, tested);
-    if (st == STINT_OK)
+    if (st == STINT_OK && sti_run_is_first(run))
         st = sti_saver_write_model(run->saver, p, run->model_path);
     run->epoch_s = 0;
     return st;
@@ -303,7 +399,7 @@ static stint_status close_epoch(sti_run *run)
     bool last = run->position.step == run->job.steps;
     int64_t epoch = (run->position.step - 1) / run->job.steps_per_epoch + 1;
     bool tested =
-        run->job.test_data &&
+        run->job.test_count > 0 &&
         (last || (v->train.eval_every > 0 && epoch % v->train.eval_every == 0));
     stint_status st = tested ? evaluate(run) : STINT_OK;
     if (is_stop(st))
@@ -318,28 +414,35 @@ static stint_status close_epoch(sti_run *run)
 }
 
 /* A checkpoint in the course of an epoch. */
-static bool checkpoint_is_due(const sti_run *run)
+static bool checkpoint_is_due(const sti_run *run, bool asked)
 {
     int64_t every = run->recipe->values.run.checkpoint_every;
-    return sti_stop_take_save() ||
+    return asked ||
            (every > 0 && run->steps_here > 0 && run->position.step % every == 0 &&
             run->position.step < run->job.steps);
 }
 
-stint_status sti_run_loop(sti_run *run)
+/* Requests to save or to stop, after whatever ended with the last step. */
+static stint_status meet_asks(sti_run *run)
 {
-    stint_status st = run_trial(run);
-    for (; st == STINT_OK;) {
+    bool asked = false;
+    stint_status stop = STINT_OK, st = sti_run_share_asks(run, &asked, &stop);
+    if (st == STINT_OK && checkpoint_is_due(run, asked))
+        st = save(run);
+    return st == STINT_OK && stop != STINT_OK ? stop_here(run, stop) : st;
+}
+
+static stint_status loop(sti_run *run)
+{
+    stint_status st = run->log && run->position.step == 0 ? log_hashes(run) : STINT_OK;
+    while (st == STINT_OK) {
         if (epoch_is_over(run))
             st = close_epoch(run);
         if (st != STINT_OK || run->position.step >= run->job.steps)
             return st;
-        if (checkpoint_is_due(run))
-            st = save(run);
-        if (st == STINT_OK && sti_stop_asked() != STINT_OK)
-            return stop_here(run, sti_stop_asked());
-        if (st == STINT_OK)
-            st = run_step(run);
+        st = meet_asks(run);
+        if (st == STINT_OK && (st = run_step(run)) == STINT_E_BUDGET)
+            return stop_short(run);
         if (st == STINT_OK)
             st = log_step(run);
         if (st != STINT_OK)
@@ -347,4 +450,28 @@ stint_status sti_run_loop(sti_run *run)
         tell_progress(run, false);
     }
     return st;
+}
+
+/* A rank was lost, or gave up: what this one holds is the state after the last whole
+ * step, on every rank the same, and is worth keeping. */
+static stint_status rescue(sti_run *run, stint_status st)
+{
+    char words[1024];
+    if (!sti_run_is_first(run) || run->steps_here == 0)
+        return st;
+    snprintf(words, sizeof words, "%s", stint_last_error());
+    if (save(run) != STINT_OK)
+        return sti_fail(st, "%s; and the checkpoint could not be saved: %s", words,
+                        stint_last_error());
+    return sti_fail(st,
+                    "%s; the checkpoint after step %" PRId64 " of %" PRId64
+                    " is saved, --resume goes on from it",
+                    words, run->position.step, run->job.steps);
+}
+
+stint_status sti_run_loop(sti_run *run)
+{
+    stint_status st = loop(run);
+    bool lost = run->comm && sti_comm_failure(run->comm, NULL, 0, NULL) != STINT_OK;
+    return st != STINT_OK && lost ? rescue(run, st) : st;
 }

@@ -13,15 +13,20 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/units.h"
+#include "net/net.h"
 #include "train/batch_auto.h"
+#include "train/model_file.h"
+#include "train/prune.h"
 #include "train/report.h"
 #include "train/run.h"
 #include "train/stop.h"
 
 /* ---- the out folder ---- */
 
-static const char *const run_files[] = {"log.jsonl", "model.safetensors", "errors.json",
+static const char *const run_files[] = {"log.jsonl",   "model.safetensors",
+                                        "errors.json", "answers.npy",
                                         "report.html", "recipe.ini"};
 
 static stint_status name_files(sti_run *run)
@@ -153,9 +158,17 @@ static void tell_measured(void *user, int64_t done, int64_t total)
 
 static stint_status measure_norm(sti_run *run)
 {
+    const stint_model_file *given =
+        run->job.start ? run->job.start : run->job.reference;
+    if (given) {
+        run->norm = given->norm;
+        return STINT_OK;
+    }
     sti_team team = {.threads = run->job.threads};
     sti_data_decoders *decoders;
     measuring m = {run};
+    if (run->job.text)
+        return STINT_OK; /* tokens are not normalised */
     stint_status st =
         sti_data_decoders_create(run->job.train_data, team.threads, &decoders);
     if (st != STINT_OK)
@@ -168,25 +181,56 @@ static stint_status measure_norm(sti_run *run)
 
 /* ---- beginning ---- */
 
+/* The weights of the reference, which nothing may change until the run ends. */
+static stint_status load_reference(sti_run *run)
+{
+    sti_loss_state_init(&run->recipe->values, &run->loss);
+    stint_status st =
+        sti_model_load_reference(run->job.reference, &run->job.train, run->crew);
+    if (st == STINT_OK)
+        sti_model_reference_sha256(run->job.reference, &run->job.train, run->crew,
+                                   run->reference_sha256);
+    return st;
+}
+
+static stint_status check_reference(const sti_run *run)
+{
+    char sha256[65];
+    if (!run->job.reference)
+        return STINT_OK;
+    sti_model_reference_sha256(run->job.reference, &run->job.train, run->crew, sha256);
+    if (strcmp(sha256, run->reference_sha256) != 0 ||
+        strcmp(sha256, run->job.reference->weights_sha256) != 0)
+        return sti_fail(STINT_E_BUG, "the reference's weights changed in training");
+    return STINT_OK;
+}
+
 static stint_status create_parts(sti_run *run)
 {
     sti_crew_desc desc = sti_job_crew(&run->job);
     stint_status st = sti_crew_create(&desc, &run->crew);
     if (st == STINT_OK && run->desc->profile) {
-        st = sti_profile_begin(run->desc->profile, run->job.train.graph, desc.shards,
-                               desc.lanes, run->crew->lane_team.threads);
+        st = sti_profile_begin(run->desc->profile, run->job.train.graph,
+                               run->crew->own.count, desc.lanes,
+                               run->crew->lane_team.threads);
         run->crew->profile = run->desc->profile;
     }
     if (st == STINT_OK)
-        st = sti_saver_create(&run->job, run->crew, &run->norm, &run->saver);
+        st = sti_saver_create(&run->job, run->crew, &run->norm,
+                              run->job.train.weights >= 0 ? &run->loss : NULL,
+                              &run->saver);
+    if (st == STINT_OK && run->job.reference)
+        st = load_reference(run);
     if (st == STINT_OK)
         st = sti_run_create_control(run);
-    if (st == STINT_OK && run->job.test_data)
+    if (st == STINT_OK && run->job.test_count > 0)
         st = sti_evaluation_init(&run->evaluation, run->job.test_count,
                                  (int32_t)run->job.network.model.classes,
                                  run->job.train.images, run->job.lanes);
     if (st != STINT_OK)
         return st;
+    if (run->job.text)
+        run->evaluation.part = run->job.text->test;
     run->order = sti_alloc_array(run->job.train_count, sizeof *run->order, "order");
     run->order_epoch = -1;
     sti_schedule_init(&run->schedule, &run->recipe->values, run->job.steps_per_epoch,
@@ -201,6 +245,24 @@ static void clear_moments(sti_run *run)
         memset(run->crew->moments[i], 0, run->crew->sizes.params);
 }
 
+/* New weights, or those of the model to begin with; then what pruning leaves. */
+static stint_status init_weights(sti_run *run)
+{
+    const sti_recipe_values *v = &run->recipe->values;
+    stint_status st =
+        run->job.start ? sti_model_start(run->job.start, &run->job.train,
+                                         run->job.network.name, run->crew)
+                       : sti_network_init_weights(&run->job.train, &run->crew->team,
+                                                  sti_recipe_seed(v, STI_STREAM_INIT),
+                                                  run->crew->params, run->crew->states);
+    if (st == STINT_OK && v->noise.ulp > 0)
+        st = sti_network_flip_ulp(&run->job.train, (uint64_t)v->noise.ulp,
+                                  run->crew->params);
+    if (st == STINT_OK && run->crew->mask)
+        sti_prune(run->crew, v->prune.sparsity, v->prune.scope);
+    return st;
+}
+
 static stint_status start_fresh(sti_run *run, bool measured)
 {
     run->position = (sti_position){.train_loss = (double)NAN,
@@ -208,21 +270,20 @@ static stint_status start_fresh(sti_run *run, bool measured)
                                    .test_loss = (double)NAN,
                                    .test_accuracy = (double)NAN};
     clear_moments(run);
+    sti_loss_state_init(&run->recipe->values, &run->loss);
     stint_status st = measured ? STINT_OK : measure_norm(run);
-    if (st == STINT_OK)
-        st = sti_network_init_weights(&run->job.train, &run->crew->team,
-                                      (uint64_t)run->recipe->values.train.seed,
-                                      run->crew->params, run->crew->states);
-    return st;
+    return st == STINT_OK ? init_weights(run) : st;
 }
 
 /* Weights, position and normalisation: from a checkpoint, or new. *step_out: that of
- * the checkpoint, or -1. */
+ * the checkpoint, or -1. Of rank 0: the others get all by sti_run_share_start. */
 static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
 {
     bool found = false;
     stint_status st = STINT_OK;
     *step_out = -1;
+    if (!sti_run_is_first(run))
+        return STINT_OK;
     if (run->desc->resume) {
         sti_saver_on_adopt(run->saver, sti_run_adopt_packs, run);
         st = sti_saver_resume(run->saver, run->checkpoints, &run->position, &found);
@@ -253,28 +314,47 @@ static stint_status open_logs(sti_run *run, int64_t resume_step)
     return st;
 }
 
-static stint_status begin(sti_run *run)
+/* The out folder, and what comes before the crew's memory is taken. */
+static stint_status begin_out(sti_run *run, bool *measured)
 {
-    int64_t checkpoints = 0, resume_step;
+    int64_t checkpoints = 0;
+    if (!sti_run_is_first(run))
+        return STINT_OK;
     stint_status st = take_out(run);
     if (st == STINT_OK)
         st = count_checkpoints(run, &checkpoints);
-    if (st != STINT_OK)
-        return st;
-    /* Before the crew's memory is taken, as long as no checkpoint knows the answer. */
-    bool measured = !(run->desc->resume && checkpoints > 0);
-    if (measured)
-        st = measure_norm(run);
-    if (st == STINT_OK)
-        st = create_parts(run);
-    if (st == STINT_OK)
-        st = load_or_init(run, measured, &resume_step);
-    if (st == STINT_OK && !run->desc->resume)
+    /* As long as no checkpoint knows the answer. */
+    *measured = !(run->desc->resume && checkpoints > 0);
+    return st == STINT_OK && *measured ? measure_norm(run) : st;
+}
+
+static stint_status begin_files(sti_run *run, int64_t resume_step)
+{
+    stint_status st = STINT_OK;
+    if (!sti_run_is_first(run))
+        return STINT_OK;
+    if (!run->desc->resume)
         st = remove_old_run(run);
     if (st == STINT_OK)
         st = remove_leavings(run);
+    return st == STINT_OK ? open_logs(run, resume_step) : st;
+}
+
+static stint_status begin(sti_run *run)
+{
+    int64_t resume_step = -1;
+    bool measured = false;
+    stint_status st = sti_run_agree(run, begin_out(run, &measured));
+    if (st != STINT_OK)
+        return st;
+    st = create_parts(run);
     if (st == STINT_OK)
-        st = open_logs(run, resume_step);
+        st = load_or_init(run, measured, &resume_step);
+    st = sti_run_agree(run, st);
+    if (st == STINT_OK)
+        st = sti_run_share_start(run);
+    if (st == STINT_OK)
+        st = sti_run_agree(run, begin_files(run, resume_step));
     return st;
 }
 
@@ -288,6 +368,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .test_loss = p->test_loss,
         .test_accuracy = p->test_accuracy,
         .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
+        .bits_per_byte = (double)NAN,
         .seconds = sti_seconds_since(run->start_ns),
         .planned_peak_bytes = run->job.plan.peak_bytes,
         .peak_rss_bytes = sti_process_peak_bytes(),
@@ -299,6 +380,10 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .steps = p->step,
         .epochs = run->job.epochs,
         .parameters = run->job.plan.parameters};
+    if (run->job.text) {
+        r->tokens_per_s = r->images_per_s * (double)run->job.network.context;
+        r->bits_per_byte = sti_corpus_bits_per_byte(&run->job.text->test, p->test_loss);
+    }
     sti_saver_weights_sha256(run->saver, r->weights_sha256);
     snprintf(r->out, sizeof r->out, "%s", run->out);
 }
@@ -306,19 +391,34 @@ static void fill_result(const sti_run *run, stint_train_result *r)
 /* Resuming a finished run trains nothing, but its answers are wanted again. */
 static stint_status evaluate_finished(sti_run *run)
 {
-    if (run->evaluated || !run->job.test_data)
+    if (run->evaluated || run->job.test_count == 0)
         return STINT_OK;
     stint_status st = sti_evaluate(run->crew, &run->norm, &run->evaluation, NULL, NULL);
     run->evaluated = st == STINT_OK;
     return st;
 }
 
+/* The class found for each test image, in the order of the data. */
+static stint_status write_answers(const sti_run *run)
+{
+    const sti_evaluation *e = &run->evaluation;
+    char *path = sti_path_join(run->arena, run->out, "answers.npy");
+    return path ? sti_npy_write(path, "<i4", 1, &e->count, e->predicted,
+                                (size_t)e->count * sizeof *e->predicted)
+                : STINT_E_MEMORY;
+}
+
 static stint_status write_model_and_errors(sti_run *run)
 {
     stint_status st = evaluate_finished(run);
+    if (!sti_run_is_first(run))
+        return st;
     if (st == STINT_OK)
         st = sti_saver_write_model(run->saver, &run->position, run->model_path);
-    if (st != STINT_OK || !run->evaluated)
+    if (st != STINT_OK || !run->evaluated || run->job.text)
+        return st; /* (answers and mistakes are of images) */
+    st = run->recipe->values.run.answers ? write_answers(run) : STINT_OK;
+    if (st != STINT_OK)
         return st;
     char *path = sti_path_join(run->arena, run->out, "errors.json");
     return path ? sti_run_errors_write(path, run->recipe, &run->evaluation,
@@ -329,8 +429,10 @@ static stint_status write_model_and_errors(sti_run *run)
 static stint_status log_end(sti_run *run, stint_status status,
                             const stint_train_result *result)
 {
+    if (!run->log)
+        return STINT_OK;
     return sti_run_log_end(run->log, status, result,
-                           run->evaluated ? &run->evaluation : NULL,
+                           run->evaluated && !run->job.text ? &run->evaluation : NULL,
                            run->job.test_data);
 }
 
@@ -352,10 +454,14 @@ static stint_status finish(sti_run *run, stint_status st, stint_train_result *re
     if (st == STINT_OK)
         st = close_profile(run);
     if (st == STINT_OK)
+        st = check_reference(run);
+    if (st == STINT_OK)
         st = write_model_and_errors(run);
     fill_result(run, result);
     if (st == STINT_OK)
-        return log_end(run, st, result);
+        st = sti_run_share_end(run, result);
+    if (st == STINT_OK)
+        return sti_run_agree(run, log_end(run, st, result));
     char words[2048];
     snprintf(words, sizeof words, "%s", stint_last_error());
     if (log_end(run, st, result) != STINT_OK)
@@ -395,6 +501,10 @@ static stint_status settle_batch(sti_run *run)
 {
     if (run->recipe->values.train.batch > 0)
         return STINT_OK;
+    if (run->comm)
+        return sti_fail(STINT_E_USAGE,
+                        "train.batch: 'auto' measures this machine, and every rank "
+                        "would find its own; give a number by --batch");
     stint_status st = sti_batch_settle(run->recipe, run->desc->resume ? run->out : NULL,
                                        true, &run->settled);
     if (st == STINT_OK)
@@ -402,22 +512,32 @@ static stint_status settle_batch(sti_run *run)
     return st;
 }
 
-static stint_status plan(sti_run *run)
+static stint_status plan_own(sti_run *run)
 {
     stint_status st = stint_recipe_check(run->recipe);
     if (st == STINT_OK)
         st = sti_isa_check();
     if (st == STINT_OK)
         st = name_files(run);
-    if (st == STINT_OK)
+    if (st == STINT_OK && sti_run_is_first(run))
         st = check_out(run);
     if (st == STINT_OK)
         st = settle_batch(run);
     if (st == STINT_OK)
-        st = sti_job_create(run->recipe, &run->job);
+        st = sti_job_create(run->recipe, run->comm, &run->job);
     if (st == STINT_OK)
         st = sti_job_check_budget(&run->job);
+    if (st == STINT_OK)
+        st = sti_run_check_packs(run);
+    if (st == STINT_OK && run->desc->planned)
+        run->desc->planned(run->desc->user, &run->job.plan);
     return st;
+}
+
+static stint_status plan(sti_run *run)
+{
+    stint_status st = sti_run_agree(run, plan_own(run));
+    return st == STINT_OK ? sti_run_compare_ranks(run) : st;
 }
 
 stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *desc,
@@ -425,6 +545,7 @@ stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *des
 {
     sti_run run = {
         .recipe = recipe, .desc = desc, .lock_fd = -1, .start_ns = sti_clock_ns()};
+    run.comm = sti_net_comm(desc->net);
     stint_train_result result = {0};
     stint_status st = plan(&run);
     if (st == STINT_OK)
@@ -433,11 +554,13 @@ stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *des
         st = sti_run_loop(&run);
         st = finish(&run, st, &result);
         free_parts(&run);
-        if (st == STINT_OK)
+        if (st == STINT_OK && sti_run_is_first(&run))
             write_report(&run);
         if (st == STINT_OK)
             *result_out = result;
     }
+    if (st != STINT_OK && run.comm && !run.common)
+        sti_comm_give_up(run.comm, st);
     free_parts(&run);
     if (run.lock_fd >= 0)
         close(run.lock_fd);

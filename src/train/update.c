@@ -15,7 +15,9 @@ typedef struct updater {
     sti_crew *crew;
     const sti_recipe_values *recipe;
     const char *block;
-    float lr, scale;
+    float lr;
+    float gradient_scale; /* of the sum over shards, clipping included */
+    float scale;          /* 1 / shards */
     double correction1, correction2;
 } updater;
 
@@ -31,28 +33,25 @@ static float *at(void *base, size_t offset)
     return (float *)(void *)((char *)base + offset);
 }
 
-static void run_sgd(const updater *u, const segment *s)
+/* n numbers in place; their moments as far as the optimiser has them. */
+static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool decay,
+                        float *x, const float *gradient, float *const moment[2])
 {
     const sti_recipe_values *r = u->recipe;
-    sti_sgd args = {.lr = u->lr,
-                    .momentum = (float)r->optimizer.momentum,
-                    .decay = s->decay ? (float)r->optimizer.weight_decay : 0,
-                    .gradient_scale = u->scale,
-                    .nesterov = r->optimizer.nesterov,
-                    .decoupled = r->optimizer.decoupled};
-    void *m = u->crew->moments[0];
-    sti_sgd_f32(&u->crew->team, &args, (int64_t)(s->bytes / sizeof(float)),
-                at(u->crew->params, s->param),
-                (const float *)(const void *)(u->block + s->gradient),
-                m ? at(m, s->param) : NULL);
-}
-
-static void run_adam(const updater *u, const segment *s)
-{
-    const sti_recipe_values *r = u->recipe;
+    const float weight_decay = decay ? (float)r->optimizer.weight_decay : 0;
+    if (r->optimizer.name == STI_OPTIMIZER_SGD) {
+        sti_sgd args = {.lr = u->lr,
+                        .momentum = (float)r->optimizer.momentum,
+                        .decay = weight_decay,
+                        .gradient_scale = u->gradient_scale,
+                        .nesterov = r->optimizer.nesterov,
+                        .decoupled = r->optimizer.decoupled};
+        sti_sgd_f32(team, &args, n, x, gradient, moment[0]);
+        return;
+    }
     sti_adam args = {.lr = u->lr,
-                     .decay = s->decay ? (float)r->optimizer.weight_decay : 0,
-                     .gradient_scale = u->scale,
+                     .decay = weight_decay,
+                     .gradient_scale = u->gradient_scale,
                      .epsilon = (float)r->optimizer.epsilon,
                      .beta1 = r->optimizer.beta1,
                      .beta2 = r->optimizer.beta2,
@@ -60,20 +59,20 @@ static void run_adam(const updater *u, const segment *s)
                      .correction2 = u->correction2,
                      .decoupled = r->optimizer.decoupled ||
                                   r->optimizer.name == STI_OPTIMIZER_ADAMW};
-    sti_adam_f32(&u->crew->team, &args, (int64_t)(s->bytes / sizeof(float)),
-                 at(u->crew->params, s->param),
-                 (const float *)(const void *)(u->block + s->gradient),
-                 at(u->crew->moments[0], s->param), at(u->crew->moments[1], s->param));
+    sti_adam_f32(team, &args, n, x, gradient, moment[0], moment[1]);
 }
 
 static void run_segment(const updater *u, const segment *s)
 {
+    float *moment[2] = {NULL, NULL};
     if (s->bytes == 0)
         return;
-    if (u->recipe->optimizer.name == STI_OPTIMIZER_SGD)
-        run_sgd(u, s);
-    else
-        run_adam(u, s);
+    for (int i = 0; i < 2; i++)
+        if (u->crew->moments[i])
+            moment[i] = at(u->crew->moments[i], s->param);
+    run_numbers(u, &u->crew->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
+                at(u->crew->params, s->param),
+                (const float *)(const void *)(u->block + s->gradient), moment);
 }
 
 static void update_params(const updater *u)
@@ -129,19 +128,42 @@ static double power(double base, int64_t exponent)
     return result;
 }
 
-void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
-                     int64_t step, const char *block)
+/* As torch.nn.utils.clip_grad_norm_ has it. */
+double sti_update_clip(const sti_recipe_values *recipe, double norm)
 {
-    updater u = {.crew = crew,
-                 .recipe = recipe,
-                 .block = block,
-                 .lr = (float)lr,
-                 .scale = (float)(1.0 / (double)crew->desc.shards),
-                 .correction1 = 1 - power(recipe->optimizer.beta1, step + 1),
-                 .correction2 = 1 - power(recipe->optimizer.beta2, step + 1)};
+    const double most = recipe->optimizer.clip;
+    return most > 0 && norm > most ? most / (norm + 1e-6) : 1;
+}
+
+static updater updater_of(const sti_recipe_values *recipe, double lr, int64_t step,
+                          double clip, int64_t shards)
+{
+    return (updater){.recipe = recipe,
+                     .lr = (float)lr,
+                     .gradient_scale = (float)(clip / (double)shards),
+                     .scale = (float)(1.0 / (double)shards),
+                     .correction1 = 1 - power(recipe->optimizer.beta1, step + 1),
+                     .correction2 = 1 - power(recipe->optimizer.beta2, step + 1)};
+}
+
+void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
+                     double clip, int64_t step, const char *block)
+{
+    updater u = updater_of(recipe, lr, step, clip, crew->desc.shards);
     int64_t start = crew->profile ? sti_clock_ns() : 0;
+    u.crew = crew;
+    u.block = block;
     update_params(&u);
     update_states(&u);
     if (crew->profile)
         crew->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
+}
+
+void sti_update_numbers(const sti_recipe_values *recipe, double lr, int64_t step,
+                        int64_t n, float *x, const float *gradient, float *first,
+                        float *second)
+{
+    updater u = updater_of(recipe, lr, step, 1, 1);
+    float *moment[2] = {first, second};
+    run_numbers(&u, &sti_team_serial, n, false, x, gradient, moment);
 }

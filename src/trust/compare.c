@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/data.h"
-#include "train/model_file.h"
-#include "trust/fidelity.h"
+#include "trust/compare_priv.h"
+#include "trust/saliency.h"
 
 typedef struct comparison {
     const stint_compare_desc *desc;
@@ -46,37 +46,90 @@ static stint_status check_same_task(const stint_model_file *a,
     return STINT_OK;
 }
 
-static stint_status find_logits(const comparison *k, const char *path, float *logits)
+static stint_status find_logits(const stint_compare_desc *d,
+                                const stint_model_file *reference, const char *path,
+                                stint_data_split split, float *logits)
 {
-    const stint_compare_desc *d = k->desc;
+    stint_data_desc data = d->data;
     stint_model_file *model = NULL;
     stint_status st = stint_model_open(path, &model);
+    data.split = split;
     if (st == STINT_OK)
-        st = check_same_task(k->reference, model, path);
+        st = check_same_task(reference, model, path);
     if (st == STINT_OK)
-        st = sti_eval_logits(model, &d->data, d->threads, d->batch, d->progress,
-                             d->user, logits);
+        st = sti_eval_logits(model, &data, d->threads, d->batch, d->progress, d->user,
+                             logits);
     stint_model_close(model);
     return st;
 }
 
-static stint_status open_data(comparison *k)
+static stint_status find_answers(const char *path, const float *logits, int64_t count,
+                                 int32_t classes, int32_t *answer_out)
 {
-    const sti_network_desc *net = &k->reference->network;
+    int64_t bad;
+    return sti_fidelity_answers(logits, count, classes, answer_out, &bad)
+               ? STINT_OK
+               : sti_fail(STINT_E_INPUT,
+                          "%s gives a score that is not finite for input %" PRId64,
+                          path, bad);
+}
+
+static void find_margins(const float *logits, int64_t count, int32_t classes,
+                         const int32_t *answer, float *margin_out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const float *z = logits + i * classes;
+        float next = -INFINITY;
+        for (int32_t c = 0; c < classes; c++)
+            if (c != answer[i] && z[c] > next)
+                next = z[c];
+        margin_out[i] = z[answer[i]] - next;
+    }
+}
+
+stint_status sti_compare_answers(const stint_compare_desc *desc,
+                                 const stint_model_file *reference, const char *path,
+                                 stint_data_split split, int64_t count,
+                                 int32_t *answer_out, float *margin_out)
+{
+    const int32_t classes = (int32_t)reference->network.model.classes;
+    float *logits = sti_alloc_array(count, (size_t)classes * sizeof *logits, "scores");
+    stint_status st =
+        logits ? find_logits(desc, reference, path, split, logits) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = find_answers(path, logits, count, classes, answer_out);
+    if (st == STINT_OK && margin_out)
+        find_margins(logits, count, classes, answer_out, margin_out);
+    sti_free(logits);
+    return st;
+}
+
+stint_status sti_compare_open_data(const stint_compare_desc *desc,
+                                   const stint_model_file *reference,
+                                   stint_data_split split, stint_data **data_out)
+{
+    const sti_network_desc *net = &reference->network;
     const stint_data_info like = {.height = net->height,
                                   .width = net->width,
                                   .channels = net->channels,
                                   .classes = (int32_t)net->model.classes,
-                                  .class_names = k->reference->class_names};
-    stint_data_desc desc = k->desc->data;
-    desc.like = &like;
-    if (desc.channels == 0)
-        desc.channels = (int)net->channels;
-    stint_status st = stint_data_open(&desc, &k->data);
+                                  .class_names = reference->class_names};
+    stint_data_desc data = desc->data;
+    data.split = split;
+    data.like = &like;
+    if (data.channels == 0)
+        data.channels = (int)net->channels;
+    return stint_data_open(&data, data_out);
+}
+
+static stint_status open_data(comparison *k)
+{
+    stint_status st =
+        sti_compare_open_data(k->desc, k->reference, k->desc->data.split, &k->data);
     if (st != STINT_OK)
         return st;
     k->count = stint_data_describe(k->data)->count;
-    k->classes = (int32_t)net->model.classes;
+    k->classes = (int32_t)k->reference->network.model.classes;
     k->label = sti_alloc_array(k->count, sizeof *k->label, "labels");
     for (int64_t i = 0; i < k->count && k->label; i++)
         k->label[i] = sti_data_label(k->data, i);
@@ -114,24 +167,88 @@ static stint_status number_groups(comparison *k)
 
 static stint_status run_floors(comparison *k)
 {
-    const int64_t floors = k->desc->floors;
-    float *logits =
-        sti_alloc_array(k->count, (size_t)k->classes * sizeof *logits, "scores");
-    stint_status st = logits ? STINT_OK : STINT_E_MEMORY;
-    k->floor = sti_alloc_array(floors, sizeof *k->floor, "noise floor");
+    const stint_compare_desc *d = k->desc;
+    stint_status st = STINT_OK;
+    k->floor = sti_alloc_array(d->floors, sizeof *k->floor, "noise floor");
     if (!k->floor)
-        st = STINT_E_MEMORY;
-    for (int64_t f = 0; f < floors && st == STINT_OK; f++) {
-        int64_t bad;
+        return STINT_E_MEMORY;
+    for (int64_t f = 0; f < d->floors && st == STINT_OK; f++) {
         k->floor[f] = sti_alloc_array(k->count, sizeof(int32_t), "noise floor");
-        st = k->floor[f] ? find_logits(k, k->desc->floor[f], logits) : STINT_E_MEMORY;
-        if (st == STINT_OK &&
-            !sti_fidelity_answers(logits, k->count, k->classes, k->floor[f], &bad))
-            st = sti_fail(STINT_E_INPUT,
-                          "%s gives a score that is not finite for input %" PRId64,
-                          k->desc->floor[f], bad);
+        st = k->floor[f]
+                 ? sti_compare_answers(d, k->reference, d->floor[f], d->data.split,
+                                       k->count, k->floor[f], NULL)
+                 : STINT_E_MEMORY;
     }
-    sti_free(logits);
+    return st;
+}
+
+/* ---- saliency ---- */
+
+typedef struct attention {
+    int32_t *sample;
+    float *map[2];
+    double *scratch, *rank, *ssim;
+} attention;
+
+static stint_status attention_init(attention *a, int64_t n, int64_t pixels)
+{
+    a->sample = sti_alloc_array(n, sizeof *a->sample, "saliency");
+    a->map[0] = sti_alloc_array(n, (size_t)pixels * sizeof(float), "saliency");
+    a->map[1] = sti_alloc_array(n, (size_t)pixels * sizeof(float), "saliency");
+    a->scratch = sti_alloc_array(pixels, 6 * sizeof(double), "saliency");
+    a->rank = sti_alloc_array(n, sizeof(double), "saliency");
+    a->ssim = sti_alloc_array(n, sizeof(double), "saliency");
+    return a->sample && a->map[0] && a->map[1] && a->scratch && a->rank && a->ssim
+               ? STINT_OK
+               : STINT_E_MEMORY;
+}
+
+static void attention_fini(attention *a)
+{
+    sti_free(a->sample);
+    sti_free(a->map[0]);
+    sti_free(a->map[1]);
+    sti_free(a->scratch);
+    sti_free(a->rank);
+    sti_free(a->ssim);
+}
+
+/* Both models are asked about the reference's answer. */
+static stint_status find_maps(const comparison *k, const attention *a, int64_t n,
+                              const int32_t *answer)
+{
+    stint_model_file *model = NULL;
+    stint_status st =
+        sti_saliency_maps(k->reference, k->data, a->sample, n, answer, a->map[0]);
+    if (st == STINT_OK)
+        st = stint_model_open(k->desc->changed, &model);
+    if (st == STINT_OK)
+        st = sti_saliency_maps(model, k->data, a->sample, n, answer, a->map[1]);
+    stint_model_close(model);
+    return st;
+}
+
+static stint_status compare_saliency(const comparison *k, stint_fidelity *out)
+{
+    const sti_network_desc *net = &k->reference->network;
+    const int64_t pixels = net->height * net->width;
+    const int64_t n = k->desc->saliency < k->count ? k->desc->saliency : k->count;
+    attention a = {NULL};
+    stint_status st = attention_init(&a, n, pixels);
+    for (int64_t i = 0; i < n && st == STINT_OK; i++)
+        a.sample[i] = (int32_t)(i * k->count / n);
+    if (st == STINT_OK)
+        st = find_maps(k, &a, n, out->reference_answer);
+    for (int64_t i = 0; i < n && st == STINT_OK; i++) {
+        const float *r = a.map[0] + i * pixels, *c = a.map[1] + i * pixels;
+        a.rank[i] = sti_rank_correlation(r, c, pixels, a.scratch);
+        a.ssim[i] = sti_ssim(r, c, net->height, net->width);
+    }
+    if (st == STINT_OK) {
+        out->saliency_rank = sti_agreement(a.rank, n);
+        out->saliency_ssim = sti_agreement(a.ssim, n);
+    }
+    attention_fini(&a);
     return st;
 }
 
@@ -144,9 +261,9 @@ static stint_status compare_all(comparison *k, stint_fidelity *out)
     if (st == STINT_OK)
         st = number_groups(k);
     if (st == STINT_OK)
-        st = find_logits(k, d->reference, k->logits[0]);
+        st = find_logits(d, k->reference, d->reference, d->data.split, k->logits[0]);
     if (st == STINT_OK)
-        st = find_logits(k, d->changed, k->logits[1]);
+        st = find_logits(d, k->reference, d->changed, d->data.split, k->logits[1]);
     if (st == STINT_OK && d->floors > 0)
         st = run_floors(k);
     if (st != STINT_OK)
@@ -164,6 +281,8 @@ static stint_status compare_all(comparison *k, stint_fidelity *out)
     if (st == STINT_OK && d->floors > 0)
         st =
             sti_fidelity_floor(&data, (const int32_t *const *)k->floor, d->floors, out);
+    if (st == STINT_OK && d->saliency > 0)
+        st = compare_saliency(k, out);
     return st;
 }
 

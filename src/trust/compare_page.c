@@ -1,15 +1,13 @@
 #include "trust/compare_page.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/data.h"
-#include "train/report_png.h"
-#include "train/report_priv.h"
+#include "trust/page.h"
 
 enum { SHOWN = 60 };
 
@@ -22,28 +20,19 @@ typedef struct page {
     sti_text out;
 } page;
 
-static void add_figure(page *p, const char *name, double value, bool percent)
-{
-    sti_text_add(&p->out, "<div class=\"card\"><b>");
-    if (percent)
-        sti_text_printf(&p->out, "%.2f&nbsp;%%", 100 * value);
-    else
-        sti_text_printf(&p->out, "%.3g", value);
-    sti_text_printf(&p->out, "</b><span>%s</span></div>\n", name);
-}
-
 static void add_figures(page *p)
 {
     const stint_fidelity *f = p->f;
-    sti_text_add(&p->out, "<div class=\"figures\">\n");
-    add_figure(p, "other answers", f->mismatch.rate, true);
-    add_figure(p, "right before, wrong now", f->nfr.rate, true);
-    add_figure(p, "wrong before, right now", f->pfr.rate, true);
-    add_figure(p, "accuracy of the reference", f->reference_accuracy, true);
-    add_figure(p, "accuracy of the new model", f->changed_accuracy, true);
-    add_figure(p, "chance of so uneven a change (McNemar)", f->mcnemar_p, false);
+    sti_text *out = &p->out;
+    sti_text_add(out, "<div class=\"figures\">\n");
+    sti_page_figure(out, "other answers", f->mismatch.rate, true);
+    sti_page_figure(out, "right before, wrong now", f->nfr.rate, true);
+    sti_page_figure(out, "wrong before, right now", f->pfr.rate, true);
+    sti_page_figure(out, "accuracy of the reference", f->reference_accuracy, true);
+    sti_page_figure(out, "accuracy of the new model", f->changed_accuracy, true);
+    sti_page_figure(out, "chance of so uneven a change (McNemar)", f->mcnemar_p, false);
     if (f->floors > 0)
-        add_figure(p, "other answers by chance alone", f->floor_mismatch, true);
+        sti_page_figure(out, "other answers by chance alone", f->floor_mismatch, true);
     sti_text_add(&p->out, "</div>\n");
 }
 
@@ -81,26 +70,15 @@ static stint_status add_picture(page *p, int64_t i)
 {
     const stint_data_info *info = stint_data_describe(p->data);
     const stint_fidelity *f = p->f;
-    char name[300];
-    sti_text png = {0};
-    stint_status st = sti_data_decode(p->data, i, p->decoders, 0, p->pixels);
-    if (st == STINT_OK)
-        st = sti_report_png(p->pixels, info->height, info->width, info->channels, &png);
-    if (st == STINT_OK) {
-        sti_data_sample_name(p->data, i, name, sizeof name);
-        sti_text_add(&p->out, "<figure title=\"");
-        sti_text_add_html(&p->out, name);
-        sti_text_add(&p->out, "\"><img alt=\"\" src=\"data:image/png;base64,");
-        sti_text_add_base64(&p->out, png.data, png.length);
-        sti_text_add(&p->out, "\"><figcaption>is <b>");
-        sti_text_add_html(&p->out, info->class_names[sti_data_label(p->data, i)]);
-        sti_text_add(&p->out, "</b><br>was taken for ");
-        sti_text_add_html(&p->out, info->class_names[f->reference_answer[i]]);
-        sti_text_add(&p->out, "<br>now for <b class=\"bad\">");
-        sti_text_add_html(&p->out, info->class_names[f->changed_answer[i]]);
-        sti_text_add(&p->out, "</b></figcaption></figure>\n");
-    }
-    sti_text_fini(&png);
+    sti_text_add(&p->out, "<figure>");
+    stint_status st = sti_page_image(p->data, p->decoders, i, p->pixels, &p->out);
+    sti_text_add(&p->out, "<figcaption>is <b>");
+    sti_text_add_html(&p->out, info->class_names[sti_data_label(p->data, i)]);
+    sti_text_add(&p->out, "</b><br>was taken for ");
+    sti_text_add_html(&p->out, info->class_names[f->reference_answer[i]]);
+    sti_text_add(&p->out, "<br>now for <b class=\"bad\">");
+    sti_text_add_html(&p->out, info->class_names[f->changed_answer[i]]);
+    sti_text_add(&p->out, "</b></figcaption></figure>\n");
     return st;
 }
 
@@ -147,12 +125,8 @@ static stint_status open_page(page *p)
 static stint_status build(page *p)
 {
     sti_text *out = &p->out;
-    sti_text_add(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta "
-                      "name=\"viewport\" content=\"width=device-width\"><title>Stint: "
-                      "what changed</title><style>\n");
-    for (int i = 0; sti_report_style[i]; i++)
-        sti_text_add(out, sti_report_style[i]);
-    sti_text_add(out, "</style><main><h1>What changed</h1><p class=\"lead\">");
+    sti_page_begin(out, "What changed");
+    sti_text_add(out, "<p class=\"lead\">");
     sti_text_add_html(out, p->desc->changed);
     sti_text_add(out, " beside ");
     sti_text_add_html(out, p->desc->reference);

@@ -71,6 +71,8 @@ static int64_t integer_at(sti_tensor_type type, const void *data, int64_t i)
         return ((const int64_t *)data)[i];
     case STI_TENSOR_F32:
     case STI_TENSOR_U8:
+    case STI_TENSOR_F16:
+    case STI_TENSOR_BF16:
     case STI_TENSOR_OTHER: /* bytes */
         break;
     }
@@ -106,6 +108,8 @@ static int64_t element_bytes(sti_tensor_type type)
     case STI_TENSOR_I64:
         return 8;
     case STI_TENSOR_U8:
+    case STI_TENSOR_F16:
+    case STI_TENSOR_BF16:
     case STI_TENSOR_OTHER:
         break;
     }

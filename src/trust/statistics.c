@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/rng.h"
 
 #define QUANTILE 0x1.f5c0331eeff84p+0 /* 1.959963984540054, the normal's at 97.5 % */
@@ -73,4 +74,57 @@ void sti_bootstrap_mean(int64_t n, const float *value, uint64_t seed, double *lo
     qsort(mean, DRAWS, sizeof *mean, compare);
     *low = mean[24];
     *high = mean[974];
+}
+
+typedef struct placed {
+    double value;
+    int64_t index;
+} placed;
+
+static int compare_placed(const void *a, const void *b)
+{
+    return compare(&((const placed *)a)->value, &((const placed *)b)->value);
+}
+
+stint_status sti_midranks(int64_t n, const double *value, double *rank_out)
+{
+    placed *all = sti_alloc_array(n, sizeof *all, "ranks");
+    if (!all)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        all[i] = (placed){value[i], i};
+    qsort(all, (size_t)n, sizeof *all, compare_placed);
+    for (int64_t first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && all[end].value == all[first].value;)
+            end++;
+        for (int64_t k = first; k < end; k++)
+            rank_out[all[k].index] = (double)(first + end + 1) / 2;
+    }
+    sti_free(all);
+    return STINT_OK;
+}
+
+double sti_auroc(int64_t n, const double *rank, const uint8_t *marked)
+{
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (marked[i]) {
+            sum += rank[i];
+            count++;
+        }
+    if (count == 0 || count == (double)n)
+        return (double)NAN;
+    return (sum - count * (count + 1) / 2) / (count * ((double)n - count));
+}
+
+double sti_spearman(int64_t n, const double *a, const double *b)
+{
+    const double mean = (double)(n + 1) / 2;
+    double ab = 0, aa = 0, bb = 0;
+    for (int64_t i = 0; i < n; i++) {
+        ab += (a[i] - mean) * (b[i] - mean);
+        aa += (a[i] - mean) * (a[i] - mean);
+        bb += (b[i] - mean) * (b[i] - mean);
+    }
+    return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : (double)NAN;
 }

@@ -2,6 +2,7 @@
 #include "base/progress.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,20 @@
 static char shown[8192];
 
 /* Twenty steps with stderr replaced by fd; what was shown is read from `out`. */
+/* What was written, all of it: a terminal hands it on a moment later. */
+static void read_shown(int out)
+{
+    struct pollfd ready = {.fd = out, .events = POLLIN};
+    size_t length = 0;
+    while (length < sizeof shown - 1 && poll(&ready, 1, 100) > 0) {
+        const ssize_t n = read(out, shown + length, sizeof shown - 1 - length);
+        if (n <= 0)
+            break;
+        length += (size_t)n;
+    }
+    shown[length] = '\0';
+}
+
 static void run_steps(int fd, int out, bool quiet, bool clear)
 {
     int saved = dup(STDERR_FILENO);
@@ -31,9 +46,7 @@ static void run_steps(int fd, int out, bool quiet, bool clear)
     assert_int_equal(sti_alloc_count(), calls);
     dup2(saved, STDERR_FILENO);
     close(saved);
-    fcntl(out, F_SETFL, O_NONBLOCK);
-    ssize_t n = read(out, shown, sizeof shown - 1);
-    shown[n > 0 ? n : 0] = '\0';
+    read_shown(out);
 }
 
 static void run_on_pipe(bool quiet)

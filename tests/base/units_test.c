@@ -95,6 +95,30 @@ static void test_times(void **state)
     }
 }
 
+static void test_rates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double bits_per_s;
+    } good[] = {
+        {"100Mbit", 1e8}, {"1Gbit/s", 1e9}, {"12.5MB/s", 1e8}, {"9600 bit", 9600}};
+    static const char *const bad[] = {"",    "100",  "0Mbit", "-1Mbit",
+                                      "1MB", "fast", "1e9"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        double rate = 0;
+        assert_int_equal(sti_parse_rate(good[i].text, &rate), STINT_OK);
+        assert_true(rate == good[i].bits_per_s);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        double rate;
+        assert_int_equal(sti_parse_rate(bad[i], &rate), STINT_E_USAGE);
+    }
+    assert_string_equal(sti_rate_text(94.2e6), "94.2 Mbit/s");
+    assert_string_equal(sti_rate_text(999.9e6), "1 Gbit/s");
+    assert_string_equal(sti_rate_text(12), "12 bit/s");
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -266,10 +290,11 @@ static void test_comma_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_truth),
-        cmocka_unit_test(test_printers), cmocka_unit_test(test_float_text),
-        cmocka_unit_test(test_rotation), cmocka_unit_test(test_comma_locale),
+        cmocka_unit_test(test_bytes),        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_rates),        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_truth),        cmocka_unit_test(test_printers),
+        cmocka_unit_test(test_float_text),   cmocka_unit_test(test_rotation),
+        cmocka_unit_test(test_comma_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

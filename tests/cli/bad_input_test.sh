@@ -34,7 +34,10 @@ refused() {
 refused nowhere 4 "nowhere does not exist" "stint data get"
 mkdir empty
 refused empty 4 "empty has no train split" "train/<class>"
-refused r.ini 4 "is a file; give the folder"
+run 4 train r.ini --data r.ini --out x_file -q
+says err "is a file; give the folder"
+run 2 data check r.ini -q # a text, as far as it can tell
+says err "is text" "stint data info"
 refused /dev/null 4 "is no folder"
 refused bad/cut 4 "train/cat/3.png" "cut short"
 refused bad/nothing 4 "train/cat/3.png" "an empty file"

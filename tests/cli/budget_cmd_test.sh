@@ -45,4 +45,18 @@ run 0 train r.ini --batch auto --memory $middle --error 0 --out a --resume --jso
 json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
 run 0 train a/recipe.ini --out b --json --quiet
 json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
+
+# what fitting costs: expected, and measured in the second step
+run 0 plan r.ini --memory $middle --error 0 --json
+json "j['slowdown'] > 1 and j['peak_bytes'] <= $middle"
+planned=$(python3 -c 'import json; print(json.load(open("out"))["peak_bytes"])')
+run 0 train r.ini --memory $middle --error 0 --out c --steps 3 --json --quiet
+json "j['planned_peak_bytes'] == $planned and j['peak_rss_bytes'] <= $middle"
+python3 - <<'PY' || fail "the log does not tell the slow-down"
+import json, sys
+rows = [json.loads(line) for line in open("c/log.jsonl")]
+rows = [row for row in rows if row["event"] == "slowdown"]
+sys.exit(not (len(rows) == 1 and rows[0]["step"] == 2 and rows[0]["expected"] > 1 and rows[0]["measured"] > 1))
+PY
+grep -q "one measured step" c/report.html || fail "the report does not tell the slow-down"
 finish

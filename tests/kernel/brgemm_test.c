@@ -137,7 +137,7 @@ static void random_shapes(void **state)
     model_rng rng = {4711};
     (void)state;
     print_message("seed %d\n", (int)rng.state);
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < MODEL_ROUNDS(400); i++) {
         brgemm_case t =
             case_of(model_between(&rng, 1, 45), model_between(&rng, 1, 80),
                     model_between(&rng, 1, 40), model_between(&rng, 0, 9), &rng);

@@ -365,7 +365,7 @@ static void test_random(void **state)
 {
     (void)state;
     model_rng r = {11};
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < MODEL_ROUNDS(60); i++) {
         sti_conv_shape s = {.n = model_between(&r, 1, 3),
                             .h = model_between(&r, 1, 11),
                             .w = model_between(&r, 1, 11),

@@ -359,7 +359,7 @@ static void random_shapes(void **state)
     model_rng rng = {31337};
     (void)state;
     print_message("seed %d\n", (int)rng.state);
-    for (int i = 0; i < 260; i++)
+    for (int i = 0; i < MODEL_ROUNDS(260); i++)
         check_shape(random_shape(&rng), &rng);
 }
 
@@ -368,35 +368,37 @@ static void chosen_shapes(void **state)
 {
     static const sti_conv_shape shapes[] = {
         /* n, h, w, ci, co, kh, kw, stride, pad, groups */
-        {2, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0},
-        {1, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0},
-        {1, 32, 32, 16, 32, 3, 3, 2, 1, 1, 0, 0},
-        {2, 16, 16, 16, 32, 1, 1, 2, 0, 1, 0, 0},
-        {2, 8, 8, 32, 64, 3, 3, 1, 1, 1, 0, 0},
-        {3, 64, 64, 2, 3, 3, 3, 1, 1, 1, 0, 0},  /* 3 chunks of pixels */
-        {11, 64, 64, 1, 2, 3, 3, 1, 1, 1, 0, 0}, /* 11 chunks, subtrees of 2 */
-        {9, 61, 67, 2, 2, 2, 2, 1, 0, 2, 0, 0},
-        {17, 64, 64, 1, 1, 2, 1, 1, 0, 1, 0, 0},
-        {1, 5, 5, 520, 6, 3, 3, 1, 1, 1, 0, 0}, /* K = 4680 */
-        {1, 4, 4, 6, 520, 3, 3, 1, 1, 1, 0, 0},
-        {5, 2, 2, 24, 40, 3, 3, 1, 1, 1, 0, 0},
-        {1, 60, 60, 3, 8, 7, 7, 2, 3, 1, 0, 0},
-        {1, 13, 13, 96, 128, 3, 3, 2, 1, 1, 0, 0},
-        {1, 3, 120, 130, 4, 3, 3, 1, 1, 1, 0, 0},
-        {2, 40, 40, 20, 20, 3, 3, 1, 1, 20, 0, 0},
-        {2, 21, 19, 33, 33, 5, 5, 2, 2, 33, 0, 0},
-        {1, 9, 9, 2, 3, 2, 2, 5, 0, 1, 0, 0}, /* stride over the window: holes in dx */
-        {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0,
-         0}, /* more taps than the rows way takes */
-        {1, 1, 40, 1, 1, 1, 40, 1, 0, 1, 0, 0},
-        {8, 4, 4, 512, 64, 3, 3, 1, 1, 1, 0, 0}, /* several images a piece, 2 chunks */
-        {2, 7, 7, 24, 40, 3, 3, 1, 1, 1, 0, 0},  /* two rows a tile */
-        {2, 14, 14, 20, 64, 3, 3, 1, 1, 1, 0, 0},
-        {2, 6, 6, 512, 48, 1, 1, 1, 0, 1, 0, 0}, /* pixels 2 KiB apart */
-        {2, 9, 9, 512, 40, 1, 1, 2, 0, 1, 0, 0},
-        {1, 9, 9, 130, 600, 1, 1, 2, 0, 1, 0, 0}, /* slices of the gradient */
-        {1, 10, 10, 96, 160, 3, 3, 1, 1, 1, 0, 0},
-        {1, 37, 53, 29, 19, 3, 3, 1, 1, 1, 0, 0},
+        {2, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0, false},
+        {1, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0, false},
+        {1, 32, 32, 16, 32, 3, 3, 2, 1, 1, 0, 0, false},
+        {2, 16, 16, 16, 32, 1, 1, 2, 0, 1, 0, 0, false},
+        {2, 8, 8, 32, 64, 3, 3, 1, 1, 1, 0, 0, false},
+        {3, 64, 64, 2, 3, 3, 3, 1, 1, 1, 0, 0, false},  /* 3 chunks of pixels */
+        {11, 64, 64, 1, 2, 3, 3, 1, 1, 1, 0, 0, false}, /* 11 chunks, subtrees of 2 */
+        {9, 61, 67, 2, 2, 2, 2, 1, 0, 2, 0, 0, false},
+        {17, 64, 64, 1, 1, 2, 1, 1, 0, 1, 0, 0, false},
+        {1, 5, 5, 520, 6, 3, 3, 1, 1, 1, 0, 0, false}, /* K = 4680 */
+        {1, 4, 4, 6, 520, 3, 3, 1, 1, 1, 0, 0, false},
+        {5, 2, 2, 24, 40, 3, 3, 1, 1, 1, 0, 0, false},
+        {1, 60, 60, 3, 8, 7, 7, 2, 3, 1, 0, 0, false},
+        {1, 13, 13, 96, 128, 3, 3, 2, 1, 1, 0, 0, false},
+        {1, 3, 120, 130, 4, 3, 3, 1, 1, 1, 0, 0, false},
+        {2, 40, 40, 20, 20, 3, 3, 1, 1, 20, 0, 0, false},
+        {2, 21, 19, 33, 33, 5, 5, 2, 2, 33, 0, 0, false},
+        {1, 9, 9, 2, 3, 2, 2, 5, 0, 1, 0, 0,
+         false}, /* stride over the window: holes in dx */
+        {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0, 0,
+         false}, /* more taps than the rows way takes */
+        {1, 1, 40, 1, 1, 1, 40, 1, 0, 1, 0, 0, false},
+        {8, 4, 4, 512, 64, 3, 3, 1, 1, 1, 0, 0,
+         false}, /* several images a piece, 2 chunks */
+        {2, 7, 7, 24, 40, 3, 3, 1, 1, 1, 0, 0, false}, /* two rows a tile */
+        {2, 14, 14, 20, 64, 3, 3, 1, 1, 1, 0, 0, false},
+        {2, 6, 6, 512, 48, 1, 1, 1, 0, 1, 0, 0, false}, /* pixels 2 KiB apart */
+        {2, 9, 9, 512, 40, 1, 1, 2, 0, 1, 0, 0, false},
+        {1, 9, 9, 130, 600, 1, 1, 2, 0, 1, 0, 0, false}, /* slices of the gradient */
+        {1, 10, 10, 96, 160, 3, 3, 1, 1, 1, 0, 0, false},
+        {1, 37, 53, 29, 19, 3, 3, 1, 1, 1, 0, 0, false},
     };
     model_rng rng = {5};
     (void)state;
@@ -408,7 +410,7 @@ static void chosen_shapes(void **state)
 static void close_to_double(void **state)
 {
     model_rng rng = {77};
-    conv_data d = {.s = {2, 9, 9, 24, 8, 3, 3, 1, 1, 1, 0, 0}};
+    conv_data d = {.s = {2, 9, 9, 24, 8, 3, 3, 1, 1, 1, 0, 0, false}};
     (void)state;
     data_make(&d, &rng);
     const int64_t k = 9 * 24;
@@ -428,7 +430,7 @@ static void close_to_double(void **state)
 
 static void lengths_and_cost(void **state)
 {
-    const sti_conv_shape s = {2, 32, 32, 16, 32, 3, 3, 2, 1, 4, 16, 16};
+    const sti_conv_shape s = {2, 32, 32, 16, 32, 3, 3, 2, 1, 4, 16, 16, false};
     (void)state;
     assert_int_equal(sti_conv_out_length(32, 3, 1, 1), 32);
     assert_int_equal(sti_conv_out_length(32, 3, 2, 1), 16);

@@ -138,7 +138,7 @@ static void test_shapes(void **state)
     try_product(1, 37, 29, 53, 0, false);
     for (unsigned form = 0; form < 32; form++)
         try_product(form, 37, 29, 53, form, false);
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < MODEL_ROUNDS(60); i++)
         try_product(100 + (uint64_t)i, model_between(&r, 1, 70),
                     model_between(&r, 1, 80), model_between(&r, 0, 90),
                     model_random(&r), false);

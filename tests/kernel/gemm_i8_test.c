@@ -170,7 +170,7 @@ static void random_shapes(void **state)
     model_rng rng = {20260808};
     (void)state;
     print_message("seed %d\n", (int)rng.state);
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < MODEL_ROUNDS(400); i++) {
         const int64_t m = model_between(&rng, 1, i % 8 ? 45 : 300);
         const int64_t n = model_between(&rng, 1, i % 5 ? 80 : 200);
         const i8_case t = case_of(m, n, model_between(&rng, 1, 130), &rng);

@@ -11,6 +11,13 @@
 #include "base/cpu.h"
 #include "kernel/gemm.h"
 
+/* Random cases to try: an eighth under a sanitizer, which makes each ten times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MODEL_ROUNDS(n) (((n) + 7) / 8)
+#else
+#define MODEL_ROUNDS(n) (n)
+#endif
+
 typedef struct model_rng {
     uint64_t state;
 } model_rng;

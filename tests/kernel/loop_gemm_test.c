@@ -187,7 +187,7 @@ static void strings_have_the_bits_of_the_model(void **state)
 {
     model_rng rng = {31};
     (void)state;
-    for (int i = 0; i < 160; i++) {
+    for (int i = 0; i < MODEL_ROUNDS(160); i++) {
         data d;
         random_case(&d, &rng,
                     i % 8 == 0 ? 4090 + model_between(&rng, 0, 12)
@@ -204,10 +204,10 @@ static void strings_have_the_bits_of_the_model(void **state)
 static void long_sums_go_through_the_tree(void **state)
 {
     static const sti_gemm_shape shapes[] = {
-        {37, 53, 9000, 9000, 53, 53, false, false, true, false},
-        {20, 33, 4096 * 5 + 77, 20, 33, 40, true, false, false, false},
-        {3, 5, 8192, 8192, 8192, 5, false, true, true, false},
-        {1500, 1100, 4100, 4100, 1100, 1100, false, false, false, false}};
+        {37, 53, 9000, 9000, 53, 53, false, false, true},
+        {20, 33, 4096 * 5 + 77, 20, 33, 40, true, false, false},
+        {3, 5, 8192, 8192, 8192, 5, false, true, true},
+        {1500, 1100, 4100, 4100, 1100, 1100, false, false, false}};
     model_rng rng = {5};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -221,7 +221,7 @@ static void long_sums_go_through_the_tree(void **state)
         else
             want_by_model(&d);
         for (int isa = large; isa < STI_ISA_COUNT; isa++)
-            for (int t = 0; t < (large ? 2 : 8); t++)
+            for (int t = 0; t < (large ? 2 : MODEL_ROUNDS(8)); t++)
                 if (sti_isa_force((sti_isa)isa))
                     expect_equal(&d, text_at(5 * t + 1), 1 + t % 3);
         data_free(&d);
@@ -231,10 +231,10 @@ static void long_sums_go_through_the_tree(void **state)
 static void middle_shapes_equal_gemm(void **state)
 {
     static const sti_gemm_shape shapes[] = {
-        {256, 256, 256, 256, 256, 256, false, false, false, false},
-        {300, 200, 512, 512, 512, 200, false, true, false, false},
-        {128, 10, 512, 512, 10, 10, false, false, false, false},
-        {512, 64, 300, 512, 64, 64, true, false, true, false}};
+        {256, 256, 256, 256, 256, 256, false, false, false},
+        {300, 200, 512, 512, 512, 200, false, true, false},
+        {128, 10, 512, 512, 10, 10, false, false, false},
+        {512, 64, 300, 512, 64, 64, true, false, true}};
     model_rng rng = {6};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -244,7 +244,7 @@ static void middle_shapes_equal_gemm(void **state)
         sti_isa_force(STI_ISA_AVX2);
         want_by_gemm(&d);
         for (int isa = STI_ISA_AVX2; isa < STI_ISA_COUNT; isa++)
-            for (int t = 0; t < 14; t++)
+            for (int t = 0; t < MODEL_ROUNDS(14); t++)
                 if (sti_isa_force((sti_isa)isa))
                     expect_equal(&d, text_at(t), 1 + t % 7);
         data_free(&d);
@@ -254,7 +254,7 @@ static void middle_shapes_equal_gemm(void **state)
 /* A string with a grid is bound to its own threads and still runs on fewer. */
 static void grids_run_on_smaller_teams(void **state)
 {
-    data d = {.shape = {60, 70, 80, 80, 70, 70, false, false, false, false}};
+    data d = {.shape = {60, 70, 80, 80, 70, 70, false, false, false}};
     model_rng rng = {7};
     sti_loop_gemm g;
     (void)state;
@@ -292,7 +292,7 @@ static void misuse_is_told(void **state)
         {"", "empty"},
         {"abc 1111111111111111111111111111111111111111111111111111111111111", "longer"},
     };
-    const sti_gemm_shape shape = {100, 100, 100, 100, 100, 100, false, false, false, false};
+    const sti_gemm_shape shape = {100, 100, 100, 100, 100, 100, false, false, false};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         sti_loop_gemm g;

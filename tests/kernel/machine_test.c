@@ -90,7 +90,7 @@ static void cache_is_kept_and_distrusted(void **state)
     assert_int_equal(sti_machine_now(&m), STINT_OK);
     assert_true(sti_machine_stored(&again));
     assert_memory_equal(&m, &again, sizeof m);
-    assert_true(sti_machine_cache_path("machine.txt", path, sizeof path));
+    assert_true(sti_cache_path("machine.txt", path, sizeof path));
     assert_int_equal(sti_file_write(path, "nonsense", 8), STINT_OK);
     assert_false(sti_machine_stored(&again));
     assert_int_equal(remove(path), 0);

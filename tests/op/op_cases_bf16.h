@@ -55,7 +55,7 @@ static stint_value build_conv2d_bf16(stint_graph *g, const stint_value *x,
 static sti_conv2d_grad_attr bf16_grad_attr(const op_case *c, int64_t height,
                                            int64_t width)
 {
-    return (sti_conv2d_grad_attr){c->i[0], c->i[1], 1, height, width};
+    return (sti_conv2d_grad_attr){c->i[0], c->i[1], 1, height, width, 0};
 }
 
 static stint_value build_grad_w_bf16(stint_graph *g, const stint_value *x,

@@ -4,7 +4,7 @@
 #define TESTS_OP_OP_CASES_NN_H
 
 /* ---- convolution: x0 [n, h, w, c], x1 [kh, kw, c / groups, co], x2 bias
- *      i: stride, pad, groups, relu */
+ *      i: stride, pad, groups, relu, winograd */
 
 static stint_value build_conv2d(stint_graph *g, const stint_value *x, const op_case *c)
 {
@@ -12,7 +12,8 @@ static stint_value build_conv2d(stint_graph *g, const stint_value *x, const op_c
                                   .pad = c->i[1],
                                   .groups = c->i[2],
                                   .has_bias = c->n_in == 3,
-                                  .relu = c->i[3] != 0};
+                                  .relu = c->i[3] != 0,
+                                  .winograd = c->i[4]};
     return sti_op_conv(g, x[0], x[1], c->n_in == 3 ? x[2] : STI_NO_INPUT, &attr);
 }
 
@@ -70,11 +71,15 @@ static void reference_grad_squares(const op_case *c, const op_tensor *in,
         out->data[i % out->count] += in[1].data[i] * in[1].data[i];
 }
 
-#define NN_SQUARES(label, xs, dys, s, p, gr, size)                             \
-    {                                                                          \
-        .name = "conv2d_grad_w squares " label, .n_in = 2, .shape = {xs, dys}, \
-        .build = build_grad_squares, .reference = reference_grad_squares,      \
-        .i = {s, p, gr, size}                                                  \
+#define NN_SQUARES(label, xs, dys, s, p, gr, size)                               \
+    {                                                                            \
+        .name = "conv2d_grad_w squares " label, .n_in = 2, .shape = {xs, dys},   \
+        .build = build_grad_squares, .reference = reference_grad_squares, .i = { \
+            s,                                                                   \
+            p,                                                                   \
+            gr,                                                                  \
+            size                                                                 \
+        }                                                                        \
     }
 
 #define NN_CONV(label, xs, ws, bs, inputs, s, p, gr, re, py)             \
@@ -82,6 +87,13 @@ static void reference_grad_squares(const op_case *c, const op_tensor *in,
         .name = "conv2d " label, .n_in = inputs, .shape = {xs, ws, bs},  \
         .grad = (1u << inputs) - 1, .once = true, .build = build_conv2d, \
         .reference = reference_conv2d, .i = {s, p, gr, re}, .torch = py  \
+    }
+/* By minimal filtering: 3 x 3, stride 1. */
+#define NN_WINOGRAD(label, xs, ws, bs, inputs, p, re, py)                        \
+    {                                                                            \
+        .name = "conv2d winograd " label, .n_in = inputs, .shape = {xs, ws, bs}, \
+        .grad = (1u << inputs) - 1, .once = true, .build = build_conv2d,         \
+        .reference = reference_conv2d, .i = {1, p, 1, re, 1}, .torch = py        \
     }
 #define NN_CONV_PY(more) \
     "F.conv2d(x0.permute(0,3,1,2), x1.permute(3,2,0,1), " more ").permute(0,2,3,1)"
@@ -192,7 +204,7 @@ static void reference_batch_norm_apply(const op_case *c, const op_tensor *in,
         .draw = {OP_NORMAL, OP_NORMAL, OP_AWAY, OP_NORMAL, OP_POSITIVE, OP_POSITIVE}, \
         .grad = (1u << inputs) - 1, .loose = 2, .build = build_batch_norm_apply,      \
         .reference = reference_batch_norm_apply, .i = {inputs == 6, re},              \
-        .f = {re ? 0.004 : 1.0}, .torch = py                                           \
+        .f = {re ? 0.004 : 1.0}, .torch = py                                          \
     }
 #define NN_APPLY_PY(scale) "((x0 - x3) * x4 * " scale " * x1 + x2"
 
@@ -414,6 +426,9 @@ static const op_case op_cases_nn[] = {
     NN_SQUARES("5x5 in 2 groups", "N,H,W,2C", "N,H,W,2F", 1, 2, 2, 5),
     NN_CONV("no padding", "N,H,W,16", "3,3,16,16", "16", 2, 1, 0, 1, 0,
             NN_CONV_PY("None, 1, 0")),
+    NN_WINOGRAD("", "N,8,9,16", "3,3,16,32", "32", 2, 1, 0, NN_CONV_PY("None, 1, 1")),
+    NN_WINOGRAD("bias relu", "N,9,9,32", "3,3,32,16", "16", 3, 0, 1,
+                "F.relu(" NN_CONV_PY("x2, 1, 0") ")"),
 
     NN_NORM("images", "N,H,W,C", "C", 3, 0, 0, 0, 7, NN_NORM_PY("x1", "x2")),
     NN_NORM("rows", "2L,C", "C", 3, 0, 0, 0, 7, NN_NORM_PY("x1", "x2")),
@@ -434,7 +449,7 @@ static const op_case op_cases_nn[] = {
     NN_APPLY("images", "N,H,W,C", "C", 5, 0, NN_APPLY_PY("1") ")"),
     NN_APPLY("relu", "N,H,W,16", "16", 5, 1,
              "F.relu(" NN_APPLY_PY("0.004") ")"
-                                           ")"),
+                                            ")"),
     NN_APPLY("residual", "N,H,W,3C", "3C", 6, 0, NN_APPLY_PY("1") ") + x5"),
     NN_APPLY("rows wide", "2N,70", "70", 5, 0, NN_APPLY_PY("1") ")"),
 

@@ -260,7 +260,7 @@ static void gains_of_convolutions(void **state)
         fixture f = build(false, true, 4 * COUNT);
         const stint_shape dy = STINT_SHAPE(N, oh, ow, w->co);
         const sti_conv2d_grad_attr attr = {w->stride, w->pad, w->groups, w->size,
-                                           w->size};
+                                           w->size, 0};
         const stint_value d = stint_input(f.graph, "dy", &dy);
         const stint_value in[2] = {f.unpack, d};
         const stint_value dw =

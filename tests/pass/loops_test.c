@@ -31,7 +31,7 @@ static int set_up(void **state)
 static const char *store_path(void)
 {
     static char path[128];
-    assert_true(sti_machine_cache_path("loops.txt", path, sizeof path));
+    assert_true(sti_cache_path("loops.txt", path, sizeof path));
     return path;
 }
 

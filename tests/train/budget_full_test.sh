@@ -20,14 +20,13 @@ value() { python3 -c 'import json, sys; print(json.load(open("out"))[sys.argv[1]
 
 sweep() { # MODEL STEPS
     local model=$1 count=$2 smallest generous sha last=0 i budget
-    run 0 plan "$model.ini" --json
+    run 0 plan "$model.ini" --json $exact
     smallest=$(value smallest_bytes)
     generous=$(value peak_bytes)
     run 0 train "$model.ini" --out run --json --quiet --force
     sha=$(value weights_sha256)
     for i in $(seq 0 $((count - 1))); do
-        # the two commands may differ in a few of the process's own pages
-        budget=$(python3 -c "print(int(($smallest + 262144) * \
+        budget=$(python3 -c "print(int($smallest * \
             ($generous * 1.1 / $smallest) ** ($i / ($count - 1))))")
         rm -rf run
         run 0 train "$model.ini" --out run --json --quiet --memory "$budget" $exact
@@ -41,10 +40,9 @@ print("%-9s budget %7.2f  planned %7.2f  measured %7.2f MiB  %+.2f %%" % (
 bad = []
 if peak > budget: bad.append("measured above the budget")
 if planned > budget: bad.append("planned above the budget")
-# Which pages of its libraries a process touches varies by some hundred KiB.
-if abs(planned - peak) > max(0.03 * peak, 768 * 1024): bad.append("plan off by more than 3 %")
+if abs(planned - peak) > 0.03 * peak: bad.append("plan off by more than 3 %")
 if j["weights_sha256"] != sha: bad.append("other weights")
-if planned < last - 300000: bad.append("a larger budget, a lower peak")
+if planned < last: bad.append("a larger budget, a lower peak")
 for b in bad: print("   ", b)
 sys.exit(bool(bad))
 PY

@@ -33,7 +33,7 @@ typedef struct fixture {
 static void begin(fixture *f, stint_recipe *recipe)
 {
     *f = (fixture){.recipe = recipe, .norm = {{0.4f}, {0.3f}}};
-    assert_int_equal(sti_job_create(recipe, &f->job), STINT_OK);
+    assert_int_equal(sti_job_create(recipe, NULL, &f->job), STINT_OK);
     sti_crew_desc desc = sti_job_crew(&f->job);
     assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
     assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
@@ -75,7 +75,7 @@ static void test_steps_allocate_nothing(void **state)
         for (int k = 1; k < 4; k++) {
             sti_step_result r = step(&f, k);
             assert_true(isfinite(sti_crew_gradient_squares(f.crew, r.block)));
-            sti_crew_update(f.crew, &f.recipe->values, 0.01, k, r.block);
+            sti_crew_update(f.crew, &f.recipe->values, 0.01, 1, k, r.block);
         }
         assert_int_equal(sti_evaluate(f.crew, &f.norm, &e, NULL, NULL), STINT_OK);
         assert_int_equal(sti_alloc_count(), before);
@@ -120,7 +120,7 @@ static void test_update(void **state)
     memcpy(before, f.crew->params, bytes);
     memcpy(states, f.crew->states, f.crew->sizes.states);
     sti_step_result r = step(&f, 0);
-    sti_crew_update(f.crew, &f.recipe->values, 0.25, 0, r.block);
+    sti_crew_update(f.crew, &f.recipe->values, 0.25, 1, 0, r.block);
     const sti_network *net = &f.job.train;
     int seen[2] = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {

@@ -148,6 +148,70 @@ static void blocks_grow_within_the_run(void **state)
     free(again);
 }
 
+/* How many lines of an event there are in a run's log. */
+static int count_events(const char *out, const char *event)
+{
+    char name[64], line[65536], wanted[64];
+    int count = 0;
+    snprintf(name, sizeof name, "%s/log.jsonl", out);
+    snprintf(wanted, sizeof wanted, "{\"event\":\"%s\"", event);
+    FILE *f = fopen(in_folder(name), "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        count += strncmp(line, wanted, strlen(wanted)) == 0;
+    fclose(f);
+    return count;
+}
+
+static stint_recipe *tight_recipe(const char *out, const char *memory)
+{
+    return make_recipe(out, "model.name", "resnet8", "train.shards", "1", "run.threads",
+                       "1", "train.batch", "48", "data.size", "32", "train.epochs", "2",
+                       "error.every", "5", "run.checkpoint_every", "1", "run.keep", "9",
+                       "error.tau", "1e-4", "error.pack", "all", "run.memory", memory,
+                       NULL);
+}
+
+/* A budget that packing just meets, and an error so small that blocks need more than
+ * was expected: the step is planned anew within the budget, and a resumed run does the
+ * same. */
+static void growth_gives_way_to_another_plan(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* whose own memory no budget holds */
+#endif
+    stint_plan_result plan;
+    char memory[32];
+    stint_recipe *r = tight_recipe("fallback", "0");
+    assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
+    /* A little more for what earlier tests left in this process. */
+    snprintf(memory, sizeof memory, "%zu", plan.peak_bytes + (1u << 20));
+    stint_plan_fini(&plan);
+    stint_recipe_destroy(r);
+    stint_train_result whole = train(tight_recipe("fallback", memory),
+                                     (stint_train_desc){.force = true}, STINT_OK);
+    assert_true(count_events("fallback", "growth") > 0);
+    assert_int_equal(count_events("fallback", "growth"),
+                     count_events("fallback", "plan"));
+    assert_true(whole.planned_peak_bytes <= (size_t)atol(memory));
+    for (int64_t at = 1; at < 4; at++) {
+        stopper s = {at};
+        stint_train_desc desc = {.force = true, .progress = stop_at, .user = &s};
+        stint_train_result part = {0};
+        stint_recipe *first = tight_recipe("parts", memory);
+        stint_status st = stint_train(first, &desc, &part);
+        stint_recipe_destroy(first);
+        if (st == STINT_OK)
+            continue;
+        assert_int_equal(st, STINT_E_INTERRUPTED);
+        part = train(tight_recipe("parts", memory), (stint_train_desc){.resume = true},
+                     STINT_OK);
+        assert_string_equal(part.weights_sha256, whole.weights_sha256);
+        assert_true(part.planned_peak_bytes <= (size_t)atol(memory));
+    }
+}
+
 /* Measured against predicted errors of the convolutions' weights, all of a run. */
 static void the_error_is_the_one_predicted(void **state)
 {
@@ -201,7 +265,7 @@ static void begin(fixture *f, const char *pack)
 {
     *f = (fixture){.recipe = recipe("crew", "error.pack", pack),
                    .norm = {{0.4f}, {0.3f}}};
-    assert_int_equal(sti_job_create(f->recipe, &f->job), STINT_OK);
+    assert_int_equal(sti_job_create(f->recipe, NULL, &f->job), STINT_OK);
     sti_crew_desc desc = sti_job_crew(&f->job);
     assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
     assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
@@ -226,7 +290,7 @@ static sti_step_result collect(fixture *f, int64_t index)
 {
     sti_crew_batch batch = {.samples = f->samples,
                             .norm = &f->norm,
-                            .bounds = sti_error_control_bounds(f->control, index, true),
+                            .bounds = sti_error_control_bounds(f->control, true),
                             .seed = 5,
                             .step = index};
     sti_step_result result;
@@ -327,7 +391,6 @@ static void the_bound_is_the_formula(void **state)
         assert_true(row->reader_count >= 1);
         /* An odd number of weights shifts the mean a little. */
         assert_true(fabs(row->limit / least - 1) < 0.02);
-        assert_true(fabs(row->wanted / row->limit - 0.1) < 0.051);
     }
     end(&f);
 }
@@ -359,6 +422,7 @@ int main(void)
         cmocka_unit_test(same_bits_for_threads_and_lanes),
         cmocka_unit_test(resuming_gives_the_same_bits),
         cmocka_unit_test(blocks_grow_within_the_run),
+        cmocka_unit_test(growth_gives_way_to_another_plan),
         cmocka_unit_test(the_error_is_the_one_predicted),
         cmocka_unit_test(bounds_follow_the_loss),
         cmocka_unit_test(the_bound_is_the_formula),

@@ -1,4 +1,4 @@
-#include "train/shard_tree.h"
+#include "net/shard_tree.h"
 
 void sti_shard_push(sti_shard_stack *stack, int64_t first, int64_t size, int slot,
                     sti_shard_add_fn *add, void *user)
@@ -23,9 +23,10 @@ int sti_shard_finish(sti_shard_stack *stack, sti_shard_add_fn *add, void *user)
     return stack->slot[0];
 }
 
-int64_t sti_shard_first(int64_t shards, int lanes, int lane)
+sti_shard_range sti_shard_part(sti_shard_range whole, int parts, int i)
 {
-    return shards * lane / lanes;
+    int64_t first = whole.count * i / parts, end = whole.count * (i + 1) / parts;
+    return (sti_shard_range){whole.first + first, end - first};
 }
 
 static void add_nothing(void *user, int into, int from)
@@ -35,12 +36,12 @@ static void add_nothing(void *user, int into, int from)
     (void)from;
 }
 
-int sti_shard_lane_slots(int64_t shards, int lanes, int lane)
+int sti_shard_lane_slots(sti_shard_range shards, int lanes, int lane)
 {
+    sti_shard_range own = sti_shard_part(shards, lanes, lane);
     sti_shard_stack stack = {.depth = 0};
-    int most = 0;
-    int64_t end = sti_shard_first(shards, lanes, lane + 1);
-    for (int64_t s = sti_shard_first(shards, lanes, lane); s < end; s++) {
+    int most = 1; /* an idle lane may still evaluate */
+    for (int64_t s = own.first; s < own.first + own.count; s++) {
         if (stack.depth + 1 > most)
             most = stack.depth + 1;
         sti_shard_push(&stack, s, 1, stack.depth, add_nothing, 0);
@@ -48,7 +49,7 @@ int sti_shard_lane_slots(int64_t shards, int lanes, int lane)
     return most;
 }
 
-int sti_shard_slots(int64_t shards, int lanes)
+int sti_shard_slots(sti_shard_range shards, int lanes)
 {
     int slots = 0;
     for (int lane = 0; lane < lanes; lane++)

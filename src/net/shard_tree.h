@@ -4,15 +4,16 @@
  *                   sum(lo, mid) + sum(mid, hi)         with mid = lo + the largest
  *                                                       power of two below hi - lo
  *
- * Every node but those on the right edge is an aligned block of 2^k shards. A lane that
- * runs consecutive shards keeps a stack of finished blocks, as a binary counter keeps
- * digits, and joins two as soon as they are the halves of an aligned block. What the
- * lanes leave is joined by the same rule, then from the right. So the sum's bits do not
- * depend on which lane ran what, and a lane needs about log2(shards) + 1 result blocks.
+ * Every node but those on the right edge is an aligned block of 2^k shards. A lane or
+ * rank that runs consecutive shards keeps a stack of finished blocks, as a binary
+ * counter keeps digits, and joins two as soon as they are the halves of an aligned
+ * block. What the lanes and ranks leave is joined by the same rule, then from the
+ * right. So the sum's bits do not depend on who ran what, and a lane needs about
+ * log2(shards) + 1 result blocks.
  *
  * Here is only the book-keeping: which slot to write, which to add to which. */
-#ifndef STI_TRAIN_SHARD_TREE_H
-#define STI_TRAIN_SHARD_TREE_H
+#ifndef STI_NET_SHARD_TREE_H
+#define STI_NET_SHARD_TREE_H
 
 #include <stdint.h>
 
@@ -34,10 +35,14 @@ void sti_shard_push(sti_shard_stack *stack, int64_t first, int64_t size, int slo
 /* Join all that is left, from the right; the sum is in the slot returned. */
 int sti_shard_finish(sti_shard_stack *stack, sti_shard_add_fn *add, void *user);
 
-/* Shards of lane i: [first, end). */
-int64_t sti_shard_first(int64_t shards, int lanes, int lane);
+/* Consecutive shards, and part i of so many nearly equal ones: of a rank, of a lane. */
+typedef struct sti_shard_range {
+    int64_t first, count;
+} sti_shard_range;
+sti_shard_range sti_shard_part(sti_shard_range whole, int parts, int i);
+
 /* Slots that a lane needs at once (it uses slot base + depth of its stack). */
-int sti_shard_lane_slots(int64_t shards, int lanes, int lane);
-int sti_shard_slots(int64_t shards, int lanes); /* of all lanes */
+int sti_shard_lane_slots(sti_shard_range shards, int lanes, int lane);
+int sti_shard_slots(sti_shard_range shards, int lanes); /* of all lanes */
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/shard_tree.h"
+#include "net/shard_tree.h"
 
 enum { SHARDS = 33, TEXT = 512 };
 
@@ -49,9 +49,10 @@ static void run(table *t, int shards, int lanes, int *slots_out)
     int base = 0;
     for (int lane = 0; lane < lanes; lane++) {
         sti_shard_stack stack = {.depth = 0};
-        int slots = sti_shard_lane_slots(shards, lanes, lane);
-        for (int64_t s = sti_shard_first(shards, lanes, lane);
-             s < sti_shard_first(shards, lanes, lane + 1); s++) {
+        const sti_shard_range whole = {0, shards};
+        sti_shard_range own = sti_shard_part(whole, lanes, lane);
+        int slots = sti_shard_lane_slots(whole, lanes, lane);
+        for (int64_t s = own.first; s < own.first + own.count; s++) {
             assert_true(stack.depth < slots);
             int slot = base + stack.depth;
             sprintf(t->text[slot], "%d", (int)s);
@@ -76,7 +77,8 @@ static void test_tree(void **state)
             int slots;
             run(&t, shards, lanes, &slots);
             assert_string_equal(t.text[0], want);
-            assert_int_equal(slots, sti_shard_slots(shards, lanes));
+            assert_int_equal(slots,
+                             sti_shard_slots((sti_shard_range){0, shards}, lanes));
             assert_true(slots <= shards);
         }
     }
@@ -85,11 +87,11 @@ static void test_tree(void **state)
 static void test_slots_are_few(void **state)
 {
     (void)state;
-    assert_int_equal(sti_shard_slots(1, 1), 1);
-    assert_int_equal(sti_shard_slots(2, 1), 2);
-    assert_int_equal(sti_shard_slots(8, 1), 4);
-    assert_int_equal(sti_shard_slots(4096, 1), 13);
-    assert_int_equal(sti_shard_slots(8, 8), 8);
+    assert_int_equal(sti_shard_slots((sti_shard_range){0, 1}, 1), 1);
+    assert_int_equal(sti_shard_slots((sti_shard_range){0, 2}, 1), 2);
+    assert_int_equal(sti_shard_slots((sti_shard_range){0, 8}, 1), 4);
+    assert_int_equal(sti_shard_slots((sti_shard_range){0, 4096}, 1), 13);
+    assert_int_equal(sti_shard_slots((sti_shard_range){0, 8}, 8), 8);
 }
 
 int main(void)

@@ -1,0 +1,77 @@
+#define _GNU_SOURCE /* readlink */
+#include "cli/cli_trust.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "train/recipe.h"
+
+#define GROUPS_MAX_BYTES ((size_t)1 << 28)
+
+stint_status sti_cli_program(sti_cli_call *call, const char **path_out)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0)
+        return sti_fail_errno("/proc/self/exe: cannot find this program");
+    path[length] = '\0';
+    *path_out = sti_arena_strdup(call->arena, path);
+    return *path_out ? STINT_OK : STINT_E_MEMORY;
+}
+
+static bool out_was_given(const sti_cli_call *call)
+{
+    for (int i = 0; i < sti_recipe_row_count; i++)
+        if (strcmp(sti_recipe_rows[i].section, "run") == 0 &&
+            strcmp(sti_recipe_rows[i].name, "out") == 0)
+            return call->set.origin[i] == STI_FROM_COMMAND;
+    return false;
+}
+
+char *sti_cli_trust_out(sti_cli_call *call, const char *ending)
+{
+    char *out = sti_recipe_out(call->recipe, call->arena);
+    if (!out || out_was_given(call))
+        return out;
+    return sti_arena_printf(call->arena, "%s%s", out, ending);
+}
+
+stint_status sti_cli_read_groups(sti_cli_call *call, const char *path, void **held_out,
+                                 const char *const **name_out, int64_t *count_out)
+{
+    size_t n_bytes;
+    int64_t lines = 0, count = 0;
+    stint_status st = sti_file_read(path, GROUPS_MAX_BYTES, held_out, &n_bytes);
+    if (st != STINT_OK)
+        return st;
+    char *text = *held_out;
+    for (size_t i = 0; i < n_bytes; i++)
+        lines += text[i] == '\n' || i + 1 == n_bytes;
+    const char **names =
+        sti_arena_alloc(call->arena, (size_t)(lines + 1) * sizeof *names);
+    if (!names)
+        return STINT_E_MEMORY;
+    for (size_t at = 0; at < n_bytes;) {
+        char *end = memchr(text + at, '\n', n_bytes - at);
+        names[count++] = text + at;
+        if (!end)
+            break;
+        *end = '\0';
+        at = (size_t)(end - text) + 1;
+    }
+    *name_out = names;
+    *count_out = count;
+    return STINT_OK;
+}
+
+void sti_cli_trust_progress(void *user, const char *what, int64_t done, int64_t total)
+{
+    sti_cli_trust_view *view = user;
+    if (!view->begun) {
+        sti_progress_begin(&view->bar, view->title, total, view->quiet);
+        view->begun = true;
+    }
+    sti_progress_update(&view->bar, done, what);
+}

@@ -1,0 +1,75 @@
+/* stint export hf: a folder in Hugging Face's layout from a text model. */
+#include "base/fail.h"
+#include "cli/cli.h"
+
+typedef struct export_args {
+    const char *out;
+    sti_cli_common common;
+} export_args;
+
+static const sti_option export_rows[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     .offset = offsetof(export_args, out),
+     .flag = true,
+     .unit = "FOLDER",
+     .help = "folder to write; made if it is not there"},
+    STI_CLI_COMMON_ROWS(export_args),
+};
+
+static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
+{
+    const export_args *args = call->args;
+    sti_text text = {0};
+    sti_json j;
+    const bool pairs = f->tokenizer && stint_tokenizer_describe(f->tokenizer)->kind ==
+                                           STINT_TOKENIZER_BPE;
+    sti_cli_say(call, "%s: config.json, model.safetensors%s", args->out,
+                pairs ? ", vocab.json, merges.txt"
+                      : "; no tokeniser, for the layout has byte pairs only");
+    if (!call->common->json)
+        return STINT_OK;
+    sti_cli_json_begin(&j, &text);
+    sti_json_text(&j, "out", args->out);
+    sti_json_text(&j, "family", f->family);
+    sti_json_int(&j, "parameters", f->parameters);
+    sti_json_bool(&j, "tokenizer", pairs);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+static stint_status export_run(sti_cli_call *call)
+{
+    const export_args *args = call->args;
+    stint_text_model *model = NULL;
+    stint_text_model_facts facts;
+    if (!args->out)
+        return sti_fail(STINT_E_USAGE, "say where the folder goes: --out FOLDER");
+    stint_status st = stint_text_model_open(call->operands[0], &model);
+    if (st == STINT_OK)
+        st = stint_text_model_write_hf(model, args->out);
+    if (st == STINT_OK) {
+        stint_text_model_describe(model, &facts);
+        st = answer(call, &facts);
+    }
+    stint_text_model_close(model);
+    return st;
+}
+
+const sti_cli_command sti_cmd_export_hf = {
+    .name = "export hf",
+    .summary = "make a folder in Hugging Face's layout from a text model",
+    .operands = "MODEL",
+    .example = "stint export hf runs/a --out for-transformers",
+    .about =
+        "MODEL is a text model: a model.safetensors, a run's folder, or a folder in "
+        "this very layout. `transformers` loads what is written, as "
+        "GPT2LMHeadModel or LlamaForCausalLM.",
+    .min_operands = 1,
+    .max_operands = 1,
+    STI_CLI_ARGS(export_rows, export_args),
+    .run = export_run,
+};

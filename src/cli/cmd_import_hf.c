@@ -1,0 +1,81 @@
+/* stint import hf: a model file of Stint from a folder in Hugging Face's layout. */
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "cli/cli.h"
+
+typedef struct import_args {
+    const char *out;
+    sti_cli_common common;
+} import_args;
+
+static const sti_option import_rows[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "model.safetensors",
+     .offset = offsetof(import_args, out),
+     .flag = true,
+     .unit = "PATH",
+     .help = "model file to write"},
+    STI_CLI_COMMON_ROWS(import_args),
+};
+
+static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
+{
+    const import_args *args = call->args;
+    sti_text text = {0};
+    sti_json j;
+    sti_cli_say(call,
+                "%s: %s of %" PRId64 " layers, width %" PRId64 ", %" PRId64
+                " heads, context %" PRId64 ", vocabulary %" PRId64 "; %s parameters",
+                args->out, f->family, f->sizes.depth, f->sizes.width, f->sizes.heads,
+                f->context, f->sizes.vocabulary, sti_count_text(f->parameters));
+    if (!f->tokenizer)
+        sti_cli_say(call, "no tokeniser came with it (%s); it takes --prompt-ids",
+                    f->no_tokenizer);
+    if (!call->common->json)
+        return STINT_OK;
+    sti_cli_json_begin(&j, &text);
+    sti_json_text(&j, "out", args->out);
+    sti_json_text(&j, "family", f->family);
+    sti_json_int(&j, "parameters", f->parameters);
+    sti_json_int(&j, "context", f->context);
+    sti_json_int(&j, "vocabulary", f->sizes.vocabulary);
+    sti_json_bool(&j, "tokenizer", f->tokenizer != NULL);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+static stint_status import_run(sti_cli_call *call)
+{
+    const import_args *args = call->args;
+    stint_text_model *model = NULL;
+    stint_text_model_facts facts;
+    stint_status st = stint_text_model_open(call->operands[0], &model);
+    if (st == STINT_OK)
+        st = stint_text_model_write(model, args->out);
+    if (st == STINT_OK) {
+        stint_text_model_describe(model, &facts);
+        st = answer(call, &facts);
+    }
+    stint_text_model_close(model);
+    return st;
+}
+
+const sti_cli_command sti_cmd_import_hf = {
+    .name = "import hf",
+    .summary = "make a model file from a folder in Hugging Face's layout",
+    .operands = "FOLDER",
+    .example = "stint import hf gpt2 --out gpt2.safetensors",
+    .about =
+        "FOLDER holds config.json and model.safetensors, or its shards and "
+        "model.safetensors.index.json, of GPT-2 or Llama; numbers may be F32, F16 "
+        "or BF16 and become F32. vocab.json and merges.txt, or a tokenizer.json of "
+        "byte-level byte pairs with GPT-2's words, go into the model file.",
+    .min_operands = 1,
+    .max_operands = 1,
+    STI_CLI_ARGS(import_rows, import_args),
+    .run = import_run,
+};

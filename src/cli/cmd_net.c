@@ -1,0 +1,531 @@
+/* net simulate, net predict, net measure, net check: what links between processes give,
+ * and what a sum of gradients takes over them. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "codec/gradient_codec.h"
+#include "net/link_measure.h"
+#include "net/net.h"
+#include "net/rehearse.h"
+#include "net/wire.h"
+
+/* Header and codes of a value in buckets of 1024. */
+static double bytes_per_value(int64_t bits)
+{
+    const sti_gradient_form form = {.bits = (int)bits, .bucket = 1024};
+    return bits == 32 ? 4 : (double)sti_gradient_bytes(&form, 1 << 20) / (1 << 20);
+}
+
+static stint_status check_bits(int64_t bits)
+{
+    return bits <= 8 || bits == 32
+               ? STINT_OK
+               : sti_fail(STINT_E_USAGE,
+                          "--bits %" PRId64 ": 1 to 8, or 32 for float32", bits);
+}
+
+/* clang-format off */
+#define ROW(args, field, key, kind, text, low, high, unit_text, words)            \
+    {.name = (key), .type = (kind), .default_text = (text), .min = (low),         \
+     .max = (high), .offset = offsetof(args, field), .flag = true,                \
+     .unit = (unit_text), .help = (words)}
+/* clang-format on */
+
+/* ---- simulate ---- */
+
+typedef struct simulate_args {
+    int64_t ranks, group, values, bits, leaf;
+    int topology, scheme;
+    const char *rate, *inside, *trunk;
+    double latency, taper, encode, decode;
+    bool table;
+    sti_cli_common common;
+} simulate_args;
+
+static const sti_option simulate_rows[] = {
+    {.name = "topology",
+     .type = STI_OPTION_CHOICE,
+     .choices = "ethernet|dumbbell|fat-tree",
+     .default_text = "ethernet",
+     .offset = offsetof(simulate_args, topology),
+     .flag = true,
+     .help = "hosts at one switch; at two with a trunk between; at leaf switches"},
+    {.name = "ranks",
+     .letter = 'n',
+     .type = STI_OPTION_INT,
+     .default_text = "64",
+     .min = 2,
+     .max = 65536,
+     .offset = offsetof(simulate_args, ranks),
+     .flag = true,
+     .unit = "N",
+     .help = "processes"},
+    ROW(simulate_args, group, "group", STI_OPTION_INT, "1", 1, 65536, "N",
+        "processes a host"),
+    ROW(simulate_args, values, "values", STI_OPTION_INT, "25000000", 1, 1e12, "N",
+        "values of the gradient"),
+    ROW(simulate_args, bits, "bits", STI_OPTION_INT, "4", 1, 32, "N",
+        "bits a value: 1 to 8, or 32"),
+    {.name = "scheme",
+     .type = STI_OPTION_CHOICE,
+     .choices = "scatter|ring|two-level",
+     .default_text = "scatter",
+     .offset = offsetof(simulate_args, scheme),
+     .flag = true,
+     .help = "how the sum travels"},
+    ROW(simulate_args, rate, "rate", STI_OPTION_TEXT, "1Gbit", 0, -1, "RATE",
+        "of the link of a host, each way"),
+    ROW(simulate_args, latency, "latency", STI_OPTION_TIME, "50us", 0, -1, "TIME",
+        "from host to host at one switch"),
+    ROW(simulate_args, inside, "inside", STI_OPTION_TEXT, "5GB/s", 0, -1, "RATE",
+        "between processes of one host"),
+    ROW(simulate_args, trunk, "trunk", STI_OPTION_TEXT, "10Gbit", 0, -1, "RATE",
+        "of the dumbbell's trunk, each way"),
+    ROW(simulate_args, leaf, "leaf", STI_OPTION_INT, "16", 1, 65536, "N",
+        "hosts a leaf switch of the fat tree"),
+    ROW(simulate_args, taper, "taper", STI_OPTION_FLOAT, "1", 0.01, 1000, "X",
+        "leaf switches have 1/X as much upwards as downwards"),
+    ROW(simulate_args, encode, "encode", STI_OPTION_TIME, "0.5ns", 0, -1, "TIME",
+        "a process needs to encode a value"),
+    ROW(simulate_args, decode, "decode", STI_OPTION_TIME, "0.4ns", 0, -1, "TIME",
+        "and to decode and add one"),
+    {.name = "table",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(simulate_args, table),
+     .flag = true,
+     .help = "for 8, 16, ... processes up to --ranks, beside float32"},
+    STI_CLI_COMMON_ROWS(simulate_args),
+};
+
+static stint_status link_of(const char *rate, double latency_s, sti_link *link)
+{
+    double bits_per_s = 0;
+    const stint_status st = sti_parse_rate(rate, &bits_per_s);
+    *link = (sti_link){latency_s, 8 / bits_per_s};
+    return st;
+}
+
+static stint_status topology_of(const simulate_args *a, sti_topology *t)
+{
+    *t = (sti_topology){.kind = (sti_topology_kind)a->topology,
+                        .ranks = (int)a->ranks,
+                        .group = (int)a->group,
+                        .leaf = (int)a->leaf,
+                        .taper = a->taper};
+    stint_status st = check_bits(a->bits);
+    if (st == STINT_OK)
+        st = link_of(a->rate, a->latency / 2, &t->host);
+    if (st == STINT_OK)
+        st = link_of(a->inside, 1e-6, &t->inside);
+    return st == STINT_OK ? link_of(a->trunk, a->latency / 2, &t->trunk) : st;
+}
+
+static stint_status rehearse(const simulate_args *a, const sti_topology *t,
+                             int64_t bits, sti_rehearsed *out)
+{
+    const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
+                             .values = a->values,
+                             .bytes_per_value = bytes_per_value(bits),
+                             .encode_s = bits == 32 ? 0 : a->encode,
+                             .decode_s = a->decode};
+    return sti_rehearse(t, &r, out);
+}
+
+static void json_of(sti_json *j, int ranks, int64_t bits, const sti_rehearsed *r)
+{
+    sti_json_begin_object(j, NULL);
+    sti_json_int(j, "ranks", ranks);
+    sti_json_int(j, "bits", bits);
+    sti_json_float(j, "seconds", r->seconds);
+    sti_json_int(j, "messages", r->messages);
+    sti_json_float(j, "bytes", r->bytes);
+    sti_json_float(j, "rank_bytes", r->rank_bytes);
+    sti_json_float(j, "busiest_link", r->busiest);
+    sti_json_end_object(j);
+}
+
+static stint_status simulate_one(const simulate_args *a, int ranks, sti_json *j,
+                                 sti_text *text)
+{
+    sti_topology t;
+    sti_rehearsed r, whole;
+    stint_status st = topology_of(a, &t);
+    t.ranks = ranks;
+    if (st == STINT_OK)
+        st = rehearse(a, &t, a->bits, &r);
+    if (st == STINT_OK)
+        st = rehearse(a, &t, 32, &whole);
+    if (st != STINT_OK)
+        return st;
+    if (j) {
+        json_of(j, ranks, a->bits, &r);
+        json_of(j, ranks, 32, &whole);
+    } else {
+        sti_text_printf(text, "%7d %10s %10s %8.2f %12" PRId64 " %10s %7.0f %%\n",
+                        ranks, sti_time_text(r.seconds), sti_time_text(whole.seconds),
+                        whole.seconds / r.seconds, r.messages,
+                        sti_bytes_text((size_t)r.rank_bytes), 100 * r.busiest);
+    }
+    return STINT_OK;
+}
+
+static stint_status simulate_run(sti_cli_call *call)
+{
+    const simulate_args *a = call->args;
+    sti_text text = {0};
+    sti_json json;
+    const bool as_json = call->common->json;
+    const int64_t first = !a->table ? a->ranks : a->group > 8 ? a->group : 8;
+    if (as_json) {
+        sti_cli_json_begin(&json, &text);
+        sti_json_text(&json, "topology",
+                      sti_topology_name((sti_topology_kind)a->topology));
+        sti_json_text(&json, "scheme", sti_scheme_name((sti_scheme)a->scheme));
+        sti_json_begin_array(&json, "sums");
+    } else {
+        sti_text_printf(
+            &text,
+            "%s, %s a host's link, %s; %s of %" PRId64
+            " values, simulated\n%7s %6" PRId64 " bits %10s %8s %12s %10s %9s\n",
+            sti_topology_name((sti_topology_kind)a->topology), a->rate,
+            sti_time_text(a->latency), sti_scheme_name((sti_scheme)a->scheme),
+            a->values, "ranks", a->bits, "float32", "times", "messages", "rank sends",
+            "busiest");
+    }
+    stint_status st = STINT_OK;
+    for (int64_t n = first; n <= a->ranks && st == STINT_OK; n *= 2)
+        st = simulate_one(a, (int)n, as_json ? &json : NULL, &text);
+    if (st != STINT_OK) {
+        sti_text_fini(&text);
+        return st;
+    }
+    if (!as_json)
+        return sti_cli_print(&text);
+    sti_json_end_array(&json);
+    sti_json_end_object(&json);
+    return sti_cli_answer(call, &text);
+}
+
+const sti_cli_command sti_cmd_net_simulate = {
+    .name = "net simulate",
+    .summary = "rehearse sums of gradients over networks that are not there",
+    .operands = "",
+    .example = "stint net simulate -n 64 --rate 1Gbit\n"
+               "stint net simulate --topology fat-tree -n 4096 --group 64 "
+               "--scheme two-level --table",
+    .about = "The messages of a real sum, one by one, over modelled links that serve "
+             "them in order. See docs/network.md for the model.",
+    .min_operands = 0,
+    .max_operands = 0,
+    STI_CLI_ARGS(simulate_rows, simulate_args),
+    .run = simulate_run,
+};
+
+/* ---- predict ---- */
+
+typedef struct predict_args {
+    int64_t ranks, values, bits;
+    int scheme;
+    sti_cli_common common;
+} predict_args;
+
+static const sti_option predict_rows[] = {
+    {.name = "ranks",
+     .letter = 'n',
+     .type = STI_OPTION_INT,
+     .default_text = "2",
+     .min = 2,
+     .max = 4096,
+     .offset = offsetof(predict_args, ranks),
+     .flag = true,
+     .unit = "N",
+     .help = "processes, one a host"},
+    ROW(predict_args, values, "values", STI_OPTION_INT, "25000000", 1, 1e12, "N",
+        "values of the gradient"),
+    ROW(predict_args, bits, "bits", STI_OPTION_INT, "4", 1, 32, "N",
+        "bits a value: 1 to 8, or 32"),
+    {.name = "scheme",
+     .type = STI_OPTION_CHOICE,
+     .choices = "scatter|ring",
+     .default_text = "scatter",
+     .offset = offsetof(predict_args, scheme),
+     .flag = true,
+     .help = "how the sum travels"},
+    STI_CLI_COMMON_ROWS(predict_args),
+};
+
+/* The slowest link at the size of a slice; every host like it. */
+static stint_status predict(const predict_args *a, const sti_links *links, double *out)
+{
+    const double per_value = bytes_per_value(a->bits);
+    const double slice = (double)a->values / (double)a->ranks * per_value;
+    const sti_link_model *worst = &links->models[0];
+    for (int i = 1; i < links->count; i++)
+        if (sti_link_seconds(&links->models[i], slice) > sti_link_seconds(worst, slice))
+            worst = &links->models[i];
+    const sti_link_segment *s = sti_link_segment_of(worst, slice);
+    static const int places[] = {4, 2, 6}; /* median, 5 %, 95 % */
+    for (int k = 0; k < 3; k++) {
+        const double times = s->quantile[places[k]];
+        const sti_topology t = {.kind = STI_TOPOLOGY_ETHERNET,
+                                .ranks = (int)a->ranks,
+                                .group = 1,
+                                .host = {s->alpha_s / 2 * times, s->beta_s * times},
+                                .inside = {s->alpha_s, s->beta_s}};
+        const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
+                                 .values = a->values,
+                                 .bytes_per_value = per_value,
+                                 .encode_s = a->bits == 32 ? 0 : links->encode_s,
+                                 .decode_s = links->decode_s};
+        sti_rehearsed sum;
+        const stint_status st = sti_rehearse(&t, &r, &sum);
+        if (st != STINT_OK)
+            return st;
+        out[k] = sum.seconds;
+    }
+    return STINT_OK;
+}
+
+static stint_status predict_run(sti_cli_call *call)
+{
+    const predict_args *a = call->args;
+    sti_links links;
+    sti_text text = {0};
+    double seconds[3];
+    stint_status st = check_bits(a->bits);
+    if (st == STINT_OK)
+        st = sti_links_read(call->operands[0], call->arena, &links);
+    if (st == STINT_OK)
+        st = predict(a, &links, seconds);
+    if (st != STINT_OK)
+        return st;
+    if (!call->common->json) {
+        sti_text_printf(&text,
+                        "%s for %s values in %" PRId64 " bits, %" PRId64
+                        " processes; 5 %% to 95 %%: %s to %s\n",
+                        sti_time_text(seconds[0]), sti_count_text(a->values), a->bits,
+                        a->ranks, sti_time_text(seconds[1]), sti_time_text(seconds[2]));
+        return sti_cli_print(&text);
+    }
+    sti_json json;
+    sti_cli_json_begin(&json, &text);
+    sti_json_float(&json, "seconds", seconds[0]);
+    sti_json_float(&json, "seconds_5", seconds[1]);
+    sti_json_float(&json, "seconds_95", seconds[2]);
+    sti_json_end_object(&json);
+    return sti_cli_answer(call, &text);
+}
+
+const sti_cli_command sti_cmd_net_predict = {
+    .name = "net predict",
+    .summary = "say from measured links what a sum of gradients takes",
+    .operands = "LINKS",
+    .example = "stint net predict links.json --values 11000000 --bits 4 -n 8",
+    .about =
+        "LINKS is what net measure wrote. Every process is taken to have the slowest "
+        "of the links in it.",
+    .min_operands = 1,
+    .max_operands = 1,
+    STI_CLI_ARGS(predict_rows, predict_args),
+    .run = predict_run,
+};
+
+/* ---- measure and check ---- */
+
+typedef struct measure_args {
+    const char *out, *root;
+    int64_t rank, ranks;
+    size_t max_bytes;
+    double time, timeout;
+    sti_cli_common common;
+} measure_args;
+
+/* clang-format off */
+#define JOIN_ROWS                                                                 \
+    ROW(measure_args, root, "net-root", STI_OPTION_TEXT, "", 0, -1, "HOST:PORT",  \
+        "where the processes meet: an address of rank 0's host; not needed under "\
+        "mpirun"),                                                                \
+    ROW(measure_args, ranks, "net-ranks", STI_OPTION_INT, "0", 0, WIRE_RANKS,     \
+        "N", "processes that meet at --net-root"),                                \
+    ROW(measure_args, rank, "net-rank", STI_OPTION_INT, "0", 0, WIRE_RANKS - 1,   \
+        "R", "which of them this one is, from 0"),                                \
+    ROW(measure_args, timeout, "net-timeout", STI_OPTION_TIME, "30s", 0, -1,      \
+        "TIME", "a process that gives no sign of life for so long is lost")
+/* clang-format on */
+
+static const sti_option measure_rows[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = STI_OPTION_PATH,
+     .default_text = "links.json",
+     .offset = offsetof(measure_args, out),
+     .flag = true,
+     .unit = "FILE",
+     .help = "file that rank 0 writes"},
+    ROW(measure_args, time, "time", STI_OPTION_TIME, "10s", 0, -1, "TIME",
+        "for all pairs together"),
+    ROW(measure_args, max_bytes, "largest", STI_OPTION_BYTES, "4M", 0, -1, "SIZE",
+        "largest message"),
+    JOIN_ROWS,
+    STI_CLI_COMMON_ROWS(measure_args),
+};
+
+static stint_status join(const measure_args *a, stint_net **net_out)
+{
+    const stint_net_desc desc = {.root = a->root,
+                                 .rank = (int)a->rank,
+                                 .ranks = (int)a->ranks,
+                                 .timeout_s = a->timeout};
+    const stint_status st = stint_net_join(&desc, net_out);
+    if (st == STINT_OK && !*net_out)
+        return sti_fail(STINT_E_USAGE,
+                        "there is one process only; start several, as in mpirun -n 2 "
+                        "stint net measure, or give --net-root");
+    return st;
+}
+
+static void describe(const sti_links *links, sti_comm *comm, sti_text *text)
+{
+    sti_text_printf(text, "%d ranks over %s, %s; one message at a time\n", links->ranks,
+                    links->kind, sti_time_text(links->seconds));
+    for (int i = 0; i < links->count; i++) {
+        const sti_link_model *m = &links->models[i];
+        const sti_link_segment *last = &m->segment[m->count - 1];
+        sti_text_printf(text,
+                        "%d (%s) to %d (%s): %s, then %s; %d segment%s, median within "
+                        "%.1f %%, p95/median %.2f%s%s\n",
+                        m->from, sti_comm_host(comm, m->from), m->to,
+                        sti_comm_host(comm, m->to),
+                        sti_time_text(sti_link_seconds(m, 1)),
+                        sti_rate_text(8 / fmax(last->beta_s, 1e-15)), m->count,
+                        m->count == 1 ? "" : "s", 100 * m->confident, m->spread,
+                        m->spread > 2 ? "; varies too much to predict by" : "",
+                        last->bounded ? "; alpha held at 0" : "");
+    }
+}
+
+static stint_status measure_with(sti_cli_call *call, stint_net *net, const char *out,
+                                 double seconds, sti_text *text)
+{
+    const measure_args *a = call->args;
+    sti_comm *comm = sti_net_comm(net);
+    const sti_measure_desc desc = {
+        .seconds = seconds, .max_bytes = (int64_t)a->max_bytes, .seed = 1};
+    sti_links links;
+    stint_status st = sti_links_measure(comm, &desc, call->arena, &links);
+    if (st == STINT_OK && stint_net_rank(net) == 0 && out)
+        st = sti_links_write(&links, out);
+    st = sti_comm_failure(comm, NULL, 0, NULL) == STINT_OK ? sti_comm_agree(comm, st)
+                                                           : st;
+    if (st == STINT_OK && stint_net_rank(net) == 0)
+        describe(&links, comm, text);
+    return st;
+}
+
+static stint_status answer_rank_0(sti_cli_call *call, stint_net *net, stint_status st,
+                                  sti_text *text)
+{
+    const bool first = stint_net_rank(net) == 0;
+    stint_net_leave(net);
+    if (st == STINT_OK && first)
+        return sti_cli_answer_text(call, "links", text);
+    sti_text_fini(text);
+    return st;
+}
+
+static stint_status measure_run(sti_cli_call *call)
+{
+    const measure_args *a = call->args;
+    stint_net *net = NULL;
+    sti_text text = {0};
+    stint_status st = join(a, &net);
+    if (st == STINT_OK)
+        st = measure_with(call, net, a->out, a->time, &text);
+    return answer_rank_0(call, net, st, &text);
+}
+
+const sti_cli_command sti_cmd_net_measure = {
+    .name = "net measure",
+    .summary = "measure the links between processes",
+    .operands = "",
+    .example = "mpirun -n 2 stint net measure -o links.json",
+    .about = "Round trips of messages of many sizes over the transport that training "
+             "uses; every byte is checked. The file is for net predict.",
+    .min_operands = 0,
+    .max_operands = 0,
+    STI_CLI_ARGS(measure_rows, measure_args),
+    .run = measure_run,
+};
+
+static const sti_option check_rows[] = {
+    ROW(measure_args, time, "time", STI_OPTION_TIME, "2s", 0, -1, "TIME",
+        "for the links of all pairs together"),
+    JOIN_ROWS,
+    STI_CLI_COMMON_ROWS(measure_args),
+};
+
+typedef struct place {
+    int64_t cpus, there; /* that it may run on; of the host */
+} place;
+
+/* Hosts with more ranks than processors are told apart. */
+static void describe_places(sti_comm *comm, const place *all, sti_text *text)
+{
+    for (int r = 0; r < sti_comm_size(comm); r++) {
+        int beside = 0;
+        for (int k = 0; k < sti_comm_size(comm); k++)
+            beside += strcmp(sti_comm_host(comm, k), sti_comm_host(comm, r)) == 0;
+        sti_text_printf(text, "rank %d on %s, %" PRId64 " of %" PRId64 " CPUs%s\n", r,
+                        sti_comm_host(comm, r), all[r].cpus, all[r].there,
+                        all[r].there < beside
+                            ? "; more ranks here than CPUs: no measure of speed"
+                            : "");
+    }
+}
+
+static stint_status check_with(sti_cli_call *call, stint_net *net, sti_text *text)
+{
+    sti_comm *comm = sti_net_comm(net);
+    const measure_args *a = call->args;
+    int cpus = 1;
+    place mine;
+    place *all =
+        sti_arena_alloc(call->arena, (size_t)sti_comm_size(comm) * sizeof *all);
+    stint_status st = all ? sti_threads_choose(0, &cpus, NULL) : STINT_E_MEMORY;
+    mine = (place){cpus, sysconf(_SC_NPROCESSORS_ONLN)};
+    st = sti_comm_agree(comm, st);
+    if (st == STINT_OK)
+        st = sti_comm_gather_all(comm, &mine, sizeof mine, all);
+    if (st == STINT_OK && stint_net_rank(net) == 0)
+        describe_places(comm, all, text);
+    return st == STINT_OK ? measure_with(call, net, NULL, a->time, text) : st;
+}
+
+static stint_status check_run(sti_cli_call *call)
+{
+    stint_net *net = NULL;
+    sti_text text = {0};
+    stint_status st = join(call->args, &net);
+    if (st == STINT_OK)
+        st = check_with(call, net, &text);
+    return answer_rank_0(call, net, st, &text);
+}
+
+const sti_cli_command sti_cmd_net_check = {
+    .name = "net check",
+    .summary = "say who is there before a training of several processes",
+    .operands = "",
+    .example = "mpirun -n 2 stint net check",
+    .about = "Ranks, hosts, CPUs, and the links between them, both ways.",
+    .min_operands = 0,
+    .max_operands = 0,
+    STI_CLI_ARGS(check_rows, measure_args),
+    .run = check_run,
+};

@@ -1,0 +1,2 @@
+#define GRADIENT_KERNELS sti_gradient_kernels_ref
+#include "codec/gradient_codec_body.h"

@@ -1,0 +1,236 @@
+/* The weight gradient: with V the transformed inputs and D the transformed gradients of
+ * the outputs, element e of the transformed filters has the gradient V_e' D_e, summed
+ * over tiles; transformed back at the end. A piece owns some input channels and a
+ * subtree of the chunks of tiles. */
+#include "kernel/conv_winograd.h"
+
+#include <string.h>
+
+enum {
+    ELEMENTS = STI_WINOGRAD_ELEMENTS,
+    MAX_TREES = 8,
+    SLICE = 32,             /* input channels a piece, where there are more */
+    TILE_FLOATS = 96 << 10, /* transformed operands of a block of tiles */
+    LEAST_TILES = 64,
+    CHUNK_TILES = 4096, /* part of the numerics */
+    GAP = 16
+};
+
+typedef struct job {
+    const sti_gemm_kernels *products;
+    const sti_winograd_kernels *transforms;
+    const sti_conv_shape *shape;
+    int64_t tiles_y, tiles_x, rows; /* of all images */
+    int64_t chunk_rows, chunks, tree_chunks, trees;
+    int64_t slices, block_rows;
+    int64_t x_element, dy_element, grad_element;
+    size_t grad_floats, worker_floats, result_floats, zero_floats;
+    const float *x, *dy;
+    float *dw, *results, *workers, *zeros;
+} job;
+
+/* Subtrees of the chunks: few, as each leaves a whole gradient behind. */
+static void cut_trees(job *j)
+{
+    j->chunk_rows = sti_conv_max(1, CHUNK_TILES / j->tiles_x);
+    j->chunks = sti_conv_max(1, sti_conv_ceil_div(j->rows, j->chunk_rows));
+    const int64_t most = j->slices >= MAX_TREES ? 1 : MAX_TREES / j->slices;
+    for (j->tree_chunks = 1; sti_conv_ceil_div(j->chunks, j->tree_chunks) > most;)
+        j->tree_chunks *= 2;
+    j->trees = sti_conv_ceil_div(j->chunks, j->tree_chunks);
+}
+
+static job make(const sti_conv_shape *s)
+{
+    job j = {.products = sti_gemm_kernels_now(),
+             .transforms = STI_KERNELS_NOW(sti_winograd_kernels),
+             .shape = s,
+             .tiles_y = sti_conv_ceil_div(s->oh, 2),
+             .tiles_x = sti_conv_ceil_div(s->ow, 2),
+             .slices = sti_conv_ceil_div(s->ci, SLICE)};
+    j.rows = s->n * j.tiles_y;
+    cut_trees(&j);
+    const int64_t slice = sti_conv_min(s->ci, SLICE);
+    const int64_t tiles =
+        sti_conv_max(LEAST_TILES, TILE_FLOATS / (ELEMENTS * (slice + s->co)));
+    j.block_rows = sti_conv_max(1, sti_conv_min(tiles / j.tiles_x, j.rows));
+    j.x_element = j.block_rows * j.tiles_x * slice + GAP;
+    j.dy_element = j.block_rows * j.tiles_x * s->co + GAP;
+    j.grad_element = slice * s->co + GAP;
+    j.grad_floats = (size_t)(ELEMENTS * j.grad_element);
+    size_t levels = 1;
+    for (int64_t c = j.tree_chunks; c > 1; c /= 2)
+        levels++;
+    j.worker_floats =
+        (size_t)(ELEMENTS * (j.x_element + j.dy_element)) + levels * j.grad_floats;
+    j.result_floats = j.trees > 1 ? (size_t)(j.trees * j.slices) * j.grad_floats : 0;
+    j.zero_floats = (size_t)sti_conv_max(s->ci, s->co);
+    return j;
+}
+
+size_t sti_conv_winograd_weight_bytes(const sti_conv_shape *s, int threads)
+{
+    const job j = make(s);
+    return 128 + (j.zero_floats + j.result_floats + (size_t)threads * j.worker_floats) *
+                     sizeof(float);
+}
+
+static int64_t slice_channels(const job *j, int64_t slice)
+{
+    return sti_conv_min(SLICE, j->shape->ci - slice * SLICE);
+}
+
+/* A slice of the channels of one row of tiles. */
+static void input_row(const job *j, int64_t row, int64_t slice, float *tiles)
+{
+    const sti_conv_shape *s = j->shape;
+    sti_winograd_row r = {.tiles = tiles,
+                          .tile = slice_channels(j, slice),
+                          .element = j->x_element,
+                          .count = j->tiles_x,
+                          .first = -s->pad,
+                          .pixels = s->w,
+                          .channels = slice_channels(j, slice)};
+    const float *image = j->x + row / j->tiles_y * s->h * s->w * s->ci;
+    sti_conv_winograd_lines(image, s->h, s->w, s->ci, row % j->tiles_y * 2 - s->pad, 4,
+                            j->zeros, &r);
+    for (int i = 0; i < 4; i++)
+        r.line[i] += slice * SLICE;
+    j->transforms->input(&r);
+}
+
+static void output_grad_row(const job *j, int64_t row, float *tiles)
+{
+    const sti_conv_shape *s = j->shape;
+    sti_winograd_row r = {.tiles = tiles,
+                          .tile = s->co,
+                          .element = j->dy_element,
+                          .count = j->tiles_x,
+                          .pixels = s->ow,
+                          .channels = s->co};
+    const float *image = j->dy + row / j->tiles_y * s->oh * s->ow * s->co;
+    sti_conv_winograd_lines(image, s->oh, s->ow, s->co, row % j->tiles_y * 2, 2,
+                            j->zeros, &r);
+    j->transforms->output_grad(&r);
+}
+
+/* grad [channels][co] += x [tiles][channels]' dy [tiles][co]. */
+static void product(const job *j, const float *x, const float *dy, int64_t tiles,
+                    int64_t channels, bool load, float *grad)
+{
+    static const int64_t zero_run[1] = {0};
+    const int64_t co = j->shape->co;
+    for (int64_t n = 0; n < co;) {
+        const int nv = sti_gemm_whole_panels(j->products, STI_BLOCK_ROWS, co - n);
+        sti_gemm_tile t = {.b = dy + n,
+                           .a_run = zero_run,
+                           .a_step = channels,
+                           .b_step = co,
+                           .runs = 1,
+                           .run_k = tiles,
+                           .c_row = co,
+                           .cols = sti_conv_min(co - n, (int64_t)nv * STI_PANEL),
+                           .nv = nv,
+                           .load = load};
+        t.b_part = t.cols < (int64_t)nv * STI_PANEL;
+        for (int64_t r = 0; r < channels; r += t.lines * t.rows) {
+            t.rows = sti_gemm_next_rows(channels - r, j->products->max_rows[nv]);
+            t.lines = sti_gemm_equal_tiles(channels - r, j->products->max_rows[nv]);
+            t.a_line = t.rows;
+            t.c_line = t.rows * co;
+            t.a = x + r;
+            t.c = grad + r * co + n;
+            j->products->tn(&t);
+        }
+        n += t.cols;
+    }
+}
+
+static void chunk_sums(const job *j, int64_t chunk, int64_t slice, float *x,
+                       float *grad)
+{
+    float *dy = x + ELEMENTS * j->x_element;
+    const int64_t first = chunk * j->chunk_rows, channels = slice_channels(j, slice);
+    const int64_t end = sti_conv_min(first + j->chunk_rows, j->rows);
+    for (int64_t row = first, rows; row < end; row += rows) {
+        rows = sti_conv_min(j->block_rows, end - row);
+        for (int64_t r = 0; r < rows; r++) {
+            input_row(j, row + r, slice, x + r * j->tiles_x * channels);
+            output_grad_row(j, row + r, dy + r * j->tiles_x * j->shape->co);
+        }
+        for (int64_t e = 0; e < ELEMENTS; e++)
+            product(j, x + e * j->x_element, dy + e * j->dy_element, rows * j->tiles_x,
+                    channels, row > first, grad + e * j->grad_element);
+    }
+}
+
+static void add_floats(float *left, const float *right, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        left[i] += right[i];
+}
+
+static void put_slice(const job *j, int64_t slice, const float *grad)
+{
+    const sti_conv_shape *s = j->shape;
+    for (int64_t c = 0; c < slice_channels(j, slice); c++)
+        j->transforms->filter_grad(grad + c * s->co, j->grad_element, s->co,
+                                   j->dw + (slice * SLICE + c) * s->co, s->ci * s->co);
+}
+
+static void run_piece(void *arg, int64_t piece, int worker)
+{
+    const job *j = arg;
+    const int64_t slice = piece % j->slices, tree = piece / j->slices;
+    const int64_t first = tree * j->tree_chunks;
+    const int64_t last = sti_conv_min(first + j->tree_chunks, j->chunks);
+    float *operands = j->workers + (size_t)worker * j->worker_floats;
+    float *stack = operands + ELEMENTS * (j->x_element + j->dy_element);
+    const size_t size = j->grad_floats;
+    size_t top = 0;
+    for (int64_t chunk = first; chunk < last; chunk++, top++) {
+        chunk_sums(j, chunk, slice, operands, stack + top * size);
+        for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
+            add_floats(stack + (top - 1) * size, stack + top * size, size);
+    }
+    for (; top > 1; top--)
+        add_floats(stack + (top - 2) * size, stack + (top - 1) * size, size);
+    if (j->trees == 1)
+        put_slice(j, slice, stack);
+    else
+        memcpy(j->results + (size_t)piece * size, stack, size * sizeof *stack);
+}
+
+/* The top of the tree, in place, pairs first. */
+static void join_slice(void *arg, int64_t slice, int worker)
+{
+    const job *j = arg;
+    float *const own = j->results + (size_t)slice * j->grad_floats;
+    const size_t tree = (size_t)j->slices * j->grad_floats;
+    (void)worker;
+    for (int64_t step = 1; step < j->trees; step *= 2)
+        for (int64_t t = 0; t + step < j->trees; t += 2 * step)
+            add_floats(own + (size_t)t * tree, own + (size_t)(t + step) * tree,
+                       j->grad_floats);
+    put_slice(j, slice, own);
+}
+
+void sti_conv_winograd_weight(const sti_team *team, const sti_conv_shape *s,
+                              const float *x, const float *dy, float *dw_out,
+                              void *scratch)
+{
+    job j = make(s);
+    j.x = x;
+    j.dy = dy;
+    j.dw = dw_out;
+    j.workers = sti_block_align(scratch);
+    j.results = j.workers + (size_t)team->threads * j.worker_floats;
+    j.zeros = j.results + j.result_floats;
+    memset(j.zeros, 0, j.zero_floats * sizeof *j.zeros);
+    if (j.rows == 0)
+        memset(dw_out, 0, (size_t)(9 * s->ci * s->co) * sizeof *dw_out);
+    else
+        sti_team_run(team, j.trees * j.slices, run_piece, &j);
+    if (j.trees > 1)
+        sti_team_run(team, j.slices, join_slice, &j);
+}

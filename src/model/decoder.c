@@ -1,0 +1,528 @@
+#include "model/decoder.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "kernel/attention_cache.h"
+#include "kernel/elementwise.h"
+#include "kernel/panels.h"
+#include "kernel/rotary.h"
+#include "kernel/row_norm.h"
+#include "model/text_model.h"
+
+enum {
+    TILE = 64,  /* tokens read at a time, at most */
+    BLOCK = 64, /* the cache grows by */
+    SLICE = 64, /* rows or columns of a matrix that are loaded at a time */
+    NAME = 64,  /* bytes of a tensor's name */
+    LINE = 16   /* floats; parts of the block begin on a cache line */
+};
+/* Bounds within which no size overflows. */
+#define VOCABULARY_MAX (INT64_C(1) << 24)
+#define CONTEXT_MAX    (INT64_C(1) << 24)
+#define WIDTH_MAX      (INT64_C(1) << 20)
+#define DEPTH_MAX      (INT64_C(1) << 12)
+
+typedef struct norm_weights {
+    float *scale, *shift; /* [width]; shift of gpt only */
+} norm_weights;
+
+typedef struct linear_weights {
+    sti_panels w;
+    float *bias; /* [n]; gpt only */
+} linear_weights;
+
+typedef struct decoder_layer {
+    norm_weights norm[2];
+    linear_weights qkv, proj, gate, up, down; /* gate: the one of gpt */
+    sti_attention_cache cache;
+} decoder_layer;
+
+/* Activations of a tile, rows beside each other. */
+typedef struct decoder_work {
+    float *x, *a, *branch; /* [TILE, width] */
+    float *qkv;            /* [TILE, packed] */
+    float *hidden, *other; /* [TILE, hidden]; other of llama only */
+    float *mean, *inv;     /* [TILE] */
+    float *logits;         /* [vocabulary] */
+    void *scratch;
+} decoder_work;
+
+struct sti_decoder {
+    sti_decoder_desc desc;
+    bool llama;
+    int64_t size, packed; /* of a head; of a row of qkv */
+    sti_team team;
+    float *block;
+    decoder_layer *layer; /* [depth] */
+    sti_panels words, head;
+    float *positions; /* [context, width]; gpt only */
+    norm_weights last;
+    decoder_work work;
+    float *slice; /* the loader's buffer */
+};
+
+/* ---- layout: all parts in one pass, with a block or only counted ---- */
+
+typedef struct layout {
+    float *block; /* NULL: count */
+    int64_t used; /* floats */
+} layout;
+
+static float *take(layout *l, int64_t floats)
+{
+    float *at = l->block ? l->block + l->used : NULL;
+    l->used += (floats + LINE - 1) / LINE * LINE;
+    return at;
+}
+
+static void take_norm(const sti_decoder *d, layout *l, norm_weights *norm)
+{
+    norm->scale = take(l, d->desc.model.width);
+    norm->shift = d->llama ? NULL : take(l, d->desc.model.width);
+}
+
+static void take_panels(layout *l, int64_t k, int64_t n, sti_panels *w)
+{
+    *w = (sti_panels){.k = k, .n = n, .data = take(l, sti_panels_floats(k, n))};
+}
+
+static void take_linear(const sti_decoder *d, layout *l, int64_t k, int64_t n,
+                        linear_weights *linear)
+{
+    take_panels(l, k, n, &linear->w);
+    linear->bias = d->llama ? NULL : take(l, n);
+}
+
+static void take_layer(const sti_decoder *d, layout *l, decoder_layer *layer)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    take_norm(d, l, &layer->norm[0]);
+    take_linear(d, l, m->width, d->packed, &layer->qkv);
+    take_linear(d, l, m->width, m->width, &layer->proj);
+    take_norm(d, l, &layer->norm[1]);
+    take_linear(d, l, m->width, m->hidden, &layer->gate);
+    if (d->llama)
+        take_linear(d, l, m->width, m->hidden, &layer->up);
+    take_linear(d, l, m->hidden, m->width, &layer->down);
+}
+
+static void take_weights(sti_decoder *d, layout *l)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    decoder_layer counted;
+    take_panels(l, m->width, m->vocabulary, &d->words);
+    if (!d->llama)
+        d->positions = take(l, d->desc.context * m->width);
+    for (int64_t i = 0; i < m->depth; i++)
+        take_layer(d, l, d->layer ? &d->layer[i] : &counted);
+    take_norm(d, l, &d->last);
+    d->head = d->words;
+    if (m->head == STINT_TEXT_HEAD_OWN)
+        take_panels(l, m->width, m->vocabulary, &d->head);
+}
+
+static sti_attention_cache cache_of(const sti_decoder *d)
+{
+    return (sti_attention_cache){.heads = d->desc.model.heads,
+                                 .kv_heads = d->desc.model.kv_heads,
+                                 .size = d->size,
+                                 .capacity =
+                                     (d->desc.capacity + BLOCK - 1) / BLOCK * BLOCK};
+}
+
+static void take_cache(sti_decoder *d, layout *l)
+{
+    for (int64_t i = 0; i < d->desc.model.depth; i++) {
+        sti_attention_cache cache = cache_of(d);
+        cache.keys = take(l, sti_attention_cache_floats(&cache));
+        cache.values = take(l, sti_attention_cache_floats(&cache));
+        if (d->layer)
+            d->layer[i].cache = cache;
+    }
+}
+
+static sti_rotary rotary_of(const sti_decoder *d, int64_t rows, int64_t position)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    return (sti_rotary){.batch = 1,
+                        .length = rows,
+                        .width = d->packed,
+                        .heads = m->heads + m->kv_heads,
+                        .size = d->size,
+                        .position = position,
+                        .base = (double)m->rotary_base};
+}
+
+static void take_work(sti_decoder *d, layout *l)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    decoder_work *w = &d->work;
+    const sti_attention_cache cache = cache_of(d);
+    const sti_rotary rotary = rotary_of(d, TILE, 0);
+    size_t scratch = sti_attention_cache_scratch_bytes(&cache, TILE, d->desc.threads);
+    if (sti_rotary_scratch_bytes(&rotary) > scratch)
+        scratch = sti_rotary_scratch_bytes(&rotary);
+    w->x = take(l, TILE * m->width);
+    w->a = take(l, TILE * m->width);
+    w->branch = take(l, TILE * m->width);
+    w->qkv = take(l, TILE * d->packed);
+    w->hidden = take(l, TILE * m->hidden);
+    w->other = d->llama ? take(l, TILE * m->hidden) : NULL;
+    w->mean = take(l, TILE);
+    w->inv = take(l, TILE);
+    w->logits = take(l, m->vocabulary);
+    w->scratch = take(l, (int64_t)(scratch / sizeof(float)));
+    const int64_t longest = d->packed > m->hidden ? d->packed : m->hidden;
+    d->slice = take(l, SLICE * longest);
+}
+
+/* Sizes within bounds, so that none of the products above overflows. */
+static stint_status begin(const sti_decoder_desc *desc, sti_decoder *d)
+{
+    stint_text_model_desc *m = &d->desc.model;
+    d->desc = *desc;
+    stint_status st = sti_text_model_resolve(desc->name, m, &d->llama);
+    if (st != STINT_OK)
+        return st;
+    if (m->vocabulary > VOCABULARY_MAX || m->width > WIDTH_MAX ||
+        m->hidden > WIDTH_MAX || m->depth > DEPTH_MAX || desc->context < 1 ||
+        desc->context > CONTEXT_MAX || desc->capacity < 1 ||
+        desc->capacity > desc->context || desc->threads < 1)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
+                        ", context %" PRId64 ", cache of %" PRId64 " are out of range",
+                        desc->name, m->vocabulary, m->depth, m->width, desc->context,
+                        desc->capacity);
+    d->size = m->width / m->heads;
+    d->packed = (m->heads + 2 * m->kv_heads) * d->size;
+    d->team.threads = desc->threads;
+    if (d->llama && d->size % 2 != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: heads of %" PRId64
+                        " numbers; rotary positions want an even count",
+                        desc->name, d->size);
+    return STINT_OK;
+}
+
+static void sizes_of(sti_decoder *d, layout *l, sti_decoder_sizes *sizes)
+{
+    take_weights(d, l);
+    const int64_t weights = l->used;
+    take_cache(d, l);
+    const int64_t cached = l->used;
+    take_work(d, l);
+    *sizes = (sti_decoder_sizes){
+        .weights_bytes = (size_t)weights * sizeof(float),
+        .cache_bytes = (size_t)(cached - weights) * sizeof(float),
+        .work_bytes = (size_t)(l->used - cached) * sizeof(float) +
+                      (size_t)d->desc.model.depth * sizeof(decoder_layer) + sizeof *d,
+    };
+    sizes->total_bytes = sizes->weights_bytes + sizes->cache_bytes + sizes->work_bytes;
+}
+
+stint_status sti_decoder_measure(const sti_decoder_desc *desc,
+                                 sti_decoder_sizes *sizes_out)
+{
+    sti_decoder d = {0};
+    layout count = {0};
+    stint_status st = begin(desc, &d);
+    if (st == STINT_OK)
+        sizes_of(&d, &count, sizes_out);
+    return st;
+}
+
+static int64_t linear_numbers(const sti_decoder *d, int64_t k, int64_t n)
+{
+    return k * n + (d->llama ? 0 : n);
+}
+
+int64_t sti_decoder_parameters(const sti_decoder_desc *desc)
+{
+    sti_decoder d = {0};
+    if (begin(desc, &d) != STINT_OK)
+        return 0;
+    const stint_text_model_desc *m = &d.desc.model;
+    const int64_t norm = d.llama ? m->width : 2 * m->width;
+    const int64_t tables = m->head == STINT_TEXT_HEAD_OWN ? 2 : 1;
+    const int64_t layer = 2 * norm + linear_numbers(&d, m->width, d.packed) +
+                          linear_numbers(&d, m->width, m->width) +
+                          linear_numbers(&d, m->width, m->hidden) * (d.llama ? 2 : 1) +
+                          linear_numbers(&d, m->hidden, m->width);
+    return tables * m->vocabulary * m->width +
+           (d.llama ? 0 : desc->context * m->width) + m->depth * layer + norm;
+}
+
+size_t sti_decoder_token_bytes(const sti_decoder_desc *desc)
+{
+    sti_decoder d = {0};
+    layout l = {0};
+    if (begin(desc, &d) != STINT_OK)
+        return 0;
+    const stint_text_model_desc *m = &d.desc.model;
+    take_weights(&d, &l);
+    int64_t floats = l.used;
+    if (!d.llama) /* all but a row of the tables that are looked up */
+        floats -= (desc->context - 1) * m->width;
+    if (m->head == STINT_TEXT_HEAD_OWN)
+        floats -= (m->vocabulary - 1) * m->width;
+    return (size_t)floats * sizeof(float);
+}
+
+/* ---- loading ---- */
+
+/* Every tensor goes through one of these two, with memory or without. */
+typedef struct loader {
+    const sti_weight_source *source;
+    bool fill;
+    float *slice;
+    char name[NAME];
+    size_t scope; /* bytes of the name that stay */
+    stint_status status;
+} loader;
+
+static const char *name_of(loader *l, const char *rest)
+{
+    snprintf(l->name + l->scope, sizeof l->name - l->scope, "%s", rest);
+    return l->name;
+}
+
+static void load_runs(loader *l, const char *rest, int64_t runs, int64_t each,
+                      float *out)
+{
+    const sti_weight_source *s = l->source;
+    if (l->status == STINT_OK)
+        l->status = s->read(s->user, name_of(l, rest), runs, each, 0,
+                            l->fill ? runs : 0, l->fill ? out : NULL);
+}
+
+static void load_panels(loader *l, const char *rest, bool table, const sti_panels *w)
+{
+    const sti_weight_source *s = l->source;
+    const char *name = name_of(l, rest);
+    const bool columns = table || s->by_columns(s->user, name);
+    const int64_t runs = columns ? w->n : w->k, each = columns ? w->k : w->n;
+    if (!l->fill) {
+        load_runs(l, rest, runs, each, NULL);
+        return;
+    }
+    for (int64_t i = 0, count; i < runs && l->status == STINT_OK; i += count) {
+        count = runs - i < SLICE ? runs - i : SLICE;
+        l->status = s->read(s->user, name, runs, each, i, count, l->slice);
+        if (l->status != STINT_OK)
+            return;
+        if (columns)
+            sti_panels_pack_columns(w, i, count, l->slice);
+        else
+            sti_panels_pack_rows(w, i, count, l->slice);
+    }
+}
+
+static void load_norm(const sti_decoder *d, loader *l, const char *scope,
+                      const norm_weights *norm)
+{
+    char rest[NAME];
+    snprintf(rest, sizeof rest, "%s.scale", scope);
+    load_runs(l, rest, 1, d->desc.model.width, norm->scale);
+    snprintf(rest, sizeof rest, "%s.shift", scope);
+    if (!d->llama)
+        load_runs(l, rest, 1, d->desc.model.width, norm->shift);
+}
+
+static void load_linear(const sti_decoder *d, loader *l, const char *scope,
+                        const linear_weights *linear)
+{
+    char rest[NAME];
+    snprintf(rest, sizeof rest, "%s.weight", scope);
+    load_panels(l, rest, false, &linear->w);
+    snprintf(rest, sizeof rest, "%s.bias", scope);
+    if (!d->llama)
+        load_runs(l, rest, 1, linear->w.n, linear->bias);
+}
+
+static void load_layer(const sti_decoder *d, loader *l, const decoder_layer *layer)
+{
+    load_norm(d, l, "ln_1", &layer->norm[0]);
+    load_linear(d, l, "attn.c_attn", &layer->qkv);
+    load_linear(d, l, "attn.c_proj", &layer->proj);
+    load_norm(d, l, "ln_2", &layer->norm[1]);
+    load_linear(d, l, d->llama ? "mlp.gate" : "mlp.c_fc", &layer->gate);
+    if (d->llama)
+        load_linear(d, l, "mlp.up", &layer->up);
+    load_linear(d, l, d->llama ? "mlp.down" : "mlp.c_proj", &layer->down);
+}
+
+/* In the order of the graph. */
+static stint_status load_all(const sti_decoder *d, const sti_weight_source *source,
+                             bool fill)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    loader l = {.source = source, .fill = fill, .slice = d->slice};
+    load_panels(&l, "wte.weight", true, &d->words);
+    if (!d->llama)
+        load_runs(&l, "wpe.weight", d->desc.context, m->width, d->positions);
+    for (int64_t i = 0; i < m->depth && l.status == STINT_OK; i++) {
+        l.scope = (size_t)snprintf(l.name, sizeof l.name, "h.%" PRId64 ".", i);
+        load_layer(d, &l, &d->layer[fill ? i : 0]);
+    }
+    l.scope = 0;
+    load_norm(d, &l, "ln_f", &d->last);
+    if (m->head == STINT_TEXT_HEAD_OWN)
+        load_panels(&l, "lm_head.weight", true, &d->head);
+    return l.status;
+}
+
+stint_status sti_decoder_check(const sti_decoder_desc *desc,
+                               const sti_weight_source *source)
+{
+    decoder_layer layer;
+    sti_decoder d = {0};
+    layout count = {0};
+    stint_status st = begin(desc, &d);
+    if (st != STINT_OK)
+        return st;
+    take_weights(&d, &count);
+    take_layer(&d, &count, &layer); /* the sizes of any layer */
+    d.layer = &layer;
+    return load_all(&d, source, false);
+}
+
+stint_status sti_decoder_create(const sti_decoder_desc *desc,
+                                const sti_weight_source *source,
+                                sti_decoder **decoder_out)
+{
+    sti_decoder_sizes sizes;
+    layout l = {0};
+    sti_decoder *d = sti_alloc(sizeof *d, "decoder");
+    stint_status st = d ? begin(desc, d) : STINT_E_MEMORY;
+    if (st == STINT_OK) {
+        sizes_of(d, &l, &sizes);
+        d->block = sti_alloc_array(l.used, sizeof(float), "weights and cache");
+        d->layer = sti_alloc_array(d->desc.model.depth, sizeof *d->layer, "layers");
+        st = d->block && d->layer ? STINT_OK : STINT_E_MEMORY;
+    }
+    if (st == STINT_OK) {
+        sti_alloc_huge_pages(d->block);
+        l = (layout){.block = d->block};
+        sizes_of(d, &l, &sizes);
+        st = load_all(d, source, true);
+    }
+    if (st != STINT_OK) {
+        sti_decoder_destroy(d);
+        return st;
+    }
+    *decoder_out = d;
+    return STINT_OK;
+}
+
+void sti_decoder_destroy(sti_decoder *d)
+{
+    if (!d)
+        return;
+    sti_free(d->block);
+    sti_free(d->layer);
+    sti_free(d);
+}
+
+/* ---- running ---- */
+
+static void run_norm(const sti_decoder *d, const norm_weights *norm, int64_t rows,
+                     const float *x, float *y)
+{
+    const sti_row_norm args = {.rows = rows,
+                               .n = d->desc.model.width,
+                               .epsilon = d->desc.model.epsilon,
+                               .scale = norm->scale,
+                               .shift = norm->shift};
+    sti_row_norm_f32(&d->team, &args, x, y, d->llama ? NULL : d->work.mean,
+                     d->work.inv);
+}
+
+static void run_linear(const sti_decoder *d, const linear_weights *linear, int64_t rows,
+                       const float *x, float *y)
+{
+    sti_panels_product_f32(&d->team, &linear->w, rows, x, linear->w.k, linear->bias, y,
+                           linear->w.n);
+}
+
+static void embed(const sti_decoder *d, const int32_t *tokens, int64_t rows,
+                  int64_t position)
+{
+    const int64_t width = d->desc.model.width;
+    for (int64_t r = 0; r < rows; r++) {
+        float *x = d->work.x + r * width;
+        sti_panels_column(&d->words, tokens[r], x);
+        for (int64_t i = 0; i < width && d->positions; i++)
+            x[i] += d->positions[(position + r) * width + i];
+    }
+}
+
+static void run_attention(const sti_decoder *d, const decoder_layer *layer,
+                          int64_t rows, int64_t position)
+{
+    const decoder_work *w = &d->work;
+    const sti_rotary rotary = rotary_of(d, rows, position);
+    run_linear(d, &layer->qkv, rows, w->a, w->qkv);
+    if (d->llama)
+        sti_rotary_f32(&d->team, &rotary, w->qkv, w->qkv, w->scratch);
+    sti_attention_cache_put(&layer->cache, position, rows, w->qkv);
+    sti_attention_cache_f32(&d->team, &layer->cache, position, rows, w->qkv, w->a,
+                            w->scratch);
+    run_linear(d, &layer->proj, rows, w->a, w->branch);
+}
+
+static void run_feed_forward(const sti_decoder *d, const decoder_layer *layer,
+                             int64_t rows)
+{
+    const decoder_work *w = &d->work;
+    const int64_t count = rows * d->desc.model.hidden;
+    const sti_unary curve = d->llama ? STI_UNARY_SILU : STI_UNARY_GELU;
+    run_linear(d, &layer->gate, rows, w->a, w->hidden);
+    sti_unary_f32(&d->team, curve, count, 0.0f, w->hidden, w->hidden);
+    if (d->llama) {
+        run_linear(d, &layer->up, rows, w->a, w->other);
+        sti_binary_f32(&d->team, STI_BINARY_MUL, count, w->hidden, w->other, w->hidden);
+    }
+    run_linear(d, &layer->down, rows, w->hidden, w->branch);
+}
+
+static void run_tile(const sti_decoder *d, const int32_t *tokens, int64_t rows,
+                     int64_t position)
+{
+    const decoder_work *w = &d->work;
+    const int64_t count = rows * d->desc.model.width;
+    embed(d, tokens, rows, position);
+    for (int64_t i = 0; i < d->desc.model.depth; i++) {
+        const decoder_layer *layer = &d->layer[i];
+        run_norm(d, &layer->norm[0], rows, w->x, w->a);
+        run_attention(d, layer, rows, position);
+        sti_add_f32(&d->team, count, w->branch, w->x);
+        run_norm(d, &layer->norm[1], rows, w->x, w->a);
+        run_feed_forward(d, layer, rows);
+        sti_add_f32(&d->team, count, w->branch, w->x);
+    }
+}
+
+void sti_decoder_run(sti_decoder *d, const int32_t *tokens, int64_t count,
+                     int64_t position, const float **logits_out)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    const unsigned mode = sti_float_mode_enter();
+    int64_t rows = 0;
+    assert(count >= 1 && position >= 0 && position + count <= d->desc.capacity);
+    for (int64_t i = 0; i < count; i += rows) {
+        rows = count - i < TILE ? count - i : TILE;
+        run_tile(d, tokens + i, rows, position + i);
+    }
+    if (logits_out) {
+        run_norm(d, &d->last, 1, d->work.x + (rows - 1) * m->width, d->work.a);
+        sti_panels_product_f32(&d->team, &d->head, 1, d->work.a, m->width, NULL,
+                               d->work.logits, m->vocabulary);
+        *logits_out = d->work.logits;
+    }
+    sti_float_mode_leave(mode);
+}

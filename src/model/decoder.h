@@ -1,0 +1,71 @@
+/* A transformer of model_gpt.c a token at a time: its weights packed for streaming
+ * (kernel/panels.h), keys and values of what was read kept. Logits are those of the
+ * graph's forward pass to the bit, however many tokens come at a time and on however
+ * many threads.
+ *
+ * One block of memory holds everything, sized beforehand; running allocates nothing.
+ * A decoder serves one thread at a time. */
+#ifndef STI_MODEL_DECODER_H
+#define STI_MODEL_DECODER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/team.h"
+#include "stint/model.h"
+
+typedef struct sti_decoder_desc {
+    const char *name; /* "gpt", "llama"; must outlive the decoder */
+    stint_text_model_desc model;
+    int64_t context;  /* tokens that the model was made for: rows of gpt's "wpe" */
+    int64_t capacity; /* of the cache: tokens, 1 .. context */
+    int threads;
+} sti_decoder_desc;
+
+typedef struct sti_decoder_sizes {
+    size_t weights_bytes; /* of the packed weights */
+    size_t cache_bytes;   /* keys and values */
+    size_t work_bytes;    /* activations, logits, scratch; the loader's buffer */
+    size_t total_bytes;
+} sti_decoder_sizes;
+
+/* Where weights come from. Tensors have the names of the graph's parameters. A matrix
+ * of k rows and n columns is read in whole rows, or in whole columns where its file has
+ * it transposed (tables of embeddings always: [n, k] with a row a token). */
+typedef struct sti_weight_source {
+    void *user;
+    /* Is the matrix stored by columns? The tables are not asked about. */
+    bool (*by_columns)(void *user, const char *name);
+    /* `count` runs of `each` floats from run `first` of `runs` into out. A vector is
+     * one run. STINT_E_INPUT names a tensor that is missing or of another shape. */
+    stint_status (*read)(void *user, const char *name, int64_t runs, int64_t each,
+                         int64_t first, int64_t count, float *out);
+} sti_weight_source;
+
+typedef struct sti_decoder sti_decoder;
+
+/* STINT_E_INPUT: sizes that do not go together, or overflow. */
+stint_status sti_decoder_measure(const sti_decoder_desc *desc,
+                                 sti_decoder_sizes *sizes_out);
+/* Names and sizes of all tensors in the order of the graph, through source->read with
+ * out NULL and count 0: does the source have them? */
+stint_status sti_decoder_check(const sti_decoder_desc *desc,
+                               const sti_weight_source *source);
+stint_status sti_decoder_create(const sti_decoder_desc *desc,
+                                const sti_weight_source *source,
+                                sti_decoder **decoder_out);
+void sti_decoder_destroy(sti_decoder *decoder); /* NULL is fine */
+
+/* Read `count` tokens (0 .. vocabulary - 1) that stand at position .. position + count
+ * <= capacity; those before have been read. logits_out (may be NULL) is [vocabulary],
+ * of what follows the last one; it lives until the next call. */
+void sti_decoder_run(sti_decoder *decoder, const int32_t *tokens, int64_t count,
+                     int64_t position, const float **logits_out);
+
+/* Numbers in all tensors. */
+int64_t sti_decoder_parameters(const sti_decoder_desc *desc);
+/* Bytes of weights that one token streams through the processor. */
+size_t sti_decoder_token_bytes(const sti_decoder_desc *desc);
+
+#endif

@@ -1,0 +1,134 @@
+/* The communicator: ranks that send each other bytes.
+ *
+ * A rank is one of `size` equal peers: a thread (sti_comm_create_local) or a process.
+ * Messages between two ranks with the same tag arrive in the order in which they were
+ * sent; a receive names the sender and the tag, so nothing depends on who is first.
+ * Sends and receives return at once; the request, owned by the caller, is done when the
+ * buffer may be used again, which for a receive means that the bytes are there.
+ * Nothing is allocated for messages whose receives are posted in the order of the
+ * sends.
+ *
+ * A failure (a peer that died or is silent, a rank that gave up) is recorded once for
+ * the whole communicator: from then on every wait gives it, no buffer is touched any
+ * more, and only destroying is left. Its words name rank, host, collective and step.
+ *
+ * A communicator serves one thread at a time. */
+#ifndef STI_NET_COMM_H
+#define STI_NET_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stint/status.h"
+
+typedef struct sti_comm sti_comm;
+
+/* Tags at and above are for the communicator itself. */
+#define STI_COMM_TAGS 0x80000000u
+
+typedef enum sti_comm_state {
+    STI_COMM_IDLE, /* zeroed, or waited for */
+    STI_COMM_POSTED,
+    STI_COMM_DONE
+} sti_comm_state;
+
+/* A message on its way, in the caller's memory; zero it before its first use. Stays
+ * where it is until it was waited for. Fields are the communicator's, but `bytes` of a
+ * finished receive: what came, at most what was asked for. */
+typedef struct sti_comm_request {
+    sti_comm_state state;
+    bool sending;
+    int peer;
+    uint32_t tag;
+    size_t bytes;
+    void *buffer;
+    size_t moved;                  /* the maker's */
+    struct sti_comm_request *next; /* likewise */
+    void *handle;                  /* likewise */
+} sti_comm_request;
+
+/* ---- makers ---- */
+
+/* `size` ranks of one process, for as many threads. Each is destroyed on its own. */
+stint_status sti_comm_create_local(int size, sti_comm **comms_out);
+
+/* Never blocks on peers. NULL is fine. A rank that goes without having failed first has
+ * nothing more to say: peers that still wait for it fail. */
+void sti_comm_destroy(sti_comm *comm);
+
+/* ---- who ---- */
+
+int sti_comm_rank(const sti_comm *comm);
+int sti_comm_size(const sti_comm *comm);
+const char *sti_comm_host(const sti_comm *comm, int rank);
+const char *sti_comm_kind(const sti_comm *comm); /* "threads", "tcp", "mpi" */
+
+/* Resident memory that finding each other has left in the process: libraries of MPI. */
+size_t sti_comm_library_bytes(const sti_comm *comm);
+
+/* What goes on, for the words of failures: a literal ("sum of gradients"), and the step
+ * counted from 1, or 0 outside of steps. */
+void sti_comm_set_place(sti_comm *comm, const char *collective, int64_t step);
+
+/* How long a peer may be silent while it is waited for; STI_COMM_TIMEOUT_NS at first.
+ * A process that computes is not silent: a thread of its communicator answers. A rank
+ * that is a thread has no such help: from it, the message itself must come in time. */
+#define STI_COMM_TIMEOUT_NS INT64_C(30000000000)
+void sti_comm_set_timeout(sti_comm *comm, int64_t timeout_ns);
+
+/* ---- messages ---- */
+
+/* 0 bytes are a message too. To and from oneself is a bug. */
+void sti_comm_send(sti_comm *comm, int to, uint32_t tag, const void *bytes,
+                   size_t n_bytes, sti_comm_request *request);
+/* Of at most n_bytes; a longer message is a failure. */
+void sti_comm_receive(sti_comm *comm, int from, uint32_t tag, void *buffer,
+                      size_t n_bytes, sti_comm_request *request);
+
+/* Is it done? Never blocks; the request must still be waited for. */
+bool sti_comm_test(sti_comm *comm, const sti_comm_request *request);
+/* Until one request is done; it becomes idle. *which_out: its place, -1 when all are
+ * idle. */
+stint_status sti_comm_wait_any(sti_comm *comm, sti_comm_request *requests, int count,
+                               int *which_out);
+/* Until all are done, idle ones left out. STINT_E_PEER, or what a rank gave up for. */
+stint_status sti_comm_wait_all(sti_comm *comm, sti_comm_request *requests, int count);
+
+/* ---- small collectives: every rank calls them, in the same order ---- */
+
+stint_status sti_comm_barrier(sti_comm *comm);
+/* Of root to all, along a binary tree. */
+stint_status sti_comm_broadcast(sti_comm *comm, int root, void *bytes, size_t n_bytes);
+/* n_bytes of each rank to root's all_out [size, n_bytes] (elsewhere unused). */
+stint_status sti_comm_gather(sti_comm *comm, int root, const void *bytes,
+                             size_t n_bytes, void *all_out);
+/* Likewise to all ranks. */
+stint_status sti_comm_gather_all(sti_comm *comm, const void *bytes, size_t n_bytes,
+                                 void *all_out);
+/* Largest of each value over the ranks; count <= 16. */
+stint_status sti_comm_max(sti_comm *comm, int64_t *values, int count);
+/* Every rank brings what became of its part; all get that of the lowest rank that
+ * failed, with its words. The communicator stays sound. */
+stint_status sti_comm_agree(sti_comm *comm, stint_status mine);
+
+/* This rank cannot go on: `status` (not STINT_OK) and the words of stint_last_error()
+ * reach all others, whatever they wait for. Returns status. Where the communicator has
+ * failed already, nothing happens. */
+stint_status sti_comm_give_up(sti_comm *comm, stint_status status);
+/* Has the communicator failed? Its words are then in text_out (may be NULL), and
+ * *own_out (may be NULL) says whether this rank was the first to know. */
+stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,
+                              bool *own_out);
+
+/* ---- counters ---- */
+
+/* Of messages sent and received so far, those of the collectives above included, signs
+ * of life not; bytes without headers. */
+typedef struct sti_comm_counts {
+    int64_t messages_sent, messages_received;
+    int64_t bytes_sent, bytes_received;
+} sti_comm_counts;
+sti_comm_counts sti_comm_count(const sti_comm *comm);
+
+#endif

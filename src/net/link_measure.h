@@ -1,0 +1,30 @@
+/* Measuring the links between ranks: round trips of messages over the very communicator
+ * that training uses.
+ *
+ * One ordered pair at a time: the first sends s bytes, the second answers with one. A
+ * time is that round trip less half of the round trip of one byte, so that the two
+ * directions are measured apart and clocks of two hosts are never compared. Sizes are
+ * spread by logarithm and drawn in a shuffled order, at least 30 times each unless time
+ * runs out, until the 95 % interval of each median is within 2 %. The second rank says
+ * when it is ready, so that nobody's delay counts, and looks at every byte. */
+#ifndef STI_NET_LINK_MEASURE_H
+#define STI_NET_LINK_MEASURE_H
+
+#include "net/comm.h"
+#include "net/link_model.h"
+
+enum { STI_TAG_LINK = 0x2200 };
+
+typedef struct sti_measure_desc {
+    double seconds;    /* for all pairs; 0: 10 */
+    int64_t max_bytes; /* of a message; 0: 4 MiB, or what the time allows */
+    uint64_t seed;
+} sti_measure_desc;
+
+/* Collective; links_out (of the arena) is filled on every rank. All ordered pairs of up
+ * to 4 ranks; of more, each rank and the next, both ways. STINT_E_USAGE: one rank.
+ * STINT_E_PEER: bytes that came are not those that were sent. */
+stint_status sti_links_measure(sti_comm *comm, const sti_measure_desc *desc,
+                               sti_arena *arena, sti_links *links_out);
+
+#endif

@@ -1,0 +1,43 @@
+/* The inside of a stint_net, and how ranks find each other. */
+#ifndef STI_NET_NET_H
+#define STI_NET_NET_H
+
+#include "net/comm_tcp.h"
+#include "stint/net.h"
+
+/* NULL for NULL. */
+sti_comm *sti_net_comm(const stint_net *net);
+/* Of a communicator that is there already; takes it. */
+stint_status sti_net_create(sti_comm *take_comm, stint_net **net_out);
+
+/* What the variables of a launcher (Open MPI, MPICH, Slurm with PMI) say; false: none
+ * of them has started this process, or no other one beside it. */
+bool sti_launcher_found(int *rank_out, int *ranks_out);
+
+/* A meeting at rank 0's address, as an exchange for sti_comm_create_tcp. */
+typedef struct sti_root {
+    const char *address; /* "host:port", "[::1]:port" */
+    int rank, size;
+    int64_t timeout_ns;
+} sti_root;
+sti_comm_exchange_fn sti_root_exchange; /* user: sti_root */
+/* STINT_E_USAGE: no address. host_out [256]. */
+stint_status sti_root_parse(const char *address, char *host_out, int *port_out);
+
+/* What libstint_mpi.so gives under the name "stint_mpi": MPI is started, tells who is
+ * there, passes the addresses round, and is done: later messages are our own, since a
+ * rank that dies must not take the others with it. */
+typedef struct sti_mpi_plugin {
+    int version; /* STI_MPI_PLUGIN */
+    /* 0, or an MPI error code with its words. */
+    int (*begin)(int *rank_out, int *size_out, char *text_out, int text_bytes);
+    int (*exchange)(const void *mine, int n_bytes, void *all_out, char *text_out,
+                    int text_bytes);
+    void (*end)(void);
+} sti_mpi_plugin;
+enum { STI_MPI_PLUGIN = 1 };
+
+/* Ranks that mpirun started. */
+stint_status sti_mpi_create_comm(int64_t timeout_ns, sti_comm **comm_out);
+
+#endif

@@ -1,0 +1,62 @@
+/* Rehearsal: the schedule of a sum run over a model of ranks and links, message by
+ * message.
+ *
+ * Links serve messages in the order in which they come, each at its own rate; a message
+ * passes the links of its path at once (cut-through) and is there when the slowest has
+ * served it, and after all latencies. A rank makes its moves in order: it encodes
+ * before it sends, decodes what it receives, and enters a round when the one before is
+ * done. The moves are those of net/exchange_schedule.h, which real sums follow too. */
+#ifndef STI_NET_REHEARSE_H
+#define STI_NET_REHEARSE_H
+
+#include <stdint.h>
+
+#include "net/exchange_schedule.h"
+
+typedef enum sti_topology_kind {
+    STI_TOPOLOGY_ETHERNET, /* every host at one switch */
+    STI_TOPOLOGY_DUMBBELL, /* two switches, half of the hosts at each, one trunk */
+    STI_TOPOLOGY_FAT_TREE, /* leaf switches with as much upwards as downwards, divided
+                              by `taper`; what is above them never blocks */
+    STI_TOPOLOGIES
+} sti_topology_kind;
+
+/* A direction of a link. */
+typedef struct sti_link {
+    double latency_s, seconds_per_byte;
+} sti_link;
+
+typedef struct sti_topology {
+    sti_topology_kind kind;
+    int ranks, group; /* group: ranks a host, neighbours by number */
+    sti_link inside;  /* from a rank to others of its host */
+    sti_link host;    /* between host and switch */
+    sti_link trunk;   /* dumbbell: between the switches. Fat tree: its latency; the rate
+                         of an uplink is that of its hosts / taper */
+    int leaf;         /* fat tree: hosts a leaf switch */
+    double taper;     /* fat tree: 1 is full bisection */
+} sti_topology;
+
+typedef struct sti_rehearsal {
+    sti_scheme scheme;
+    int64_t values;
+    double bytes_per_value;    /* of encoded slices; raw moves take 4 */
+    double encode_s, decode_s; /* a rank's work a value */
+} sti_rehearsal;
+
+typedef struct sti_rehearsed {
+    double seconds;
+    int64_t messages;
+    double bytes;      /* of all messages */
+    double rank_bytes; /* sent by a rank, at most */
+    double busiest;    /* part of the time that the busiest link is at work */
+} sti_rehearsed;
+
+/* STINT_E_USAGE: a topology that cannot be. STINT_E_MEMORY: about 30 bytes a message
+ * are needed. */
+stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *rehearsal,
+                          sti_rehearsed *out);
+
+const char *sti_topology_name(sti_topology_kind kind);
+
+#endif

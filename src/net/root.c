@@ -1,0 +1,204 @@
+/* Ranks meet at rank 0: it listens at an address that all know, collects a blob of
+ * each, and gives all to all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "net/net.h"
+#include "net/socket.h"
+
+#define TRY_NS   2000000000
+#define PAUSE_NS 50000000 /* before the next try to reach rank 0 */
+
+stint_status sti_root_parse(const char *address, char *host_out, int *port_out)
+{
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : 0;
+    int64_t port = 0;
+    bool brackets = length > 2 && address[0] == '[' && address[length - 1] == ']';
+    if (length == 0 || length >= 256 || sti_parse_int(colon + 1, &port) != STINT_OK ||
+        port < 1 || port > 65535)
+        return sti_fail(STINT_E_USAGE,
+                        "net-root: '%s' is no HOST:PORT with a port from 1 to 65535",
+                        address);
+    snprintf(host_out, 256, "%.*s", (int)(brackets ? length - 2 : length),
+             address + brackets);
+    *port_out = (int)port;
+    return STINT_OK;
+}
+
+typedef struct gathering {
+    const sti_root *root;
+    size_t n_bytes;
+    uint8_t *all;
+    int *sockets; /* [size] of rank 0; -1: not there yet */
+    int64_t deadline_ns;
+} gathering;
+
+static int64_t soon(const gathering *g)
+{
+    int64_t then = sti_clock_ns() + TRY_NS;
+    return then < g->deadline_ns ? then : g->deadline_ns;
+}
+
+/* ---- rank 0 ---- */
+
+static stint_status take_guest(gathering *g, int fd, bool *taken)
+{
+    uint8_t in[WIRE_HELLO];
+    wire_hello hello;
+    *taken = false;
+    if (!sti_socket_read(fd, in, sizeof in, soon(g)) ||
+        !sti_wire_get_hello(in, &hello) || hello.channel != WIRE_ROOT)
+        return STINT_OK; /* a stranger */
+    if (hello.size != g->root->size)
+        return sti_fail(STINT_E_USAGE,
+                        "net-ranks: rank %d was started with %d, rank 0 with %d",
+                        hello.rank, hello.size, g->root->size);
+    if (hello.rank == 0 || g->sockets[hello.rank] >= 0)
+        return sti_fail(STINT_E_USAGE,
+                        "net-rank: two processes say that they are rank "
+                        "%d",
+                        hello.rank);
+    *taken = sti_socket_read(fd, g->all + (size_t)hello.rank * g->n_bytes, g->n_bytes,
+                             soon(g));
+    if (*taken)
+        g->sockets[hello.rank] = fd;
+    return STINT_OK;
+}
+
+static stint_status say_who_is_missing(const gathering *g)
+{
+    sti_text list = {0};
+    int missing = 0;
+    for (int r = 1; r < g->root->size; r++)
+        if (g->sockets[r] < 0 && missing++ < 8)
+            sti_text_printf(&list, "%s%d", missing > 1 ? ", " : "", r);
+    stint_status st = sti_fail(STINT_E_PEER,
+                               "%d of %d ranks did not come to %s within %.0f s (rank "
+                               "%s%s); were they started "
+                               "with this address, and can they reach it?",
+                               missing, g->root->size, g->root->address,
+                               (double)g->root->timeout_ns * 1e-9,
+                               list.data ? list.data : "", missing > 8 ? ", ..." : "");
+    sti_text_fini(&list);
+    return st;
+}
+
+static stint_status collect(gathering *g, int listener)
+{
+    stint_status st = STINT_OK;
+    for (int there = 1; there < g->root->size && st == STINT_OK;) {
+        bool taken = false;
+        int fd;
+        st = sti_socket_accept(listener, g->deadline_ns, &fd);
+        if (st == STINT_OK && fd < 0)
+            return say_who_is_missing(g);
+        if (st == STINT_OK)
+            st = take_guest(g, fd, &taken);
+        if (!taken && fd >= 0)
+            close(fd);
+        there += taken;
+    }
+    return st;
+}
+
+static stint_status hand_out(const gathering *g)
+{
+    for (int r = 1; r < g->root->size; r++)
+        if (!sti_socket_write(g->sockets[r], g->all, (size_t)g->root->size * g->n_bytes,
+                              soon(g)))
+            return sti_fail(STINT_E_PEER, "rank %d is gone before it began", r);
+    return STINT_OK;
+}
+
+static stint_status be_root(gathering *g, const char *host, int port)
+{
+    int listener = -1;
+    uint16_t bound;
+    g->sockets = sti_alloc_array(g->root->size, sizeof *g->sockets, "net.root");
+    if (!g->sockets)
+        return STINT_E_MEMORY;
+    for (int r = 0; r < g->root->size; r++)
+        g->sockets[r] = -1;
+    stint_status st = sti_socket_listen(host, (uint16_t)port, &listener, &bound);
+    if (st == STINT_OK)
+        st = collect(g, listener);
+    if (st == STINT_OK)
+        st = hand_out(g);
+    for (int r = 0; r < g->root->size; r++)
+        if (g->sockets[r] >= 0)
+            close(g->sockets[r]);
+    if (listener >= 0)
+        close(listener);
+    sti_free(g->sockets);
+    return st;
+}
+
+/* ---- the others ---- */
+
+/* Rank 0 may start later than this one. */
+static int reach_root(const gathering *g, const char *host, int port)
+{
+    wire_address all[WIRE_ADDRESSES];
+    int fd = -1;
+    while (fd < 0 && sti_clock_ns() < g->deadline_ns) {
+        int count = sti_socket_resolve(host, all, WIRE_ADDRESSES);
+        for (int i = 0; i < count && fd < 0; i++)
+            fd = sti_socket_connect(&all[i], (uint16_t)port, soon(g));
+        if (fd < 0)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return fd;
+}
+
+static stint_status be_guest(const gathering *g, const char *host, int port,
+                             const void *mine)
+{
+    uint8_t out[WIRE_HELLO];
+    int fd = reach_root(g, host, port);
+    if (fd < 0)
+        return sti_fail(
+            STINT_E_PEER,
+            "rank 0 cannot be reached by rank %d at %s within %.0f s; is it "
+            "started, and is this an address of its host?",
+            g->root->rank, g->root->address, (double)g->root->timeout_ns * 1e-9);
+    sti_wire_put_hello(&(wire_hello){.channel = WIRE_ROOT,
+                                     .rank = g->root->rank,
+                                     .size = g->root->size},
+                       out);
+    bool fine = sti_socket_write(fd, out, sizeof out, soon(g)) &&
+                sti_socket_write(fd, mine, g->n_bytes, soon(g)) &&
+                sti_socket_read(fd, g->all, (size_t)g->root->size * g->n_bytes,
+                                g->deadline_ns + TRY_NS);
+    close(fd);
+    return fine ? STINT_OK
+                : sti_fail(STINT_E_PEER,
+                           "rank 0 at %s has closed the meeting without rank %d; what "
+                           "rank 0 says is why",
+                           g->root->address, g->root->rank);
+}
+
+stint_status sti_root_exchange(void *user, const void *mine, size_t n_bytes,
+                               void *all_out)
+{
+    const sti_root *root = user;
+    gathering g = {.root = root,
+                   .n_bytes = n_bytes,
+                   .all = all_out,
+                   .deadline_ns = sti_clock_ns() + root->timeout_ns};
+    char host[256];
+    int port;
+    stint_status st = sti_root_parse(root->address, host, &port);
+    if (st != STINT_OK)
+        return st;
+    memcpy(g.all + (size_t)root->rank * n_bytes, mine, n_bytes);
+    return root->rank == 0 ? be_root(&g, host, port) : be_guest(&g, host, port, mine);
+}

@@ -1,0 +1,221 @@
+#include "net/socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+
+/* ---- addresses ---- */
+
+static socklen_t to_system(const wire_address *address, uint16_t port,
+                           struct sockaddr_storage *out)
+{
+    memset(out, 0, sizeof *out);
+    if (address->family == 4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)out;
+        in->sin_family = AF_INET;
+        in->sin_port = htons(port);
+        memcpy(&in->sin_addr, address->bytes, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(port);
+    memcpy(&in6->sin6_addr, address->bytes, 16);
+    return sizeof *in6;
+}
+
+static bool from_system(const struct sockaddr *in, wire_address *out)
+{
+    *out = (wire_address){0};
+    if (in->sa_family == AF_INET) {
+        out->family = 4;
+        memcpy(out->bytes, (const char *)in + offsetof(struct sockaddr_in, sin_addr),
+               4);
+    } else if (in->sa_family == AF_INET6) {
+        out->family = 6;
+        memcpy(out->bytes, (const char *)in + offsetof(struct sockaddr_in6, sin6_addr),
+               16);
+    }
+    /* A link-local address means nothing without its interface. */
+    return out->family == 4 ||
+           (out->family == 6 && !(out->bytes[0] == 0xfe && out->bytes[1] == 0x80));
+}
+
+int sti_socket_resolve(const char *host, wire_address *out, int most)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    int count = 0;
+    if (getaddrinfo(host, NULL, &hints, &list) != 0)
+        return 0;
+    for (const struct addrinfo *a = list; a && count < most; a = a->ai_next)
+        count += from_system(a->ai_addr, &out[count]);
+    freeaddrinfo(list);
+    return count;
+}
+
+int sti_socket_own_addresses(wire_address *out, int most)
+{
+    struct ifaddrs *list = NULL;
+    int count = 0;
+    if (getifaddrs(&list) != 0)
+        return 0;
+    for (int loopback = 0; loopback < 2; loopback++)
+        for (const struct ifaddrs *a = list; a && count < most; a = a->ifa_next)
+            if (a->ifa_addr && (a->ifa_flags & IFF_UP) &&
+                !(a->ifa_flags & IFF_LOOPBACK) == !loopback)
+                count += from_system(a->ifa_addr, &out[count]);
+    freeifaddrs(list);
+    return count;
+}
+
+/* ---- listening and connecting ---- */
+
+static void no_delay(int fd)
+{
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static int listen_on(const struct sockaddr_storage *address, socklen_t length)
+{
+    int on = 1, off = 0;
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address->ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (bind(fd, (const struct sockaddr *)address, length) == 0 &&
+        listen(fd, 1024) == 0)
+        return fd;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    if (getsockname(fd, (struct sockaddr *)&bound, &length) != 0)
+        return 0;
+    return ntohs(bound.ss_family == AF_INET
+                     ? ((struct sockaddr_in *)&bound)->sin_port
+                     : ((struct sockaddr_in6 *)&bound)->sin6_port);
+}
+
+stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
+                               uint16_t *port_out)
+{
+    /* Without IPv6 the second of the two works. */
+    wire_address all[WIRE_ADDRESSES] = {{.family = 6}, {.family = 4}};
+    int count = host ? sti_socket_resolve(host, all, WIRE_ADDRESSES) : 2;
+    struct sockaddr_storage address;
+    *fd_out = -1;
+    errno = EADDRNOTAVAIL;
+    for (int i = 0; i < count && *fd_out < 0; i++) {
+        socklen_t length = to_system(&all[i], port, &address);
+        *fd_out = listen_on(&address, length);
+    }
+    if (*fd_out < 0)
+        return sti_fail(STINT_E_PEER, "cannot listen on %s port %d: %s",
+                        host ? host : "this host,", port, strerror(errno));
+    *port_out = port_of(*fd_out);
+    return STINT_OK;
+}
+
+/* Until the socket is ready or the deadline is over. */
+static bool wait_for(int fd, short events, int64_t deadline_ns)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    for (;;) {
+        int64_t left = deadline_ns - sti_clock_ns();
+        int n = poll(&p, 1, left > 0 ? (int)(left / 1000000) + 1 : 0);
+        if (n > 0)
+            return true;
+        if (left <= 0 || (n < 0 && errno != EINTR))
+            return false;
+    }
+}
+
+stint_status sti_socket_accept(int listener, int64_t deadline_ns, int *fd_out)
+{
+    *fd_out = -1;
+    while (wait_for(listener, POLLIN, deadline_ns)) {
+        *fd_out = accept(listener, NULL, NULL);
+        if (*fd_out >= 0) {
+            fcntl(*fd_out, F_SETFD, FD_CLOEXEC);
+            fcntl(*fd_out, F_SETFL, O_NONBLOCK);
+            no_delay(*fd_out);
+            return STINT_OK;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            return sti_fail(STINT_E_PEER, "a connection cannot be taken: %s",
+                            strerror(errno));
+    }
+    return STINT_OK;
+}
+
+int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadline_ns)
+{
+    struct sockaddr_storage to;
+    socklen_t length = to_system(address, port, &to);
+    int error = 0;
+    socklen_t error_length = sizeof error;
+    int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    bool fine = connect(fd, (const struct sockaddr *)&to, length) == 0 ||
+                (errno == EINPROGRESS && wait_for(fd, POLLOUT, deadline_ns) &&
+                 getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_length) == 0 &&
+                 error == 0);
+    if (!fine) {
+        close(fd);
+        return -1;
+    }
+    no_delay(fd);
+    return fd;
+}
+
+/* ---- bytes ---- */
+
+bool sti_socket_read(int fd, void *bytes, size_t n_bytes, int64_t deadline_ns)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        if (!wait_for(fd, POLLIN, deadline_ns))
+            return false;
+        ssize_t n = recv(fd, (char *)bytes + done, n_bytes - done, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+bool sti_socket_write(int fd, const void *bytes, size_t n_bytes, int64_t deadline_ns)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        if (!wait_for(fd, POLLOUT, deadline_ns))
+            return false;
+        ssize_t n = send(fd, (const char *)bytes + done, n_bytes - done,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}

@@ -1,0 +1,28 @@
+/* Sockets with deadlines, for the time before ranks talk to each other. Times are
+ * those of sti_clock_ns. Failures are STINT_E_PEER. */
+#ifndef STI_NET_SOCKET_H
+#define STI_NET_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/wire.h"
+
+/* Listen on all interfaces of both families (port 0: any), or on one address. */
+stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
+                               uint16_t *port_out);
+/* *fd_out -1 when nobody came in time. */
+stint_status sti_socket_accept(int listener, int64_t deadline_ns, int *fd_out);
+/* -1 when there is no way, or none in time. */
+int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadline_ns);
+/* Addresses of a name ("node1", "10.0.0.1", "::1"); the number of them. */
+int sti_socket_resolve(const char *host, wire_address *out, int most);
+/* Of this host's interfaces that are up, loopback last. */
+int sti_socket_own_addresses(wire_address *out, int most);
+
+/* All n_bytes or false. */
+bool sti_socket_read(int fd, void *bytes, size_t n_bytes, int64_t deadline_ns);
+bool sti_socket_write(int fd, const void *bytes, size_t n_bytes, int64_t deadline_ns);
+
+#endif

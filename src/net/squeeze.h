@@ -1,0 +1,113 @@
+/* The compressed sum of gradients over ranks. After CGX (arXiv 2111.08617).
+ *
+ * Every rank brings a vector of layers; after a run every rank holds the same bytes, an
+ * approximation of the sum whose error is that of the quantiser
+ * (codec/gradient_codec.h) at the bits of each layer. Layers with fewer than two
+ * dimensions or fewer than min_count values travel as float32 and their sum is exact
+ * (in the order of the ranks), as biases and scales of norms need.
+ *
+ * Dense layers are laid end to end and cut into one slice a rank, at multiples of 4
+ * values. A slice may hold pieces of several layers; each piece is encoded on its own
+ * under its layer's bits. Sums are added in a fixed order, whoever is first: the result
+ * is a function of vectors, step and seed. It does depend on the number of ranks.
+ *
+ * Error feedback keeps what rounding took and adds it to the next step's vector (Seide
+ * et al. 2014; Karimireddy et al. 2019): one float a value, to be saved in checkpoints.
+ *
+ * With `keep` below 1 only that share of each dense layer's values, the largest in
+ * magnitude, is sent, as float32 with their places, and all else is fed back (Aji and
+ * Heafield 2017). Every rank then gets every other's list. */
+#ifndef STI_NET_SQUEEZE_H
+#define STI_NET_SQUEEZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/team.h"
+#include "codec/gradient_codec.h"
+#include "net/comm.h"
+#include "net/exchange_schedule.h"
+
+enum {
+    STI_SQUEEZE_RAW = 32, /* bits of a layer that travels as float32 */
+    STI_SQUEEZE_MIN_COUNT = 1024
+};
+
+/* Tags of its messages. */
+enum { STI_TAG_SQUEEZE = 0x2000, STI_TAG_SQUEEZE_TOPK = 0x2001 };
+
+typedef struct sti_squeeze_layer {
+    const char *name; /* outlives the squeeze */
+    int64_t first;    /* of its values in the vector */
+    int64_t count;
+    int dims;
+} sti_squeeze_layer;
+
+typedef struct sti_squeeze_desc {
+    sti_gradient_form form; /* of layers that are compressed; bits may be changed */
+    sti_scheme scheme;
+    int group; /* ranks a host, for two levels */
+    bool feedback;
+    double keep;       /* in (0, 1]; 1: all */
+    int64_t min_count; /* 0: STI_SQUEEZE_MIN_COUNT */
+    uint64_t seed;
+} sti_squeeze_desc;
+
+typedef struct sti_squeeze sti_squeeze;
+
+/* Every rank calls it with the same layers and desc; STINT_E_INPUT names the lowest
+ * rank that differs from rank 0. STINT_E_USAGE: an impossible desc. Layers do not
+ * overlap; `total` is the length of the vector. Borrows comm. */
+stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
+                                const sti_squeeze_layer *layers, int layer_count,
+                                int64_t total, sti_squeeze **squeeze_out);
+void sti_squeeze_destroy(sti_squeeze *squeeze); /* NULL is fine */
+
+/* Bits of each layer from now on, on every rank: 1..8, or STI_SQUEEZE_RAW; those that
+ * the filter keeps out stay as they are. Collective: STINT_E_INPUT when ranks differ.
+ */
+stint_status sti_squeeze_set_bits(sti_squeeze *squeeze, const int *bits);
+int sti_squeeze_bits(const sti_squeeze *squeeze, int layer);
+
+/* How bits of layers are chosen: the fewest bytes whose squared error stays within
+ * error_factor times that of `uniform` bits for all; or, with wire_bytes > 0, the least
+ * squared error with at most so many bytes sent by a rank. */
+typedef struct sti_bits_policy {
+    int least, most; /* bits: 1 <= least <= most <= 8 */
+    int uniform;
+    double error_factor;
+    double wire_bytes;
+} sti_bits_policy;
+
+typedef struct sti_bits_report {
+    double bytes, raw_bytes; /* a rank sends on average: as chosen, as float32 */
+    double error;    /* expected, relative to the vector's size, of one encoding */
+    int least, most; /* bits chosen; STI_SQUEEZE_RAW for both: nothing is compressed */
+    bool fits;       /* in wire_bytes */
+} sti_bits_report;
+
+/* Chooses from rank 0's vector of this step and sets the bits on all ranks. When not
+ * even the least bits fit wire_bytes they are taken, and the report says so.
+ * Collective. Allocates. */
+stint_status sti_squeeze_choose_bits(sti_squeeze *squeeze,
+                                     const sti_bits_policy *policy, const float *vector,
+                                     sti_bits_report *report_out);
+
+/* vector [total] becomes the sum. `step` keys the rounding. STINT_E_FAILED, on all
+ * ranks: a value is not finite; the words name layer, value, rank. STINT_E_PEER: a
+ * message makes no sense. The communicator has then failed. Allocates nothing. */
+stint_status sti_squeeze_run(sti_squeeze *squeeze, const sti_team *team, int64_t step,
+                             float *vector);
+
+/* What one run sends from this rank: exactly. */
+void sti_squeeze_traffic(const sti_squeeze *squeeze, int64_t *messages_out,
+                         int64_t *bytes_out);
+
+/* [total], zero at first; NULL without feedback. The caller may read it between runs (a
+ * checkpoint) and write it (resume). */
+float *sti_squeeze_residual(sti_squeeze *squeeze);
+
+/* Bytes that it allocates. */
+size_t sti_squeeze_memory_bytes(const sti_squeeze *squeeze);
+
+#endif

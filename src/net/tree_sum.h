@@ -1,0 +1,44 @@
+/* The sum of all shards of all ranks, along the shard tree (shard_tree.h).
+ *
+ * A rank has run consecutive shards and joined what can be joined: its blocks are the
+ * maximal aligned parts of the tree within its shards. The rest of the tree joins
+ * blocks of different ranks: one sends, the other adds. Which of the two adds
+ * alternates from segment to segment of the block (x + y and y + x have the same bits),
+ * so that for a power of two of ranks this is recursive halving: each ends with its
+ * share of the sum, (R-1)/R of a block sent and received. Then every segment goes from
+ * where its sum is to all, as bytes. So the result is bitwise the same on every rank
+ * and for any number of ranks, and no rank is a bottleneck.
+ *
+ * Segments are in flight several at a time: one is added while others travel. */
+#ifndef STI_NET_TREE_SUM_H
+#define STI_NET_TREE_SUM_H
+
+#include "base/team.h"
+#include "net/comm.h"
+#include "net/shard_tree.h"
+
+/* Tags of its messages. */
+enum { STI_TAG_SUM_UP = 0x1000, STI_TAG_SUM_DOWN = 0x1001 };
+
+typedef struct sti_tree_sum sti_tree_sum;
+
+/* Shards of a rank. */
+sti_shard_range sti_tree_sum_shards(int64_t shards, int size, int rank);
+
+/* Blocks of `count` floats. Called by all ranks with the same numbers; borrows comm. */
+stint_status sti_tree_sum_create(sti_comm *comm, int64_t shards, int64_t count,
+                                 sti_tree_sum **sum_out);
+void sti_tree_sum_destroy(sti_tree_sum *sum); /* NULL is fine */
+/* Bytes that one allocates, about. */
+size_t sti_tree_sum_bytes(int size, int64_t count);
+
+/* blocks: of this rank's part of the tree, from the left, as its stack has them. The
+ * sum is then in blocks[0] of every rank; the others are used up. Allocates nothing. */
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+                              float *const *blocks, int block_count);
+
+/* What a run sends from this rank. */
+void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
+                          int64_t *bytes_out);
+
+#endif

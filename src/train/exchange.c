@@ -1,0 +1,256 @@
+#include "train/exchange.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/units.h"
+
+enum { TAG_STATE = 0x2100 };
+
+struct sti_exchange {
+    sti_exchange_desc desc;
+    sti_comm *comm;
+    sti_squeeze *squeeze;
+    sti_arena *arena;
+    sti_squeeze_layer *layer; /* [layers], in the arena */
+    int layers;
+    int64_t total, state_count;
+    float *state; /* residuals [ranks, total], bits [layers]; rank 0 */
+    int *bits;    /* [layers] */
+};
+
+sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
+{
+    const bool chosen = r->net.link || r->net.bits == 0;
+    sti_exchange_desc d = {
+        .lossy = chosen || r->net.bits < STI_SQUEEZE_RAW || r->net.keep < 1,
+        .squeeze = {.form = {.bits = chosen ? 4 : (int)r->net.bits,
+                             .bucket = r->net.bucket,
+                             .method = (sti_gradient_method)r->net.method,
+                             .rounding = (sti_gradient_rounding)r->net.rounding,
+                             .clip = r->net.clip},
+                    .scheme = (sti_scheme)r->net.scheme,
+                    .group = (int)r->net.group,
+                    .feedback = r->net.feedback,
+                    .keep = r->net.keep,
+                    .seed = (uint64_t)r->train.seed},
+        .choose_every = chosen ? r->net.every : 0,
+        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = 1}};
+    double rate = 0;
+    if (r->net.link && sti_parse_rate(r->net.link, &rate) == STINT_OK)
+        d.policy.wire_bytes = rate / 8 * r->net.time;
+    return d;
+}
+
+/* Twice the vector for messages, its size again for feedback, its size for each rank's
+ * in a checkpoint, and lists of the largest. */
+size_t sti_exchange_bytes(const sti_exchange_desc *d, int ranks, size_t block_bytes)
+{
+    const size_t feedback = d->squeeze.feedback ? 1 + (size_t)ranks : 0;
+    const size_t lists = d->squeeze.keep < 1
+                             ? (size_t)((double)(2 * ranks + 4) * d->squeeze.keep *
+                                        (double)block_bytes) +
+                                   block_bytes
+                             : 0;
+    return d->lossy ? block_bytes * (2 + feedback) + lists + (1 << 20) : 0;
+}
+
+/* ---- layers: every result that leaves the graph; gradients may lose ---- */
+
+static stint_status list_layers(const sti_network *net, sti_arena *arena,
+                                sti_squeeze_layer **layers_out, int *count_out)
+{
+    const int32_t outputs = sti_graph_output_count(net->graph);
+    int count = 0;
+    sti_squeeze_layer *layers =
+        sti_arena_alloc(arena, (size_t)(outputs + 1) * sizeof *layers);
+    if (!layers)
+        return STINT_E_MEMORY;
+    for (int32_t i = 0; i < outputs; i++) {
+        const sti_output *output = &sti_graph_outputs(net->graph)[i];
+        const sti_place *place = &net->plan->place[output->value];
+        const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
+        if (output->kind == STI_OUTPUT_FETCH)
+            continue;
+        const sti_value_row *row =
+            sti_graph_value(net->graph, gradient ? output->target : output->value);
+        layers[count++] =
+            (sti_squeeze_layer){.name = row->name ? row->name : "a statistic",
+                                .first = (int64_t)(place->offset / sizeof(float)),
+                                .count = stint_shape_count(&row->shape),
+                                .dims = gradient ? row->shape.rank : 0};
+    }
+    *layers_out = layers;
+    *count_out = count;
+    return STINT_OK;
+}
+
+stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
+                                 const sti_network *network, sti_exchange **out)
+{
+    sti_arena *arena = sti_arena_create("net.layers");
+    sti_exchange *e = sti_alloc(sizeof *e, "net.exchange");
+    stint_status st = arena && e ? STINT_OK : STINT_E_MEMORY;
+    const int ranks = sti_comm_size(comm);
+    if (st == STINT_OK) {
+        *e = (sti_exchange){.desc = *desc, .comm = comm};
+        e->total = (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
+        st = list_layers(network, arena, &e->layer, &e->layers);
+    }
+    if (st == STINT_OK) {
+        e->state_count = (desc->squeeze.feedback ? ranks * e->total : 0) + e->layers;
+        e->bits = sti_alloc_array(e->layers, sizeof *e->bits, "net.exchange");
+        if (sti_comm_rank(comm) == 0)
+            e->state = sti_alloc_array(e->state_count, sizeof(float), "net.exchange");
+        if (!e->bits || (sti_comm_rank(comm) == 0 && !e->state))
+            st = STINT_E_MEMORY;
+    }
+    st = sti_comm_agree(comm, st);
+    if (st == STINT_OK)
+        st = sti_squeeze_create(comm, &desc->squeeze, e->layer, e->layers, e->total,
+                                &e->squeeze);
+    if (st != STINT_OK) {
+        sti_exchange_destroy(e);
+        sti_arena_destroy(arena);
+        return st;
+    }
+    e->arena = arena;
+    *out = e;
+    return STINT_OK;
+}
+
+void sti_exchange_destroy(sti_exchange *e)
+{
+    if (!e)
+        return;
+    sti_squeeze_destroy(e->squeeze);
+    sti_arena_destroy(e->arena);
+    sti_free(e->state);
+    sti_free(e->bits);
+    sti_free(e);
+}
+
+stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network)
+{
+    sti_arena *arena = sti_arena_create("net.layers");
+    sti_squeeze_layer *other;
+    int count = 0;
+    stint_status st =
+        arena ? list_layers(network, arena, &other, &count) : STINT_E_MEMORY;
+    bool same =
+        st == STINT_OK && count == e->layers &&
+        e->total == (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
+    for (int l = 0; same && l < count; l++)
+        same =
+            e->layer[l].first == other[l].first && e->layer[l].count == other[l].count;
+    sti_arena_destroy(arena);
+    if (st != STINT_OK || same)
+        return st;
+    return sti_fail(
+        STINT_E_UNSUPPORTED,
+        "net: a compressed sum cannot go on while the results of a step move; "
+        "pack nothing (error.tau = 0), or sum exactly (net.bits = 32)");
+}
+
+/* ---- steps ---- */
+
+static void tell_choice(const sti_exchange *e, const sti_bits_report *r, int64_t step)
+{
+    char bits[48];
+    if (sti_comm_rank(e->comm) != 0)
+        return;
+    if (r->least == r->most && r->least == STI_SQUEEZE_RAW)
+        snprintf(bits, sizeof bits, "float32");
+    else if (r->least == r->most)
+        snprintf(bits, sizeof bits, "%d bits", r->most);
+    else if (r->most == STI_SQUEEZE_RAW)
+        snprintf(bits, sizeof bits, "%d bits to float32", r->least);
+    else
+        snprintf(bits, sizeof bits, "%d to %d bits", r->least, r->most);
+    if (e->desc.policy.wire_bytes > 0)
+        sti_log(
+            r->fits ? STINT_LOG_INFO : STINT_LOG_WARNING,
+            "net, step %lld: the link carries %s in the time given; float32 needs %s, "
+            "so %s a value: %s a step, error %.2g of the gradient%s",
+            (long long)step + 1, sti_bytes_text((size_t)e->desc.policy.wire_bytes),
+            sti_bytes_text((size_t)r->raw_bytes), bits,
+            sti_bytes_text((size_t)r->bytes), r->error,
+            r->fits ? ""
+                    : "; more than the link carries even so: a step takes longer, or "
+                      "give net.keep below 1");
+    else
+        sti_log(
+            STINT_LOG_INFO,
+            "net, step %lld: %s a value, with the error of %d bits for all: %s a step "
+            "in place of %s, error %.2g of the gradient",
+            (long long)step + 1, bits, e->desc.policy.uniform,
+            sti_bytes_text((size_t)r->bytes), sti_bytes_text((size_t)r->raw_bytes),
+            r->error);
+}
+
+stint_status sti_exchange_run(sti_exchange *e, const sti_team *team, int64_t step,
+                              float *block)
+{
+    stint_status st = STINT_OK;
+    if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0) {
+        sti_bits_report report;
+        sti_comm_set_place(e->comm, "the choice of bits", step + 1);
+        st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
+        if (st == STINT_OK)
+            tell_choice(e, &report, step);
+    }
+    return st == STINT_OK ? sti_squeeze_run(e->squeeze, team, step + 1, block) : st;
+}
+
+/* ---- checkpoints ---- */
+
+float *sti_exchange_state(sti_exchange *e, int64_t *count_out)
+{
+    *count_out = e->state_count;
+    return e->state;
+}
+
+stint_status sti_exchange_save(sti_exchange *e)
+{
+    const float *residual = sti_squeeze_residual(e->squeeze);
+    float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
+    for (int l = 0; bits && l < e->layers; l++)
+        bits[l] = (float)sti_squeeze_bits(e->squeeze, l);
+    sti_comm_set_place(e->comm, "the residuals of a checkpoint", 0);
+    return residual
+               ? sti_comm_gather(e->comm, 0, residual, (size_t)e->total * 4, e->state)
+               : STINT_OK;
+}
+
+static stint_status spread_residuals(sti_exchange *e)
+{
+    float *mine = sti_squeeze_residual(e->squeeze);
+    const size_t bytes = (size_t)e->total * 4;
+    sti_comm_request request = {0};
+    stint_status st = STINT_OK;
+    if (!mine)
+        return STINT_OK;
+    if (!e->state) {
+        sti_comm_receive(e->comm, 0, TAG_STATE, mine, bytes, &request);
+        return sti_comm_wait_all(e->comm, &request, 1);
+    }
+    memcpy(mine, e->state, bytes);
+    for (int r = 1; r < sti_comm_size(e->comm) && st == STINT_OK; r++) {
+        sti_comm_send(e->comm, r, TAG_STATE, e->state + r * e->total, bytes, &request);
+        st = sti_comm_wait_all(e->comm, &request, 1);
+    }
+    return st;
+}
+
+stint_status sti_exchange_load(sti_exchange *e)
+{
+    const float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
+    for (int l = 0; bits && l < e->layers; l++)
+        e->bits[l] = (int)bits[l];
+    stint_status st =
+        sti_comm_broadcast(e->comm, 0, e->bits, (size_t)e->layers * sizeof *e->bits);
+    if (st == STINT_OK && e->layers > 0 && e->bits[0] != 0) /* else a new run */
+        st = sti_squeeze_set_bits(e->squeeze, e->bits);
+    return st == STINT_OK ? spread_residuals(e) : st;
+}

@@ -1,0 +1,48 @@
+/* The sum of gradients over ranks where the recipe's [net] allows a loss: a compressed
+ * sum (net/squeeze.h) of each rank's own sum of shards, in place of the exact tree.
+ *
+ * The result's bits depend on the number of ranks then. Bits of layers are chosen from
+ * what the recipe says and from the gradients alone, never from a clock, so the same
+ * recipe on as many ranks gives the same run. */
+#ifndef STI_TRAIN_EXCHANGE_H
+#define STI_TRAIN_EXCHANGE_H
+
+#include "net/squeeze.h"
+#include "train/network.h"
+#include "train/recipe.h"
+
+typedef struct sti_exchange_desc {
+    bool lossy; /* else nothing below counts, and there is no exchange */
+    sti_squeeze_desc squeeze;
+    int64_t choose_every; /* steps; 0: bits stay */
+    sti_bits_policy policy;
+} sti_exchange_desc;
+
+/* Of the recipe's [net], which sti_recipe_check has seen. */
+sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *recipe);
+
+typedef struct sti_exchange sti_exchange;
+
+/* Bytes it will allocate, at most, for a RESULT block of so many. */
+size_t sti_exchange_bytes(const sti_exchange_desc *desc, int ranks, size_t block_bytes);
+
+/* Collective. Borrows comm and network. */
+stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
+                                 const sti_network *network, sti_exchange **out);
+void sti_exchange_destroy(sti_exchange *exchange); /* NULL is fine */
+
+/* Are the results of another network in the same places? STINT_E_UNSUPPORTED. */
+stint_status sti_exchange_fits(const sti_exchange *exchange,
+                               const sti_network *network);
+
+/* This rank's RESULT block becomes the sum; step counts from 0. */
+stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
+                              int64_t step, float *block);
+
+/* What a checkpoint holds: rank 0's copy of the residuals of all ranks and the bits of
+ * the layers. Save fills it, load spreads it; both are collective. */
+float *sti_exchange_state(sti_exchange *exchange, int64_t *count_out);
+stint_status sti_exchange_save(sti_exchange *exchange);
+stint_status sti_exchange_load(sti_exchange *exchange);
+
+#endif

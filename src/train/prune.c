@@ -1,0 +1,170 @@
+#include "train/prune.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/maths.h"
+
+bool sti_prune_takes(const sti_value_row *row)
+{
+    return row->role == STI_ROLE_PARAM && sti_graph_is_weight(row);
+}
+
+uint8_t *sti_prune_bits(const sti_crew *crew, const sti_place *place)
+{
+    return crew->mask + place->offset / (8 * sizeof(float));
+}
+
+/* ---- the k-th smallest magnitude ---- */
+
+/* Weights in the order of their tensors: all, or those of one. */
+typedef struct weights {
+    const sti_crew *crew;
+    stint_value only; /* -1: all */
+} weights;
+
+typedef void weights_fn(void *user, float *x, int64_t n, uint8_t *bits);
+
+static void each(const weights *w, weights_fn *fn, void *user)
+{
+    const sti_network *net = w->crew->desc.train;
+    for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
+        const sti_value_row *row = sti_graph_value(net->graph, v);
+        const sti_place *place = &net->plan->place[v];
+        if (!sti_prune_takes(row) || (w->only >= 0 && w->only != v))
+            continue;
+        fn(user, (float *)(void *)((char *)w->crew->params + place->offset),
+           stint_shape_count(&row->shape),
+           w->crew->mask ? sti_prune_bits(w->crew, place) : NULL);
+    }
+}
+
+/* Magnitudes compare as their bits do. */
+static uint32_t magnitude(float x)
+{
+    return sti_f32_bits(x) & 0x7fffffffu;
+}
+
+static void add_count(void *user, float *x, int64_t n, uint8_t *bits)
+{
+    (void)x, (void)bits;
+    *(int64_t *)user += n;
+}
+
+typedef struct digit_count {
+    uint32_t prefix; /* of the digits above, in place */
+    int shift;
+    int64_t count[256];
+} digit_count;
+
+static void count_digits(void *user, float *x, int64_t n, uint8_t *bits)
+{
+    digit_count *d = user;
+    const uint64_t above = ~UINT64_C(0) << (d->shift + 8);
+    (void)bits;
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t m = magnitude(x[i]);
+        if ((m & above) == d->prefix)
+            d->count[m >> d->shift & 255]++;
+    }
+}
+
+typedef struct threshold {
+    uint32_t magnitude;
+    int64_t ties; /* weights of just this magnitude that stay: the first ones */
+} threshold;
+
+/* Digit by digit, from the highest: no memory, whatever the number of weights. k >= 1.
+ */
+static threshold find_threshold(const weights *w, int64_t k)
+{
+    digit_count d = {.prefix = 0};
+    for (d.shift = 24; d.shift >= 0; d.shift -= 8) {
+        uint32_t digit = 0;
+        memset(d.count, 0, sizeof d.count);
+        each(w, count_digits, &d);
+        while (k > d.count[digit])
+            k -= d.count[digit++];
+        d.prefix |= digit << d.shift;
+        if (d.shift == 0)
+            return (threshold){d.prefix, d.count[digit] - k};
+    }
+    return (threshold){0};
+}
+
+static void cut_weights(void *user, float *x, int64_t n, uint8_t *bits)
+{
+    threshold *t = user;
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t m = magnitude(x[i]);
+        if (m > t->magnitude || (m == t->magnitude && t->ties-- > 0))
+            continue;
+        x[i] = 0;
+        bits[i / 8] &= (uint8_t) ~(1u << i % 8);
+    }
+}
+
+static void cut(const weights *w, double sparsity)
+{
+    int64_t n = 0;
+    each(w, add_count, &n);
+    const int64_t k = (int64_t)(sparsity * (double)n);
+    if (k < 1)
+        return;
+    threshold t = find_threshold(w, k);
+    each(w, cut_weights, &t);
+}
+
+void sti_prune(sti_crew *crew, double sparsity, int scope)
+{
+    const sti_network *net = crew->desc.train;
+    memset(crew->mask, 0xff, crew->sizes.mask);
+    if (scope == STI_PRUNE_GLOBAL) {
+        cut(&(weights){crew, -1}, sparsity);
+        return;
+    }
+    for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++)
+        if (sti_prune_takes(sti_graph_value(net->graph, v)))
+            cut(&(weights){crew, v}, sparsity);
+}
+
+/* ---- in training ---- */
+
+static void mask_numbers(float *x, int64_t n, const uint8_t *bits)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = bits[i / 8] >> i % 8 & 1 ? x[i] : 0.0f;
+}
+
+void sti_prune_gradients(const sti_crew *crew, char *block)
+{
+    const sti_network *net = crew->desc.train;
+    for (int32_t i = 0; crew->mask && i < sti_graph_output_count(net->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(net->graph)[i];
+        if (output->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const sti_value_row *row = sti_graph_value(net->graph, output->target);
+        if (sti_prune_takes(row))
+            mask_numbers(
+                (float *)(void *)(block + net->plan->place[output->value].offset),
+                stint_shape_count(&row->shape),
+                sti_prune_bits(crew, &net->plan->place[output->target]));
+    }
+}
+
+static void count_zeros(void *user, float *x, int64_t n, uint8_t *bits)
+{
+    int64_t *zeros = user;
+    (void)bits;
+    for (int64_t i = 0; i < n; i++)
+        *zeros += x[i] == 0;
+}
+
+double sti_prune_zeros(const sti_crew *crew)
+{
+    const weights all = {crew, -1};
+    int64_t n = 0, zeros = 0;
+    each(&all, add_count, &n);
+    each(&all, count_zeros, &zeros);
+    return n > 0 ? (double)zeros / (double)n : (double)NAN;
+}

@@ -1,0 +1,28 @@
+/* Magnitude pruning (Han et al. 2015): the smallest weights of convolutions and dense
+ * layers become zero before the first step and stay zero.
+ *
+ * A crew that prunes has a mask of one bit a float of its parameters, 1 for what is
+ * trained. Gradients are masked before they are used: weights and moments that start as
+ * zero then remain exactly zero under every optimiser and decay. */
+#ifndef STI_TRAIN_PRUNE_H
+#define STI_TRAIN_PRUNE_H
+
+#include "train/crew.h"
+
+/* Is this a tensor that pruning looks at? */
+bool sti_prune_takes(const sti_value_row *row);
+/* Bits of a tensor at this place, in the file's form: U8 [(elements + 7) / 8]. */
+uint8_t *sti_prune_bits(const sti_crew *crew, const sti_place *place);
+
+/* Zero the floor(sparsity n) smallest magnitudes, of all tensors together (scope
+ * STI_PRUNE_GLOBAL) or of each; of equal ones those of lower index stay. Fills the
+ * mask.
+ */
+void sti_prune(sti_crew *crew, double sparsity, int scope);
+/* Zero the gradients of pruned weights in a result block. Nothing without a mask. */
+void sti_prune_gradients(const sti_crew *crew, char *block);
+/* Share of the weights that pruning looks at which are zero now; NaN if there is none.
+ */
+double sti_prune_zeros(const sti_crew *crew);
+
+#endif

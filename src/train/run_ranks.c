@@ -1,0 +1,255 @@
+/* A training of several ranks: what they agree on and tell each other outside of the
+ * sum of gradients. Rank 0 alone reads and writes the out folder; all others hold the
+ * same bits at every step, so nothing is lost with them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/fail.h"
+#include "train/run.h"
+#include "train/stop.h"
+
+bool sti_run_is_first(const sti_run *run)
+{
+    return !run->comm || sti_comm_rank(run->comm) == 0;
+}
+
+stint_status sti_run_agree(sti_run *run, stint_status mine)
+{
+    if (!run->comm)
+        return mine;
+    stint_status st = sti_comm_agree(run->comm, mine);
+    run->common =
+        st != STINT_OK && sti_comm_failure(run->comm, NULL, 0, NULL) == STINT_OK;
+    return st;
+}
+
+/* ---- are all ranks about to do the same? ---- */
+
+typedef struct identity {
+    char build[128], data[256];
+    char options[64];
+} identity;
+
+static void hash_labels(const stint_data *data, char hex_out[65])
+{
+    sti_sha256 sha;
+    int64_t count = data ? stint_data_describe(data)->count : 0;
+    sti_sha256_init(&sha);
+    for (int64_t i = 0; i < count; i++) {
+        int32_t label = sti_data_label(data, i);
+        sti_sha256_add(&sha, &label, sizeof label);
+    }
+    sti_sha256_hex(&sha, hex_out);
+}
+
+static void describe_data(const sti_job *job, char *out, size_t bytes)
+{
+    char train[65], test[65];
+    if (job->text) {
+        snprintf(out, bytes, "text of SHA-256 %.16s", job->text->text_sha256);
+        return;
+    }
+    const stint_data_info *info = stint_data_describe(job->train_data);
+    hash_labels(job->train_data, train);
+    hash_labels(job->test_data, test);
+    snprintf(out, bytes,
+             "%" PRId64 " and %" PRId64 " images of %" PRId64 "x%" PRId64
+             ", %d classes, labels %.16s %.16s",
+             job->train_count, job->test_count, info->height, info->width,
+             (int)info->classes, train, test);
+}
+
+static void fill_identity(const sti_run *run, identity *out)
+{
+    memset(out, 0, sizeof *out);
+    describe_data(&run->job, out->data, sizeof out->data);
+    snprintf(out->build, sizeof out->build, "Stint %s, numerics %s", stint_version(),
+             STI_NUMERICS_VERSION);
+    snprintf(out->options, sizeof out->options, "%s",
+             run->desc->resume ? "--resume" : "no --resume");
+}
+
+static stint_status differs(const sti_run *run, const char *what, const char *there,
+                            const char *here)
+{
+    int me = sti_comm_rank(run->comm);
+    return sti_fail(STINT_E_USAGE,
+                    "the ranks are not about to do the same; %s: %s on rank 0 (%s), %s "
+                    "on rank %d (%s)",
+                    what, there, sti_comm_host(run->comm, 0), here, me,
+                    sti_comm_host(run->comm, me));
+}
+
+static stint_status compare_identity(const sti_run *run, const identity *first,
+                                     const identity *mine)
+{
+    if (strcmp(first->build, mine->build) != 0)
+        return differs(run, "program", first->build, mine->build);
+    if (strcmp(first->data, mine->data) != 0)
+        return differs(run, "data", first->data, mine->data);
+    if (strcmp(first->options, mine->options) != 0)
+        return differs(run, "options", first->options, mine->options);
+    return STINT_OK;
+}
+
+static stint_status compare_recipes(const sti_run *run, const char *first_text)
+{
+    stint_recipe *first;
+    sti_text list = {0};
+    char name[96];
+    snprintf(name, sizeof name, "recipe of rank 0 (%s)", sti_comm_host(run->comm, 0));
+    stint_status st = sti_recipe_parse(first_text, name, &first);
+    if (st != STINT_OK)
+        return st;
+    sti_recipe_differences(run->recipe, first, &list);
+    if (list.length)
+        st =
+            sti_fail(STINT_E_USAGE,
+                     "the ranks are not about to do the same; rank %d (%s) has another "
+                     "recipe than rank 0 (%s): %s",
+                     sti_comm_rank(run->comm),
+                     sti_comm_host(run->comm, sti_comm_rank(run->comm)),
+                     sti_comm_host(run->comm, 0), list.data);
+    sti_text_fini(&list);
+    stint_recipe_destroy(first);
+    return st;
+}
+
+/* The text of rank 0's recipe on all ranks; the caller frees. */
+static stint_status share_recipe(const sti_run *run, char **text_out)
+{
+    sti_text text = {0};
+    stint_status st = sti_recipe_write(run->recipe, true, &text);
+    int64_t length = st == STINT_OK ? (int64_t)text.length : 0;
+    char *shared = NULL;
+    st = sti_comm_agree(run->comm, st);
+    if (st == STINT_OK)
+        st = sti_comm_broadcast(run->comm, 0, &length, sizeof length);
+    if (st == STINT_OK) {
+        shared = sti_alloc((size_t)length + 1, "net.recipe");
+        st = sti_comm_agree(run->comm, shared ? STINT_OK : STINT_E_MEMORY);
+    }
+    if (st == STINT_OK && sti_run_is_first(run))
+        memcpy(shared, text.data, (size_t)length);
+    if (st == STINT_OK)
+        st = sti_comm_broadcast(run->comm, 0, shared, (size_t)length);
+    sti_text_fini(&text);
+    if (st != STINT_OK) {
+        sti_free(shared);
+        return st;
+    }
+    *text_out = shared;
+    return STINT_OK;
+}
+
+stint_status sti_run_compare_ranks(sti_run *run)
+{
+    identity mine, first;
+    char *text = NULL;
+    if (!run->comm)
+        return STINT_OK;
+    sti_comm_set_place(run->comm, "the comparison of recipes", 0);
+    fill_identity(run, &mine);
+    first = mine;
+    stint_status st = sti_comm_broadcast(run->comm, 0, &first, sizeof first);
+    if (st == STINT_OK)
+        st = share_recipe(run, &text);
+    if (st != STINT_OK)
+        return st;
+    st = compare_identity(run, &first, &mine);
+    if (st == STINT_OK)
+        st = compare_recipes(run, text);
+    sti_free(text);
+    return sti_run_agree(run, st);
+}
+
+/* ---- the beginning ---- */
+
+/* Which tensors are packed follows from a rank's own memory, and may change under way.
+ */
+stint_status sti_run_check_packs(const sti_run *run)
+{
+    if (!run->comm || run->job.train.bounds < 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_UNSUPPORTED,
+                    "this budget is only met by packing activations with errors, which "
+                    "several processes cannot do together yet; take a larger --memory, "
+                    "or --error 0, which meets it without or says what would");
+}
+
+static stint_status share_blocks(sti_run *run)
+{
+    const sti_crew *crew = run->crew;
+    stint_status st =
+        sti_comm_broadcast(run->comm, 0, crew->params, crew->sizes.params);
+    if (st == STINT_OK)
+        st = sti_comm_broadcast(run->comm, 0, crew->states, crew->sizes.states);
+    for (int i = 0; i < run->job.moments && st == STINT_OK; i++)
+        st = sti_comm_broadcast(run->comm, 0, crew->moments[i], crew->sizes.params);
+    return st;
+}
+
+stint_status sti_run_share_start(sti_run *run)
+{
+    if (!run->comm)
+        return STINT_OK;
+    sti_comm_set_place(run->comm, "the start from a checkpoint or new weights", 0);
+    stint_status st =
+        sti_comm_broadcast(run->comm, 0, &run->position, sizeof run->position);
+    if (st == STINT_OK)
+        st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
+    if (st == STINT_OK)
+        st = share_blocks(run);
+    return st == STINT_OK && run->crew->exchange
+               ? sti_exchange_load(run->crew->exchange)
+               : st;
+}
+
+/* ---- between steps ---- */
+
+/* After a failure of the communicator rank 0 saves alone: with the others' residuals as
+ * of the last checkpoint. */
+stint_status sti_run_gather_exchange(sti_run *run)
+{
+    if (!run->crew->exchange || sti_comm_failure(run->comm, NULL, 0, NULL) != STINT_OK)
+        return STINT_OK;
+    return sti_exchange_save(run->crew->exchange);
+}
+
+stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out)
+{
+    int64_t asks[2] = {sti_stop_take_save(), sti_stop_asked()};
+    stint_status st = STINT_OK;
+    if (run->comm) {
+        sti_comm_set_place(run->comm, "the beginning", run->position.step + 1);
+        st = sti_comm_max(run->comm, asks, 2);
+    }
+    *save_out = asks[0] != 0;
+    *stop_out = (stint_status)asks[1];
+    return st;
+}
+
+/* ---- the end ---- */
+
+stint_status sti_run_share_end(sti_run *run, stint_train_result *result)
+{
+    result->ranks = 1;
+    if (!run->comm)
+        return STINT_OK;
+    sti_comm_set_place(run->comm, "the end", 0);
+    sti_comm_counts mine = sti_comm_count(run->comm);
+    int ranks = sti_comm_size(run->comm);
+    sti_comm_counts *all = sti_alloc_array(ranks, sizeof *all, "net.counts");
+    stint_status st = sti_comm_agree(run->comm, all ? STINT_OK : STINT_E_MEMORY);
+    if (st == STINT_OK)
+        st = sti_comm_gather_all(run->comm, &mine, sizeof mine, all);
+    result->ranks = ranks;
+    for (int r = 0; r < ranks && st == STINT_OK; r++) {
+        result->net_messages += all[r].messages_sent;
+        result->net_bytes += all[r].bytes_sent;
+    }
+    sti_free(all);
+    return st;
+}

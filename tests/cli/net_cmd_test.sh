@@ -1,0 +1,106 @@
+# net simulate, net predict, net measure, net check; training with compressed sums, by
+# processes that meet at a port of this machine.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+
+# Closed forms: a ring of 2 (n - 1) hops; scatter, two rounds of n - 1 slices.
+run 0 net simulate -n 16 --values 1000000 --bits 32 --scheme ring --rate 1Gbit \
+    --latency 50us --decode 0ns --json
+json 'abs(j["sums"][0]["seconds"] - 30 * (50e-6 + 4e6 / 16 * 8e-9)) < 1e-9'
+run 0 net simulate -n 16 --values 1000000 --bits 32 --latency 50us --decode 0ns --json
+json 'abs(j["sums"][0]["seconds"] - 2 * (50e-6 + 15 * 4e6 / 16 * 8e-9)) < 1e-9'
+json 'j["sums"][0]["messages"] == 16 * 15 * 2'
+run 0 net simulate --topology fat-tree -n 256 --group 16 --scheme two-level --table --json
+json '[s["ranks"] for s in j["sums"]][::2] == [16, 32, 64, 128, 256]'
+json 'j["sums"][-2]["seconds"] * 4 < j["sums"][-1]["seconds"]'
+run 2 net simulate -n 9 --group 2
+says err "multiple"
+run 2 net simulate --bits 9
+run 2 net simulate --rate fast
+says err "100Mbit"
+
+cat >links.json <<'END'
+{"format": "stint links", "version": 1, "kind": "tcp", "ranks": 2, "seconds": 1,
+ "encode_s_per_value": 0, "decode_s_per_value": 0, "links": [
+  {"from": 0, "to": 1, "samples": 100, "p95_over_median": 1.1, "median_interval": 0.01,
+   "segments": [{"from_bytes": 0, "alpha_s": 1e-4, "beta_s_per_byte": 8e-8,
+    "alpha_bounded": false, "quantiles": [0.9,0.92,0.94,0.98,1,1.02,1.06,1.08,1.1,1.2]}]}]}
+END
+run 0 net predict links.json -n 2 --values 1000000 --bits 32 --json
+json 'abs(j["seconds"] - 2 * (1e-4 + 2e6 * 8e-8)) < 1e-9'
+json 'abs(j["seconds_95"] / j["seconds"] - 1.06) < 1e-9'
+run 4 net predict /dev/null
+run 5 net predict nowhere.json
+sed 's/1e-4/-1/' links.json >bad.json
+run 4 net predict bad.json
+says err "alpha_s"
+run 2 net measure
+says err "mpirun"
+
+# ---- two processes ----
+
+port=$((20000 + $$ % 20000))
+# both STATUS ARGS...: the program as ranks 0 and 1; the status of rank 0.
+both() {
+    local want=$1 got
+    shift
+    port=$((port + 1))
+    timeout 60 "$STINT" "$@" --net-root 127.0.0.1:$port --net-ranks 2 --net-rank 1 \
+        >other.out 2>other.err &
+    timeout 60 "$STINT" "$@" --net-root 127.0.0.1:$port --net-ranks 2 --net-rank 0 \
+        >out 2>err
+    got=$?
+    wait $!
+    [ $got = "$want" ] || fail "stint $* gave $got: $(tail -3 err)"
+}
+
+both 0 net measure --time 0.3s --largest 256K -o measured.json
+grep -q "rank" out || grep -q " to 1 " out || fail "no link told: $(cat out)"
+run 0 net predict measured.json --values 100000
+both 0 net check --time 0.2s
+grep -q "rank 1 on" out || fail "no rank told: $(cat out)"
+
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" data 12 256 32
+cat >r.ini <<'END'
+[data]
+path = data
+[model]
+name = mlp
+[train]
+steps = 24
+batch = 32
+shards = 4
+[optimizer]
+lr = 0.05
+[run]
+checkpoint_every = 12
+keep = 9
+[net]
+bits = 4
+END
+sha() { # of the weights after a run
+    python3 -c 'import json, sys
+print([json.loads(l) for l in open(sys.argv[1])][-1]["weights_sha256"])' "$1/log.jsonl"
+}
+both 0 train r.ini --out one -j 1
+both 0 train r.ini --out two -j 2
+[ "$(sha one)" = "$(sha two)" ] || fail "the same run gave other weights"
+both 0 train r.ini --out exact -j 1 --set net.bits=32
+[ "$(sha one)" != "$(sha exact)" ] || fail "4 bits changed nothing"
+
+# From the checkpoint of step 12, with the residuals it holds.
+mkdir -p again/checkpoints
+cp one/checkpoints/step-00000012.safetensors again/checkpoints/
+both 0 train r.ini --out again -j 1 --resume
+[ "$(sha one)" = "$(sha again)" ] || fail "a resumed run gave other weights"
+run 2 train r.ini --out alone --set net.bits=9
+says err "net.bits"
+run 2 train r.ini --out alone --set net.bits=4 --set net.keep=0.1 --set net.feedback=false
+says err "net.keep"
+run 2 train r.ini --out alone --net 100Mbit
+says err "net.bits"
+
+# Bits chosen for a link, and told.
+both 0 train r.ini --out linked -j 1 --set net.bits=32 --net 100Mbit --set net.time=2ms -v
+grep -q "the link carries" err || fail "no word on what was chosen: $(cat err)"
+finish

@@ -1,0 +1,88 @@
+# Ranks that are not about to do the same, and other slips: refused before anything is
+# written, with a message that names both sides.
+. "$(dirname "$0")/ranks_lib.sh"
+
+# two ARGUMENTS-OF-RANK-0 -- ARGUMENTS-OF-RANK-1; STATUS first
+two() {
+    local want=$1 root
+    shift
+    root=127.0.0.1:$(port)
+    pids=()
+    "$STINT" train net.ini --out two --quiet --net-root "$root" --net-ranks 2 --net-rank 1 \
+        --net-timeout 5s $2 >out.1 2>err.1 </dev/null &
+    pids[1]=$!
+    "$STINT" train net.ini --out two --quiet --net-root "$root" --net-ranks 2 --net-rank 0 \
+        --net-timeout 5s $1 >out.0 2>err.0 </dev/null &
+    pids[0]=$!
+    all_end "$want"
+    [ ! -e two ] || fail "a folder was made"
+}
+
+two 2 "--lr 0.1" "--lr 0.2"
+speaks 0 "rank 1 ("
+speaks 0 "another recipe than rank 0 ("
+speaks 0 "optimizer.lr"
+
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" other 12 96 24
+two 2 "" "--data other"
+speaks 0 "data: "
+speaks 0 "on rank 1 ("
+
+two 2 "" "--resume"
+speaks 0 "no --resume on rank 0"
+
+two 4 "" "--data nowhere"
+speaks 0 "nowhere"
+
+two 3 "" "--memory 4M"
+speaks 0 "memory: needs"
+
+two 2 "--batch auto --memory 1G" "--batch auto --memory 1G"
+speaks 0 "give a number by --batch"
+
+two 2 "--shards 1" "--shards 1"
+speaks 0 "cannot be shared out to 2 processes; start at most 1"
+
+# The command line.
+run 2 train net.ini --net-ranks 2
+says err "--net-root HOST:PORT"
+run 2 train net.ini --net-root 127.0.0.1:29999
+says err "--net-ranks N --net-rank R"
+run 2 train net.ini --net-root 127.0.0.1:29999 --net-ranks 2 --net-rank 2
+says err "is not from 0 to 1"
+run 2 train net.ini --net-root here --net-ranks 2 --net-rank 0
+says err "'here' is no HOST:PORT"
+run 2 train net.ini --net-root 127.0.0.1:0 --net-ranks 2 --net-rank 0
+says err "is no HOST:PORT"
+run 6 train net.ini --net-root 192.0.2.1:29999 --net-ranks 2 --net-rank 0
+says err "cannot listen on 192.0.2.1"
+
+# A stranger at the door does no harm.
+root=$(port)
+"$STINT" train net.ini --out guests --quiet --net-root "127.0.0.1:$root" --net-ranks 2 \
+    --net-rank 0 >out.0 2>err.0 </dev/null &
+pids=([0]=$!)
+python3 - "$root" <<'PY'
+import socket, sys, time
+for word in (b"GET / HTTP/1.0\r\n\r\n" + b"x" * 40, b"stintnet" + b"\xff" * 32, b"x"):
+    for _ in range(200):
+        try:
+            s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+            break
+        except OSError:
+            time.sleep(0.05)
+    s.sendall(word)
+    s.close()
+PY
+"$STINT" train net.ini --out guests --quiet --net-root "127.0.0.1:$root" --net-ranks 2 \
+    --net-rank 1 >out.1 2>err.1 </dev/null &
+pids[1]=$!
+all_end 0
+
+# Started by a launcher, but without the plug-in.
+export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 STINT_MPI_PLUGIN=/nowhere/libstint_mpi.so
+run 8 train net.ini --out none
+says err "/nowhere/libstint_mpi.so cannot be used"
+says err "--net-root HOST:PORT"
+
+finish

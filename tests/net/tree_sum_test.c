@@ -1,0 +1,145 @@
+/* The sum over ranks against the definition of the tree, bit by bit. */
+#include "net/tree_sum.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "net/comm_world.h"
+
+typedef struct sum_case {
+    int64_t shards, count;
+    const float *want;
+    int64_t bytes_sent[WORLD_MAX];
+} sum_case;
+
+/* Numbers of very different sizes, so that any other order gives other bits. */
+static float value_of(int64_t shard, int64_t i)
+{
+    uint32_t x = (uint32_t)(shard * 2654435761u + i * 40503u + 12345u);
+    x ^= x >> 15;
+    x *= 2246822519u;
+    x ^= x >> 13;
+    float scale = (float)(1 << (x % 17));
+    return ((float)(x >> 8) / 8388608.0F - 1.0F) * scale;
+}
+
+static float define(int64_t lo, int64_t hi, int64_t i)
+{
+    int64_t half = 1;
+    if (hi == lo + 1)
+        return value_of(lo, i);
+    while (2 * half < hi - lo)
+        half *= 2;
+    return define(lo, lo + half, i) + define(lo + half, hi, i);
+}
+
+typedef struct store {
+    float *block[64];
+    int64_t count;
+} store;
+
+static void add_blocks(void *user, int into, int from)
+{
+    store *s = user;
+    for (int64_t i = 0; i < s->count; i++)
+        s->block[into][i] += s->block[from][i];
+}
+
+/* The rank's own shards, joined as a crew does. */
+static int run_shards(const sum_case *c, int size, int rank, store *s)
+{
+    sti_shard_range own = sti_tree_sum_shards(c->shards, size, rank);
+    sti_shard_stack stack = {.depth = 0};
+    for (int64_t shard = own.first; shard < own.first + own.count; shard++) {
+        for (int64_t i = 0; i < c->count; i++)
+            s->block[stack.depth][i] = value_of(shard, i);
+        sti_shard_push(&stack, shard, 1, stack.depth, add_blocks, s);
+    }
+    return stack.depth;
+}
+
+static void sum_up(world_rank *rank)
+{
+    sum_case *c = rank->user;
+    sti_comm *comm = rank->comm;
+    int size = sti_comm_size(comm), me = sti_comm_rank(comm);
+    int64_t messages, bytes;
+    sti_tree_sum *sum = NULL;
+    store s = {.count = c->count};
+    for (int i = 0; i < 8; i++)
+        s.block[i] = malloc((size_t)c->count * sizeof(float));
+    RANK_CHECK(rank, sti_tree_sum_create(comm, c->shards, c->count, &sum) == STINT_OK);
+    sti_tree_sum_traffic(sum, &messages, &bytes);
+    c->bytes_sent[me] = bytes;
+    for (int round = 1; round <= 2; round++) {
+        int blocks = run_shards(c, size, me, &s);
+        RANK_CHECK(rank, sti_tree_sum_run(sum, &sti_team_serial, s.block, blocks) == 0);
+        RANK_CHECK(rank,
+                   !memcmp(s.block[0], c->want, (size_t)c->count * sizeof(float)));
+        RANK_CHECK(rank, sti_comm_count(comm).bytes_sent == round * bytes);
+        RANK_CHECK(rank, sti_comm_count(comm).messages_sent == round * messages);
+    }
+    sti_tree_sum_destroy(sum);
+    for (int i = 0; i < 8; i++)
+        free(s.block[i]);
+}
+
+static void check_case(int64_t shards, int64_t count, int ranks_most, sum_case *c)
+{
+    world_rank ranks[WORLD_MAX];
+    float *want = malloc((size_t)count * sizeof *want);
+    for (int64_t i = 0; i < count; i++)
+        want[i] = define(0, shards, i);
+    for (int size = 1; size <= ranks_most && size <= shards; size++) {
+        *c = (sum_case){.shards = shards, .count = count, .want = want};
+        world_run_local(ranks, size, sum_up, c);
+        if (size == 2 || size == 3)
+            world_run_tcp(ranks, size, sum_up, c);
+    }
+    free(want);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    sum_case c;
+    for (int64_t shards = 1; shards <= 19; shards++)
+        check_case(shards, shards % 3 ? 3001 : 1, 9, &c);
+    check_case(16, 70001, 5, &c);
+}
+
+/* Recursive halving: nobody sends more than 2 (R-1)/R of a block. */
+static void test_traffic(void **state)
+{
+    (void)state;
+    const int64_t count = 1 << 16;
+    for (int size = 2; size <= 8; size *= 2) {
+        world_rank ranks[WORLD_MAX];
+        sum_case c = {.shards = 8, .count = count};
+        float *want = malloc((size_t)count * sizeof *want);
+        for (int64_t i = 0; i < count; i++)
+            want[i] = define(0, 8, i);
+        c.want = want;
+        world_run_local(ranks, size, sum_up, &c);
+        int64_t all = 0;
+        for (int r = 0; r < size; r++)
+            all += c.bytes_sent[r];
+        assert_int_equal(all, 2 * (size - 1) * count * 4);
+        for (int r = 0; r < size; r++)
+            assert_true(c.bytes_sent[r] <= 2 * count * 4);
+        free(want);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_traffic)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
