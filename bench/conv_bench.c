@@ -1,15 +1,18 @@
 /* Speed of convolutions beside oneDNN and the machine's own limit.
  *
  *     conv_bench NET [-d forward|data|weight] [-j THREADS] [-b BATCH] [-o TEXT]
- *                [-r REPEATS] [--cold] [--csv]
+ *                [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]
  *
  * NET: resnet20, resnet50, vgg16, vgg16-32 or mobilenet; every shape of it once, or
  * those whose name contains TEXT. Ours runs on channels-last tensors and dense weights,
- * packing included; oneDNN (where it was found at build time) in layouts of its choice,
- * its reorders not timed. Both in turns, medians of REPEATS of at least 4 ms. --cold
- * walks through 32 MiB before each run, so that operands come from memory or the
- * last-level cache as within a training step. The peak of fused multiply-adds is
- * measured in between; rates are of the floating-point operations of the definition.
+ * packing included, by minimal filtering where the shape fits as in training (marked W;
+ * --direct: never); oneDNN (where it was found at build time) directly, in layouts of
+ * its choice, its reorders not timed; with --peer-auto also by the algorithm of its
+ * choice, which is Winograd's F(4 x 4, 3 x 3) for many: fewer products than ours,
+ * larger errors. Both in turns, medians of REPEATS of at least 4 ms. --cold walks
+ * through 32 MiB before each run, so that operands come from memory or the last-level
+ * cache as within a training step. The peak of fused multiply-adds is measured in
+ * between; rates are of the floating-point operations of the definition.
  *
  * With -r 5 and two directions at a time each call takes less than a minute. */
 #include <inttypes.h>
@@ -33,7 +36,7 @@ enum { MAX_REPEATS = 101, COLD_FLOATS = 8 << 20 };
 
 typedef struct bench {
     sti_team team;
-    bool csv, cold;
+    bool csv, cold, direct, peer_auto;
     int repeats, only_direction; /* -1: all */
     const char *only;
     int64_t batch;
@@ -202,10 +205,15 @@ static void report(bench *b, const char *name, double ours, double theirs,
         b->peak > 0 ? 100 * flop / ours / b->peak / b->team.threads : 0;
     const double ratio = theirs > 0 ? theirs / ours : 0;
     const double kib = (double)scratch_bytes(b) / 1024;
-    printf(b->csv ? "%s,%s,%.1f,%.1f,%.4f,%.0f,%.1f,%.3f,%s\n"
-                  : "%-20s %-8s %7.1f %5.1f %% %9.4f ms %6.0f KiB %7.1f %6.3f  %s\n",
-           name, directions[b->direction], flop / ours, share, ours * 1e3, kib,
-           theirs > 0 ? flop / theirs : 0, ratio, peer_words);
+    const bool filtered = b->shape.winograd && sti_conv_winograd_fits(&b->shape);
+    printf(b->csv ? "%s,%s%s,%.1f,%.1f,%.4f,%.0f,%.1f,%.3f,%s\n"
+                  : "%-20s %-8s%s %7.1f %5.1f %% %9.4f ms %6.0f KiB %7.1f %6.3f  %s\n",
+           name, directions[b->direction],
+           filtered ? "W"
+           : b->csv ? ""
+                    : " ",
+           flop / ours, share, ours * 1e3, kib, theirs > 0 ? flop / theirs : 0, ratio,
+           peer_words);
     fflush(stdout);
     if (ratio > 0) {
         b->log_sum += log(ratio);
@@ -224,7 +232,8 @@ static void bench_direction(bench *b, const char *name)
         return;
     b->peak = measure_peak(b);
 #ifdef STI_BENCH_WITH_DNNL
-    with_peer = peer_open(&b->peer, &b->shape, b->direction, b->team.threads, words);
+    with_peer = peer_open(&b->peer, &b->shape, b->direction, b->peer_auto,
+                          b->team.threads, words);
 #endif
     measure(b, with_peer, &ours, &theirs);
 #ifdef STI_BENCH_WITH_DNNL
@@ -250,6 +259,7 @@ static void bench_one(bench *b, const bench_layer *l)
     s->n = b->batch;
     s->oh = sti_conv_out_length(s->h, s->kh, s->stride, s->pad);
     s->ow = sti_conv_out_length(s->w, s->kw, s->stride, s->pad);
+    s->winograd = !b->direct;
     b->x = some_floats(s->n * s->h * s->w * s->ci);
     b->w = some_floats(s->kh * s->kw * s->ci / s->groups * s->co);
     b->y = some_floats(s->n * s->oh * s->ow * s->co);
@@ -284,6 +294,10 @@ static bool parse(int argc, char **argv, bench *b, const bench_net **net)
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--csv") == 0)
             b->csv = true;
+        else if (strcmp(argv[i], "--peer-auto") == 0)
+            b->peer_auto = true;
+        else if (strcmp(argv[i], "--direct") == 0)
+            b->direct = true;
         else if (strcmp(argv[i], "--cold") == 0)
             b->cold = true;
         else if (strcmp(argv[i], "-d") == 0)
@@ -327,7 +341,7 @@ int main(int argc, char **argv)
     const bench_net *net = NULL;
     if (!parse(argc, argv, &b, &net)) {
         fputs("usage: conv_bench NET [-d forward|data|weight] [-j THREADS] [-b BATCH] "
-              "[-o TEXT] [-r REPEATS] [--cold] [--csv]\n",
+              "[-o TEXT] [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]\n",
               stderr);
         return 2;
     }

@@ -51,25 +51,26 @@ static bool peer_layouts(const sti_conv_shape *s, dnnl_memory_desc_t *x,
                                         any) == dnnl_success;
 }
 
-static bool peer_desc(const sti_conv_shape *s, int direction,
+static bool peer_desc(const sti_conv_shape *s, int direction, bool any,
                       dnnl_convolution_desc_t *desc)
 {
     dnnl_memory_desc_t x, w, y;
     const dnnl_dims_t strides = {s->stride, s->stride}, low = {s->pad, s->pad};
     const dnnl_dims_t high = {(s->oh - 1) * s->stride + s->kh - s->h - s->pad,
                               (s->ow - 1) * s->stride + s->kw - s->w - s->pad};
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
+    const dnnl_alg_kind_t its_own =
+        any ? dnnl_convolution_auto : dnnl_convolution_direct;
     if (!peer_layouts(s, &x, &w, &y))
         return false;
     if (direction == 0)
-        return dnnl_convolution_forward_desc_init(desc, dnnl_forward_training, direct,
+        return dnnl_convolution_forward_desc_init(desc, dnnl_forward_training, its_own,
                                                   &x, &w, NULL, &y, strides, low,
                                                   high) == dnnl_success;
     if (direction == 1)
         return dnnl_convolution_backward_data_desc_init(
-                   desc, direct, &x, &w, &y, strides, low, high) == dnnl_success;
+                   desc, its_own, &x, &w, &y, strides, low, high) == dnnl_success;
     return dnnl_convolution_backward_weights_desc_init(
-               desc, direct, &x, &w, NULL, &y, strides, low, high) == dnnl_success;
+               desc, its_own, &x, &w, NULL, &y, strides, low, high) == dnnl_success;
 }
 
 static bool peer_memory(peer *p, const_dnnl_primitive_desc_t pd, int i,
@@ -99,8 +100,8 @@ static void peer_close(peer *p)
 }
 
 /* One layer in one direction; words_out tells which implementation. */
-static bool peer_open(peer *p, const sti_conv_shape *s, int direction, int threads,
-                      char words_out[64])
+static bool peer_open(peer *p, const sti_conv_shape *s, int direction, bool any,
+                      int threads, char words_out[64])
 {
     static const dnnl_query_t query[3][3] = {
         {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md},
@@ -114,7 +115,7 @@ static bool peer_open(peer *p, const sti_conv_shape *s, int direction, int threa
     dnnl_primitive_desc_t pd = NULL, hint = NULL;
     const char *words = "";
     omp_set_num_threads(threads);
-    bool ok = peer_desc(s, 0, &forward) && peer_desc(s, direction, &desc) &&
+    bool ok = peer_desc(s, 0, any, &forward) && peer_desc(s, direction, any, &desc) &&
               dnnl_primitive_desc_create(&hint, &forward, NULL, p->engine, NULL) ==
                   dnnl_success &&
               dnnl_primitive_desc_create(&pd, &desc, NULL, p->engine,

@@ -6,7 +6,7 @@
 
 typedef struct bench_layer {
     const char *name;
-    sti_conv_shape shape; /* n, oh and ow are filled in */
+    sti_conv_shape shape; /* n, oh, ow and winograd are filled in */
 } bench_layer;
 
 typedef struct bench_net {
@@ -17,19 +17,19 @@ typedef struct bench_net {
 } bench_net;
 
 /* size x size pixels, ci to co channels, k x k taps. */
-#define SQUARE(label, size, ci, co, k, stride, pad)           \
-    {                                                         \
-        label,                                                \
-        {                                                     \
-            0, size, size, ci, co, k, k, stride, pad, 1, 0, 0 \
-        }                                                     \
+#define SQUARE(label, size, ci, co, k, stride, pad)                  \
+    {                                                                \
+        label,                                                       \
+        {                                                            \
+            0, size, size, ci, co, k, k, stride, pad, 1, 0, 0, false \
+        }                                                            \
     }
-#define EACH(label, size, c, stride)                      \
-    {                                                     \
-        label,                                            \
-        {                                                 \
-            0, size, size, c, c, 3, 3, stride, 1, c, 0, 0 \
-        }                                                 \
+#define EACH(label, size, c, stride)                             \
+    {                                                            \
+        label,                                                   \
+        {                                                        \
+            0, size, size, c, c, 3, 3, stride, 1, c, 0, 0, false \
+        }                                                        \
     }
 
 static const bench_layer resnet20_layers[] = {

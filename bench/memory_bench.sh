@@ -33,9 +33,9 @@ train() { # LABEL RECIPE ARGUMENT...
         --set train.eval_every=0 "$@" >"$work/out.json"
     row "$label" "$work/out.json"
 }
-least() { # RECIPE ARGUMENT...: smallest budget, with the few pages by which commands differ
+least() { # RECIPE ARGUMENT...: smallest budget
     "$stint" plan "recipes/$1" "${common[@]}" "${@:2}" >"$work/plan.json"
-    echo $(($(get "$work/plan.json" smallest_bytes) + 262144))
+    get "$work/plan.json" smallest_bytes
 }
 torch() { "$python" bench/memory_pytorch.py "$@" >"$work/torch.json"; }
 

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Accuracy of training with every activation packed (error.pack = all) beside exact
+# training: the same recipe and seeds, loss curves side by side, test accuracy at the end.
+#   bench/packed_accuracy.sh DATA [STINT] [NET] [EPOCHS] [SEEDS] [WIDTH]
+# DATA: a folder with CIFAR-10's train.tar and test.tar. By default ResNet-18 for one epoch
+# with one seed, which only shows that the curves lie together; the comparison that the
+# error target is about is
+#   bench/packed_accuracy.sh DATA build/release/stint resnet18 30 3 64
+# and the same of vgg16: many hours on two cores.
+set -euo pipefail
+data=${1:?usage: bench/packed_accuracy.sh DATA [STINT] [NET] [EPOCHS] [SEEDS] [WIDTH]}
+stint=${2:-build/release/stint} net=${3:-resnet18} epochs=${4:-1} seeds=${5:-1} width=${6:-64}
+steps=${STEPS:-0} # of a run, instead of epochs
+batch=${BATCH:-128}
+python=${PYTHON:-/usr/bin/python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cat >"$work/net.ini" <<INI
+[data]
+crop_pad = 4
+flip = true
+[model]
+name = $net
+stem = small
+width = $width
+[train]
+batch = $batch
+shards = 1
+epochs = $epochs
+eval_every = 0
+[optimizer]
+name = sgd
+momentum = 0.9
+lr = 0.05
+weight_decay = 5e-4
+[schedule]
+name = cosine
+[run]
+log_every = 10
+INI
+for seed in $(seq 1 "$seeds"); do
+    for arm in exact packed; do
+        extra=(--error 0)
+        [ $arm = exact ] || extra=(--set error.pack=all)
+        [ "$steps" -eq 0 ] || extra+=(--steps "$steps")
+        "$stint" train "$work/net.ini" --data "$data" --out "$work/$arm.$seed" --json --quiet \
+            --set train.seed="$seed" "${extra[@]}" >"$work/$arm.$seed.json"
+    done
+done
+"$python" - "$work" "$seeds" <<'PY'
+import json, statistics, sys
+
+work, seeds = sys.argv[1], int(sys.argv[2])
+
+
+def lines(arm, seed):
+    with open(f"{work}/{arm}.{seed}/log.jsonl") as f:
+        return [json.loads(line) for line in f]
+
+
+for seed in range(1, seeds + 1):
+    exact, packed = lines("exact", seed), lines("packed", seed)
+    curve = [{line["step"]: line["loss"] for line in run if line["event"] == "step"}
+             for run in (exact, packed)]
+    steps = sorted(set(curve[0]) & set(curve[1]))
+    print(f"seed {seed}: loss of the training batches")
+    for step in steps[:: max(1, len(steps) // 20)]:
+        print(f"  step {step:6}  exact {curve[0][step]:.4f}  packed {curve[1][step]:.4f}")
+    last = [line for line in packed if line["event"] == "bounds"][-1]["rows"]
+    plain, held = (sum(row[key] for row in last) for key in ("plain_bytes", "bytes"))
+    print(f"  saved activations {plain / held:.1f} x smaller at the last choice of bounds")
+accuracy = {}
+for arm in ("exact", "packed"):
+    results = [json.load(open(f"{work}/{arm}.{s}.json")) for s in range(1, seeds + 1)]
+    accuracy[arm] = [r["test_accuracy"] for r in results if r["test_accuracy"] is not None]
+    shown = " ".join(f"{100 * a:.2f}" for a in accuracy[arm]) or "not tested"
+    loss = " ".join(f"{r['train_loss']:.4f}" for r in results)
+    print(f"{arm:7} test accuracy {shown} %, training loss {loss}, "
+          f"peak {max(r['peak_rss_bytes'] for r in results) / 2**20:.0f} MiB")
+if all(accuracy.values()):
+    means = [statistics.mean(a) for a in accuracy.values()]
+    print(f"packed less exact: {100 * (means[1] - means[0]):+.2f} points over {seeds} seed(s)")
+PY
