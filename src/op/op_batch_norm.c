@@ -1,134 +1,44 @@
 /* Batch normalisation with fused residual add and ReLU, and its gradient. Backward
  * reads x again and saves nothing of its size: the normalised x is made anew from the
  * [c] statistics, and a fused ReLU is saved as sign bits. */
-#include <inttypes.h>
-#include <string.h>
-
-#include "base/memory.h"
 #include "kernel/norm.h"
-#include "op/op_priv.h"
+#include "op/op_norm_priv.h"
 
-enum { X, SCALE, SHIFT, RESIDUAL, RUN_MEAN, RUN_VARIANCE }; /* inputs */
-enum { Y, MEAN, INVERSE, UNBIASED, BITS };                  /* outputs */
-enum {
-    DY,
-    GRAD_X,
-    GRAD_SCALE,
-    GRAD_MEAN,
-    GRAD_INVERSE,
-    GRAD_BITS
-}; /* of the gradient */
-
-/* x [rows, c]. */
-static int64_t channels(const stint_shape *x)
+static size_t kernel_bytes(const stint_shape *x)
 {
-    return x->dim[x->rank - 1];
-}
-
-static int64_t rows(const stint_shape *x)
-{
-    return stint_shape_count(x) / channels(x);
-}
-
-/* Scratch: that of the kernel, then mean and inverse where nobody reads them. */
-static size_t norm_scratch(const stint_graph *graph, const sti_node *node, int i)
-{
-    const stint_shape *x = sti_op_in_shape(graph, node, i);
-    return STI_ALIGN_UP(sti_norm_scratch_bytes(rows(x), channels(x)), 64);
-}
-
-static stint_status check_inputs(const stint_graph *graph, const sti_node *node)
-{
-    const sti_batch_norm_attr *attr = node->attr;
-    stint_status st = sti_op_check_f32(graph, node, X);
-    if (st != STINT_OK)
-        return st;
-    const stint_shape *x = sti_op_in_shape(graph, node, X);
-    if (x->rank < 2)
-        return sti_fail(STINT_E_INPUT, "batch_norm: x is %s, wanted [..., channels]",
-                        sti_shape_text(x));
-    const stint_shape row = STINT_SHAPE(channels(x));
-    if ((st = sti_op_check_shape(graph, node, SCALE, &row)) != STINT_OK ||
-        (st = sti_op_check_shape(graph, node, SHIFT, &row)) != STINT_OK)
-        return st;
-    if (attr->has_residual)
-        st = sti_op_check_shape(graph, node, RESIDUAL, x);
-    if (st != STINT_OK || !attr->eval)
-        return st;
-    st = sti_op_check_shape(graph, node, RUN_MEAN, &row);
-    return st != STINT_OK ? st : sti_op_check_shape(graph, node, RUN_VARIANCE, &row);
+    return sti_norm_scratch_bytes(sti_norm_rows(x), sti_norm_channels(x));
 }
 
 static stint_status infer_batch_norm(const stint_graph *graph, const sti_node *node,
                                      stint_shape *out)
 {
-    const sti_batch_norm_attr *attr = node->attr;
-    stint_status st = sti_op_check_count(node, attr->eval ? 6 : 4);
-    if (st != STINT_OK || (st = check_inputs(graph, node)) != STINT_OK)
-        return st;
-    const stint_shape *x = sti_op_in_shape(graph, node, X);
-    if (!attr->eval && rows(x) < 2)
-        return sti_fail(STINT_E_INPUT,
-                        "batch_norm: x is %s, one value a channel, which has no "
-                        "deviation; train with at least 2 images a shard (larger batch "
-                        "or fewer shards)",
-                        sti_shape_text(x));
-    const stint_shape row = STINT_SHAPE(channels(x));
-    out[Y] = *x;
-    out[MEAN] = out[INVERSE] = out[UNBIASED] = row;
-    out[BITS] = sti_op_bits_shape(x);
-    return STINT_OK;
+    return sti_norm_infer(graph, node, STINT_F32, out);
 }
 
 static size_t batch_norm_scratch(const stint_graph *graph, const sti_node *node,
                                  int threads)
 {
     (void)threads;
-    return norm_scratch(graph, node, X) +
-           2 * stint_shape_bytes(sti_op_in_shape(graph, node, SCALE));
-}
-
-static sti_cost batch_norm_cost(const stint_graph *graph, const sti_node *node)
-{
-    const sti_batch_norm_attr *attr = node->attr;
-    sti_cost cost = sti_op_cost_bytes(graph, node, attr->eval ? 4.0 : 9.0);
-    if (!attr->eval) /* x is read twice */
-        cost.read_bytes += (double)stint_shape_bytes(sti_op_in_shape(graph, node, X));
-    return cost;
-}
-
-/* Running statistics instead of the batch's; the outputs repeat them. */
-static void use_running(const sti_call *call, int64_t c, float epsilon, float *inverse)
-{
-    const size_t bytes = (size_t)c * sizeof(float);
-    sti_norm_inverse_f32(c, epsilon, call->in[RUN_VARIANCE], inverse);
-    if (call->out[MEAN])
-        memcpy(call->out[MEAN], call->in[RUN_MEAN], bytes);
-    if (call->out[UNBIASED])
-        memcpy(call->out[UNBIASED], call->in[RUN_VARIANCE], bytes);
+    return sti_norm_forward_scratch(graph, node,
+                                    kernel_bytes(sti_op_in_shape(graph, node, X)));
 }
 
 static void run_batch_norm(const sti_call *call)
 {
     const sti_batch_norm_attr *attr = call->node->attr;
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, X);
-    const int64_t n = rows(x), c = channels(x);
-    char *spare = (char *)call->scratch + norm_scratch(call->graph, call->node, X);
-    float *spare_mean = (float *)(void *)spare;
-    float *mean = call->out[MEAN] ? call->out[MEAN] : spare_mean;
-    float *inverse = call->out[INVERSE] ? call->out[INVERSE] : spare_mean + c;
-    if (attr->eval)
-        use_running(call, c, attr->epsilon, inverse);
-    else
-        sti_norm_statistics_f32(call->team, n, c, attr->epsilon, call->in[X], mean,
-                                inverse, call->out[UNBIASED], call->scratch);
+    const int64_t n = sti_norm_rows(x), c = sti_norm_channels(x);
+    const sti_norm_places at = sti_norm_place(call, kernel_bytes(x));
+    if (!attr->eval)
+        sti_norm_statistics_f32(call->team, n, c, attr->epsilon, call->in[X], at.mean,
+                                at.inverse, call->out[UNBIASED], call->scratch);
     const sti_norm_forward args = {
         .rows = n,
         .c = c,
         .relu = attr->relu != 0,
         .x = call->in[X],
-        .mean = attr->eval ? call->in[RUN_MEAN] : mean,
-        .inv = inverse,
+        .mean = at.used_mean,
+        .inv = at.inverse,
         .scale = call->in[SCALE],
         .shift = call->in[SHIFT],
         .residual = attr->has_residual ? call->in[RESIDUAL] : NULL,
@@ -197,14 +107,6 @@ static stint_status grad_batch_norm(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
-static void print_batch_norm(const sti_node *node, sti_text *out)
-{
-    const sti_batch_norm_attr *attr = node->attr;
-    sti_text_printf(out, "epsilon %.9g%s%s%s", (double)attr->epsilon,
-                    attr->eval ? " eval" : "", attr->has_residual ? " residual" : "",
-                    attr->relu ? " relu" : "");
-}
-
 const sti_op sti_op_batch_norm = {
     .name = "batch_norm",
     .n_out = 5,
@@ -213,10 +115,10 @@ const sti_op sti_op_batch_norm = {
     .optional_out = 1u << MEAN | 1u << INVERSE | 1u << UNBIASED | 1u << BITS,
     .infer = infer_batch_norm,
     .grad = grad_batch_norm,
-    .cost = batch_norm_cost,
+    .cost = sti_norm_cost,
     .scratch_bytes = batch_norm_scratch,
     .run = {[STI_CPU] = run_batch_norm},
-    .print = print_batch_norm,
+    .print = sti_norm_print,
 };
 
 /* ---- the gradient as an operator ---- */
@@ -225,27 +127,7 @@ const sti_op sti_op_batch_norm = {
 static stint_status infer_grad(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)
 {
-    const sti_batch_norm_attr *attr = node->attr;
-    stint_status st = sti_op_check_count(node, 6);
-    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, GRAD_X)) != STINT_OK)
-        return st;
-    const stint_shape *x = sti_op_in_shape(graph, node, GRAD_X);
-    if (x->rank < 2)
-        return sti_fail(STINT_E_INPUT,
-                        "batch_norm_grad: x is %s, wanted [..., channels]",
-                        sti_shape_text(x));
-    const stint_shape row = STINT_SHAPE(channels(x)), bits = sti_op_bits_shape(x);
-    if ((st = sti_op_check_shape(graph, node, DY, x)) != STINT_OK)
-        return st;
-    for (int i = GRAD_SCALE; i <= GRAD_INVERSE; i++)
-        if ((st = sti_op_check_shape(graph, node, i, &row)) != STINT_OK)
-            return st;
-    if (attr->relu &&
-        (st = sti_op_check_shape(graph, node, GRAD_BITS, &bits)) != STINT_OK)
-        return st;
-    out[X] = out[RESIDUAL] = *x;
-    out[SCALE] = out[SHIFT] = row;
-    return STINT_OK;
+    return sti_norm_infer_grad(graph, node, STINT_F32, out);
 }
 
 /* The same in primitive operators. The statistics are made from x again, so that the
@@ -281,19 +163,7 @@ static stint_status expand_grad(stint_graph *g, const sti_node *node, stint_valu
 static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
 {
     (void)threads;
-    return norm_scratch(graph, node, GRAD_X);
-}
-
-static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
-{
-    const sti_batch_norm_attr *attr = node->attr;
-    const double x_bytes =
-        (double)stint_shape_bytes(sti_op_in_shape(graph, node, GRAD_X));
-    sti_cost cost = sti_op_cost_bytes(graph, node, 9.0);
-    cost.read_bytes += 2.0 * x_bytes; /* x and dy are read twice */
-    if (!attr->has_residual || !attr->relu)
-        cost.write_bytes -= x_bytes;
-    return cost;
+    return kernel_bytes(sti_op_in_shape(graph, node, GRAD_X));
 }
 
 static void run_grad(const sti_call *call)
@@ -301,8 +171,8 @@ static void run_grad(const sti_call *call)
     const sti_batch_norm_attr *attr = call->node->attr;
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, GRAD_X);
     const sti_norm_backward args = {
-        .rows = rows(x),
-        .c = channels(x),
+        .rows = sti_norm_rows(x),
+        .c = sti_norm_channels(x),
         .dy = call->in[DY],
         .x = call->in[GRAD_X],
         .scale = call->in[GRAD_SCALE],
@@ -325,10 +195,10 @@ const sti_op sti_op_batch_norm_grad = {
     .optional_out = 1u << X | 1u << SCALE | 1u << SHIFT | 1u << RESIDUAL,
     .infer = infer_grad,
     .expand = expand_grad,
-    .cost = grad_cost,
+    .cost = sti_norm_grad_cost,
     .scratch_bytes = grad_scratch,
     .run = {[STI_CPU] = run_grad},
-    .print = print_batch_norm,
+    .print = sti_norm_print,
 };
 
 /* ---- the second half alone, for recomputation ---- */
@@ -341,14 +211,11 @@ static stint_status infer_apply(const stint_graph *graph, const sti_node *node,
 {
     const sti_batch_norm_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 6);
-    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, APPLY_X)) != STINT_OK)
+    if (st != STINT_OK ||
+        (st = sti_norm_check_x(graph, node, APPLY_X, STINT_F32)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, APPLY_X);
-    if (x->rank < 2)
-        return sti_fail(STINT_E_INPUT,
-                        "batch_norm_apply: x is %s, wanted [..., channels]",
-                        sti_shape_text(x));
-    const stint_shape row = STINT_SHAPE(channels(x));
+    const stint_shape row = STINT_SHAPE(sti_norm_channels(x));
     static const int rows_at[] = {APPLY_SCALE, APPLY_SHIFT, APPLY_MEAN, APPLY_INVERSE};
     for (int i = 0; i < 4; i++)
         if ((st = sti_op_check_shape(graph, node, rows_at[i], &row)) != STINT_OK)
@@ -384,8 +251,8 @@ static void run_apply(const sti_call *call)
     const sti_batch_norm_attr *attr = call->node->attr;
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, APPLY_X);
     const sti_norm_forward args = {
-        .rows = rows(x),
-        .c = channels(x),
+        .rows = sti_norm_rows(x),
+        .c = sti_norm_channels(x),
         .relu = attr->relu != 0,
         .x = call->in[APPLY_X],
         .mean = call->in[APPLY_MEAN],
@@ -409,7 +276,7 @@ const sti_op sti_op_batch_norm_apply = {
     .expand = expand_apply,
     .cost = apply_cost,
     .run = {[STI_CPU] = run_apply},
-    .print = print_batch_norm,
+    .print = sti_norm_print,
 };
 
 /* ---- builder ---- */
@@ -426,7 +293,7 @@ stint_value stint_batch_norm(stint_graph *g, stint_value x,
                                           sti_shape_text(&from)));
     const bool eval = stint_graph_mode(g) == STINT_EVAL;
     const float momentum = desc->momentum > 0.0f ? desc->momentum : 0.1f;
-    const stint_shape row = STINT_SHAPE(channels(&from));
+    const stint_shape row = STINT_SHAPE(sti_norm_channels(&from));
     const stint_param_desc one = {.init = STINT_INIT_ONE, .no_decay = true};
     const stint_param_desc zero = {.init = STINT_INIT_ZERO, .no_decay = true};
     const sti_batch_norm_attr attr = {
