@@ -22,8 +22,8 @@ static bool reserve(size_t *total, int64_t count, size_t each_bytes, size_t *at_
 }
 
 typedef struct pack_room {
-    size_t fit, counts, reciprocal, parts, usual, usual_code, model_coded, sums,
-        entries, chunks;
+    size_t fit, counts, entry, usual, usual_code, model_coded, sums, entries, chunks,
+        made;
 } pack_room;
 
 static size_t chunk_bytes(const sti_codec_layout *l)
@@ -40,15 +40,15 @@ static bool room_to_pack(const sti_codec_layout *l, int threads, size_t *total,
     return reserve(total, 1, sti_codec_fit_scratch_bytes(), &r->fit) &&
            reserve(total, tables * STI_CODEC_BUCKETS * STI_CODEC_TOKENS, 4,
                    &r->counts) &&
-           reserve(total, cells, 4, &r->reciprocal) &&
-           reserve(total, cells, 4, &r->parts) &&
+           reserve(total, cells, 8, &r->entry) &&
            reserve(total, STI_CODEC_CANDIDATES * (l->channels + STI_CODEC_LANES), 4,
                    &r->usual) &&
            reserve(total, STI_CODEC_CANDIDATES * l->channels, 1, &r->usual_code) &&
            reserve(total, STI_CODEC_MODEL_BYTES, 1, &r->model_coded) &&
            reserve(total, (STI_CODEC_CANDIDATES + 1) * l->channels, 8, &r->sums) &&
            reserve(total, l->chunks, sizeof(sti_codec_entry), &r->entries) &&
-           reserve(total, 2 * (int64_t)threads, chunk_bytes(l), &r->chunks);
+           reserve(total, 2 * (int64_t)threads, chunk_bytes(l), &r->chunks) &&
+           reserve(total, (int64_t)threads * STI_CODEC_MADE, sizeof(float), &r->made);
 }
 
 typedef struct unpack_room {
@@ -139,8 +139,7 @@ static void place_pack(sti_codec_pack_job *p, char *base, const pack_room *r)
     p->model = (void *)base;
     p->fit = base + r->fit;
     p->counts = (void *)(base + r->counts);
-    p->reciprocal = (void *)(base + r->reciprocal);
-    p->parts = (void *)(base + r->parts);
+    p->entry = (void *)(base + r->entry);
     p->usual = (void *)(base + r->usual);
     p->usual_code = (void *)(base + r->usual_code);
     p->model_coded = (void *)(base + r->model_coded);
@@ -149,8 +148,9 @@ static void place_pack(sti_codec_pack_job *p, char *base, const pack_room *r)
     for (int i = 0; i < p->team.threads; i++) {
         p->w[i] = (void *)(base + r->chunks + 2 * (size_t)i * each);
         p->stream[i] = (void *)(base + r->chunks + (2 * (size_t)i + 1) * each);
+        p->made[i] = (float *)(void *)(base + r->made) + (ptrdiff_t)i * STI_CODEC_MADE;
     }
-    p->coder = (sti_codec_coder){p->reciprocal, p->parts};
+    p->coder = (sti_codec_coder){p->entry};
 }
 
 static char *align_64(void *workspace)
@@ -159,12 +159,12 @@ static char *align_64(void *workspace)
 }
 
 stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,
-                            const float *x, const uint8_t *mask, void *out,
-                            size_t capacity_bytes, void *workspace,
+                            const sti_codec_source *source, const uint8_t *mask,
+                            void *out, size_t capacity_bytes, void *workspace,
                             size_t workspace_bytes, stint_codec_result *result_out)
 {
     sti_codec_pack_job p = {.desc = desc,
-                            .x = x,
+                            .source = *source,
                             .mask = mask,
                             .out = out,
                             .capacity = out ? capacity_bytes : SIZE_MAX,
@@ -180,7 +180,7 @@ stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,
         status = check_workspace(workspace, workspace_bytes, wanted);
     if (status != STINT_OK)
         return status;
-    if ((!x && p.layout.count > 0) || !result_out)
+    if ((!source->x && !source->make && p.layout.count > 0) || !result_out)
         return sti_fail(STINT_E_INPUT, "codec: no memory is given");
     place_pack(&p, align_64(workspace), &pack);
     status = sti_codec_pack_run(&p);
@@ -224,11 +224,12 @@ static stint_status check_expected(const stint_codec_desc *desc,
 
 stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc,
                               const void *packed, size_t bytes, const uint8_t *mask,
-                              float *x_out, void *workspace, size_t workspace_bytes)
+                              const sti_codec_sink *sink, void *workspace,
+                              size_t workspace_bytes)
 {
     sti_codec_unpack_job job = {.packed = packed,
                                 .mask = mask,
-                                .x = x_out,
+                                .sink = *sink,
                                 .kernels = STI_KERNELS_NOW(sti_codec_kernels)};
     pack_room pack;
     unpack_room unpack;
@@ -240,7 +241,7 @@ stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc
         status = check_workspace(workspace, workspace_bytes, wanted);
     if (status != STINT_OK)
         return status;
-    if (!packed || (!x_out && job.layout.count > 0))
+    if (!packed || (!sink->x && job.layout.count > 0))
         return sti_fail(STINT_E_INPUT, "codec: no memory is given");
     status = sti_codec_head_read(packed, bytes, &job.head);
     if (status == STINT_OK)
@@ -270,7 +271,8 @@ stint_status stint_codec_pack(const stint_codec_desc *desc, const float *x,
                               stint_codec_result *result_out)
 {
     const sti_team team = {threads_of(desc->threads)};
-    return sti_codec_pack(&team, desc, x, mask, out, capacity_bytes, workspace,
+    const sti_codec_source source = {.x = x};
+    return sti_codec_pack(&team, desc, &source, mask, out, capacity_bytes, workspace,
                           workspace_bytes, result_out);
 }
 
@@ -279,6 +281,7 @@ stint_status stint_codec_unpack(const stint_codec_desc *desc, const void *packed
                                 void *workspace, size_t workspace_bytes)
 {
     const sti_team team = {threads_of(desc->threads)};
-    return sti_codec_unpack(&team, desc, packed, bytes, mask, x_out, workspace,
+    const sti_codec_sink sink = {.x = x_out};
+    return sti_codec_unpack(&team, desc, packed, bytes, mask, &sink, workspace,
                             workspace_bytes);
 }

@@ -11,13 +11,31 @@
 stint_status sti_codec_workspace_bytes(const stint_codec_desc *desc, int threads,
                                        size_t *bytes_out);
 
+/* An array that lies at x, or, x NULL, is made a piece at a time while it is packed:
+ * make writes values [begin, begin + n) of it. begin is a multiple of 16, and so is n
+ * but at the array's end. Threads call it at once, for some values more than once. */
+typedef struct sti_codec_source {
+    const float *x;
+    void (*make)(const void *arg, int64_t begin, int64_t n, float *x_out);
+    const void *arg;
+} sti_codec_source;
+
+/* Where values go. take, which may be NULL, is told of values [begin, begin + n), as
+ * make is, once they lie at x + begin, and may change them there. */
+typedef struct sti_codec_sink {
+    float *x;
+    void (*take)(const void *arg, int64_t begin, int64_t n, float *x);
+    const void *arg;
+} sti_codec_sink;
+
 stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,
-                            const float *x, const uint8_t *mask, void *out,
-                            size_t capacity_bytes, void *workspace,
+                            const sti_codec_source *source, const uint8_t *mask,
+                            void *out, size_t capacity_bytes, void *workspace,
                             size_t workspace_bytes, stint_codec_result *result_out);
 
 stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc,
                               const void *packed, size_t bytes, const uint8_t *mask,
-                              float *x_out, void *workspace, size_t workspace_bytes);
+                              const sti_codec_sink *sink, void *workspace,
+                              size_t workspace_bytes);
 
 #endif

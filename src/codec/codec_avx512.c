@@ -5,6 +5,7 @@
 #if defined(__AVX512F__)
 #include "base/rng.h"
 #include "codec/codec_checksum.h"
+#include "codec/codec_sums.h"
 #include "codec/philox_avx512.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -58,6 +59,15 @@ typedef struct quantiser {
     bool positive;
 } quantiser;
 
+/* What q leaves of x. */
+INLINE __m512 left_by(const quantiser *z, __m512 x, __m512i q, __m512 u,
+                      const bool dither)
+{
+    const __m512 f = _mm512_cvtepi32_ps(q);
+    return _mm512_sub_ps(x, dither ? _mm512_fmsub_ps(f, z->step, u)
+                                   : _mm512_mul_ps(f, z->step));
+}
+
 /* w of 16 values; *outliers_out: those that are to be kept as they are. */
 INLINE __m512i quantise_16(quantiser *z, __m512 x, __mmask16 some, __m512 u,
                            const bool dither, __mmask16 *outliers_out)
@@ -66,13 +76,16 @@ INLINE __m512i quantise_16(quantiser *z, __m512 x, __mmask16 some, __m512 u,
     __mmask16 good = _mm512_mask_cmp_ps_mask(some, _mm512_abs_ps(t),
                                              _mm512_set1_ps(0x1p21f), _CMP_LT_OQ);
     __m512i q = _mm512_maskz_cvtps_epi32(good, t);
-    __m512 f = _mm512_cvtepi32_ps(q);
-    __m512 y = dither ? _mm512_fmsub_ps(f, z->step, u) : _mm512_mul_ps(f, z->step);
-    const __m512 off = _mm512_mul_ps(_mm512_sub_ps(x, y), z->inverse);
-    q = _mm512_mask_add_epi32(q, good, q, _mm512_maskz_cvtps_epi32(good, off));
-    f = _mm512_cvtepi32_ps(q);
-    y = dither ? _mm512_fmsub_ps(f, z->step, u) : _mm512_mul_ps(f, z->step);
-    const __m512 error = _mm512_abs_ps(_mm512_sub_ps(x, y));
+    __m512 left = left_by(z, x, q, u, dither);
+    const __m512 off = _mm512_mul_ps(left, z->inverse);
+    /* Those that are nearer to another multiple, as rounding goes: few if any. */
+    const __mmask16 more = _mm512_mask_cmp_ps_mask(good, _mm512_abs_ps(off),
+                                                   _mm512_set1_ps(0.5f), _CMP_NLE_UQ);
+    if (more) {
+        q = _mm512_mask_add_epi32(q, good, q, _mm512_maskz_cvtps_epi32(good, off));
+        left = left_by(z, x, q, u, dither);
+    }
+    const __m512 error = _mm512_abs_ps(left);
     good = _mm512_mask_cmp_ps_mask(good, error, z->limit, _CMP_LE_OQ);
     if (dither) /* q + 1 for q >= 0 */
         q = _mm512_mask_add_epi32(q, _mm512_cmpge_epi32_mask(q, _mm512_setzero_si512()),
@@ -90,7 +103,7 @@ static void keep_outliers(const sti_codec_span *span, int64_t i, unsigned which,
     for (; which; which &= which - 1) {
         if (list && found->outliers < room) {
             const int64_t at = i + __builtin_ctz(which);
-            const uint16_t position = (uint16_t)at;
+            const uint16_t position = (uint16_t)(span->place + at);
             uint8_t *to = list + found->outliers * STI_CODEC_OUTLIER_BYTES;
             memcpy(to, &position, 2);
             memcpy(to + 2, span->x + at, 4);
@@ -244,19 +257,18 @@ INLINE __m512i look_around(const look *k, const void *w, int64_t i, int64_t phas
         a = _mm512_add_epi32(_mm512_abs_epi32(l), _mm512_abs_epi32(u));
         a = _mm512_slli_epi32(a, 2);
     }
+    /* At least 4 and far from 2^31, unless a damaged stream is decoded. */
     a = _mm512_add_epi32(_mm512_add_epi32(a, usual), splat(4));
-    a = _mm512_and_si512(a, splat(0x7fffffffu));
     const __m512i bits = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
     const __m512i quarter =
         _mm512_sub_epi32(_mm512_srli_epi32(bits, 21), splat(129u << 2));
-    return _mm512_min_epi32(_mm512_max_epi32(quarter, _mm512_setzero_si512()),
-                            splat(63));
+    return _mm512_min_epu32(quarter, splat(63));
 }
 
+/* The upper halves of lanes get the context of bucket 0, which is 0. */
 INLINE __m512i contexts_of(const look *k, __m512i buckets)
 {
-    const __m512i c = _mm512_permutex2var_epi16(k->map[0], buckets, k->map[1]);
-    return _mm512_and_si512(c, splat(0xffff));
+    return _mm512_permutex2var_epi16(k->map[0], buckets, k->map[1]);
 }
 
 INLINE __m512i fold(const sti_codec_form *form, __m512i w, __m512i guess)
@@ -396,20 +408,35 @@ static __m512i push_below(__m512i x, __m512i v, __m512i token, __mmask16 lanes,
     return push_bits(x, _mm512_and_si512(below, ones), low, lanes, at);
 }
 
-INLINE __m512i push_tokens(const sti_codec_coder *coder, __m512i x, __m512i which,
-                           __m512i parts, __mmask16 lanes, uint8_t **at)
+/* Of tokens in even lanes and in odd ones: reciprocals below, parts above. */
+typedef struct entries {
+    __m512i even, odd;
+} entries;
+
+INLINE entries entries_of(const sti_codec_coder *coder, __m512i which)
 {
-    const __m512i reciprocal =
-        _mm512_mask_i32gather_epi32(parts, lanes, which, coder->reciprocal, 4);
+    const __m512i even = _mm512_and_si512(which, _mm512_set1_epi64(UINT32_MAX));
+    const __m512i odd = _mm512_srli_epi64(which, 32);
+    return (entries){_mm512_i64gather_epi64(even, coder->entry, 8),
+                     _mm512_i64gather_epi64(odd, coder->entry, 8)};
+}
+
+INLINE __m512i parts_of(const entries *e)
+{
+    return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(e->even, 32), e->odd);
+}
+
+INLINE __m512i push_tokens(const entries *e, __m512i x, __m512i parts, __mmask16 lanes,
+                           uint8_t **at)
+{
     const __m512i rest = _mm512_and_si512(parts, splat(0xfff));
     const __m512i frequency = _mm512_sub_epi32(splat(STI_CODEC_SCALE), rest);
     const __m512i bias = _mm512_and_si512(_mm512_srli_epi32(parts, 12), splat(0x1fff));
     x = spill(x,
               _mm512_mask_cmpge_epu32_mask(lanes, _mm512_srli_epi32(x, 19), frequency),
               at);
-    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, reciprocal), 32);
-    const __m512i odd =
-        _mm512_mul_epu32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(reciprocal, 32));
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, e->even), 32);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), e->odd);
     const __m512i high = _mm512_srlv_epi32(_mm512_mask_blend_epi32(0xaaaa, even, odd),
                                            _mm512_srli_epi32(parts, 25));
     return _mm512_mask_add_epi32(x, lanes, _mm512_add_epi32(x, bias),
@@ -430,19 +457,21 @@ INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, const int3
     const __mmask16 large =
         _mm512_mask_cmpge_epu32_mask(wanted, v, splat(STI_CODEC_PLAIN));
     __m512i token = large ? large_tokens(v) : v;
-    __m512i which = _mm512_add_epi32(context, token);
-    __m512i parts = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), wanted, which,
-                                                coder->parts, 4);
+    /* Others may have no token at all. */
+    __m512i which = _mm512_maskz_add_epi32(wanted, context, token);
+    entries e = entries_of(coder, which);
+    __m512i parts = parts_of(&e);
     const __mmask16 none =
         _mm512_mask_cmpeq_epi32_mask(wanted, parts, splat(UINT32_MAX));
     if (none) {
         token = _mm512_mask_mov_epi32(token, none, splat(STI_CODEC_ESCAPE));
-        which = _mm512_add_epi32(context, token);
-        parts = _mm512_mask_i32gather_epi32(parts, none, which, coder->parts, 4);
+        which = _mm512_maskz_add_epi32(wanted, context, token);
+        e = entries_of(coder, which);
+        parts = parts_of(&e);
     }
     if (large | none)
         x = push_below(x, v, token, wanted, at);
-    return push_tokens(coder, x, which, parts, wanted, at);
+    return push_tokens(&e, x, parts, wanted, at);
 }
 
 INLINE uint8_t *encode_from(const look *k, const sti_codec_coder *coder, int64_t begin,
@@ -621,6 +650,7 @@ static bool decode(const sti_codec_form *form, const uint32_t *table, int stream
 
 const sti_codec_kernels sti_codec_kernels_avx512 = {.quantise = quantise,
                                                     .restore = restore,
+                                                    .add_residuals = add_residuals,
                                                     .count = count,
                                                     .encode = encode,
                                                     .decode = decode,

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "codec/codec_priv.h"
+#include "codec/codec_sums.h"
 
 enum { DITHER_RUN = 128 }; /* values that 16 Philox blocks serve, 16 bits each */
 
@@ -97,7 +98,7 @@ static void quantise(const sti_codec_quant *quant, const sti_codec_span *span,
         }
         w_out[i] = quantise_one(quant, x, u[i % DITHER_RUN], &error, &exact);
         if (exact)
-            keep_outlier(i, x, list, room, found);
+            keep_outlier(span->place + i, x, list, room, found);
         else if (error > found->max_error)
             found->max_error = error;
     }
@@ -253,9 +254,10 @@ static uint32_t push_bits(uint32_t x, uint32_t value, uint32_t bits, uint8_t **a
 static uint32_t push_token(const sti_codec_coder *coder, uint32_t x, uint32_t which,
                            uint8_t **at)
 {
-    const uint32_t parts = coder->parts[which], rest = parts & 0xfff;
+    const uint32_t parts = (uint32_t)(coder->entry[which] >> 32), rest = parts & 0xfff;
+    const uint32_t reciprocal = (uint32_t)coder->entry[which];
     x = spill(x, x >> 19 >= STI_CODEC_SCALE - rest, at);
-    const uint32_t high = (uint32_t)((uint64_t)x * coder->reciprocal[which] >> 32);
+    const uint32_t high = (uint32_t)((uint64_t)x * reciprocal >> 32);
     return x + (parts >> 12 & 0x1fff) + (high >> (parts >> 25)) * rest;
 }
 
@@ -275,7 +277,7 @@ static void encode_step(const sti_codec_form *form, const sti_codec_coder *coder
         const uint32_t context = form->map[bucket] * (uint32_t)STI_CODEC_TOKENS;
         const uint32_t v = fold(form, (uint32_t)w[i + j], guess);
         uint32_t token = token_of(v);
-        if (coder->parts[context + token] == UINT32_MAX)
+        if (coder->entry[context + token] >> 32 == UINT32_MAX)
             token = STI_CODEC_ESCAPE;
         which[j] = context + token;
         bits[j] = token_bits(token);
@@ -389,6 +391,7 @@ static bool decode(const sti_codec_form *form, const uint32_t *table, int stream
 
 const sti_codec_kernels CODEC_KERNELS = {.quantise = quantise,
                                          .restore = restore,
+                                         .add_residuals = add_residuals,
                                          .count = count,
                                          .encode = encode,
                                          .decode = decode,

@@ -46,16 +46,21 @@ static int32_t usual_of(uint8_t code)
 
 uint8_t sti_codec_usual_code(int64_t activity)
 {
-    uint8_t code = 0;
-    while (code < 80 && usual_of((uint8_t)(code + 1)) <= activity)
-        code++;
-    return code;
+    int octave = 0;
+    if (activity < 8)
+        return (uint8_t)activity;
+    while (activity >> octave >= 8)
+        octave++;
+    const int64_t code = 4 * (octave + 1) + (activity >> octave & 3);
+    return (uint8_t)(code > 80 ? 80 : code);
 }
 
 void sti_codec_usual_expand(const uint8_t *code, int64_t channels, int32_t *usual_out)
 {
-    for (int64_t i = 0; i < channels + STI_CODEC_LANES; i++)
-        usual_out[i] = usual_of(code[i % channels] > 80 ? 80 : code[i % channels]);
+    for (int64_t i = 0; i < channels; i++)
+        usual_out[i] = usual_of(code[i] > 80 ? 80 : code[i]);
+    for (int64_t i = 0; i < STI_CODEC_LANES; i++)
+        usual_out[channels + i] = usual_out[i];
 }
 
 /* ---- fitting ---- */
@@ -77,14 +82,30 @@ static double weight(double n)
     return n * (double)(whole + t + t * (1.0f - t) * bend);
 }
 
+/* Up to the last that occurred. */
+static int used_tokens(const uint32_t *counts)
+{
+    enum { STRIDE = 16 };
+    int used = TOKENS;
+    for (uint32_t any = 0; used > 0; used -= STRIDE) {
+        for (int i = 1; i <= STRIDE; i++)
+            any |= counts[used - i];
+        if (any)
+            break;
+    }
+    while (used > 0 && counts[used - 1] == 0)
+        used--;
+    return used;
+}
+
 /* Bits that a group's values take under their own distribution, and its table. */
 static double group_bits(const uint32_t *a, const uint32_t *b, double scale)
 {
     double sum = 0, parts = 0;
     int tokens = 0;
-    int used = TOKENS;
-    while (used > 0 && a[used - 1] == 0 && (!b || b[used - 1] == 0))
-        used--;
+    int used = used_tokens(a);
+    if (b && used_tokens(b) > used)
+        used = used_tokens(b);
     for (int t = 0; t < used; t++) {
         const double n = (double)a[t] + (b ? (double)b[t] : 0.0);
         sum += n;
@@ -106,7 +127,7 @@ double sti_codec_model_cost(const uint32_t *counts)
     double bits = 0;
     for (int b = 0; b < BUCKETS; b++, counts += TOKENS) {
         bits += group_bits(counts, NULL, 1.0);
-        for (int t = STI_CODEC_PLAIN; t < TOKENS; t++)
+        for (int t = STI_CODEC_PLAIN, used = used_tokens(counts); t < used; t++)
             bits += (double)counts[t] * bits_below(t);
     }
     return bits;
@@ -116,7 +137,8 @@ double sti_codec_model_cost(const uint32_t *counts)
 typedef struct grouping {
     int groups;
     int last[BUCKETS]; /* bucket */
-    uint32_t counts[BUCKETS][TOKENS];
+    uint32_t *counts[BUCKETS];
+    uint32_t room[BUCKETS][TOKENS];
     double bits[BUCKETS], joined[BUCKETS]; /* alone; together with the next */
     double scale;
 } grouping;
@@ -135,7 +157,7 @@ static void join_groups(grouping *g, int i)
     g->last[i] = g->last[i + 1];
     g->groups--;
     for (int j = i + 1; j < g->groups; j++) {
-        memcpy(g->counts[j], g->counts[j + 1], sizeof g->counts[j]);
+        g->counts[j] = g->counts[j + 1];
         g->last[j] = g->last[j + 1];
         g->bits[j] = g->bits[j + 1];
         g->joined[j] = g->joined[j + 1];
@@ -154,7 +176,8 @@ static void make_groups(grouping *g, const uint32_t *counts)
         for (int t = 0; t < TOKENS; t++)
             sum += counts[b * TOKENS + t];
         if (sum > 0 || b == 0) {
-            memcpy(g->counts[g->groups], counts + b * TOKENS, sizeof g->counts[0]);
+            g->counts[g->groups] = g->room[b];
+            memcpy(g->room[b], counts + b * TOKENS, sizeof g->room[b]);
             g->groups++;
         }
         g->last[g->groups - 1] = b;
@@ -237,35 +260,30 @@ size_t sti_codec_fit_scratch_bytes(void)
 /* ---- tables ---- */
 
 /* x / f = (x * reciprocal >> 32) >> shift for x < 2^31, after Alverson (1991). */
-static void coder_entry(uint32_t f, uint32_t start, uint32_t *reciprocal,
-                        uint32_t *parts)
+static uint64_t coder_entry(uint32_t f, uint32_t start)
 {
-    uint32_t shift = 0, bias = start;
-    if (f == 0) {
-        *reciprocal = 0;
-        *parts = UINT32_MAX;
-        return;
-    }
+    uint32_t shift = 0, bias = start, reciprocal;
+    if (f == 0)
+        return (uint64_t)UINT32_MAX << 32;
     if (f == 1) {
-        *reciprocal = UINT32_MAX; /* gives x - 1, which the bias makes good */
+        reciprocal = UINT32_MAX; /* gives x - 1, which the bias makes good */
         bias = start + SCALE - 1;
     } else {
         while (f > 1u << shift)
             shift++;
-        *reciprocal = (uint32_t)(((UINT64_C(1) << (shift + 31)) + f - 1) / f);
+        reciprocal = (uint32_t)(((UINT64_C(1) << (shift + 31)) + f - 1) / f);
         shift--;
     }
-    *parts = (SCALE - f) | bias << 12 | shift << 25;
+    return (uint64_t)((SCALE - f) | bias << 12 | shift << 25) << 32 | reciprocal;
 }
 
-void sti_codec_coder_build(const sti_codec_model *model, uint32_t *reciprocal,
-                           uint32_t *parts)
+void sti_codec_coder_build(const sti_codec_model *model, uint64_t *entry)
 {
     for (int c = 0; c < model->contexts; c++) {
         uint32_t start = 0;
         for (int t = 0; t < TOKENS; t++) {
             const uint32_t f = model->frequency[c][t];
-            coder_entry(f, start, &reciprocal[c * TOKENS + t], &parts[c * TOKENS + t]);
+            entry[c * TOKENS + t] = coder_entry(f, start);
             start += f;
         }
     }
@@ -422,7 +440,7 @@ bool sti_codec_model_read(const uint8_t *bytes, size_t n_bytes, sti_codec_model 
     int context = 0;
     for (int i = 0; i < BUCKETS; i++) {
         context += (int)get_bits(&b, 1);
-        if (context >= model->contexts)
+        if (context >= model->contexts || (i == 0 && context > 0))
             return false;
         model->map[i] = (uint8_t)context;
     }

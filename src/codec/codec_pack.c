@@ -9,11 +9,9 @@
 #include "codec/codec_work.h"
 
 enum {
-    PROBE_UNITS = 8, /* what predictors are compared on */
-    PROBE_N = 4096,
-    SAMPLE_UNITS = 32, /* what distributions are fitted to, beyond SAMPLE_ALL values */
-    SAMPLE_N = 4096,   /* twice that of 2^21 values and more */
-    SAMPLE_ALL = 1 << 17,
+    PROBE_N = 4096,       /* of a unit that predictors are compared on */
+    FEW_VALUES = 1 << 19, /* fewer are sampled in fewer and longer units */
+    SAMPLE_ALL = 1 << 15, /* no more are all counted */
     CELLS = STI_CODEC_BUCKETS * STI_CODEC_TOKENS
 };
 
@@ -40,61 +38,103 @@ static unit unit_of(const sti_codec_layout *l, int64_t i, int64_t units, int64_t
     return u;
 }
 
+/* How many units predictors are compared on. */
+static int probe_units(const sti_codec_layout *l)
+{
+    return l->count < FEW_VALUES ? 4 : 8;
+}
+
+/* Units that distributions are fitted to, and the values of one. */
+static int64_t sample_units(const sti_codec_layout *l)
+{
+    return l->count < FEW_VALUES ? 4 : 16;
+}
+
+static int64_t sample_n(const sti_codec_layout *l)
+{
+    enum { LEAST = 8192, MOST = 16384 };
+    const int64_t share = l->count / 256 & ~INT64_C(127);
+    return share < LEAST ? LEAST : share > MOST ? MOST : share;
+}
+
 /* All of chunk i. */
 static unit whole_unit(const sti_codec_layout *l, int64_t i)
 {
     return (unit){.chunk = i, .to = sti_codec_chunk_n(l, i)};
 }
 
+/* Values [begin, begin + n), made at `room` where they do not lie in memory. */
+static const float *values_at(const sti_codec_pack_job *p, int64_t begin, int64_t n,
+                              void *room)
+{
+    if (p->source.x)
+        return p->source.x + begin;
+    p->source.make(p->source.arg, begin, n, room);
+    return room;
+}
+
+/* w of n values from `begin`, by one thread. */
+static void quantise_run(const sti_codec_pack_job *p, int64_t thread, int64_t begin,
+                         int64_t n, int32_t *w, uint8_t *list, int64_t room,
+                         sti_codec_found *found)
+{
+    const int64_t most = p->source.x ? n : STI_CODEC_MADE;
+    for (int64_t i = 0; i < n; i += most) {
+        const int64_t here = n - i < most ? n - i : most;
+        const sti_codec_span span = {.x =
+                                         values_at(p, begin + i, here, p->made[thread]),
+                                     .mask = p->mask,
+                                     .begin = begin + i,
+                                     .n = here,
+                                     .place = i};
+        p->kernels->quantise(&p->quant, &span, w + i, list, room, found);
+    }
+}
+
 /* w of a unit; the result is the place of the chunk's value 0. */
 static const int32_t *quantise_unit(const sti_codec_pack_job *p, const unit *u,
-                                    sti_codec_found *found)
+                                    int64_t thread)
 {
-    int32_t *w = p->w[0];
-    const int64_t begin = u->chunk * p->layout.chunk + u->first;
-    const sti_codec_span span = {
-        .x = p->x + begin, .mask = p->mask, .begin = begin, .n = u->to - u->first};
-    p->kernels->quantise(&p->quant, &span, w + u->first, NULL, 0, found);
+    int32_t *w = p->w[thread];
+    sti_codec_found found = {0};
+    quantise_run(p, thread, u->chunk * p->layout.chunk + u->first, u->to - u->first,
+                 w + u->first, NULL, 0, &found);
     return w;
 }
 
 /* ---- the choice of predictor ---- */
 
+/* The bits of the largest finite |x|, or of `most`. */
+static uint32_t larger(const float *x, int64_t n, uint32_t most)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t size;
+        memcpy(&size, &x[i], sizeof size);
+        size &= 0x7fffffffu;
+        size = size < 0x7f800000u ? size : 0;
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
 static float largest(const sti_codec_pack_job *p)
 {
-    float most = 0.0f;
-    for (int i = 0; i < PROBE_UNITS; i++) {
-        const unit u = unit_of(&p->layout, i, PROBE_UNITS, PROBE_N);
-        const float *x = p->x + u.chunk * p->layout.chunk;
-        for (int64_t j = u.from; j < u.to; j++) {
-            const float a = fabsf(x[j]);
-            if (a > most && a < INFINITY)
-                most = a;
-        }
+    uint32_t bits = 0;
+    float most;
+    for (int i = 0, units = probe_units(&p->layout); i < units; i++) {
+        const unit u = unit_of(&p->layout, i, units, PROBE_N);
+        const int64_t n = u.to - u.from;
+        const float *x =
+            values_at(p, u.chunk * p->layout.chunk + u.from, n, p->stream[0]);
+        bits = larger(x, n, bits);
     }
+    memcpy(&most, &bits, sizeof most);
     return most;
 }
 
 static bool is_candidate(const sti_codec_pack_job *p, int i)
 {
     return p->desc->predictor == STINT_CODEC_AUTO || (int)p->desc->predictor == i + 1;
-}
-
-/* sum[c] += |w[c] - guess| for n channels; the neighbours are there. */
-static void add_residuals(const sti_codec_layout *l, stint_codec_predictor predictor,
-                          const int32_t *w, int64_t n, int64_t *sum)
-{
-    const int32_t *left = w - l->left, *up = w - l->up, *both = up - l->left;
-    for (int64_t c = 0; c < n; c++) {
-        int32_t r = w[c];
-        if (predictor == STINT_CODEC_LEFT)
-            r -= left[c];
-        else if (predictor == STINT_CODEC_PLANE)
-            r -= left[c] + up[c] - both[c];
-        else if (predictor == STINT_CODEC_MEAN)
-            r -= (left[c] + up[c]) >> 1;
-        sum[c] += r < 0 ? -r : r;
-    }
 }
 
 /* A unit's share in the sums of measure_usual; values without all their neighbours have
@@ -109,8 +149,8 @@ static void add_activity(const sti_codec_pack_job *p, const int32_t *w, const un
         const int64_t n = channels - c < u->to - i ? channels - c : u->to - i;
         for (int k = 0; k < STI_CODEC_CANDIDATES; k++)
             if (is_candidate(p, k))
-                add_residuals(l, (stint_codec_predictor)(k + 1), w + i, n,
-                              p->sums + k * channels + c);
+                p->kernels->add_residuals((stint_codec_predictor)(k + 1), l->left,
+                                          l->up, w + i, n, p->sums + k * channels + c);
         for (int64_t j = 0; j < n; j++)
             p->sums[STI_CODEC_CANDIDATES * channels + c + j]++;
         i += n;
@@ -137,11 +177,10 @@ static void measure_usual(sti_codec_pack_job *p)
     const sti_codec_layout *l = &p->layout;
     const int64_t channels = l->channels;
     const int64_t *number = p->sums + STI_CODEC_CANDIDATES * channels;
-    sti_codec_found found = {0};
     memset(p->sums, 0, (size_t)channels * (STI_CODEC_CANDIDATES + 1) * sizeof *p->sums);
-    for (int k = 0; k < PROBE_UNITS; k++) {
-        const unit u = unit_of(l, k, PROBE_UNITS, PROBE_N);
-        const int32_t *w = quantise_unit(p, &u, &found);
+    for (int k = 0, units = probe_units(l); k < units; k++) {
+        const unit u = unit_of(l, k, units, PROBE_N);
+        const int32_t *w = quantise_unit(p, &u, 0);
         int32_t least = 0;
         for (int64_t j = u.from; j < u.to; j++)
             least = w[j] < least ? w[j] : least;
@@ -163,13 +202,12 @@ static void measure_usual(sti_codec_pack_job *p)
 /* Of the candidates the one that the probe takes the fewest bits under. */
 static stint_codec_predictor compare_predictors(const sti_codec_pack_job *p)
 {
-    sti_codec_found found = {0};
     double least = INFINITY;
     int best = 0;
     memset(p->counts, 0, STI_CODEC_CANDIDATES * CELLS * sizeof *p->counts);
-    for (int k = 0; k < PROBE_UNITS; k += 2) { /* half of it will do */
-        const unit u = unit_of(&p->layout, k, PROBE_UNITS, PROBE_N);
-        const int32_t *w = quantise_unit(p, &u, &found);
+    for (int k = 0, units = probe_units(&p->layout); k < units; k += 2) { /* half */
+        const unit u = unit_of(&p->layout, k, units, PROBE_N);
+        const int32_t *w = quantise_unit(p, &u, 0);
         for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
             const sti_codec_form form = form_of(p, (stint_codec_predictor)(i + 1));
             p->kernels->count(&form, u.chunk * p->layout.chunk, w, p->mask, u.from,
@@ -200,11 +238,6 @@ static void choose_predictor(sti_codec_pack_job *p)
 
 /* ---- distributions ---- */
 
-static int64_t sample_n(const sti_codec_layout *l)
-{
-    return l->count >> 21 ? 2 * SAMPLE_N : SAMPLE_N;
-}
-
 typedef struct count_job {
     const sti_codec_pack_job *p;
     int64_t units, workers;
@@ -213,14 +246,8 @@ typedef struct count_job {
 
 static void count_unit(const sti_codec_pack_job *p, const unit *u, int64_t table)
 {
-    const sti_codec_layout *l = &p->layout;
-    sti_codec_found found = {0};
-    const int64_t at = u->chunk * l->chunk + u->first;
-    const sti_codec_span span = {
-        .x = p->x + at, .mask = p->mask, .begin = at, .n = u->to - u->first};
-    int32_t *w = p->w[table];
-    p->kernels->quantise(&p->quant, &span, w + u->first, NULL, 0, &found);
-    p->kernels->count(&p->form, u->chunk * l->chunk, w, p->mask, u->from, u->to,
+    const int32_t *w = quantise_unit(p, u, table);
+    p->kernels->count(&p->form, u->chunk * p->layout.chunk, w, p->mask, u->from, u->to,
                       p->counts + table * CELLS);
 }
 
@@ -232,7 +259,7 @@ static void count_piece(void *arg, int64_t piece, int worker)
     const sti_codec_layout *l = &job->p->layout;
     for (int64_t i = piece; i < job->units; i += job->workers) {
         const unit u =
-            job->whole ? whole_unit(l, i) : unit_of(l, i, SAMPLE_UNITS, sample_n(l));
+            job->whole ? whole_unit(l, i) : unit_of(l, i, job->units, sample_n(l));
         count_unit(job->p, &u, piece);
     }
 }
@@ -243,7 +270,7 @@ static void fit_model(sti_codec_pack_job *p)
     const int lanes = p->team.threads;
     count_job job = {.p = p,
                      .whole = whole,
-                     .units = whole ? p->layout.chunks : SAMPLE_UNITS,
+                     .units = whole ? p->layout.chunks : sample_units(&p->layout),
                      .workers = lanes};
     memset(p->counts, 0, (size_t)lanes * CELLS * sizeof *p->counts);
     sti_team_run(&p->team, lanes, count_piece, &job);
@@ -254,13 +281,12 @@ static void fit_model(sti_codec_pack_job *p)
     for (int i = 0; i < CELLS; i++)
         sampled += p->counts[i];
     /* Masked values are in neither. */
-    sti_codec_model_fit(p->counts, sampled,
-                        whole ? sampled
-                              : p->layout.count / sample_n(&p->layout) * sampled /
-                                    SAMPLE_UNITS,
-                        p->fit, p->model);
+    sti_codec_model_fit(
+        p->counts, sampled,
+        whole ? sampled : p->layout.count / sample_n(&p->layout) * sampled / job.units,
+        p->fit, p->model);
     p->model->direct_positive = p->form.direct_positive;
-    sti_codec_coder_build(p->model, p->reciprocal, p->parts);
+    sti_codec_coder_build(p->model, p->entry);
 }
 
 /* ---- chunks ---- */
@@ -279,9 +305,10 @@ typedef struct chunk_job {
     _Atomic int64_t next, done; /* chunks taken; put in place */
 } chunk_job;
 
-static void keep_raw(const sti_codec_pack_job *p, const float *x, int64_t n,
-                     chunk_outcome *o)
+static void keep_raw(const sti_codec_pack_job *p, int64_t begin, int64_t n,
+                     void *buffer, chunk_outcome *o)
 {
+    const float *x = values_at(p, begin, n, buffer);
     o->payload = (const uint8_t *)x;
     o->entry.bytes = (uint32_t)((size_t)n * sizeof *x);
     o->entry.outliers = STI_CODEC_RAW;
@@ -297,12 +324,10 @@ static void pack_chunk(const sti_codec_pack_job *p, int64_t chunk, int64_t worke
 {
     const int64_t n = sti_codec_chunk_n(&p->layout, chunk);
     const int64_t begin = chunk * p->layout.chunk, room = n / 8;
-    const sti_codec_span span = {
-        .x = p->x + begin, .mask = p->mask, .begin = begin, .n = n};
     uint8_t *buffer = p->stream[worker];
     const size_t size = (size_t)n * sizeof(float);
     *o = (chunk_outcome){.payload = NULL};
-    p->kernels->quantise(&p->quant, &span, p->w[worker], buffer, room, &o->found);
+    quantise_run(p, worker, begin, n, p->w[worker], buffer, room, &o->found);
     if (o->found.outliers <= room && p->model->contexts > 0) {
         const size_t list = (size_t)o->found.outliers * STI_CODEC_OUTLIER_BYTES;
         uint8_t *top = buffer + size - list;
@@ -311,7 +336,7 @@ static void pack_chunk(const sti_codec_pack_job *p, int64_t chunk, int64_t worke
                                         p->mask, n, buffer, top);
     }
     if (!o->payload) {
-        keep_raw(p, span.x, n, o);
+        keep_raw(p, begin, n, buffer, o);
         return;
     }
     o->entry.bytes = (uint32_t)(buffer + size - o->payload);

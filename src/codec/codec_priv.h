@@ -67,6 +67,7 @@ typedef struct sti_codec_span {
     const float *x;      /* at begin */
     const uint8_t *mask; /* of the whole array, or NULL */
     int64_t begin, n;
+    int64_t place; /* of begin, where outliers count from */
 } sti_codec_span;
 
 typedef struct sti_codec_found {
@@ -75,10 +76,11 @@ typedef struct sti_codec_found {
     bool unmasked; /* a value that is not zero where the mask is 0 */
 } sti_codec_found;
 
-/* Ready for coding: by context * STI_CODEC_TOKENS + token. parts: 4096 - frequency, 12
- * bits; bias, 13 bits; shift, 4 bits; all ones for tokens without a probability. */
+/* Ready for coding: by context * STI_CODEC_TOKENS + token. The lower 32 bits: a
+ * reciprocal; the upper ones: 4096 - frequency, 12 bits; bias, 13 bits; shift, 4 bits;
+ * all ones for tokens without a probability. */
 typedef struct sti_codec_coder {
-    const uint32_t *reciprocal, *parts;
+    const uint64_t *entry;
 } sti_codec_coder;
 
 /* One chunk to decode: stream in, w out. */
@@ -90,13 +92,16 @@ typedef struct sti_codec_stream {
 } sti_codec_stream;
 
 typedef struct sti_codec_kernels {
-    /* w_out [n]; appends outliers (position in the span 16 bits, value 32 bits) to list
-     * while they are fewer than `room`; all are counted. list may be NULL. */
+    /* w_out [n]; appends outliers (place 16 bits, value 32 bits) to list while they are
+     * fewer than `room`; all are counted. list may be NULL. */
     void (*quantise)(const sti_codec_quant *quant, const sti_codec_span *span,
                      int32_t *w_out, uint8_t *list, int64_t room,
                      sti_codec_found *found);
     /* In place: w to x'. */
     void (*restore)(const sti_codec_quant *quant, int64_t begin, int64_t n, void *w);
+    /* sum[c] += |w[c] - guess| for n channels; the neighbours are there. */
+    void (*add_residuals)(stint_codec_predictor predictor, int64_t left, int64_t up,
+                          const int32_t *w, int64_t n, int64_t *sum);
     /* Adds tokens of values [from, n) of a chunk that begins at `begin` of the array to
      * counts [STI_CODEC_BUCKETS][STI_CODEC_TOKENS]; from a multiple of 16. */
     void (*count)(const sti_codec_form *form, int64_t begin, const int32_t *w,
@@ -153,8 +158,7 @@ size_t sti_codec_fit_scratch_bytes(void);
 /* Estimated bits of the sample under a model of its own, tables included. */
 double sti_codec_model_cost(const uint32_t *counts);
 
-void sti_codec_coder_build(const sti_codec_model *model, uint32_t *reciprocal,
-                           uint32_t *parts);
+void sti_codec_coder_build(const sti_codec_model *model, uint64_t *entry);
 void sti_codec_table_build(const sti_codec_model *model, int context, uint32_t *table);
 
 enum { STI_CODEC_MODEL_BYTES = STI_CODEC_BUCKETS + STI_CODEC_CONTEXTS * 512 };

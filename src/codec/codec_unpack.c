@@ -97,6 +97,12 @@ typedef struct group_part {
     uint32_t outlier_count;
 } group_part;
 
+static void hand_over(const sti_codec_unpack_job *job, int64_t begin, int64_t n)
+{
+    if (job->sink.take)
+        job->sink.take(job->sink.arg, begin, n, job->sink.x + begin);
+}
+
 static bool restore_part(const sti_codec_unpack_job *job, const group_part *p)
 {
     const sti_codec_stream *s = &p->stream;
@@ -109,6 +115,7 @@ static bool restore_part(const sti_codec_unpack_job *job, const group_part *p)
             return false;
         memcpy((char *)s->w + 4 * (size_t)position, o + 2, 4);
     }
+    hand_over(job, s->begin, s->n);
     return true;
 }
 
@@ -127,7 +134,8 @@ static bool unpack_group(const sti_codec_unpack_job *job, int64_t group)
         if (job->kernels->checksum(at, e.bytes) != e.checksum)
             return false;
         if (e.outliers == STI_CODEC_RAW) {
-            memcpy(job->x + begin, at, e.bytes);
+            memcpy(job->sink.x + begin, at, e.bytes);
+            hand_over(job, begin, n);
         } else {
             const uint8_t *list =
                 at + e.bytes - (size_t)e.outliers * STI_CODEC_OUTLIER_BYTES;
@@ -137,7 +145,7 @@ static bool unpack_group(const sti_codec_unpack_job *job, int64_t group)
                                                .mask = job->mask,
                                                .begin = begin,
                                                .n = n,
-                                               .w = job->x + begin};
+                                               .w = job->sink.x + begin};
             part[parts] = (group_part){stream[parts], list, e.outliers};
             parts++;
         }

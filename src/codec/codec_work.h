@@ -7,11 +7,13 @@
 
 /* Chunks packed at once, however many threads there are. */
 enum { STI_CODEC_THREADS = 64, STI_CODEC_CANDIDATES = STINT_CODEC_PREDICTORS - 1 };
+/* Values made at once, where the array does not lie in memory. */
+enum { STI_CODEC_MADE = 2048 };
 
 typedef struct sti_codec_pack_job {
     const stint_codec_desc *desc;
     sti_codec_layout layout;
-    const float *x;
+    sti_codec_source source;
     const uint8_t *mask;
     uint8_t *out; /* NULL: only the size is wanted */
     size_t capacity;
@@ -25,14 +27,15 @@ typedef struct sti_codec_pack_job {
     /* workspace */
     sti_codec_model *model;
     void *fit;
-    uint32_t *counts; /* [threads or candidates][buckets][tokens] */
-    uint32_t *reciprocal, *parts;
+    uint32_t *counts;                  /* [threads or candidates][buckets][tokens] */
+    uint64_t *entry;                   /* of the coder */
     int32_t *usual;                    /* [candidates][channels + lanes] */
     uint8_t *usual_code, *model_coded; /* [candidates][channels], then the chosen one */
     int64_t *sums;                     /* [candidates + 1][channels] */
     sti_codec_entry *entries;
     int32_t *w[STI_CODEC_THREADS];
     uint8_t *stream[STI_CODEC_THREADS];
+    float *made[STI_CODEC_THREADS]; /* [STI_CODEC_MADE] */
 
     /* results */
     size_t model_bytes, front_bytes, bytes;
@@ -49,7 +52,7 @@ typedef struct sti_codec_unpack_job {
     sti_codec_head head;
     sti_codec_layout layout;
     const uint8_t *mask;
-    float *x;
+    sti_codec_sink sink;
     const sti_codec_kernels *kernels;
     sti_codec_quant quant;
     sti_codec_form form;

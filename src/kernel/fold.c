@@ -1,5 +1,5 @@
-/* Cuts the work of fold.h into pieces of rows, by the shape alone, and holds the plain
- * loops for numbers of channels that do not fill a vector. */
+/* Cuts parts of the arrays of fold.h into whole rows and pieces of rows, and holds the
+ * plain loops for numbers of channels that do not fill a vector. */
 #include "kernel/fold.h"
 
 #include <stdbool.h>
@@ -8,14 +8,14 @@
 #include "kernel/dispatch.h"
 #include "kernel/fold_priv.h"
 
-#define PIECE 16384 /* elements, about */
-
-typedef struct folding {
-    const sti_fold_kernels *kernels;
-    sti_fold_block all;
-    int64_t piece_rows; /* a multiple of 8: a piece owns whole bytes of bits */
-    bool back;
-} folding;
+float sti_fold_coarse(int64_t rows)
+{
+    float coarse = 0.125f;
+    /* 1 / coarse <= 0.7 sqrt(rows) */
+    while (coarse > 0.015625f && coarse * coarse * (float)rows >= 8.0f)
+        coarse *= 0.5f;
+    return coarse;
+}
 
 static bool bit_at(const uint8_t *bits, int64_t i)
 {
@@ -23,90 +23,90 @@ static bool bit_at(const uint8_t *bits, int64_t i)
 }
 
 /* Sums with +0, as the vectors join kept lanes: -0 does not come out of either. */
-static float folded(const sti_fold_block *b, int64_t at, float v, float factor)
+static float folded(const uint8_t *bits, int64_t at, float v, float factor)
 {
-    if (!b->bits)
+    if (!bits)
         return v;
-    return (bit_at(b->bits, at) ? v : v * factor) + 0.0f;
+    return (bit_at(bits, at) ? v : v * factor) + 0.0f;
 }
 
-static void any_fold(const sti_fold_block *b)
+static void any_fold(const sti_fold *a, int64_t begin, int64_t n, float *u)
 {
-    for (int64_t r = 0, at = 0; r < b->rows; r++)
-        for (int64_t k = 0; k < b->c; k++, at++)
-            b->x[at] =
-                folded(b, at, (b->from[at] - b->mean[k]) * b->inv[k], STI_FOLD_COARSE);
+    for (int64_t at = begin, k = begin % a->c; at < begin + n; at++) {
+        u[at - begin] =
+            folded(a->bits, at, (a->x[at] - a->mean[k]) * a->inv[k], a->coarse);
+        k = k + 1 == a->c ? 0 : k + 1;
+    }
 }
 
-static void any_unfold(const sti_fold_block *b)
+static void any_unfold(const sti_unfold *a, int64_t begin, int64_t n)
 {
-    for (int64_t r = 0, at = 0; r < b->rows; r++)
-        for (int64_t k = 0; k < b->c; k++, at++) {
-            float n = folded(b, at, b->from[at], 1.0f / STI_FOLD_COARSE);
-            if (b->x)
-                b->x[at] = n * b->deviation[k] + b->mean[k];
-            if (b->y)
-                b->y[at] = bit_at(b->bits, at) ? n * b->scale[k] + b->shift[k] : 0.0f;
-        }
+    for (int64_t at = begin, k = begin % a->c; at < begin + n; at++) {
+        const float v = folded(a->bits, at, a->u[at], 1.0f / a->coarse);
+        if (a->x)
+            a->x[at] = v * a->deviation[k] + a->mean[k];
+        if (a->y)
+            a->y[at] = bit_at(a->bits, at) ? v * a->scale[k] + a->shift[k] : 0.0f;
+        k = k + 1 == a->c ? 0 : k + 1;
+    }
 }
 
-const sti_fold_kernels sti_fold_kernels_any = {any_fold, any_unfold};
-
-static void fold_piece(void *arg, int64_t piece, int worker)
+/* The next of [at, end) of arrays with c columns that kernels can work on: what is left
+ * of a row, whole rows, or a row's beginning. Its columns; *rows_out: how many rows. */
+static int64_t next_block(int64_t c, int64_t at, int64_t end, int64_t *rows_out)
 {
-    const folding *f = arg;
-    sti_fold_block b = f->all;
-    const int64_t first = piece * f->piece_rows, at = first * b.c;
-    (void)worker;
-    b.rows = b.rows - first < f->piece_rows ? b.rows - first : f->piece_rows;
-    b.from += at;
-    b.x = b.x ? b.x + at : NULL;
-    b.y = b.y ? b.y + at : NULL;
-    b.bits = b.bits ? b.bits + at / 8 : NULL;
-    if (f->back)
-        f->kernels->unfold(&b);
-    else
-        f->kernels->fold(&b);
+    const int64_t col = at % c, left = end - at;
+    *rows_out = 1;
+    if (col > 0)
+        return c - col < left ? c - col : left;
+    if (left < c)
+        return left;
+    *rows_out = left / c;
+    return c;
 }
 
-static void run_pieces(const sti_team *team, folding *f)
+void sti_fold_f32(const sti_fold *a, int64_t begin, int64_t n, float *u_out)
 {
-    const int64_t c = f->all.c, rows = PIECE / c / 8 * 8;
-    f->kernels =
-        c % 16 == 0 ? STI_KERNELS_NOW(sti_fold_kernels) : &sti_fold_kernels_any;
-    f->piece_rows = rows < 8 ? 8 : rows;
-    sti_team_run(team, (f->all.rows + f->piece_rows - 1) / f->piece_rows, fold_piece,
-                 f);
+    const sti_fold_kernels *kernels = STI_KERNELS_NOW(sti_fold_kernels);
+    int64_t rows;
+    if (a->c % 16 != 0) {
+        any_fold(a, begin, n, u_out);
+        return;
+    }
+    for (int64_t at = begin, c; at < begin + n; at += rows * c) {
+        c = next_block(a->c, at, begin + n, &rows);
+        kernels->fold(&(sti_fold_block){.rows = rows,
+                                        .c = c,
+                                        .factor = a->coarse,
+                                        .from = a->x + at,
+                                        .mean = a->mean + at % a->c,
+                                        .inv = a->inv + at % a->c,
+                                        .bits = a->bits ? a->bits + at / 8 : NULL,
+                                        .x = u_out + (at - begin)});
+    }
 }
 
-void sti_fold_f32(const sti_team *team, int64_t rows, int64_t c, const float *x,
-                  const float *mean, const float *inv, const uint8_t *bits,
-                  float *u_out)
+void sti_unfold_f32(const sti_unfold *a, int64_t begin, int64_t n)
 {
-    folding f = {.all = {.rows = rows,
-                         .c = c,
-                         .from = x,
-                         .mean = mean,
-                         .inv = inv,
-                         .bits = bits,
-                         .x = u_out}};
-    run_pieces(team, &f);
-}
-
-void sti_unfold_f32(const sti_team *team, const sti_unfold *args, float *deviation)
-{
-    folding f = {.all = {.rows = args->rows,
-                         .c = args->c,
-                         .from = args->u,
-                         .mean = args->mean,
-                         .deviation = deviation,
-                         .scale = args->scale,
-                         .shift = args->shift,
-                         .bits = args->bits,
-                         .x = args->x,
-                         .y = args->y},
-                 .back = true};
-    for (int64_t k = 0; k < args->c && args->x; k++)
-        deviation[k] = 1.0f / args->inv[k];
-    run_pieces(team, &f);
+    const sti_fold_kernels *kernels = STI_KERNELS_NOW(sti_fold_kernels);
+    int64_t rows;
+    if (a->c % 16 != 0) {
+        any_unfold(a, begin, n);
+        return;
+    }
+    for (int64_t at = begin, c; at < begin + n; at += rows * c) {
+        const int64_t col = at % a->c;
+        c = next_block(a->c, at, begin + n, &rows);
+        kernels->unfold(&(sti_fold_block){.rows = rows,
+                                          .c = c,
+                                          .factor = 1.0f / a->coarse,
+                                          .from = a->u + at,
+                                          .mean = a->x ? a->mean + col : NULL,
+                                          .deviation = a->x ? a->deviation + col : NULL,
+                                          .scale = a->y ? a->scale + col : NULL,
+                                          .shift = a->y ? a->shift + col : NULL,
+                                          .bits = a->bits ? a->bits + at / 8 : NULL,
+                                          .x = a->x ? a->x + at : NULL,
+                                          .y = a->y ? a->y + at : NULL});
+    }
 }

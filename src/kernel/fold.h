@@ -5,9 +5,10 @@
  *          x = n * deviation + mean        y = n * scale + shift where the bit is set,
  * else 0
  *
- * Under one bound on u all channels have the same error in units of their deviation,
- * and what a ReLU lets no gradient through (where batch-norm's gradient reads x only
- * in a small correction) an error 1 / coarse times as large: fewer bits.
+ * coarse: 1/8 to 1/64. Under one bound on u all channels have the same error in units
+ * of their deviation, and what a ReLU lets no gradient through (where batch-norm's
+ * gradient reads x only in a small correction) an error 1 / coarse times as large:
+ * fewer bits.
  *
  * x, u, y [rows, c]; mean, inv, deviation, scale, shift [c]; bits as in elementwise.h,
  * NULL: all set. No fused multiply-adds; the bits are the same on every instruction
@@ -17,25 +18,36 @@
 
 #include <stdint.h>
 
-#include "base/team.h"
+/* Of batch-norm over so many rows: a power of two, so that nothing is rounded on the
+ * way back. What it lets through to the gradient of x shrinks with the root of the
+ * rows, so it may grow with it: that error stays below 0.01 of the gradient where
+ * bounds are usual, and is found and held to the limit in any case (op_error_gain.c).
+ */
+float sti_fold_coarse(int64_t rows);
 
-/* A power of two, so that nothing is rounded on the way back. */
-#define STI_FOLD_COARSE 0.125f
+/* Parts of the arrays: elements [begin, begin + n), both multiples of 16, n but at the
+ * arrays' end. One thread. */
 
-void sti_fold_f32(const sti_team *team, int64_t rows, int64_t c, const float *x,
-                  const float *mean, const float *inv, const uint8_t *bits,
-                  float *u_out);
+typedef struct sti_fold {
+    int64_t c;
+    float coarse;
+    const float *x, *mean, *inv;
+    const uint8_t *bits;
+} sti_fold;
+void sti_fold_f32(const sti_fold *args, int64_t begin, int64_t n,
+                  float *u_out /* [n] */);
 
-/* x or y may be NULL, and either may be u. */
+/* Pointers are to the first elements of the whole arrays; x or y may be NULL, and
+ * either may be u. */
 typedef struct sti_unfold {
-    int64_t rows, c;
+    int64_t c;
+    float coarse;
     const float *u;
-    const float *mean, *inv;    /* for x */
-    const float *scale, *shift; /* for y */
+    const float *mean, *deviation; /* for x; deviation: 1 / inv */
+    const float *scale, *shift;    /* for y */
     const uint8_t *bits;
     float *x, *y;
 } sti_unfold;
-/* deviation: scratch [c]. */
-void sti_unfold_f32(const sti_team *team, const sti_unfold *args, float *deviation);
+void sti_unfold_f32(const sti_unfold *args, int64_t begin, int64_t n);
 
 #endif

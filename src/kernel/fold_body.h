@@ -15,7 +15,7 @@ ALWAYS lane_f lane_fold(lane_f v, const uint8_t *bits, int64_t at, lane_f factor
 
 ALWAYS void fold_rows(const sti_fold_block *b, const bool bits)
 {
-    const lane_f coarse = lane_splat(STI_FOLD_COARSE);
+    const lane_f coarse = lane_splat(b->factor);
     for (int64_t r = 0, row = 0; r < b->rows; r++, row += b->c)
         for (int64_t col = 0; col < b->c; col += STI_LANES) {
             lane_f u = (lane_load(b->from + row + col) - lane_load(b->mean + col)) *
@@ -29,7 +29,7 @@ ALWAYS void fold_rows(const sti_fold_block *b, const bool bits)
 ALWAYS void unfold_rows(const sti_fold_block *b, const bool bits, const bool x,
                         const bool y)
 {
-    const lane_f fine = lane_splat(1.0f / STI_FOLD_COARSE);
+    const lane_f fine = lane_splat(b->factor);
     for (int64_t r = 0, row = 0; r < b->rows; r++, row += b->c)
         for (int64_t col = 0; col < b->c; col += STI_LANES) {
             const int64_t at = row + col;

@@ -4,9 +4,11 @@
 
 #include "kernel/fold.h"
 
-/* Some rows; arrays of elements begin at the block's first, a multiple of 8. */
+/* Some rows, or a part of one; pointers are to the block's first elements, which is one
+ * that bits have a byte of their own for. */
 typedef struct sti_fold_block {
     int64_t rows, c;
+    float factor; /* where the bit is not set */
     const float *from;
     const float *mean, *inv, *deviation, *scale, *shift;
     const uint8_t *bits;
@@ -18,7 +20,7 @@ typedef struct sti_fold_kernels {
     void (*unfold)(const sti_fold_block *b);
 } sti_fold_kernels;
 
-extern const sti_fold_kernels sti_fold_kernels_ref, sti_fold_kernels_any;
+extern const sti_fold_kernels sti_fold_kernels_ref;
 #if defined(__x86_64__)
 extern const sti_fold_kernels sti_fold_kernels_avx2, sti_fold_kernels_avx512;
 #endif

@@ -112,7 +112,7 @@ static double find_reach(const sti_call *call, double gain)
     const stint_shape *dy = sti_op_in_shape(call->graph, call->node, DY);
     const float *dscale = call->in[FACTOR];
     const int64_t c = columns(dy), rows = stint_shape_count(dy) / c;
-    const double coarse = call->in[BITS] ? 1.0 / (double)STI_FOLD_COARSE : 1.0;
+    const double coarse = call->in[BITS] ? 1.0 / (double)sti_fold_coarse(rows) : 1.0;
     const double squares = gain * 3.0 * (double)c; /* of dy, see error_gain.h */
     double sum = 0;
     for (int64_t k = 0; k < c; k++)

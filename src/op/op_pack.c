@@ -12,7 +12,7 @@
 enum { X, BOUNDS, MEAN, INVERSE, PACK_BITS };                     /* of pack */
 enum { BLOCK, U_MEAN, U_INVERSE, U_SCALE, U_SHIFT, UNPACK_BITS }; /* of unpack */
 
-enum { TRIES = 4, HEAD_BYTES = 64, RANGE_PIECE = 16384 };
+enum { TRIES = 4, HEAD_BYTES = 64, RANGE_PIECE = 2048 };
 
 /* Bounds, as shares of the largest magnitude, where none are given. */
 #define MODERATE 0x1p-7
@@ -34,6 +34,11 @@ typedef struct unpack_attr {
 static int64_t last_dim(const stint_shape *shape)
 {
     return shape->rank ? shape->dim[shape->rank - 1] : 1;
+}
+
+static float coarse_of(const stint_shape *x)
+{
+    return sti_fold_coarse(stint_shape_count(x) / last_dim(x));
 }
 
 /* The codec sees images, rows or a flat array. */
@@ -129,7 +134,8 @@ typedef struct packing {
     const float *bounds; /* the row */
     stint_codec_desc desc;
     double wanted;
-    const float *x; /* what the codec gets */
+    sti_fold fold; /* of the input, for norm */
+    sti_codec_source source;
     const uint8_t *mask;
     void *workspace;
     size_t workspace_bytes;
@@ -140,9 +146,9 @@ static stint_status try_bound(packing *p, double bound, stint_codec_result *resu
 {
     char *block = p->call->out[0];
     p->desc.bound = bound;
-    return sti_codec_pack(p->call->team, &p->desc, p->x, p->mask, block + HEAD_BYTES,
-                          (size_t)p->attr->capacity - HEAD_BYTES, p->workspace,
-                          p->workspace_bytes, result);
+    return sti_codec_pack(p->call->team, &p->desc, &p->source, p->mask,
+                          block + HEAD_BYTES, (size_t)p->attr->capacity - HEAD_BYTES,
+                          p->workspace, p->workspace_bytes, result);
 }
 
 /* A bound that should fit: each bit a value too many doubles it (1 + f >= 2^f between
@@ -181,23 +187,40 @@ static stint_status pack_within(packing *p, float range, stint_codec_result *res
     return st;
 }
 
+static void make_folded(const void *fold, int64_t begin, int64_t n, float *u_out)
+{
+    sti_fold_f32(fold, begin, n, u_out);
+}
+
 typedef struct range_of {
-    const float *x;
+    sti_codec_source source;
     int64_t count;
-    float *part;
+    float *part; /* [pieces] */
 } range_of;
+
+static float largest(const float *x, int64_t n)
+{
+    float most = 0.0f;
+    for (int64_t i = 0; i < n; i++) {
+        float size = fabsf(x[i]);
+        most = size > most && size <= 3.4e38f ? size : most;
+    }
+    return most;
+}
 
 static void range_piece(void *arg, int64_t piece, int worker)
 {
     const range_of *r = arg;
-    int64_t begin = piece * RANGE_PIECE, end = begin + RANGE_PIECE;
-    float most = 0.0f;
+    const int64_t begin = piece * RANGE_PIECE, rest = r->count - begin;
+    const int64_t n = rest < RANGE_PIECE ? rest : RANGE_PIECE;
+    float made[RANGE_PIECE];
+    const float *x = made;
     (void)worker;
-    for (int64_t i = begin; i < end && i < r->count; i++) {
-        float size = fabsf(r->x[i]);
-        most = size > most && size <= 3.4e38f ? size : most;
-    }
-    r->part[piece] = most;
+    if (r->source.x)
+        x = r->source.x + begin;
+    else
+        r->source.make(r->source.arg, begin, n, made);
+    r->part[piece] = largest(x, n);
 }
 
 static int64_t range_pieces(int64_t count)
@@ -213,7 +236,7 @@ static bool wants_range(const float *bounds)
 
 static float find_range(const packing *p)
 {
-    range_of r = {p->x, p->count, p->workspace}; /* not in use by the codec yet */
+    range_of r = {p->source, p->count, p->workspace}; /* not in use by the codec yet */
     int64_t pieces = range_pieces(p->count);
     float most = 0.0f;
     sti_team_run(p->call->team, pieces, range_piece, &r);
@@ -235,31 +258,13 @@ static void write_stats(const packing *p, stint_status st, const stint_codec_res
     stats[STI_PACK_COARSENED] = bound > p->wanted;
 }
 
-/* Scratch: the codec's workspace (also the parts of the range), then the folded x. */
-static size_t pack_workspace(const stint_graph *graph, const sti_node *node,
-                             int threads)
+/* The codec's workspace, also the parts of the range. */
+static size_t pack_scratch(const stint_graph *graph, const sti_node *node, int threads)
 {
     const stint_shape *x = sti_op_in_shape(graph, node, X);
     size_t range = (size_t)range_pieces(stint_shape_count(x)) * sizeof(float);
     size_t codec = workspace_bytes(x, threads);
     return STI_ALIGN_UP(codec > range ? codec : range, 64);
-}
-
-static size_t pack_scratch(const stint_graph *graph, const sti_node *node, int threads)
-{
-    const sti_pack_attr *attr = node->attr;
-    size_t folded = attr->norm ? stint_shape_bytes(sti_op_in_shape(graph, node, X)) : 0;
-    return pack_workspace(graph, node, threads) + folded;
-}
-
-/* Normalised and folded into scratch. */
-static const float *fold_input(const packing *p, float *u)
-{
-    const sti_call *call = p->call;
-    const int64_t c = last_dim(sti_op_in_shape(call->graph, call->node, X));
-    sti_fold_f32(call->team, p->count / c, c, call->in[X], call->in[MEAN],
-                 call->in[INVERSE], call->in[PACK_BITS], u);
-    return u;
 }
 
 static void run_pack(const sti_call *call)
@@ -271,11 +276,11 @@ static void run_pack(const sti_call *call)
                  .attr = attr,
                  .bounds = table + (int64_t)attr->row * STI_BOUND_FIELDS,
                  .desc = codec_desc(x),
-                 .x = call->in[X],
+                 .source = {.x = call->in[X]},
                  .mask = attr->norm ? NULL : call->in[PACK_BITS],
                  .workspace = call->scratch,
                  .workspace_bytes =
-                     pack_workspace(call->graph, call->node, call->team->threads),
+                     pack_scratch(call->graph, call->node, call->team->threads),
                  .count = stint_shape_count(x)};
     stint_codec_result result = {0};
     float *stats = call->out[1];
@@ -284,9 +289,11 @@ static void run_pack(const sti_call *call)
     p.desc.seed = call->step->seed;
     p.desc.id = (uint64_t)attr->row << 48 | (uint64_t)call->step->step;
     p.desc.shard = (uint32_t)call->step->shard;
-    if (attr->norm)
-        p.x = fold_input(&p,
-                         (float *)(void *)((char *)call->scratch + p.workspace_bytes));
+    if (attr->norm) {
+        p.fold = (sti_fold){last_dim(x),    coarse_of(x),      call->in[X],
+                            call->in[MEAN], call->in[INVERSE], call->in[PACK_BITS]};
+        p.source = (sti_codec_source){.make = make_folded, .arg = &p.fold};
+    }
     stats[STI_PACK_RANGE] = wants_range(p.bounds) ? find_range(&p) : 0.0f;
     stint_status st = pack_within(&p, stats[STI_PACK_RANGE], &result);
     head.bytes = st == STINT_OK ? (int64_t)result.bytes : 0;
@@ -340,22 +347,40 @@ static size_t unpack_scratch(const stint_graph *graph, const sti_node *node,
     return workspace_bytes(x, threads) + deviation;
 }
 
-static void unfold_output(const sti_call *call, const stint_shape *shape,
-                          const float *u, size_t workspace)
+/* deviation: scratch [c] */
+static sti_unfold unfold_of(const sti_call *call, float *u, float *deviation)
 {
-    const int64_t c = last_dim(shape);
-    const sti_unfold args = {.rows = stint_shape_count(shape) / c,
-                             .c = c,
-                             .u = u,
-                             .mean = call->in[U_MEAN],
-                             .inv = call->in[U_INVERSE],
-                             .scale = call->in[U_SCALE],
-                             .shift = call->in[U_SHIFT],
-                             .bits = call->in[UNPACK_BITS],
-                             .x = call->out[0],
-                             .y = call->out[1]};
-    sti_unfold_f32(call->team, &args,
-                   (float *)(void *)((char *)call->scratch + workspace));
+    const float *inverse = call->in[U_INVERSE];
+    const int64_t c = last_dim(sti_op_out_shape(call->graph, call->node, 0));
+    for (int64_t k = 0; k < c && call->out[0]; k++)
+        deviation[k] = 1.0f / inverse[k];
+    return (sti_unfold){.c = c,
+                        .coarse =
+                            coarse_of(sti_op_out_shape(call->graph, call->node, 0)),
+                        .u = u,
+                        .mean = call->in[U_MEAN],
+                        .deviation = deviation,
+                        .scale = call->in[U_SCALE],
+                        .shift = call->in[U_SHIFT],
+                        .bits = call->in[UNPACK_BITS],
+                        .x = call->out[0],
+                        .y = call->out[1]};
+}
+
+static void take_folded(const void *unfold, int64_t begin, int64_t n, float *u)
+{
+    (void)u; /* unfold knows it */
+    sti_unfold_f32(unfold, begin, n);
+}
+
+/* `byte` everywhere. */
+static void unpack_void(const sti_call *call, int byte)
+{
+    const size_t bytes =
+        stint_shape_bytes(sti_op_out_shape(call->graph, call->node, 0));
+    for (int i = 0; i < 2; i++)
+        if (call->out[i])
+            memset(call->out[i], byte, bytes);
 }
 
 static void run_unpack(const sti_call *call)
@@ -365,17 +390,22 @@ static void run_unpack(const sti_call *call)
     const stint_codec_desc desc = codec_desc(shape);
     const size_t workspace = workspace_bytes(shape, call->team->threads);
     const char *block = call->in[BLOCK];
-    float *u = call->out[0] ? call->out[0] : call->out[1];
+    sti_codec_sink sink = {.x = call->out[0] ? call->out[0] : call->out[1]};
+    sti_unfold unfold;
     pack_head head;
     memcpy(&head, block, sizeof head);
-    if (head.bytes == 0) /* it did not fit: the run is void */
-        memset(u, 0, stint_shape_bytes(shape));
+    if (attr->pack.norm) {
+        unfold = unfold_of(call, sink.x,
+                           (float *)(void *)((char *)call->scratch + workspace));
+        sink.take = take_folded;
+        sink.arg = &unfold;
+    }
+    if (head.bytes == 0)
+        unpack_void(call, 0); /* it did not fit: the run is void */
     else if (sti_codec_unpack(call->team, &desc, block + HEAD_BYTES, (size_t)head.bytes,
-                              attr->masked ? call->in[UNPACK_BITS] : NULL, u,
+                              attr->masked ? call->in[UNPACK_BITS] : NULL, &sink,
                               call->scratch, workspace) != STINT_OK)
-        memset(u, 0xff, stint_shape_bytes(shape)); /* NaN: damage is not hidden */
-    if (attr->pack.norm)
-        unfold_output(call, shape, u, workspace);
+        unpack_void(call, 0xff); /* NaN: damage is not hidden */
 }
 
 static void print_unpack(const sti_node *node, sti_text *out)

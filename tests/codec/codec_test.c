@@ -476,6 +476,56 @@ static void test_bounds_at_the_edge(void **state)
         }
 }
 
+static void make_copy(const void *arg, int64_t begin, int64_t n, float *x_out)
+{
+    memcpy(x_out, (const float *)arg + begin, (size_t)n * sizeof *x_out);
+}
+
+static void take_negated(const void *arg, int64_t begin, int64_t n, float *x)
+{
+    (void)arg;
+    (void)begin;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = -x[i];
+}
+
+/* An array that is made while it is packed gives the block of one that lies there, raw
+ * parts included; what is unpacked is handed over once. */
+static void test_made_and_taken(void **state)
+{
+    const stint_codec_desc desc = {
+        .rank = 4, .dim = {3, 37, 41, 48}, .bound = 0.02, .dither = true, .seed = 4};
+    (void)state;
+    for (int kind = 0; kind < INPUT_KINDS; kind++) {
+        packing p;
+        packing_open(&p, &desc, (input_kind)kind);
+        uint8_t *block = malloc(p.capacity);
+        const sti_team team = {2};
+        const sti_codec_source source = {.make = make_copy, .arg = p.x};
+        const sti_codec_sink sink = {.x = p.y, .take = take_negated};
+        stint_codec_result made;
+        assert_int_equal(packing_pack(&p), STINT_OK);
+        assert_int_equal(sti_codec_pack(&team, &p.desc, &source, NULL, block,
+                                        p.capacity, p.workspace, p.workspace_bytes,
+                                        &made),
+                         STINT_OK);
+        assert_int_equal(made.bytes, p.result.bytes);
+        assert_memory_equal(block, p.block, made.bytes);
+        assert_int_equal(packing_unpack(&p), STINT_OK);
+        float *once = malloc((size_t)p.count * sizeof *once);
+        for (int64_t i = 0; i < p.count; i++)
+            once[i] = -p.y[i];
+        assert_int_equal(sti_codec_unpack(&team, &p.desc, block, made.bytes, NULL,
+                                          &sink, p.workspace, p.workspace_bytes),
+                         STINT_OK);
+        for (int64_t i = 0; i < p.count; i++)
+            assert_true(once[i] == p.y[i] || isnan(once[i]));
+        free(once);
+        free(block);
+        packing_close(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +542,7 @@ int main(void)
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_no_allocation),
         cmocka_unit_test(test_bounds_at_the_edge),
+        cmocka_unit_test(test_made_and_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Folding for the codec: against the formulas, and the same bits on every instruction
- * set and team. */
+ * set however the arrays are cut. */
 #include "kernel/fold.h"
 
 #include <setjmp.h>
@@ -48,14 +48,21 @@ static folding *draw(int64_t c)
     return f;
 }
 
-static void run(folding *f, bool bits, int threads)
+/* In parts of a length that cuts rows. */
+static void run(folding *f, bool bits, int64_t part)
 {
-    sti_team team = {.threads = threads};
     const uint8_t *set = bits ? f->bits : NULL;
-    sti_fold_f32(&team, ROWS, f->c, f->x, f->mean, f->inv, set, f->u);
-    const sti_unfold args = {ROWS,     f->c,     f->u, f->mean, f->inv,
-                             f->scale, f->shift, set,  f->back, f->y};
-    sti_unfold_f32(&team, &args, f->deviation);
+    const float coarse = sti_fold_coarse(ROWS);
+    const sti_fold fold = {f->c, coarse, f->x, f->mean, f->inv, set};
+    const sti_unfold unfold = {f->c,     coarse,   f->u, f->mean, f->deviation,
+                               f->scale, f->shift, set,  f->back, f->y};
+    for (int64_t k = 0; k < f->c; k++)
+        f->deviation[k] = 1.0f / f->inv[k];
+    for (int64_t at = 0, all = ROWS * f->c; at < all; at += part) {
+        const int64_t n = all - at < part ? all - at : part;
+        sti_fold_f32(&fold, at, n, f->u + at);
+        sti_unfold_f32(&unfold, at, n);
+    }
 }
 
 static bool near(float a, double b)
@@ -84,13 +91,13 @@ static void folds_and_unfolds(void **state)
     (void)state;
     for (int i = 0; i < 12; i++) {
         folding *first = draw(channels[i / 2]);
-        run(first, i & 1, 1);
+        run(first, i & 1, ROWS * MOST);
         check(first, i & 1);
         for (int isa = 0; isa <= (int)best; isa++)
-            for (int threads = 1; threads <= 3; threads++) {
+            for (int64_t part = 16; part < 2000; part *= 3) {
                 folding *f = draw(channels[i / 2]);
                 sti_isa_force((sti_isa)isa);
-                run(f, i & 1, threads);
+                run(f, i & 1, part);
                 assert_memory_equal(f->u, first->u, sizeof f->u);
                 assert_memory_equal(f->back, first->back, sizeof f->back);
                 assert_memory_equal(f->y, first->y, sizeof f->y);
@@ -107,21 +114,39 @@ static void results_may_be_left_out(void **state)
     (void)state;
     for (int64_t c = 3; c <= 16; c += 13) {
         folding *f = draw(c);
-        run(f, true, 1);
+        run(f, true, ROWS * c);
         float *u = malloc(sizeof f->u);
         memcpy(u, f->u, sizeof f->u);
-        sti_unfold args = {ROWS,     c,        u,       f->mean, f->inv,
-                           f->scale, f->shift, f->bits, NULL,    u};
-        sti_unfold_f32(&sti_team_serial, &args, f->deviation);
+        sti_unfold args = {c,
+                           sti_fold_coarse(ROWS),
+                           u,
+                           f->mean,
+                           f->deviation,
+                           f->scale,
+                           f->shift,
+                           f->bits,
+                           NULL,
+                           u};
+        sti_unfold_f32(&args, 0, ROWS * c);
         assert_memory_equal(u, f->y, (size_t)(ROWS * c) * sizeof *u);
         memcpy(u, f->u, sizeof f->u);
         args.x = u;
         args.y = NULL;
-        sti_unfold_f32(&sti_team_serial, &args, f->deviation);
+        sti_unfold_f32(&args, 0, ROWS * c);
         assert_memory_equal(u, f->back, (size_t)(ROWS * c) * sizeof *u);
         free(u);
         free(f);
     }
+}
+
+static void more_rows_are_coarser(void **state)
+{
+    (void)state;
+    assert_true(sti_fold_coarse(1) == 0.125f);
+    assert_true(sti_fold_coarse(511) == 0.125f);
+    assert_true(sti_fold_coarse(512) == 0.0625f);
+    assert_true(sti_fold_coarse(2048) == 0.03125f);
+    assert_true(sti_fold_coarse(INT64_C(1) << 40) == 0.015625f);
 }
 
 int main(void)
@@ -129,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folds_and_unfolds),
         cmocka_unit_test(results_may_be_left_out),
+        cmocka_unit_test(more_rows_are_coarser),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
