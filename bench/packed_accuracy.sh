@@ -6,15 +6,25 @@
 # with one seed, which only shows that the curves lie together; the comparison that the
 # error target is about is
 #   bench/packed_accuracy.sh DATA build/release/stint resnet18 30 3 64
-# and the same of vgg16: many hours on two cores.
+# and the same of vgg16: many hours on two cores. One command a seed does as well: SEED is
+# the one to train, OUT a folder that keeps what was trained; the table is of all in it:
+#   SEED=2 OUT=out/packed bench/packed_accuracy.sh DATA build/release/stint resnet18 10
+# A run that OUT has already is not trained again.
 set -euo pipefail
 data=${1:?usage: bench/packed_accuracy.sh DATA [STINT] [NET] [EPOCHS] [SEEDS] [WIDTH]}
 stint=${2:-build/release/stint} net=${3:-resnet18} epochs=${4:-1} seeds=${5:-1} width=${6:-64}
 steps=${STEPS:-0} # of a run, instead of epochs
 batch=${BATCH:-128}
 python=${PYTHON:-/usr/bin/python3}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+list=$(seq 1 "$seeds")
+[ -z "${SEED:-}" ] || list=$SEED
+if [ -n "${OUT:-}" ]; then
+    work=$OUT
+    mkdir -p "$work"
+else
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+fi
 cat >"$work/net.ini" <<INI
 [data]
 crop_pad = 4
@@ -38,19 +48,23 @@ name = cosine
 [run]
 log_every = 10
 INI
-for seed in $(seq 1 "$seeds"); do
+for seed in $list; do
     for arm in exact packed; do
+        [ ! -s "$work/$arm.$seed.json" ] || continue
         extra=(--error 0)
         [ $arm = exact ] || extra=(--set error.pack=all)
         [ "$steps" -eq 0 ] || extra+=(--steps "$steps")
+        rm -rf "$work/$arm.$seed"
         "$stint" train "$work/net.ini" --data "$data" --out "$work/$arm.$seed" --json --quiet \
-            --set train.seed="$seed" "${extra[@]}" >"$work/$arm.$seed.json"
+            --set train.seed="$seed" "${extra[@]}" >"$work/json"
+        mv "$work/json" "$work/$arm.$seed.json"
     done
 done
-"$python" - "$work" "$seeds" <<'PY'
-import json, statistics, sys
+"$python" - "$work" <<'PY'
+import glob, json, statistics, sys
 
-work, seeds = sys.argv[1], int(sys.argv[2])
+work = sys.argv[1]
+seeds = sorted(int(name.split(".")[-2]) for name in glob.glob(f"{work}/packed.*.json"))
 
 
 def lines(arm, seed):
@@ -58,7 +72,7 @@ def lines(arm, seed):
         return [json.loads(line) for line in f]
 
 
-for seed in range(1, seeds + 1):
+for seed in seeds:
     exact, packed = lines("exact", seed), lines("packed", seed)
     curve = [{line["step"]: line["loss"] for line in run if line["event"] == "step"}
              for run in (exact, packed)]
@@ -71,7 +85,7 @@ for seed in range(1, seeds + 1):
     print(f"  saved activations {plain / held:.1f} x smaller at the last choice of bounds")
 accuracy = {}
 for arm in ("exact", "packed"):
-    results = [json.load(open(f"{work}/{arm}.{s}.json")) for s in range(1, seeds + 1)]
+    results = [json.load(open(f"{work}/{arm}.{s}.json")) for s in seeds]
     accuracy[arm] = [r["test_accuracy"] for r in results if r["test_accuracy"] is not None]
     shown = " ".join(f"{100 * a:.2f}" for a in accuracy[arm]) or "not tested"
     loss = " ".join(f"{r['train_loss']:.4f}" for r in results)
@@ -79,5 +93,5 @@ for arm in ("exact", "packed"):
           f"peak {max(r['peak_rss_bytes'] for r in results) / 2**20:.0f} MiB")
 if all(accuracy.values()):
     means = [statistics.mean(a) for a in accuracy.values()]
-    print(f"packed less exact: {100 * (means[1] - means[0]):+.2f} points over {seeds} seed(s)")
+    print(f"packed less exact: {100 * (means[1] - means[0]):+.2f} points over {len(seeds)} seed(s)")
 PY
