@@ -1,31 +1,24 @@
 /* Top-k by itself: every order of the data beside the time of one pure maximum over the
- * same array (the floor), every method, and every block size beside the predicted one.
- * Processor time of one thread, least of several runs, in turn, so that a shared
- * machine disturbs all alike. CSV on stdout. topk_bench orders | methods | exponents |
- * rows  [log2 of n]  */
+ * same array (the floor, by the same number of threads), every method, and every block
+ * size beside the predicted one. Least wall-clock time of several runs, taken in turn.
+ * CSV on stdout.
+ *   topk_bench orders | methods | exponents | rows  [LOG2N [K,... [THREADS]]]
+ * Without K: 1, 4, 16, ... n / 4. */
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "base/team.h"
+#include "stint/topk.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "base/cpu.h"
-#include "base/memory.h"
-#include "base/rng.h"
-#include "stint/topk.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 enum { RUNS = 7 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- inputs ---- */
 
@@ -82,34 +75,40 @@ typedef struct problem {
     float *x;
     int64_t *index;
     float *values;
+    int threads;
+    const char *ks; /* NULL: all */
     void *workspace;
     size_t workspace_bytes;
     volatile float floor;
 } problem;
 
-/* The floor: nothing can be sure of the winners without this read. */
+/* The floor: nothing can be sure of the winners without this read. Two ways, one
+ * place after the other and four places at once; the faster one counts. */
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) static float maximum_avx512(const float *x,
-                                                               int64_t n)
+__attribute__((target("avx512f"))) static float
+maximum_avx512(const float *x, int64_t n, int64_t gap, int64_t step)
 {
     __m512 m[4] = {_mm512_loadu_ps(x), _mm512_loadu_ps(x), _mm512_loadu_ps(x),
                    _mm512_loadu_ps(x)};
-    for (int64_t i = 0; i + 64 <= n; i += 64)
+    for (int64_t i = 0; i + 3 * gap + 16 <= n; i += step)
         for (int j = 0; j < 4; j++) {
-            __builtin_prefetch((const void *)((uintptr_t)(x + i + 16 * j) + 2048));
-            m[j] = _mm512_max_ps(m[j], _mm512_loadu_ps(x + i + 16 * j));
+            const float *at = x + i + gap * j;
+            __builtin_prefetch((const void *)((uintptr_t)at + 2048));
+            m[j] = _mm512_max_ps(m[j], _mm512_loadu_ps(at));
         }
     return _mm512_reduce_max_ps(
         _mm512_max_ps(_mm512_max_ps(m[0], m[1]), _mm512_max_ps(m[2], m[3])));
 }
 #endif
 
-static float maximum(const float *x, int64_t n)
+static float maximum(const float *x, int64_t n, bool apart)
 {
 #if defined(__x86_64__)
     if (sti_isa_now() == STI_ISA_AVX512 && n >= 64)
-        return maximum_avx512(x, n);
+        return apart ? maximum_avx512(x, n, n / 64 * 16, 16)
+                     : maximum_avx512(x, n, 16, 64);
 #endif
+    (void)apart;
     float m[16] = {0};
     for (int64_t i = 0; i + 16 <= n; i += 16)
         for (int j = 0; j < 16; j++)
@@ -119,21 +118,39 @@ static float maximum(const float *x, int64_t n)
     return m[0];
 }
 
-static double time_floor(problem *p)
+typedef struct floor_work {
+    const float *x;
+    int64_t n; /* of a piece */
+    bool apart;
+    float best[64];
+} floor_work;
+
+static void floor_piece(void *arg, int64_t piece, int worker)
 {
-    const int64_t rows = p->desc.rows ? p->desc.rows : 1;
-    const double start = now_s();
-    p->floor = maximum(p->x, rows * p->desc.n);
-    return now_s() - start;
+    floor_work *w = arg;
+    (void)worker;
+    w->best[piece] = maximum(w->x + piece * w->n, w->n, w->apart);
+}
+
+static double time_floor(problem *p, bool apart)
+{
+    const int64_t rows = p->desc.rows ? p->desc.rows : 1, all = rows * p->desc.n;
+    const sti_team team = {.threads = p->threads};
+    const int64_t pieces = p->threads > 1 && all > 1 << 18 ? 16 : 1;
+    floor_work w = {.x = p->x, .n = all / pieces, .apart = apart};
+    const int64_t start = sti_clock_ns();
+    sti_team_run(&team, pieces, floor_piece, &w);
+    p->floor = w.best[0];
+    return sti_seconds_since(start);
 }
 
 static double time_topk(problem *p)
 {
-    const double start = now_s();
+    const int64_t start = sti_clock_ns();
     if (stint_topk(&p->desc, p->x, NULL, p->index, p->values, p->workspace,
                    p->workspace_bytes) != STINT_OK)
         fprintf(stderr, "%s\n", stint_last_error());
-    return now_s() - start;
+    return sti_seconds_since(start);
 }
 
 static double least(double a, double b)
@@ -149,9 +166,10 @@ static void time_all(problem *p, const stint_topk_desc *desc, int count,
     for (int c = 0; c < count; c++)
         seconds[c] = 1e9;
     for (int run = 0; run < RUNS; run++) {
-        *floor_s = least(*floor_s, time_floor(p));
+        *floor_s = least(*floor_s, least(time_floor(p, false), time_floor(p, true)));
         for (int c = 0; c < count; c++) {
             p->desc = desc[c];
+            p->desc.threads = p->threads;
             size_t need;
             if (stint_topk_workspace_bytes(&p->desc, &need) != STINT_OK)
                 return;
@@ -181,9 +199,20 @@ static void print_row(const char *order, const stint_topk_desc *d, double second
     fflush(stdout);
 }
 
+/* The next k after this one (0: the first); 0 at the end. */
+static int64_t next_k(problem *p, int64_t k, int64_t most)
+{
+    char *end;
+    if (!p->ks)
+        return k == 0 ? 1 : k <= most / 4 ? 4 * k : 0;
+    const int64_t next = strtoll(p->ks, &end, 10);
+    p->ks = *end ? end + 1 : end;
+    return next <= most ? next : 0;
+}
+
 static void bench_orders(problem *p, int64_t n, const stint_topk_costs *costs)
 {
-    for (int64_t k = 1; k <= n / 4; k *= 4)
+    for (int64_t k = 0; (k = next_k(p, k, n / 4));)
         for (int order = 0; order < ORDERS; order++) {
             double floor_s, seconds;
             const stint_topk_desc d = {.n = n, .k = k, .costs = costs};
@@ -197,7 +226,7 @@ static void bench_orders(problem *p, int64_t n, const stint_topk_costs *costs)
 static void bench_methods(problem *p, int64_t n, const stint_topk_costs *costs)
 {
     fill(p->x, 0, n, 1);
-    for (int64_t k = 1; k <= n / 4; k *= 4) {
+    for (int64_t k = 0; (k = next_k(p, k, n / 4));) {
         stint_topk_desc d[STINT_TOPK_METHODS];
         double floor_s, seconds[STINT_TOPK_METHODS];
         for (int m = 0; m < STINT_TOPK_METHODS; m++)
@@ -214,7 +243,7 @@ static void bench_exponents(problem *p, int64_t n, const stint_topk_costs *costs
 {
     enum { FIRST = 4, COUNT = 13 };
     fill(p->x, 0, n, 1);
-    for (int64_t k = 1; k <= n / 64; k *= 4) {
+    for (int64_t k = 0; (k = next_k(p, k, n / 64));) {
         stint_topk_desc d[COUNT];
         double floor_s, seconds[COUNT];
         int count = 0;
@@ -257,13 +286,16 @@ int main(int argc, char **argv)
     stint_topk_costs costs;
     problem p = {.x = sti_alloc_array(most, 4, "bench.x"),
                  .index = sti_alloc_array(most / 2, 8, "bench.index"),
-                 .values = sti_alloc_array(most / 2, 4, "bench.values")};
+                 .values = sti_alloc_array(most / 2, 4, "bench.values"),
+                 .threads = argc > 4 ? atoi(argv[4]) : 1,
+                 .ks = argc > 3 && argv[3][0] ? argv[3] : NULL};
     if (!p.x || !p.index || !p.values) {
         fprintf(stderr, "%s\n", stint_last_error());
         return 1;
     }
     stint_topk_costs_host(&costs);
-    fprintf(stderr, "%s, %s\n", sti_cpu_name(), sti_isa_name(sti_isa_now()));
+    fprintf(stderr, "%s, %s, %d threads\n", sti_cpu_name(), sti_isa_name(sti_isa_now()),
+            p.threads);
     printf("order,rows,n,k,asked,method,exponent,us,maximum_us,ratio,predicted_us\n");
     if (strcmp(what, "methods") == 0)
         bench_methods(&p, n, &costs);

@@ -65,7 +65,7 @@ static const sti_option topk_rows[] = {
      .unit = "VALUES.npy",
      TOPK_ROW(values, STI_OPTION_PATH, "", "write the values here too")},
     {.name = "method",
-     .choices = "auto|pack|delegate|beta|threshold|radix",
+     .choices = "auto|pack|delegate|beta|threshold|radix|narrow",
      .unit = "NAME",
      TOPK_ROW(method, STI_OPTION_CHOICE, "auto",
               "how to go about it; changes the time, never the result")},

@@ -368,6 +368,28 @@ typedef struct rows_work {
     atomic_llong bad_row; /* lowest row with a NaN that is an error */
 } rows_work;
 
+/* Of floats: whether there is a NaN, whatever its sign. */
+static bool any_nan(const unsigned char *values, int64_t count, sti_topk_form form)
+{
+    int32_t most = 0;
+    if (form == STI_TOPK_F32) {
+        for (int64_t i = 0; i < count; i++) {
+            int32_t bits;
+            memcpy(&bits, values + 4 * i, sizeof bits);
+            bits &= 0x7FFFFFFF;
+            most = bits > most ? bits : most;
+        }
+        return most > 0x7F800000;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t bits;
+        memcpy(&bits, values + 2 * i, sizeof bits);
+        bits &= 0x7FFF;
+        most = bits > most ? bits : most;
+    }
+    return most > (form == STI_TOPK_F16 ? 0x7C00 : 0x7F80);
+}
+
 /* Lowest index of a winner that is NaN, or -1: NaN ranks first, so the first NaN of the
  * row is among the winners. */
 static int64_t find_nan(const rows_work *w, int64_t row)
@@ -380,10 +402,8 @@ static int64_t find_nan(const rows_work *w, int64_t row)
         from = (sti_topk_view){.form = r->list_form,
                                .map = r->map,
                                .x = w->values + (size_t)(row * r->k) * bytes};
-    int64_t first = -1, none = 0;
-    from.n = r->k;
-    if (w->values && !sti_topk_ops_now(from.form)->count(&from, 0, r->k, r->map.top,
-                                                         UINT32_MAX, &none))
+    int64_t first = -1;
+    if (w->values && !any_nan(from.x, r->k, from.form))
         return -1;
     for (int64_t i = 0; i < r->k; i++) {
         const int64_t in_row = index[i] - r->desc->index_base;

@@ -22,6 +22,7 @@
 #define LANES       (VEC_BYTES / (BITS / 8))
 #define ONES        (UINT32_MAX >> (32 - BITS))
 #define FETCH_AHEAD (2048 / (BITS / 8))
+#define FAR_BYTES   (1 << 20) /* of a row, that the caches of a core do not hold */
 
 typedef AS_UINT(BITS) NAME(ulanes) __attribute__((vector_size(VEC_BYTES)));
 typedef AS_INT(BITS) NAME(slanes) __attribute__((vector_size(VEC_BYTES)));
@@ -159,16 +160,64 @@ static inline void NAME(delegates_as)(const sti_topk_view *v, int a, int64_t fir
             best_word(JOIN(fold, BITS)(NAME(best_lanes)(v, s << a, a, &m, plain)));
 }
 
+/* Best lanes of the blocks of 2^a elements at i, i + gap, ...: what memory gives one
+ * reader of one page after the other is less than what it has, so four places are read
+ * at once. */
+static inline void NAME(best_of_streams)(const sti_topk_view *v, int64_t i, int64_t gap,
+                                         int a, const NAME(map) * m, bool plain,
+                                         vec best[STREAMS])
+{
+    const int64_t end = i + ((int64_t)1 << a);
+    for (int j = 0; j < STREAMS; j++)
+        best[j] = SPLAT(0);
+    for (; i < end; i += LANES)
+        for (int j = 0; j < STREAMS; j++)
+            best[j] = MAX(best[j], NAME(load_order)(v, i + j * gap, m, plain));
+#if KIND == FLOATS || KIND == SUMS
+    for (int j = 0; plain && j < STREAMS; j++)
+        best[j] = MIN(best[j], m->top);
+#endif
+}
+
+/* The first whole groups of WORDS blocks of each of STREAMS equal shares of the blocks
+ * [first, whole), which lie `share` blocks apart. */
+static inline void NAME(delegates_far)(const sti_topk_view *v, int a, int64_t first,
+                                       int64_t share, uint32_t *d, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    for (int64_t s = 0; s < share; s += WORDS) {
+        vec best[STREAMS][WORDS], lanes[STREAMS];
+        for (int64_t w = 0; w < WORDS; w++) {
+            NAME(best_of_streams)
+            (v, (first + s + w) << a, share << a, a, &m, plain, lanes);
+            for (int j = 0; j < STREAMS; j++)
+                best[j][w] = JOIN(fold, BITS)(lanes[j]);
+        }
+        for (int j = 0; j < STREAMS; j++)
+            store_best_words(best[j], d + s + j * share);
+    }
+}
+
 static void NAME(delegates)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                             uint32_t *d)
 {
     int64_t s = first;
     if (((int64_t)1 << a) >= LANES) {
-        s = sti_topk_max(first, sti_topk_min(last, v->n >> a));
-        if (NAME(is_plain)(v))
-            NAME(delegates_as)(v, a, first, s, d, true);
+        const int64_t whole = sti_topk_max(first, sti_topk_min(last, v->n >> a));
+        const bool plain = NAME(is_plain)(v);
+        if (v->n * (BITS / 8) > FAR_BYTES) {
+            const int64_t share = (whole - first) / (STREAMS * WORDS) * WORDS;
+            if (plain)
+                NAME(delegates_far)(v, a, first, share, d, true);
+            else
+                NAME(delegates_far)(v, a, first, share, d, false);
+            s += STREAMS * share;
+        }
+        if (plain)
+            NAME(delegates_as)(v, a, s, whole, d + (s - first), true);
         else
-            NAME(delegates_as)(v, a, first, s, d, false);
+            NAME(delegates_as)(v, a, s, whole, d + (s - first), false);
+        s = whole;
     }
     for (; s < last; s++)
         d[s - first] = topk_delegate(v, s << a, sti_topk_min((s + 1) << a, v->n));
@@ -297,6 +346,52 @@ static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
     return at_least - over + topk_count(v, i, end, lo, hi, above);
 }
 
+static inline int64_t NAME(keys_as)(const sti_topk_view *v, int64_t begin, int64_t end,
+                                    uint32_t lo, uint32_t hi, uint32_t *out,
+                                    int64_t *above, bool roofless, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const vec bound = SPLAT(lo), roof = SPLAT(hi + 1);
+    int64_t i = begin, count = 0, over = 0;
+    for (; i + LANES <= end; i += LANES) {
+        const vec key = NAME(load)(v, i, &m, plain);
+        NAME(fetch)(v, i);
+        const uint64_t high = roofless ? 0 : GE(key, roof);
+        over += __builtin_popcountll(high);
+        count += JOIN(keep, BITS)(key, GE(key, bound) & ~high, out + count);
+    }
+    *above += over;
+    return count + topk_keys(v, i, end, lo, hi, out + count, above);
+}
+
+static int64_t NAME(keys)(const sti_topk_view *v, int64_t begin, int64_t end,
+                          uint32_t lo, uint32_t hi, uint32_t *out, int64_t *above)
+{
+    if (lo > ONES)
+        return 0;
+    if (!NAME(is_plain)(v))
+        return hi >= ONES
+                   ? NAME(keys_as)(v, begin, end, lo, hi, out, above, true, false)
+                   : NAME(keys_as)(v, begin, end, lo, hi, out, above, false, false);
+    return hi >= ONES ? NAME(keys_as)(v, begin, end, lo, hi, out, above, true, true)
+                      : NAME(keys_as)(v, begin, end, lo, hi, out, above, false, true);
+}
+
+#if KIND == KEYS
+static inline int64_t count_at_least(const uint32_t *keys, int64_t count, uint32_t lo)
+{
+    const vec bound = SPLAT(lo);
+    int64_t i = 0, at_least = 0;
+    for (; i + LANES <= count; i += LANES)
+        at_least += __builtin_popcountll(GE(vec_load(keys + i), bound));
+    return at_least + topk_at_least(keys + i, count - i, lo);
+}
+
+#define BISECT         bisect_keys
+#define COUNT_AT_LEAST count_at_least
+#include "kernel/topk_bisect.h"
+#endif
+
 /* Emission from a row is for many winners: no branch on hits either. */
 static inline int64_t NAME(emit_as)(const sti_topk_view *v, int64_t begin, int64_t end,
                                     uint32_t lo, int64_t base, int64_t *index_out,
@@ -351,6 +446,10 @@ static const sti_topk_ops NAME(ops) = {
     .delegates2 = NAME(delegates2),
     .collect = NAME(collect),
     .count = NAME(count),
+    .keys = NAME(keys),
+#if KIND == KEYS
+    .bisect = bisect_keys,
+#endif
     .emit = NAME(emit),
     .histogram = NAME(histogram),
 };
@@ -376,3 +475,4 @@ static const sti_topk_ops NAME(ops) = {
 #undef LANES
 #undef ONES
 #undef FETCH_AHEAD
+#undef FAR_BYTES

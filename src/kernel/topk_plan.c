@@ -19,7 +19,10 @@ enum {
     SAMPLE_MAX = 1 << 17,
     PIECE_ELEMENTS = 1 << 17,
     PIECES_MAX = 64,
-    BACK_MAX = 8
+    BACK_MAX = 8,
+    NARROW_SAMPLE = 1024, /* at most */
+    NARROW_NS = 500,      /* of the samples, whatever n */
+    SHORT = 512           /* rows not worth a prediction */
 };
 
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
@@ -169,6 +172,11 @@ static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
     case STINT_TOPK_THRESHOLD:
         choose_sample(p, c);
         break;
+    case STINT_TOPK_NARROW:
+        p->sample = NARROW_SAMPLE;
+        p->predicted_ns = NARROW_NS + 3 * lines((double)p->n, p->form) * c->sift +
+                          (double)p->k * c->emit;
+        break;
     case STINT_TOPK_AUTO:
     case STINT_TOPK_RADIX:
     case STINT_TOPK_METHODS:
@@ -188,6 +196,8 @@ static bool possible(const sti_topk_plan *p, stint_topk_method method)
         return p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
     case STINT_TOPK_BETA:
         return wide && p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
+    case STINT_TOPK_NARROW:
+        return p->n <= STI_TOPK_NARROW_MOST;
     case STINT_TOPK_PACK:
     case STINT_TOPK_THRESHOLD:
     case STINT_TOPK_RADIX:
@@ -205,6 +215,11 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
     sti_topk_plan best = {.form = form, .n = n, .k = k, .method = method};
     if (method != STINT_TOPK_AUTO && possible(&best, method)) {
         fill(&best, costs, exponent);
+        return best;
+    }
+    if (n <= SHORT) {
+        best.method = STINT_TOPK_NARROW;
+        fill(&best, costs, 0);
         return best;
     }
     best.predicted_ns = HUGE_VAL;
@@ -240,6 +255,6 @@ void stint_topk_costs_default(stint_topk_costs *costs_out)
 const char *stint_topk_method_name(stint_topk_method method)
 {
     static const char *const names[STINT_TOPK_METHODS] = {
-        "auto", "pack", "delegate", "beta", "threshold", "radix"};
+        "auto", "pack", "delegate", "beta", "threshold", "radix", "narrow"};
     return method >= 0 && method < STINT_TOPK_METHODS ? names[method] : "unknown";
 }

@@ -59,6 +59,14 @@ typedef struct sti_topk_ops {
     /* The same without packing. */
     int64_t (*count)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                      uint32_t hi, int64_t *above);
+    /* The keys with lo <= key <= hi, in order; *above as in collect. Up to
+     * STI_TOPK_SLACK more words may be written behind them. */
+    int64_t (*keys)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                    uint32_t hi, uint32_t *out, int64_t *above);
+    /* Of lists of keys alone: a threshold that exactly `rank` of them are at or above,
+     * or where equal keys forbid that, the rank-th largest. Their number. */
+    uint32_t (*bisect)(const uint32_t *keys, int64_t count, int64_t rank,
+                       int64_t *at_least);
     /* Index (plus base) and value of the elements with key >= lo; their count. */
     int64_t (*emit)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     int64_t base, int64_t *index_out, unsigned char *value_out);
@@ -133,6 +141,12 @@ typedef struct sti_topk_plan {
 
 /* Elements of a pool's segment, and how many are looked at between two checks. */
 enum { STI_TOPK_SEGMENT = 8192, STI_TOPK_LOOK = 1024 };
+/* Elements of a row that may be narrowed: one piece. */
+enum { STI_TOPK_NARROW_MOST = (1 << 18) - 1 };
+/* Words that may be written behind a list of keys. */
+enum { STI_TOPK_SLACK = 64 };
+/* Words of each of the two lists that narrowing keeps. */
+int64_t sti_topk_key_room(const sti_topk_plan *plan);
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan);
 /* Candidates that a piece of the walk back to the blocks has room for. */
 int64_t sti_topk_back_elements(const sti_topk_plan *plan);
@@ -146,6 +160,7 @@ typedef struct sti_topk_room {
     int64_t *above, *inside, *offset; /* [pieces + 1] */
     uint32_t *histogram;              /* [pieces, STI_TOPK_BINS] */
     uint32_t *sample;                 /* [sample] */
+    uint32_t *keys;                   /* [2][key room] */
     uint64_t *pool;                   /* [segments, STI_TOPK_SEGMENT] */
     sti_topk_run *runs, *ordered;     /* [segments] */
     sti_topk_cutter cutter;
@@ -183,9 +198,13 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
 /* Elements of the runs at or above `cut`, `total` of them, to the sink. */
 void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
                         int64_t run_count, uint64_t cut);
+/* Elements of the row above `key`, and `ties` (0: all) of those equal to it: k in all.
+ * A row of one piece. */
+void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);
 /* Methods; those that return bool say false when their guess did not hold. */
 void sti_topk_by_pack(const sti_topk_job *job);
 void sti_topk_by_delegates(const sti_topk_job *job);
+void sti_topk_by_narrowing(const sti_topk_job *job);
 bool sti_topk_by_threshold(const sti_topk_job *job);
 void sti_topk_by_radix(const sti_topk_job *job);
 

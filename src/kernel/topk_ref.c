@@ -28,6 +28,16 @@ static int64_t ref_count(const sti_topk_view *v, int64_t begin, int64_t end,
     return topk_count(v, begin, end, lo, hi, above);
 }
 
+static int64_t ref_keys(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                        uint32_t hi, uint32_t *out, int64_t *above)
+{
+    return topk_keys(v, begin, end, lo, hi, out, above);
+}
+
+#define BISECT         ref_bisect
+#define COUNT_AT_LEAST topk_at_least
+#include "kernel/topk_bisect.h"
+
 static int64_t ref_emit(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                         int64_t base, int64_t *index_out, unsigned char *value_out)
 {
@@ -45,6 +55,8 @@ static const sti_topk_ops ops = {
     .delegates2 = ref_delegates2,
     .collect = ref_collect,
     .count = ref_count,
+    .keys = ref_keys,
+    .bisect = ref_bisect,
     .emit = ref_emit,
     .histogram = ref_histogram,
 };

@@ -120,7 +120,7 @@ static void take_delegates(sti_topk_space *space, const sti_topk_plan *p,
     /* The list is short, so the built-in costs choose well enough; delegates of
      * delegates are never worth it. */
     const stint_topk_method method =
-        list <= 4096 ? STINT_TOPK_PACK : STINT_TOPK_THRESHOLD;
+        list <= STI_TOPK_NARROW_MOST ? STINT_TOPK_NARROW : STINT_TOPK_THRESHOLD;
     room->delegates = sti_topk_take(space, list, sizeof(uint32_t));
     room->position = sti_topk_take(space, beta ? p->blocks : 0, sizeof(uint32_t));
     room->chosen = sti_topk_take(space, p->k, sizeof(uint64_t));
@@ -131,13 +131,32 @@ static void take_delegates(sti_topk_space *space, const sti_topk_plan *p,
     room->inner = sti_topk_room_take(space, &room->inner_plan);
 }
 
+int64_t sti_topk_key_room(const sti_topk_plan *p)
+{
+    return p->n + STI_TOPK_SLACK;
+}
+
+static void take_narrowing(sti_topk_space *space, const sti_topk_plan *p,
+                           sti_topk_room *room)
+{
+    room->above = sti_topk_take(space, 3 * (p->pieces + 1), sizeof(int64_t));
+    room->inside = room->above ? room->above + p->pieces + 1 : NULL;
+    room->offset = room->above ? room->above + 2 * (p->pieces + 1) : NULL;
+    room->sample = sti_topk_take(space, p->sample, sizeof(uint32_t));
+    room->keys = sti_topk_take(space, 2 * sti_topk_key_room(p), sizeof(uint32_t));
+}
+
 static void take_all(sti_topk_space *space, const sti_topk_plan *p, sti_topk_room *room)
 {
     memset(room, 0, sizeof *room);
     if (p->method == STINT_TOPK_DELEGATE || p->method == STINT_TOPK_BETA)
         take_delegates(space, p, room);
+    else if (p->method == STINT_TOPK_NARROW)
+        take_narrowing(space, p, room);
     else
         take_selection(space, p, room);
+    if (p->method == STINT_TOPK_NARROW)
+        return;
     const int64_t spare = sti_topk_min(p->n, p->k / 4 + 4096);
     room->cutter.spare_count = spare;
     room->cutter.spare = sti_topk_take(space, spare, sizeof(uint64_t));
@@ -257,6 +276,9 @@ void sti_topk_row(const sti_topk_job *job)
     case STINT_TOPK_DELEGATE:
     case STINT_TOPK_BETA:
         sti_topk_by_delegates(job);
+        return;
+    case STINT_TOPK_NARROW:
+        sti_topk_by_narrowing(job);
         return;
     case STINT_TOPK_THRESHOLD:
         if (sti_topk_by_threshold(job))

@@ -32,6 +32,27 @@ static inline int64_t topk_count(const sti_topk_view *v, int64_t begin, int64_t 
     return count;
 }
 
+static inline int64_t topk_keys(const sti_topk_view *v, int64_t begin, int64_t end,
+                                uint32_t lo, uint32_t hi, uint32_t *out, int64_t *above)
+{
+    int64_t count = 0;
+    for (int64_t i = begin; i < end; i++) {
+        const uint32_t key = sti_topk_key_at(v, i);
+        *above += key > hi;
+        if (key >= lo && key <= hi)
+            out[count++] = key;
+    }
+    return count;
+}
+
+static inline int64_t topk_at_least(const uint32_t *keys, int64_t count, uint32_t lo)
+{
+    int64_t at_least = 0;
+    for (int64_t i = 0; i < count; i++)
+        at_least += keys[i] >= lo;
+    return at_least;
+}
+
 /* Element i as value number `at`. */
 static inline void topk_put_value(const sti_topk_view *v, int64_t i,
                                   unsigned char *value_out, int64_t at)

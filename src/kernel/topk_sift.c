@@ -204,6 +204,17 @@ static void emit_sifted(const sift *s)
     sti_team_run(job->team, job->plan->pieces, emit_piece, &e);
 }
 
+void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties)
+{
+    const sift s = {.job = job, .lo = key, .hi = key};
+    row_emission e = {job, key, INT64_MAX - 1};
+    job->room->inside[0] = INT64_MAX;
+    job->room->offset[0] = 0;
+    if (ties > 0)
+        e.last = find_tie(&s, ties);
+    emit_piece(&e, 0, 0);
+}
+
 static bool bounds_hold(const sift *s)
 {
     const int64_t k = s->job->plan->k;

@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-enum { VEC_BYTES = 32, WORDS = 8 }; /* WORDS: 32-bit lanes */
+enum { VEC_BYTES = 32, WORDS = 8, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m256i vec;
 
 #define vec_load(p)     _mm256_loadu_si256((const __m256i_u *)(const void *)(p))
@@ -102,6 +102,15 @@ static inline uint32_t best_word(vec x)
             const uint32_t lane = (uint32_t)__builtin_ctzll(mask);                 \
             out[count++] = (uint64_t)key[lane] << 32 | (uint32_t) ~(base + lane);  \
         }                                                                          \
+        return count;                                                              \
+    }                                                                              \
+    static inline int64_t keep##bits(vec keys, uint64_t mask, uint32_t *out)       \
+    {                                                                              \
+        type key[VEC_BYTES / sizeof(type)];                                        \
+        int64_t count = 0;                                                         \
+        memcpy(key, &keys, sizeof key);                                            \
+        for (; mask; mask &= mask - 1)                                             \
+            out[count++] = key[__builtin_ctzll(mask)];                             \
         return count;                                                              \
     }                                                                              \
     static inline int64_t emit##bits(vec raw, uint64_t mask, int64_t base,         \

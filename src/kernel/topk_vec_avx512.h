@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-enum { VEC_BYTES = 64, WORDS = 16 }; /* WORDS: 32-bit lanes */
+enum { VEC_BYTES = 64, WORDS = 16, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m512i vec;
 
 #define vec_load(p)     _mm512_loadu_si512(p)
@@ -134,6 +134,32 @@ static inline int64_t pack8(vec keys, uint64_t mask, uint32_t base, uint64_t *ou
     return count;
 }
 
+/* Keep the words whose bit is set; a whole vector is written. */
+static inline int64_t keep32(vec keys, uint64_t mask, uint32_t *out)
+{
+    _mm512_storeu_si512(out, _mm512_maskz_compress_epi32((__mmask16)mask, keys));
+    return __builtin_popcountll(mask);
+}
+
+static inline int64_t keep16(vec keys, uint64_t mask, uint32_t *out)
+{
+    const int64_t count =
+        keep32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(keys)), mask & 0xFFFF, out);
+    return count + keep32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(keys, 1)),
+                          mask >> 16, out + count);
+}
+
+static inline int64_t keep8(vec keys, uint64_t mask, uint32_t *out)
+{
+    const __m128i q[4] = {
+        _mm512_extracti32x4_epi32(keys, 0), _mm512_extracti32x4_epi32(keys, 1),
+        _mm512_extracti32x4_epi32(keys, 2), _mm512_extracti32x4_epi32(keys, 3)};
+    int64_t count = 0;
+    for (int part = 0; part < 4; part++, mask >>= 16)
+        count += keep32(_mm512_cvtepu8_epi32(q[part]), mask & 0xFFFF, out + count);
+    return count;
+}
+
 /* Index and value of the lanes whose bit is set. */
 static inline int64_t emit_indices(uint32_t mask, int64_t base, int64_t *index_out)
 {
@@ -146,10 +172,11 @@ static inline int64_t emit_indices(uint32_t mask, int64_t base, int64_t *index_o
     _mm512_mask_storeu_epi64(
         index_out, (__mmask8)full,
         _mm512_add_epi64(start, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(i))));
-    _mm512_mask_storeu_epi64(
-        index_out + 8, (__mmask8)(full >> 8),
-        _mm512_add_epi64(start,
-                         _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(i, 1))));
+    if (count > 8)
+        _mm512_mask_storeu_epi64(
+            index_out + 8, (__mmask8)(full >> 8),
+            _mm512_add_epi64(start,
+                             _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(i, 1))));
     return count;
 }
 

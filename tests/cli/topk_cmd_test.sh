@@ -57,7 +57,7 @@ run 0 topk int8.npy -k 700 --key abs --out i.npy --values v.npy
 same int8.npy i.npy v.npy 700 abs 0 0
 run 0 topk brain.npy -k 33 --type bf16 --key min --out i.npy --values v.npy
 same brain.npy i.npy v.npy 33 min 0 0
-for method in pack delegate beta threshold radix; do
+for method in pack delegate beta threshold radix narrow; do
     run 0 topk x.npy -k 20 --method $method --out i.npy --values v.npy
     same x.npy i.npy v.npy 20 max 0 0
 done

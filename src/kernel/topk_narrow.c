@@ -1,0 +1,115 @@
+/* Narrowing: a few keys, taken all over the list, bound the k-th from both sides; one
+ * pass keeps the keys between the bounds, bare, and the same is done to those; among
+ * the last few a threshold is bisected. What a sample gets wrong is seen by counting,
+ * and the pass is made again on the side where the k-th is; where equal keys keep a
+ * list from getting shorter, it is bisected as it is. A last pass over the row emits.
+ */
+#include <math.h>
+
+#include "kernel/topk_key.h"
+
+enum {
+    FEW = 256, /* are bisected at once */
+    SAMPLE_LEAST = 64,
+    SAMPLE_MOST = 1024
+};
+
+typedef struct narrowing {
+    const sti_topk_ops *ops; /* of the list */
+    const sti_topk_ops *keys;
+    sti_topk_view list;
+    int64_t rank; /* of the threshold in the list */
+} narrowing;
+
+static int64_t sample_size(int64_t n)
+{
+    const double s = cbrt((double)n * (double)n / 64);
+    return (int64_t)fmin(fmax(s, SAMPLE_LEAST), SAMPLE_MOST) & ~INT64_C(15);
+}
+
+/* One key of each of `size` equal shares, at a place in it that follows no period. */
+static void take_sample(const sti_topk_view *v, uint32_t *sample, int64_t size)
+{
+    const int64_t share = v->n / size;
+    for (int64_t j = 0; j < size; j++) {
+        const uint32_t mixed = (uint32_t)j * UINT32_C(2654435761) >> 16;
+        const int64_t at =
+            j * share + (int64_t)((uint64_t)mixed * (uint64_t)share >> 16);
+        sample[j] = sti_topk_key_at(v, at);
+    }
+}
+
+typedef struct bounds {
+    uint32_t lo, hi;
+} bounds;
+
+/* Two and a half standard deviations of the rank in the sample on either side. */
+static bounds bound_threshold(const narrowing *w, uint32_t *sample)
+{
+    const int64_t size = sample_size(w->list.n);
+    take_sample(&w->list, sample, size);
+    const double q = (double)w->rank * (double)size / (double)w->list.n;
+    const double spread = 2.5 * sqrt(q * (1 - q / (double)size)) + 1.5;
+    const int64_t lower = (int64_t)ceil(q + spread), upper = (int64_t)(q - spread);
+    bounds b = {0, UINT32_MAX};
+    int64_t at_least;
+    if (lower < size)
+        b.lo = w->keys->bisect(sample, size, lower, &at_least);
+    if (upper > 0)
+        b.hi = w->keys->bisect(sample, size, upper, &at_least);
+    return b;
+}
+
+/* Keys of the list between the bounds, which are moved to where the threshold is. */
+static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
+{
+    for (;;) {
+        int64_t above = 0;
+        const int64_t kept =
+            w->ops->keys(&w->list, 0, w->list.n, b->lo, b->hi, out, &above);
+        if (above >= w->rank) {
+            *b = (bounds){b->hi + 1, UINT32_MAX};
+        } else if (above + kept < w->rank) {
+            *b = (bounds){0, b->lo - 1};
+        } else {
+            w->rank -= above;
+            return kept;
+        }
+    }
+}
+
+void sti_topk_by_narrowing(const sti_topk_job *job)
+{
+    sti_topk_room *room = job->room;
+    uint32_t *free_list = room->keys,
+             *spare = room->keys + sti_topk_key_room(job->plan);
+    narrowing w = {.ops = job->ops,
+                   .keys = sti_topk_ops_now(STI_TOPK_KEYS),
+                   .list = *job->view,
+                   .rank = job->plan->k};
+    bool shorter = true;
+    do {
+        bounds b = {0, UINT32_MAX};
+        if (w.list.n > FEW)
+            b = bound_threshold(&w, room->sample);
+        const int64_t before = w.list.n, kept = keep_between(&w, &b, free_list);
+        w.list = (sti_topk_view){
+            .form = STI_TOPK_KEYS, .x = (const unsigned char *)free_list, .n = kept};
+        w.ops = w.keys;
+        shorter = kept < before - before / 4;
+        uint32_t *swap = free_list;
+        free_list = spare;
+        spare = swap;
+        if (b.lo == b.hi)
+            break;
+    } while (w.list.n > FEW && shorter);
+    int64_t at_least = 0, more = 0;
+    const uint32_t *list = (const uint32_t *)(const void *)w.list.x;
+    const uint32_t key = w.keys->bisect(list, w.list.n, w.rank, &at_least);
+    int64_t ties = 0; /* winners among the equals of the threshold; 0: all of them */
+    if (at_least > w.rank) {
+        const int64_t equal = w.keys->count(&w.list, 0, w.list.n, key, key, &more);
+        ties = w.rank - (at_least - equal);
+    }
+    sti_topk_emit_row(job, key, ties);
+}

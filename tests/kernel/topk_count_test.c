@@ -1,0 +1,167 @@
+/* How many elements each delegate method looks at, counted by loops that count, beside
+ * the model: the first pass reads n; then k blocks of 2^a (maximum delegates), or the
+ * blocks both of whose delegates are chosen (beta), and a few more that sharpen the
+ * bound. Work is fixed by n and k: no order of the data takes more. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "kernel/topk_priv.h"
+
+static const sti_topk_ops *real;
+static int64_t touched;
+
+static void count_delegates(const sti_topk_view *v, int a, int64_t first, int64_t last,
+                            uint32_t *d)
+{
+    touched += sti_topk_min(last << a, v->n) - (first << a);
+    real->delegates(v, a, first, last, d);
+}
+
+static void count_delegates2(const sti_topk_view *v, int a, int64_t first, int64_t last,
+                             uint32_t *d, uint32_t *position)
+{
+    touched += sti_topk_min(last << a, v->n) - (first << a);
+    real->delegates2(v, a, first, last, d, position);
+}
+
+static int64_t count_collect(const sti_topk_view *v, int64_t begin, int64_t end,
+                             uint32_t lo, uint32_t hi, uint64_t *out, int64_t *above)
+{
+    touched += end - begin;
+    return real->collect(v, begin, end, lo, hi, out, above);
+}
+
+enum order { UNIFORM, ASCENDING, DESCENDING, EQUAL, TWO, CLUSTER, SCATTERED, ORDERS };
+
+static void fill(float *x, enum order order, int64_t n, int64_t k)
+{
+    uint32_t word[4] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        if (i % 4 == 0)
+            sti_random4(1, STI_STREAM_TEST, 5, (uint64_t)i, word);
+        const float u = sti_uniform(word[i % 4]);
+        const bool best = order == CLUSTER ? i >= n / 3 && i < n / 3 + k
+                                           : order == SCATTERED && i % (n / k) == 7;
+        x[i] = order == ASCENDING    ? (float)i
+               : order == DESCENDING ? (float)-i
+               : order == EQUAL      ? 1
+               : order == TWO        ? (float)(u > 0.5F)
+               : best                ? 2 + u
+                                     : u;
+    }
+}
+
+/* Elements of x looked at by a method with blocks of 2^a. */
+static int64_t count_touched(const float *x, int64_t n, int64_t k,
+                             stint_topk_method method, int a)
+{
+    const stint_topk_desc d = {.n = n, .k = k};
+    stint_topk_costs costs;
+    stint_topk_costs_default(&costs);
+    const sti_topk_plan plan =
+        sti_topk_plan_make(STI_TOPK_F32, n, k, method, a, &costs);
+    sti_topk_space space = {0};
+    sti_topk_room_take(&space, &plan);
+    space =
+        (sti_topk_space){.base = aligned_alloc(64, (space.used_bytes + 63) / 64 * 64)};
+    int64_t *index = malloc((size_t)k * sizeof *index);
+    const sti_topk_view view = {.form = STI_TOPK_F32,
+                                .map = sti_topk_map_make(&d, STI_TOPK_F32),
+                                .x = (const unsigned char *)x,
+                                .n = n};
+    const sti_topk_sink sink = {.index = index};
+    real = sti_topk_ops_now(STI_TOPK_F32);
+    sti_topk_ops counting = *real;
+    counting.delegates = count_delegates;
+    counting.delegates2 = count_delegates2;
+    counting.collect = count_collect;
+    const sti_topk_job job = {.team = &sti_team_serial,
+                              .plan = &plan,
+                              .ops = &counting,
+                              .view = &view,
+                              .room = sti_topk_room_take(&space, &plan),
+                              .sink = &sink};
+    assert_int_equal(plan.method, method);
+    assert_int_equal(plan.exponent, a);
+    touched = 0;
+    sti_topk_row(&job);
+    free(space.base);
+    free(index);
+    return touched;
+}
+
+static const struct {
+    int64_t n, k;
+    int a;
+} sizes[] = {{1 << 18, 64, 6},   {1 << 18, 256, 5},  {1 << 18, 1024, 5},
+             {1 << 20, 1024, 7}, {1 << 20, 4096, 6}, {999999, 3000, 5}};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static void near_model(double found, double model, const char *what, int at)
+{
+    if (fabs(found - model) > 0.01 * model)
+        fail_msg("%s, n %" PRId64 ", k %" PRId64 ", a %d: %.0f touched, model %.0f",
+                 what, sizes[at].n, sizes[at].k, sizes[at].a, found, model);
+}
+
+static void uniform_is_as_modelled(void **unused)
+{
+    (void)unused;
+    float *x = malloc(sizeof *x << 20);
+    for (int s = 0; s < SIZES; s++) {
+        const int64_t n = sizes[s].n, k = sizes[s].k;
+        const int a = sizes[s].a;
+        const double block = ldexp(1, a), m = ceil((double)n / block);
+        const double sharpen = floor((double)k / block) + 1;
+        fill(x, UNIFORM, n, k);
+        /* Here even what is touched again is known to one part in a hundred. */
+        near_model((double)(count_touched(x, n, k, STINT_TOPK_DELEGATE, a) - n),
+                   ((double)k + sharpen) * block, "delegates, again", s);
+        /* Both of a block's two best are among the k best of 2m delegates: nearly those
+         * of the row, which fall into m blocks at random. */
+        const double rate = (double)k / m;
+        const double both = m * (1 - exp(-rate) - rate * exp(-rate));
+        near_model((double)count_touched(x, n, k, STINT_TOPK_BETA, a),
+                   (double)n + (both + sharpen) * block, "beta", s);
+    }
+    free(x);
+}
+
+static void no_order_takes_more(void **unused)
+{
+    (void)unused;
+    float *x = malloc(sizeof *x << 20);
+    for (int s = 0; s < SIZES; s++)
+        for (int order = 0; order < ORDERS; order++) {
+            const int64_t n = sizes[s].n, k = sizes[s].k,
+                          block = INT64_C(1) << sizes[s].a;
+            const int64_t most = n + (k + 2 * (k / block + 1)) * block;
+            fill(x, (enum order)order, n, k);
+            for (int m = STINT_TOPK_DELEGATE; m <= STINT_TOPK_BETA; m++) {
+                const int64_t found =
+                    count_touched(x, n, k, (stint_topk_method)m, sizes[s].a);
+                if (found < n || found > most)
+                    fail_msg("order %d, %s, n %" PRId64 ", k %" PRId64 ": %" PRId64
+                             " touched, at most %" PRId64,
+                             order, stint_topk_method_name((stint_topk_method)m), n, k,
+                             found, most);
+            }
+        }
+    free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uniform_is_as_modelled),
+        cmocka_unit_test(no_order_takes_more),
+    };
+    return cmocka_run_group_tests_name("kernel/topk_count", tests, NULL, NULL);
+}
