@@ -49,7 +49,7 @@ typedef enum stint_topk_method {
     STINT_TOPK_BETA,      /* the best two of each block first */
     STINT_TOPK_THRESHOLD, /* bounds of the k-th from a sample, then one pass */
     STINT_TOPK_RADIX,     /* histograms of the values where they lie */
-    STINT_TOPK_NARROW,    /* bounds from a few keys, again and again; rows of < 2^18 */
+    STINT_TOPK_NARROW,    /* bounds from a few keys, again and again; rows of < 2^19 */
     STINT_TOPK_METHODS
 } stint_topk_method;
 

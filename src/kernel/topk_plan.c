@@ -174,6 +174,7 @@ static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
         break;
     case STINT_TOPK_NARROW:
         p->sample = NARROW_SAMPLE;
+        p->pieces = 1;
         p->predicted_ns = NARROW_NS + 3 * lines((double)p->n, p->form) * c->sift +
                           (double)p->k * c->emit;
         break;
