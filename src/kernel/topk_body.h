@@ -244,17 +244,50 @@ static inline void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t fi
 }
 #endif
 
+/* As delegates_far; `share` blocks of each of STREAMS shares. */
+static inline void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
+                                        int64_t share, uint32_t *d, uint32_t *position,
+                                        bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const int64_t steps = ((int64_t)1 << a) / LANES, gap = share << a;
+    for (int64_t s = 0; s < share; s++) {
+        best_two b[STREAMS];
+        for (int j = 0; j < STREAMS; j++)
+            b[j] = (best_two){SPLAT(0), SPLAT(0), SPLAT(0)};
+        for (int64_t step = 0; step < steps; step++)
+            for (int j = 0; j < STREAMS; j++) {
+                const int64_t i = ((first + s) << a) + j * gap + step * LANES;
+                NAME(fetch)(v, i);
+                best_two_add(&b[j], NAME(load)(v, i, &m, plain), (uint32_t)step);
+            }
+        for (int j = 0; j < STREAMS; j++)
+            best_two_store(&b[j], d + 2 * (s + j * share), position + s + j * share);
+    }
+}
+
 static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                              uint32_t *d, uint32_t *position)
 {
     int64_t s = first;
 #if BITS == 32
     if (((int64_t)1 << a) >= LANES) {
-        s = sti_topk_max(first, sti_topk_min(last, v->n >> a));
-        if (NAME(is_plain)(v))
-            NAME(delegates2_as)(v, a, first, s, d, position, true);
+        const int64_t whole = sti_topk_max(first, sti_topk_min(last, v->n >> a));
+        const bool plain = NAME(is_plain)(v);
+        if (v->n * (BITS / 8) > FAR_BYTES) {
+            const int64_t share = (whole - first) / STREAMS;
+            if (plain)
+                NAME(delegates2_far)(v, a, first, share, d, position, true);
+            else
+                NAME(delegates2_far)(v, a, first, share, d, position, false);
+            s += STREAMS * share;
+        }
+        uint32_t *rest = d + 2 * (s - first), *where = position + (s - first);
+        if (plain)
+            NAME(delegates2_as)(v, a, s, whole, rest, where, true);
         else
-            NAME(delegates2_as)(v, a, first, s, d, position, false);
+            NAME(delegates2_as)(v, a, s, whole, rest, where, false);
+        s = whole;
     }
 #endif
     for (; s < last; s++)
@@ -287,9 +320,7 @@ static inline int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin,
     }
     for (; i + LANES <= end; i += LANES) {
         const vec key = NAME(load)(v, i, &m, plain);
-        const uint64_t mask = GE(key, bound);
-        if (mask)
-            count += JOIN(pack, BITS)(key, mask, (uint32_t)i, out + count);
+        count += JOIN(pack, BITS)(key, GE(key, bound), (uint32_t)i, out + count);
     }
     return count + topk_collect(v, i, end, lo, ONES, out + count, &none);
 }

@@ -65,15 +65,25 @@ static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
            blocks * c->beta;
 }
 
+static double narrow_ns(double bytes, const stint_topk_costs *c)
+{
+    /* A pass of sifting, one of emission, and a little of both for what is left. */
+    return NARROW_NS + 2.2 * bytes / 64 * c->sift;
+}
+
+/* The best k of a list of delegates. */
+static double choose_ns(double count, double k, const stint_topk_costs *c)
+{
+    return count <= STI_TOPK_NARROW_MOST ? narrow_ns(4 * count, c)
+                                         : count / 16 * c->sift + k * c->select;
+}
+
 static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     const double again =
         sti_topk_min(p->k << a, p->n) == p->n ? (double)p->n : ldexp(k, a);
-    /* Selecting among many delegates is again a sift with a sample; among few, packing.
-     */
-    const double choose = m < 4096 ? m * c->select : m / 16 * c->sift + k * c->select;
-    return first_ns(p, c, m, false) + choose + k * c->block +
+    return first_ns(p, c, m, false) + choose_ns(m, k, c) + k * c->block +
            lines(again, p->form) * c->line + k * (c->select + c->emit);
 }
 
@@ -83,9 +93,7 @@ static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     const double both = k / m < 1 ? k * k / (2 * m) : k;
-    const double choose =
-        m < 2048 ? 2 * m * c->select : m / 8 * c->sift + k * c->select;
-    return first_ns(p, c, m, true) + choose +
+    return first_ns(p, c, m, true) + choose_ns(2 * m, k, c) +
            both * (c->block + lines(ldexp(1, a), p->form) * c->line) +
            k * (c->select + c->emit);
 }
@@ -142,9 +150,9 @@ static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
     const double sift = fmax(lines(n, p->form) * c->sift, pass_ns(p, c));
     p->predicted_ns = (double)p->sample * c->sample + sift + between * c->select;
     p->predicted_ns += p->sample_hi > 0 ? sift + k * c->emit : k * c->emit;
-    /* A sample that misses too often costs the whole of another method. */
+    /* A sample that misses costs the whole of another method. */
     if (q < 16)
-        p->predicted_ns *= 2;
+        p->predicted_ns *= 1.2;
 }
 
 static void choose_pieces(sti_topk_plan *p)
@@ -175,8 +183,8 @@ static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
     case STINT_TOPK_NARROW:
         p->sample = NARROW_SAMPLE;
         p->pieces = 1;
-        p->predicted_ns = NARROW_NS + 3 * lines((double)p->n, p->form) * c->sift +
-                          (double)p->k * c->emit;
+        p->predicted_ns =
+            narrow_ns(64 * lines((double)p->n, p->form), c) + (double)p->k * c->emit;
         break;
     case STINT_TOPK_AUTO:
     case STINT_TOPK_RADIX:
@@ -238,19 +246,19 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
 
 void stint_topk_costs_default(stint_topk_costs *costs_out)
 {
-    *costs_out = (stint_topk_costs){.read_near = 0.8,
-                                    .read_far = 2.5,
-                                    .delegate = 3.5,
-                                    .beta_near = 1.5,
-                                    .beta_far = 2.6,
-                                    .beta = 17,
-                                    .select = 2.5,
-                                    .block = 25,
-                                    .line = 2,
-                                    .sample = 6,
-                                    .sift = 1.5,
-                                    .emit = 2,
-                                    .histogram = 1};
+    *costs_out = (stint_topk_costs){.read_near = 0.9,
+                                    .read_far = 2.6,
+                                    .delegate = 0.8,
+                                    .beta_near = 1.9,
+                                    .beta_far = 2.9,
+                                    .beta = 5.6,
+                                    .select = 2.3,
+                                    .block = 9,
+                                    .line = 5.4,
+                                    .sample = 9,
+                                    .sift = 3,
+                                    .emit = 0.1,
+                                    .histogram = 0.8};
 }
 
 const char *stint_topk_method_name(stint_topk_method method)

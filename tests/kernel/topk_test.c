@@ -361,6 +361,24 @@ static void long_rows(void **unused)
     free(x);
 }
 
+/* Beyond the caches of a core, where delegates are made at several places at once. */
+static void far_rows(void **unused)
+{
+    (void)unused;
+    static const int64_t n[] = {270001, 530003, 530003, 270001, 1100009};
+    unsigned char *x = malloc(1100009 * sizeof(float));
+    for (int type = 0; type <= STINT_TOPK_I8; type++) {
+        stint_topk_desc d = {.type = (stint_topk_type)type,
+                             .key = (stint_topk_key)(type % 3),
+                             .nan = STINT_TOPK_NAN_FIRST,
+                             .n = n[type],
+                             .k = 300};
+        fill(d.type, type % 2 ? BITS : NORMAL, d.n, x);
+        check_methods(d, x, type % 2 ? BITS : NORMAL);
+    }
+    free(x);
+}
+
 static void rows_apart(void **unused)
 {
     (void)unused;
@@ -664,11 +682,12 @@ static void costs_only_steer(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_problem),        cmocka_unit_test(long_rows),
-        cmocka_unit_test(rows_apart),         cmocka_unit_test(sums_of_two),
-        cmocka_unit_test(bad_input),          cmocka_unit_test(nan_is_named),
-        cmocka_unit_test(ranks_by_a_tree),    cmocka_unit_test(merge_refuses),
-        cmocka_unit_test(workspace_is_small), cmocka_unit_test(costs_only_steer),
+        cmocka_unit_test(any_problem),      cmocka_unit_test(long_rows),
+        cmocka_unit_test(far_rows),         cmocka_unit_test(rows_apart),
+        cmocka_unit_test(sums_of_two),      cmocka_unit_test(bad_input),
+        cmocka_unit_test(nan_is_named),     cmocka_unit_test(ranks_by_a_tree),
+        cmocka_unit_test(merge_refuses),    cmocka_unit_test(workspace_is_small),
+        cmocka_unit_test(costs_only_steer),
     };
     return cmocka_run_group_tests_name("kernel/topk", tests, NULL, NULL);
 }
