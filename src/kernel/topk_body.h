@@ -22,7 +22,7 @@
 #define LANES       (VEC_BYTES / (BITS / 8))
 #define ONES        (UINT32_MAX >> (32 - BITS))
 #define FETCH_AHEAD (2048 / (BITS / 8))
-#define FAR_BYTES   (1 << 20) /* of a row, that the caches of a core do not hold */
+#define FAR_BYTES   (1 << 17) /* of a row, that the nearest cache does not hold */
 
 typedef AS_UINT(BITS) NAME(ulanes) __attribute__((vector_size(VEC_BYTES)));
 typedef AS_INT(BITS) NAME(slanes) __attribute__((vector_size(VEC_BYTES)));
@@ -179,22 +179,27 @@ static inline void NAME(best_of_streams)(const sti_topk_view *v, int64_t i, int6
 #endif
 }
 
-/* The first whole groups of WORDS blocks of each of STREAMS equal shares of the blocks
- * [first, whole), which lie `share` blocks apart. */
+/* Blocks of STREAMS equal shares, the first of which begins at block `first`. */
 static inline void NAME(delegates_far)(const sti_topk_view *v, int a, int64_t first,
                                        int64_t share, uint32_t *d, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
-    for (int64_t s = 0; s < share; s += WORDS) {
-        vec best[STREAMS][WORDS], lanes[STREAMS];
+    const int64_t gap = share << a;
+    vec best[STREAMS][WORDS], lanes[STREAMS];
+    int64_t s = 0;
+    for (; s + WORDS <= share; s += WORDS) {
         for (int64_t w = 0; w < WORDS; w++) {
-            NAME(best_of_streams)
-            (v, (first + s + w) << a, share << a, a, &m, plain, lanes);
+            NAME(best_of_streams)(v, (first + s + w) << a, gap, a, &m, plain, lanes);
             for (int j = 0; j < STREAMS; j++)
                 best[j][w] = JOIN(fold, BITS)(lanes[j]);
         }
         for (int j = 0; j < STREAMS; j++)
             store_best_words(best[j], d + s + j * share);
+    }
+    for (; s < share; s++) {
+        NAME(best_of_streams)(v, (first + s) << a, gap, a, &m, plain, lanes);
+        for (int j = 0; j < STREAMS; j++)
+            d[s + j * share] = best_word(JOIN(fold, BITS)(lanes[j]));
     }
 }
 
@@ -206,7 +211,7 @@ static void NAME(delegates)(const sti_topk_view *v, int a, int64_t first, int64_
         const int64_t whole = sti_topk_max(first, sti_topk_min(last, v->n >> a));
         const bool plain = NAME(is_plain)(v);
         if (v->n * (BITS / 8) > FAR_BYTES) {
-            const int64_t share = (whole - first) / (STREAMS * WORDS) * WORDS;
+            const int64_t share = (whole - first) / STREAMS;
             if (plain)
                 NAME(delegates_far)(v, a, first, share, d, true);
             else

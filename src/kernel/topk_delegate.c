@@ -8,7 +8,7 @@
  * of the block is out, and the best itself is known with its position. */
 #include "kernel/topk_key.h"
 
-#include <string.h>
+#include <stdatomic.h>
 
 typedef struct first_pass {
     const sti_topk_job *job;
@@ -73,6 +73,7 @@ typedef struct candidates {
     int64_t capacity, k;
     uint32_t least; /* key that still matters */
     const sti_topk_cutter *cutter;
+    atomic_uint *behind; /* where `least` is told */
 } candidates;
 
 static void keep_best(candidates *c)
@@ -89,6 +90,7 @@ static void keep_best(candidates *c)
     const uint32_t key = (uint32_t)(worst >> 32);
     if (key >= c->least)
         c->least = key == UINT32_MAX ? key : key + 1;
+    atomic_store_explicit(c->behind, c->least, memory_order_relaxed);
 }
 
 static void add_block(candidates *c, const sti_topk_job *job, int64_t block)
@@ -119,6 +121,10 @@ typedef struct walk_back {
     uint32_t least;
     bool beta;
     int64_t capacity;
+    /* What each piece has found still to matter behind it. Pieces begin with the most
+     * that those before them have said by then: which is all of them with one thread,
+     * and a matter of time alone with more. */
+    atomic_uint *behind; /* [back] */
 } walk_back;
 
 /* Beta lists hold best and second of a block at 2s and 2s + 1; a pair stays together.
@@ -167,8 +173,14 @@ static void walk_piece(void *arg, int64_t piece, int worker)
                     .capacity = w->capacity,
                     .k = w->job->plan->k,
                     .least = w->least,
-                    .cutter = &cutter};
+                    .cutter = &cutter,
+                    .behind = &w->behind[piece]};
     (void)worker;
+    for (int64_t before = 0; before < piece; before++) {
+        const uint32_t told =
+            atomic_load_explicit(&w->behind[before], memory_order_relaxed);
+        c.least = told > c.least ? told : c.least;
+    }
     for (int64_t i = split_chosen(w, piece); i < end;) {
         if ((uint32_t)(room->chosen[i] >> 32) < c.least) {
             i++;
@@ -226,7 +238,11 @@ void sti_topk_by_delegates(const sti_topk_job *job)
     const sti_topk_plan *p = job->plan;
     const bool beta = p->method == STINT_TOPK_BETA;
     make_delegates(job, beta);
+    atomic_uint behind[STI_TOPK_BACK_MAX];
+    for (int64_t piece = 0; piece < p->back; piece++)
+        atomic_init(&behind[piece], 0);
     walk_back w = {.job = job,
+                   .behind = behind,
                    .beta = beta,
                    .least = choose_delegates(job),
                    .capacity = sti_topk_back_elements(p)};

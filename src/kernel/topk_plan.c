@@ -19,7 +19,6 @@ enum {
     SAMPLE_MAX = 1 << 17,
     PIECE_ELEMENTS = 1 << 17,
     PIECES_MAX = 64,
-    BACK_MAX = 8,
     NARROW_SAMPLE = 1024, /* at most */
     NARROW_NS = 500,      /* of the samples, whatever n */
     SHORT = 512           /* rows not worth a prediction */
@@ -118,8 +117,9 @@ static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int giv
     p->blocks = sti_topk_ceil(p->n, INT64_C(1) << p->exponent);
     p->predicted_ns = best;
     const int64_t again = p->k << p->exponent;
-    p->back =
-        again < (1 << 16) ? 1 : sti_topk_min(BACK_MAX, sti_topk_max(1, p->k / 16));
+    p->back = again < (1 << 16)
+                  ? 1
+                  : sti_topk_min(STI_TOPK_BACK_MAX, sti_topk_max(1, p->k / 16));
 }
 
 static int64_t clamp(double x, int64_t least, int64_t most)
@@ -152,7 +152,7 @@ static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
     p->predicted_ns += p->sample_hi > 0 ? sift + k * c->emit : k * c->emit;
     /* A sample that misses costs the whole of another method. */
     if (q < 16)
-        p->predicted_ns *= 1.2;
+        p->predicted_ns *= 1.4;
 }
 
 static void choose_pieces(sti_topk_plan *p)

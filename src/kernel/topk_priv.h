@@ -143,6 +143,7 @@ typedef struct sti_topk_plan {
 enum { STI_TOPK_SEGMENT = 8192, STI_TOPK_LOOK = 1024 };
 /* Elements of a row that may be narrowed: one piece, within a core's caches. */
 enum { STI_TOPK_NARROW_MOST = (1 << 19) - 1 };
+enum { STI_TOPK_BACK_MAX = 8 }; /* pieces of a walk back */
 /* Words that may be written behind a list of keys. */
 enum { STI_TOPK_SLACK = 64 };
 /* Words of each of the two lists that narrowing keeps. */
