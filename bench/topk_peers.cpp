@@ -5,7 +5,7 @@
 // "values only" peers give no indices. Short arrays are 16 different ones in turn, so
 // that no branch predictor learns them. Wall-clock time, least of the runs, which must
 // agree with stint's values. Built and started by topk_peers.sh.
-//   topk_peers [TYPE [LOG2N,... [ORDER,... [THREADS [RUNS]]]]]
+//   topk_peers [TYPE [LOG2N,... [ORDER,... [THREADS [RUNS [K,...]]]]]]
 // TYPE: f32 f16 bf16 i32 i8; ORDER: as in topk_bench, or a file of raw elements.
 // Threads are stint's: no peer has any. CSV: type,order,n,k,threads,who,us,ratio (who /
 // stint).
@@ -410,10 +410,21 @@ template <class T> bool read_file(problem<T> &p, const std::string &path)
     return true;
 }
 
-// k = 1, 4, 16, ... n / 4, or from 1 to n / 4 in steps of 16 for long arrays.
+// Those asked for, or k = 1, 4, 16, ... n / 4 (1, 8, 64, ... for long arrays).
+std::vector<int64_t> choose_ks(int64_t n, const char *ks)
+{
+    std::vector<int64_t> list;
+    for (int64_t k = 1; !ks && k <= n / 4; k *= n > 1 << 22 ? 8 : 4)
+        list.push_back(k);
+    if (ks)
+        for (const std::string &k : split(ks))
+            list.push_back(std::min<int64_t>(std::stoll(k), n / 4));
+    return list;
+}
+
 template <class T>
 void grid(const std::string &type, const char *sizes, const char *orders, int threads,
-          int runs)
+          int runs, const char *ks)
 {
     stint_topk_costs costs;
     stint_topk_costs_host(&costs);
@@ -423,7 +434,8 @@ void grid(const std::string &type, const char *sizes, const char *orders, int th
         for (const std::string &size : split(file ? "0" : sizes)) {
             if (!file)
                 p.n = INT64_C(1) << std::stoi(size);
-            for (p.k = 1; p.k <= p.n / 4; p.k *= p.n > 1 << 22 ? 8 : 4) {
+            for (const int64_t k : choose_ks(p.n, ks)) {
+                p.k = k;
                 if (!file)
                     make_inputs(p, order);
                 p.desc = stint_topk_desc();
@@ -448,17 +460,18 @@ int main(int argc, char **argv)
     const char *orders = argc > 3 ? argv[3] : "uniform";
     const int threads = argc > 4 ? atoi(argv[4]) : 1,
               runs = argc > 5 ? atoi(argv[5]) : 7;
+    const char *ks = argc > 6 ? argv[6] : nullptr;
     printf("type,order,n,k,threads,who,us,ratio\n");
     if (type == "f32")
-        grid<float>(type, sizes, orders, threads, runs);
+        grid<float>(type, sizes, orders, threads, runs, ks);
     else if (type == "i32")
-        grid<int32_t>(type, sizes, orders, threads, runs);
+        grid<int32_t>(type, sizes, orders, threads, runs, ks);
     else if (type == "f16")
-        grid<half>(type, sizes, orders, threads, runs);
+        grid<half>(type, sizes, orders, threads, runs, ks);
     else if (type == "bf16")
-        grid<brain>(type, sizes, orders, threads, runs);
+        grid<brain>(type, sizes, orders, threads, runs, ks);
     else if (type == "i8")
-        grid<int8_t>(type, sizes, orders, threads, runs);
+        grid<int8_t>(type, sizes, orders, threads, runs, ks);
     else
         return 2;
     return 0;

@@ -2,7 +2,7 @@
 # Top-k beside x86-simd-sort, std::nth_element, std::partial_sort and the heap of faiss
 # (topk_peers.cpp), or beside NumPy and PyTorch (topk_peers.py). The peers are built or
 # installed outside of the tree; none is a dependency.
-#   bench/topk_peers.sh BUILD cpp [TYPE [LOG2N,... [ORDER,... [THREADS [RUNS]]]]]
+#   bench/topk_peers.sh BUILD cpp [TYPE [LOG2N,... [ORDER,... [THREADS [RUNS [K,...]]]]]]
 #   bench/topk_peers.sh BUILD python [the same; ORDER rows: 32 rows of 50257]
 # BUILD holds libstint.so. Needs g++, git, python3-venv; libfaiss-dev is used where it is
 # installed. XSS is a clone of x86-simd-sort, made where there is none; PYTHON a Python
