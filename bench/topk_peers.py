@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times stint_topk beside NumPy and PyTorch, in turn, wall-clock, least of the runs.
 
-usage: topk_peers.py LIBSTINT.so [TYPE [LOG2N,... [ORDER,... [THREADS [RUNS]]]]]
+usage: topk_peers.py LIBSTINT.so [TYPE [LOG2N,... [ORDER,... [THREADS [RUNS [K,...]]]]]]
 TYPE: f32 f16 bf16 i32 i8 (bf16: PyTorch alone). Every call gives values and 64-bit
 indices of the k largest; np.partition gives values only, and is here because it is
 x86-simd-sort's quickselect with a copy. ORDER may be a file of raw elements. THREADS are
@@ -167,6 +167,14 @@ def report(kind, order, n, k, threads, best):
               flush=True)
 
 
+def choose_ks(n, asked):
+    """Those asked for, or from 1 to n / 4 in steps of 8 (16 for long arrays)."""
+    if asked:
+        return [min(int(k), n // 4) for k in asked.split(",")]
+    step = 4 if n > 1 << 22 else 3
+    return [1 << b for b in range(0, 60, step) if 1 << b <= n // 4]
+
+
 def main():
     stint = Stint(sys.argv[1])
     kind = sys.argv[2] if len(sys.argv) > 2 else "f32"
@@ -185,15 +193,13 @@ def main():
         for n in [os.path.getsize(order) // np.dtype(TYPES[kind][1]).itemsize] \
                 if os.path.exists(order) else [1 << s for s in sizes]:
             slow = set()
-            k = 1
-            while k <= n // 4:
+            for k in choose_ks(n, sys.argv[7] if len(sys.argv) > 7 else ""):
                 x = make(order, n, k, kind, rng)
                 found = {w: c for w, c in ways(stint, x, k, kind, threads).items()
                          if w not in slow}
                 best = measure(found, x, runs)
                 report(kind, order, n, k, threads, best)
                 slow |= {w for w in best if best[w] > max(40 * best["stint"], 0.05)}
-                k *= 16 if n > 1 << 22 else 8
 
 
 main()
