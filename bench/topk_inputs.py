@@ -8,7 +8,7 @@ training on the images (magnitudes: what is selected from when gradients are mad
 sparse). distance: minus the squared distance of 16 patches of 8x8 pixels of each image to
 one of them. logits: of 32 contexts of a gpt that `stint train` left in RUN, with the
 token numbers that `stint data tokens --ids` wrote.
-IMAGES.tar holds CLASS/NAME.jpg. Needs PyTorch, Pillow; logits: safetensors by hand.
+IMAGES.tar holds CLASS/NAME.jpg. Needs PyTorch, Pillow; the weights must be float32.
 """
 
 import io
@@ -72,9 +72,42 @@ def read_safetensors(path):
         for name, v in head.items() if name != "__metadata__" and v["dtype"] == "F32"}
 
 
+def logits(run, tokens):
+    """Of the last position of 32 contexts; GPT-2's form, by the names of its weights."""
+    w = read_safetensors(run + "/model.safetensors")
+    with open(run + "/recipe.ini") as file:
+        heads = next(int(line.split("=")[1]) for line in file if line.startswith("heads"))
+    context, width = w["wpe.weight"].shape
+    ids = torch.from_numpy(np.load(tokens)[:32 * context].astype(np.int64)).reshape(32, -1)
+
+    def linear(x, name):
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+
+    def norm(x, name):
+        return torch.nn.functional.layer_norm(x, (width,), w[name + ".scale"],
+                                              w[name + ".shift"])
+
+    x = w["wte.weight"][ids] + w["wpe.weight"]
+    hidden = torch.triu(torch.full((context, context), -np.inf), 1)
+    for h in range(sum(name.endswith("c_attn.weight") for name in w)):
+        q, k, v = (part.reshape(32, context, heads, -1).transpose(1, 2) for part in linear(
+            norm(x, "h.%d.ln_1" % h), "h.%d.attn.c_attn" % h).split(width, -1))
+        mixed = torch.softmax(q @ k.transpose(2, 3) / (width / heads) ** 0.5 + hidden, -1) @ v
+        x = x + linear(mixed.transpose(1, 2).reshape(32, context, width),
+                       "h.%d.attn.c_proj" % h)
+        up = linear(norm(x, "h.%d.ln_2" % h), "h.%d.mlp.c_fc" % h)
+        x = x + linear(torch.nn.functional.gelu(up), "h.%d.mlp.c_proj" % h)
+    all_logits = norm(x, "ln_f") @ w["wte.weight"].T
+    loss = torch.nn.functional.cross_entropy(all_logits[:, :-1].reshape(-1, all_logits.shape[-1]),
+                                             ids[:, 1:].reshape(-1))
+    print("loss of these contexts: %.3f nats a token" % loss)
+    return all_logits[:, -1].reshape(-1).numpy()
+
+
 def main():
     what, source, out = sys.argv[1], sys.argv[2], sys.argv[-1]
-    x = gradient(source) if what == "gradient" else distance(source)
+    x = (gradient(source) if what == "gradient" else
+         distance(source) if what == "distance" else logits(source, sys.argv[3]))
     x.astype(np.float32).tofile(out)
     print("%s: %d values" % (out, x.size))
 
