@@ -127,6 +127,12 @@ typedef struct walk_back {
     atomic_uint *behind; /* [back] */
 } walk_back;
 
+/* Whether this entry and the next are the two best of one block. */
+static bool both_chosen(const uint64_t *chosen)
+{
+    return sti_topk_packed_index(chosen[0]) / 2 == sti_topk_packed_index(chosen[1]) / 2;
+}
+
 /* Beta lists hold best and second of a block at 2s and 2s + 1; a pair stays together.
  */
 static int64_t split_chosen(const walk_back *w, int64_t piece)
@@ -134,9 +140,7 @@ static int64_t split_chosen(const walk_back *w, int64_t piece)
     const sti_topk_plan *p = w->job->plan;
     const uint64_t *chosen = w->job->room->chosen;
     const int64_t at = sti_topk_min(piece * sti_topk_ceil(p->k, p->back), p->k);
-    if (w->beta && at > 0 && at < p->k &&
-        sti_topk_packed_index(chosen[at]) / 2 ==
-            sti_topk_packed_index(chosen[at - 1]) / 2)
+    if (w->beta && at > 0 && at < p->k && both_chosen(chosen + at - 1))
         return at + 1;
     return at;
 }
@@ -147,7 +151,7 @@ static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t en
 {
     const uint64_t *chosen = w->job->room->chosen;
     const int64_t block = sti_topk_packed_index(chosen[i]) / 2;
-    if (i + 1 < end && sti_topk_packed_index(chosen[i + 1]) / 2 == block &&
+    if (i + 1 < end && both_chosen(chosen + i) &&
         (uint32_t)(chosen[i + 1] >> 32) >= c->least) {
         add_block(c, w->job, block);
         return 2;
@@ -187,6 +191,9 @@ static void walk_piece(void *arg, int64_t piece, int worker)
             continue;
         }
         if (w->beta) {
+            const int64_t next = i + 6;
+            if (next + 1 < end && both_chosen(room->chosen + next))
+                fetch_block(w->job, sti_topk_packed_index(room->chosen[next]) / 2);
             i += add_beta(&c, w, i, end);
             continue;
         }

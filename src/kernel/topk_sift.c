@@ -223,7 +223,7 @@ static bool bounds_hold(const sift *s)
 
 /* ---- bounds from a sample ---- */
 
-enum { SAMPLE_PIECE = 4096 };
+enum { SAMPLE_PIECE = 4096, SIFTS_MOST = 5 };
 
 /* Stratified, with a fixed scramble within the stratum, so that neither an order nor a
  * period of the data meets the sample's. Stratum j begins at floor(j n / s), which is
@@ -274,6 +274,37 @@ static void bound_by_sample(sift *s)
     s->count_only = s->lo == s->hi;
 }
 
+/* Keys that the k-th may have. */
+typedef struct bracket {
+    uint32_t lo, hi;
+} bracket;
+
+/* Where few values are very often, the k-th may not be the one that the sample says,
+ * but the next one: the nearest that the sample knows, and if it knows none, the few
+ * elements between those that it is not. */
+static void next_tie(sift *s, bracket *b)
+{
+    const sti_topk_plan *p = s->job->plan;
+    const uint32_t *sample = s->job->room->sample;
+    const bool higher = s->above >= p->k;
+    bool found = false;
+    uint32_t best = higher ? UINT32_MAX : 0;
+    if (higher)
+        b->lo = s->hi + 1;
+    else
+        b->hi = s->lo - 1;
+    for (int64_t i = 0; i < p->sample; i++) {
+        if (sample[i] < b->lo || sample[i] > b->hi)
+            continue;
+        found = true;
+        best = higher ? (sample[i] < best ? sample[i] : best)
+                      : (sample[i] > best ? sample[i] : best);
+    }
+    s->lo = found ? best : b->lo;
+    s->hi = found ? best : b->hi;
+    s->count_only = s->lo == s->hi;
+}
+
 bool sti_topk_by_threshold(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
@@ -282,10 +313,19 @@ bool sti_topk_by_threshold(const sti_topk_job *job)
     sti_team_run(job->team, sti_topk_ceil(p->sample, SAMPLE_PIECE), sample_piece,
                  &copy);
     bound_by_sample(&s);
-    if (!sift_row(&s) || !bounds_hold(&s))
-        return false;
-    emit_sifted(&s);
-    return true;
+    bracket b = {0, UINT32_MAX};
+    for (int pass = 0; pass < SIFTS_MOST; pass++) {
+        if (!sift_row(&s))
+            return false;
+        if (bounds_hold(&s)) {
+            emit_sifted(&s);
+            return true;
+        }
+        if (!s.count_only)
+            return false;
+        next_tie(&s, &b);
+    }
+    return false;
 }
 
 /* ---- bounds from histograms ---- */
