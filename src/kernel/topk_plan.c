@@ -21,7 +21,7 @@ enum {
     PIECES_MAX = 64,
     NARROW_SAMPLE = 1024, /* at most */
     NARROW_NS = 500,      /* of the samples, whatever n */
-    SHORT = 512           /* rows not worth a prediction */
+    SHORT = 4096          /* rows not worth a prediction */
 };
 
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
