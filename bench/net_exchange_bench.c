@@ -60,8 +60,8 @@ static stint_status run_way(sti_comm *comm, sti_tree_sum *tree, way *w, float *x
     stint_status st = sti_comm_barrier(comm);
     const int64_t start = sti_clock_ns(), sent = sti_comm_count(comm).bytes_sent;
     if (st == STINT_OK)
-        st = w->squeeze ? sti_squeeze_run(w->squeeze, &sti_team_serial, run + 1, x)
-                        : sti_tree_sum_run(tree, &sti_team_serial, &block, 1);
+        st = w->squeeze ? sti_squeeze_run(w->squeeze, &sti_team_serial, NULL, run + 1, x)
+                        : sti_tree_sum_run(tree, &sti_team_serial, NULL, &block, 1);
     w->bytes = sti_comm_count(comm).bytes_sent - sent;
     if (st == STINT_OK)
         st = sti_comm_barrier(comm);

@@ -29,6 +29,10 @@ struct sti_exec {
     void **slots;  /* inputs and outputs of every call, in a row */
     fixup *fixups; /* grouped by region */
     int64_t fix_begin[STI_REGIONS + 1];
+    const sti_final_point *points; /* to be told, [point_count] */
+    int point_count;
+    sti_exec_point_fn *tell;
+    void *tell_user;
 };
 
 static bool is_call(const sti_node *node)
@@ -183,6 +187,15 @@ void *sti_exec_address(const sti_exec *exec, stint_value value)
     return (char *)exec->base[place->region] + place->offset;
 }
 
+void sti_exec_tell(sti_exec *exec, const sti_final_point *points, int count,
+                   sti_exec_point_fn *fn, void *user)
+{
+    exec->points = points;
+    exec->point_count = count;
+    exec->tell = fn;
+    exec->tell_user = user;
+}
+
 static void run_call(call_row *row, const sti_team *team, const sti_step *step)
 {
     row->call.team = team;
@@ -190,11 +203,25 @@ static void run_call(call_row *row, const sti_team *team, const sti_step *step)
     row->run(&row->call);
 }
 
+/* Points before the call's node, or all: views between two calls are done with the
+ * first. Returns the next point. */
+static int tell_points(const sti_exec *exec, int next, int32_t call)
+{
+    const int32_t node =
+        call < exec->call_count ? exec->calls[call].call.node->id : INT32_MAX;
+    for (; next < exec->point_count && exec->points[next].node < node; next++)
+        exec->tell(exec->tell_user, &exec->points[next]);
+    return next;
+}
+
 void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step)
 {
     unsigned mode = sti_float_mode_enter();
-    for (int32_t i = 0; i < exec->call_count; i++)
+    int point = 0;
+    for (int32_t i = 0; i < exec->call_count; i++) {
         run_call(&exec->calls[i], team, step);
+        point = tell_points(exec, point, i + 1);
+    }
     sti_float_mode_leave(mode);
 }
 
@@ -203,8 +230,10 @@ void sti_exec_run_timed(sti_exec *exec, const sti_team *team, const sti_step *st
 {
     unsigned mode = sti_float_mode_enter();
     int64_t before = sti_clock_ns();
+    int point = 0;
     for (int32_t i = 0; i < exec->call_count; i++) {
         run_call(&exec->calls[i], team, step);
+        point = tell_points(exec, point, i + 1);
         int64_t now = sti_clock_ns();
         ns_total[exec->calls[i].call.node->id] += now - before;
         before = now;

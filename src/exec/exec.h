@@ -21,6 +21,13 @@ void sti_exec_set_region(sti_exec *exec, sti_region region, void *base);
 /* Of an input to fill or a fetch to read. */
 void *sti_exec_address(const sti_exec *exec, stint_value value);
 
+/* Tell `fn` in the course of every run from now on: after each point's node has run.
+ * points [count] by rising node, borrowed; count 0: no more. A run that is checked does
+ * not tell. */
+typedef void sti_exec_point_fn(void *user, const sti_final_point *point);
+void sti_exec_tell(sti_exec *exec, const sti_final_point *points, int count,
+                   sti_exec_point_fn *fn, void *user);
+
 /* One run. team->threads must be <= plan->threads. */
 void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step);
 

@@ -228,6 +228,19 @@ void sti_comm_receive(sti_comm *comm, int from, uint32_t tag, void *buffer,
     post(comm, request);
 }
 
+void sti_comm_expect(sti_comm *comm, int from, uint32_t tag, void *buffer,
+                     size_t n_bytes, sti_comm_request *request)
+{
+    assert(request->state == STI_COMM_IDLE);
+    *request = (sti_comm_request){.state = STI_COMM_POSTED,
+                                  .patient = true,
+                                  .peer = from,
+                                  .tag = tag,
+                                  .bytes = n_bytes,
+                                  .buffer = buffer};
+    post(comm, request);
+}
+
 bool sti_comm_test(sti_comm *comm, const sti_comm_request *request)
 {
     pthread_mutex_lock(comm->lock);
@@ -301,6 +314,27 @@ stint_status sti_comm_wait_any(sti_comm *comm, sti_comm_request *requests, int c
     pthread_mutex_unlock(comm->lock);
     *which_out = which < 0 ? -1 : which;
     return st;
+}
+
+stint_status sti_comm_wait_news(sti_comm *comm, const sti_comm_request *requests,
+                                int count, bool (*news)(void *user), void *user)
+{
+    int64_t since = sti_clock_ns();
+    stint_status st = STINT_OK;
+    pthread_mutex_lock(comm->lock);
+    while (comm->failure == STINT_OK && find_done(requests, count) < 0 && !news(user))
+        wait_a_while(comm, requests, count, since);
+    if (comm->failure != STINT_OK)
+        st = hand_failure(comm);
+    pthread_mutex_unlock(comm->lock);
+    return st;
+}
+
+void sti_comm_wake(sti_comm *comm)
+{
+    pthread_mutex_lock(comm->lock);
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(comm->lock);
 }
 
 stint_status sti_comm_wait_all(sti_comm *comm, sti_comm_request *requests, int count)

@@ -12,7 +12,8 @@
  * the whole communicator: from then on every wait gives it, no buffer is touched any
  * more, and only destroying is left. Its words name rank, host, collective and step.
  *
- * A communicator serves one thread at a time. */
+ * A communicator serves one thread at a time; sti_comm_wake and sti_comm_give_up may be
+ * called by others meanwhile. */
 #ifndef STI_NET_COMM_H
 #define STI_NET_COMM_H
 
@@ -39,6 +40,7 @@ typedef enum sti_comm_state {
 typedef struct sti_comm_request {
     sti_comm_state state;
     bool sending;
+    bool patient; /* of sti_comm_expect */
     int peer;
     uint32_t tag;
     size_t bytes;
@@ -85,6 +87,10 @@ void sti_comm_send(sti_comm *comm, int to, uint32_t tag, const void *bytes,
 /* Of at most n_bytes; a longer message is a failure. */
 void sti_comm_receive(sti_comm *comm, int from, uint32_t tag, void *buffer,
                       size_t n_bytes, sti_comm_request *request);
+/* As sti_comm_receive, long before the message: others of that peer that nobody asked
+ * for yet may come first, and wait for it where they are. */
+void sti_comm_expect(sti_comm *comm, int from, uint32_t tag, void *buffer,
+                     size_t n_bytes, sti_comm_request *request);
 
 /* Is it done? Never blocks; the request must still be waited for. */
 bool sti_comm_test(sti_comm *comm, const sti_comm_request *request);
@@ -92,6 +98,11 @@ bool sti_comm_test(sti_comm *comm, const sti_comm_request *request);
  * idle. */
 stint_status sti_comm_wait_any(sti_comm *comm, sti_comm_request *requests, int count,
                                int *which_out);
+/* Until one is done (none becomes idle), or news(user) is true. Whoever makes it true
+ * calls sti_comm_wake then. news is called under a lock: it only looks. */
+stint_status sti_comm_wait_news(sti_comm *comm, const sti_comm_request *requests,
+                                int count, bool (*news)(void *user), void *user);
+void sti_comm_wake(sti_comm *comm);
 /* Until all are done, idle ones left out. STINT_E_PEER, or what a rank gave up for. */
 stint_status sti_comm_wait_all(sti_comm *comm, sti_comm_request *requests, int count);
 

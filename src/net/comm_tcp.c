@@ -8,7 +8,8 @@
  *
  * Nobody reads a message that was not asked for: it stays in the sockets and holds its
  * sender back. Only where the rank asked that peer for another one, which must then be
- * behind it, the first is set aside in memory of its own. */
+ * behind it, the first is set aside in memory of its own; one that it merely expects
+ * (sti_comm_expect) does not count. */
 #include "net/comm_tcp.h"
 
 #include <errno.h>
@@ -197,12 +198,20 @@ static void hand_aside(tcp_comm *c, aside **link, sti_comm_request *r)
     drop_aside(link);
 }
 
+static bool has_impatient(const tcp_peer *p)
+{
+    const sti_comm_request *r = p->receives.first;
+    while (r && r->patient)
+        r = r->next;
+    return r != NULL;
+}
+
 /* Where the message whose header is here goes to; false: nowhere yet. */
 static bool find_place(tcp_comm *c, int peer)
 {
     tcp_peer *p = &c->peers[peer];
     sti_comm_request *r = sti_comm_queue_take(&p->receives, peer, p->in_tag);
-    p->held = !r && !p->receives.first;
+    p->held = !r && !has_impatient(p);
     if (p->held)
         return false;
     if (r && p->in_bytes > r->bytes) {

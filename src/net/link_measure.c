@@ -170,7 +170,9 @@ static stint_status ask(pair *p, double seconds, int64_t max_bytes, uint64_t see
             double s = 0;
             st = trip(p, bytes, &s);
             s -= p->trip_s / 2;
-            samples[n++] = (sti_link_sample){(double)bytes, fmax(s, p->trip_s * 0.01)};
+            /* A clock may stand still. */
+            samples[n++] =
+                (sti_link_sample){(double)bytes, fmax(s, fmax(p->trip_s * 0.01, 1e-9))};
         }
         if (st == STINT_OK && draw >= 2 && sti_seconds_since(start) > seconds)
             break;

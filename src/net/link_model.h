@@ -17,6 +17,14 @@
 
 enum { STI_LINK_SEGMENTS = 6, STI_LINK_QUANTILES = 10, STI_LINK_SIZES = 64 };
 
+/* Bounds of what a model holds; the reader of files refuses what is outside. Times are
+ * seconds, ratios are of measured over fitted time: a stall of a second where a line
+ * gives nanoseconds is cut to the largest. */
+#define STI_LINK_LEAST_S    1e-12
+#define STI_LINK_MOST_S     1e6
+#define STI_LINK_MOST       1e8 /* ratio */
+#define STI_LINK_MOST_BYTES 1e18
+
 /* In percent: 1, 2.5, 5, 25, 50, 75, 95, 97.5, 99, 99.9. */
 extern const double sti_link_percent[STI_LINK_QUANTILES];
 
@@ -42,7 +50,7 @@ typedef struct sti_link_model {
 } sti_link_model;
 
 /* Of n samples, sorted in place; STINT_E_INPUT: fewer than 3 sizes, more than
- * STI_LINK_SIZES, or a time that is not above 0. from and to stay as they are. */
+ * STI_LINK_SIZES, a time or a size out of bounds. from and to stay as they are. */
 stint_status sti_link_fit(int64_t n, sti_link_sample *samples, sti_link_model *model);
 
 const sti_link_segment *sti_link_segment_of(const sti_link_model *model, double bytes);
@@ -61,7 +69,8 @@ typedef struct sti_links {
     const char *kind;          /* "tcp" */
 } sti_links;
 
-/* Written beside its place and renamed. */
+/* Written beside its place and renamed, after the reader has had a look at it:
+ * STINT_E_FAILED where it would refuse it, and nothing is written. */
 stint_status sti_links_write(const sti_links *links, const char *path);
 /* Into the arena. STINT_E_INPUT with path and what is wrong. */
 stint_status sti_links_read(const char *path, sti_arena *arena, sti_links *links_out);

@@ -41,6 +41,21 @@ static void write_model(sti_json *j, const sti_link_model *m)
     sti_json_end_object(j);
 }
 
+/* By the reader's own rules. */
+static stint_status check_readable(const sti_text *text, const char *path)
+{
+    sti_links back;
+    sti_arena *arena = sti_arena_create("net.links");
+    stint_status st =
+        arena ? sti_links_parse(text->data, text->length, path, arena, &back)
+              : STINT_E_MEMORY;
+    sti_arena_destroy(arena);
+    return st == STINT_E_INPUT
+               ? sti_fail_context(STINT_E_FAILED,
+                                  "the measurement is of no use, and was not written")
+               : st;
+}
+
 stint_status sti_links_write(const sti_links *links, const char *path)
 {
     sti_text text = {0};
@@ -63,8 +78,9 @@ stint_status sti_links_write(const sti_links *links, const char *path)
     sti_json_end_array(&j);
     sti_json_end_object(&j);
     sti_text_add(&text, "\n");
-    const stint_status st =
-        text.failed ? STINT_E_MEMORY : sti_file_write(path, text.data, text.length);
+    stint_status st = text.failed ? STINT_E_MEMORY : check_readable(&text, path);
+    if (st == STINT_OK)
+        st = sti_file_write(path, text.data, text.length);
     sti_text_fini(&text);
     return st;
 }
@@ -100,15 +116,15 @@ static json_t *array(reader *r, const json_t *object, const char *key, size_t le
 static void read_segment(reader *r, const json_t *object, double least,
                          sti_link_segment *s)
 {
-    s->from_bytes = number(r, object, "from_bytes", least, 1e18);
-    s->alpha_s = number(r, object, "alpha_s", 0, 1e6);
-    s->beta_s = number(r, object, "beta_s_per_byte", 0, 1e6);
+    s->from_bytes = number(r, object, "from_bytes", least, STI_LINK_MOST_BYTES);
+    s->alpha_s = number(r, object, "alpha_s", 0, STI_LINK_MOST_S);
+    s->beta_s = number(r, object, "beta_s_per_byte", 0, STI_LINK_MOST_S);
     s->bounded = json_is_true(json_object_get(object, "alpha_bounded"));
     const json_t *q =
         array(r, object, "quantiles", STI_LINK_QUANTILES, STI_LINK_QUANTILES);
     for (size_t i = 0; q && i < STI_LINK_QUANTILES; i++) {
         s->quantile[i] = json_number_value(json_array_get(q, i));
-        if (!(s->quantile[i] >= 0 && s->quantile[i] < 1e9) ||
+        if (!(s->quantile[i] >= 0 && s->quantile[i] <= STI_LINK_MOST) ||
             (i > 0 && s->quantile[i] < s->quantile[i - 1]))
             r->wrong = r->wrong ? r->wrong : "quantiles";
     }
@@ -119,8 +135,8 @@ static void read_model(reader *r, const json_t *object, int ranks, sti_link_mode
     m->from = (int)number(r, object, "from", 0, ranks - 1);
     m->to = (int)number(r, object, "to", 0, ranks - 1);
     m->samples = (int64_t)number(r, object, "samples", 0, 1e15);
-    m->spread = number(r, object, "p95_over_median", 0, 1e9);
-    m->confident = number(r, object, "median_interval", 0, 1e9);
+    m->spread = number(r, object, "p95_over_median", 0, STI_LINK_MOST);
+    m->confident = number(r, object, "median_interval", 0, STI_LINK_MOST);
     const json_t *segments = array(r, object, "segments", 1, STI_LINK_SEGMENTS);
     m->count = segments ? (int)json_array_size(segments) : 0;
     for (int k = 0; k < m->count; k++)

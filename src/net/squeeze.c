@@ -9,9 +9,10 @@
 #include "base/memory.h"
 #include "net/squeeze_priv.h"
 
-enum { CUT = 4 }; /* a cut inside a layer is at a multiple of so many values */
-
-static const char collective[] = "compressed sum of gradients";
+enum {
+    CUT = 4, /* a cut inside a layer is at a multiple of so many values */
+    LEAST_PART = 1 << 16
+};
 
 /* ---- layers, pieces, slices ---- */
 
@@ -26,18 +27,23 @@ bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer)
     return s->desc.keep < 1 && sti_squeeze_is_compressed(s, layer);
 }
 
-static sti_gradient_form form_of(const sti_squeeze *s, int layer)
+sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer)
 {
     sti_gradient_form form = s->desc.form;
     form.bits = s->bits[layer];
     return form;
 }
 
-static size_t piece_bytes(const sti_squeeze *s, const squeeze_piece *p)
+size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p)
 {
-    const sti_gradient_form form = form_of(s, p->layer);
+    const sti_gradient_form form = sti_squeeze_form_of(s, p->layer);
     return form.bits == STI_SQUEEZE_RAW ? (size_t)p->n * 4
                                         : sti_gradient_bytes(&form, p->n);
+}
+
+squeeze_slice *sti_squeeze_slice(const sti_squeeze *s, int part, int slice)
+{
+    return &s->slices[(int64_t)part * sti_comm_size(s->comm) + slice];
 }
 
 static int64_t dense_values(const sti_squeeze *s)
@@ -48,65 +54,108 @@ static int64_t dense_values(const sti_squeeze *s)
     return sum;
 }
 
-/* Where slice r ends among dense values laid end to end, 0 <= layer offset `into`. */
-static int64_t cut_after(int64_t want, int64_t layer_first, int64_t layer_count)
+/* Layers, the last of the vector first: as a backward pass finishes them. */
+static void order_layers(sti_squeeze *s)
 {
-    int64_t into = (want - layer_first + CUT - 1) / CUT * CUT;
-    return layer_first + (into < layer_count ? into : layer_count);
+    for (int l = 0; l < s->layer_count; l++) {
+        int at = l;
+        for (; at > 0 && s->layers[s->order[at - 1]].first < s->layers[l].first; at--)
+            s->order[at] = s->order[at - 1];
+        s->order[at] = l;
+    }
 }
 
-static void add_piece(sti_squeeze *s, squeeze_slice *slice, int layer, int64_t from,
-                      int64_t n)
+/* A walk through the dense values, layer by layer in their order. */
+typedef struct cutter {
+    int at;       /* in `order` */
+    int64_t from; /* of the values of that layer */
+} cutter;
+
+/* About `want` values more for the slice. Cuts inside a layer are at multiples of CUT.
+ */
+static int64_t cut_slice(sti_squeeze *s, cutter *c, int64_t want, squeeze_slice *slice)
 {
-    s->pieces[s->piece_count++] =
-        (squeeze_piece){.layer = layer, .at = s->layers[layer].first + from, .n = n};
-    slice->piece_count++;
-    slice->values += n;
+    slice->first_piece = s->piece_count;
+    while (c->at < s->layer_count && slice->values < want) {
+        const int layer = s->order[c->at];
+        const sti_squeeze_layer *l = &s->layers[layer];
+        const int64_t more = want - slice->values;
+        int64_t end = (c->from + more + CUT - 1) / CUT * CUT;
+        end = end < l->count ? end : l->count;
+        if (sti_squeeze_is_sparse(s, layer))
+            end = c->from = l->count;
+        if (end > c->from) {
+            s->pieces[s->piece_count++] = (squeeze_piece){
+                .layer = layer, .at = l->first + c->from, .n = end - c->from};
+            slice->piece_count++;
+            slice->values += end - c->from;
+        }
+        c->from = end;
+        if (end == l->count)
+            *c = (cutter){.at = c->at + 1};
+    }
+    return slice->values;
 }
 
-/* Rank r gets about the (size - r)-th part of what is left. */
+/* Values of the part that begins where `left` are left: smaller ones at the end, where
+ * nothing is computed any more that would hide them. */
+static int64_t part_values(const sti_squeeze *s, int64_t left)
+{
+    const int64_t least = s->desc.fusion < LEAST_PART ? s->desc.fusion : LEAST_PART;
+    int64_t want = left / 3 < s->desc.fusion ? left / 3 : s->desc.fusion;
+    want = want > least ? want : least;
+    return left - want < least ? left : want;
+}
+
+/* At most: every cut rounds up. */
+static int count_parts(const sti_squeeze *s)
+{
+    int count = 0;
+    for (int64_t left = dense_values(s); left > 0; left -= part_values(s, left))
+        count++;
+    return count ? count : 1;
+}
+
+/* Of a part, rank r gets about the (size - r)-th part of what is left. */
 static void cut_slices(sti_squeeze *s)
 {
-    int64_t left = dense_values(s), begin = 0, first = 0, from = 0;
-    int layer = 0;
-    for (int r = 0; r < s->slice_count; r++) {
-        squeeze_slice *slice = &s->slices[r];
-        int64_t end = begin + (left + s->slice_count - r - 1) / (s->slice_count - r);
-        slice->first_piece = s->piece_count;
-        while (layer < s->layer_count && begin < end) {
-            const int64_t count = s->layers[layer].count;
-            if (sti_squeeze_is_sparse(s, layer)) {
-                layer++;
-                continue;
-            }
-            const int64_t stop =
-                end < first + count ? cut_after(end, first, count) : first + count;
-            if (stop > begin)
-                add_piece(s, slice, layer, from, stop - begin);
-            from += stop - begin;
-            left -= stop - begin;
-            begin = stop;
-            if (from == count) {
-                layer++;
-                first += count;
-                from = 0;
+    const int size = sti_comm_size(s->comm);
+    int64_t left = dense_values(s), from = s->total;
+    cutter c = {0};
+    s->part_count = 0;
+    do {
+        const int64_t part = part_values(s, left);
+        int64_t rest = part;
+        for (int r = 0; r < size; r++) {
+            squeeze_slice *slice = sti_squeeze_slice(s, s->part_count, r);
+            const int64_t want = rest > 0 ? (rest + size - r - 1) / (size - r) : 0;
+            const int64_t got = cut_slice(s, &c, want, slice);
+            rest -= got;
+            left -= got;
+            for (int p = 0; p < slice->piece_count; p++) {
+                const int64_t at = s->pieces[slice->first_piece + p].at;
+                from = at < from ? at : from;
             }
         }
-    }
+        s->parts[s->part_count++].from = from;
+    } while (left > 0);
 }
 
 static void measure_slices(sti_squeeze *s)
 {
-    size_t coded_at = 0, raw_at = 0;
-    for (int i = 0; i < s->slice_count; i++) {
-        squeeze_slice *slice = &s->slices[i];
-        slice->bytes = 0;
-        for (int p = 0; p < slice->piece_count; p++)
-            slice->bytes += piece_bytes(s, &s->pieces[slice->first_piece + p]);
-        slice->coded_at = coded_at;
-        slice->raw_at = raw_at;
-        coded_at += slice->bytes;
-        raw_at += (size_t)slice->values * 4;
+    for (int part = 0; part < s->part_count; part++) {
+        size_t coded_at = s->parts[part].coded_at, raw_at = coded_at;
+        for (int i = 0; i < sti_comm_size(s->comm); i++) {
+            squeeze_slice *slice = sti_squeeze_slice(s, part, i);
+            slice->bytes = 0;
+            for (int p = 0; p < slice->piece_count; p++)
+                slice->bytes +=
+                    sti_squeeze_piece_bytes(s, &s->pieces[slice->first_piece + p]);
+            slice->coded_at = coded_at;
+            slice->raw_at = raw_at;
+            coded_at += slice->bytes;
+            raw_at += (size_t)slice->values * 4;
+        }
     }
 }
 
@@ -115,18 +164,19 @@ static bool is_raw(const sti_move *move)
     return move->kind == STI_MOVE_SEND_RAW || move->kind == STI_MOVE_ADD_RAW;
 }
 
-static size_t move_bytes(const sti_squeeze *s, const sti_move *move)
+size_t sti_squeeze_move_bytes(const sti_squeeze *s, int part, const sti_move *move)
 {
     size_t bytes = 0;
-    for (int i = move->slice; i < move->slice + move->count; i++)
-        bytes += is_raw(move) ? (size_t)s->slices[i].values * 4 : s->slices[i].bytes;
+    for (int i = move->slice; i < move->slice + move->count; i++) {
+        const squeeze_slice *slice = sti_squeeze_slice(s, part, i);
+        bytes += is_raw(move) ? (size_t)slice->values * 4 : slice->bytes;
+    }
     return bytes;
 }
 
-/* Of its slices, in `coded`. */
-static uint8_t *move_coded(const sti_squeeze *s, const sti_move *move)
+uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *move)
 {
-    const squeeze_slice *first = &s->slices[move->slice];
+    const squeeze_slice *first = sti_squeeze_slice(s, part, move->slice);
     return s->coded + (is_raw(move) ? first->raw_at : first->coded_at);
 }
 
@@ -162,10 +212,11 @@ static stint_status agree_on_layers(sti_squeeze *s)
     const sti_squeeze_desc *d = &s->desc;
     sti_sha256 sum;
     sti_sha256_init(&sum);
-    const int64_t numbers[] = {d->form.bits,     d->form.bucket, d->form.method,
-                               d->form.rounding, d->form.clip,   d->scheme,
-                               d->group,         d->feedback,    d->min_count,
-                               (int64_t)d->seed, s->total,       s->layer_count};
+    const int64_t numbers[] = {d->form.bits,     d->form.bucket,   d->form.method,
+                               d->form.rounding, d->form.clip,     d->scheme,
+                               d->group,         d->feedback,      d->min_count,
+                               d->fusion,        (int64_t)d->seed, s->total,
+                               s->layer_count};
     sti_sha256_add(&sum, numbers, sizeof numbers);
     sti_sha256_add(&sum, &d->keep, sizeof d->keep);
     for (int l = 0; l < s->layer_count; l++) {
@@ -220,50 +271,60 @@ static size_t room_of(const squeeze_slice *slice)
     return (size_t)slice->values * 4 + (size_t)slice->piece_count * 16;
 }
 
-/* Receives that are added land beside each other: all of a round may be there at once.
- */
+/* Receives that are added have a place each: all may be there at once. */
 static size_t plan_landing(sti_squeeze *s)
 {
-    size_t most = 0, now = 0;
-    int32_t round = 0;
-    for (int i = 0; i < s->move_count; i++) {
-        const sti_move *m = &s->moves[i];
-        if (m->round != round)
-            now = 0;
-        round = m->round;
-        if (m->kind != STI_MOVE_ADD && m->kind != STI_MOVE_ADD_RAW)
-            continue;
-        s->landing_at[i] = now;
-        for (int k = m->slice; k < m->slice + m->count; k++)
-            now += room_of(&s->slices[k]);
-        now = STI_ALIGN_UP(now, 64);
-        most = now > most ? now : most;
+    size_t now = 0;
+    for (int part = 0; part < s->part_count; part++)
+        for (int i = 0; i < s->move_count; i++) {
+            const sti_move *m = &s->moves[i];
+            if (m->kind != STI_MOVE_ADD && m->kind != STI_MOVE_ADD_RAW)
+                continue;
+            s->landing_at[(int64_t)part * s->move_count + i] = now;
+            for (int k = m->slice; k < m->slice + m->count; k++)
+                now += room_of(sti_squeeze_slice(s, part, k));
+            now = STI_ALIGN_UP(now, 64);
+        }
+    return now;
+}
+
+static size_t plan_coded(sti_squeeze *s)
+{
+    size_t room = 0;
+    for (int part = 0; part < s->part_count; part++) {
+        s->parts[part].coded_at = room;
+        for (int i = 0; i < sti_comm_size(s->comm); i++)
+            room += room_of(sti_squeeze_slice(s, part, i));
+        room = STI_ALIGN_UP(room, 64);
     }
-    return most;
+    return room;
 }
 
 static stint_status make_plan(sti_squeeze *s)
 {
     const int size = sti_comm_size(s->comm), rank = sti_comm_rank(s->comm);
-    size_t room = 0;
+    const int parts = count_parts(s);
     bool good = true;
-    s->slice_count = size;
-    s->slices = take(s, size, sizeof *s->slices, &good);
-    s->pieces = take(s, s->layer_count + size, sizeof *s->pieces, &good);
+    s->order = take(s, s->layer_count, sizeof *s->order, &good);
+    s->parts = take(s, parts, sizeof *s->parts, &good);
+    s->slices = take(s, (int64_t)parts * size, sizeof *s->slices, &good);
+    s->pieces =
+        take(s, s->layer_count + (int64_t)parts * size, sizeof *s->pieces, &good);
     s->move_count =
         (int)sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, NULL);
+    const int64_t moves = (int64_t)parts * s->move_count;
     s->moves = take(s, s->move_count, sizeof *s->moves, &good);
-    s->requests = take(s, s->move_count, sizeof *s->requests, &good);
-    s->landing_at = take(s, s->move_count, sizeof *s->landing_at, &good);
+    s->requests = take(s, moves, sizeof *s->requests, &good);
+    s->came = take(s, moves, sizeof *s->came, &good);
+    s->landing_at = take(s, moves, sizeof *s->landing_at, &good);
     if (!good)
         return STINT_E_MEMORY;
+    order_layers(s);
     cut_slices(s);
-    measure_slices(s);
     sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, s->moves);
-    for (int i = 0; i < size; i++)
-        room += room_of(&s->slices[i]);
-    s->coded = take(s, (int64_t)room, 1, &good);
+    s->coded = take(s, (int64_t)plan_coded(s), 1, &good);
     s->landing = take(s, (int64_t)plan_landing(s), 1, &good);
+    measure_slices(s);
     if (s->desc.feedback)
         s->residual = take(s, s->total, sizeof *s->residual, &good);
     if (!good)
@@ -302,6 +363,7 @@ stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
     s->comm = comm;
     s->desc = *desc;
     s->desc.min_count = desc->min_count > 0 ? desc->min_count : STI_SQUEEZE_MIN_COUNT;
+    s->desc.fusion = desc->fusion > 0 ? desc->fusion : STI_SQUEEZE_FUSION;
     s->layer_count = layer_count;
     s->total = total;
     s->memory_bytes = sizeof *s;
@@ -333,236 +395,18 @@ void sti_squeeze_destroy(sti_squeeze *s)
     sti_squeeze_topk_destroy(s);
     sti_free(s->layers);
     sti_free(s->bits);
+    sti_free(s->order);
+    sti_free(s->parts);
     sti_free(s->slices);
     sti_free(s->pieces);
     sti_free(s->moves);
     sti_free(s->requests);
+    sti_free(s->came);
     sti_free(s->landing_at);
     sti_free(s->coded);
     sti_free(s->landing);
     sti_free(s->residual);
     sti_free(s);
-}
-
-/* ---- a run ---- */
-
-typedef struct run {
-    sti_squeeze *s;
-    const sti_team *team;
-    int64_t step;
-    float *vector;
-} run;
-
-stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value)
-{
-    return sti_comm_give_up(
-        s->comm, sti_fail(STINT_E_FAILED,
-                          "gradient of %s: value %" PRId64 " on rank %d is not finite "
-                          "(or beyond 2^100); a smaller learning rate or gradient "
-                          "clipping may help",
-                          s->layers[layer].name, value, sti_comm_rank(s->comm)));
-}
-
-static stint_status check_raw(const run *r, const squeeze_piece *p)
-{
-    for (int64_t i = 0; i < p->n; i++)
-        if (!isfinite(r->vector[p->at + i]))
-            return sti_squeeze_not_finite(r->s, p->layer,
-                                          p->at + i - r->s->layers[p->layer].first);
-    return STINT_OK;
-}
-
-/* Encodes the slice into its `coded`; what rounding takes becomes the residual. */
-static stint_status encode_slice(const run *r, const sti_move *move)
-{
-    sti_squeeze *s = r->s;
-    const squeeze_slice *slice = &s->slices[move->slice];
-    uint8_t *out = s->coded + slice->coded_at;
-    for (int i = 0; i < slice->piece_count; i++) {
-        const int number = slice->first_piece + i;
-        const squeeze_piece *p = &s->pieces[number];
-        const sti_gradient_form form = form_of(s, p->layer);
-        const sti_gradient_key key = {.seed = s->desc.seed,
-                                      .step = (uint64_t)r->step,
-                                      .layer = (uint32_t)number,
-                                      .rank = (uint32_t)sti_comm_rank(s->comm),
-                                      .phase = move->kind == STI_MOVE_KEEP,
-                                      .part = (uint32_t)move->part,
-                                      .parts = (uint32_t)move->parts};
-        float *x = r->vector + p->at;
-        if (form.bits == STI_SQUEEZE_RAW) {
-            const stint_status st = check_raw(r, p);
-            if (st != STINT_OK)
-                return st;
-            memcpy(out, x, (size_t)p->n * 4);
-            out += (size_t)p->n * 4;
-            continue;
-        }
-        const int64_t bad = sti_gradient_encode(r->team, &form, &key, p->n, x, out);
-        if (bad >= 0)
-            return sti_squeeze_not_finite(s, p->layer,
-                                          p->at + bad - s->layers[p->layer].first);
-        if (s->residual) {
-            memcpy(s->residual + p->at, x, (size_t)p->n * 4);
-            sti_gradient_decode(r->team, &form, p->n, out, STI_GRADIENT_TAKE,
-                                s->residual + p->at);
-        }
-        out += sti_gradient_bytes(&form, p->n);
-    }
-    return STINT_OK;
-}
-
-static void add_floats(int64_t n, const uint8_t *in, float *y)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float x;
-        memcpy(&x, in + 4 * i, 4);
-        y[i] += x;
-    }
-}
-
-/* False: bytes that no rank encodes. */
-static bool decode_slices(const run *r, const sti_move *m, const uint8_t *in,
-                          sti_gradient_into into)
-{
-    sti_squeeze *s = r->s;
-    const squeeze_slice *last = &s->slices[m->slice + m->count - 1];
-    for (int i = s->slices[m->slice].first_piece;
-         i < last->first_piece + last->piece_count; i++) {
-        const squeeze_piece *p = &s->pieces[i];
-        const sti_gradient_form form = form_of(s, p->layer);
-        float *y = r->vector + p->at;
-        if (form.bits == STI_SQUEEZE_RAW && into == STI_GRADIENT_SET)
-            memcpy(y, in, (size_t)p->n * 4);
-        else if (form.bits == STI_SQUEEZE_RAW)
-            add_floats(p->n, in, y);
-        else if (!sti_gradient_decode(r->team, &form, p->n, in, into, y))
-            return false;
-        in += piece_bytes(s, p);
-    }
-    return true;
-}
-
-/* Floats of the slices: from the vector to `bytes`, or added to the vector. */
-static void move_floats(const run *r, const sti_move *m, uint8_t *bytes)
-{
-    const squeeze_slice *last = &r->s->slices[m->slice + m->count - 1];
-    for (int i = r->s->slices[m->slice].first_piece;
-         i < last->first_piece + last->piece_count; i++) {
-        const squeeze_piece *p = &r->s->pieces[i];
-        if (m->kind == STI_MOVE_ADD_RAW)
-            add_floats(p->n, bytes, r->vector + p->at);
-        else
-            memcpy(bytes, r->vector + p->at, (size_t)p->n * 4);
-        bytes += 4 * p->n;
-    }
-}
-
-static void post_receive(const run *r, int i)
-{
-    sti_squeeze *s = r->s;
-    const sti_move *m = &s->moves[i];
-    uint8_t *to =
-        m->kind == STI_MOVE_SET ? move_coded(s, m) : s->landing + s->landing_at[i];
-    sti_comm_receive(s->comm, m->peer, STI_TAG_SQUEEZE, to, move_bytes(s, m),
-                     &s->requests[i]);
-}
-
-/* What a rank brings to the round: encode, keep, send. */
-static stint_status make_move(const run *r, int i)
-{
-    sti_squeeze *s = r->s;
-    const sti_move *m = &s->moves[i];
-    stint_status st = STINT_OK;
-    if (m->kind == STI_MOVE_SEND_RAW)
-        move_floats(r, m, move_coded(s, m));
-    if (m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_KEEP)
-        st = encode_slice(r, m);
-    if (st == STINT_OK && m->kind == STI_MOVE_KEEP)
-        decode_slices(r, m, move_coded(s, m), STI_GRADIENT_SET);
-    else if (st == STINT_OK)
-        sti_comm_send(s->comm, m->peer, STI_TAG_SQUEEZE, move_coded(s, m),
-                      move_bytes(s, m), &s->requests[i]);
-    return st;
-}
-
-static stint_status finish_receive(const run *r, int i)
-{
-    sti_squeeze *s = r->s;
-    const sti_move *m = &s->moves[i];
-    const stint_status st = sti_comm_wait_all(s->comm, &s->requests[i], 1);
-    if (st != STINT_OK)
-        return st;
-    uint8_t *in =
-        m->kind == STI_MOVE_SET ? move_coded(s, m) : s->landing + s->landing_at[i];
-    if (s->requests[i].bytes == move_bytes(s, m)) {
-        if (m->kind == STI_MOVE_ADD_RAW) {
-            move_floats(r, m, in);
-            return STINT_OK;
-        }
-        if (decode_slices(r, m, in,
-                          m->kind == STI_MOVE_SET ? STI_GRADIENT_SET
-                                                  : STI_GRADIENT_ADD))
-            return STINT_OK;
-    }
-    return sti_comm_give_up(
-        s->comm, sti_fail(STINT_E_PEER,
-                          "%s of step %" PRId64
-                          ": rank %d (%s) sent %zu bytes that are no slice "
-                          "of %zu; start all ranks with one build",
-                          collective, r->step, m->peer, sti_comm_host(s->comm, m->peer),
-                          s->requests[i].bytes, move_bytes(s, m)));
-}
-
-/* Moves [first, end) of one round: receives wait in the order of the schedule, so the
- * order of additions is the same whoever comes first. */
-static stint_status run_round(const run *r, int first, int end)
-{
-    sti_squeeze *s = r->s;
-    stint_status st = STINT_OK;
-    for (int i = first; i < end; i++)
-        if (sti_move_receives(s->moves[i].kind))
-            post_receive(r, i);
-    for (int i = first; i < end && st == STINT_OK; i++)
-        if (!sti_move_receives(s->moves[i].kind))
-            st = make_move(r, i);
-    for (int i = first; i < end && st == STINT_OK; i++)
-        if (sti_move_receives(s->moves[i].kind))
-            st = finish_receive(r, i);
-    /* After a failure too: requests must not outlive the round. */
-    const stint_status sent =
-        sti_comm_wait_all(s->comm, s->requests + first, end - first);
-    return st == STINT_OK ? sent : st;
-}
-
-static void add_residual(sti_squeeze *s, float *vector)
-{
-    for (int64_t i = 0; i < s->total; i++)
-        vector[i] += s->residual[i];
-    memset(s->residual, 0, (size_t)s->total * sizeof *s->residual);
-}
-
-stint_status sti_squeeze_run(sti_squeeze *s, const sti_team *team, int64_t step,
-                             float *vector)
-{
-    const run r = {.s = s, .team = team, .step = step, .vector = vector};
-    const unsigned mode = sti_float_mode_enter();
-    stint_status st = STINT_OK;
-    if (sti_comm_size(s->comm) > 1) {
-        sti_comm_set_place(s->comm, collective, step);
-        if (s->residual)
-            add_residual(s, vector);
-        if (s->desc.keep < 1)
-            st = sti_squeeze_topk_run(s, vector);
-        for (int first = 0, end; first < s->move_count && st == STINT_OK; first = end) {
-            for (end = first;
-                 end < s->move_count && s->moves[end].round == s->moves[first].round;)
-                end++;
-            st = run_round(&r, first, end);
-        }
-    }
-    sti_float_mode_leave(mode);
-    return st;
 }
 
 void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
@@ -571,11 +415,12 @@ void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
     const int others = sti_comm_size(s->comm) - 1;
     *messages_out = s->list_bytes ? others : 0;
     *bytes_out = (int64_t)s->list_bytes * others;
-    for (int i = 0; i < s->move_count && others > 0; i++)
-        if (sti_move_sends(s->moves[i].kind)) {
-            ++*messages_out;
-            *bytes_out += (int64_t)move_bytes(s, &s->moves[i]);
-        }
+    for (int part = 0; part < s->part_count && others > 0; part++)
+        for (int i = 0; i < s->move_count; i++)
+            if (sti_move_sends(s->moves[i].kind)) {
+                ++*messages_out;
+                *bytes_out += (int64_t)sti_squeeze_move_bytes(s, part, &s->moves[i]);
+            }
 }
 
 float *sti_squeeze_residual(sti_squeeze *s)

@@ -6,10 +6,13 @@
  * dimensions or fewer than min_count values travel as float32 and their sum is exact
  * (in the order of the ranks), as biases and scales of norms need.
  *
- * Dense layers are laid end to end and cut into one slice a rank, at multiples of 4
- * values. A slice may hold pieces of several layers; each piece is encoded on its own
- * under its layer's bits. Sums are added in a fixed order, whoever is first: the result
- * is a function of vectors, step and seed. It does depend on the number of ranks.
+ * Dense layers are laid end to end, the last of the vector first, and cut into parts of
+ * about `fusion` values. Each part is exchanged on its own, as soon as its values are
+ * final (net/gate.h): while one is on its way, others are encoded or still computed. A
+ * part is cut into one slice a rank, at multiples of 4 values. A slice may hold pieces
+ * of several layers; each piece is encoded on its own under its layer's bits. Sums are
+ * added in a fixed order, whoever is first: the result is a function of vectors, step
+ * and seed. It does depend on the number of ranks.
  *
  * Error feedback keeps what rounding took and adds it to the next step's vector (Seide
  * et al. 2014; Karimireddy et al. 2019): one float a value, to be saved in checkpoints.
@@ -27,14 +30,16 @@
 #include "codec/gradient_codec.h"
 #include "net/comm.h"
 #include "net/exchange_schedule.h"
+#include "net/gate.h"
 
 enum {
     STI_SQUEEZE_RAW = 32, /* bits of a layer that travels as float32 */
-    STI_SQUEEZE_MIN_COUNT = 1024
+    STI_SQUEEZE_MIN_COUNT = 1024,
+    STI_SQUEEZE_FUSION = 1 << 20
 };
 
 /* Tags of its messages. */
-enum { STI_TAG_SQUEEZE = 0x2000, STI_TAG_SQUEEZE_TOPK = 0x2001 };
+enum { STI_TAG_SQUEEZE_TOPK = 0x2001, STI_TAG_SQUEEZE = 0x10000000 /* + the part */ };
 
 typedef struct sti_squeeze_layer {
     const char *name; /* outlives the squeeze */
@@ -50,6 +55,7 @@ typedef struct sti_squeeze_desc {
     bool feedback;
     double keep;       /* in (0, 1]; 1: all */
     int64_t min_count; /* 0: STI_SQUEEZE_MIN_COUNT */
+    int64_t fusion;    /* values of a part; 0: STI_SQUEEZE_FUSION */
     uint64_t seed;
 } sti_squeeze_desc;
 
@@ -93,11 +99,12 @@ stint_status sti_squeeze_choose_bits(sti_squeeze *squeeze,
                                      const sti_bits_policy *policy, const float *vector,
                                      sti_bits_report *report_out);
 
-/* vector [total] becomes the sum. `step` keys the rounding. STINT_E_FAILED, on all
- * ranks: a value is not finite; the words name layer, value, rank. STINT_E_PEER: a
- * message makes no sense. The communicator has then failed. Allocates nothing. */
-stint_status sti_squeeze_run(sti_squeeze *squeeze, const sti_team *team, int64_t step,
-                             float *vector);
+/* vector [total] becomes the sum; gate: what of it is final, NULL: all. `step` keys the
+ * rounding. STINT_E_FAILED, on all ranks: a value is not finite; the words name layer,
+ * value, rank. STINT_E_PEER: a message makes no sense. The communicator has then
+ * failed. Allocates nothing. */
+stint_status sti_squeeze_run(sti_squeeze *squeeze, const sti_team *team, sti_gate *gate,
+                             int64_t step, float *vector);
 
 /* What one run sends from this rank: exactly. */
 void sti_squeeze_traffic(const sti_squeeze *squeeze, int64_t *messages_out,

@@ -15,23 +15,34 @@ typedef struct squeeze_slice {
     int first_piece, piece_count;
     int64_t values;
     size_t bytes; /* encoded, under the bits of now */
-    /* In `coded`, beside those of the slices before: the encoded slice and (in rounds
-     * of their own) its floats. */
+    /* In `coded`, beside those of the slices before in its part: the encoded slice and
+     * (in rounds of their own) its floats. */
     size_t coded_at, raw_at;
 } squeeze_slice;
+
+/* What is exchanged on its own: a slice for each rank. Parts do not wait for each
+ * other. */
+typedef struct squeeze_part {
+    int64_t from;    /* no value before this place of the vector is in a part so far */
+    size_t coded_at; /* its room in `coded` */
+    int first, end;  /* moves of the round that runs */
+} squeeze_part;
 
 struct sti_squeeze {
     sti_comm *comm;
     sti_squeeze_desc desc;
-    int layer_count, piece_count, slice_count, move_count;
+    int layer_count, piece_count, part_count, move_count;
     int64_t total;
     sti_squeeze_layer *layers;
-    int *bits; /* a layer */
+    int *bits;  /* a layer */
+    int *order; /* layers, the last of the vector first */
     squeeze_piece *pieces;
-    squeeze_slice *slices;
-    sti_move *moves;
-    sti_comm_request *requests; /* a move */
-    size_t *landing_at;         /* a move: where its receive lands in `landing` */
+    squeeze_part *parts;
+    squeeze_slice *slices;      /* [parts, ranks] */
+    sti_move *moves;            /* of every part */
+    sti_comm_request *requests; /* [parts, moves] */
+    bool *came;                 /* [parts, moves]: the request is done */
+    size_t *landing_at; /* [parts, moves]: where its receive lands in `landing` */
     uint8_t *coded, *landing;
     float *residual;
     size_t memory_bytes;
@@ -42,6 +53,13 @@ struct sti_squeeze {
     int64_t *index;
     void *topk_workspace;
 };
+
+sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer);
+squeeze_slice *sti_squeeze_slice(const sti_squeeze *s, int part, int slice);
+size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p);
+size_t sti_squeeze_move_bytes(const sti_squeeze *s, int part, const sti_move *move);
+/* Of its slices, in `coded`. */
+uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *move);
 
 bool sti_squeeze_is_compressed(const sti_squeeze *s, int layer);
 bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer);

@@ -32,7 +32,7 @@ typedef struct join_class {
 } join_class;
 
 typedef struct cursor {
-    int64_t segment;
+    int64_t segment; /* from the last to 0; -1: none is left */
     int join;
 } cursor;
 
@@ -46,6 +46,7 @@ struct sti_tree_sum {
     sti_comm_request *downs; /* [segments] */
     sti_comm_request ups[AHEAD], sends[SENDS];
     int64_t posted, taken, sent;
+    int64_t handed;       /* segments from here on came down and were handed on */
     cursor ahead;         /* the next receive to post */
     float *const *blocks; /* of the run */
 };
@@ -276,10 +277,10 @@ static float *stage_of(const sti_tree_sum *sum, int64_t receive)
 static void post_ahead(sti_tree_sum *sum)
 {
     cursor *c = &sum->ahead;
-    while (c->segment < sum->segments && sum->posted - sum->taken < AHEAD) {
+    while (c->segment >= 0 && sum->posted - sum->taken < AHEAD) {
         const join_class *of = class_of(sum, c->segment);
         if (c->join == of->count) {
-            *c = (cursor){.segment = c->segment + 1};
+            *c = (cursor){.segment = c->segment - 1};
             continue;
         }
         const join *j = &sum->joins[of->first + c->join++];
@@ -320,25 +321,6 @@ static stint_status do_join(sti_tree_sum *sum, const sti_team *team, const join 
     return STINT_OK;
 }
 
-static stint_status go_up(sti_tree_sum *sum, const sti_team *team)
-{
-    stint_status st = STINT_OK;
-    sum->posted = sum->taken = sum->sent = 0;
-    sum->ahead = (cursor){0};
-    post_ahead(sum);
-    for (int64_t s = 0; s < sum->segments; s++) {
-        const join_class *c = class_of(sum, s);
-        for (int i = 0; i < c->count && st == STINT_OK; i++)
-            st = do_join(sum, team, &sum->joins[c->first + i], s);
-        if (st != STINT_OK)
-            return st;
-        if (c->root == sti_comm_rank(sum->comm) && c->place != 0)
-            memcpy(at(sum, 0, s), at(sum, c->place, s),
-                   (size_t)floats_of(sum, s) * sizeof(float));
-    }
-    return STINT_OK;
-}
-
 /* Rank counted from the root of a segment; its parent has the lowest set bit cleared.
  */
 static int seen_from_root(const sti_tree_sum *sum, int64_t segment)
@@ -356,44 +338,105 @@ static int lowest_bit(int size, int place)
 }
 
 /* A segment that this rank sent up has been added by others before it comes down, so
- * nothing is overwritten that is still to be read. */
+ * nothing is overwritten that is still to be read, or not yet written. */
 static void post_downs(sti_tree_sum *sum)
 {
     int size = sti_comm_size(sum->comm);
-    for (int64_t s = 0; s < sum->segments; s++) {
+    for (int64_t s = sum->segments - 1; s >= 0; s--) {
         int place = seen_from_root(sum, s);
         int parent = place & ~lowest_bit(size, place);
         if (place != 0)
-            sti_comm_receive(sum->comm, (parent + class_of(sum, s)->root) % size,
-                             STI_TAG_SUM_DOWN, at(sum, 0, s),
-                             (size_t)floats_of(sum, s) * sizeof(float), &sum->downs[s]);
+            sti_comm_expect(sum->comm, (parent + class_of(sum, s)->root) % size,
+                            STI_TAG_SUM_DOWN + (uint32_t)s, at(sum, 0, s),
+                            (size_t)floats_of(sum, s) * sizeof(float), &sum->downs[s]);
     }
 }
 
-static stint_status go_down(sti_tree_sum *sum)
+static stint_status go_up(sti_tree_sum *sum, const sti_team *team, int64_t segment)
 {
-    int size = sti_comm_size(sum->comm);
+    const join_class *c = class_of(sum, segment);
     stint_status st = STINT_OK;
-    post_downs(sum);
-    for (int64_t s = 0; s < sum->segments && st == STINT_OK; s++) {
-        int place = seen_from_root(sum, s), root = class_of(sum, s)->root;
-        st = sti_comm_wait_all(sum->comm, &sum->downs[s], 1);
-        for (int bit = lowest_bit(size, place) / 2; bit > 0 && st == STINT_OK; bit /= 2)
-            if (place + bit < size)
-                st = send_segment(sum, (place + bit + root) % size, STI_TAG_SUM_DOWN,
-                                  at(sum, 0, s), s);
-    }
-    return st == STINT_OK ? sti_comm_wait_all(sum->comm, sum->sends, SENDS) : st;
+    for (int i = 0; i < c->count && st == STINT_OK; i++)
+        st = do_join(sum, team, &sum->joins[c->first + i], segment);
+    if (st == STINT_OK && c->root == sti_comm_rank(sum->comm) && c->place != 0)
+        memcpy(at(sum, 0, segment), at(sum, c->place, segment),
+               (size_t)floats_of(sum, segment) * sizeof(float));
+    return st;
 }
 
-stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+/* The sum of a segment, which is here, to those who get it from this rank. */
+static stint_status go_down(sti_tree_sum *sum, int64_t segment)
+{
+    int size = sti_comm_size(sum->comm), root = class_of(sum, segment)->root;
+    int place = seen_from_root(sum, segment);
+    stint_status st = STINT_OK;
+    for (int bit = lowest_bit(size, place) / 2; bit > 0 && st == STINT_OK; bit /= 2)
+        if (place + bit < size)
+            st = send_segment(sum, (place + bit + root) % size,
+                              STI_TAG_SUM_DOWN + (uint32_t)segment, at(sum, 0, segment),
+                              segment);
+    return st;
+}
+
+/* Hand on sums of segments from `from` on that have come: all of them, or as far as
+ * they are here. Those whose root this rank is went down at once. */
+static stint_status hand_on(sti_tree_sum *sum, int64_t from, bool all)
+{
+    stint_status st = STINT_OK;
+    for (; st == STINT_OK && sum->handed > from; sum->handed--) {
+        const int64_t s = sum->handed - 1;
+        if (seen_from_root(sum, s) == 0)
+            continue;
+        if (!all && !sti_comm_test(sum->comm, &sum->downs[s]))
+            return STINT_OK;
+        st = sti_comm_wait_all(sum->comm, &sum->downs[s], 1);
+        if (st == STINT_OK)
+            st = go_down(sum, s);
+    }
+    return st;
+}
+
+/* Until the segment is final here; what comes down meanwhile is handed on. */
+static stint_status await_segment(sti_tree_sum *sum, sti_gate *gate, int64_t segment)
+{
+    const int64_t first = segment * sum->segment;
+    stint_status st = STINT_OK;
+    while (st == STINT_OK && !sti_gate_has(gate, first)) {
+        const bool more = sum->handed > segment + 1;
+        st = sti_gate_wait(gate, sum->comm, first,
+                           more ? &sum->downs[sum->handed - 1] : NULL, more);
+        if (st == STINT_OK)
+            st = hand_on(sum, segment + 1, false);
+    }
+    if (st == STINT_OK)
+        sti_gate_take(gate, first);
+    return st;
+}
+
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
                               float *const *blocks, int block_count)
 {
     assert(block_count == sum->block_count);
     (void)block_count;
+    stint_status st = STINT_OK;
     sum->blocks = blocks;
-    stint_status st = go_up(sum, team);
-    return st == STINT_OK ? go_down(sum) : st;
+    sum->posted = sum->taken = sum->sent = 0;
+    sum->handed = sum->segments;
+    sum->ahead = (cursor){.segment = sum->segments - 1};
+    post_downs(sum);
+    post_ahead(sum);
+    for (int64_t s = sum->segments - 1; s >= 0 && st == STINT_OK; s--) {
+        st = await_segment(sum, gate, s);
+        if (st == STINT_OK)
+            st = go_up(sum, team, s);
+        if (st == STINT_OK && seen_from_root(sum, s) == 0)
+            st = go_down(sum, s);
+        if (st == STINT_OK)
+            st = hand_on(sum, s, false);
+    }
+    if (st == STINT_OK)
+        st = hand_on(sum, 0, true);
+    return st == STINT_OK ? sti_comm_wait_all(sum->comm, sum->sends, SENDS) : st;
 }
 
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,

@@ -9,16 +9,18 @@
  * where its sum is to all, as bytes. So the result is bitwise the same on every rank
  * and for any number of ranks, and no rank is a bottleneck.
  *
- * Segments are in flight several at a time: one is added while others travel. */
+ * Segments go from the end of the block to its beginning, as a backward pass finishes
+ * them; several are in flight at a time: one is added while others travel. */
 #ifndef STI_NET_TREE_SUM_H
 #define STI_NET_TREE_SUM_H
 
 #include "base/team.h"
 #include "net/comm.h"
+#include "net/gate.h"
 #include "net/shard_tree.h"
 
-/* Tags of its messages. */
-enum { STI_TAG_SUM_UP = 0x1000, STI_TAG_SUM_DOWN = 0x1001 };
+/* Tags of its messages; sums go down under one of their own a segment. */
+enum { STI_TAG_SUM_UP = 0x1000, STI_TAG_SUM_DOWN = 0x20000000 };
 
 typedef struct sti_tree_sum sti_tree_sum;
 
@@ -32,9 +34,10 @@ void sti_tree_sum_destroy(sti_tree_sum *sum); /* NULL is fine */
 /* Bytes that one allocates, about. */
 size_t sti_tree_sum_bytes(int size, int64_t count);
 
-/* blocks: of this rank's part of the tree, from the left, as its stack has them. The
- * sum is then in blocks[0] of every rank; the others are used up. Allocates nothing. */
-stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+/* blocks: of this rank's part of the tree, from the left, as its stack has them; the
+ * gate (NULL: all is there) is for all of them at once. The sum is then in blocks[0] of
+ * every rank; the others are used up. Allocates nothing. */
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
                               float *const *blocks, int block_count);
 
 /* What a run sends from this rank. */

@@ -49,6 +49,16 @@ stint_status sti_plan_create(const stint_graph *graph, int threads,
                              sti_plan **plan_out);
 void sti_plan_destroy(sti_plan *plan);
 
+/* When results are final: once `node` has run, all bytes of RESULT from `from` on are. */
+typedef struct sti_final_point {
+    int32_t node;
+    size_t from;
+} sti_final_point;
+/* By rising node and falling `from`, which ends at 0: a backward pass gives the last
+ * parameter's gradient first. points_out [outputs of the graph]; the number of points.
+ */
+int sti_plan_final_points(const sti_plan *plan, sti_final_point *points_out);
+
 /* Offsets for intervals [first, last] of `bytes` each, so that overlapping ones are
  * disjoint: largest first, lowest fitting gap. Returns the total; offsets 64-byte
  * aligned. STINT_E_MEMORY. */

@@ -54,6 +54,8 @@ void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
                                      sizes->results)
                 : sti_tree_sum_bytes(sti_comm_size(desc->comm),
                                      (int64_t)(sizes->results / sizeof(float)));
+    if (sizes->net > 0 && desc->net.overlap)
+        sizes->net += sti_courier_bytes();
     sizes->mask = desc->masked ? sizes->params / (8 * sizeof(float)) : 0;
     sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
                    sizes->fixed + sizes->mask + sizes->results * (size_t)sizes->slots +
@@ -167,6 +169,33 @@ static stint_status create_lanes(sti_crew *crew)
     return st;
 }
 
+/* When lanes and exchange are there. */
+static stint_status create_courier(sti_crew *crew)
+{
+    const sti_crew_desc *desc = &crew->desc;
+    int *first_slot;
+    if (!desc->net.overlap || (!crew->sum && !crew->exchange))
+        return STINT_OK;
+    first_slot = sti_alloc_array(desc->lanes, sizeof *first_slot, "courier");
+    if (!first_slot)
+        return STINT_E_MEMORY;
+    for (int i = 0; i < desc->lanes; i++)
+        first_slot[i] = crew->lanes[i].first_slot;
+    const stint_status st =
+        sti_courier_create(&(sti_courier_desc){.comm = desc->comm,
+                                               .sum = crew->sum,
+                                               .exchange = crew->exchange,
+                                               .plan = desc->train->plan,
+                                               .own = crew->own,
+                                               .lanes = desc->lanes,
+                                               .results = crew->results,
+                                               .block_bytes = crew->sizes.results,
+                                               .first_slot = first_slot},
+                           &crew->courier);
+    sti_free(first_slot);
+    return st;
+}
+
 stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
 {
     sti_crew *crew = sti_alloc(sizeof *crew, "crew");
@@ -178,6 +207,8 @@ stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
         st = create_lanes(crew);
     if (st == STINT_OK && desc->train && desc->comm && desc->net.lossy)
         st = sti_exchange_create(&desc->net, desc->comm, desc->train, &crew->exchange);
+    if (st == STINT_OK)
+        st = create_courier(crew);
     if (st != STINT_OK) {
         sti_crew_destroy(crew);
         return st;
@@ -198,6 +229,8 @@ static void destroy_lane(sti_lane *lane)
 
 static void destroy_lanes(sti_crew *crew)
 {
+    sti_courier_destroy(crew->courier);
+    crew->courier = NULL;
     for (int i = 0; crew->lanes && i < crew->desc.lanes; i++)
         destroy_lane(&crew->lanes[i]);
     sti_free(crew->lanes);
@@ -220,10 +253,12 @@ stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc)
     set_desc(crew, desc);
     if (crew->sizes.params != old.params || crew->sizes.states != old.states)
         return sti_fail(STINT_E_BUG, "crew: the new networks have other parameters");
-    const stint_status st = crew->exchange && desc->train
-                                ? sti_exchange_fits(crew->exchange, desc->train)
-                                : STINT_OK;
-    return st == STINT_OK ? create_lanes(crew) : st;
+    stint_status st = crew->exchange && desc->train
+                          ? sti_exchange_fits(crew->exchange, desc->train)
+                          : STINT_OK;
+    if (st == STINT_OK)
+        st = create_lanes(crew);
+    return st == STINT_OK ? create_courier(crew) : st;
 }
 
 void sti_crew_destroy(sti_crew *crew)
@@ -351,9 +386,16 @@ static stint_status run_shards(sti_crew *crew, sti_lane *lane, int index)
             return st;
         clock_part(crew, index, STI_PROFILE_LOAD, &before);
         int slot = lane->first_slot + lane->stack.depth;
+        const bool carried = crew->courier && s + 1 == own.first + own.count;
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(crew, slot));
+        if (carried)
+            sti_courier_last_shard(crew->courier, index, lane->train);
         run_graph(crew, lane, index,
                   &(sti_step){crew->batch->seed, crew->batch->step, shard});
+        if (carried) { /* and joined: courier.h */
+            sti_exec_tell(lane->train, NULL, 0, NULL, NULL);
+            return STINT_OK;
+        }
         before = clock_start(crew);
         sti_shard_push(&lane->stack, s, 1, slot, add_slots, &add);
         clock_part(crew, index, STI_PROFILE_TREE, &before);
@@ -401,7 +443,7 @@ static stint_status join_ranks(sti_crew *crew, const sti_shard_stack *left)
     for (int i = 0; i < left->depth; i++)
         blocks[i] = slot_of(crew, left->slot[i]);
     sti_comm_set_place(crew->desc.comm, "the sum of gradients", crew->batch->step + 1);
-    return sti_tree_sum_run(crew->sum, &crew->team, blocks, left->depth);
+    return sti_tree_sum_run(crew->sum, &crew->team, NULL, blocks, left->depth);
 }
 
 static stint_status join_lanes(sti_crew *crew, int *slot_out)
@@ -419,7 +461,7 @@ static stint_status join_lanes(sti_crew *crew, int *slot_out)
         return join_ranks(crew, &all);
     *slot_out = sti_shard_finish(&all, add_slots, &add);
     return crew->exchange
-               ? sti_exchange_run(crew->exchange, &crew->team, crew->batch->step,
+               ? sti_exchange_run(crew->exchange, &crew->team, NULL, crew->batch->step,
                                   slot_of(crew, *slot_out))
                : STINT_OK;
 }
@@ -441,13 +483,21 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
 {
     crew->batch = batch;
     place_leaves(crew, batch);
+    if (crew->courier) {
+        sti_comm_set_place(crew->desc.comm, "the sum of gradients", batch->step + 1);
+        sti_courier_begin(crew->courier, batch->step);
+    }
     run_lanes(crew);
-    for (int i = 0; i < crew->desc.lanes; i++)
+    stint_status st = STINT_OK;
+    for (int i = 0; i < crew->desc.lanes && st == STINT_OK; i++)
         if (crew->lanes[i].status != STINT_OK)
-            return sti_fail(crew->lanes[i].status, "%s", crew->lanes[i].failure);
+            st = sti_fail(crew->lanes[i].status, "%s", crew->lanes[i].failure);
     int64_t start = clock_start(crew);
-    int slot;
-    stint_status st = join_lanes(crew, &slot);
+    int slot = 0;
+    if (crew->courier)
+        st = sti_courier_end(crew->courier, st);
+    else if (st == STINT_OK)
+        st = join_lanes(crew, &slot);
     if (st != STINT_OK)
         return st;
     result->block = (char *)slot_of(crew, slot);

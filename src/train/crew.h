@@ -15,6 +15,7 @@
 #include "data/data.h"
 #include "exec/exec.h"
 #include "net/tree_sum.h"
+#include "train/courier.h"
 #include "train/exchange.h"
 #include "train/network.h"
 #include "train/profile.h"
@@ -72,6 +73,7 @@ typedef struct sti_crew {
     sti_shard_range own;    /* the shards of this rank */
     sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
     sti_exchange *exchange; /* where it is compressed; else NULL */
+    sti_courier *courier;   /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
     void *fixed;   /* tensors of a reference model; NULL: none */

@@ -24,6 +24,7 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
 {
     const bool chosen = r->net.link || r->net.bits == 0;
     sti_exchange_desc d = {
+        .overlap = r->net.overlap,
         .lossy = chosen || r->net.bits < STI_SQUEEZE_RAW || r->net.keep < 1,
         .squeeze = {.form = {.bits = chosen ? 4 : (int)r->net.bits,
                              .bucket = r->net.bucket,
@@ -189,18 +190,21 @@ static void tell_choice(const sti_exchange *e, const sti_bits_report *r, int64_t
             r->error);
 }
 
-stint_status sti_exchange_run(sti_exchange *e, const sti_team *team, int64_t step,
-                              float *block)
+stint_status sti_exchange_run(sti_exchange *e, const sti_team *team, sti_gate *gate,
+                              int64_t step, float *block)
 {
     stint_status st = STINT_OK;
     if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0) {
         sti_bits_report report;
         sti_comm_set_place(e->comm, "the choice of bits", step + 1);
-        st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
+        st = sti_gate_need(gate, e->comm, 0);
+        if (st == STINT_OK)
+            st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
         if (st == STINT_OK)
             tell_choice(e, &report, step);
     }
-    return st == STINT_OK ? sti_squeeze_run(e->squeeze, team, step + 1, block) : st;
+    return st == STINT_OK ? sti_squeeze_run(e->squeeze, team, gate, step + 1, block)
+                          : st;
 }
 
 /* ---- checkpoints ---- */

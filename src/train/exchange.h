@@ -12,7 +12,8 @@
 #include "train/recipe.h"
 
 typedef struct sti_exchange_desc {
-    bool lossy; /* else nothing below counts, and there is no exchange */
+    bool overlap; /* beside the backward pass: no bit depends on it */
+    bool lossy;   /* else nothing below counts, and there is no exchange */
     sti_squeeze_desc squeeze;
     int64_t choose_every; /* steps; 0: bits stay */
     sti_bits_policy policy;
@@ -35,9 +36,9 @@ void sti_exchange_destroy(sti_exchange *exchange); /* NULL is fine */
 stint_status sti_exchange_fits(const sti_exchange *exchange,
                                const sti_network *network);
 
-/* This rank's RESULT block becomes the sum; step counts from 0. */
+/* This rank's RESULT block becomes the sum; step counts from 0; gate: see net/gate.h. */
 stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
-                              int64_t step, float *block);
+                              sti_gate *gate, int64_t step, float *block);
 
 /* What a checkpoint holds: rank 0's copy of the residuals of all ranks and the bits of
  * the layers. Save fills it, load spreads it; both are collective. */

@@ -744,6 +744,14 @@ const sti_option sti_recipe_rows[] = {
      AT(net.group),
      .unit = "N",
      .help = "processes a host, for two-level"},
+    {.section = "net",
+     .name = "overlap",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "true",
+     AT(net.overlap),
+     .help = "sum over processes while the backward pass still runs, by a thread of its "
+             "own; changes no bit"},
 
     {.section = "run",
      .name = "out",
@@ -1044,7 +1052,8 @@ static bool is_free(const sti_option *row, const stint_recipe *now)
     /* A tokeniser itself is compared, not where it lies. */
     static const char *const harmless[] = {"data.path",           "data.format",
                                            "data.tokenizer_path", "train.eval_every",
-                                           "train.start",         "loss.reference"};
+                                           "train.start",         "loss.reference",
+                                           "net.overlap"};
     if (strcmp(row->section, "run") == 0)
         return true;
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {

@@ -110,7 +110,7 @@ typedef struct sti_recipe_values {
         int64_t every;    /* steps between choices of bits */
         int method, rounding, scheme; /* sti_gradient_method, _rounding, sti_scheme */
         int64_t bucket, group;
-        bool clip, feedback;
+        bool clip, feedback, overlap;
         double keep; /* share of the values that is sent */
     } net;
     struct {

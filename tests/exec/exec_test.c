@@ -64,6 +64,48 @@ static void values_come_out(void **state)
     stint_graph_destroy(t.g);
 }
 
+typedef struct told {
+    const runner *r;
+    stint_value sum;
+    int times;
+    float seen;
+} told;
+
+static void note_point(void *user, const sti_final_point *point)
+{
+    told *t = user;
+    t->times++;
+    t->seen = *(const float *)sti_exec_address(t->r->exec, t->sum);
+    assert_int_equal(point->from, 0);
+}
+
+/* Told when the result is there, in a run with and without a clock, and not any more
+ * when it is not asked for. */
+static void final_results_are_told(void **state)
+{
+    (void)state;
+    fixture t = make();
+    runner r;
+    runner_init(&r, t.g, 1);
+    const float x[] = {1, 2, 3, 4, 5};
+    int64_t ns[16] = {0};
+    sti_final_point points[8];
+    told seen = {.r = &r, .sum = t.sum};
+    assert_int_equal(sti_plan_final_points(r.plan, points), 1);
+    fill(&r, t.x, x, 5);
+    sti_exec_tell(r.exec, points, 1, note_point, &seen);
+    sti_exec_run(r.exec, &sti_team_serial, &first_step);
+    assert_int_equal(seen.times, 1);
+    assert_true(seen.seen == 30.0f);
+    sti_exec_run_timed(r.exec, &sti_team_serial, &first_step, ns);
+    assert_int_equal(seen.times, 2);
+    sti_exec_tell(r.exec, NULL, 0, NULL, NULL);
+    sti_exec_run(r.exec, &sti_team_serial, &first_step);
+    assert_int_equal(seen.times, 2);
+    runner_fini(&r);
+    stint_graph_destroy(t.g);
+}
+
 static void a_region_can_move(void **state)
 {
     (void)state;
@@ -201,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_come_out),
+        cmocka_unit_test(final_results_are_told),
         cmocka_unit_test(a_region_can_move),
         cmocka_unit_test(a_run_allocates_nothing),
         cmocka_unit_test(bad_values_are_named),

@@ -118,7 +118,7 @@ static void run_choice(world_rank *me)
     }
     sti_squeeze_traffic(s, &messages, &bytes);
     j->bytes[rank] = bytes;
-    RANK_CHECK(me, sti_squeeze_run(s, &sti_team_serial, 1, x) == STINT_OK);
+    RANK_CHECK(me, sti_squeeze_run(s, &sti_team_serial, NULL, 1, x) == STINT_OK);
     sti_squeeze_destroy(s);
     free(x);
 }

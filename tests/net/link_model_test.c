@@ -190,6 +190,65 @@ static void there_and_back(void **state)
     sti_arena_destroy(arena);
 }
 
+/* Whatever a machine may measure: what is fitted can be written, and what was written
+ * can be read. Stalls of seconds beside nanoseconds, equal times, times that fall with
+ * the size, clocks that stand still. */
+static void whatever_comes(void **state)
+{
+    (void)state;
+    static sti_link_sample s[MOST];
+    char path[] = "/tmp/stint_links_XXXXXX";
+    close(mkstemp(path));
+    for (uint64_t n = 0; n < 400; n++) {
+        sti_arena *arena = sti_arena_create("test");
+        const int sizes = 3 + (int)(20 * uniform(n, 1)),
+                  draws = 1 + (int)(9 * uniform(n, 2));
+        const int kind = (int)(n % 8);
+        int64_t count = 0;
+        for (int i = 0; i < sizes; i++)
+            for (int d = 0; d < draws; d++) {
+                const double u = uniform(n, 100 + (uint64_t)count);
+                const double bytes = kind == 7 ? 1e18 / pow(10, i)
+                                               : floor(exp(log(4e6) * i / (sizes - 1)));
+                double t = 1e-9 * (1 + bytes * u);         /* noise */
+                t = kind == 1 ? pow(10, -12 + 18 * u) : t; /* anything */
+                t = kind == 2 ? 1e-9 : t; /* a clock that stands still */
+                t = kind == 3 ? 1e-3 / (1 + bytes) + 1e-12
+                              : t;                   /* the larger the faster */
+                t = kind == 4 && u < 0.05 ? 1e6 : t; /* stalls */
+                t = kind == 5 ? (u < 0.5 ? 1e-12 : 1e6) : t;
+                t = kind == 6 ? (d ? 1e-12 : 3600) : t;
+                s[count++] = (sti_link_sample){bytes, t};
+            }
+        sti_link_model m = {.from = 0, .to = 1};
+        sti_links back, links = {.ranks = 2, .count = 1, .models = &m, .kind = "tcp"};
+        assert_int_equal(sti_link_fit(count, s, &m), STINT_OK);
+        if (sti_links_write(&links, path) != STINT_OK ||
+            sti_links_read(path, arena, &back) != STINT_OK)
+            fail_msg("case %d of kind %d: %s", (int)n, kind, stint_last_error());
+        sti_arena_destroy(arena);
+    }
+    unlink(path);
+}
+
+/* What the reader would refuse is not written, whoever made it. */
+static void useless_is_not_written(void **state)
+{
+    (void)state;
+    const char *path = "/tmp/stint_links_useless.json";
+    const double bad[] = {NAN, INFINITY, -1};
+    unlink(path);
+    for (int i = 0; i < 9; i++) {
+        sti_link_model m = {.from = 0, .to = 1, .count = 1};
+        sti_links links = {.ranks = 2, .count = 1, .models = &m, .kind = "tcp"};
+        *(i < 3   ? &m.segment[0].alpha_s
+          : i < 6 ? &m.segment[0].quantile[3]
+                  : &links.encode_s) = bad[i % 3];
+        assert_int_equal(sti_links_write(&links, path), STINT_E_FAILED);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+}
+
 static void damaged_files(void **state)
 {
     (void)state;
@@ -222,6 +281,7 @@ int main(void)
         cmocka_unit_test(two_modes_show), cmocka_unit_test(bands_hold),
         cmocka_unit_test(bounded_alpha),  cmocka_unit_test(refused),
         cmocka_unit_test(there_and_back), cmocka_unit_test(damaged_files),
+        cmocka_unit_test(whatever_comes), cmocka_unit_test(useless_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "codec/gradient_codec_oracle.h"
 #include "comm_world.h"
+#include "slow_gate.h"
 
 enum { LAYERS = 7, STEPS = 3 };
 
@@ -29,11 +30,11 @@ static const bool compressed[LAYERS] = {true, false, false, true, false, true, t
 typedef struct job {
     sti_squeeze_desc desc;
     int steps;
-    bool alike, restless;
-    int bits[LAYERS];     /* or 0: desc's */
-    float *result;        /* [ranks, TOTAL] of the last step */
-    double sum_of_errors; /* of rank 0, over steps */
-    float *sums;          /* [TOTAL] of all results of rank 0, or NULL */
+    bool alike, restless, gated; /* gated: values come bit by bit */
+    int bits[LAYERS];            /* or 0: desc's */
+    float *result;               /* [ranks, TOTAL] of the last step */
+    double sum_of_errors;        /* of rank 0, over steps */
+    float *sums;                 /* [TOTAL] of all results of rank 0, or NULL */
     int64_t bytes[WORLD_MAX], wanted_bytes[WORLD_MAX], messages[WORLD_MAX],
         wanted_messages[WORLD_MAX];
 } job;
@@ -52,6 +53,20 @@ static void fill(const job *j, int rank, int64_t step, float *x)
         x[i] = value(j->alike ? 0 : rank, step, i);
 }
 
+static stint_status run_gated(world_rank *me, sti_squeeze *s, int step, float *x)
+{
+    const int rank = sti_comm_rank(me->comm);
+    float *values = malloc(TOTAL * sizeof *values);
+    slow_gate gate;
+    memcpy(values, x, TOTAL * sizeof *x);
+    slow_gate_begin(&gate, me->comm, x, values, TOTAL, 1 + TOTAL / (3 + 5 * rank),
+                    (unsigned)(200 * ((rank + step) % 3)));
+    const stint_status st = sti_squeeze_run(s, &sti_team_serial, &gate.gate, step, x);
+    RANK_CHECK(me, slow_gate_end(&gate));
+    free(values);
+    return st;
+}
+
 static void run_job(world_rank *me)
 {
     job *j = me->user;
@@ -68,7 +83,9 @@ static void run_job(world_rank *me)
         if (j->restless)
             usleep((useconds_t)((rank * 7 + step * 3) % size * 700));
         const sti_comm_counts before = sti_comm_count(me->comm);
-        RANK_CHECK(me, sti_squeeze_run(s, &team, step, x) == STINT_OK);
+        RANK_CHECK(me,
+                   (j->gated ? run_gated(me, s, step, x)
+                             : sti_squeeze_run(s, &team, NULL, step, x)) == STINT_OK);
         const sti_comm_counts after = sti_comm_count(me->comm);
         j->bytes[rank] = after.bytes_sent - before.bytes_sent;
         j->messages[rank] = after.messages_sent - before.messages_sent;
@@ -113,34 +130,56 @@ typedef struct cut {
     int layer;
 } cut;
 
-/* Pieces of slice `which` of `ranks`, counted from *number_out among all pieces. */
-static int slice_of(int ranks, int which, cut *out, int *number_out)
+/* Parts, slices, pieces, written again: layers from the last to the first, cut into
+ * parts that get smaller, each cut into slices, every cut inside a layer at a multiple
+ * of 4. */
+typedef struct cuts {
+    int count;
+    cut piece[64];
+    int part[64], owner[64];
+} cuts;
+
+static int64_t larger(int64_t a, int64_t b)
 {
-    int64_t begin = 0, left = TOTAL;
-    int count = 0, number = 0;
-    for (int r = 0; r <= which; r++) {
-        int64_t end = begin + (left + ranks - r - 1) / (ranks - r);
-        for (int l = 0; l < LAYERS; l++) { /* round the cut up inside its layer */
-            const int64_t a = layers[l].first, b = a + layers[l].count;
-            if (end > a && end < b) {
-                while ((end - a) % 4)
-                    end++;
-                end = end < b ? end : b;
+    return a > b ? a : b;
+}
+
+static int64_t part_of(int64_t left, int64_t fusion)
+{
+    const int64_t least = fusion < 65536 ? fusion : 65536;
+    const int64_t third = left / 3 < fusion ? left / 3 : fusion;
+    return left - larger(third, least) < least ? left : larger(third, least);
+}
+
+static void all_cuts(int ranks, int64_t fusion, cuts *out)
+{
+    int64_t done = 0, layer_begin = 0, in_layer = 0;
+    int layer = LAYERS - 1;
+    out->count = 0;
+    for (int part = 0; done < TOTAL; part++) {
+        const int64_t part_end =
+            done + part_of(TOTAL - done, fusion ? fusion : 1 << 20);
+        for (int r = 0; r < ranks; r++) {
+            const int64_t left = part_end - done;
+            const int64_t end =
+                left > 0 ? done + (left + ranks - r - 1) / (ranks - r) : done;
+            while (layer >= 0 && done < end) {
+                int64_t to = end - layer_begin;
+                to = (to + 3) / 4 * 4 < layers[layer].count ? (to + 3) / 4 * 4
+                                                            : layers[layer].count;
+                out->piece[out->count] =
+                    (cut){layers[layer].first + in_layer, to - in_layer, layer};
+                out->part[out->count] = part;
+                out->owner[out->count++] = r;
+                done += to - in_layer;
+                in_layer = to;
+                if (to == layers[layer].count) {
+                    layer_begin += layers[layer--].count;
+                    in_layer = 0;
+                }
             }
         }
-        *number_out = number;
-        count = 0;
-        for (int l = 0; l < LAYERS; l++) {
-            const int64_t a = layers[l].first, b = a + layers[l].count;
-            const int64_t from = begin > a ? begin : a, to = end < b ? end : b;
-            if (from < to)
-                out[count++] = (cut){from, to - from, l};
-        }
-        number += count;
-        left -= end - begin;
-        begin = end;
     }
-    return count;
 }
 
 static void oracle_round_trip(const sti_squeeze_desc *d, const sti_gradient_key *key,
@@ -156,46 +195,41 @@ static int64_t oracle_scatter(const job *j, int ranks, int64_t step, float *y)
 {
     const sti_squeeze_desc *d = &j->desc;
     float *x = malloc(TOTAL * sizeof *x), *from = malloc(TOTAL * sizeof *from);
-    int64_t slice_zero_bytes = 0, bytes = 0;
-    for (int owner = 0; owner < ranks; owner++) {
-        cut cuts[LAYERS];
-        int number;
-        const int count = slice_of(ranks, owner, cuts, &number);
-        int64_t slice_bytes = 0;
-        for (int c = 0; c < count; c++) {
-            const cut *p = &cuts[c];
-            sti_gradient_key key = {.seed = d->seed,
-                                    .step = (uint64_t)step,
-                                    .layer = (uint32_t)(number + c)};
-            fill(j, owner, step, x);
-            for (int r = 0; r < ranks; r++) {
-                if (r == owner)
-                    continue;
-                fill(j, r, step, from);
-                key.rank = (uint32_t)r;
-                key.part = (uint32_t)((r + ranks - owner - 1) % ranks);
-                key.parts = (uint32_t)ranks - 1;
-                if (compressed[p->layer])
-                    oracle_round_trip(d, &key, p->n, from + p->at);
-                for (int64_t i = p->at; i < p->at + p->n; i++)
-                    x[i] += from[i];
-            }
-            key.rank = (uint32_t)owner;
-            key.phase = 1;
-            key.part = key.parts = 0;
+    int64_t bytes = 0;
+    cuts all;
+    all_cuts(ranks, d->fusion, &all);
+    for (int c = 0; c < all.count; c++) {
+        const cut *p = &all.piece[c];
+        const int owner = all.owner[c];
+        sti_gradient_key key = {
+            .seed = d->seed, .step = (uint64_t)step, .layer = (uint32_t)c};
+        fill(j, owner, step, x);
+        for (int r = 0; r < ranks; r++) {
+            if (r == owner)
+                continue;
+            fill(j, r, step, from);
+            key.rank = (uint32_t)r;
+            key.part = (uint32_t)((r + ranks - owner - 1) % ranks);
+            key.parts = (uint32_t)ranks - 1;
             if (compressed[p->layer])
-                oracle_round_trip(d, &key, p->n, x + p->at);
-            memcpy(y + p->at, x + p->at, (size_t)p->n * 4);
-            slice_bytes +=
-                compressed[p->layer] ? (int64_t)oracle_bytes(&d->form, p->n) : 4 * p->n;
+                oracle_round_trip(d, &key, p->n, from + p->at);
+            for (int64_t i = p->at; i < p->at + p->n; i++)
+                x[i] += from[i];
         }
-        slice_zero_bytes = owner == 0 ? slice_bytes : slice_zero_bytes;
-        bytes += slice_bytes;
+        key.rank = (uint32_t)owner;
+        key.phase = 1;
+        key.part = key.parts = 0;
+        if (compressed[p->layer])
+            oracle_round_trip(d, &key, p->n, x + p->at);
+        memcpy(y + p->at, x + p->at, (size_t)p->n * 4);
+        /* Rank 0 sends the pieces of others, and its own to all. */
+        bytes +=
+            (owner == 0 ? ranks - 1 : 1) *
+            (compressed[p->layer] ? (int64_t)oracle_bytes(&d->form, p->n) : 4 * p->n);
     }
     free(x);
     free(from);
-    /* Rank 0 sends the slices of others, and its own to all. */
-    return bytes - slice_zero_bytes + (ranks - 1) * slice_zero_bytes;
+    return bytes;
 }
 
 static void like_the_oracle(void **state)
@@ -206,6 +240,7 @@ static void like_the_oracle(void **state)
         job j = {.desc = plain(1 + ranks % 8, STI_SCHEME_SCATTER), .steps = 1};
         j.desc.form.rounding = (sti_gradient_rounding)(ranks % 3);
         j.desc.form.bucket = ranks % 2 ? 512 : 200;
+        j.desc.fusion = ranks % 2 ? 0 : 1500 * ranks;
         run(&j, ranks);
         assert_int_equal(oracle_scatter(&j, ranks, 1, want), j.bytes[0]);
         assert_memory_equal(want, j.result, TOTAL * sizeof *want);
@@ -265,6 +300,34 @@ static void every_scheme(void **state)
         }
 }
 
+/* Beside the one who makes the values, in parts of a few thousand: the same bits. */
+static void beside_the_maker(void **state)
+{
+    (void)state;
+    for (int scheme = 0; scheme < STI_SCHEMES; scheme++)
+        for (int ranks = 2; ranks <= 4; ranks++)
+            for (int sparse = 0; sparse < 2; sparse++) {
+                job j = {.desc = plain(3, (sti_scheme)scheme), .steps = STEPS};
+                world_rank world[WORLD_MAX];
+                j.desc.group = ranks % 2 ? 1 : 2;
+                j.desc.feedback = true;
+                j.desc.fusion = 2000;
+                j.desc.keep = sparse ? 0.02 : 1;
+                j.desc.form.rounding = STI_GRADIENT_CORRELATED;
+                run(&j, ranks);
+                float *first = j.result;
+                j.result = NULL;
+                j.gated = true;
+                run(&j, ranks);
+                assert_memory_equal(first, j.result, TOTAL * sizeof *first);
+                memset(j.result, 0, TOTAL * sizeof *first);
+                world_run_tcp(world, ranks, run_job, &j);
+                assert_memory_equal(first, j.result, TOTAL * sizeof *first);
+                free(first);
+                free(j.result);
+            }
+}
+
 /* All layers as float32: the plain sum, in every scheme. */
 static void exact_when_raw(void **state)
 {
@@ -292,28 +355,25 @@ static void errors_follow_the_model(void **state)
         j.desc.form.rounding = STI_GRADIENT_STOCHASTIC;
         run(&j, ranks);
         const double scatter = error_of(&j, ranks, &exact);
-        for (int owner = 0; owner < ranks; owner++) {
-            cut cuts[LAYERS];
-            int number;
-            const int count = slice_of(ranks, owner, cuts, &number);
-            for (int c = 0; c < count; c++)
-                for (int64_t b = 0; compressed[cuts[c].layer] && b < cuts[c].n;
-                     b += 512) {
-                    const int64_t m = cuts[c].n - b < 512 ? cuts[c].n - b : 512;
-                    float x[512];
-                    double u2 = 0;
-                    for (int r = 0; r <= ranks; r++) {
-                        for (int64_t i = 0; i < m; i++)
-                            x[i] = r == ranks
-                                       ? (float)truth(&j, ranks, 1, cuts[c].at + b + i)
-                                       : value(r, 1, cuts[c].at + b + i);
-                        const double u = (double)oracle_scale(&j.desc.form, m, x).u;
-                        u2 += r == owner ? 0 : u * u;
-                    }
-                    model += u2 / 6 * (double)m;
-                    n += m;
+        cuts all;
+        all_cuts(ranks, 0, &all);
+        for (int c = 0; c < all.count; c++)
+            for (int64_t b = 0; compressed[all.piece[c].layer] && b < all.piece[c].n;
+                 b += 512) {
+                const int64_t m = all.piece[c].n - b < 512 ? all.piece[c].n - b : 512;
+                float x[512];
+                double u2 = 0;
+                for (int r = 0; r <= ranks; r++) {
+                    for (int64_t i = 0; i < m; i++)
+                        x[i] = r == ranks
+                                   ? (float)truth(&j, ranks, 1, all.piece[c].at + b + i)
+                                   : value(r, 1, all.piece[c].at + b + i);
+                    const double u = (double)oracle_scale(&j.desc.form, m, x).u;
+                    u2 += r == all.owner[c] ? 0 : u * u;
                 }
-        }
+                model += u2 / 6 * (double)m;
+                n += m;
+            }
         assert_true(fabs(scatter / (model / (double)n) - 1) < 0.05);
         j.desc.scheme = STI_SCHEME_RING;
         run(&j, ranks);
@@ -432,7 +492,7 @@ static void run_not_finite(world_rank *me)
     (void)sti_comm_barrier(me->comm); /* all have one before rank 1 gives up */
     if (rank == 1)
         x[j->steps] = rank % 2 ? NAN : INFINITY;
-    me->status = sti_squeeze_run(s, &sti_team_serial, 1, x);
+    me->status = sti_squeeze_run(s, &sti_team_serial, NULL, 1, x);
     sti_squeeze_destroy(s);
     free(x);
 }
@@ -539,7 +599,7 @@ static void run_quietly(world_rank *me)
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
         const int64_t before = sti_alloc_count();
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
-        RANK_CHECK(me, sti_squeeze_run(s, &sti_team_serial, step, x) == STINT_OK);
+        RANK_CHECK(me, sti_squeeze_run(s, &sti_team_serial, NULL, step, x) == STINT_OK);
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
         if (step > 1)
             RANK_CHECK(me, sti_alloc_count() == before);
@@ -606,6 +666,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(like_the_oracle),
         cmocka_unit_test(every_scheme),
+        cmocka_unit_test(beside_the_maker),
         cmocka_unit_test(exact_when_raw),
         cmocka_unit_test(errors_follow_the_model),
         cmocka_unit_test(feedback_keeps_what_rounding_takes),

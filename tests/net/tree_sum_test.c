@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "net/comm_world.h"
+#include "net/slow_gate.h"
 
 typedef struct sum_case {
     int64_t shards, count;
@@ -79,7 +80,8 @@ static void sum_up(world_rank *rank)
     c->bytes_sent[me] = bytes;
     for (int round = 1; round <= 2; round++) {
         int blocks = run_shards(c, size, me, &s);
-        RANK_CHECK(rank, sti_tree_sum_run(sum, &sti_team_serial, s.block, blocks) == 0);
+        RANK_CHECK(rank,
+                   sti_tree_sum_run(sum, &sti_team_serial, NULL, s.block, blocks) == 0);
         RANK_CHECK(rank,
                    !memcmp(s.block[0], c->want, (size_t)c->count * sizeof(float)));
         RANK_CHECK(rank, sti_comm_count(comm).bytes_sent == round * bytes);
@@ -88,6 +90,50 @@ static void sum_up(world_rank *rank)
     sti_tree_sum_destroy(sum);
     for (int i = 0; i < 8; i++)
         free(s.block[i]);
+}
+
+/* Beside the one who makes the values: the same bits. The rank's only block is made
+ * bit by bit, ranks at different speeds. */
+static void sum_up_gated(world_rank *rank)
+{
+    sum_case *c = rank->user;
+    const int me = sti_comm_rank(rank->comm);
+    sti_tree_sum *sum = NULL;
+    slow_gate gate;
+    float *values = malloc((size_t)c->count * sizeof *values);
+    float *block = malloc((size_t)c->count * sizeof *block);
+    for (int64_t i = 0; i < c->count; i++)
+        values[i] = value_of(me, i);
+    RANK_CHECK(rank,
+               sti_tree_sum_create(rank->comm, c->shards, c->count, &sum) == STINT_OK);
+    for (int round = 0; round < 3; round++) {
+        slow_gate_begin(&gate, rank->comm, block, values, c->count,
+                        1 + c->count / (3 + 4 * me),
+                        (unsigned)(300 * ((me + round) % 3)));
+        RANK_CHECK(rank, sti_tree_sum_run(sum, &sti_team_serial, &gate.gate, &block,
+                                          1) == STINT_OK);
+        RANK_CHECK(rank, slow_gate_end(&gate));
+        RANK_CHECK(rank, !memcmp(block, c->want, (size_t)c->count * sizeof *block));
+    }
+    sti_tree_sum_destroy(sum);
+    free(values);
+    free(block);
+}
+
+static void test_gate(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 5; size++) {
+        world_rank ranks[WORLD_MAX];
+        sum_case c = {.shards = size, .count = 40001};
+        float *want = malloc((size_t)c.count * sizeof *want);
+        for (int64_t i = 0; i < c.count; i++)
+            want[i] = define(0, size, i);
+        c.want = want;
+        for (int w = 0; w < WORLDS; w++)
+            worlds[w](ranks, size, sum_up_gated, &c);
+        free(want);
+    }
 }
 
 static void check_case(int64_t shards, int64_t count, int ranks_most, sum_case *c)
@@ -140,6 +186,7 @@ static void test_traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_gate),
                                        cmocka_unit_test(test_traffic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,380 @@
+/* A run of the compressed sum: parts go through the rounds of the schedule as their
+ * values and messages come. Nothing blocks but the wait for any news, so parts cannot
+ * hold each other up, and every message has a tag of its part. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "net/squeeze_priv.h"
+
+static const char collective[] = "compressed sum of gradients";
+
+typedef struct run {
+    sti_squeeze *s;
+    const sti_team *team;
+    sti_gate *gate;
+    int64_t step;
+    float *vector;
+    int begun, ended; /* parts from the first on */
+} run;
+
+stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value)
+{
+    return sti_comm_give_up(
+        s->comm, sti_fail(STINT_E_FAILED,
+                          "gradient of %s: value %" PRId64 " on rank %d is not finite "
+                          "(or beyond 2^100); a smaller learning rate or gradient "
+                          "clipping may help",
+                          s->layers[layer].name, value, sti_comm_rank(s->comm)));
+}
+
+/* ---- a slice ---- */
+
+static stint_status check_raw(const run *r, const squeeze_piece *p)
+{
+    for (int64_t i = 0; i < p->n; i++)
+        if (!isfinite(r->vector[p->at + i]))
+            return sti_squeeze_not_finite(r->s, p->layer,
+                                          p->at + i - r->s->layers[p->layer].first);
+    return STINT_OK;
+}
+
+/* Encodes the slice into its `coded`; what rounding takes becomes the residual. */
+static stint_status encode_slice(const run *r, int part, const sti_move *move)
+{
+    sti_squeeze *s = r->s;
+    const squeeze_slice *slice = sti_squeeze_slice(s, part, move->slice);
+    uint8_t *out = s->coded + slice->coded_at;
+    for (int i = 0; i < slice->piece_count; i++) {
+        const int number = slice->first_piece + i;
+        const squeeze_piece *p = &s->pieces[number];
+        const sti_gradient_form form = sti_squeeze_form_of(s, p->layer);
+        const sti_gradient_key key = {.seed = s->desc.seed,
+                                      .step = (uint64_t)r->step,
+                                      .layer = (uint32_t)number,
+                                      .rank = (uint32_t)sti_comm_rank(s->comm),
+                                      .phase = move->kind == STI_MOVE_KEEP,
+                                      .part = (uint32_t)move->part,
+                                      .parts = (uint32_t)move->parts};
+        float *x = r->vector + p->at;
+        if (form.bits == STI_SQUEEZE_RAW) {
+            const stint_status st = check_raw(r, p);
+            if (st != STINT_OK)
+                return st;
+            memcpy(out, x, (size_t)p->n * 4);
+            out += (size_t)p->n * 4;
+            continue;
+        }
+        const int64_t bad = sti_gradient_encode(r->team, &form, &key, p->n, x, out);
+        if (bad >= 0)
+            return sti_squeeze_not_finite(s, p->layer,
+                                          p->at + bad - s->layers[p->layer].first);
+        if (s->residual) {
+            memcpy(s->residual + p->at, x, (size_t)p->n * 4);
+            sti_gradient_decode(r->team, &form, p->n, out, STI_GRADIENT_TAKE,
+                                s->residual + p->at);
+        }
+        out += sti_gradient_bytes(&form, p->n);
+    }
+    return STINT_OK;
+}
+
+static void add_floats(int64_t n, const uint8_t *in, float *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float x;
+        memcpy(&x, in + 4 * i, 4);
+        y[i] += x;
+    }
+}
+
+/* Pieces [first, *end_out) of the slices of a move. */
+static int first_piece(const run *r, int part, const sti_move *m, int *end_out)
+{
+    const squeeze_slice *last = sti_squeeze_slice(r->s, part, m->slice + m->count - 1);
+    *end_out = last->first_piece + last->piece_count;
+    return sti_squeeze_slice(r->s, part, m->slice)->first_piece;
+}
+
+/* False: bytes that no rank encodes. */
+static bool decode_slices(const run *r, int part, const sti_move *m, const uint8_t *in,
+                          sti_gradient_into into)
+{
+    sti_squeeze *s = r->s;
+    int end;
+    for (int i = first_piece(r, part, m, &end); i < end; i++) {
+        const squeeze_piece *p = &s->pieces[i];
+        const sti_gradient_form form = sti_squeeze_form_of(s, p->layer);
+        float *y = r->vector + p->at;
+        if (form.bits == STI_SQUEEZE_RAW && into == STI_GRADIENT_SET)
+            memcpy(y, in, (size_t)p->n * 4);
+        else if (form.bits == STI_SQUEEZE_RAW)
+            add_floats(p->n, in, y);
+        else if (!sti_gradient_decode(r->team, &form, p->n, in, into, y))
+            return false;
+        in += sti_squeeze_piece_bytes(s, p);
+    }
+    return true;
+}
+
+/* Floats of the slices: from the vector to `bytes`, or added to the vector. */
+static void move_floats(const run *r, int part, const sti_move *m, uint8_t *bytes)
+{
+    int end;
+    for (int i = first_piece(r, part, m, &end); i < end; i++) {
+        const squeeze_piece *p = &r->s->pieces[i];
+        if (m->kind == STI_MOVE_ADD_RAW)
+            add_floats(p->n, bytes, r->vector + p->at);
+        else
+            memcpy(bytes, r->vector + p->at, (size_t)p->n * 4);
+        bytes += 4 * p->n;
+    }
+}
+
+/* ---- a move ---- */
+
+static int64_t place_of(const sti_squeeze *s, int part, int move)
+{
+    return (int64_t)part * s->move_count + move;
+}
+
+static uint8_t *landing_of(const sti_squeeze *s, int part, int move)
+{
+    const sti_move *m = &s->moves[move];
+    return m->kind == STI_MOVE_SET
+               ? sti_squeeze_move_coded(s, part, m)
+               : s->landing + s->landing_at[place_of(s, part, move)];
+}
+
+static void post_receive(const run *r, int part, int move)
+{
+    sti_squeeze *s = r->s;
+    const sti_move *m = &s->moves[move];
+    sti_comm_receive(s->comm, m->peer, STI_TAG_SQUEEZE + (uint32_t)part,
+                     landing_of(s, part, move), sti_squeeze_move_bytes(s, part, m),
+                     &s->requests[place_of(s, part, move)]);
+}
+
+/* May its receive be posted before the run begins? A slice comes back encoded only
+ * after this rank's own share in it went out, so what lands in its place is not needed
+ * any more; with two levels, floats of other slices may lie there. */
+static bool is_expected(const sti_squeeze *s, int move)
+{
+    const sti_move_kind kind = s->moves[move].kind;
+    return sti_move_receives(kind) &&
+           (kind != STI_MOVE_SET || s->desc.scheme != STI_SCHEME_TWO_LEVEL);
+}
+
+/* What a rank brings to the round: encode, keep, send. */
+static stint_status make_move(const run *r, int part, int move)
+{
+    sti_squeeze *s = r->s;
+    const sti_move *m = &s->moves[move];
+    uint8_t *coded = sti_squeeze_move_coded(s, part, m);
+    stint_status st = STINT_OK;
+    if (m->kind == STI_MOVE_SEND_RAW)
+        move_floats(r, part, m, coded);
+    if (m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_KEEP)
+        st = encode_slice(r, part, m);
+    if (st == STINT_OK && m->kind == STI_MOVE_KEEP) {
+        decode_slices(r, part, m, coded, STI_GRADIENT_SET);
+        s->came[place_of(s, part, move)] = true;
+    } else if (st == STINT_OK) {
+        sti_comm_send(s->comm, m->peer, STI_TAG_SQUEEZE + (uint32_t)part, coded,
+                      sti_squeeze_move_bytes(s, part, m),
+                      &s->requests[place_of(s, part, move)]);
+    }
+    return st;
+}
+
+static stint_status finish_receive(const run *r, int part, int move)
+{
+    sti_squeeze *s = r->s;
+    const sti_move *m = &s->moves[move];
+    const size_t bytes = s->requests[place_of(s, part, move)].bytes;
+    const size_t wanted = sti_squeeze_move_bytes(s, part, m);
+    uint8_t *in = landing_of(s, part, move);
+    if (bytes == wanted && m->kind == STI_MOVE_ADD_RAW) {
+        move_floats(r, part, m, in);
+        return STINT_OK;
+    }
+    if (bytes == wanted &&
+        decode_slices(r, part, m, in,
+                      m->kind == STI_MOVE_SET ? STI_GRADIENT_SET : STI_GRADIENT_ADD))
+        return STINT_OK;
+    return sti_comm_give_up(s->comm,
+                            sti_fail(STINT_E_PEER,
+                                     "%s of step %" PRId64
+                                     ": rank %d (%s) sent %zu bytes that are no slice "
+                                     "of %zu; start all ranks with one build",
+                                     collective, r->step, m->peer,
+                                     sti_comm_host(s->comm, m->peer), bytes, wanted));
+}
+
+/* ---- rounds of a part ---- */
+
+/* The moves of the round that begins with s->parts[part].first. */
+static stint_status begin_round(const run *r, int part)
+{
+    sti_squeeze *s = r->s;
+    squeeze_part *p = &s->parts[part];
+    stint_status st = STINT_OK;
+    for (p->end = p->first;
+         p->end < s->move_count && s->moves[p->end].round == s->moves[p->first].round;)
+        p->end++;
+    for (int i = p->first; i < p->end; i++)
+        if (sti_move_receives(s->moves[i].kind) && !is_expected(s, i))
+            post_receive(r, part, i);
+    for (int i = p->first; i < p->end && st == STINT_OK; i++)
+        if (!sti_move_receives(s->moves[i].kind))
+            st = make_move(r, part, i);
+    return st;
+}
+
+/* Messages that came since it was looked at last; true: those of the round are all
+ * there. */
+static bool round_is_done(const run *r, int part)
+{
+    sti_squeeze *s = r->s;
+    const squeeze_part *p = &s->parts[part];
+    bool all = true;
+    for (int i = p->first; i < s->move_count; i++) {
+        const int64_t at = place_of(s, part, i);
+        if (!s->came[at] && sti_comm_test(s->comm, &s->requests[at])) {
+            s->came[at] = true;
+            sti_comm_wait_all(s->comm, &s->requests[at], 1);
+        }
+        all = all && (i >= p->end || s->came[at]);
+    }
+    return all;
+}
+
+/* What came, in the order of the schedule, whoever was first; then the next round. */
+static stint_status end_round(const run *r, int part)
+{
+    sti_squeeze *s = r->s;
+    squeeze_part *p = &s->parts[part];
+    stint_status st = STINT_OK;
+    for (int i = p->first; i < p->end && st == STINT_OK; i++)
+        if (sti_move_receives(s->moves[i].kind))
+            st = finish_receive(r, part, i);
+    p->first = p->end;
+    return st == STINT_OK && p->end < s->move_count ? begin_round(r, part) : st;
+}
+
+static void add_residual(const run *r, int64_t at, int64_t n)
+{
+    float *residual = r->s->residual;
+    for (int64_t i = at; residual && i < at + n; i++)
+        r->vector[i] += residual[i];
+    if (residual)
+        memset(residual + at, 0, (size_t)n * sizeof *residual);
+}
+
+static stint_status begin_part(run *r)
+{
+    sti_squeeze *s = r->s;
+    const int part = r->begun++;
+    sti_gate_take(r->gate, s->parts[part].from);
+    for (int i = 0; i < sti_comm_size(s->comm); i++) {
+        const squeeze_slice *slice = sti_squeeze_slice(s, part, i);
+        for (int k = 0; k < slice->piece_count; k++) {
+            const squeeze_piece *p = &s->pieces[slice->first_piece + k];
+            add_residual(r, p->at, p->n);
+        }
+    }
+    return begin_round(r, part);
+}
+
+/* ---- the run ---- */
+
+static bool has_next(const run *r)
+{
+    return r->begun < r->s->part_count;
+}
+
+static int64_t next_from(const run *r)
+{
+    return has_next(r) ? r->s->parts[r->begun].from : -1;
+}
+
+/* What can be done without waiting; *any_out: was there something? */
+static stint_status go_on(run *r, bool *any_out)
+{
+    const sti_squeeze *s = r->s;
+    stint_status st = STINT_OK;
+    *any_out = false;
+    for (int part = r->ended; part < r->begun && st == STINT_OK; part++)
+        if (s->parts[part].first < s->move_count && round_is_done(r, part)) {
+            *any_out = true;
+            st = end_round(r, part);
+        }
+    while (r->ended < r->begun && s->parts[r->ended].first == s->move_count)
+        r->ended++;
+    if (st == STINT_OK && has_next(r) && sti_gate_has(r->gate, next_from(r))) {
+        *any_out = true;
+        st = begin_part(r);
+    }
+    return st;
+}
+
+static void expect_all(const run *r)
+{
+    sti_squeeze *s = r->s;
+    memset(s->came, 0, (size_t)place_of(s, s->part_count, 0) * sizeof *s->came);
+    for (int part = 0; part < s->part_count; part++) {
+        s->parts[part].first = s->parts[part].end = 0;
+        for (int i = 0; i < s->move_count; i++)
+            if (is_expected(s, i))
+                post_receive(r, part, i);
+    }
+}
+
+static stint_status run_parts(run *r)
+{
+    sti_squeeze *s = r->s;
+    stint_status st = STINT_OK;
+    bool any;
+    expect_all(r);
+    while (st == STINT_OK && r->ended < s->part_count) {
+        st = go_on(r, &any);
+        if (st == STINT_OK && !any && r->ended < s->part_count)
+            st = sti_gate_wait(r->gate, s->comm, next_from(r),
+                               s->requests + place_of(s, r->ended, 0),
+                               (int)place_of(s, r->begun - r->ended, 0));
+    }
+    /* After a failure: requests must not outlive the run. */
+    return st == STINT_OK ? st
+                          : sti_comm_wait_all(s->comm, s->requests,
+                                              (int)place_of(s, s->part_count, 0));
+}
+
+/* The largest values of layers that send no others. */
+static stint_status run_sparse(const run *r)
+{
+    const sti_squeeze *s = r->s;
+    if (s->desc.keep >= 1)
+        return STINT_OK;
+    const stint_status st = sti_gate_need(r->gate, s->comm, 0);
+    for (int l = 0; l < s->layer_count && st == STINT_OK; l++)
+        if (sti_squeeze_is_sparse(s, l))
+            add_residual(r, s->layers[l].first, s->layers[l].count);
+    return st == STINT_OK ? sti_squeeze_topk_run(r->s, r->vector) : st;
+}
+
+stint_status sti_squeeze_run(sti_squeeze *s, const sti_team *team, sti_gate *gate,
+                             int64_t step, float *vector)
+{
+    run r = {.s = s, .team = team, .gate = gate, .step = step, .vector = vector};
+    const unsigned mode = sti_float_mode_enter();
+    stint_status st = STINT_OK;
+    if (sti_comm_size(s->comm) > 1) {
+        sti_comm_set_place(s->comm, collective, step);
+        st = run_sparse(&r);
+        if (st == STINT_OK)
+            st = run_parts(&r);
+    }
+    sti_float_mode_leave(mode);
+    return st;
+}
