@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernel/elementwise.h"
@@ -43,8 +42,6 @@ struct sti_courier {
     int64_t step;
     stint_status status;
     char failure[COURIER_TEXT];
-    _Atomic int64_t first_ns; /* when something was final first */
-    double hidden_s;
 };
 
 static float *block_of(const sti_courier *c, int slot)
@@ -126,10 +123,7 @@ static void tell(void *user, const sti_final_point *point)
 {
     courier_lane *lane = user;
     sti_courier *c = lane->courier;
-    int64_t none = 0;
     atomic_store(&lane->final_from, (int64_t)(point->from / sizeof(float)));
-    if (final_from(c) < c->count)
-        atomic_compare_exchange_strong(&c->first_ns, &none, sti_clock_ns());
     sti_comm_wake(c->desc.comm);
 }
 
@@ -249,7 +243,6 @@ void sti_courier_begin(sti_courier *c, int64_t step)
 {
     for (int i = 0; i < c->desc.lanes; i++)
         atomic_store(&c->lanes[i].final_from, c->count);
-    atomic_store(&c->first_ns, 0);
     pthread_mutex_lock(&c->lock);
     c->step = step;
     c->at_work = true;
@@ -264,8 +257,6 @@ void sti_courier_last_shard(sti_courier *c, int lane, sti_exec *exec)
 
 stint_status sti_courier_end(sti_courier *c, stint_status status)
 {
-    const int64_t first = atomic_load(&c->first_ns);
-    c->hidden_s = first > 0 ? (double)(sti_clock_ns() - first) * 1e-9 : 0;
     if (status != STINT_OK)
         sti_comm_give_up(c->desc.comm, status);
     pthread_mutex_lock(&c->lock);
@@ -275,9 +266,4 @@ stint_status sti_courier_end(sti_courier *c, stint_status status)
     if (status != STINT_OK)
         return status;
     return c->status == STINT_OK ? STINT_OK : sti_fail(c->status, "%s", c->failure);
-}
-
-double sti_courier_hidden_s(const sti_courier *c)
-{
-    return c->hidden_s;
 }

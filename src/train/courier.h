@@ -43,8 +43,4 @@ void sti_courier_last_shard(sti_courier *courier, int lane, sti_exec *exec);
  * the other ranks, and given back. */
 stint_status sti_courier_end(sti_courier *courier, stint_status status);
 
-/* Seconds of the last step in which there was something to send and lanes still worked:
- * what an exchange may take at no cost. */
-double sti_courier_hidden_s(const sti_courier *courier);
-
 #endif

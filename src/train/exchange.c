@@ -1,12 +1,19 @@
 #include "train/exchange.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/units.h"
+#include "net/rate_probe.h"
 
 enum { TAG_STATE = 0x2100 };
+
+/* A probe's seconds; the part of the backward pass that a sum is to fit in. */
+#define PROBE_S 0.1
+#define HIDDEN  0.9
 
 struct sti_exchange {
     sti_exchange_desc desc;
@@ -16,8 +23,11 @@ struct sti_exchange {
     sti_squeeze_layer *layer; /* [layers], in the arena */
     int layers;
     int64_t total, state_count;
-    float *state; /* residuals [ranks, total], bits [layers]; rank 0 */
-    int *bits;    /* [layers] */
+    float *state;     /* residuals [ranks, total], bits [layers]; rank 0 */
+    int *bits;        /* [layers] */
+    char probed[256]; /* how the link was measured, or "" */
+    char news[1024];  /* of the last choice */
+    bool has_news;
 };
 
 sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
@@ -37,9 +47,11 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
                     .keep = r->net.keep,
                     .seed = (uint64_t)r->train.seed},
         .choose_every = chosen ? r->net.every : 0,
+        .probe = r->net.link && strcmp(r->net.link, "auto") == 0,
+        .time_s = r->net.time,
         .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = 1}};
     double rate = 0;
-    if (r->net.link && sti_parse_rate(r->net.link, &rate) == STINT_OK)
+    if (r->net.link && !d.probe && sti_parse_rate(r->net.link, &rate) == STINT_OK)
         d.policy.wire_bytes = rate / 8 * r->net.time;
     return d;
 }
@@ -156,53 +168,118 @@ stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network
 
 /* ---- steps ---- */
 
-static void tell_choice(const sti_exchange *e, const sti_bits_report *r, int64_t step)
+static void describe_bits(const sti_bits_report *r, char *out, size_t bytes)
+{
+    if (r->least == r->most && r->least == STI_SQUEEZE_RAW)
+        snprintf(out, bytes, "float32");
+    else if (r->least == r->most)
+        snprintf(out, bytes, "%d bits", r->most);
+    else if (r->most == STI_SQUEEZE_RAW)
+        snprintf(out, bytes, "%d bits to float32", r->least);
+    else
+        snprintf(out, bytes, "%d to %d bits", r->least, r->most);
+}
+
+static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
 {
     char bits[48];
     if (sti_comm_rank(e->comm) != 0)
         return;
-    if (r->least == r->most && r->least == STI_SQUEEZE_RAW)
-        snprintf(bits, sizeof bits, "float32");
-    else if (r->least == r->most)
-        snprintf(bits, sizeof bits, "%d bits", r->most);
-    else if (r->most == STI_SQUEEZE_RAW)
-        snprintf(bits, sizeof bits, "%d bits to float32", r->least);
-    else
-        snprintf(bits, sizeof bits, "%d to %d bits", r->least, r->most);
+    describe_bits(r, bits, sizeof bits);
     if (e->desc.policy.wire_bytes > 0)
-        sti_log(
-            r->fits ? STINT_LOG_INFO : STINT_LOG_WARNING,
-            "net, step %lld: the link carries %s in the time given; float32 needs %s, "
-            "so %s a value: %s a step, error %.2g of the gradient%s",
-            (long long)step + 1, sti_bytes_text((size_t)e->desc.policy.wire_bytes),
-            sti_bytes_text((size_t)r->raw_bytes), bits,
-            sti_bytes_text((size_t)r->bytes), r->error,
-            r->fits ? ""
-                    : "; more than the link carries even so: a step takes longer, or "
-                      "give net.keep below 1");
+        snprintf(e->news, sizeof e->news,
+                 "%sthe link carries %s in the time given; float32 needs %s, "
+                 "so %s a value: %s a step, error %.2g of the gradient%s",
+                 e->probed, sti_bytes_text((size_t)e->desc.policy.wire_bytes),
+                 sti_bytes_text((size_t)r->raw_bytes), bits,
+                 sti_bytes_text((size_t)r->bytes), r->error,
+                 r->fits ? ""
+                         : "; more than the link carries even so: a step takes longer, "
+                           "or give net.keep below 1");
     else
-        sti_log(
-            STINT_LOG_INFO,
-            "net, step %lld: %s a value, with the error of %d bits for all: %s a step "
-            "in place of %s, error %.2g of the gradient",
-            (long long)step + 1, bits, e->desc.policy.uniform,
-            sti_bytes_text((size_t)r->bytes), sti_bytes_text((size_t)r->raw_bytes),
-            r->error);
+        snprintf(e->news, sizeof e->news,
+                 "%s a value, with the error of %d bits for all: %s a step "
+                 "in place of %s, error %.2g of the gradient",
+                 bits, e->desc.policy.uniform, sti_bytes_text((size_t)r->bytes),
+                 sti_bytes_text((size_t)r->raw_bytes), r->error);
+    e->has_news = true;
+    sti_log(r->fits || e->desc.policy.wire_bytes <= 0 ? STINT_LOG_INFO
+                                                      : STINT_LOG_WARNING,
+            "net, step %lld: %s", (long long)step + 1, e->news);
+}
+
+const char *sti_exchange_news(sti_exchange *e)
+{
+    const bool has = e->has_news;
+    e->has_news = false;
+    return has ? e->news : NULL;
+}
+
+/* Waits until the block is final; seconds from when something of it was, the least of
+ * all ranks. */
+static stint_status time_backward(sti_exchange *e, sti_gate *gate, double *seconds_out)
+{
+    stint_status st = sti_gate_need(gate, e->comm, e->total - 1);
+    int64_t start = sti_clock_ns(), ns;
+    if (st == STINT_OK)
+        st = sti_gate_need(gate, e->comm, 0);
+    ns = start - sti_clock_ns();
+    if (st == STINT_OK)
+        st = sti_comm_max(e->comm, &ns, 1);
+    *seconds_out = (double)-ns * 1e-9;
+    return st;
+}
+
+/* wire_bytes by a clock. Both numbers go through their texts, with which a later run
+ * can be given them. */
+static stint_status probe_link(sti_exchange *e, sti_gate *gate)
+{
+    double time_s = e->desc.time_s, hidden_s = 0, rate = 0;
+    char rate_text[32], time_text[32];
+    stint_status st = gate ? time_backward(e, gate, &hidden_s) : STINT_OK;
+    if (st == STINT_OK)
+        st = sti_rate_probe(e->comm, PROBE_S, &rate);
+    if (st != STINT_OK)
+        return st;
+    time_s = gate ? HIDDEN * hidden_s : time_s;
+    snprintf(rate_text, sizeof rate_text, "%.0fkbit", fmax(rate * 1e-3, 1));
+    snprintf(time_text, sizeof time_text, "%.0fus", fmax(time_s * 1e6, 1));
+    st = sti_parse_rate(rate_text, &rate);
+    if (st == STINT_OK)
+        st = sti_parse_time(time_text, &time_s);
+    e->desc.policy.wire_bytes = rate / 8 * time_s;
+    snprintf(e->probed, sizeof e->probed,
+             "measured %s, and %s%s; by a clock: --net %s --set net.time=%s repeats "
+             "this run; ",
+             sti_rate_text(rate), sti_time_text(time_s),
+             gate ? " of backward pass that hide a sum" : " given by net.time",
+             rate_text, time_text);
+    return st;
+}
+
+static stint_status choose_bits(sti_exchange *e, sti_gate *gate, int64_t step,
+                                const float *block)
+{
+    sti_bits_report report;
+    stint_status st = STINT_OK;
+    if (e->desc.probe && !e->probed[0])
+        st = probe_link(e, gate);
+    if (st == STINT_OK)
+        st = sti_gate_need(gate, e->comm, 0);
+    sti_comm_set_place(e->comm, "the choice of bits", step + 1);
+    if (st == STINT_OK)
+        st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
+    if (st == STINT_OK)
+        tell_choice(e, &report, step);
+    return st;
 }
 
 stint_status sti_exchange_run(sti_exchange *e, const sti_team *team, sti_gate *gate,
                               int64_t step, float *block)
 {
     stint_status st = STINT_OK;
-    if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0) {
-        sti_bits_report report;
-        sti_comm_set_place(e->comm, "the choice of bits", step + 1);
-        st = sti_gate_need(gate, e->comm, 0);
-        if (st == STINT_OK)
-            st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
-        if (st == STINT_OK)
-            tell_choice(e, &report, step);
-    }
+    if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0)
+        st = choose_bits(e, gate, step, block);
     return st == STINT_OK ? sti_squeeze_run(e->squeeze, team, gate, step + 1, block)
                           : st;
 }

@@ -2,8 +2,11 @@
  * sum (net/squeeze.h) of each rank's own sum of shards, in place of the exact tree.
  *
  * The result's bits depend on the number of ranks then. Bits of layers are chosen from
- * what the recipe says and from the gradients alone, never from a clock, so the same
- * recipe on as many ranks gives the same run. */
+ * what the recipe says and from the gradients alone, so the same recipe on as many
+ * ranks gives the same run - unless its net.link is auto: then two numbers come from a
+ * clock, the rate of the links and how long the backward pass hides a sum. They are
+ * measured once, agreed by all ranks and told, so that a run with these numbers repeats
+ * it. */
 #ifndef STI_TRAIN_EXCHANGE_H
 #define STI_TRAIN_EXCHANGE_H
 
@@ -16,6 +19,8 @@ typedef struct sti_exchange_desc {
     bool lossy;   /* else nothing below counts, and there is no exchange */
     sti_squeeze_desc squeeze;
     int64_t choose_every; /* steps; 0: bits stay */
+    bool probe;           /* the link is to be measured, for policy.wire_bytes */
+    double time_s;        /* that it may take, where no backward pass hides anything */
     sti_bits_policy policy;
 } sti_exchange_desc;
 
@@ -36,9 +41,14 @@ void sti_exchange_destroy(sti_exchange *exchange); /* NULL is fine */
 stint_status sti_exchange_fits(const sti_exchange *exchange,
                                const sti_network *network);
 
-/* This rank's RESULT block becomes the sum; step counts from 0; gate: see net/gate.h. */
+/* This rank's RESULT block becomes the sum; step counts from 0; gate: see net/gate.h.
+ */
 stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
                               sti_gate *gate, int64_t step, float *block);
+
+/* How bits were chosen and why, if they were since it was asked last; NULL. Of rank 0.
+ */
+const char *sti_exchange_news(sti_exchange *exchange);
 
 /* What a checkpoint holds: rank 0's copy of the residuals of all ranks and the bits of
  * the layers. Save fills it, load spreads it; both are collective. */

@@ -63,7 +63,8 @@ static void check_net(const sti_recipe_values *v, sti_text *list)
         complain(list, "net.keep: must be above 0, for example 0.01");
     if (v->net.keep < 1 && !v->net.feedback)
         complain(list, "net.keep: below 1 needs net.feedback, or the rest is lost");
-    if (v->net.link && sti_parse_rate(v->net.link, &rate) != STINT_OK)
+    if (v->net.link && strcmp(v->net.link, "auto") != 0 &&
+        sti_parse_rate(v->net.link, &rate) != STINT_OK)
         COMPLAIN(list, "net.link: %s", stint_last_error());
     if (v->net.link && v->net.bits != 32)
         complain(list, "net.link: chooses the bits; remove net.bits");

@@ -372,6 +372,8 @@ static void add_machine(const sti_report_run *run, sti_text *out)
     sti_text_printf(&line, "%" PRId64 " in %" PRId64 " shards, %" PRId64 " at a time",
                     run->batch, run->shards, run->lanes);
     add_fact("batch", line.data, out);
+    if (run->net_why)
+        add_fact("gradients between processes", run->net_why, out);
     line.length = 0;
     sti_text_printf(&line, "%s training, %s test, ", sti_count_text(run->train_count),
                     sti_count_text(run->test_count));

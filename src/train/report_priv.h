@@ -66,7 +66,8 @@ typedef struct sti_report_error {
 typedef struct sti_report_run {
     sti_arena *arena; /* of all texts */
     const char *folder;
-    const char *network, *data, *cpu, *isa, *version, *threads_why, *status, *sha256;
+    const char *network, *data, *cpu, *isa, *version, *threads_why, *status, *sha256,
+        *net_why; /* how bits of gradients were chosen last; NULL */
     const char **class_names;             /* [classes] */
     int64_t *class_count, *class_correct; /* [classes], or NULL */
     int32_t classes;

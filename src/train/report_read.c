@@ -264,6 +264,8 @@ static bool read_event(sti_report_run *run, const json_t *e)
         read_step(run, e);
     else if (strcmp(event, "epoch") == 0)
         read_epoch(run, e);
+    else if (strcmp(event, "net") == 0)
+        text(run->arena, e, "why", &run->net_why);
     else if (strcmp(event, "slowdown") == 0)
         real(e, "measured", &run->slowdown_measured);
     else if (strcmp(event, "end") == 0)

@@ -348,6 +348,14 @@ stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
     return end_line(log);
 }
 
+stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why)
+{
+    begin_line(log, "net");
+    sti_json_int(&log->json, "step", step);
+    sti_json_text(&log->json, "why", why);
+    return end_line(log);
+}
+
 stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
                                   double measured)
 {

@@ -35,6 +35,8 @@ stint_status sti_run_log_state(sti_run_log *log, int64_t step, const sti_saver *
 stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
                                 const sti_error_control *control);
 /* Times as long as without a budget that a step takes: expected and measured. */
+/* How bits of gradients were chosen in this step. */
+stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why);
 stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
                                   double measured);
 /* Packed blocks that were too small; the plan that took the place of the old one. */

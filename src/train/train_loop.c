@@ -217,6 +217,15 @@ static void follow_parts(sti_run *run, const sti_step_result *result, int64_t st
                           &run->loss);
 }
 
+/* How bits of gradients were chosen, if they were. */
+static stint_status log_net(const sti_run *run)
+{
+    const char *why =
+        run->crew->exchange ? sti_exchange_news(run->crew->exchange) : NULL;
+    return run->log && why ? sti_run_log_net(run->log, run->position.step, why)
+                           : STINT_OK;
+}
+
 static stint_status run_step(sti_run *run)
 {
     const sti_recipe_values *v = &run->recipe->values;
@@ -443,6 +452,8 @@ static stint_status loop(sti_run *run)
         st = meet_asks(run);
         if (st == STINT_OK && (st = run_step(run)) == STINT_E_BUDGET)
             return stop_short(run);
+        if (st == STINT_OK)
+            st = log_net(run);
         if (st == STINT_OK)
             st = log_step(run);
         if (st != STINT_OK)

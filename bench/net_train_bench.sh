@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Training of two processes over a slow link, one core each: Stint with --net auto, with exact
+# float32 sums, without any network; MPI_Allreduce of float32; PyTorch DDP over gloo with no
+# hook, fp16 and PowerSGD. Two network namespaces joined by a veth pair that tc shapes, set up
+# and torn down here. Needs root; mpicc and a Python with torch (PYTHON) where they are compared.
+#
+#   bench/net_train_bench.sh NET RATE [WAY...]
+#       NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit or 1gbit
+#       WAY: none auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
+#
+# BATCH (32) images a process; STEPS (6) timed ones, of which the median counts. `mpi` is the
+# measured step without network plus the measured MPI_Allreduce of as many float32 values.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$PWD/${BUILD:-build/release}
+python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6}
+net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
+shift 2
+[ $# -gt 0 ] || set -- none auto float32 mpi ddp ddp-fp16 ddp-powersgd
+[ "$(id -u)" = 0 ] || { echo "net_train_bench.sh: network namespaces need root" >&2; exit 8; }
+a=stint-a-$$ b=stint-b-$$ port=29500
+work=$(mktemp -d)
+tidy() {
+    ip netns del "$a" 2>/dev/null || true
+    ip netns del "$b" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap tidy EXIT
+trap 'exit 143' TERM INT
+ip netns add "$a"
+ip netns add "$b"
+ip link add v0 netns "$a" type veth peer name v0 netns "$b"
+for side in "$a 10.77.0.1" "$b 10.77.0.2"; do
+    ns=${side% *}
+    ip -n "$ns" addr add "${side#* }/24" dev v0
+    ip -n "$ns" link set v0 up
+    ip -n "$ns" link set lo up
+    tc -n "$ns" qdisc add dev v0 root tbf rate "$rate" burst 128kb latency 50ms
+done
+
+# both COMMAND...: with @ROOT and @RANK in its words, one rank a namespace and core
+both() {
+    local rank ns pids=()
+    port=$((port + 1))
+    for rank in 1 0; do
+        ns=$([ $rank = 0 ] && echo "$a" || echo "$b")
+        local words=("${@//@ROOT/10.77.0.1:$port}")
+        words=("${words[@]//@RANK/$rank}")
+        GLOO_SOCKET_IFNAME=v0 timeout 300 ip netns exec "$ns" taskset -c "$rank" \
+            "${words[@]}" >"$work/rank$rank" 2>"$work/err$rank" </dev/null &
+        pids+=($!)
+    done
+    wait "${pids[@]}" || { cat "$work"/err* >&2; return 1; }
+}
+
+"$build/stint" data glyphs --out "$work/data" --train 1440 --test 36 --size 32 >/dev/null
+cat >"$work/recipe.ini" <<INI
+[model]
+name = $net
+stem = small
+[data]
+path = $work/data
+[train]
+batch = $((2 * batch))
+shards = 2
+steps = $((steps + 3))
+eval_every = 0
+[optimizer]
+lr = 0.01
+[run]
+log_every = 1
+INI
+
+# The median rate of the steps after the first three, of one or two logs together.
+rate_of() {
+    python3 - "$@" <<'PY'
+import json, statistics, sys
+total = 0
+for name in sys.argv[1:]:
+    events = [json.loads(line) for line in open(name)]
+    total += statistics.median(e["images_per_s"] for e in events if e["event"] == "step" and e["step"] > 3)
+print(f"{total:.2f}")
+PY
+}
+ours() { # ARGUMENT...: both ranks train
+    both "$build/stint" train "$work/recipe.ini" --out "$work/run" --force -j 1 --quiet \
+        --net-root @ROOT --net-ranks 2 --net-rank @RANK "$@"
+    rate_of "$work/run/log.jsonl"
+}
+# Two processes that know nothing of each other, half of the batch each.
+alone() {
+    both "$build/stint" train "$work/recipe.ini" --out "$work/alone@RANK" --force -j 1 \
+        --quiet --batch "$batch" --set train.shards=1
+    rate_of "$work"/alone?/log.jsonl
+}
+ddp() { # HOOK
+    both "$python" bench/net_train_pytorch.py --rank @RANK --root @ROOT --net "$net" \
+        --hook "$1" --batch "$batch" --steps "$steps" --warmup 3
+    python3 -c 'import json, sys; print("%.2f" % json.load(open(sys.argv[1]))["images_per_s"])' "$work/rank0"
+}
+# mpirun starts its daemons by a command of ours that enters the namespace; host names of
+# their own keep Open MPI from taking the two for one host with shared memory.
+mpi_seconds() { # VALUES
+    mpicc -O2 -o "$work/mpi_allreduce" bench/mpi_allreduce.c
+    cat >"$work/agent" <<SH
+#!/bin/sh
+shift
+exec ip netns exec $b unshare -u sh -c 'hostname stint-b; exec sh -c "\$0"' "\$*"
+SH
+    chmod +x "$work/agent"
+    ip netns exec "$a" unshare -u sh -c 'hostname stint-a; exec "$@"' - \
+        mpirun --allow-run-as-root --host 10.77.0.1:1,10.77.0.2:1 -n 2 --bind-to none \
+        --mca plm_rsh_agent "$work/agent" --mca btl tcp,self --mca pml ob1 \
+        --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
+        "$work/mpi_allreduce" "$1" 3 2>"$work/err0" || { cat "$work/err0" >&2; return 1; }
+}
+
+echo "$net, 2 ranks of $batch images, $rate"
+for way; do
+    case $way in
+    none) alone >"$work/none" && got=$(cat "$work/none") ;;
+    auto) got=$(ours --net auto) ;;
+    float32) got=$(ours) ;;
+    ddp) got=$(ddp none) ;;
+    ddp-*) got=$(ddp "${way#ddp-}") ;;
+    mpi)
+        [ -s "$work/none" ] || alone >"$work/none"
+        values=$("$build/stint" plan "$work/recipe.ini" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["parameters"])')
+        seconds=$(mpi_seconds "$values")
+        got=$(python3 -c "print('%.2f' % (2 * $batch / (2 * $batch / $(cat "$work/none") + $seconds)))")
+        echo "MPI_Allreduce of $values float32 values: $seconds s"
+        ;;
+    *) echo "net_train_bench.sh: no way '$way'" >&2; exit 2 ;;
+    esac
+    printf '%-14s %8s images/s\n' "$way" "$got"
+    if [ "$way" = auto ]; then
+        python3 - "$work/run/log.jsonl" <<'PY'
+import json, sys
+for line in open(sys.argv[1]):
+    e = json.loads(line)
+    if e["event"] == "net":
+        print("              ", e["why"])
+PY
+    fi
+done
