@@ -163,6 +163,15 @@ static void descend(clip *c, int lo, int hi)
     }
 }
 
+/* Errors of unbiased rounding cancel over ranks; those of a clipped range do not where
+ * the ranks' gradients are alike. Among many encoders of one sum the search would find
+ * the least error of each and a larger one of their mean. */
+static bool clip_pays(const job *j)
+{
+    const bool unbiased = j->form->rounding != STI_GRADIENT_NEAREST;
+    return j->form->clip && !(unbiased && j->key->parts >= STI_GRADIENT_CLIP_PARTS);
+}
+
 /* Both sides together, then each alone, inwards and (where together went too far)
  * outwards, around the mean: an outlier on one side does not cost the other. */
 static void clip_search(const job *j, sti_gradient_grid *grid, float hi, int64_t n,
@@ -224,7 +233,7 @@ static bool bucket_grid(const job *j, int64_t n, const float *x,
         return true;
     }
     set_scale(grid_out, lo, hi);
-    if (j->form->clip)
+    if (clip_pays(j))
         clip_search(j, grid_out, hi, n, x);
     return true;
 }

@@ -43,7 +43,8 @@ typedef enum sti_gradient_rounding {
 enum {
     STI_GRADIENT_BITS_MAX = 8,
     STI_GRADIENT_BUCKET_MIN = 8,
-    STI_GRADIENT_BUCKET_MAX = 65536
+    STI_GRADIENT_BUCKET_MAX = 65536,
+    STI_GRADIENT_CLIP_PARTS = 8
 };
 
 typedef struct sti_gradient_form {
@@ -51,7 +52,9 @@ typedef struct sti_gradient_form {
     int64_t bucket; /* 8..65536, a multiple of 8 */
     sti_gradient_method method;
     sti_gradient_rounding rounding;
-    bool clip; /* max-min: lo and hi moved inwards to the least squared error found */
+    /* max-min: lo and hi moved inwards to the least squared error found; not where
+     * rounding is unbiased and the key's parts are STI_GRADIENT_CLIP_PARTS or more */
+    bool clip;
 } sti_gradient_form;
 
 /* What the random numbers are for. Every field is part of the counter; of correlated
