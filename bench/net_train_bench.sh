@@ -12,7 +12,7 @@
 # measured step without network plus the measured MPI_Allreduce of as many float32 values.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=$PWD/${BUILD:-build/release}
+build=$(realpath "${BUILD:-build/release}")
 python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6}
 net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
 shift 2
