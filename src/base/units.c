@@ -159,12 +159,23 @@ stint_status sti_parse_bytes(const char *text, size_t *bytes_out)
                     text);
 }
 
+/* The unit behind an exponent, which sti_float_text writes for small numbers and which
+ * is a part of the value already. */
+static const char *skip_exponent(const char *name)
+{
+    const char *digits = name + 1;
+    if ((*name != 'e' && *name != 'E') || name[-1] == ' ')
+        return name;
+    digits += *digits == '-' || *digits == '+';
+    return is_digit(*digits) ? digits + strspn(digits, "0123456789") : name;
+}
+
 stint_status sti_parse_time(const char *text, double *seconds_out)
 {
     double value, factor = 0;
     const char *name;
     if (split_unit(text, &value, &name))
-        factor = unit_factor(time_units, name);
+        factor = unit_factor(time_units, skip_exponent(name));
     if (factor <= 0 || !isfinite(value * factor))
         return sti_fail(STINT_E_USAGE,
                         "'%s' is no time; write for example 25ms, 1.5s, "

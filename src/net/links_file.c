@@ -123,7 +123,8 @@ static void read_segment(reader *r, const json_t *object, double least,
     const json_t *q =
         array(r, object, "quantiles", STI_LINK_QUANTILES, STI_LINK_QUANTILES);
     for (size_t i = 0; q && i < STI_LINK_QUANTILES; i++) {
-        s->quantile[i] = json_number_value(json_array_get(q, i));
+        const json_t *value = json_array_get(q, i);
+        s->quantile[i] = json_is_number(value) ? json_number_value(value) : -1;
         if (!(s->quantile[i] >= 0 && s->quantile[i] <= STI_LINK_MOST) ||
             (i > 0 && s->quantile[i] < s->quantile[i - 1]))
             r->wrong = r->wrong ? r->wrong : "quantiles";

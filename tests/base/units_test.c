@@ -80,8 +80,9 @@ static void test_times(void **state)
     static const struct {
         const char *text;
         double seconds;
-    } good[] = {{"25ms", 0.025}, {"1.5s", 1.5},  {"2min", 120}, {"1h", 3600}, {"3", 3},
-                {"0.5 h", 1800}, {"10us", 1e-5}, {"7ns", 7e-9}, {"1d", 86400}};
+    } good[] = {{"25ms", 0.025}, {"1.5s", 1.5},   {"2min", 120},  {"1h", 3600},
+                {"3", 3},        {"0.5 h", 1800}, {"10us", 1e-5}, {"7ns", 7e-9},
+                {"1d", 86400},   {"9e-05s", 9e-5}};
     static const char *const bad[] = {"",     "s",    "1m",     "-1s",
                                       "1h30", "soon", "1e400s", "infinity"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

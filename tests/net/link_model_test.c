@@ -218,7 +218,7 @@ static void whatever_comes(void **state)
                 t = kind == 4 && u < 0.05 ? 1e6 : t; /* stalls */
                 t = kind == 5 ? (u < 0.5 ? 1e-12 : 1e6) : t;
                 t = kind == 6 ? (d ? 1e-12 : 3600) : t;
-                s[count++] = (sti_link_sample){bytes, t};
+                s[count++] = (sti_link_sample){bytes, fmin(fmax(t, 1e-12), 1e6)};
             }
         sti_link_model m = {.from = 0, .to = 1};
         sti_links back, links = {.ranks = 2, .count = 1, .models = &m, .kind = "tcp"};
