@@ -14,7 +14,12 @@
 /* Heights at which the adder alternates; above, the left one adds. */
 #define MOST_HEIGHTS 10
 
-enum { AHEAD = 4 /* segments received before they are needed */, SENDS = 16 };
+enum {
+    AHEAD = 4, /* segments received before they are needed */
+    LEAD =
+        6, /* segments sent before their turn; no more than receives are posted for */
+    SENDS = 16
+};
 
 typedef enum join_kind { JOIN_HERE, JOIN_SEND, JOIN_RECEIVE } join_kind;
 
@@ -46,6 +51,8 @@ struct sti_tree_sum {
     sti_comm_request *downs; /* [segments] */
     sti_comm_request ups[AHEAD], sends[SENDS];
     int64_t posted, taken, sent;
+    bool leads;           /* what a rank sends first in a segment is its own block */
+    int64_t led;          /* such sends of segments from here on are out */
     int64_t handed;       /* segments from here on came down and were handed on */
     cursor ahead;         /* the next receive to post */
     float *const *blocks; /* of the run */
@@ -216,6 +223,7 @@ stint_status sti_tree_sum_create(sti_comm *comm, int64_t shards, int64_t count,
     for (int64_t s = own.first; s < own.first + own.count; s++)
         sti_shard_push(&stack, s, 1, 0, join_nothing, NULL);
     sum->block_count = stack.depth;
+    sum->leads = list_leaves(shards, sti_comm_size(comm), NULL) == sti_comm_size(comm);
     sum->stage =
         sti_alloc_array(AHEAD * sum->segment, sizeof *sum->stage, "net.segments");
     sum->downs = sti_alloc_array(sum->segments, sizeof *sum->downs, "net.segments");
@@ -352,11 +360,37 @@ static void post_downs(sti_tree_sum *sum)
     }
 }
 
+static bool begins_with_send(const sti_tree_sum *sum, int64_t segment)
+{
+    const join_class *c = class_of(sum, segment);
+    return c->count > 0 && sum->joins[c->first].kind == JOIN_SEND;
+}
+
+/* Own blocks on their way before their turn: ranks that wait for each other segment by
+ * segment would leave one direction of the link idle. With one block a rank, whatever
+ * two ranks send each other is of one height of the tree, so the order stays that of
+ * the segments. */
+static stint_status send_ahead(sti_tree_sum *sum, sti_gate *gate, int64_t segment)
+{
+    stint_status st = STINT_OK;
+    for (; st == STINT_OK && sum->leads && sum->led > 0 && sum->led > segment - LEAD &&
+           sti_gate_has(gate, (sum->led - 1) * sum->segment);
+         sum->led--) {
+        const int64_t s = sum->led - 1;
+        const join *j = &sum->joins[class_of(sum, s)->first];
+        sti_gate_take(gate, s * sum->segment);
+        if (begins_with_send(sum, s))
+            st = send_segment(sum, j->peer, STI_TAG_SUM_UP, at(sum, j->from, s), s);
+    }
+    return st;
+}
+
 static stint_status go_up(sti_tree_sum *sum, const sti_team *team, int64_t segment)
 {
     const join_class *c = class_of(sum, segment);
     stint_status st = STINT_OK;
-    for (int i = 0; i < c->count && st == STINT_OK; i++)
+    for (int i = sum->led <= segment && begins_with_send(sum, segment);
+         i < c->count && st == STINT_OK; i++)
         st = do_join(sum, team, &sum->joins[c->first + i], segment);
     if (st == STINT_OK && c->root == sti_comm_rank(sum->comm) && c->place != 0)
         memcpy(at(sum, 0, segment), at(sum, c->place, segment),
@@ -421,12 +455,14 @@ stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate 
     stint_status st = STINT_OK;
     sum->blocks = blocks;
     sum->posted = sum->taken = sum->sent = 0;
-    sum->handed = sum->segments;
+    sum->handed = sum->led = sum->segments;
     sum->ahead = (cursor){.segment = sum->segments - 1};
     post_downs(sum);
     post_ahead(sum);
     for (int64_t s = sum->segments - 1; s >= 0 && st == STINT_OK; s--) {
         st = await_segment(sum, gate, s);
+        if (st == STINT_OK)
+            st = send_ahead(sum, gate, s);
         if (st == STINT_OK)
             st = go_up(sum, team, s);
         if (st == STINT_OK && seen_from_root(sum, s) == 0)
