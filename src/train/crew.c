@@ -483,6 +483,8 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
 {
     crew->batch = batch;
     place_leaves(crew, batch);
+    if (crew->courier && crew->exchange && sti_exchange_measures(crew->exchange))
+        run_lanes(crew); /* to warm up: of this nothing is used */
     if (crew->courier) {
         sti_comm_set_place(crew->desc.comm, "the sum of gradients", batch->step + 1);
         sti_courier_begin(crew->courier, batch->step);

@@ -208,6 +208,11 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
             "net, step %lld: %s", (long long)step + 1, e->news);
 }
 
+bool sti_exchange_measures(const sti_exchange *e)
+{
+    return e->desc.probe && !e->probed[0];
+}
+
 const char *sti_exchange_news(sti_exchange *e)
 {
     const bool has = e->has_news;
@@ -262,7 +267,7 @@ static stint_status choose_bits(sti_exchange *e, sti_gate *gate, int64_t step,
 {
     sti_bits_report report;
     stint_status st = STINT_OK;
-    if (e->desc.probe && !e->probed[0])
+    if (sti_exchange_measures(e))
         st = probe_link(e, gate);
     if (st == STINT_OK)
         st = sti_gate_need(gate, e->comm, 0);

@@ -46,6 +46,9 @@ stint_status sti_exchange_fits(const sti_exchange *exchange,
 stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
                               sti_gate *gate, int64_t step, float *block);
 
+/* Will the next run measure the backward pass? It should not be the first of all, which
+ * meets cold memory. */
+bool sti_exchange_measures(const sti_exchange *exchange);
 /* How bits were chosen and why, if they were since it was asked last; NULL. Of rank 0.
  */
 const char *sti_exchange_news(sti_exchange *exchange);
