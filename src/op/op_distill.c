@@ -5,26 +5,6 @@
 
 enum { X, REFERENCE, LABEL }; /* inputs of a loss */
 
-/* Logits [n, classes] f32 at input i. */
-static stint_status check_logits(const stint_graph *graph, const sti_node *node, int i)
-{
-    stint_status st = sti_op_check_f32(graph, node, i);
-    if (st != STINT_OK)
-        return st;
-    const stint_shape *x = sti_op_in_shape(graph, node, i);
-    if (x->rank != 2 || x->dim[1] < 1)
-        return sti_fail(STINT_E_INPUT, "%s: logits are %s, wanted [n, classes]",
-                        node->op->name, sti_shape_text(x));
-    return STINT_OK;
-}
-
-static stint_status check_labels(const stint_graph *graph, const sti_node *node, int i)
-{
-    const stint_shape *x = sti_op_in_shape(graph, node, 0);
-    const stint_shape labels = stint_shape_make(STINT_I32, 1, x->dim);
-    return sti_op_check_shape(graph, node, i, &labels);
-}
-
 /* ---- weight of a row ---- */
 
 typedef struct weight_attr {
@@ -36,10 +16,10 @@ static stint_status infer_weight(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
     stint_status st = sti_op_check_count(node, 2);
-    if (st != STINT_OK || (st = check_logits(graph, node, 0)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_logits(graph, node, 0)) != STINT_OK)
         return st;
     out[0] = STINT_SHAPE(sti_op_in_shape(graph, node, 0)->dim[0], 1);
-    return check_labels(graph, node, 1);
+    return sti_op_check_labels(graph, node, 1);
 }
 
 static void run_weight(const sti_call *call)
@@ -109,10 +89,10 @@ static stint_status infer_soft(const stint_graph *graph, const sti_node *node,
 {
     const soft_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 3);
-    if (st != STINT_OK || (st = check_logits(graph, node, X)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_logits(graph, node, X)) != STINT_OK)
         return st;
     st = sti_op_check_shape(graph, node, REFERENCE, sti_op_in_shape(graph, node, X));
-    if (st != STINT_OK || (st = check_labels(graph, node, LABEL)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_labels(graph, node, LABEL)) != STINT_OK)
         return st;
     if (!(attr->temperature > 0.0f && attr->temperature <= 1e6f))
         return sti_fail(STINT_E_INPUT,

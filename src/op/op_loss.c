@@ -69,17 +69,10 @@ typedef struct loss_attr {
 } loss_attr;
 
 /* Inputs 0 and 1: logits [n, classes] f32 and labels [n] i32. */
-static stint_status check_logits(const stint_graph *graph, const sti_node *node)
+static stint_status check_inputs(const stint_graph *graph, const sti_node *node)
 {
-    stint_status st = sti_op_check_f32(graph, node, 0);
-    if (st != STINT_OK)
-        return st;
-    const stint_shape *x = sti_op_in_shape(graph, node, 0);
-    if (x->rank != 2)
-        return sti_fail(STINT_E_INPUT, "%s: logits are %s, wanted [n, classes]",
-                        node->op->name, sti_shape_text(x));
-    const stint_shape labels = stint_shape_make(STINT_I32, 1, x->dim);
-    return sti_op_check_shape(graph, node, 1, &labels);
+    stint_status st = sti_op_check_logits(graph, node, 0);
+    return st == STINT_OK ? sti_op_check_labels(graph, node, 1) : st;
 }
 
 static stint_status infer_cross_entropy(const stint_graph *graph, const sti_node *node,
@@ -87,7 +80,7 @@ static stint_status infer_cross_entropy(const stint_graph *graph, const sti_node
 {
     const loss_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 2);
-    if (st != STINT_OK || (st = check_logits(graph, node)) != STINT_OK)
+    if (st != STINT_OK || (st = check_inputs(graph, node)) != STINT_OK)
         return st;
     if (!(attr->smoothing >= 0.0f && attr->smoothing <= 1.0f))
         return sti_fail(STINT_E_INPUT,
@@ -157,7 +150,7 @@ static stint_status infer_loss_grad(const stint_graph *graph, const sti_node *no
 {
     const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
     stint_status st = sti_op_check_count(node, 3);
-    if (st != STINT_OK || (st = check_logits(graph, node)) != STINT_OK)
+    if (st != STINT_OK || (st = check_inputs(graph, node)) != STINT_OK)
         return st;
     out[0] = *sti_op_in_shape(graph, node, 0);
     return sti_op_check_shape(graph, node, 2, &scalar);
@@ -279,7 +272,7 @@ static stint_status infer_count(const stint_graph *graph, const sti_node *node,
                                 stint_shape *out)
 {
     stint_status st = sti_op_check_count(node, 2);
-    if (st != STINT_OK || (st = check_logits(graph, node)) != STINT_OK)
+    if (st != STINT_OK || (st = check_inputs(graph, node)) != STINT_OK)
         return st;
     out[0] = stint_shape_make(STINT_F32, 0, NULL);
     return STINT_OK;

@@ -31,6 +31,11 @@ stint_status sti_op_check_f32(const stint_graph *graph, const sti_node *node, in
 stint_status sti_op_check_shape(const stint_graph *graph, const sti_node *node, int i,
                                 const stint_shape *want);
 
+/* Logits [n, classes] f32 at input i, with at least one class. */
+stint_status sti_op_check_logits(const stint_graph *graph, const sti_node *node, int i);
+/* Labels [n] i32 at input i, of the n rows of input 0. */
+stint_status sti_op_check_labels(const stint_graph *graph, const sti_node *node, int i);
+
 /* Packed bits of a tensor: U8 [ceil(count / 8)]. */
 stint_shape sti_op_bits_shape(const stint_shape *of);
 

@@ -57,6 +57,25 @@ stint_status sti_op_check_shape(const stint_graph *graph, const sti_node *node, 
     return STINT_OK;
 }
 
+stint_status sti_op_check_logits(const stint_graph *graph, const sti_node *node, int i)
+{
+    stint_status st = sti_op_check_f32(graph, node, i);
+    if (st != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, i);
+    if (x->rank != 2 || x->dim[1] < 1)
+        return sti_fail(STINT_E_INPUT, "%s: logits are %s, wanted [n, classes]",
+                        node->op->name, sti_shape_text(x));
+    return STINT_OK;
+}
+
+stint_status sti_op_check_labels(const stint_graph *graph, const sti_node *node, int i)
+{
+    const stint_shape *x = sti_op_in_shape(graph, node, 0);
+    const stint_shape labels = stint_shape_make(STINT_I32, 1, x->dim);
+    return sti_op_check_shape(graph, node, i, &labels);
+}
+
 stint_status sti_op_infer_same(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)
 {
