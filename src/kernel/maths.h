@@ -5,8 +5,8 @@
  *
  * Range reductions after Cody and Waite (1980) and, for |x| >= 2^30 in sin and cos,
  * Payne and Hanek (1983); polynomials are our own minimax fits. Largest errors over all
- * normal floats, counted once: exp 0.70, log 0.82, sin and cos 0.5001, tanh 1.35,
- * sigmoid 1.99, softplus 1.98 ulp. Denormal inputs count as zeros of their sign and
+ * normal floats, counted once: exp 0.70, log 0.82, sin and cos 0.5001, tanh 0.63,
+ * sigmoid 0.60, softplus 1.98 ulp. Denormal inputs count as zeros of their sign and
  * denormal results become zeros, with FTZ/DAZ set or not; NaN gives the one quiet NaN.
  */
 #ifndef STI_KERNEL_MATHS_H
@@ -44,8 +44,9 @@ static inline float sti_f32_flush(float x)
     return fabsf(x) < STI_F32_MIN_NORMAL ? sti_f32_with_sign(0.0f, x) : x;
 }
 
-/* e^x: x = n ln 2 + r, |r| <= ln 2 / 2; 2^n in two factors, since n reaches 128. */
-static inline float sti_exp_f32(float x)
+/* e^x: x = n ln 2 + r, |r| <= ln 2 / 2; 2^n in two factors, since n reaches 128. What
+ * the last rounding took is low_out: the sum of both is four times as close. */
+static inline float sti_exp_parts_f32(float x, float *low_out)
 {
     const float magic = 0x1.8p23f; /* adding it rounds to an integer */
     float t = fmaf(x, 0x1.715476p+0f, magic);
@@ -58,14 +59,35 @@ static inline float sti_exp_f32(float x)
     q = fmaf(r, q, 0x1.55548cp-3f);
     q = fmaf(r, q, 0.5f);
     float one = 1.0f + r; /* and what that lost joins the small terms */
-    float y = one + ((r - (one - 1.0f)) + fmaf(r * r, q, lost));
+    float rest = (r - (one - 1.0f)) + fmaf(r * r, q, lost);
+    float y = one + rest;
+    float low = rest - (y - one);
     uint32_t k = sti_f32_bits(t) - sti_f32_bits(magic);
     uint32_t k1 = (uint32_t)((int32_t)k >> 1), k2 = k - k1;
-    y *= sti_f32_of_bits((k1 + 127u) << 23);
-    y *= sti_f32_of_bits((k2 + 127u) << 23);
+    float scale1 = sti_f32_of_bits((k1 + 127u) << 23);
+    float scale2 = sti_f32_of_bits((k2 + 127u) << 23);
+    y = y * scale1 * scale2;
     y = x > 0x1.62e42ep+6f ? INFINITY : y;
     y = x < -0x1.5d589ep+6f ? 0.0f : y; /* the result would be denormal */
+    *low_out = fabsf(x) < 0x1.5d589ep+6f ? low * scale1 * scale2 : 0.0f;
     return x != x ? NAN : y;
+}
+
+static inline float sti_exp_f32(float x)
+{
+    float low;
+    return sti_exp_parts_f32(x, &low);
+}
+
+/* (n + n_low) / (1 + e + e_low), 0 <= e <= 1: the quotient of the large parts, and what
+ * is missing divided by the divisor to a few bits. */
+static inline float sti_over_one_plus_f32(float n, float n_low, float e, float e_low)
+{
+    float d = 1.0f + e;
+    float d_low = (e - (d - 1.0f)) + e_low;
+    float y = n / d;
+    float missing = fmaf(-y, d, n) + fmaf(-y, d_low, n_low);
+    return fmaf(missing, fmaf(d, -8.0f / 17.0f, 24.0f / 17.0f), y);
 }
 
 /* ln x: x = 2^e m, m in [2/3, 4/3); ln m = f - f^2/2 + f^3 P(f), f = m - 1. */
@@ -105,7 +127,9 @@ static inline float sti_tanh_f32(float x)
     p = fmaf(s, p, 0x1.110762p-3f);
     p = fmaf(s, p, -0x1.555534p-2f);
     float small = fmaf(x, s * p, x);
-    float big = 1.0f - 2.0f / (sti_exp_f32(a + a) + 1.0f);
+    float low, e = sti_exp_parts_f32(-(a + a), &low); /* (1 - e) / (1 + e) */
+    float n = 1.0f - e;
+    float big = sti_over_one_plus_f32(n, ((1.0f - n) - e) - low, e, low);
     float y = sti_f32_with_sign(a < 0.625f ? small : big, x);
     return x != x ? NAN : sti_f32_flush(y);
 }
@@ -113,11 +137,8 @@ static inline float sti_tanh_f32(float x)
 /* 1 / (1 + e^-x), from e^-|x| so that nothing overflows. */
 static inline float sti_sigmoid_f32(float x)
 {
-    float e = sti_exp_f32(-fabsf(x));
-    float d = 1.0f + e;
-    float y = (x < 0.0f ? e : 1.0f) / d;
-    /* Take out what the sum rounded away, divided by d to a few bits. */
-    y = fmaf(-y, (e - (d - 1.0f)) * fmaf(d, -8.0f / 17.0f, 24.0f / 17.0f), y);
+    float low, e = sti_exp_parts_f32(-fabsf(x), &low);
+    float y = sti_over_one_plus_f32(x < 0.0f ? e : 1.0f, x < 0.0f ? low : 0.0f, e, low);
     return x != x ? NAN : y;
 }
 

@@ -27,6 +27,7 @@ enum {
     STI_WEIGHTING_SOFTADAPT,
     STI_WEIGHTING_FOCAL
 };
+enum { STI_SELECT_LAST, STI_SELECT_ACCURACY, STI_SELECT_MISMATCH };
 enum { STI_SOFTADAPT_PLAIN, STI_SOFTADAPT_LOSS, STI_SOFTADAPT_NORMALISED };
 
 enum { STI_CONVOLUTION_AUTO, STI_CONVOLUTION_DIRECT };
@@ -62,6 +63,9 @@ typedef struct sti_recipe_values {
         int precision;      /* STI_PRECISION_... */
         int64_t eval_every; /* epochs; 0: only at the end */
         const char *start;  /* model to begin with; NULL: new weights */
+        double validation;  /* share of the training images that is held out */
+        int select;         /* STI_SELECT_... */
+        double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
     } train;
     struct {
         const char *reference; /* model to stay close to; NULL: none */
@@ -73,6 +77,7 @@ typedef struct sti_recipe_values {
     struct {
         double sparsity; /* 0: nothing */
         int scope;
+        int64_t epochs; /* over which the share grows; 0: all at once */
     } prune;
     struct {
         int64_t bits; /* 0: f32 */
