@@ -179,15 +179,28 @@ stint_status sti_run_check_packs(const sti_run *run)
                     "or --error 0, which meets it without or says what would");
 }
 
+stint_status sti_run_share_weights(sti_run *run)
+{
+    const sti_crew *crew = run->crew;
+    if (!run->comm)
+        return STINT_OK;
+    stint_status st =
+        sti_comm_broadcast(run->comm, 0, crew->params, crew->sizes.params);
+    return st == STINT_OK
+               ? sti_comm_broadcast(run->comm, 0, crew->states, crew->sizes.states)
+               : st;
+}
+
 static stint_status share_blocks(sti_run *run)
 {
     const sti_crew *crew = run->crew;
-    stint_status st =
-        sti_comm_broadcast(run->comm, 0, crew->params, crew->sizes.params);
-    if (st == STINT_OK)
-        st = sti_comm_broadcast(run->comm, 0, crew->states, crew->sizes.states);
+    stint_status st = sti_run_share_weights(run);
     for (int i = 0; i < run->job.moments && st == STINT_OK; i++)
         st = sti_comm_broadcast(run->comm, 0, crew->moments[i], crew->sizes.params);
+    if (st == STINT_OK && crew->mask)
+        st = sti_comm_broadcast(run->comm, 0, crew->mask, crew->sizes.mask);
+    if (st == STINT_OK && run->job.reference) /* the weights of its parts */
+        st = sti_comm_broadcast(run->comm, 0, &run->loss, sizeof run->loss);
     return st;
 }
 
