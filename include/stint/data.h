@@ -50,6 +50,8 @@ typedef struct stint_data_desc {
     const stint_data_info *like; /* the split must have these classes, and (where above
                                     are 0) this size and channels. NULL: a test split
                                     is held against the train split of the same path */
+    double hold_out; /* of each class, leave out this share, spread evenly; 0: none */
+    bool held_out;   /* or take nothing but that share */
 } stint_data_desc;
 
 typedef struct stint_data stint_data;

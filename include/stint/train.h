@@ -136,6 +136,13 @@ typedef struct stint_train_result {
     uint64_t seed;
     int threads, lanes;
     int64_t batch, shards, steps, epochs, parameters;
+    /* With train.select: whose weights the model has, from 1 (else 0), and what they
+     * were chosen by: shares of the held-out images; NaN where not asked for. */
+    int64_t chosen_epoch;
+    double validation_accuracy, validation_mismatch;
+    /* With a reference: hard, pairing and soft part of the last step's loss, and what
+     * they were multiplied by; 0: not there. */
+    double loss_part[3], loss_weight[3];
     int ranks;
     int64_t net_messages, net_bytes; /* sent by all ranks together */
     char out[1024];                  /* the folder, absolute */

@@ -2,18 +2,14 @@
 
 #include "base/fail.h"
 #include "stint/data.h"
-#include "train/job_text.h"
+#include "train/job.h"
+#include "train/network_recipe.h"
 
 static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *desc)
 {
     stint_data *data = NULL;
-    stint_status status = stint_data_open(
-        &(stint_data_desc){.path = recipe->values.data.path,
-                           .split = STINT_DATA_TRAIN,
-                           .format = sti_recipe_format(recipe),
-                           .size = recipe->values.data.size,
-                           .channels = (int)recipe->values.data.channels},
-        &data);
+    const stint_data_desc train = sti_job_data_desc(recipe, STI_JOB_TRAIN);
+    stint_status status = stint_data_open(&train, &data);
     if (status != STINT_OK)
         return status;
     const stint_data_info *info = stint_data_describe(data);
@@ -45,19 +41,12 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
     if (sti_recipe_is_text(recipe))
         return text_network(recipe, desc_out);
     int64_t size = sizes->image_size ? sizes->image_size : r->data.size;
-    *desc_out = (sti_network_desc){
-        .name = sti_recipe_network(recipe),
-        .model = {.classes = sizes->classes,
-                  .stem = (stint_stem)r->model.stem,
-                  .width = r->model.width,
-                  .depth = r->model.depth,
-                  .dropout = (float)r->model.dropout},
-        .height = size,
-        .width = size,
-        .channels = sizes->image_channels ? sizes->image_channels : r->data.channels,
-        .smoothing = (float)r->train.label_smoothing,
-        .bf16 = r->train.precision == STI_PRECISION_BF16,
-        .winograd = r->model.convolution == STI_CONVOLUTION_AUTO};
+    *desc_out = sti_recipe_network_desc(recipe);
+    desc_out->model.classes = sizes->classes;
+    desc_out->height = size;
+    desc_out->width = size;
+    desc_out->channels =
+        sizes->image_channels ? sizes->image_channels : r->data.channels;
     if (size && desc_out->channels && desc_out->model.classes)
         return STINT_OK;
     if (r->data.path)

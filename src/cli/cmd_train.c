@@ -153,6 +153,22 @@ static void on_progress(void *user, const stint_train_progress *p)
 
 /* ---- what came out ---- */
 
+/* Of the last step; parts that are not there have no weight. */
+static void add_loss_parts(const stint_train_result *r, sti_json *j)
+{
+    static const char *const names[] = {"hard", "pairing", "soft"};
+    sti_json_begin_object(j, "loss_parts");
+    for (int i = 0; i < 3; i++)
+        if (r->loss_weight[i] > 0)
+            sti_json_float(j, names[i], r->loss_part[i]);
+    sti_json_end_object(j);
+    sti_json_begin_object(j, "loss_weights");
+    for (int i = 0; i < 3; i++)
+        if (r->loss_weight[i] > 0)
+            sti_json_float(j, names[i], r->loss_weight[i]);
+    sti_json_end_object(j);
+}
+
 static void answer_json(const stint_train_result *r, const sti_profile *profile,
                         sti_text *out)
 {
@@ -161,6 +177,13 @@ static void answer_json(const stint_train_result *r, const sti_profile *profile,
     sti_json_float(&j, "test_accuracy", r->test_accuracy);
     sti_json_float(&j, "test_loss", r->test_loss);
     sti_json_float(&j, "train_loss", r->train_loss);
+    if (r->chosen_epoch > 0) {
+        sti_json_int(&j, "chosen_epoch", r->chosen_epoch);
+        sti_json_float(&j, "validation_accuracy", r->validation_accuracy);
+        sti_json_float(&j, "validation_mismatch", r->validation_mismatch);
+    }
+    if (r->loss_weight[0] + r->loss_weight[1] + r->loss_weight[2] > 0)
+        add_loss_parts(r, &j);
     sti_json_float(&j, "images_per_s", r->images_per_s);
     if (r->tokens_per_s > 0) {
         sti_json_float(&j, "tokens_per_s", r->tokens_per_s);
@@ -188,16 +211,30 @@ static void answer_json(const stint_train_result *r, const sti_profile *profile,
     sti_json_end_object(&j);
 }
 
+static void answer_choice(const stint_train_result *r, sti_text *out)
+{
+    sti_text_printf(out,
+                    "the model is that of epoch %" PRId64 " of %" PRId64
+                    ": held-out accuracy %.2f %%",
+                    r->chosen_epoch, r->epochs, 100 * r->validation_accuracy);
+    if (isfinite(r->validation_mismatch))
+        sti_text_printf(out, ", %.2f %% other answers than the reference's",
+                        100 * r->validation_mismatch);
+    sti_text_add(out, "\n");
+}
+
 static void answer_words(const stint_train_result *r, sti_text *out)
 {
     const bool text = r->tokens_per_s > 0;
     if (text && isfinite(r->test_loss))
         sti_text_printf(out, "test loss %.4f nats a token, %.3f bits a byte\n",
                         r->test_loss, r->bits_per_byte);
-    else if (isfinite(r->test_accuracy))
+    if (r->chosen_epoch > 0)
+        answer_choice(r, out);
+    if (!text && isfinite(r->test_accuracy))
         sti_text_printf(out, "test accuracy %.2f %%, loss %.4f\n",
                         100 * r->test_accuracy, r->test_loss);
-    else
+    else if (!isfinite(r->test_loss))
         sti_text_printf(out, "training loss %.4f; no test %s\n", r->train_loss,
                         text ? "text" : "images");
     sti_text_printf(out, "%.0f %s/s on %d thread%s",

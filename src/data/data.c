@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/units.h"
 #include "data/data_priv.h"
 
 /* One row a kind of source; detection tries them in this order. */
@@ -231,6 +232,36 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
                          like->height);
 }
 
+/* ---- holding out ---- */
+
+/* Is the k-th sample of its class one of those held out? Evenly spread. */
+static bool is_held_out(int64_t k, double share)
+{
+    return (int64_t)((double)(k + 1) * share) > (int64_t)((double)k * share);
+}
+
+/* A pure function of the order of the samples: every process and every run holds out
+ * the same ones. Buffers stay as large as the whole split needs. */
+static stint_status hold_out(stint_data *data, double share, bool held_out)
+{
+    int64_t kept = 0;
+    int64_t *seen = sti_alloc_array(data->info.classes, sizeof *seen, "data.classes");
+    if (!seen)
+        return STINT_E_MEMORY;
+    memset(seen, 0, (size_t)data->info.classes * sizeof *seen);
+    for (int64_t i = 0; i < data->info.count; i++)
+        if (is_held_out(seen[data->samples[i].label]++, share) == held_out)
+            data->samples[kept++] = data->samples[i];
+    sti_free(seen);
+    if (kept == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: no image is left of %" PRId64
+                        " when a share of %s of each class is held out",
+                        data->info.path, data->info.count, sti_float_text(share));
+    data->info.count = kept;
+    return STINT_OK;
+}
+
 /* ---- opening ---- */
 
 static stint_status check_desc(const stint_data_desc *desc)
@@ -245,6 +276,9 @@ static stint_status check_desc(const stint_data_desc *desc)
         return sti_fail(STINT_E_USAGE,
                         "data size %" PRId64 ": wanted 1..4096, or 0 for as is",
                         desc->size);
+    if (!(desc->hold_out >= 0 && desc->hold_out < 1))
+        return sti_fail(STINT_E_USAGE, "data held out %s: wanted a share below 1",
+                        sti_float_text(desc->hold_out));
     return check_format(desc->format);
 }
 
@@ -261,7 +295,11 @@ static stint_status open_source(stint_data *data, const stint_data_desc *desc,
     data->info.format = data->source->name;
     const stint_data_info *like = desc->like && desc->like->classes ? desc->like : NULL;
     stint_status st = data->source->open(data, like, sink);
-    return st == STINT_OK ? settle_size(data, desc, sink) : st;
+    if (st == STINT_OK)
+        st = settle_size(data, desc, sink);
+    return st == STINT_OK && desc->hold_out > 0
+               ? hold_out(data, desc->hold_out, desc->held_out)
+               : st;
 }
 
 static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,

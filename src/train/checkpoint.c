@@ -29,6 +29,9 @@ const position_field sti_position_fields[] = {
     FIELD(train_accuracy, false, true),
     FIELD(test_loss, false, true),
     FIELD(test_accuracy, false, true),
+    FIELD(chosen_step, true, false),
+    FIELD(chosen_right, true, false),
+    FIELD(chosen_others, true, false),
 };
 const int sti_position_field_count =
     (int)(sizeof sti_position_fields / sizeof sti_position_fields[0]);

@@ -25,6 +25,8 @@ typedef struct sti_position {
     int64_t line_images;
     double train_loss, train_accuracy; /* of the last closed epoch; NaN */
     double test_loss, test_accuracy;   /* of the last evaluation; NaN */
+    int64_t chosen_step;               /* of train.select; 0: none yet */
+    int64_t chosen_right, chosen_others; /* there, of the held-out images */
 } sti_position;
 
 typedef struct sti_saver sti_saver;

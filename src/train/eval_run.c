@@ -55,37 +55,41 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
     return STINT_OK;
 }
 
-/* The data must be of the model's classes, and of its images. */
-static stint_status open_images(eval_run *run, const stint_data_desc *desc)
+stint_status sti_model_open_data(const stint_model_file *model,
+                                 const stint_data_desc *desc, stint_data **data_out)
 {
-    const sti_network_desc *net = &run->model->network;
+    const sti_network_desc *net = &model->network;
     const stint_data_info like = {.height = net->height,
                                   .width = net->width,
                                   .channels = net->channels,
                                   .classes = (int32_t)net->model.classes,
-                                  .class_names = run->model->class_names};
+                                  .class_names = model->class_names};
     stint_data_desc wanted = *desc;
-    const sti_recipe_values *v = &run->model->recipe->values;
+    stint_data *data = NULL;
     if (desc->split == STINT_DATA_ALL)
         return sti_fail(STINT_E_USAGE, "split all: is of text; images have train and "
                                        "test");
     wanted.like = &like;
     if (wanted.size == 0)
-        wanted.size = v->data.size;
+        wanted.size = model->recipe->values.data.size;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
-    stint_status st = stint_data_open(&wanted, &run->data);
+    stint_status st = stint_data_open(&wanted, &data);
     if (st != STINT_OK)
         return sti_fail_context(st, "data for this model");
-    const stint_data_info *info = stint_data_describe(run->data);
+    const stint_data_info *info = stint_data_describe(data);
     if (info->height != net->height || info->width != net->width ||
-        info->channels != net->channels || info->classes != like.classes)
-        return sti_fail(STINT_E_INPUT,
-                        "%s: images of %dx%dx%d and %d classes, but the model takes "
-                        "%dx%dx%d and %d; give the data it was trained for, or resize",
-                        info->path, (int)info->height, (int)info->width,
-                        (int)info->channels, (int)info->classes, (int)net->height,
-                        (int)net->width, (int)net->channels, (int)like.classes);
+        info->channels != net->channels || info->classes != like.classes) {
+        st = sti_fail(STINT_E_INPUT,
+                      "%s: images of %dx%dx%d and %d classes, but the model takes "
+                      "%dx%dx%d and %d; give the data it was trained for, or resize",
+                      info->path, (int)info->height, (int)info->width,
+                      (int)info->channels, (int)info->classes, (int)net->height,
+                      (int)net->width, (int)net->channels, (int)like.classes);
+        stint_data_close(data);
+        return st;
+    }
+    *data_out = data;
     return STINT_OK;
 }
 
@@ -93,7 +97,7 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc)
 {
     if (run->model->network.context)
         return open_text(run, desc);
-    const stint_status st = open_images(run, desc);
+    const stint_status st = sti_model_open_data(run->model, desc, &run->data);
     if (st == STINT_OK)
         run->count = stint_data_describe(run->data)->count;
     return st;

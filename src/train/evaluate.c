@@ -58,10 +58,13 @@ typedef struct eval_round {
 
 static const stint_data *data_of(const eval_round *r)
 {
-    return r->evaluation->training ? r->crew->desc.train_data : r->crew->desc.test_data;
+    const sti_crew_desc *desc = &r->crew->desc;
+    return r->evaluation->of == STI_EVALUATE_TEST    ? desc->test_data
+           : r->evaluation->of == STI_EVALUATE_TRAIN ? desc->train_data
+                                                     : desc->validation_data;
 }
 
-static int32_t largest(const float *logits, int32_t classes)
+int32_t sti_largest_logit(const float *logits, int32_t classes)
 {
     int32_t best = 0;
     for (int32_t c = 1; c < classes; c++)
@@ -80,7 +83,7 @@ static void take_answers(const eval_round *r, const sti_lane *lane, int64_t batc
         int64_t sample = batch * net->images + i;
         if (sample >= e->count)
             break;
-        int32_t best = largest(logits + i * e->classes, e->classes);
+        int32_t best = sti_largest_logit(logits + i * e->classes, e->classes);
         e->predicted[sample] = best;
         e->probability[sample] = probabilities[i * e->classes + best];
         if (e->logits)
@@ -102,8 +105,9 @@ static stint_status load_batch(const eval_round *r, sti_lane *lane,
         return sti_corpus_batch(crew->desc.text, &cut, samples, net->images, input,
                                 labels);
     return sti_data_batch(data_of(r), &crew->lane_team,
-                          r->evaluation->training ? lane->train_decoders
-                                                  : lane->test_decoders,
+                          r->evaluation->of == STI_EVALUATE_TEST
+                              ? lane->test_decoders
+                              : lane->train_decoders,
                           samples, net->images, NULL, r->norm, input, labels);
 }
 

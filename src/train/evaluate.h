@@ -4,12 +4,19 @@
 
 #include "train/crew.h"
 
+/* Which of the crew's images. */
+typedef enum sti_evaluation_of {
+    STI_EVALUATE_TEST,
+    STI_EVALUATE_TRAIN,
+    STI_EVALUATE_VALIDATION
+} sti_evaluation_of;
+
 /* Of text, samples are windows, there are no classes and no answers, and the loss is
  * the mean over the tokens, in nats. */
 typedef struct sti_evaluation {
     int64_t count; /* samples of the split */
     int32_t classes;
-    bool training; /* of the crew's training images in place of its test images */
+    sti_evaluation_of of;
     double loss, accuracy; /* means over the samples; accuracy of text: NaN */
     sti_corpus_part part;  /* of text: what is evaluated */
     int32_t *predicted;    /* [count], the lowest of equal ones */
@@ -22,6 +29,9 @@ typedef struct sti_evaluation {
 
 /* Bytes that an evaluation allocates. classes 0: of text. */
 size_t sti_evaluation_bytes(int64_t count, int32_t classes, int64_t images, int lanes);
+/* The class of the largest score, the lowest of equal ones. */
+int32_t sti_largest_logit(const float *logits, int32_t classes);
+
 stint_status sti_evaluation_init(sti_evaluation *evaluation, int64_t count,
                                  int32_t classes, int64_t images, int lanes);
 void sti_evaluation_fini(sti_evaluation *evaluation);

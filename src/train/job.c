@@ -10,12 +10,16 @@
 #include "train/batch_auto.h"
 #include "train/loss_mix.h"
 #include "train/model_file.h"
+#include "train/network_recipe.h"
 
-static stint_data_desc data_desc(const stint_recipe *recipe, stint_data_split split)
+stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part)
 {
     const sti_recipe_values *v = &recipe->values;
     return (stint_data_desc){.path = v->data.path,
-                             .split = split,
+                             .split = part == STI_JOB_TEST ? STINT_DATA_TEST
+                                                           : STINT_DATA_TRAIN,
+                             .hold_out = part == STI_JOB_TEST ? 0 : v->train.validation,
+                             .held_out = part == STI_JOB_VALIDATION,
                              .format = sti_recipe_format(recipe),
                              .size = v->data.size,
                              .channels = (int)v->data.channels};
@@ -23,7 +27,7 @@ static stint_data_desc data_desc(const stint_recipe *recipe, stint_data_split sp
 
 static stint_status open_images(sti_job *job)
 {
-    stint_data_desc desc = data_desc(job->recipe, STINT_DATA_TRAIN);
+    stint_data_desc desc = sti_job_data_desc(job->recipe, STI_JOB_TRAIN);
     stint_status st = stint_data_open(&desc, &job->train_data);
     if (st != STINT_OK)
         return st;
@@ -34,8 +38,16 @@ static stint_status open_images(sti_job *job)
                         "%s: all images are of one class, '%s'; there must be two or "
                         "more to learn to tell apart",
                         desc.path, info->classes > 0 ? info->class_names[0] : "");
+    if (desc.hold_out > 0) {
+        desc = sti_job_data_desc(job->recipe, STI_JOB_VALIDATION);
+        desc.like = info;
+        st = stint_data_open(&desc, &job->validation_data);
+        if (st != STINT_OK)
+            return sti_fail_context(st, "train.validation");
+        job->validation_count = stint_data_describe(job->validation_data)->count;
+    }
     if (stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)) {
-        desc = data_desc(job->recipe, STINT_DATA_TEST);
+        desc = sti_job_data_desc(job->recipe, STI_JOB_TEST);
         desc.like = info;
         st = stint_data_open(&desc, &job->test_data);
         if (st != STINT_OK)
@@ -168,6 +180,10 @@ static stint_status open_models(sti_job *job)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "quantise.bits: is for networks of images, not for a model of "
                         "text");
+    if (job->text && v->train.validation > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "train.validation: is for images; of a text, data.validation is "
+                        "the share that is not trained on");
     if (v->train.start)
         st = sti_model_open_for("train.start", v->train.start, &job->start);
     if (st != STINT_OK || job->text)
@@ -187,24 +203,14 @@ static void describe_network(sti_job *job)
 {
     if (job->text)
         return; /* with its text */
-    const sti_recipe_values *v = &job->recipe->values;
     const stint_data_info *info = stint_data_describe(job->train_data);
-    job->network =
-        (sti_network_desc){.name = sti_recipe_network(job->recipe),
-                           .model = {.classes = info->classes,
-                                     .stem = (stint_stem)v->model.stem,
-                                     .width = v->model.width,
-                                     .depth = v->model.depth,
-                                     .dropout = (float)v->model.dropout},
-                           .height = info->height,
-                           .width = info->width,
-                           .channels = info->channels,
-                           .smoothing = (float)v->train.label_smoothing,
-                           .weight_bits = (int)v->quantise.bits,
-                           .bf16 = v->train.precision == STI_PRECISION_BF16,
-                           .winograd = v->model.convolution == STI_CONVOLUTION_AUTO};
+    job->network = sti_recipe_network_desc(job->recipe);
+    job->network.model.classes = info->classes;
+    job->network.height = info->height;
+    job->network.width = info->width;
+    job->network.channels = info->channels;
     if (job->reference) {
-        job->network.loss = sti_loss_of_recipe(v);
+        job->network.loss = sti_loss_of_recipe(&job->recipe->values);
         job->network.loss.reference = &job->reference->network;
     }
 }
@@ -225,6 +231,12 @@ static stint_status count_steps(sti_job *job)
     job->steps =
         v->train.steps > 0 ? v->train.steps : v->train.epochs * job->steps_per_epoch;
     job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
+    if (v->prune.sparsity > 0 && v->prune.epochs > 0 && v->prune.epochs >= job->epochs)
+        return sti_fail(STINT_E_INPUT,
+                        "prune.epochs: %" PRId64 " epochs of pruning leave none of the "
+                        "%" PRId64 " that %" PRId64 " steps are to train what is left; "
+                        "use fewer",
+                        v->prune.epochs, job->epochs, job->steps);
     return STINT_OK;
 }
 
@@ -238,7 +250,7 @@ static stint_status build_networks(sti_job *job, int64_t images)
     if (st == STINT_OK && job->recipe->values.error.pack == STI_PACK_ALL &&
         job->recipe->values.error.tau > 0)
         st = sti_network_pack_all(&job->train, job->recipe->values.error.check);
-    if (st == STINT_OK && job->test_count > 0)
+    if (st == STINT_OK && job->test_count + job->validation_count > 0)
         st = sti_network_build(&job->network, STINT_EVAL, images, &job->eval);
     return st;
 }
@@ -249,6 +261,7 @@ sti_crew_desc sti_job_crew(const sti_job *job)
                            .eval = job->eval.graph ? &job->eval : NULL,
                            .train_data = job->train_data,
                            .test_data = job->test_data,
+                           .validation_data = job->validation_data,
                            .text = job->text,
                            .threads = job->threads,
                            .lanes = job->lanes,
@@ -457,6 +470,7 @@ void sti_job_fini(sti_job *job)
     sti_network_fini(&job->eval);
     stint_data_close(job->train_data);
     stint_data_close(job->test_data);
+    stint_data_close(job->validation_data);
     sti_corpus_close(job->text);
     stint_model_close(job->start);
     stint_model_close(job->reference);

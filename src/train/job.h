@@ -10,6 +10,7 @@
 typedef struct sti_job {
     const stint_recipe *recipe;
     stint_data *train_data, *test_data;  /* test NULL: no such split */
+    stint_data *validation_data;         /* held out of the first; NULL: nothing is */
     sti_corpus *text;                    /* in place of both, for a text model */
     stint_model_file *start, *reference; /* NULL: none */
     sti_network_desc network;
@@ -20,6 +21,7 @@ typedef struct sti_job {
     sti_comm *comm;     /* borrowed; NULL: one process */
     int64_t own_shards; /* of this process */
     int64_t train_count, test_count; /* images, or windows of text */
+    int64_t validation_count;
     int64_t steps_per_epoch, steps, epochs;
     size_t host_bytes;      /* of blocks that were there before the job */
     size_t index_bytes;     /* of the opened data, by our own count */
@@ -36,6 +38,14 @@ typedef struct sti_job {
 
 /* What a recipe calls its samples. */
 const char *sti_job_samples(const sti_job *job); /* "images", "sequences" */
+
+/* A part of the images as the recipe wants it. */
+typedef enum sti_job_part {
+    STI_JOB_TRAIN,
+    STI_JOB_VALIDATION,
+    STI_JOB_TEST
+} sti_job_part;
+stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part);
 
 /* Samples of the training set, by opening it. */
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out);

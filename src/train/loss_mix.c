@@ -5,16 +5,17 @@
 #include "kernel/maths.h"
 #include "train/crew.h"
 
-#define S_MOST 20.0f /* of a log-variance: e^20 is weight enough */
+#define S_MOST 6.0f /* of a log-variance: no part is worth 400 times another */
 
 sti_loss_desc sti_loss_of_recipe(const sti_recipe_values *v)
 {
     const bool focal = v->loss.weighting == STI_WEIGHTING_FOCAL;
+    const double most = v->loss.focal_base + v->loss.focal_right;
     return (sti_loss_desc){
         .factor = {(float)v->loss.hard, (float)v->loss.pairing, (float)v->loss.soft},
         .temperature = (float)v->loss.temperature,
-        .focal_base = focal ? (float)v->loss.focal_base : 1.0f,
-        .focal_right = focal ? (float)v->loss.focal_right : 0.0f,
+        .focal_base = focal ? (float)(v->loss.focal_base / most) : 1.0f,
+        .focal_right = focal ? (float)(v->loss.focal_right / most) : 0.0f,
         .weighted = v->loss.weighting == STI_WEIGHTING_LEARNABLE ||
                     v->loss.weighting == STI_WEIGHTING_SOFTADAPT};
 }
@@ -52,20 +53,37 @@ static float within(float x, float most)
     return x > most ? most : x < -most ? -most : x;
 }
 
+/* exp(-s) / 2, all made smaller together where they would weigh more than 1 a part: a
+ * part that is nearly met asks for a weight without end, and the weights of the network
+ * would be trained at ever larger rates. */
+static void weigh_logs(sti_loss_state *state)
+{
+    float weight[STI_LOSS_PARTS] = {0}, sum = 0, parts = 0;
+    for (int i = 0; i < STI_LOSS_PARTS; i++) {
+        state->s[i] = within(state->s[i], S_MOST);
+        if (state->weight[i] > 0) {
+            weight[i] = 0.5f * sti_exp_f32(-state->s[i]);
+            sum += weight[i];
+            parts += 1;
+        }
+    }
+    for (int i = 0; i < STI_LOSS_PARTS; i++)
+        if (state->weight[i] > 0)
+            state->weight[i] = sum > parts ? weight[i] * (parts / sum) : weight[i];
+}
+
 static void train_logs(const sti_recipe_values *v, const double *part, double lr,
                        int64_t step, sti_loss_state *state)
 {
     float gradient[STI_LOSS_PARTS];
     for (int i = 0; i < STI_LOSS_PARTS; i++)
         gradient[i] =
-            state->weight[i] > 0 ? 0.5f - state->weight[i] * (float)part[i] : 0.0f;
+            state->weight[i] > 0
+                ? 0.5f - 0.5f * sti_exp_f32(-state->s[i]) * (float)part[i]
+                : 0.0f;
     sti_update_numbers(v, lr, step, STI_LOSS_PARTS, state->s, gradient,
                        state->moment[0], state->moment[1]);
-    for (int i = 0; i < STI_LOSS_PARTS; i++) {
-        state->s[i] = within(state->s[i], S_MOST);
-        if (state->weight[i] > 0)
-            state->weight[i] = 0.5f * sti_exp_f32(-state->s[i]);
-    }
+    weigh_logs(state);
 }
 
 /* ---- softadapt ---- */

@@ -2,11 +2,15 @@
  *
  *   uniform    weights 1
  *   learnable  weight exp(-s) / 2, and s / 2 counts to the loss, so that s is trained
- * by its gradient (1 - exp(-s) part) / 2: one s a part, starting at 0, with the
- * optimiser and the rate of the weights and no decay. |s| <= 20. softadapt softmax(beta
- * rate), rate: change of a part's mean from one window of steps to the next (Heydari et
- * al. 2019). Weights add up to 1, and change after each window. focal      uniform;
- * pairing counts more for inputs that the reference gets right
+ *              by its gradient (1 - exp(-s) part) / 2: one s a part, starting at 0,
+ *              with the optimiser and the rate of the weights and no decay. |s| <= 6,
+ *              and the weights are made smaller together where they add up to more
+ *              than the number of parts, as in uniform
+ *   softadapt  softmax(beta rate), rate: change of a part's mean from one window of
+ *              steps to the next (Heydari et al. 2019). Weights add up to 1, and change
+ *              after each window
+ *   focal      uniform; pairing counts 1 for inputs that the reference gets right, and
+ *              base / (base + right) for others
  *
  * "part" is a part times its factor of the recipe. The state is a function of the
  * losses alone, so that a run keeps its bits; it is a tensor of the checkpoint. */

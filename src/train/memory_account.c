@@ -75,6 +75,12 @@ static size_t data_bytes(const sti_job *job, int lanes)
             sti_data_memory_bytes(job->test_data, lanes, workers) +
             sti_evaluation_bytes(job->test_count, (int32_t)job->network.model.classes,
                                  job->train.images, lanes);
+    if (job->validation_data)
+        bytes += sti_data_memory_bytes(job->validation_data, 0, 0) +
+                 sti_evaluation_bytes(job->validation_count,
+                                      (int32_t)job->network.model.classes,
+                                      job->train.images, lanes) +
+                 (size_t)job->validation_count * sizeof(int32_t); /* of a reference */
     return bytes + order; /* of an epoch */
 }
 

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
+#include "train/network_recipe.h"
 
 #define CLASSES_MAX   (1 << 20)
 #define SIDE_MAX      65535 /* pixels */
@@ -89,20 +90,17 @@ static stint_status read_recipe(stint_model_file *m)
     }
     if (st != STINT_OK)
         return st;
-    const sti_recipe_values *v = &m->recipe->values;
-    m->network.name = sti_recipe_network(m->recipe);
-    m->network.bf16 = v->train.precision == STI_PRECISION_BF16;
+    const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);
+    m->network.name = of_recipe.name;
+    m->network.bf16 = of_recipe.bf16;
     if (sti_recipe_is_text(m->recipe))
         return STINT_OK; /* sizes come from the file */
-    m->network.model.stem = (stint_stem)v->model.stem;
-    m->network.model.width = v->model.width;
-    m->network.model.depth = v->model.depth;
-    m->network.model.dropout = (float)v->model.dropout;
-    m->network.weight_bits = (int)v->quantise.bits;
+    m->network.model = of_recipe.model;
+    m->network.weight_bits = of_recipe.weight_bits;
     const char *numerics = text_of(m, STI_META_NUMERICS);
     const bool older =
         numerics && strcmp(numerics, "1") == 0; /* knew direct sums only */
-    m->network.winograd = v->model.convolution == STI_CONVOLUTION_AUTO && !older;
+    m->network.winograd = of_recipe.winograd && !older;
     return STINT_OK;
 }
 
@@ -264,6 +262,25 @@ stint_status sti_model_start(const stint_model_file *model, const sti_network *n
                         sti_tensor_file_path(model->file), model->network.name,
                         model->parameters, sti_network_parameters(network));
     return STINT_OK;
+}
+
+stint_status sti_model_reload(const char *path, int64_t step, const char *name,
+                              const sti_network *network, sti_crew *crew)
+{
+    stint_model_file m = {.network.name = name};
+    stint_status st = sti_tensor_file_open(path, &m.file);
+    if (st == STINT_OK) {
+        read_facts(&m);
+        if (m.step != step)
+            st = sti_fail(STINT_E_INPUT,
+                          "%s holds the weights after step %" PRId64
+                          ", but those after step %" PRId64 " were chosen",
+                          path, m.step, step);
+    }
+    if (st == STINT_OK)
+        st = load_all(&m, network, name, crew->params, crew->states);
+    sti_tensor_file_close(m.file);
+    return st == STINT_OK ? st : sti_fail_context(st, "train.select");
 }
 
 stint_status sti_model_load_reference(const stint_model_file *model,

@@ -23,6 +23,11 @@ struct stint_model_file {
     uint8_t *pixels;
 };
 
+/* Images as the model takes them: its size and channels where desc leaves them open.
+ * STINT_E_INPUT: of other classes, or of another size. */
+stint_status sti_model_open_data(const stint_model_file *model,
+                                 const stint_data_desc *desc, stint_data **data_out);
+
 /* Logits [samples of the split, classes] of a model, as stint_eval runs it. */
 stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *data,
                              int threads, int64_t batch,
@@ -42,6 +47,10 @@ stint_status sti_model_load(const stint_model_file *model, const sti_network *ne
  * other parameters either. */
 stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
                              const char *name, sti_crew *crew);
+/* The same of the file that a run wrote after this step, with nothing made but what
+ * reading takes. STINT_E_INPUT: it is of another step. */
+stint_status sti_model_reload(const char *path, int64_t step, const char *name,
+                              const sti_network *network, sti_crew *crew);
 /* Read the weights into the crew's block of FIXED tensors. */
 stint_status sti_model_load_reference(const stint_model_file *model,
                                       const sti_network *network, sti_crew *crew);

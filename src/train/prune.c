@@ -115,25 +115,48 @@ static void cut(const weights *w, double sparsity)
     each(w, cut_weights, &t);
 }
 
-void sti_prune(sti_crew *crew, double sparsity, int scope)
-{
-    const sti_network *net = crew->desc.train;
-    memset(crew->mask, 0xff, crew->sizes.mask);
-    if (scope == STI_PRUNE_GLOBAL) {
-        cut(&(weights){crew, -1}, sparsity);
-        return;
-    }
-    for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++)
-        if (sti_prune_takes(sti_graph_value(net->graph, v)))
-            cut(&(weights){crew, v}, sparsity);
-}
-
-/* ---- in training ---- */
-
 static void mask_numbers(float *x, int64_t n, const uint8_t *bits)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = bits[i / 8] >> i % 8 & 1 ? x[i] : 0.0f;
+}
+
+/* Optimiser state of what is cut in the course of a training. */
+static void mask_moments(sti_crew *crew)
+{
+    const sti_network *net = crew->desc.train;
+    for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
+        const sti_value_row *row = sti_graph_value(net->graph, v);
+        const sti_place *place = &net->plan->place[v];
+        for (int i = 0; i < 2 && sti_prune_takes(row); i++)
+            if (crew->moments[i])
+                mask_numbers(
+                    (float *)(void *)((char *)crew->moments[i] + place->offset),
+                    stint_shape_count(&row->shape), sti_prune_bits(crew, place));
+    }
+}
+
+void sti_prune(sti_crew *crew, double sparsity, int scope)
+{
+    const sti_network *net = crew->desc.train;
+    memset(crew->mask, 0xff, crew->sizes.mask);
+    if (scope == STI_PRUNE_GLOBAL)
+        cut(&(weights){crew, -1}, sparsity);
+    for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++)
+        if (scope != STI_PRUNE_GLOBAL && sti_prune_takes(sti_graph_value(net->graph, v)))
+            cut(&(weights){crew, v}, sparsity);
+    mask_moments(crew);
+}
+
+/* ---- in training ---- */
+
+double sti_prune_share(const sti_recipe_values *recipe, int64_t epoch)
+{
+    const int64_t stages = recipe->prune.epochs;
+    if (epoch >= stages)
+        return recipe->prune.sparsity;
+    const double left = (double)(stages - epoch) / (double)(stages + 1);
+    return recipe->prune.sparsity * (1 - left * left * left);
 }
 
 void sti_prune_gradients(const sti_crew *crew, char *block)

@@ -1,5 +1,6 @@
 /* Magnitude pruning (Han et al. 2015): the smallest weights of convolutions and dense
- * layers become zero before the first step and stay zero.
+ * layers become zero before the first step and stay zero. With prune.epochs the share
+ * grows at the beginning of each epoch, by the cubic schedule of Zhu and Gupta (2017).
  *
  * A crew that prunes has a mask of one bit a float of its parameters, 1 for what is
  * trained. Gradients are masked before they are used: weights and moments that start as
@@ -16,9 +17,11 @@ uint8_t *sti_prune_bits(const sti_crew *crew, const sti_place *place);
 
 /* Zero the floor(sparsity n) smallest magnitudes, of all tensors together (scope
  * STI_PRUNE_GLOBAL) or of each; of equal ones those of lower index stay. Fills the
- * mask.
- */
+ * mask, and zeroes the moments of what is cut. What is zero stays the smallest: a
+ * larger share takes more, and gives back nothing. */
 void sti_prune(sti_crew *crew, double sparsity, int scope);
+/* The share from the beginning of this epoch on, counted from 0. */
+double sti_prune_share(const sti_recipe_values *recipe, int64_t epoch);
 /* Zero the gradients of pruned weights in a result block. Nothing without a mask. */
 void sti_prune_gradients(const sti_crew *crew, char *block);
 /* Share of the weights that pruning looks at which are zero now; NaN if there is none.

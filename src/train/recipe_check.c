@@ -229,6 +229,28 @@ static void check_schedule(const sti_recipe_values *v, sti_text *list)
                  sti_float_text(v->schedule.warmup), v->train.epochs);
 }
 
+static void check_select(const sti_recipe_values *v, sti_text *list)
+{
+    if (v->train.select == STI_SELECT_LAST)
+        return;
+    if (v->train.validation <= 0)
+        complain(list, "train.select: 'accuracy' and 'mismatch' look at images that are "
+                       "not trained on; set train.validation to a share, such as 0.1");
+    if (v->train.select == STI_SELECT_MISMATCH && !v->loss.reference)
+        complain(list, "train.select: 'mismatch' counts answers that are not the "
+                       "reference's; give one by --reference, or choose 'accuracy'");
+}
+
+static void check_prune(const sti_recipe_values *v, sti_text *list)
+{
+    if (v->prune.sparsity > 0 && v->train.steps == 0 && v->prune.epochs > 0 &&
+        v->prune.epochs >= v->train.epochs)
+        COMPLAIN(list,
+                 "prune.epochs: %" PRId64 " epochs of pruning leave none of the %" PRId64
+                 " epochs to train what is left; use fewer",
+                 v->prune.epochs, v->train.epochs);
+}
+
 static void check_loss(const sti_recipe_values *v, sti_text *list)
 {
     if (v->quantise.bits == 1)
@@ -256,6 +278,8 @@ stint_status stint_recipe_check(const stint_recipe *recipe)
     check_schedule(v, &list);
     check_net(v, &list);
     check_loss(v, &list);
+    check_select(v, &list);
+    check_prune(v, &list);
     stint_status st = STINT_OK;
     if (list.failed)
         st = sti_fail(STINT_E_MEMORY, "out of memory while checking the recipe");

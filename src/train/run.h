@@ -27,6 +27,10 @@ typedef struct sti_run {
     sti_tensorboard *board; /* NULL: not asked for */
     sti_evaluation evaluation;
     bool evaluated; /* evaluation holds answers */
+    sti_evaluation validation; /* of select.c, as the next four */
+    int32_t *reference_answer; /* [validation_count]; NULL: not asked for */
+    int64_t reference_right;
+    int64_t validation_right, validation_others; /* of the last epoch */
     sti_schedule schedule;
     sti_position position;
     int32_t *order;                    /* [train_count] of epoch order_epoch */
@@ -59,6 +63,8 @@ stint_status sti_run_compare_ranks(sti_run *run);
 stint_status sti_run_check_packs(const sti_run *run);
 /* Position, normalisation and all blocks as rank 0 has them. */
 stint_status sti_run_share_start(sti_run *run);
+/* Parameters and states as rank 0 has them. */
+stint_status sti_run_share_weights(sti_run *run);
 /* Before a checkpoint: what a compressed sum owes, of all ranks that are still there.
  */
 stint_status sti_run_gather_exchange(sti_run *run);

@@ -262,7 +262,8 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *p, double lr
 }
 
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t epoch,
-                               bool tested, double images_per_s, double seconds)
+                               bool tested, const sti_log_validation *held_out,
+                               double images_per_s, double seconds)
 {
     sti_json *json = &log->json;
     begin_line(log, "epoch");
@@ -273,6 +274,14 @@ stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t 
     if (tested) {
         sti_json_float(json, "test_loss", p->test_loss);
         sti_json_float(json, "test_accuracy", p->test_accuracy);
+    }
+    if (held_out) {
+        const double count = (double)held_out->count;
+        sti_json_float(json, "validation_accuracy", (double)held_out->right / count);
+        if (held_out->others >= 0)
+            sti_json_float(json, "validation_mismatch",
+                           (double)held_out->others / count);
+        sti_json_bool(json, "chosen", p->chosen_step == p->step);
     }
     sti_json_float(json, "images_per_s", images_per_s);
     sti_json_float(json, "seconds", seconds);
@@ -426,6 +435,11 @@ stint_status sti_run_log_end(sti_run_log *log, stint_status status,
     sti_json_float(json, "train_loss", r->train_loss);
     sti_json_float(json, "test_loss", r->test_loss);
     sti_json_float(json, "test_accuracy", r->test_accuracy);
+    if (r->chosen_epoch > 0) {
+        sti_json_int(json, "chosen_epoch", r->chosen_epoch);
+        sti_json_float(json, "validation_accuracy", r->validation_accuracy);
+        sti_json_float(json, "validation_mismatch", r->validation_mismatch);
+    }
     sti_json_float(json, "images_per_s", r->images_per_s);
     if (r->tokens_per_s > 0) {
         sti_json_float(json, "tokens_per_s", r->tokens_per_s);

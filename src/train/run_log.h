@@ -22,13 +22,19 @@ typedef struct sti_log_parts {
     const float *weight;
 } sti_log_parts;
 
-/* One line each; parts NULL: none. STINT_E_IO when it cannot be written. */
+/* Answers to the held-out images after an epoch; others -1: no reference is followed. */
+typedef struct sti_log_validation {
+    int64_t count, right, others;
+} sti_log_validation;
+
+/* One line each; parts, held_out NULL: none. STINT_E_IO when it cannot be written. */
 stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, double lr,
                               double gradient_norm, const sti_log_parts *parts,
                               double images_per_s);
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
-                               int64_t epoch, bool tested, double images_per_s,
-                               double seconds);
+                               int64_t epoch, bool tested,
+                               const sti_log_validation *held_out,
+                               double images_per_s, double seconds);
 /* Hashes of all tensors together, and the first 16 digits of each one's. */
 stint_status sti_run_log_state(sti_run_log *log, int64_t step, const sti_saver *saver);
 /* The bounds just chosen for packed tensors, and what the last run did with them. */

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "train/prune.h"
 #include "train/run.h"
+#include "train/select.h"
 
 #define PROGRESS_NS 100000000 /* between two calls of the host */
 
@@ -186,6 +187,17 @@ static stint_status end_timing(sti_run *run, int64_t step)
     return sti_run_log_slowdown(run->log, step, run->job.plan.slowdown, measured);
 }
 
+/* At the beginning of an epoch in which the share still grows. What was cut by a run
+ * that was stopped there is cut again: nothing changes. */
+static void prune_more(sti_run *run, int64_t step)
+{
+    const sti_recipe_values *v = &run->recipe->values;
+    const int64_t epoch = step / run->job.steps_per_epoch;
+    if (run->crew->mask && step % run->job.steps_per_epoch == 0 && epoch > 0 &&
+        epoch <= v->prune.epochs)
+        sti_prune(run->crew, sti_prune_share(v, epoch), v->prune.scope);
+}
+
 /* Forward and backward of a step's batch, timed if need be. */
 static stint_status run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
                               sti_step_result *result)
@@ -235,6 +247,7 @@ static stint_status run_step(sti_run *run)
     bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
     prefetch_next(run, step);
+    prune_more(run, step);
     stint_status st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
@@ -384,12 +397,19 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
     p->train_accuracy = p->epoch_correct / images;
     p->epoch_loss = p->epoch_correct = 0;
     p->epoch_images = 0;
+    const sti_log_validation held_out = {
+        .count = run->job.validation_count,
+        .right = run->validation_right,
+        .others = run->reference_answer ? run->validation_others : -1};
     stint_status st =
-        run->log ? sti_run_log_epoch(run->log, p, epoch, tested, rate, run->epoch_s)
+        run->log ? sti_run_log_epoch(run->log, p, epoch, tested,
+                                     sti_select_wanted(run) ? &held_out : NULL, rate,
+                                     run->epoch_s)
                  : STINT_OK;
     if (st == STINT_OK)
         st = board_epoch(run, tested);
-    if (st == STINT_OK && sti_run_is_first(run))
+    if (st == STINT_OK && sti_run_is_first(run) &&
+        (!sti_select_wanted(run) || p->chosen_step == p->step))
         st = sti_saver_write_model(run->saver, p, run->model_path);
     run->epoch_s = 0;
     return st;
@@ -411,6 +431,8 @@ static stint_status close_epoch(sti_run *run)
         run->job.test_count > 0 &&
         (last || (v->train.eval_every > 0 && epoch % v->train.eval_every == 0));
     stint_status st = tested ? evaluate(run) : STINT_OK;
+    if (st == STINT_OK && sti_select_wanted(run))
+        st = sti_select_epoch(run, epoch);
     if (is_stop(st))
         return stop_here(run, st);
     if (st == STINT_OK)

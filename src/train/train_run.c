@@ -21,6 +21,7 @@
 #include "train/prune.h"
 #include "train/report.h"
 #include "train/run.h"
+#include "train/select.h"
 #include "train/stop.h"
 
 /* ---- the out folder ---- */
@@ -227,6 +228,12 @@ static stint_status create_parts(sti_run *run)
         st = sti_evaluation_init(&run->evaluation, run->job.test_count,
                                  (int32_t)run->job.network.model.classes,
                                  run->job.train.images, run->job.lanes);
+    if (st == STINT_OK && sti_select_wanted(run)) {
+        st = sti_evaluation_init(&run->validation, run->job.validation_count,
+                                 (int32_t)run->job.network.model.classes,
+                                 run->job.train.images, run->job.lanes);
+        run->validation.of = STI_EVALUATE_VALIDATION;
+    }
     if (st != STINT_OK)
         return st;
     if (run->job.text)
@@ -259,7 +266,7 @@ static stint_status init_weights(sti_run *run)
         st = sti_network_flip_ulp(&run->job.train, (uint64_t)v->noise.ulp,
                                   run->crew->params);
     if (st == STINT_OK && run->crew->mask)
-        sti_prune(run->crew, v->prune.sparsity, v->prune.scope);
+        sti_prune(run->crew, sti_prune_share(v, 0), v->prune.scope);
     return st;
 }
 
@@ -325,7 +332,9 @@ static stint_status begin_out(sti_run *run, bool *measured)
         st = count_checkpoints(run, &checkpoints);
     /* As long as no checkpoint knows the answer. */
     *measured = !(run->desc->resume && checkpoints > 0);
-    return st == STINT_OK && *measured ? measure_norm(run) : st;
+    if (st == STINT_OK && *measured)
+        st = measure_norm(run);
+    return st == STINT_OK ? sti_select_begin(run) : st;
 }
 
 static stint_status begin_files(sti_run *run, int64_t resume_step)
@@ -379,7 +388,20 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .shards = run->job.shards,
         .steps = p->step,
         .epochs = run->job.epochs,
-        .parameters = run->job.plan.parameters};
+        .parameters = run->job.plan.parameters,
+        .validation_accuracy = (double)NAN,
+        .validation_mismatch = (double)NAN};
+    for (int i = 0; i < STI_LOSS_PARTS && run->job.reference; i++) {
+        r->loss_part[i] = run->part[i];
+        r->loss_weight[i] = (double)run->part_weight[i];
+    }
+    if (p->chosen_step > 0) {
+        const double count = (double)run->job.validation_count;
+        r->chosen_epoch = (p->chosen_step - 1) / run->job.steps_per_epoch + 1;
+        r->validation_accuracy = (double)p->chosen_right / count;
+        if (run->recipe->values.train.select == STI_SELECT_MISMATCH)
+            r->validation_mismatch = (double)p->chosen_others / count;
+    }
     if (run->job.text) {
         r->tokens_per_s = r->images_per_s * (double)run->job.network.context;
         r->bits_per_byte = sti_corpus_bits_per_byte(&run->job.text->test, p->test_loss);
@@ -395,6 +417,10 @@ static stint_status evaluate_finished(sti_run *run)
         return STINT_OK;
     stint_status st = sti_evaluate(run->crew, &run->norm, &run->evaluation, NULL, NULL);
     run->evaluated = st == STINT_OK;
+    if (run->evaluated && sti_select_wanted(run)) {
+        run->position.test_loss = run->evaluation.loss;
+        run->position.test_accuracy = run->evaluation.accuracy;
+    }
     return st;
 }
 
@@ -413,8 +439,11 @@ static stint_status write_model_and_errors(sti_run *run)
     stint_status st = evaluate_finished(run);
     if (!sti_run_is_first(run))
         return st;
+    sti_position at = run->position;
+    if (sti_select_wanted(run))
+        at.step = at.chosen_step;
     if (st == STINT_OK)
-        st = sti_saver_write_model(run->saver, &run->position, run->model_path);
+        st = sti_saver_write_model(run->saver, &at, run->model_path);
     if (st != STINT_OK || !run->evaluated || run->job.text)
         return st; /* (answers and mistakes are of images) */
     st = run->recipe->values.run.answers ? write_answers(run) : STINT_OK;
@@ -456,6 +485,8 @@ static stint_status finish(sti_run *run, stint_status st, stint_train_result *re
     if (st == STINT_OK)
         st = check_reference(run);
     if (st == STINT_OK)
+        st = sti_select_end(run);
+    if (st == STINT_OK)
         st = write_model_and_errors(run);
     fill_result(run, result);
     if (st == STINT_OK)
@@ -477,6 +508,9 @@ static void free_parts(sti_run *run)
     sti_saver_destroy(run->saver);
     sti_error_control_destroy(run->control);
     sti_evaluation_fini(&run->evaluation);
+    sti_evaluation_fini(&run->validation);
+    sti_free(run->reference_answer);
+    run->reference_answer = NULL;
     sti_crew_destroy(run->crew);
     sti_free(run->order);
     sti_job_fini(&run->job);

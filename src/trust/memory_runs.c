@@ -217,7 +217,7 @@ static stint_status worker_init(worker *w, lab *l)
     if (st == STINT_OK)
         st = sti_evaluation_init(&w->train, job->train_count, classes,
                                  job->train.images, 1);
-    w->train.training = true;
+    w->train.of = STI_EVALUATE_TRAIN;
     if (st == STINT_OK && job->test_data)
         st = sti_evaluation_init(&w->test, job->test_count, classes, job->train.images,
                                  1);

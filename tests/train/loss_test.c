@@ -289,11 +289,37 @@ static void test_learnable_by_hand(void **state)
     stint_recipe_destroy(r);
 }
 
-static void refused(stint_recipe *r, stint_status want, const char *words)
+/* Parts that are met ask for weights without end: together they stay at 1 a part. */
+static void test_learnable_of_met_parts(void **state)
 {
-    train(r, (stint_train_desc){0}, want);
-    if (!strstr(stint_last_error(), words))
-        fail_msg("'%s' does not say '%s'", stint_last_error(), words);
+    stint_recipe *r = weighting("learnable", "plain");
+    const double parts[3] = {0.3, 1e-9, 0};
+    sti_loss_state s;
+    (void)state;
+    sti_loss_state_init(&r->values, &s);
+    for (int step = 0; step < 5000; step++) {
+        float sum = 0;
+        sti_loss_state_update(&r->values, parts, 0.1, step, &s);
+        for (int i = 0; i < 3; i++) {
+            assert_true(fabsf(s.s[i]) <= 6.0f && s.weight[i] > 0);
+            sum += s.weight[i];
+        }
+        assert_true(sum <= 3.00001f);
+    }
+    assert_true(fabs((double)s.s[0] - log(0.3)) < 1e-3);
+    assert_true(s.weight[1] == s.weight[2] && s.weight[1] > 50 * s.weight[0]);
+    stint_recipe_destroy(r);
+}
+
+/* The largest weight of an input is 1, whatever the recipe's two numbers. */
+static void test_focal_weights(void **state)
+{
+    stint_recipe *r = weighting("focal", "plain");
+    (void)state;
+    const sti_loss_desc d = sti_loss_of_recipe(&r->values);
+    assert_true(fabsf(d.focal_base - 1.0f / 6) < 1e-7f);
+    assert_true(fabsf(d.focal_base + d.focal_right - 1.0f) < 1e-6f);
+    stint_recipe_destroy(r);
 }
 
 static void test_models_that_do_not_fit(void **state)
@@ -391,6 +417,8 @@ int main(void)
         cmocka_unit_test(test_softadapt_by_hand),
         cmocka_unit_test(test_softadapt_of_huge_rates),
         cmocka_unit_test(test_learnable_by_hand),
+        cmocka_unit_test(test_learnable_of_met_parts),
+        cmocka_unit_test(test_focal_weights),
         cmocka_unit_test(test_models_that_do_not_fit),
         cmocka_unit_test(test_reference_with_batch_norm),
         cmocka_unit_test(test_budget_for_two_models),

@@ -143,4 +143,12 @@ static inline stint_train_result train(stint_recipe *recipe, stint_train_desc de
     return result;
 }
 
+/* A training that fails so, with these words. */
+static inline void refused(stint_recipe *r, stint_status want, const char *words)
+{
+    train(r, (stint_train_desc){0}, want);
+    if (!strstr(stint_last_error(), words))
+        fail_msg("'%s' does not say '%s'", stint_last_error(), words);
+}
+
 #endif

@@ -1,0 +1,111 @@
+#include "train/select.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "train/model_file.h"
+
+bool sti_select_wanted(const sti_run *run)
+{
+    return run->recipe->values.train.select != STI_SELECT_LAST;
+}
+
+/* ---- the reference's answers ---- */
+
+static stint_status ask_reference(sti_run *run, float *logits)
+{
+    const sti_job *job = &run->job;
+    const stint_data_desc held_out = sti_job_data_desc(job->recipe, STI_JOB_VALIDATION);
+    const int64_t count = job->validation_count;
+    const int32_t classes = (int32_t)job->network.model.classes;
+    /* No more at once than a step of training has. */
+    stint_status st =
+        sti_eval_logits(job->reference, &held_out, job->lanes,
+                        job->train.images * job->lanes, NULL, NULL, logits);
+    for (int64_t i = 0; i < count && st == STINT_OK; i++) {
+        const int32_t best = sti_largest_logit(logits + i * classes, classes);
+        run->reference_answer[i] = best;
+        run->reference_right += best == sti_data_label(job->validation_data, i);
+    }
+    return st;
+}
+
+stint_status sti_select_begin(sti_run *run)
+{
+    const sti_job *job = &run->job;
+    if (run->recipe->values.train.select != STI_SELECT_MISMATCH)
+        return STINT_OK;
+    const size_t row_bytes = (size_t)job->network.model.classes * sizeof(float);
+    float *logits = sti_alloc_array(job->validation_count, row_bytes, "scores");
+    run->reference_answer = sti_alloc_array(
+        job->validation_count, sizeof *run->reference_answer, "reference's answers");
+    stint_status st = logits && run->reference_answer ? ask_reference(run, logits)
+                                                      : STINT_E_MEMORY;
+    sti_free(logits);
+    sti_memory_trim();
+    return st;
+}
+
+/* ---- an epoch ---- */
+
+/* Later epochs win what is equal: the rate has fallen, they are trained better. */
+static bool is_better(const sti_run *run, int64_t right, int64_t others)
+{
+    const sti_position *p = &run->position;
+    if (p->chosen_step == 0)
+        return true;
+    if (run->recipe->values.train.select == STI_SELECT_ACCURACY)
+        return right >= p->chosen_right;
+    const double least = (double)run->reference_right -
+                         run->recipe->values.train.select_drop *
+                             (double)run->job.validation_count;
+    const bool now = (double)right >= least, then = (double)p->chosen_right >= least;
+    if (now != then)
+        return now;
+    if (others != p->chosen_others)
+        return others < p->chosen_others;
+    return right >= p->chosen_right;
+}
+
+static bool is_judged(const sti_run *run, int64_t epoch)
+{
+    const sti_recipe_values *v = &run->recipe->values;
+    return v->prune.sparsity == 0 || epoch > v->prune.epochs;
+}
+
+stint_status sti_select_epoch(sti_run *run, int64_t epoch)
+{
+    sti_evaluation *e = &run->validation;
+    int64_t right = 0, others = 0;
+    stint_status st = sti_evaluate(run->crew, &run->norm, e, NULL, NULL);
+    for (int64_t i = 0; i < e->count && st == STINT_OK; i++) {
+        right += e->predicted[i] == sti_data_label(run->job.validation_data, i);
+        if (run->reference_answer)
+            others += e->predicted[i] != run->reference_answer[i];
+    }
+    run->validation_right = right;
+    run->validation_others = others;
+    if (st != STINT_OK || !is_judged(run, epoch) || !is_better(run, right, others))
+        return st;
+    run->position.chosen_step = run->position.step;
+    run->position.chosen_right = right;
+    run->position.chosen_others = others;
+    return STINT_OK;
+}
+
+/* ---- the end ---- */
+
+stint_status sti_select_end(sti_run *run)
+{
+    stint_status st = STINT_OK;
+    if (!sti_select_wanted(run))
+        return STINT_OK;
+    if (sti_run_is_first(run))
+        st = sti_model_reload(run->model_path, run->position.chosen_step,
+                              run->job.network.name, &run->job.train, run->crew);
+    st = sti_run_agree(run, st);
+    run->evaluated = false; /* that was the last epoch */
+    return st == STINT_OK ? sti_run_share_weights(run) : st;
+}
