@@ -104,28 +104,9 @@ stint_status sti_compare_answers(const stint_compare_desc *desc,
     return st;
 }
 
-stint_status sti_compare_open_data(const stint_compare_desc *desc,
-                                   const stint_model_file *reference,
-                                   stint_data_split split, stint_data **data_out)
-{
-    const sti_network_desc *net = &reference->network;
-    const stint_data_info like = {.height = net->height,
-                                  .width = net->width,
-                                  .channels = net->channels,
-                                  .classes = (int32_t)net->model.classes,
-                                  .class_names = reference->class_names};
-    stint_data_desc data = desc->data;
-    data.split = split;
-    data.like = &like;
-    if (data.channels == 0)
-        data.channels = (int)net->channels;
-    return stint_data_open(&data, data_out);
-}
-
 static stint_status open_data(comparison *k)
 {
-    stint_status st =
-        sti_compare_open_data(k->desc, k->reference, k->desc->data.split, &k->data);
+    stint_status st = sti_model_open_data(k->reference, &k->desc->data, &k->data);
     if (st != STINT_OK)
         return st;
     k->count = stint_data_describe(k->data)->count;
@@ -252,6 +233,19 @@ static stint_status compare_saliency(const comparison *k, stint_fidelity *out)
     return st;
 }
 
+/* Answers to images that are prepared in another way are put side by side as well as
+ * any; only an accuracy far from that of the training's own test tells. */
+static void check_preparation(const comparison *k, const stint_fidelity *f)
+{
+    const double then = k->reference->test_accuracy;
+    if (k->desc->data.split == STINT_DATA_TEST &&
+        fabs(f->reference_accuracy - then) > 0.1) /* false for NaN: it is not known */
+        sti_log(STINT_LOG_WARNING,
+                "%s: accuracy %.1f %% here, but %.1f %% on the test images it was "
+                "trained with; are these other images, or prepared in another way?",
+                k->desc->reference, 100 * f->reference_accuracy, 100 * then);
+}
+
 static stint_status compare_all(comparison *k, stint_fidelity *out)
 {
     const stint_compare_desc *d = k->desc;
@@ -278,6 +272,8 @@ static stint_status compare_all(comparison *k, stint_fidelity *out)
                                     .group_name = k->group_name,
                                     .groups = k->groups};
     st = sti_fidelity_find(&data, out);
+    if (st == STINT_OK)
+        check_preparation(k, out);
     if (st == STINT_OK && d->floors > 0)
         st =
             sti_fidelity_floor(&data, (const int32_t *const *)k->floor, d->floors, out);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/data.h"
+#include "train/model_file.h"
 #include "trust/page.h"
 
 enum { SHOWN = 60 };
@@ -108,8 +109,11 @@ static stint_status add_sheet(page *p)
 
 static stint_status open_page(page *p)
 {
-    stint_data_desc desc = p->desc->data;
-    stint_status st = stint_data_open(&desc, &p->data);
+    stint_model_file *reference = NULL;
+    stint_status st = stint_model_open(p->desc->reference, &reference);
+    if (st == STINT_OK)
+        st = sti_model_open_data(reference, &p->desc->data, &p->data);
+    stint_model_close(reference);
     if (st != STINT_OK)
         return st;
     const stint_data_info *info = stint_data_describe(p->data);

@@ -5,11 +5,6 @@
 #include "train/model_file.h"
 #include "trust/fidelity.h"
 
-/* A split as the reference takes its images: desc->data with `split`. */
-stint_status sti_compare_open_data(const stint_compare_desc *desc,
-                                   const stint_model_file *reference,
-                                   stint_data_split split, stint_data **data_out);
-
 /* Answers and, if wanted, margins (largest logit less the next) of the model at `path`
  * over `count` inputs of a split. STINT_E_INPUT: it is not of the reference's task, or
  * a score is not finite. margin_out may be NULL. */

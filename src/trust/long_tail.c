@@ -220,7 +220,9 @@ static stint_status find_split(const tail *t, stint_data_split split,
     double *value = NULL;
     int32_t *answer = NULL;
     float *margin = NULL;
-    stint_status st = sti_compare_open_data(d, t->reference, split, &data);
+    stint_data_desc wanted = d->data;
+    wanted.split = split;
+    stint_status st = sti_model_open_data(t->reference, &wanted, &data);
     if (st == STINT_OK)
         st = check_images(t, data, split == STINT_DATA_TRAIN ? "train" : "test");
     const int64_t count = st == STINT_OK ? stint_data_describe(data)->count : 0;

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/npy.h"
-#include "train/job_text.h"
+#include "train/job.h"
 #include "train/stop.h"
 #include "trust/noise_metrics.h"
 #include "trust/noise_runs.h"
@@ -21,12 +21,8 @@ static stint_status open_test(sti_noise_lab *lab)
                         "%s: has no test images, and the runs are told apart by their "
                         "answers to them",
                         v->data.path);
-    return stint_data_open(&(stint_data_desc){.path = v->data.path,
-                                              .split = STINT_DATA_TEST,
-                                              .format = format,
-                                              .size = v->data.size,
-                                              .channels = (int)v->data.channels},
-                           &lab->test);
+    const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TEST);
+    return stint_data_open(&desc, &lab->test);
 }
 
 /* Hashes for every step of short runs, and a thousand of long ones. */
@@ -34,13 +30,8 @@ static stint_status count_steps(sti_noise_lab *lab)
 {
     const sti_recipe_values *v = &lab->recipe->values;
     stint_data *train = NULL;
-    stint_status st =
-        stint_data_open(&(stint_data_desc){.path = v->data.path,
-                                           .split = STINT_DATA_TRAIN,
-                                           .format = sti_recipe_format(lab->recipe),
-                                           .size = v->data.size,
-                                           .channels = (int)v->data.channels},
-                        &train);
+    const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TRAIN);
+    stint_status st = stint_data_open(&desc, &train);
     if (st != STINT_OK)
         return st;
     lab->steps =

@@ -1,7 +1,6 @@
 #include "trust/noise_runs.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +9,9 @@
 #include "base/json.h"
 #include "base/team.h"
 #include "base/units.h"
+#include "train/job.h"
 #include "train/stop.h"
+#include "trust/noise_origin.h"
 #include "trust/state_log.h"
 
 static const struct {
@@ -131,12 +132,7 @@ static stint_status add_split(const stint_data *data, sti_sha256 *state)
 
 static stint_status fingerprint(sti_noise_lab *lab, char hex[65])
 {
-    const sti_recipe_values *v = &lab->recipe->values;
-    const stint_data_desc desc = {.path = v->data.path,
-                                  .split = STINT_DATA_TRAIN,
-                                  .format = sti_recipe_format(lab->recipe),
-                                  .size = v->data.size,
-                                  .channels = (int)v->data.channels};
+    const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TRAIN);
     stint_data *train = NULL;
     sti_sha256 state;
     sti_sha256_init(&state);
@@ -197,39 +193,39 @@ static stint_status check_recipe(const sti_noise_lab *lab, const char *path,
     return st;
 }
 
+#define MANIFEST_BYTES ((size_t)1 << 20)
+
 static stint_status check_manifest(sti_noise_lab *lab, const char *path,
                                    const char *recipe, const char *sha)
 {
-    json_t *old = json_load_file(path, 0, NULL);
-    const char *numerics = json_string_value(json_object_get(old, "numerics"));
-    const char *impl = json_string_value(json_object_get(old, "impl"));
-    const char *data = json_string_value(json_object_get(old, "data"));
-    const char *then = json_string_value(json_object_get(old, "recipe"));
     const char *now_impl = lab->desc->ulp ? "ulp" : "order", *out = lab->matrix.out;
-    stint_status st = STINT_OK;
-    if (!numerics || !impl || !data || !then)
-        st = sti_fail(STINT_E_INPUT, "%s: does not say what the runs beside it are of",
-                      path);
-    else if (strcmp(numerics, STI_NUMERICS_VERSION) != 0)
-        st = sti_fail(STINT_E_INPUT,
-                      "%s: the runs there are by a Stint of other numerics (%s, this "
-                      "one has %s) and cannot be held against new ones; choose another "
-                      "folder by --out",
-                      out, numerics, STI_NUMERICS_VERSION);
-    else if (strcmp(data, sha) != 0)
-        st = sti_fail(STINT_E_INPUT,
-                      "%s: the runs there are of other data than %s; choose another "
-                      "folder by --out",
-                      out, lab->recipe->values.data.path);
-    else if (strcmp(impl, now_impl) != 0)
-        st = sti_fail(STINT_E_INPUT,
-                      "%s: the runs there have implementation noise '%s'; go on with "
-                      "--impl %s, or choose another folder by --out",
-                      out, impl, impl);
-    else
-        st = check_recipe(lab, path, then, recipe);
-    json_decref(old);
-    return st;
+    sti_arena *arena = lab->matrix.arena;
+    sti_noise_origin then;
+    void *text = NULL;
+    size_t bytes;
+    stint_status st = sti_file_read(path, MANIFEST_BYTES, &text, &bytes);
+    if (st == STINT_OK)
+        st = sti_noise_origin_parse(text, bytes, path, arena, &then);
+    sti_free(text);
+    if (st != STINT_OK)
+        return st;
+    if (strcmp(then.numerics, STI_NUMERICS_VERSION) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the runs there are by a Stint of other numerics (%s, this "
+                        "one has %s) and cannot be held against new ones; choose "
+                        "another folder by --out",
+                        out, then.numerics, STI_NUMERICS_VERSION);
+    if (strcmp(then.data, sha) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the runs there are of other data than %s; choose another "
+                        "folder by --out",
+                        out, lab->recipe->values.data.path);
+    if (strcmp(then.impl, now_impl) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the runs there have implementation noise '%s'; go on with "
+                        "--impl %s, or choose another folder by --out",
+                        out, then.impl, then.impl);
+    return check_recipe(lab, path, then.recipe, recipe);
 }
 
 stint_status sti_noise_manifest(sti_noise_lab *lab)
