@@ -31,7 +31,7 @@ typedef struct sti_crew_desc {
     const stint_data *train_data; /* NULL: none */
     const stint_data *test_data;
     const stint_data *validation_data; /* images of train_data's files */
-    const sti_corpus *text; /* in place of both; NULL: images */
+    const sti_corpus *text;            /* in place of both; NULL: images */
     int threads, lanes;
     int64_t shards; /* of the whole batch */
     sti_comm

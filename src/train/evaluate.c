@@ -105,9 +105,8 @@ static stint_status load_batch(const eval_round *r, sti_lane *lane,
         return sti_corpus_batch(crew->desc.text, &cut, samples, net->images, input,
                                 labels);
     return sti_data_batch(data_of(r), &crew->lane_team,
-                          r->evaluation->of == STI_EVALUATE_TEST
-                              ? lane->test_decoders
-                              : lane->train_decoders,
+                          r->evaluation->of == STI_EVALUATE_TEST ? lane->test_decoders
+                                                                 : lane->train_decoders,
                           samples, net->images, NULL, r->norm, input, labels);
 }
 

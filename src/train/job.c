@@ -181,9 +181,10 @@ static stint_status open_models(sti_job *job)
                         "quantise.bits: is for networks of images, not for a model of "
                         "text");
     if (job->text && v->train.validation > 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "train.validation: is for images; of a text, data.validation is "
-                        "the share that is not trained on");
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "train.validation: is for images; of a text, data.validation is "
+            "the share that is not trained on");
     if (v->train.start)
         st = sti_model_open_for("train.start", v->train.start, &job->start);
     if (st != STINT_OK || job->text)

@@ -77,10 +77,9 @@ static void train_logs(const sti_recipe_values *v, const double *part, double lr
 {
     float gradient[STI_LOSS_PARTS];
     for (int i = 0; i < STI_LOSS_PARTS; i++)
-        gradient[i] =
-            state->weight[i] > 0
-                ? 0.5f - 0.5f * sti_exp_f32(-state->s[i]) * (float)part[i]
-                : 0.0f;
+        gradient[i] = state->weight[i] > 0
+                          ? 0.5f - 0.5f * sti_exp_f32(-state->s[i]) * (float)part[i]
+                          : 0.0f;
     sti_update_numbers(v, lr, step, STI_LOSS_PARTS, state->s, gradient,
                        state->moment[0], state->moment[1]);
     weigh_logs(state);

@@ -81,7 +81,7 @@ static size_t data_bytes(const sti_job *job, int lanes)
                                       (int32_t)job->network.model.classes,
                                       job->train.images, lanes) +
                  (size_t)job->validation_count * sizeof(int32_t); /* of a reference */
-    return bytes + order; /* of an epoch */
+    return bytes + order;                                         /* of an epoch */
 }
 
 void sti_memory_trim(void)

@@ -143,7 +143,8 @@ void sti_prune(sti_crew *crew, double sparsity, int scope)
     if (scope == STI_PRUNE_GLOBAL)
         cut(&(weights){crew, -1}, sparsity);
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++)
-        if (scope != STI_PRUNE_GLOBAL && sti_prune_takes(sti_graph_value(net->graph, v)))
+        if (scope != STI_PRUNE_GLOBAL &&
+            sti_prune_takes(sti_graph_value(net->graph, v)))
             cut(&(weights){crew, v}, sparsity);
     mask_moments(crew);
 }

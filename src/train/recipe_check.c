@@ -234,8 +234,9 @@ static void check_select(const sti_recipe_values *v, sti_text *list)
     if (v->train.select == STI_SELECT_LAST)
         return;
     if (v->train.validation <= 0)
-        complain(list, "train.select: 'accuracy' and 'mismatch' look at images that are "
-                       "not trained on; set train.validation to a share, such as 0.1");
+        complain(list,
+                 "train.select: 'accuracy' and 'mismatch' look at images that are "
+                 "not trained on; set train.validation to a share, such as 0.1");
     if (v->train.select == STI_SELECT_MISMATCH && !v->loss.reference)
         complain(list, "train.select: 'mismatch' counts answers that are not the "
                        "reference's; give one by --reference, or choose 'accuracy'");
@@ -246,7 +247,8 @@ static void check_prune(const sti_recipe_values *v, sti_text *list)
     if (v->prune.sparsity > 0 && v->train.steps == 0 && v->prune.epochs > 0 &&
         v->prune.epochs >= v->train.epochs)
         COMPLAIN(list,
-                 "prune.epochs: %" PRId64 " epochs of pruning leave none of the %" PRId64
+                 "prune.epochs: %" PRId64
+                 " epochs of pruning leave none of the %" PRId64
                  " epochs to train what is left; use fewer",
                  v->prune.epochs, v->train.epochs);
 }

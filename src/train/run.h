@@ -26,7 +26,7 @@ typedef struct sti_run {
     sti_run_log *log;
     sti_tensorboard *board; /* NULL: not asked for */
     sti_evaluation evaluation;
-    bool evaluated; /* evaluation holds answers */
+    bool evaluated;            /* evaluation holds answers */
     sti_evaluation validation; /* of select.c, as the next four */
     int32_t *reference_answer; /* [validation_count]; NULL: not asked for */
     int64_t reference_right;

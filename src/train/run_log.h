@@ -22,7 +22,8 @@ typedef struct sti_log_parts {
     const float *weight;
 } sti_log_parts;
 
-/* Answers to the held-out images after an epoch; others -1: no reference is followed. */
+/* Answers to the held-out images after an epoch; others -1: no reference is followed.
+ */
 typedef struct sti_log_validation {
     int64_t count, right, others;
 } sti_log_validation;
@@ -33,8 +34,8 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, do
                               double images_per_s);
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
                                int64_t epoch, bool tested,
-                               const sti_log_validation *held_out,
-                               double images_per_s, double seconds);
+                               const sti_log_validation *held_out, double images_per_s,
+                               double seconds);
 /* Hashes of all tensors together, and the first 16 digits of each one's. */
 stint_status sti_run_log_state(sti_run_log *log, int64_t step, const sti_saver *saver);
 /* The bounds just chosen for packed tensors, and what the last run did with them. */

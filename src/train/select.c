@@ -41,8 +41,8 @@ stint_status sti_select_begin(sti_run *run)
     float *logits = sti_alloc_array(job->validation_count, row_bytes, "scores");
     run->reference_answer = sti_alloc_array(
         job->validation_count, sizeof *run->reference_answer, "reference's answers");
-    stint_status st = logits && run->reference_answer ? ask_reference(run, logits)
-                                                      : STINT_E_MEMORY;
+    stint_status st =
+        logits && run->reference_answer ? ask_reference(run, logits) : STINT_E_MEMORY;
     sti_free(logits);
     sti_memory_trim();
     return st;
@@ -58,9 +58,9 @@ static bool is_better(const sti_run *run, int64_t right, int64_t others)
         return true;
     if (run->recipe->values.train.select == STI_SELECT_ACCURACY)
         return right >= p->chosen_right;
-    const double least = (double)run->reference_right -
-                         run->recipe->values.train.select_drop *
-                             (double)run->job.validation_count;
+    const double least =
+        (double)run->reference_right -
+        run->recipe->values.train.select_drop * (double)run->job.validation_count;
     const bool now = (double)right >= least, then = (double)p->chosen_right >= least;
     if (now != then)
         return now;

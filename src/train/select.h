@@ -1,10 +1,10 @@
 /* Which epoch's weights a run's model gets: the last, or the best by images that are
  * held out of training (train.validation, train.select).
  *
- * The best so far lies in model.safetensors itself, written when an epoch is better than
- * all before, so that choosing takes no memory; what it was judged by is part of the
- * position, so that a resumed run chooses as one that was not stopped. Only epochs of
- * the full sparsity are judged. */
+ * The best so far lies in model.safetensors itself, written when an epoch is better
+ * than all before, so that choosing takes no memory; what it was judged by is part of
+ * the position, so that a resumed run chooses as one that was not stopped. Only epochs
+ * of the full sparsity are judged. */
 #ifndef STI_TRAIN_SELECT_H
 #define STI_TRAIN_SELECT_H
 
@@ -16,8 +16,8 @@ bool sti_select_wanted(const sti_run *run);
  * the memory of a step is taken. */
 stint_status sti_select_begin(sti_run *run);
 /* After an epoch, counted from 1: ask the network, and note in the position whether its
- * weights are the ones to keep (position.chosen_step is then position.step). A stop that
- * was asked for is handed on. */
+ * weights are the ones to keep (position.chosen_step is then position.step). A stop
+ * that was asked for is handed on. */
 stint_status sti_select_epoch(sti_run *run, int64_t epoch);
 /* The chosen weights back into the crew, on all ranks. */
 stint_status sti_select_end(sti_run *run);

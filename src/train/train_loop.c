@@ -401,11 +401,11 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
         .count = run->job.validation_count,
         .right = run->validation_right,
         .others = run->reference_answer ? run->validation_others : -1};
-    stint_status st =
-        run->log ? sti_run_log_epoch(run->log, p, epoch, tested,
-                                     sti_select_wanted(run) ? &held_out : NULL, rate,
-                                     run->epoch_s)
-                 : STINT_OK;
+    stint_status st = run->log
+                          ? sti_run_log_epoch(run->log, p, epoch, tested,
+                                              sti_select_wanted(run) ? &held_out : NULL,
+                                              rate, run->epoch_s)
+                          : STINT_OK;
     if (st == STINT_OK)
         st = board_epoch(run, tested);
     if (st == STINT_OK && sti_run_is_first(run) &&

@@ -5,7 +5,7 @@
 #include "base/fail.h"
 
 stint_status sti_noise_origin_parse(const char *text, size_t bytes, const char *where,
-                                      sti_arena *arena, sti_noise_origin *out)
+                                    sti_arena *arena, sti_noise_origin *out)
 {
     static const char *const keys[] = {"numerics", "impl", "data", "recipe"};
     const char *found[4] = {NULL};

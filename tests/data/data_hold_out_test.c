@@ -33,7 +33,8 @@ static void parts_are_the_whole(void **state)
                 sti_data_sample_name(part[p], at[p], other, sizeof other);
                 if (strcmp(name, other) != 0)
                     continue;
-                assert_int_equal(sti_data_label(part[p], at[p]), sti_data_label(all, i));
+                assert_int_equal(sti_data_label(part[p], at[p]),
+                                 sti_data_label(all, i));
                 of_class[sti_data_label(all, i)] += p;
                 at[p]++;
                 found++;

@@ -80,8 +80,8 @@ static void test_fewest_mismatches(void **state)
 {
     double others[EPOCHS], right[EPOCHS];
     (void)state;
-    stint_train_result r = train(choosing("fewest", "mismatch", "1"),
-                                 (stint_train_desc){0}, STINT_OK);
+    stint_train_result r =
+        train(choosing("fewest", "mismatch", "1"), (stint_train_desc){0}, STINT_OK);
     assert_int_equal(read_epochs("fewest", "validation_mismatch", others), EPOCHS);
     assert_int_equal(read_epochs("fewest", "validation_accuracy", right), EPOCHS);
     assert_in_range(r.chosen_epoch, 1, EPOCHS);
@@ -92,10 +92,10 @@ static void test_fewest_mismatches(void **state)
                     right[i] < r.validation_accuracy);
     assert_true(r.loss_weight[0] == 1 && r.loss_part[2] > 0);
     check_model("fewest", &r);
-    assert_string_equal(train(choosing("threads", "mismatch", "3"),
-                              (stint_train_desc){0}, STINT_OK)
-                            .weights_sha256,
-                        r.weights_sha256);
+    assert_string_equal(
+        train(choosing("threads", "mismatch", "3"), (stint_train_desc){0}, STINT_OK)
+            .weights_sha256,
+        r.weights_sha256);
     /* From the checkpoint of every epoch on, and of a finished run: the same choice. */
     for (int step = 5 * 5; step >= 10; step -= 5) {
         char name[80];
@@ -148,9 +148,9 @@ static void test_slips(void **state)
     (void)state;
     refused(make_recipe("bad", "train.select", "accuracy", NULL), STINT_E_USAGE,
             "set train.validation");
-    refused(make_recipe("bad", "train.select", "mismatch", "train.validation", "0.2",
-                        NULL),
-            STINT_E_USAGE, "give one by --reference");
+    refused(
+        make_recipe("bad", "train.select", "mismatch", "train.validation", "0.2", NULL),
+        STINT_E_USAGE, "give one by --reference");
     refused(make_recipe("bad", "train.select", "accuracy", "train.validation", "0.01",
                         NULL),
             STINT_E_INPUT, "no image is left");
@@ -240,10 +240,10 @@ static void test_pruning_in_steps(void **state)
                      step);
             assert_int_equal(unlink(in_folder(name)), 0);
         }
-        assert_string_equal(train(growing("again"), (stint_train_desc){.resume = true},
-                                  STINT_OK)
-                                .weights_sha256,
-                            r.weights_sha256);
+        assert_string_equal(
+            train(growing("again"), (stint_train_desc){.resume = true}, STINT_OK)
+                .weights_sha256,
+            r.weights_sha256);
     }
 }
 
