@@ -63,7 +63,7 @@ stint_status sti_run_compare_ranks(sti_run *run);
 stint_status sti_run_check_packs(const sti_run *run);
 /* Position, normalisation and all blocks as rank 0 has them. */
 stint_status sti_run_share_start(sti_run *run);
-/* Parameters and states as rank 0 has them. */
+/* Position, parameters and states as rank 0 has them. */
 stint_status sti_run_share_weights(sti_run *run);
 /* Before a checkpoint: what a compressed sum owes, of all ranks that are still there.
  */

@@ -185,7 +185,9 @@ stint_status sti_run_share_weights(sti_run *run)
     if (!run->comm)
         return STINT_OK;
     stint_status st =
-        sti_comm_broadcast(run->comm, 0, crew->params, crew->sizes.params);
+        sti_comm_broadcast(run->comm, 0, &run->position, sizeof run->position);
+    if (st == STINT_OK)
+        st = sti_comm_broadcast(run->comm, 0, crew->params, crew->sizes.params);
     return st == STINT_OK
                ? sti_comm_broadcast(run->comm, 0, crew->states, crew->sizes.states)
                : st;
@@ -209,10 +211,7 @@ stint_status sti_run_share_start(sti_run *run)
     if (!run->comm)
         return STINT_OK;
     sti_comm_set_place(run->comm, "the start from a checkpoint or new weights", 0);
-    stint_status st =
-        sti_comm_broadcast(run->comm, 0, &run->position, sizeof run->position);
-    if (st == STINT_OK)
-        st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
+    stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)
         st = share_blocks(run);
     return st == STINT_OK && run->crew->exchange
