@@ -9,8 +9,8 @@
 #
 # Everything is chosen by images that are held out of training, never by the test images:
 # the rate of each row by its first seed, and the epoch of each run. Plain fine-tuning is
-# chosen by accuracy there, the others by answers that are not the reference's. "rounded"
-# or "cut" rows are compressed and not trained at all.
+# chosen by accuracy there, the others by answers that are not the reference's. The
+# "untrained" rows are compressed and not trained at all.
 #
 # Runs that are in FOLDER already are not repeated, so that it can be stopped and called
 # again. SEEDS, SETTINGS, WEIGHTINGS, RATES, EPOCHS and REFERENCE_EPOCHS may be set;
