@@ -112,7 +112,7 @@ size_t sti_memory_base(const sti_job *job)
     const size_t rest = resident > blocks ? resident - blocks : 0;
     return job_blocks(job, blocks) +
            /* More only inside of a larger program, where no two runs need to agree. */
-           (rest > known ? STI_ALIGN_UP(rest, 256 * KIB) : known);
+           (rest > known ? STI_ALIGN_UP(rest, 64 * KIB) : known);
 }
 
 static size_t plan_bytes(const sti_network *network)
