@@ -19,8 +19,7 @@ static void gemm_load_a(const sti_block_job *job, int64_t item, int64_t m0,
     const int64_t lda = g->shape->lda;
     const float *a = g->a + item * g->a_stride;
     if (job->a_steps) {
-        for (int64_t k = 0; k < ks; k++)
-            memcpy(dst + k * ld, a + (k0 + k) * lda + m0, (size_t)rows * sizeof *dst);
+        sti_gemm_kernels_now()->pack(a + k0 * lda + m0, lda, ks, rows, ld, dst);
         return;
     }
     for (int64_t r = 0; r < rows; r++)

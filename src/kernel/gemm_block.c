@@ -37,6 +37,7 @@ typedef struct block_piece {
     int64_t item, m0, rows, n0, cols;
     int64_t packed_item, packed_k, packed_n; /* what b holds */
     float *a, *b, *partial;
+    int a_most; /* rows of a tile by which a is packed */
 } block_piece;
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -160,9 +161,9 @@ static block_plan block_plan_make(const sti_block_job *job, int threads)
     plan_copies(&p);
     plan_blocks(&p, threads);
     const int64_t ks = smaller(job->k, p.block_k);
-    p.a_ld = job->a_steps ? round_up(p.block_rows, 16) + 16 : round_up(ks, 16) + 16;
+    p.a_ld = round_up(ks, 16) + 16;
     if (p.copy_a)
-        p.a_floats = (size_t)((job->a_steps ? ks : p.block_rows) * p.a_ld);
+        p.a_floats = (size_t)(p.block_rows * p.a_ld);
     if (p.copy_b)
         p.b_floats = (size_t)(round_up(ks, 16) * p.block_cols);
     p.c_floats = (size_t)(p.block_rows * p.block_cols);
@@ -189,51 +190,113 @@ typedef struct block_pass {
     int64_t ldc;
     bool load, finish;
     int64_t k0, ks;
-    const float *a; /* its rows */
-    int64_t a_ld;
 } block_pass;
 
-static void panel_tiles(const block_piece *s, const block_pass *pass,
-                        const float *panel, int64_t b_step, int64_t j0, int64_t cols,
-                        int nv)
+/* Columns of B as the tiles read them; the first tile packs them where keep is set. */
+typedef struct block_panel {
+    const float *b;
+    int64_t b_step, j0, cols;
+    int nv;
+    float *keep;
+    bool copy_rows; /* of A, each tile's just before it runs */
+} block_panel;
+
+/* Rows r.. of the block in A itself. */
+static const float *plain_rows(const block_piece *s, const block_pass *pass, int64_t r)
+{
+    const sti_block_job *job = s->plan->job;
+    const float *item = job->a + s->item * job->a_item;
+    return job->a_steps ? item + pass->k0 * job->lda + s->m0 + r
+                        : item + (s->m0 + r) * job->lda + pass->k0;
+}
+
+/* Where a copy holds the rows from r on. */
+static float *copied_rows(const block_piece *s, const block_pass *pass, int64_t r)
+{
+    return s->a + r * (s->plan->job->a_steps ? pass->ks : s->plan->a_ld);
+}
+
+/* Copy the rows of the tile t from row r on, and have the next ones fetched. */
+static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
+                      sti_gemm_tile *t)
+{
+    const sti_block_job *job = s->plan->job;
+    const int64_t next = r + t->rows, rows = smaller(t->rows, s->rows - next);
+    job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks,
+                copied_rows(s, pass, r), job->a_steps ? t->rows : s->plan->a_ld);
+    t->a_next = job->a_plain && rows > 0 ? plain_rows(s, pass, next) : NULL;
+    t->next_row = job->lda;
+    t->next_rows = job->a_steps ? pass->ks : rows;
+    t->next_cols = job->a_steps ? rows : pass->ks;
+}
+
+/* The tile's A: copied ones in rows, or in steps as long as the tile is high. */
+static void place_rows(const block_piece *s, const block_pass *pass, int64_t r,
+                       sti_gemm_tile *t)
+{
+    const block_plan *p = s->plan;
+    const int64_t lda = p->job->lda;
+    t->a_row = p->copy_a ? p->a_ld : lda;
+    t->a_step = p->copy_a ? t->rows : lda;
+    t->a = p->copy_a ? copied_rows(s, pass, r) : plain_rows(s, pass, r);
+    if (!p->job->a_steps)
+        t->a_line = t->rows * t->a_row;
+    else
+        t->a_line = p->copy_a ? t->rows * pass->ks : t->rows;
+}
+
+static void panel_tiles(block_piece *s, const block_pass *pass,
+                        const block_panel *panel)
 {
     static const int64_t zero_run[1] = {0};
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
+    const bool part = panel->cols < (int64_t)panel->nv * STI_PANEL;
     sti_gemm_tile t = {
-        .b = panel,
-        .a_row = pass->a_ld,
+        .b = panel->b,
         .a_run = zero_run,
-        .a_step = pass->a_ld,
-        .b_step = b_step,
+        .b_step = panel->b_step,
         .runs = 1,
         .run_k = pass->ks,
         .c_row = pass->ldc,
-        .cols = cols,
-        .nv = nv,
-        .b_part = !p->copy_b && cols < (int64_t)nv * STI_PANEL,
+        .cols = panel->cols,
+        .nv = panel->nv,
+        .b_part = panel->keep || (!p->copy_b && part),
         .b_ahead = !p->copy_b,
+        .b_keep = panel->keep,
         .load = pass->load,
     };
     if (pass->finish) {
         t.relu = job->relu;
-        t.bias = job->bias ? job->bias + s->item * job->bias_item + s->n0 + j0 : NULL;
+        t.bias =
+            job->bias ? job->bias + s->item * job->bias_item + s->n0 + panel->j0 : NULL;
     }
-    const int most = p->kernels->max_rows[nv];
+    int most = p->kernels->max_rows[panel->nv];
+    if (panel->copy_rows)
+        s->a_most = most;
+    else if (p->copy_a && job->a_steps)
+        most = s->a_most;
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
-        t.lines = sti_gemm_equal_tiles(left, most);
-        t.a_line = job->a_steps ? t.rows : t.rows * pass->a_ld;
+        t.lines = t.b_keep || panel->copy_rows ? 1 : sti_gemm_equal_tiles(left, most);
+        place_rows(s, pass, r, &t);
         t.c_line = t.rows * pass->ldc;
-        t.a = job->a_steps ? pass->a + r : pass->a + r * pass->a_ld;
-        t.c = pass->c + r * pass->ldc + j0;
+        t.c = pass->c + r * pass->ldc + panel->j0;
         t.c_next = r + t.lines * t.rows < s->rows ? t.c + t.lines * t.c_line
-                                                  : pass->c + j0 + cols;
+                                                  : pass->c + panel->j0 + panel->cols;
+        if (panel->copy_rows)
+            copy_rows(s, pass, r, &t);
         if (job->a_steps)
             p->kernels->tn(&t);
         else
             p->kernels->nn(&t);
+        if (t.b_keep) { /* packed now */
+            t.b = t.b_keep;
+            t.b_step = (int64_t)panel->nv * STI_PANEL;
+            t.b_part = false;
+            t.b_keep = NULL;
+        }
     }
 }
 
@@ -248,35 +311,24 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     return smaller(left, (int64_t)*nv * STI_PANEL);
 }
 
-/* The block's rows of A for a pass, in place or copied. */
-static void take_rows(const block_piece *s, block_pass *pass)
+/* Whether panels from column j0 are packed already, which they will be. */
+static bool has_packed(block_piece *s, const block_pass *pass, int64_t j0)
 {
-    const block_plan *p = s->plan;
-    const sti_block_job *job = p->job;
-    pass->a = s->a;
-    pass->a_ld = p->a_ld;
-    if (p->copy_a) {
-        job->load_a(job, s->item, s->m0, s->rows, pass->k0, pass->ks, s->a, p->a_ld);
-        return;
-    }
-    pass->a_ld = job->lda;
-    pass->a =
-        job->a + s->item * job->a_item +
-        (job->a_steps ? pass->k0 * job->lda + s->m0 : s->m0 * job->lda + pass->k0);
+    if (s->packed_item == s->item && s->packed_k == pass->k0 &&
+        s->packed_n == s->n0 + j0)
+        return true;
+    s->packed_item = s->item;
+    s->packed_k = pass->k0;
+    s->packed_n = s->n0 + j0;
+    return false;
 }
 
 /* Panels of B from column j: runs of whole ones are packed at once, the last may be
- * narrower. What is there already stays. */
+ * narrower. */
 static void pack_columns(block_piece *s, const block_pass *pass, int64_t j0,
                          int64_t cols)
 {
     const sti_block_job *job = s->plan->job;
-    if (s->packed_item == s->item && s->packed_k == pass->k0 &&
-        s->packed_n == s->n0 + j0)
-        return;
-    s->packed_item = s->item;
-    s->packed_k = pass->k0;
-    s->packed_n = s->n0 + j0;
     for (int64_t j = 0, some; j < cols; j += some) {
         int nv;
         some = panel_cols(s, cols - j, &nv);
@@ -294,23 +346,30 @@ static void pass_columns(block_piece *s, const block_pass *pass, int64_t j0,
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
+    const bool packed = p->copy_b && has_packed(s, pass, j0);
+    const bool keep = p->copy_b && !packed && job->b_plain;
+    const bool in_place = keep || !p->copy_b;
     const float *b = NULL;
-    if (p->copy_b)
-        pack_columns(s, pass, j0, cols);
-    else
+    if (in_place)
         b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j0;
-    for (int64_t j = 0, some; j < cols; j += some) {
-        int nv;
-        some = panel_cols(s, cols - j, &nv);
-        panel_tiles(s, pass, p->copy_b ? s->b + j * pass->ks : b + j,
-                    p->copy_b ? (int64_t)nv * STI_PANEL : job->ldb, j0 + j, some, nv);
+    else if (!packed)
+        pack_columns(s, pass, j0, cols);
+    for (int64_t j = 0; j < cols;) {
+        float *mine = s->b + j * pass->ks;
+        block_panel panel = {.j0 = j0 + j,
+                             .keep = keep ? mine : NULL,
+                             .copy_rows = p->copy_a && j0 + j == 0};
+        panel.cols = panel_cols(s, cols - j, &panel.nv);
+        panel.b = in_place ? b + j : mine;
+        panel.b_step = in_place ? job->ldb : (int64_t)panel.nv * STI_PANEL;
+        panel_tiles(s, pass, &panel);
+        j += panel.cols;
     }
 }
 
-static void piece_pass(block_piece *s, block_pass *pass)
+static void piece_pass(block_piece *s, const block_pass *pass)
 {
     const int64_t step = s->plan->block_cols;
-    take_rows(s, pass);
     for (int64_t j = 0; j < s->cols; j += step)
         pass_columns(s, pass, j, smaller(step, s->cols - j));
 }

@@ -18,10 +18,11 @@ typedef struct sti_block_job sti_block_job;
 struct sti_block_job {
     int64_t items; /* products: a batch, or the groups of a convolution */
     int64_t m, n, k;
-    bool a_steps; /* blocks of A are [k][ld], else [rows][ld] */
+    bool a_steps; /* blocks of A are [k][rows], else [rows][ld] */
     bool accumulate;
     const void *arg;
-    /* Fill dst with rows m0.. and k0.. of A; ld >= ks (a_steps: >= rows). */
+    /* Fill dst with rows m0.. and k0.. of A, those of a tile; ld >= ks (a_steps: rows;
+     * up to 15 floats after the last may be overwritten). */
     void (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,
                    int64_t k0, int64_t ks, float *dst, int64_t ld);
     /* Fill panels dst [panel][ks][width] with columns n0.., zero beyond cols. */

@@ -48,8 +48,14 @@ typedef struct sti_gemm_tile {
     int64_t a_line, c_line; /* so far apart in A and C */
     const float *c_next;    /* C of the tile after these: fetched ahead; or NULL */
     bool b_part;            /* read `cols` columns of B, no more */
+    float *b_keep;          /* pack B there, [runs * run_k][16 nv], zero beyond cols; */
+                            /* wants b_part, lines = 1; or NULL */
     bool b_ahead;           /* fetch the next columns of B ahead */
-    bool load;              /* start from C instead of 0 */
+    /* A of the tile after this where it is still to be copied, next_rows rows of
+     * next_cols floats, next_row apart: fetched ahead; or NULL */
+    const float *a_next;
+    int64_t next_row, next_rows, next_cols;
+    bool load; /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */
 } sti_gemm_tile;
@@ -61,7 +67,7 @@ typedef struct sti_gemm_kernels {
     void (*taps)(const sti_gemm_tile *tile);
     int max_rows_taps;
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols;
-     * width = 16 nv. */
+     * width = 16 nv; or width = cols, and up to 15 floats after the last are spoilt. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);
     /* The same from src [cols][k]. */

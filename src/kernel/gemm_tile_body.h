@@ -151,22 +151,38 @@ static inline __attribute__((always_inline)) const float *run_at(const float *p,
     return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
 }
 
-/* Columns beside those at b. */
-static inline __attribute__((always_inline)) void fetch_beside(const float *b,
-                                                               const int vecs)
+/* What a tile does with B beside multiplying it where B is read in place: fetch rows or
+ * columns that come next, and store the panel. */
+typedef struct tile_side {
+    float *keep;
+    ptrdiff_t keep_step, fetch;
+} tile_side;
+
+enum { KEEP_AHEAD = 24 /* steps: about as long as the last-level cache takes */ };
+
+static inline __attribute__((always_inline)) tile_side
+tile_side_of(const sti_gemm_tile *t, float *nowhere, const int vecs)
 {
-#pragma GCC unroll 8
-    for (int v = 0; v < vecs; v++)
-        __builtin_prefetch(b + (vecs + v) * VEC_WIDTH);
+    if (t->b_keep)
+        return (tile_side){t->b_keep, vecs * VEC_WIDTH, KEEP_AHEAD * t->b_step};
+    return (tile_side){nowhere, 0, vecs * VEC_WIDTH};
 }
 
 /* One k step; a_of(r) is the r-th row's scalar. */
 #define TILE_STEP(A_OF, B)                                                             \
     do {                                                                               \
         vec bv[4];                                                                     \
+        if (part)                                                                      \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
+                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);                  \
         _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
             part ? vec_load_lanes((B) + v * VEC_WIDTH, lanes[v])                       \
                  : vec_load((B) + v * VEC_WIDTH);                                      \
+        if (part) {                                                                    \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
+                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                           \
+            side.keep += side.keep_step;                                               \
+        }                                                                              \
         _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
         {                                                                              \
             const vec av = vec_splat(A_OF);                                            \
@@ -175,19 +191,57 @@ static inline __attribute__((always_inline)) void fetch_beside(const float *b,
         }                                                                              \
     } while (0)
 
-/* Rows of C that the next tile takes up, fetched one by one while this one works. */
+/* Rows of C that the next tile takes up, fetched one by one while this one works; then
+ * its rows of A, as wide as the tile at a time. */
 typedef struct tile_ahead {
-    const float *c;
-    int64_t left;
+    const float *c, *a, *a_part;
+    ptrdiff_t c_row, a_row, a_part_row;
+    int64_t left, rows, parts;
 } tile_ahead;
 
-static inline __attribute__((always_inline)) void
-ahead_fetch(const sti_gemm_tile *t, tile_ahead *ahead, const int vecs)
+static inline __attribute__((always_inline)) tile_ahead
+tile_ahead_of(const sti_gemm_tile *t, const float *c, const int rows, const int vecs)
+{
+    tile_ahead ahead = {.c = c,
+                        .a = c,
+                        .c_row = t->c_row,
+                        .a_row = t->c_row,
+                        .left = t->c_next ? rows : 0};
+    if (t->a_next) {
+        ahead.a_part = t->a_next;
+        ahead.a_part_row = t->next_row;
+        ahead.rows = t->next_rows;
+        ahead.parts = (t->next_cols + vecs * VEC_WIDTH - 1) / (vecs * VEC_WIDTH);
+    }
+    return ahead;
+}
+
+static inline __attribute__((always_inline)) bool ahead_more(tile_ahead *ahead,
+                                                             const int vecs)
+{
+    if (ahead->left > 0)
+        return true;
+    if (ahead->parts == 0)
+        return false;
+    ahead->parts--;
+    ahead->left = ahead->rows;
+    ahead->c_row = 0;
+    ahead->a = ahead->a_part;
+    ahead->a_row = ahead->a_part_row;
+    ahead->a_part += vecs * VEC_WIDTH;
+    return true;
+}
+
+static inline __attribute__((always_inline)) void ahead_fetch(tile_ahead *ahead,
+                                                              const int vecs)
 {
 #pragma GCC unroll 8
-    for (int v = 0; v < vecs; v++)
+    for (int v = 0; v < vecs; v++) {
         __builtin_prefetch(ahead->c + v * VEC_WIDTH, 1);
-    ahead->c += t->c_row;
+        __builtin_prefetch(ahead->a + v * VEC_WIDTH);
+    }
+    ahead->c += ahead->c_row;
+    ahead->a += ahead->a_row;
     ahead->left--;
 }
 
@@ -197,6 +251,8 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
 {
     vec acc[ACC_MAX];
     vec_lanes lanes[4];
+    float nowhere[4 * VEC_WIDTH] __attribute__((aligned(64)));
+    tile_side side = tile_side_of(t, nowhere, vecs);
     tile_lanes(t, lanes, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
@@ -206,17 +262,13 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
         if (t->b_run)
             b = run_at(t->b, t->b_run[i]);
         int64_t k = t->run_k;
-        for (; k > 0 && ahead.left > 0; k--) {
-            ahead_fetch(t, &ahead, vecs);
-            if (part)
-                fetch_beside(b, vecs);
+        for (; k > 0 && ahead_more(&ahead, vecs); k--) {
+            ahead_fetch(&ahead, vecs);
             TILE_STEP(*row_walk_ptr(&w, r), b);
             b += step;
             row_walk_on(&w);
         }
         for (; k > 0; k--) {
-            if (part)
-                fetch_beside(b, vecs);
             TILE_STEP(*row_walk_ptr(&w, r), b);
             b += step;
             row_walk_on(&w);
@@ -231,6 +283,8 @@ tile_tn(const sti_gemm_tile *t, const float *from, float *c, tile_ahead ahead,
 {
     vec acc[ACC_MAX];
     vec_lanes lanes[4];
+    float nowhere[4 * VEC_WIDTH] __attribute__((aligned(64)));
+    tile_side side = tile_side_of(t, nowhere, vecs);
     tile_lanes(t, lanes, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
@@ -239,17 +293,13 @@ tile_tn(const sti_gemm_tile *t, const float *from, float *c, tile_ahead ahead,
         if (t->b_run)
             b = run_at(t->b, t->b_run[i]);
         int64_t k = t->run_k;
-        for (; k > 0 && ahead.left > 0; k--) {
-            ahead_fetch(t, &ahead, vecs);
-            if (part)
-                fetch_beside(b, vecs);
+        for (; k > 0 && ahead_more(&ahead, vecs); k--) {
+            ahead_fetch(&ahead, vecs);
             TILE_STEP(a[r], b);
             a += t->a_step;
             b += t->b_step;
         }
         for (; k > 0; k--) {
-            if (part)
-                fetch_beside(b, vecs);
             TILE_STEP(a[r], b);
             a += t->a_step;
             b += t->b_step;
@@ -295,16 +345,16 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
-#define TILE_AS(NAME, WALK, R, NV, PART)                                         \
-    static void NAME(const sti_gemm_tile *t)                                     \
-    {                                                                            \
-        const float *a = t->a;                                                   \
-        float *c = t->c;                                                         \
-        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) { \
-            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;    \
-            tile_##WALK(t, a, c, (tile_ahead){next, t->c_next ? (R) : 0}, R,     \
-                        (NV)*VECS, PART);                                        \
-        }                                                                        \
+#define TILE_AS(NAME, WALK, R, NV, PART)                                             \
+    static void NAME(const sti_gemm_tile *t)                                         \
+    {                                                                                \
+        const float *a = t->a;                                                       \
+        float *c = t->c;                                                             \
+        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) {     \
+            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;        \
+            tile_##WALK(t, a, c, tile_ahead_of(t, next, R, (NV)*VECS), R, (NV)*VECS, \
+                        PART);                                                       \
+        }                                                                            \
     }
 #define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, false)
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
