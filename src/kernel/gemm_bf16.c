@@ -1,6 +1,6 @@
-/* Blocked product of bfloat16 matrices: for every block of C and run of k, a block of A
- * (second-level cache) and panels of B (first-level cache) are packed as pairs and meet
- * in register tiles. Sums wait in float32 scratch until the last run. */
+/* Blocked product of bfloat16 matrices: for every block of C and run of k, blocks of A
+ * and B (second-level cache) are packed as pairs and meet in register tiles, two by
+ * two. Sums wait in float32 scratch until the last run. */
 #include "kernel/gemm_bf16.h"
 
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "kernel/gemm_bf16_tile.h"
 
 enum {
-    BLOCK_ROWS = 384, /* 4 groups of 6 tiles */
+    BLOCK_ROWS = 384,
     BLOCK_COLS = 256,
-    RUN_BLOCKS = 12, /* 384 k: 24 KiB of B for 32 columns, 288 KiB of A */
-    GROUP_ROWS = STI_BF16_TILES * STI_BF16_ROWS
+    RUN_BLOCKS = 12, /* 384 k: 24 KiB of B for two tiles */
+    K_A_BLOCK = 2 * STI_BF16_PAIRS
 };
 
 typedef struct gemm_job {
@@ -55,7 +55,7 @@ static gemm_job gemm_make(const sti_gemm_bf16_shape *s)
     j.col_blocks = ceil_div(n, j.block_cols);
     j.run_pairs = min_of(blocks, RUN_BLOCKS) * STI_BF16_PAIRS;
     j.a_pairs = j.block_rows * (j.run_pairs + STI_BF16_PAIRS);
-    j.b_pairs = j.run_pairs * STI_BF16_COLS;
+    j.b_pairs = j.run_pairs * j.block_cols;
     j.c_floats = j.block_rows * j.block_cols;
     j.worker_pairs = j.a_pairs + j.b_pairs + j.c_floats;
     return j;
@@ -76,94 +76,125 @@ typedef struct gemm_piece {
     float *sums; /* [block_rows][block_cols] */
 } gemm_piece;
 
-static uint32_t pair_of(sti_bf16 even, sti_bf16 odd)
+/* 16 rows r.. of A, stored in columns. */
+static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1)
 {
-    return (uint32_t)even | (uint32_t)odd << 16;
+    const sti_gemm_bf16_shape *s = p->job->shape;
+    const sti_bf16 *src[K_A_BLOCK];
+    for (int64_t k = k0; k < k1; k += K_A_BLOCK) {
+        for (int64_t i = 0; i < K_A_BLOCK; i++)
+            src[i] = k + i < k1 ? p->job->a + (k + i) * s->lda + p->m0 + r : NULL;
+        p->job->loops->transpose32(src, min_of(p->rows - r, STI_BF16_ROWS),
+                                   (sti_bf16 *)(p->a + r * p->a_ld + (k - k0) / 2),
+                                   2 * p->a_ld);
+    }
+}
+
+/* The same of A in rows. */
+static void pack_rows_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1)
+{
+    const sti_gemm_bf16_shape *s = p->job->shape;
+    const int64_t padded = sti_bf16_blocks(ceil_div(k1 - k0, 2)) * K_A_BLOCK;
+    for (int64_t i = r; i < r + STI_BF16_ROWS; i++) {
+        sti_bf16 *dst = (sti_bf16 *)(p->a + i * p->a_ld);
+        const int64_t there = i < p->rows ? k1 - k0 : 0;
+        if (there > 0)
+            memcpy(dst, p->job->a + (p->m0 + i) * s->lda + k0,
+                   (size_t)there * sizeof *dst);
+        memset(dst + there, 0, (size_t)(padded - there) * sizeof *dst);
+    }
 }
 
 /* Rows m0.., k0..k1 of A as pairs, padded with zeros to whole tiles. */
 static void pack_a(const gemm_piece *p, int64_t k0, int64_t k1)
 {
-    const sti_gemm_bf16_shape *s = p->job->shape;
-    const int64_t whole = (k1 - k0) / 2, step = s->trans_a ? s->lda : 1;
-    const int64_t pairs = sti_bf16_blocks(ceil_div(k1 - k0, 2)) * STI_BF16_PAIRS;
-    for (int64_t r = 0; r < ceil_div(p->rows, 16) * 16; r++) {
-        uint32_t *dst = p->a + r * p->a_ld;
-        int64_t i = 0;
-        if (r < p->rows) {
-            const sti_bf16 *src = s->trans_a ? p->job->a + k0 * s->lda + p->m0 + r
-                                             : p->job->a + (p->m0 + r) * s->lda + k0;
-            if (step == 1)
-                memcpy(dst, src, (size_t)whole * sizeof *dst);
-            else
-                for (int64_t k = 0; k < whole; k++)
-                    dst[k] = pair_of(src[2 * k * step], src[(2 * k + 1) * step]);
-            i = whole;
-            if ((k1 - k0) % 2)
-                dst[i++] = src[2 * whole * step];
-        }
-        memset(dst + i, 0, (size_t)(pairs - i) * sizeof *dst);
+    for (int64_t r = 0; r < p->rows; r += STI_BF16_ROWS) {
+        if (p->job->shape->trans_a)
+            pack_columns_a(p, r, k0, k1);
+        else
+            pack_rows_a(p, r, k0, k1);
     }
 }
 
-/* A panel [pairs][16] of B, columns n0.., padded with zeros. */
-static void pack_b(const gemm_piece *p, int64_t n0, int64_t cols, int64_t k0,
-                   int64_t k1)
+/* Pairs of one block of k, columns n0.. of B, out [16][16]. */
+static void pack_block_b(const gemm_job *j, int64_t n0, int64_t cols, int64_t k0,
+                         int64_t ks, uint32_t *out)
 {
-    const sti_gemm_bf16_shape *s = p->job->shape;
-    const int64_t pairs = ceil_div(k1 - k0, 2), whole = (k1 - k0) / 2;
-    const int64_t padded = sti_bf16_blocks(pairs) * STI_BF16_PAIRS;
-    const int64_t clear = cols < STI_BF16_COLS ? 0 : pairs;
-    memset(p->b + clear * STI_BF16_COLS, 0,
-           (size_t)((padded - clear) * STI_BF16_COLS) * sizeof *p->b);
+    const sti_gemm_bf16_shape *s = j->shape;
+    const int64_t whole = ks / 2, ldb = s->ldb;
+    if (cols < STI_BF16_COLS || whole < STI_BF16_PAIRS)
+        memset(out, 0, STI_BF16_PAIRS * STI_BF16_COLS * sizeof *out);
     if (!s->trans_b) {
-        const sti_bf16 *src = p->job->b + k0 * s->ldb + n0;
-        p->job->loops->interleave_rows(whole, cols, src, s->ldb, 2 * s->ldb, p->b,
-                                       STI_BF16_COLS);
-        if (pairs > whole)
-            p->job->loops->interleave(cols, src + 2 * whole * s->ldb, NULL,
-                                      p->b + whole * STI_BF16_COLS);
+        const sti_bf16 *src = j->b + k0 * ldb + n0;
+        j->loops->interleave_rows(whole, cols, src, ldb, 2 * ldb, out, STI_BF16_COLS);
+        if (ks % 2)
+            j->loops->interleave(cols, src + 2 * whole * ldb, NULL,
+                                 out + whole * STI_BF16_COLS);
         return;
     }
-    for (int64_t j = 0; j < cols; j++) {
-        const sti_bf16 *src = p->job->b + (n0 + j) * s->ldb + k0;
-        for (int64_t i = 0; i < whole; i++)
-            p->b[i * STI_BF16_COLS + j] = pair_of(src[2 * i], src[2 * i + 1]);
-        if (pairs > whole)
-            p->b[whole * STI_BF16_COLS + j] = src[2 * whole];
+    float rows[STI_BF16_COLS * STI_BF16_PAIRS] = {0}; /* pairs */
+    for (int64_t c = 0; c < cols; c++)
+        memcpy(rows + c * STI_BF16_PAIRS, j->b + (n0 + c) * ldb + k0,
+               (size_t)ks * sizeof *j->b);
+    j->loops->transpose_f32(STI_BF16_COLS, STI_BF16_PAIRS, rows, (float *)(void *)out,
+                            STI_BF16_COLS);
+}
+
+/* The columns of B, k0..k1, in panels [pairs][16] padded with zeros; a block of k of
+ * all panels at a time. */
+static void pack_b(const gemm_piece *p, int64_t k0, int64_t k1)
+{
+    const int64_t blocks = sti_bf16_blocks(ceil_div(k1 - k0, 2));
+    for (int64_t i = 0; i < blocks; i++)
+        for (int64_t c = 0; c < p->cols; c += STI_BF16_COLS)
+            pack_block_b(p->job, p->n0 + c, min_of(p->cols - c, STI_BF16_COLS),
+                         k0 + i * K_A_BLOCK, min_of(k1 - k0 - i * K_A_BLOCK, K_A_BLOCK),
+                         p->b + (c * blocks + i * STI_BF16_COLS) * STI_BF16_PAIRS);
+}
+
+/* Tiles of one or two by one or two, the first in row `row` and column `col`. */
+static void few_tiles(const gemm_piece *p, sti_bf16_tile *t, int64_t row, int64_t col)
+{
+    const gemm_job *j = p->job;
+    const int rows = row + STI_BF16_ROWS < p->rows ? 2 : 1;
+    const int cols = col + STI_BF16_COLS < p->cols ? 2 : 1;
+    t->count = rows * cols;
+    for (int i = 0; i < t->count; i++) {
+        const int64_t r = row + (int64_t)(i / cols) * STI_BF16_ROWS;
+        const int64_t c = col + (int64_t)(i % cols) * STI_BF16_COLS;
+        t->a_tile[i] = r * p->a_ld;
+        t->b_tile[i] = c * t->blocks * STI_BF16_PAIRS;
+        t->c_tile[i] = r * j->block_cols + c;
     }
+    if (t->count == 4)
+        j->tiles->square(t);
+    else if (cols == 2)
+        j->tiles->share_a(t);
+    else
+        j->tiles->share_b(t);
 }
 
 static void run_k(const gemm_piece *p, int64_t k0, int64_t k1)
 {
     static const int64_t zero_run[1] = {0};
-    const gemm_job *j = p->job;
-    const int64_t row_tiles = ceil_div(p->rows, STI_BF16_ROWS);
+    sti_bf16_tile t = {
+        .rows = STI_BF16_ROWS,
+        .load = k0 > 0,
+        .runs = 1,
+        .blocks = sti_bf16_blocks(ceil_div(k1 - k0, 2)),
+        .a = p->a,
+        .b = p->b,
+        .a_row = p->a_ld,
+        .b_row = STI_BF16_COLS,
+        .a_run = zero_run,
+        .c = p->sums,
+        .c_row = p->job->block_cols,
+    };
     pack_a(p, k0, k1);
-    for (int64_t col = 0; col < p->cols; col += STI_BF16_COLS) {
-        pack_b(p, p->n0 + col, min_of(p->cols - col, STI_BF16_COLS), k0, k1);
-        sti_bf16_tile t = {
-            .rows = STI_BF16_ROWS,
-            .load = k0 > 0,
-            .runs = 1,
-            .blocks = sti_bf16_blocks(ceil_div(k1 - k0, 2)),
-            .a = p->a,
-            .b = p->b,
-            .a_row = p->a_ld,
-            .b_row = STI_BF16_COLS,
-            .a_run = zero_run,
-            .c = p->sums + col,
-            .c_row = j->block_cols,
-        };
-        for (int64_t first = 0; first < row_tiles; first += STI_BF16_TILES) {
-            t.count = (int)min_of(row_tiles - first, STI_BF16_TILES);
-            for (int i = 0; i < t.count; i++) {
-                t.a_tile[i] = (first + i) * STI_BF16_ROWS * p->a_ld;
-                t.c_tile[i] = (first + i) * STI_BF16_ROWS * j->block_cols;
-            }
-            j->tiles->share_b(&t);
-        }
-    }
+    pack_b(p, k0, k1);
+    for (int64_t col = 0; col < p->cols; col += 2 * STI_BF16_COLS)
+        for (int64_t row = 0; row < p->rows; row += 2 * STI_BF16_ROWS)
+            few_tiles(p, &t, row, col);
 }
 
 /* Sums to C. */

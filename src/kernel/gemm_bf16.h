@@ -33,7 +33,7 @@ typedef struct sti_gemm_bf16_shape {
     bool c_bf16; /* C is sti_bf16, else float */
 } sti_gemm_bf16_shape;
 
-/* Scratch of a call: blocks of A, B and C, at most 0.8 MiB a thread. Any alignment will
+/* Scratch of a call: blocks of A, B and C, at most 0.9 MiB a thread. Any alignment will
  * do. */
 size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads);
 

@@ -80,4 +80,5 @@ const sti_bf16_tile_kernels TILE_KERNELS = {
     .end = emulate_end,
     .share_b = emulate,
     .share_a = emulate,
+    .square = emulate,
 };

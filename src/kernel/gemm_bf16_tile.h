@@ -39,6 +39,9 @@ typedef struct sti_bf16_tile_kernels {
     void (*end)(void);
     void (*share_b)(const sti_bf16_tile *tile); /* b_tile all the same */
     void (*share_a)(const sti_bf16_tile *tile); /* a_tile all the same */
+    /* Four tiles of 16 rows, 2 x 2: tiles 0 and 1 share A, 2 and 3, 0 and 2 share B, 1
+     * and 3. */
+    void (*square)(const sti_bf16_tile *tile);
 } sti_bf16_tile_kernels;
 
 extern const sti_bf16_tile_kernels sti_bf16_tiles_ref;

@@ -108,11 +108,39 @@ static void amx_share_a(const sti_bf16_tile *t)
     EACH_TILE(STORE_C);
 }
 
+/* Two tiles of A and two of B a block for four products: half the loads. Sums in 0 to
+ * 3, A in 4 and 5, B in 6 and 7. */
+static void amx_square(const sti_bf16_tile *t)
+{
+    const sti_bf16_pair *b0 = t->b + t->b_tile[0], *b1 = t->b + t->b_tile[1];
+    begin_sums(t);
+    for (int64_t i = 0; i < t->runs; i++) {
+        const sti_bf16_pair *a0 = t->a + t->a_tile[0] + t->a_run[i];
+        const sti_bf16_pair *a1 = t->a + t->a_tile[2] + t->a_run[i];
+        for (int64_t j = 0; j < t->blocks; j++) {
+            _tile_loadd(6, b0, t->b_row * 4);
+            _tile_loadd(4, a0, t->a_row * 4);
+            _tile_loadd(7, b1, t->b_row * 4);
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_loadd(5, a1, t->a_row * 4);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+            a0 += STI_BF16_PAIRS;
+            a1 += STI_BF16_PAIRS;
+            b0 += STI_BF16_PAIRS * t->b_row;
+            b1 += STI_BF16_PAIRS * t->b_row;
+        }
+    }
+    EACH_TILE(STORE_C);
+}
+
 const sti_bf16_tile_kernels sti_bf16_tiles_amx = {
     .begin = amx_begin,
     .end = amx_end,
     .share_b = amx_share_b,
     .share_a = amx_share_a,
+    .square = amx_square,
 };
 #else
 typedef int sti_gemm_bf16_tile_amx_unused;
