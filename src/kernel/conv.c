@@ -48,8 +48,6 @@ static bool by_winograd(const sti_conv_shape *s)
     return s->winograd && sti_conv_winograd_fits(s);
 }
 
-typedef enum conv_way { WAY_WINOGRAD, WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
-
 /* Packed weights in either direction. */
 static int64_t pack_floats(const sti_conv_shape *s)
 {
@@ -58,6 +56,17 @@ static int64_t pack_floats(const sti_conv_shape *s)
     const int64_t out = sti_conv_round_up(cog, STI_PANEL);
     return s->kh * s->kw * s->groups * sti_conv_max(cig * out, cog * in);
 }
+
+enum { FEW_PIXELS = 1024, MANY_WEIGHTS = 256 << 10 };
+
+/* So many weights for so few pixels that to pack them all first would be felt. */
+static bool packing_is_felt(const sti_conv_shape *s)
+{
+    return s->groups == 1 && s->n * s->oh * s->ow <= FEW_PIXELS &&
+           pack_floats(s) > MANY_WEIGHTS;
+}
+
+typedef enum conv_way { WAY_WINOGRAD, WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
 
 /* Chunks of k that end with a tap, and few enough to be joined one after the other. */
 static bool chunks_are_simple(int64_t taps, int64_t channels)
@@ -80,7 +89,7 @@ static conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
     if (sti_conv_is_depthwise(s))
         return WAY_ROWS;
     if (!chunks_are_simple(taps, channels / s->groups) || width < STI_CONV_MIN_WIDTH ||
-        pack_floats(s) > STI_CONV_PACK_FLOATS)
+        pack_floats(s) > STI_CONV_PACK_FLOATS || packing_is_felt(s))
         return other;
     return WAY_ROWS;
 }

@@ -59,8 +59,8 @@ double sti_conv_flop(const sti_conv_shape *shape);
 bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
 bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 
-/* Scratch of one call. Forward and data: the packed weights (at most 10 MiB) plus, a
- * thread, padded rows of the image (about 256 KiB, 768 KiB where weights are larger
+/* Scratch of one call. Forward and data: the packed weights (at most 10 MiB; none
+ * where more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of the image (about 256 KiB, 768 KiB where weights are larger
  * than 1 MiB, more for very wide rows) or blocks as in gemm.h (with stride in backward
  * data 0.7 MiB more). Weight gradient: a thread, a slice of at most about 300 KiB for
  * every doubling of the chunks of 4096 pixels, and, where the gradient is smaller than

@@ -73,6 +73,9 @@ static sti_block_job forward_job(const sti_conv_shape *s)
         .k = s->kh * s->kw * (s->ci / s->groups),
         .load_a = forward_load_a,
         .load_b = forward_load_b,
+        .b_plain = true,
+        .b_item = s->co / s->groups,
+        .ldb = s->co,
         .c_item = s->co / s->groups,
         .ldc = s->co,
         .bias_item = s->co / s->groups,
@@ -92,6 +95,7 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
     const gather_args args = {.shape = s, .x = x, .w = w};
     sti_block_job job = forward_job(s);
     job.arg = &args;
+    job.b = w;
     job.c = y_out;
     if (epilogue) {
         job.bias = epilogue->bias;

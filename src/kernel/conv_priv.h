@@ -7,7 +7,9 @@
  *
  * plain: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it stands.
  *
- * gather: the rest. The blocked product, its blocks gathered from the tensors.
+ * gather: the rest, among them few pixels that meet many weights, which would take
+ * longer to pack than to multiply. The blocked product, its blocks gathered from the
+ * tensors.
  *
  * The weight gradient always goes by rows, a slice of it at a time. */
 #ifndef STI_KERNEL_CONV_PRIV_H

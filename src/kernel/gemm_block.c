@@ -9,7 +9,8 @@ enum {
     A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
     A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
     LEAST_ROWS = 168,
-    PARTIAL_ROWS = 224, /* where partial sums take scratch as well */
+    PARTIAL_ROWS = 280, /* where partial sums take scratch as well */
+    PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
     DIRECT_ROWS = 56, /* up to so many rows read B in place */
     STREAM_ROWS = 14,
@@ -26,6 +27,7 @@ typedef struct block_plan {
     int64_t chunks;
     int levels; /* partial blocks of C held at once; 0: C itself */
     bool copy_a, copy_b;
+    bool keep_b; /* packed columns serve all blocks of rows; else a panel at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
     float *scratch;
@@ -70,7 +72,7 @@ static int stack_levels(int64_t chunks)
     return levels;
 }
 
-enum { PART_ROWS = 14, PART_COLS = 32 };
+enum { PART_ROWS = 14, PART_COLS = 32, PANELS_MOST = 4 };
 
 /* A grid of pieces for so many threads: cut where less is then packed twice, A by every
  * column of the grid and B by every row. */
@@ -149,7 +151,10 @@ static void plan_blocks(block_plan *p, int threads)
         cols = SHORT_FLOATS / p->block_k;
     }
     p->block_rows = block_length(smaller(p->part_rows, job->m), rows, 14);
+    if (p->levels > 0)
+        cols = PARTIAL_FLOATS / p->block_rows;
     p->block_cols = block_length(smaller(p->part_cols, job->n), cols, 32);
+    p->keep_b = job->k <= p->block_k && p->block_cols >= smaller(p->part_cols, job->n);
 }
 
 static block_plan block_plan_make(const sti_block_job *job, int threads)
@@ -165,7 +170,8 @@ static block_plan block_plan_make(const sti_block_job *job, int threads)
     if (p.copy_a)
         p.a_floats = (size_t)(p.block_rows * p.a_ld);
     if (p.copy_b)
-        p.b_floats = (size_t)(round_up(ks, 16) * p.block_cols);
+        p.b_floats = (size_t)(round_up(ks, 16) *
+                              (p.keep_b ? p.block_cols : PANELS_MOST * STI_PANEL));
     p.c_floats = (size_t)(p.block_rows * p.block_cols);
     p.worker_floats = p.a_floats + p.b_floats + (size_t)p.levels * p.c_floats;
     p.worker_floats = (size_t)round_up((int64_t)p.worker_floats, 16);
@@ -311,67 +317,43 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     return smaller(left, (int64_t)*nv * STI_PANEL);
 }
 
-/* Whether panels from column j0 are packed already, which they will be. */
-static bool has_packed(block_piece *s, const block_pass *pass, int64_t j0)
+/* Whether the columns are packed already, which they will be. */
+static bool has_packed(block_piece *s, const block_pass *pass)
 {
-    if (s->packed_item == s->item && s->packed_k == pass->k0 &&
-        s->packed_n == s->n0 + j0)
+    if (s->plan->keep_b && s->packed_item == s->item && s->packed_k == pass->k0 &&
+        s->packed_n == s->n0)
         return true;
     s->packed_item = s->item;
     s->packed_k = pass->k0;
-    s->packed_n = s->n0 + j0;
+    s->packed_n = s->n0;
     return false;
 }
 
-/* Panels of B from column j: runs of whole ones are packed at once, the last may be
- * narrower. */
-static void pack_columns(block_piece *s, const block_pass *pass, int64_t j0,
-                         int64_t cols)
-{
-    const sti_block_job *job = s->plan->job;
-    for (int64_t j = 0, some; j < cols; j += some) {
-        int nv;
-        some = panel_cols(s, cols - j, &nv);
-        const int64_t width = (int64_t)nv * STI_PANEL;
-        if (some == width)
-            some = (cols - j) / width * width;
-        job->load_b(job, s->plan->kernels, s->item, s->n0 + j0 + j, some, pass->k0,
-                    pass->ks, width, s->b + j * pass->ks);
-    }
-}
-
-/* Columns j0.. of the block, as many as are packed at a time. */
-static void pass_columns(block_piece *s, const block_pass *pass, int64_t j0,
-                         int64_t cols)
+/* All columns of the block, a panel after the other. */
+static void piece_pass(block_piece *s, const block_pass *pass)
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
-    const bool packed = p->copy_b && has_packed(s, pass, j0);
+    const bool packed = p->copy_b && has_packed(s, pass);
     const bool keep = p->copy_b && !packed && job->b_plain;
-    const bool in_place = keep || !p->copy_b;
-    const float *b = NULL;
-    if (in_place)
-        b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j0;
-    else if (!packed)
-        pack_columns(s, pass, j0, cols);
-    for (int64_t j = 0; j < cols;) {
-        float *mine = s->b + j * pass->ks;
-        block_panel panel = {.j0 = j0 + j,
+    for (int64_t j = 0; j < s->cols;) {
+        float *mine = p->keep_b ? s->b + j * pass->ks : s->b;
+        block_panel panel = {.b = mine,
+                             .j0 = j,
                              .keep = keep ? mine : NULL,
-                             .copy_rows = p->copy_a && j0 + j == 0};
-        panel.cols = panel_cols(s, cols - j, &panel.nv);
-        panel.b = in_place ? b + j : mine;
-        panel.b_step = in_place ? job->ldb : (int64_t)panel.nv * STI_PANEL;
+                             .copy_rows = p->copy_a && j == 0};
+        panel.cols = panel_cols(s, s->cols - j, &panel.nv);
+        panel.b_step = (int64_t)panel.nv * STI_PANEL;
+        if (keep || !p->copy_b) {
+            panel.b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j;
+            panel.b_step = job->ldb;
+        } else if (!packed) {
+            job->load_b(job, p->kernels, s->item, s->n0 + j, panel.cols, pass->k0,
+                        pass->ks, panel.b_step, mine);
+        }
         panel_tiles(s, pass, &panel);
         j += panel.cols;
     }
-}
-
-static void piece_pass(block_piece *s, const block_pass *pass)
-{
-    const int64_t step = s->plan->block_cols;
-    for (int64_t j = 0; j < s->cols; j += step)
-        pass_columns(s, pass, j, smaller(step, s->cols - j));
 }
 
 /* One chain: k0 .. k1 in passes that the caches like. */

@@ -10,7 +10,7 @@
 
 enum {
     STI_BLOCK_ROWS = 336, /* 24 tiles of 14, 12 of 28 */
-    STI_BLOCK_COLS = 128, /* columns of B packed at a time */
+    STI_BLOCK_COLS = 128, /* columns of B that stay packed */
     STI_BLOCK_K = 384 /* a panel of 32 columns is as large as the first-level cache */
 };
 
