@@ -8,6 +8,8 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 #if defined(__SSE2__)
@@ -131,6 +133,155 @@ TSAN_UNSEEN static void fork_and_join(region *r, int threads)
     run_share(r, omp_get_thread_num(), omp_get_num_threads());
 }
 
+/* ---- held teams ----
+ *
+ * The threads of one OpenMP region wait for the loops that its first thread comes to.
+ * Who has a worker's share is one bit: the worker sets it when it begins, or the first
+ * thread when it has nothing else to do, so a thread that the system lets wait holds
+ * nobody up. All bits are set between loops, which makes it safe to try at any time;
+ * the loop is read after that. */
+
+enum { HOLD_THREADS = 64, SPINS = 1000 /* about 50 us before a thread sleeps */ };
+
+typedef struct hold {
+    int threads;
+    region *loop;
+    _Atomic uint64_t taken; /* bit w: somebody has the share of worker w */
+    atomic_int left;        /* shares that are not done */
+    atomic_uint turn;       /* loops so far, and one for the end */
+    atomic_bool over;
+    atomic_int asleep; /* threads that want to hear of a change */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    char fork, join; /* addresses for ThreadSanitizer */
+} hold;
+
+static _Thread_local hold *held; /* by this thread */
+
+static void pause_briefly(void)
+{
+#if defined(__SSE2__)
+    _mm_pause();
+#endif
+}
+
+static bool has_turned(hold *h, unsigned seen)
+{
+    return atomic_load(&h->turn) != seen;
+}
+
+static bool is_done(hold *h, unsigned unused)
+{
+    (void)unused;
+    return atomic_load(&h->left) == 0;
+}
+
+typedef bool hold_test(hold *h, unsigned seen);
+
+static void wait_until(hold *h, hold_test *test, unsigned seen)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (test(h, seen))
+            return;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&h->mutex);
+    atomic_fetch_add(&h->asleep, 1); /* before the test, as tell() looks after a change */
+    while (!test(h, seen))
+        pthread_cond_wait(&h->changed, &h->mutex);
+    atomic_fetch_sub(&h->asleep, 1);
+    pthread_mutex_unlock(&h->mutex);
+}
+
+static void tell(hold *h)
+{
+    if (atomic_load(&h->asleep) == 0)
+        return;
+    pthread_mutex_lock(&h->mutex);
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->mutex);
+}
+
+static void run_held_share(hold *h, int worker)
+{
+    run_share(h->loop, worker, h->threads);
+    if (atomic_fetch_sub(&h->left, 1) == 1)
+        tell(h);
+}
+
+static void take_share(hold *h, int worker)
+{
+    const uint64_t bit = UINT64_C(1) << worker;
+    if (!(atomic_fetch_or(&h->taken, bit) & bit))
+        run_held_share(h, worker);
+}
+
+static void run_held(hold *h, region *r)
+{
+    h->loop = r;
+    atomic_store(&h->left, h->threads);
+    atomic_store(&h->taken, 1);
+    atomic_fetch_add(&h->turn, 1);
+    tell(h);
+    run_held_share(h, 0);
+    for (int w = 1; w < h->threads; w++)
+        take_share(h, w);
+    wait_until(h, is_done, 0);
+}
+
+static void serve(hold *h, int worker)
+{
+    unsigned seen = 0;
+    for (;;) {
+        wait_until(h, has_turned, seen);
+        seen = atomic_load(&h->turn);
+        if (atomic_load(&h->over))
+            return;
+        take_share(h, worker);
+    }
+}
+
+static void lead(hold *h, void (*fn)(void *arg), void *arg)
+{
+    held = h;
+    fn(arg);
+    held = NULL;
+    atomic_store(&h->over, true);
+    atomic_fetch_add(&h->turn, 1);
+    tell(h);
+}
+
+static void lead_or_serve(hold *h, int worker, void (*fn)(void *arg), void *arg)
+{
+    TSAN_ACQUIRE(&h->fork);
+    if (worker == 0)
+        lead(h, fn, arg);
+    else
+        serve(h, worker);
+    TSAN_RELEASE(&h->join);
+}
+
+TSAN_UNSEEN static void fork_and_hold(hold *h, void (*fn)(void *arg), void *arg)
+{
+#pragma omp parallel num_threads(h->threads)
+    lead_or_serve(h, omp_get_thread_num(), fn, arg);
+}
+
+void sti_team_hold(const sti_team *team, void (*fn)(void *arg), void *arg)
+{
+    if (team->threads <= 1 || team->threads > HOLD_THREADS || depth > 0 || held) {
+        fn(arg);
+        return;
+    }
+    hold h = {.threads = team->threads,
+              .taken = UINT64_MAX,
+              .mutex = PTHREAD_MUTEX_INITIALIZER,
+              .changed = PTHREAD_COND_INITIALIZER};
+    TSAN_RELEASE(&h.fork);
+    fork_and_hold(&h, fn, arg);
+    TSAN_ACQUIRE(&h.join);
+}
+
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg)
 {
     region r = {.fn = fn, .arg = arg, .pieces = pieces};
@@ -142,6 +293,10 @@ void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *
         return;
     }
     TSAN_RELEASE(&r.fork);
+    if (held && held->threads == team->threads) {
+        run_held(held, &r);
+        return;
+    }
     fork_and_join(&r, team->threads);
     TSAN_ACQUIRE(&r.join);
 }

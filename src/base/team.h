@@ -24,6 +24,13 @@ typedef void sti_piece_fn(void *arg, int64_t piece, int worker);
  * with FTZ/DAZ set around it. */
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
 
+/* Run fn on the caller while the team's threads stand by: loops that fn comes to with a
+ * team of this size begin at once, where each would otherwise wake and gather all
+ * threads. What a thread that is late has not begun the caller does itself; threads
+ * wait spinning for some microseconds, then asleep. For many short loops in a row.
+ * Inside a piece or another hold: fn alone. */
+void sti_team_hold(const sti_team *team, void (*fn)(void *arg), void *arg);
+
 /* A debugging aid: with STINT_SLEEPS=SEED in the environment, workers sleep for up to a
  * millisecond before pieces chosen at random by the seed, so that whatever depends on
  * who comes first shows. Without it a loop pays for one comparison. */

@@ -131,6 +131,70 @@ static void test_order_of_memory(void **state)
         assert_int_equal(cells[i], 50 + 50 * i);
 }
 
+typedef struct loops {
+    sti_team team;
+    int64_t cells[256];
+    log_of_pieces log;
+    int depth;
+} loops;
+
+static void many_loops(void *arg)
+{
+    loops *l = arg;
+    if (l->depth-- > 0) { /* a hold in a hold */
+        sti_team_hold(&l->team, many_loops, l);
+        return;
+    }
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 256; i++)
+            l->cells[i]++;
+        sti_team_run(&l->team, round % 3 == 0 ? 7 : 256, add_piece, l->cells);
+        if (round % 50 == 0) /* another team, in the midst of it */
+            sti_team_run(&(sti_team){l->team.threads + 1}, 256, add_piece, l->cells);
+    }
+    sti_team_run(&l->team, PIECES_MAX, note_piece, &l->log);
+}
+
+static void hold_piece(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    loops *l = (loops *)arg + piece;
+    sti_team_hold(&l->team, many_loops, l);
+}
+
+static void check_loops(const loops *l)
+{
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(l->cells[i], 200 + i * (i < 7 ? 204 : 137));
+    for (int64_t i = 0; i < PIECES_MAX; i++) {
+        assert_int_equal(l->log.runs[i], 1);
+        assert_in_range(l->log.worker[i], 0, l->team.threads - 1);
+        assert_int_equal(l->log.mode[i], 0x8040u);
+    }
+}
+
+static void test_hold(void **state)
+{
+    (void)state;
+    static loops l, two[2];
+    for (int threads = 1; threads <= 4; threads++)
+        for (int depth = 0; depth < 2; depth++) {
+            l = (loops){.team = {.threads = threads}, .depth = depth};
+            sti_team_hold(&l.team, many_loops, &l);
+            check_loops(&l);
+        }
+    l = (loops){.team = {.threads = 80}}; /* more than a hold takes */
+    sti_team_hold(&l.team, many_loops, &l);
+    check_loops(&l);
+    for (int i = 0; i < 2; i++)
+        two[i] = (loops){.team = {.threads = 3}};
+    sti_team_run(&(sti_team){.threads = 2}, 2, hold_piece, two);
+    check_loops(&two[0]);
+    check_loops(&two[1]);
+    sti_team_run(&(sti_team){.threads = 2}, 256, add_piece, l.cells);
+    assert_int_equal(l.cells[1], 200 + 204 + 1);
+}
+
 static void choose(const char *own, const char *omp, int request, stint_status wanted,
                    int threads)
 {
@@ -179,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_float_mode_restored),
         cmocka_unit_test(test_nested_is_serial),
         cmocka_unit_test(test_order_of_memory),
+        cmocka_unit_test(test_hold),
         cmocka_unit_test(test_choose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
