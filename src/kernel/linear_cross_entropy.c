@@ -5,14 +5,22 @@
 #include "kernel/softmax.h"
 
 #define BLOCK_BYTES (INT64_C(128) << 20) /* of logits; part of the numerics */
+#define SMALL_BYTES (INT64_C(72) << 20)  /* where the sums are one chain either way */
 
-static int64_t rows_a_block(const sti_linear_cross_entropy *a)
+static int64_t rows_within(const sti_linear_cross_entropy *a, int64_t bytes)
 {
     const int64_t row_bytes = a->classes * (int64_t)sizeof(float);
-    int64_t most = row_bytes > 0 ? BLOCK_BYTES / row_bytes : a->rows;
+    int64_t most = row_bytes > 0 ? bytes / row_bytes : a->rows;
     most = most > 64 ? most : 64;
     const int64_t blocks = (a->rows + most - 1) / most;
     return blocks > 0 ? (a->rows + blocks - 1) / blocks : 1;
+}
+
+/* Up to a chunk of the product, rows are one chain of sums however they are cut. */
+static int64_t rows_a_block(const sti_linear_cross_entropy *a)
+{
+    const int64_t rows = rows_within(a, BLOCK_BYTES);
+    return rows <= STI_GEMM_CHUNK ? rows_within(a, SMALL_BYTES) : rows;
 }
 
 static sti_gemm_shape logits_shape(const sti_linear_cross_entropy *a, int64_t rows)
@@ -109,9 +117,11 @@ void sti_linear_cross_entropy_f32(const sti_team *team,
                                            .x = logits,
                                            .label = a->label + r};
         sti_gemm_f32(team, &forward, x, a->table, NULL, logits, more);
-        sti_cross_entropy_f32(team, &entropy, losses + r);
         if (dx || dtable)
-            sti_cross_entropy_grad_f32(team, &entropy, 1.0f / (float)a->rows, logits);
+            sti_cross_entropy_both_f32(team, &entropy, 1.0f / (float)a->rows,
+                                       losses + r, logits);
+        else
+            sti_cross_entropy_f32(team, &entropy, losses + r);
         if (dx)
             sti_gemm_f32(team, &of_x, logits, a->table, NULL, dx + r * a->n, more);
         of_table.accumulate = r > 0;

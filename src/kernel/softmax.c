@@ -23,6 +23,7 @@ struct row_job {
     const sti_cross_entropy *loss;
     const float *x;
     float *out;
+    float *losses; /* of the gradient's rows, or NULL */
     float factor;
 };
 
@@ -69,21 +70,35 @@ static bool label_valid(const row_job *job, int32_t label)
     return label >= 0 && label < job->n;
 }
 
-/* log sum exp(x - m) - (1 - s) (x_label - m) - s / n sum (x - m) */
+static void fill_row(float *row, int64_t n, float value)
+{
+    for (int64_t j = 0; j < n; j++)
+        row[j] = value;
+}
+
+/* loss (may be NULL): log sum exp(x - m) - (1 - s) (x_label - m) - s / n sum (x - m).
+ * terms [n] gets exp(x - m), of which the sum is returned; it may be x, or NULL. */
+static float loss_terms(const row_job *job, const float *x, int32_t label, float *loss,
+                        float *terms)
+{
+    const float m = job->kernels->max(job->n, x), smoothing = job->loss->smoothing;
+    const float to_label = (1.0f - smoothing) * (x[label] - m);
+    float to_all = 0.0f;
+    if (loss && smoothing > 0.0f)
+        to_all = smoothing * (job->kernels->shifted_sum(job->n, m, x) / (float)job->n);
+    const float sum = job->kernels->exp_sum(job->n, m, x, terms);
+    if (loss)
+        *loss = sti_log_f32(sum) - to_label - to_all;
+    return sum;
+}
+
 static void loss_row(const row_job *job, int64_t row)
 {
     const int32_t label = job->loss->label[row];
-    const float *x = job->x + row * job->n, smoothing = job->loss->smoothing;
-    if (!label_valid(job, label)) {
+    if (label_valid(job, label))
+        (void)loss_terms(job, job->x + row * job->n, label, job->out + row, NULL);
+    else
         job->out[row] = label == -1 ? 0.0f : NAN;
-        return;
-    }
-    const float m = job->kernels->max(job->n, x);
-    float loss = sti_log_f32(job->kernels->exp_sum(job->n, m, x, NULL));
-    loss -= (1.0f - smoothing) * (x[label] - m);
-    if (smoothing > 0.0f)
-        loss -= smoothing * (job->kernels->shifted_sum(job->n, m, x) / (float)job->n);
-    job->out[row] = loss;
 }
 
 static row_job loss_job(const sti_cross_entropy *args, row_fn *fn, float *out)
@@ -103,35 +118,37 @@ void sti_cross_entropy_f32(const sti_team *team, const sti_cross_entropy *args,
     run_rows(team, &job);
 }
 
-static void fill_row(float *row, int64_t n, float value)
-{
-    for (int64_t j = 0; j < n; j++)
-        row[j] = value;
-}
-
 static void loss_grad_row(const row_job *job, int64_t row)
 {
     const int32_t label = job->loss->label[row];
     const float *x = job->x + row * job->n;
     const float base = job->loss->smoothing / (float)job->n;
-    float *dx = job->out + row * job->n;
+    float *dx = job->out + row * job->n, *loss = job->losses ? job->losses + row : NULL;
     if (!label_valid(job, label)) {
         fill_row(dx, job->n, label == -1 ? 0.0f : NAN);
+        if (loss)
+            *loss = dx[0];
         return;
     }
-    const float sum =
-        job->kernels->exp_sum(job->n, job->kernels->max(job->n, x), x, dx);
+    const float sum = loss_terms(job, x, label, loss, dx);
     const float own = dx[label];
     job->kernels->finish(job->n, sum, base, job->factor, dx);
     dx[label] = job->factor * (own / sum - (base + (1.0f - job->loss->smoothing)));
 }
 
+void sti_cross_entropy_both_f32(const sti_team *team, const sti_cross_entropy *args,
+                                float factor, float *row_loss_out, float *dx_out)
+{
+    row_job job = loss_job(args, loss_grad_row, dx_out);
+    job.losses = row_loss_out;
+    job.factor = factor;
+    run_rows(team, &job);
+}
+
 void sti_cross_entropy_grad_f32(const sti_team *team, const sti_cross_entropy *args,
                                 float factor, float *dx_out)
 {
-    row_job job = loss_job(args, loss_grad_row, dx_out);
-    job.factor = factor;
-    run_rows(team, &job);
+    sti_cross_entropy_both_f32(team, args, factor, NULL, dx_out);
 }
 
 static void target_row(const row_job *job, int64_t row)

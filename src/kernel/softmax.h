@@ -29,6 +29,9 @@ void sti_cross_entropy_f32(const sti_team *team, const sti_cross_entropy *args,
 /* dx = factor * (softmax(x) - q). dx may be x. */
 void sti_cross_entropy_grad_f32(const sti_team *team, const sti_cross_entropy *args,
                                 float factor, float *dx_out);
+/* Both in one pass over the exponentials; row_loss_out may be NULL. */
+void sti_cross_entropy_both_f32(const sti_team *team, const sti_cross_entropy *args,
+                                float factor, float *row_loss_out, float *dx_out);
 /* q itself (args->x is not read), and mask [rows]: 1, or 0 for padding. */
 void sti_cross_entropy_target_f32(const sti_team *team, const sti_cross_entropy *args,
                                   float *q_out, float *mask_out);
