@@ -58,7 +58,10 @@ enum {
     /* A function of (seed, step, shard, attr): repeatable exactly. */
     STI_OP_RANDOM = 1 << 3,
     /* The gradient is zero or meaningless (counts, masks). */
-    STI_OP_NO_GRAD = 1 << 4
+    STI_OP_NO_GRAD = 1 << 4,
+    /* One cheap pass over input 0, which the gradient keeps anyway: made again for the
+     * backward half rather than kept. */
+    STI_OP_CHEAP = 1 << 5
 };
 
 /* Everything one operator is, in one constant row (src/op/<family>.c). */

@@ -113,14 +113,18 @@ static void print_factor(const sti_node *node, sti_text *out)
 }
 
 #define ROW(row, kind, ...) ROW_NAMED(row, #row, kind, __VA_ARGS__)
-#define ROW_NAMED(row, text, kind, ...)                          \
+#define ROW_NAMED(row, text, kind, ...) \
+    ROW_FLAGS(row, text, kind, STI_OP_INPLACE_0, __VA_ARGS__)
+#define ROW_CHEAP(row, kind, ...) \
+    ROW_FLAGS(row, #row, kind, STI_OP_INPLACE_0 | STI_OP_CHEAP, __VA_ARGS__)
+#define ROW_FLAGS(row, text, kind, bits, ...)                    \
     static void run_##row(const sti_call *call)                  \
     {                                                            \
         run_unary(call, kind);                                   \
     }                                                            \
     const sti_op sti_op_##row = {.name = text,                   \
                                  .n_out = 1,                     \
-                                 .flags = STI_OP_INPLACE_0,      \
+                                 .flags = (bits),                \
                                  .infer = sti_op_infer_same,     \
                                  .run = {[STI_CPU] = run_##row}, \
                                  __VA_ARGS__};
@@ -137,8 +141,8 @@ ROW(sin, STI_UNARY_SIN, .grad = grad_sin)
 ROW(cos, STI_UNARY_COS, .grad = grad_cos)
 ROW(tanh, STI_UNARY_TANH, .grad = grad_tanh)
 ROW(sigmoid, STI_UNARY_SIGMOID, .grad = grad_sigmoid)
-ROW(silu, STI_UNARY_SILU, .grad = grad_silu)
-ROW(gelu, STI_UNARY_GELU, .grad = grad_gelu)
+ROW_CHEAP(silu, STI_UNARY_SILU, .grad = grad_silu)
+ROW_CHEAP(gelu, STI_UNARY_GELU, .grad = grad_gelu)
 ROW(softplus, STI_UNARY_SOFTPLUS, .grad = grad_softplus)
 ROW(scale, STI_UNARY_SCALE, .grad = grad_scale, .attr_bytes = sizeof(factor_attr),
     .print = print_factor)

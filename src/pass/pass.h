@@ -37,6 +37,9 @@ stint_status sti_pass_own_outputs(stint_graph *graph, sti_account *account);
 /* Move nodes that free memory forward, so that, for one, a weight gradient runs before
  * the gradient of the layer's input needs room. Kept only if the peak falls. */
 stint_status sti_pass_schedule(stint_graph *graph, sti_account *account);
+/* Results of cheap element-wise operators whose operand the backward half keeps are
+ * made again there; bits stay. After the schedule, as recomputation is. */
+stint_status sti_pass_again(stint_graph *graph, sti_account *account);
 /* Lay results over operands that die there. Passes that add, merge or move nodes undo
  * these marks first; run this one last. */
 stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);

@@ -9,6 +9,7 @@ const sti_pass sti_passes[] = {
     {"fuse", "bias, residual and ReLU into the kernel before them", sti_pass_fuse},
     {"own-outputs", "a block of its own for each result", sti_pass_own_outputs},
     {"schedule", "free memory as early as possible", sti_pass_schedule},
+    {"again", "make cheap results again for the backward half", sti_pass_again},
     {"inplace", "lay results over operands that die", sti_pass_inplace},
     {"loops", "the tuned loop strings of matrix products", sti_pass_loops},
     {NULL, NULL, NULL},

@@ -149,6 +149,34 @@ static void multiplying_copies_are_refused(void **state)
     stint_graph_destroy(g);
 }
 
+/* A GELU between two matrix products: its operand is kept, its result is not. */
+static void cheap_results_are_made_again(void **state)
+{
+    (void)state;
+    stint_graph *g;
+    assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+    const stint_shape rows = STINT_SHAPE(8, 16), square = STINT_SHAPE(16, 16);
+    const stint_param_desc normal = {.init = STINT_INIT_NORMAL, .scale = 1};
+    const stint_value first = stint_param(g, "first", &square, &normal);
+    const stint_value second = stint_param(g, "second", &square, &normal);
+    const stint_value x = stint_input(g, "x", &rows);
+    const stint_value h = stint_matmul(g, x, first, false, false);
+    const stint_value y = stint_gelu(g, h);
+    const stint_value z = stint_matmul(g, y, second, false, false);
+    const stint_value loss = stint_sum(g, stint_square(g, z), 3, false);
+    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_false(is_dropped(g, y));
+    for (int round = 0; round < 2; round++) { /* the second finds nothing to do */
+        assert_int_equal(sti_pass_standard(g), STINT_OK);
+        const sti_node *again = find(g, "gelu", "", true, 0);
+        assert_non_null(again);
+        assert_null(find(g, "gelu", "", true, 1));
+        assert_int_equal(again->in[0], find(g, "gelu", "", false, 0)->in[0]);
+        assert_true(is_dropped(g, find(g, "gelu", "", false, 0)->out[0]));
+    }
+    stint_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +185,7 @@ int main(void)
         cmocka_unit_test(statistics_and_results_stay),
         cmocka_unit_test(a_dropped_chain_is_made_from_what_is_kept),
         cmocka_unit_test(multiplying_copies_are_refused),
+        cmocka_unit_test(cheap_results_are_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
