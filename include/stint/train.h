@@ -67,7 +67,8 @@ typedef struct stint_plan_result {
     bool fits;
     int threads, lanes; /* lanes: shards that run side by side */
     int64_t batch, shards, parameters;
-    double forward_flop;   /* of one image */
+    double forward_flop;   /* of one image or sequence */
+    int64_t context;       /* tokens a sequence; 0: images */
     size_t smallest_bytes; /* the least this recipe can run in */
     /* Expected time of a step against the fastest way without a budget; 1: the same. */
     double slowdown;

@@ -124,6 +124,12 @@ static stint_status check_images(const sti_job *job, const stint_model_file *m,
 {
     const stint_data_info *info = stint_data_describe(job->train_data);
     const sti_network_desc *n = &m->network;
+    if (n->context > 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %s is a text model, the data are images of %dx%dx%d; give "
+                        "a model of such images",
+                        key, path, (int)info->height, (int)info->width,
+                        (int)info->channels);
     if (n->height == info->height && n->width == info->width &&
         n->channels == info->channels)
         return STINT_OK;
@@ -431,6 +437,7 @@ static stint_status plan_all(sti_job *job)
     job->plan.shards = job->shards;
     job->plan.parameters = sti_network_parameters(&job->train);
     job->plan.forward_flop = sti_network_forward_flop(&job->train);
+    job->plan.context = job->network.context;
     fill_timeline(job);
     describe_peak(job);
     return STINT_OK;

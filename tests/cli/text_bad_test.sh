@@ -115,4 +115,13 @@ run 4 eval good --data one.txt
 says err "two are needed"
 run 2 run good text.txt
 run 2 data check text.txt
+run 0 plan r.ini --data text.txt
+says out "a sequence forward"
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" images
+printf '[model]\nname = lenet5\n[train]\nepochs = 1\nbatch = 32\n' >images.ini
+for key in train.start loss.reference; do
+    run 4 train images.ini --data images --out bad --force -q \
+        --set $key=good/model.safetensors
+    says err "$key" "is a text model, the data are images"
+done
 finish
