@@ -2,12 +2,19 @@
 and of the validation part.
 
     text_pytorch.py STINT RECIPE TEXT [--tokens N] [--seeds 1,2,3] [--set KEY=VALUE]...
-                    [--threads N] [--tolerance T] [--folder DIR]
+                    [--threads N] [--tolerance T] [--folder DIR] [--bf16] [--estimate STEPS]
 
 For text recipes with characters as tokens, adamw, a cosine or constant schedule and no
 dropout. The model is written from the formulas with torch.nn.functional alone; windows
 come from our generator (Philox), written out here. --tolerance makes a difference above it
 an error: of single losses, relative, and of the final weights, absolute.
+
+With --folder a comparison that was broken off goes on where it was when the same command is
+given again: both sides keep checkpoints there, and the result of each seed that is done.
+--bf16 trains both in bfloat16 (Stint's precision = bf16, torch.autocast). --estimate says
+what a seed will take, from that many steps of each.
+
+    text_pytorch.py stint recipes/shakespeare-6x384.ini tinyshakespeare.txt --folder 6x384
 """
 import argparse
 import configparser
@@ -89,6 +96,8 @@ def rotate(x, base):  # [batch, heads, length, size]
 
 
 class Transformer:
+    bf16 = False
+
     def __init__(self, path):
         with open(path, "rb") as f:
             data = f.read()
@@ -140,6 +149,10 @@ class Transformer:
         return self.linear(u, name + ".c_proj")
 
     def loss(self, tokens, labels, reduction="mean"):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            return self.loss_within(tokens, labels, reduction)
+
+    def loss_within(self, tokens, labels, reduction):
         x = F.embedding(tokens, self.w["wte.weight"])
         if not self.llama:
             x = x + self.w["wpe.weight"][:tokens.shape[1]]
@@ -149,7 +162,8 @@ class Transformer:
             x = x + self.feed(self.norm(x, h + "ln_2"), h + "mlp")
         x = self.norm(x, "ln_f")
         logits = x @ self.w["lm_head.weight" if self.llama else "wte.weight"].T
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction=reduction)
+        return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(),
+                               reduction=reduction)
 
     def groups(self, decay):
         decayed = [p for n, p in self.w.items()
@@ -184,18 +198,21 @@ def read_recipe(path):
     return out
 
 
-def train_ours(args, seed, steps, out, extra=()):
+def train_ours(args, seed, steps, out, extra=(), resume=False):
     sets = [f"--set={s}" for s in list(args.set) + list(extra)]
+    sets += ["--precision=bf16"] * args.bf16
+    sets.append("--resume" if resume else "--force")
     r = subprocess.run([args.stint, "train", args.recipe, "--data", args.text, "--out", out,
-                        "--force", "--quiet", "--json", "--error=0", f"--seed={seed}",
+                        "--quiet", "--json", "--error=0", f"--seed={seed}",
                         f"--steps={steps}", f"-j{args.threads}", "--set=run.log_every=1",
                         *sets], check=True, stdout=subprocess.PIPE)
     with open(f"{out}/log.jsonl") as f:
         lines = [json.loads(line) for line in f]
-    return json.loads(r.stdout), [e["loss"] for e in lines if e["event"] == "step"]
+    losses = {e["step"]: e["loss"] for e in lines if e["event"] == "step"}
+    return json.loads(r.stdout), [losses[s] for s in sorted(losses)]
 
 
-def train_theirs(net, tokens, r, steps, seed):
+def train_theirs(net, tokens, r, steps, seed, kept=None):
     context, batch = int(r["model.context"]), int(r["train.batch"])
     test = int(len(tokens) * r["data.validation"])
     batches = Batches(tokens[:len(tokens) - test], context, batch, seed)
@@ -204,7 +221,13 @@ def train_theirs(net, tokens, r, steps, seed):
         net.groups(r["optimizer.weight_decay"]), lr=1.0,
         betas=(r["optimizer.beta1"], r["optimizer.beta2"]), eps=r["optimizer.epsilon"])
     losses = []
-    for step in range(steps):
+    if kept and os.path.exists(kept):
+        weights, moments, losses = torch.load(kept)
+        optimizer.load_state_dict(moments)
+        with torch.no_grad():
+            for name, p in net.w.items():
+                p.copy_(weights[name])
+    for step in range(len(losses), steps):
         for group in optimizer.param_groups:
             group["lr"] = rate(r, step, steps, warmup)
         loss = net.loss(*batches[step])
@@ -214,6 +237,9 @@ def train_theirs(net, tokens, r, steps, seed):
             torch.nn.utils.clip_grad_norm_(list(net.w.values()), r["optimizer.clip"])
         optimizer.step()
         losses.append(loss.item())
+        if kept and (step + 1) % 50 == 0:
+            torch.save((net.w, optimizer.state_dict(), losses), kept + ".new")
+            os.replace(kept + ".new", kept)
     return losses, evaluate(net, tokens[len(tokens) - test:], context)
 
 
@@ -228,31 +254,89 @@ def evaluate(net, tokens, context):
     return total / (len(tokens) - 1)
 
 
-def compare(args, seed, folder):
+def read_tokens(args, characters):
+    index = {c: i for i, c in enumerate(characters)}
+    with open(args.text, newline="", encoding="utf-8") as f:
+        return torch.tensor([index[ord(c)] for c in f.read()])
+
+
+def begin(args, seed, folder):
+    """The initial model, in PyTorch, with its recipe."""
     first = f"{folder}/first-{seed}"
     # A rate too small to move a weight: what is left are the initial ones.
     train_ours(args, seed, 1, first, ["optimizer.lr=1e-30", "optimizer.weight_decay=0"])
     net = Transformer(f"{first}/model.safetensors")
-    r = read_recipe(f"{first}/recipe.ini")
-    steps = max(1, round(args.tokens / (r["train.batch"] * r["model.context"])))
+    net.bf16 = args.bf16
+    return net, read_recipe(f"{first}/recipe.ini")
+
+
+def compare(args, seed, folder):
+    done = f"{folder}/result-{seed}.json"
+    if os.path.exists(done):
+        with open(done) as f:
+            line, *differences = json.load(f)
+        print(line, "(from before)", flush=True)
+        return differences
+    net, r = begin(args, seed, folder)
+    batch_tokens = int(r["train.batch"] * r["model.context"])
+    steps = max(1, round(args.tokens / batch_tokens))
     started = time.time()
-    result, ours = train_ours(args, seed, steps, f"{folder}/run-{seed}")
+    result, ours = train_ours(args, seed, steps, f"{folder}/run-{seed}", resume=True)
     middle = time.time()
     r = read_recipe(f"{folder}/run-{seed}/recipe.ini")
-    index = {c: i for i, c in enumerate(net.characters)}
-    with open(args.text, newline="", encoding="utf-8") as f:
-        tokens = torch.tensor([index[ord(c)] for c in f.read()])
-    theirs, validation = train_theirs(net, tokens, r, steps, seed)
+    tokens = read_tokens(args, net.characters)
+    theirs, validation = train_theirs(net, tokens, r, steps, seed, f"{folder}/torch-{seed}.pt")
     last = Transformer(f"{folder}/run-{seed}/model.safetensors")
     weights = max((last.w[n] - net.w[n]).abs().max().item() for n in net.w)
     off = max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
     assert len(ours) == len(theirs) == steps
     validation_ours = math.nan if result["test_loss"] is None else result["test_loss"]
-    print(f"seed {seed}, {steps} steps of {int(r['train.batch'] * r['model.context'])} tokens: "
-          f"validation loss {validation_ours:.4f}, PyTorch {validation:.4f}; last training loss "
-          f"{ours[-1]:.4f}, {theirs[-1]:.4f}; steps differ by {off:.1e}, weights by "
-          f"{weights:.1e}; {middle - started:.0f} s, {time.time() - middle:.0f} s", flush=True)
+    line = (f"seed {seed}, {steps} steps of {batch_tokens} tokens: "
+            f"validation loss {validation_ours:.4f}, PyTorch {validation:.4f}; last training "
+            f"loss {ours[-1]:.4f}, {theirs[-1]:.4f}; steps differ by {off:.1e}, weights by "
+            f"{weights:.1e}; {middle - started:.0f} s, {time.time() - middle:.0f} s")
+    with open(done, "w") as f:
+        json.dump([line, off, weights], f)
+    print(line, flush=True)
     return off, weights
+
+
+def estimate(args, seed, folder):
+    """Minutes a seed of each side: the time of a step, without the first, times steps."""
+    net, r = begin(args, seed, folder)
+    steps = max(1, round(args.tokens / (r["train.batch"] * r["model.context"])))
+    train_ours(args, seed, args.estimate + 1, f"{folder}/short",
+               ["train.eval_every=0"])
+    with open(f"{folder}/short/log.jsonl") as f:
+        lines = [json.loads(line) for line in f]
+    own = [r["train.batch"] / e["images_per_s"] for e in lines if e["event"] == "step"][1:]
+    tokens, times = read_tokens(args, net.characters), []
+    r = read_recipe(f"{folder}/short/recipe.ini")
+    test = int(len(tokens) * r["data.validation"])
+    batches = Batches(tokens[:len(tokens) - test], int(r["model.context"]),
+                      int(r["train.batch"]), seed)
+    for step in range(args.estimate + 1):
+        started = time.time()
+        net.loss(*batches[step]).backward()
+        times.append(time.time() - started)
+    for name, seconds in (("Stint", own), ("PyTorch", times[1:])):
+        each = sorted(seconds)[len(seconds) // 2]
+        print(f"{name}: {each:.2f} s a step, {steps} steps: {each * steps / 60:.0f} minutes a "
+              "seed, without validation", flush=True)
+
+
+def claim(args, folder):
+    """A folder belongs to one comparison: what is in it goes on."""
+    os.makedirs(folder, exist_ok=True)
+    with open(args.recipe) as f:
+        settings = [f.read(), os.path.abspath(args.text), args.set, args.tokens, args.bf16]
+    kept = f"{folder}/settings.json"
+    if not os.path.exists(kept):
+        with open(kept, "w") as f:
+            json.dump(settings, f)
+    with open(kept) as f:
+        if json.load(f) != settings:
+            sys.exit(f"{folder} holds a comparison of other settings; give another --folder")
 
 
 def main():
@@ -265,13 +349,20 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tolerance", type=float, default=math.inf)
     parser.add_argument("--folder")
+    parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--estimate", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    seeds = [int(seed) for seed in args.seeds.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
-        worst = [compare(args, int(seed), args.folder or scratch)
-                 for seed in args.seeds.split(",")]
+        folder = args.folder or scratch
+        claim(args, folder)
+        if args.estimate:
+            return estimate(args, seeds[0], folder)
+        worst = [compare(args, seed, folder) for seed in seeds]
     if max(max(pair) for pair in worst) > args.tolerance:
         sys.exit("Stint and PyTorch differ")
+    return None
 
 
 if __name__ == "__main__":

@@ -48,6 +48,6 @@ status=0
 for model in gpt llama; do # 16 steps are more than two epochs
     "$python" "$source/bench/text_pytorch.py" "$stint" "$folder/tiny.ini" \
         "$folder/text.txt" --set model.name=$model --set model.kv_heads=2 --tokens 3072 \
-        --seeds 1 --threads 1 --tolerance 2e-4 --folder "$folder" || status=1
+        --seeds 1 --threads 1 --tolerance 2e-4 --folder "$folder/$model" || status=1
 done
 exit $status
