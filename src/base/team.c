@@ -186,7 +186,8 @@ static void wait_until(hold *h, hold_test *test, unsigned seen)
         pause_briefly();
     }
     pthread_mutex_lock(&h->mutex);
-    atomic_fetch_add(&h->asleep, 1); /* before the test, as tell() looks after a change */
+    /* Before the test, as tell() looks after a change. */
+    atomic_fetch_add(&h->asleep, 1);
     while (!test(h, seen))
         pthread_cond_wait(&h->changed, &h->mutex);
     atomic_fetch_sub(&h->asleep, 1);

@@ -6,8 +6,8 @@
  * pass).
  *
  * Blocks are equal, a function of the shape, of at most 128 MiB of logits, or
- * 72 MiB where a block has no more rows than a chunk of gemm.h, so that the cut does not
- * show; sums go on from block to block in ascending order of the rows. */
+ * 72 MiB where a block has no more rows than a chunk of gemm.h, so that the cut does
+ * not show; sums go on from block to block in ascending order of the rows. */
 #ifndef STI_KERNEL_LINEAR_CROSS_ENTROPY_H
 #define STI_KERNEL_LINEAR_CROSS_ENTROPY_H
 

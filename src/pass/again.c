@@ -1,6 +1,7 @@
 /* Cheap results made again. Of the result of a cheap element-wise operator (GELU) and
- * its operand, which its gradient reads, the backward half would keep both; it keeps the
- * operand, and one pass over it gives the result a second time, to the same bits. */
+ * its operand, which its gradient reads, the backward half would keep both; it keeps
+ * the operand, and one pass over it gives the result a second time, to the same bits.
+ */
 #include "pass/pass_priv.h"
 
 static bool read_backward(const stint_graph *graph, stint_value value)

@@ -145,7 +145,8 @@ static void multiplying_copies_are_refused(void **state)
     forms f;
     memset(&f, STI_FORM_REPEAT, sizeof f);
     assert_true(sti_graph_value_count(g) <= (int32_t)sizeof f.form);
-    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, NULL), STINT_E_UNSUPPORTED);
+    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, NULL),
+                     STINT_E_UNSUPPORTED);
     stint_graph_destroy(g);
 }
 
