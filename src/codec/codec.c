@@ -203,7 +203,8 @@ stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,
 /* ---- unpacking ---- */
 
 static stint_status check_expected(const stint_codec_desc *desc,
-                                   const sti_codec_head *h, const uint8_t *mask)
+                                   const sti_codec_head *h, const uint8_t *mask,
+                                   const uint8_t *kind)
 {
     bool same = h->rank == desc->rank;
     for (int i = 0; i < desc->rank && same; i++)
@@ -219,6 +220,10 @@ static stint_status check_expected(const stint_codec_desc *desc,
                         "packed block: the mask that it was packed with is wanted");
     if ((h->flags & STI_CODEC_MASKED) == 0 && mask)
         return sti_fail(STINT_E_INPUT, "packed block: was packed without a mask");
+    if (((h->flags & STI_CODEC_KINDS) != 0) != (kind != NULL))
+        return sti_fail(STINT_E_INPUT,
+                        "packed block: the kinds of values that it was packed with are "
+                        "wanted, no others");
     return STINT_OK;
 }
 
@@ -245,7 +250,7 @@ stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc
         return sti_fail(STINT_E_INPUT, "codec: no memory is given");
     status = sti_codec_head_read(packed, bytes, &job.head);
     if (status == STINT_OK)
-        status = check_expected(desc, &job.head, mask);
+        status = check_expected(desc, &job.head, mask, sink->kind);
     if (status != STINT_OK)
         return status;
     char *base = align_64(workspace);

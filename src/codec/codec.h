@@ -16,6 +16,9 @@ stint_status sti_codec_workspace_bytes(const stint_codec_desc *desc, int threads
  * but at the array's end. Threads call it at once, for some values more than once. */
 typedef struct sti_codec_source {
     const float *x;
+    /* NULL, or one bit a value that says which of two kinds it is of: values are coded
+     * beside others of their kind. Unpacking wants the same bits. */
+    const uint8_t *kind;
     void (*make)(const void *arg, int64_t begin, int64_t n, float *x_out);
     const void *arg;
 } sti_codec_source;
@@ -24,6 +27,7 @@ typedef struct sti_codec_source {
  * make is, once they lie at x + begin, and may change them there. */
 typedef struct sti_codec_sink {
     float *x;
+    const uint8_t *kind;
     void (*take)(const void *arg, int64_t begin, int64_t n, float *x);
     const void *arg;
 } sti_codec_sink;

@@ -228,7 +228,8 @@ INLINE __m512i before(const void *w, int64_t i, int64_t back, const bool edge)
 }
 
 /* Buckets, and the guess. edge: neighbours may lie before the chunk. */
-INLINE __m512i look_around(const look *k, const void *w, int64_t i, int64_t phase,
+INLINE __m512i look_around(const look *k, int64_t begin, const void *w, int64_t i,
+                           __mmask16 lanes, int64_t phase,
                            const stint_codec_predictor predictor, const bool edge,
                            __m512i *guess_out)
 {
@@ -262,7 +263,12 @@ INLINE __m512i look_around(const look *k, const void *w, int64_t i, int64_t phas
     const __m512i bits = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
     const __m512i quarter =
         _mm512_sub_epi32(_mm512_srli_epi32(bits, 21), splat(129u << 2));
-    return _mm512_min_epu32(quarter, splat(63));
+    const __m512i bucket = _mm512_min_epu32(quarter, splat(63));
+    if (!form->kind)
+        return bucket;
+    const __m512i half = _mm512_srli_epi32(bucket, 1);
+    return _mm512_mask_add_epi32(half, mask_at(form->kind, begin + i, lanes), half,
+                                 splat(32));
 }
 
 /* The upper halves of lanes get the context of bucket 0, which is 0. */
@@ -331,7 +337,8 @@ INLINE void count_from(const look *k, int64_t begin, const int32_t *w,
         const __mmask16 lanes = lanes_below(n - i);
         unsigned wanted = mask_at(mask, begin + i, lanes);
         __m512i guess;
-        const __m512i bucket = look_around(k, w, i, phase, predictor, true, &guess);
+        const __m512i bucket =
+            look_around(k, begin, w, i, lanes, phase, predictor, true, &guess);
         const __m512i v = fold(k->form, _mm512_maskz_loadu_epi32(lanes, w + i), guess);
         _mm512_store_si512(
             which, _mm512_add_epi32(_mm512_slli_epi32(bucket, 8), large_tokens(v)));
@@ -443,13 +450,14 @@ INLINE __m512i push_tokens(const entries *e, __m512i x, __m512i parts, __mmask16
                                  _mm512_mullo_epi32(high, rest));
 }
 
-INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, const int32_t *w,
-                         int64_t i, int64_t phase, __mmask16 lanes, __mmask16 wanted,
-                         __m512i x, uint8_t **at, const stint_codec_predictor predictor,
-                         const bool edge)
+INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, int64_t begin,
+                         const int32_t *w, int64_t i, int64_t phase, __mmask16 lanes,
+                         __mmask16 wanted, __m512i x, uint8_t **at,
+                         const stint_codec_predictor predictor, const bool edge)
 {
     __m512i guess;
-    const __m512i bucket = look_around(k, w, i, phase, predictor, edge, &guess);
+    const __m512i bucket =
+        look_around(k, begin, w, i, lanes, phase, predictor, edge, &guess);
     const __m512i context = _mm512_slli_epi32(contexts_of(k, bucket), 8);
     const __m512i here =
         edge ? _mm512_maskz_loadu_epi32(lanes, w + i) : _mm512_loadu_si512(w + i);
@@ -489,11 +497,11 @@ INLINE uint8_t *encode_from(const look *k, const sti_codec_coder *coder, int64_t
         if (at - floor < STI_CODEC_STATES_BYTES + 96)
             return NULL;
         if (lanes != 0xffff || i < reach)
-            x = encode_16(k, coder, w, i, phase, lanes, wanted, x, &at, predictor,
-                          true);
+            x = encode_16(k, coder, begin, w, i, phase, lanes, wanted, x, &at,
+                          predictor, true);
         else
-            x = encode_16(k, coder, w, i, phase, lanes, wanted, x, &at, predictor,
-                          false);
+            x = encode_16(k, coder, begin, w, i, phase, lanes, wanted, x, &at,
+                          predictor, false);
         phase = phase_before(k, phase);
     }
     at -= STI_CODEC_STATES_BYTES;
@@ -561,7 +569,8 @@ INLINE void decode_16(const look *k, const uint32_t *table, const sti_codec_stre
 {
     const __mmask16 wanted = mask_at(s->mask, s->begin + i, lanes);
     __m512i guess;
-    const __m512i bucket = look_around(k, s->w, i, r->phase, predictor, edge, &guess);
+    const __m512i bucket =
+        look_around(k, s->begin, s->w, i, lanes, r->phase, predictor, edge, &guess);
     const __m512i slot = _mm512_and_si512(r->x, splat(STI_CODEC_SCALE - 1));
     const __m512i which = _mm512_add_epi32(
         _mm512_slli_epi32(contexts_of(k, bucket), STI_CODEC_SCALE_LOG2), slot);

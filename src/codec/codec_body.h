@@ -170,9 +170,12 @@ static int look_around(const sti_codec_form *form, int64_t begin, const void *w,
     uint32_t bits;
     memcpy(&bits, &f, 4);
     const uint32_t quarter = bits >> 21, first = 129u << 2; /* of 4.0f */
-    if (quarter < first)
-        return 0;
-    return quarter - first > 63 ? 63 : (int)(quarter - first);
+    const uint32_t bucket = quarter < first        ? 0
+                            : quarter - first > 63 ? 63
+                                                   : quarter - first;
+    if (!form->kind)
+        return (int)bucket;
+    return (int)(bucket / 2 + (mask_bit(form->kind, begin + i) ? 32 : 0));
 }
 
 static uint32_t fold(const sti_codec_form *form, uint32_t w, uint32_t guess)

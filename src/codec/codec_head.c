@@ -108,7 +108,8 @@ static stint_status check_fields(const sti_codec_head *h)
     if (!(h->bound > 0) || isinf(h->bound) || !(h->max_error >= 0) ||
         !(h->max_error <= h->bound))
         return damaged("no bound that holds");
-    if (h->flags & ~(STI_CODEC_DITHER | STI_CODEC_MASKED | STI_CODEC_POSITIVE) ||
+    if (h->flags & ~(STI_CODEC_DITHER | STI_CODEC_MASKED | STI_CODEC_POSITIVE |
+                     STI_CODEC_KINDS) ||
         h->predictor < STINT_CODEC_DIRECT || h->predictor >= STINT_CODEC_PREDICTORS ||
         h->contexts > STI_CODEC_CONTEXTS || h->shard >> 24)
         return damaged("options that there are not");

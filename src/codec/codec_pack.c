@@ -167,7 +167,8 @@ static sti_codec_form form_of(const sti_codec_pack_job *p,
         .up = p->layout.up,
         .channels = p->layout.channels,
         .usual = p->usual + (predictor - 1) * (p->layout.channels + STI_CODEC_LANES),
-        .map = p->model->map};
+        .map = p->model->map,
+        .kind = p->source.kind};
 }
 
 /* What is usual for each channel under each candidate; sums [candidates + 1][channels],
@@ -411,7 +412,8 @@ static void fill_head(const sti_codec_pack_job *p, sti_codec_head *head)
     head->contexts = (uint8_t)p->model->contexts;
     head->flags = (uint8_t)((p->quant.dither ? STI_CODEC_DITHER : 0) |
                             (p->mask ? STI_CODEC_MASKED : 0) |
-                            (p->model->direct_positive ? STI_CODEC_POSITIVE : 0));
+                            (p->model->direct_positive ? STI_CODEC_POSITIVE : 0) |
+                            (p->source.kind ? STI_CODEC_KINDS : 0));
     if (p->model->contexts == 0)
         return;
     head->model_bytes = (uint32_t)p->model_bytes;

@@ -7,7 +7,8 @@
  * and a token is coded under the distribution of its context. The context is a bucket,
  * by quarters of octaves, of how much is going on: magnitudes or differences of w to
  * the left and above plus what is usual for the channel; buckets that behave alike
- * share a distribution.
+ * share a distribution. Where values are of two known kinds each has half of the
+ * buckets, by halves of octaves.
  *
  * Coding is rANS (Duda 2013; interleaved as Giesen 2014): 16 states of 31 bits, value i
  * of a chunk in state i % 16, words of 16 bits, probabilities of 12 bits. All 16 values
@@ -50,6 +51,7 @@ typedef struct sti_codec_form {
     int64_t channels;     /* period of `usual` */
     const int32_t *usual; /* [channels + 16] added to the activity */
     const uint8_t *map;   /* [STI_CODEC_BUCKETS] to contexts */
+    const uint8_t *kind;  /* one bit a value of the array, or NULL */
 } sti_codec_form;
 
 typedef struct sti_codec_quant {
@@ -189,7 +191,12 @@ typedef struct sti_codec_head {
 } sti_codec_head;
 
 enum { STI_CODEC_F32 = 1 };
-enum { STI_CODEC_DITHER = 1, STI_CODEC_MASKED = 2, STI_CODEC_POSITIVE = 4 };
+enum {
+    STI_CODEC_DITHER = 1,
+    STI_CODEC_MASKED = 2,
+    STI_CODEC_POSITIVE = 4,
+    STI_CODEC_KINDS = 8
+};
 
 typedef struct sti_codec_entry {
     uint32_t bytes, outliers; /* outliers = STI_CODEC_RAW: as it is, nothing coded */

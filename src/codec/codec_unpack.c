@@ -78,7 +78,8 @@ static stint_status read_model(const sti_team *team, sti_codec_unpack_job *job)
                                  .up = job->layout.up,
                                  .channels = job->layout.channels,
                                  .usual = job->usual,
-                                 .map = job->model->map};
+                                 .map = job->model->map,
+                                 .kind = job->sink.kind};
     job->quant = (sti_codec_quant){.step = h->step,
                                    .dither = h->flags & STI_CODEC_DITHER,
                                    .dither_unit = h->step * 0x1p-16f,

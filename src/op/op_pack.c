@@ -292,7 +292,8 @@ static void run_pack(const sti_call *call)
     if (attr->norm) {
         p.fold = (sti_fold){last_dim(x),    coarse_of(x),      call->in[X],
                             call->in[MEAN], call->in[INVERSE], call->in[PACK_BITS]};
-        p.source = (sti_codec_source){.make = make_folded, .arg = &p.fold};
+        p.source = (sti_codec_source){
+            .make = make_folded, .arg = &p.fold, .kind = call->in[PACK_BITS]};
     }
     stats[STI_PACK_RANGE] = wants_range(p.bounds) ? find_range(&p) : 0.0f;
     stint_status st = pack_within(&p, stats[STI_PACK_RANGE], &result);
@@ -399,6 +400,7 @@ static void run_unpack(const sti_call *call)
                            (float *)(void *)((char *)call->scratch + workspace));
         sink.take = take_folded;
         sink.arg = &unfold;
+        sink.kind = call->in[UNPACK_BITS];
     }
     if (head.bytes == 0)
         unpack_void(call, 0); /* it did not fit: the run is void */

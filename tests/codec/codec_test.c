@@ -526,6 +526,54 @@ static void test_made_and_taken(void **state)
     }
 }
 
+/* Values of two kinds, one of them 64 times as small: who knows which is which takes
+ * fewer bytes, the same ones everywhere, and unpacks with that knowledge alone. */
+static void test_kinds(void **state)
+{
+    const stint_codec_desc desc = {
+        .rank = 4, .dim = {5, 33, 29, 32}, .bound = 0.02, .dither = true, .seed = 4};
+    const sti_isa best = sti_isa_now();
+    packing p;
+    stint_codec_result with, again;
+    (void)state;
+    packing_open(&p, &desc, INPUT_DENSE);
+    for (int64_t i = 0; i < p.count; i++) {
+        const bool large = input_word() & 1;
+        p.mask[i / 8] &= (uint8_t) ~(1u << i % 8);
+        p.mask[i / 8] |= (uint8_t)((unsigned)large << i % 8);
+        p.x[i] = large ? fabsf(p.x[i]) : -fabsf(p.x[i]) / 64;
+    }
+    uint8_t *block = malloc(p.capacity);
+    const sti_codec_source source = {.x = p.x, .kind = p.mask};
+    sti_codec_sink sink = {.x = p.y, .kind = p.mask};
+    assert_int_equal(packing_pack(&p), STINT_OK);
+    assert_int_equal(sti_codec_pack(&sti_team_serial, &p.desc, &source, NULL, block,
+                                    p.capacity, p.workspace, p.workspace_bytes, &with),
+                     STINT_OK);
+    assert_true(with.bytes < p.result.bytes * 9 / 10);
+    for (int isa = 0; isa <= (int)best; isa++) {
+        const sti_team team = {isa + 1};
+        sti_isa_force((sti_isa)isa);
+        assert_int_equal(sti_codec_pack(&team, &p.desc, &source, NULL, p.block,
+                                        p.capacity, p.workspace, p.workspace_bytes,
+                                        &again),
+                         STINT_OK);
+        assert_int_equal(again.bytes, with.bytes);
+        assert_memory_equal(p.block, block, with.bytes);
+        assert_int_equal(sti_codec_unpack(&team, &p.desc, block, with.bytes, NULL,
+                                          &sink, p.workspace, p.workspace_bytes),
+                         STINT_OK);
+        check_bound(&p, p.desc.bound);
+    }
+    sti_isa_force(best);
+    sink.kind = NULL;
+    assert_int_equal(sti_codec_unpack(&sti_team_serial, &p.desc, block, with.bytes,
+                                      NULL, &sink, p.workspace, p.workspace_bytes),
+                     STINT_E_INPUT);
+    free(block);
+    packing_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_no_allocation),
         cmocka_unit_test(test_bounds_at_the_edge),
         cmocka_unit_test(test_made_and_taken),
+        cmocka_unit_test(test_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
