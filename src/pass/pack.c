@@ -20,12 +20,13 @@
 
 /* Bits a value before anything is measured, as the first steps of ResNet-18 and VGG-16
  * want them at an error of 0.01 with USUAL_IMAGES in a shard: of a ReLU's result beside
- * its sign bits or with its zeros, of dense values, of a batch-norm's input with and
- * without the bits of the ReLU after it. Half a bit more for half the images: errors
- * average out over them. */
+ * its sign bits or with its zeros, of dense values, of a batch-norm's input with the
+ * bits of its own ReLU, of one after a sum, and without. Half a bit more for half the
+ * images: errors average out over them. */
 #define BITS_SPARSE    2.4
 #define BITS_DENSE     4.4
-#define BITS_NORM_RELU 3.9
+#define BITS_NORM_RELU 2.7
+#define BITS_NORM_SUM  3.2
 #define BITS_NORM      5.0
 #define USUAL_IMAGES   128
 /* Of a block, one part in so many. What grows beyond that makes the run plan anew. */
@@ -248,7 +249,9 @@ static void fill_candidate(const packer *p, stint_value value, sti_pack_candidat
         const sti_node *grad = p->use[value].norm_grad;
         c->form = STI_PACK_NORM;
         c->also = also_of(p, norm_of(p, grad));
-        bits = grad->in[GRAD_BITS] >= 0 ? BITS_NORM_RELU : BITS_NORM;
+        bits = grad->in[GRAD_BITS] < 0 ? BITS_NORM
+               : c->also >= 0          ? BITS_NORM_RELU
+                                       : BITS_NORM_SUM;
         if (c->also >= 0)
             c->plain_bytes += stint_shape_bytes(&row_of(p, c->also)->shape);
     }
