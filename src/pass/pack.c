@@ -30,7 +30,7 @@
 #define BITS_NORM      5.0
 #define USUAL_IMAGES   128
 /* Of a block, one part in so many. What grows beyond that makes the run plan anew. */
-#define RESERVE 8
+#define RESERVE 16
 /* Seconds of one thread a value. */
 #define PACK_S_A_VALUE   3.5e-9
 #define UNPACK_S_A_VALUE 3.0e-9

@@ -357,7 +357,7 @@ void sti_error_control_enlarge(const sti_error_control *control,
         const sti_error_row *row = &control->rows[i];
         sti_pack_choice choice = row->choice;
         if (row->overflow) {
-            const int64_t more = choice.capacity + choice.capacity / 4;
+            const int64_t more = choice.capacity + choice.capacity / 16;
             const int64_t wanted = sti_pack_capacity((size_t)row->bytes);
             choice.capacity = wanted > more ? wanted : more / 64 * 64;
         }
