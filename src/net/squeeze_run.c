@@ -232,22 +232,23 @@ static stint_status begin_round(const run *r, int part)
     return st;
 }
 
-/* Messages that came since it was looked at last; true: those of the round are all
- * there. */
-static bool round_is_done(const run *r, int part)
+/* Messages that came since it was looked at last; *done_out: those of the round are all
+ * there. A request is over as well when a rank has given up. */
+static stint_status look_at_round(const run *r, int part, bool *done_out)
 {
     sti_squeeze *s = r->s;
     const squeeze_part *p = &s->parts[part];
-    bool all = true;
-    for (int i = p->first; i < s->move_count; i++) {
+    stint_status st = STINT_OK;
+    *done_out = true;
+    for (int i = p->first; i < s->move_count && st == STINT_OK; i++) {
         const int64_t at = place_of(s, part, i);
         if (!s->came[at] && sti_comm_test(s->comm, &s->requests[at])) {
             s->came[at] = true;
-            sti_comm_wait_all(s->comm, &s->requests[at], 1);
+            st = sti_comm_wait_all(s->comm, &s->requests[at], 1);
         }
-        all = all && (i >= p->end || s->came[at]);
+        *done_out = *done_out && (i >= p->end || s->came[at]);
     }
-    return all;
+    return st;
 }
 
 /* What came, in the order of the schedule, whoever was first; then the next round. */
@@ -305,11 +306,15 @@ static stint_status go_on(run *r, bool *any_out)
     const sti_squeeze *s = r->s;
     stint_status st = STINT_OK;
     *any_out = false;
-    for (int part = r->ended; part < r->begun && st == STINT_OK; part++)
-        if (s->parts[part].first < s->move_count && round_is_done(r, part)) {
+    for (int part = r->ended; part < r->begun && st == STINT_OK; part++) {
+        bool done = false;
+        if (s->parts[part].first < s->move_count)
+            st = look_at_round(r, part, &done);
+        if (st == STINT_OK && done) {
             *any_out = true;
             st = end_round(r, part);
         }
+    }
     while (r->ended < r->begun && s->parts[r->ended].first == s->move_count)
         r->ended++;
     if (st == STINT_OK && has_next(r) && sti_gate_has(r->gate, next_from(r))) {
@@ -344,10 +349,12 @@ static stint_status run_parts(run *r)
                                s->requests + place_of(s, r->ended, 0),
                                (int)place_of(s, r->begun - r->ended, 0));
     }
-    /* After a failure: requests must not outlive the run. */
-    return st == STINT_OK ? st
-                          : sti_comm_wait_all(s->comm, s->requests,
-                                              (int)place_of(s, s->part_count, 0));
+    if (st == STINT_OK)
+        return st;
+    /* Requests must not outlive the run. All may have been met before the failure. */
+    const stint_status over =
+        sti_comm_wait_all(s->comm, s->requests, (int)place_of(s, s->part_count, 0));
+    return over != STINT_OK ? over : st;
 }
 
 /* The largest values of layers that send no others. */
