@@ -32,8 +32,8 @@ static const char *const image_libraries[] = {"ld-",           "libc.",      "li
 
 /* Own pages beyond our blocks and the data of programs and libraries: the main stack,
  * what malloc keeps, a few pages of libraries of which next to nothing is used: 430 to
- * 500 KiB from run to run. Above that, so that every run of a recipe gets one figure. */
-#define OWN_BYTES (512 * KIB)
+ * 550 KiB from run to run. Above that, so that every run of a recipe gets one figure. */
+#define OWN_BYTES (640 * KIB)
 /* Reserve against what differs from run to run, as a share of all the rest. */
 #define RESERVE_SHARE 512
 /* A worker thread: the touched part of its stack, its malloc arena. */
@@ -43,7 +43,7 @@ static const char *const image_libraries[] = {"ld-",           "libc.",      "li
 /* What the search for rewrites leaves behind in the heap, and the copies of nodes. */
 #define REWRITE_BYTES (128 * KIB)
 /* Small blocks of the run itself: names, texts, lines of the log. */
-#define HEAP_BYTES (100 * KIB)
+#define HEAP_BYTES (40 * KIB)
 /* Writing one file: its buffer. What the run keeps and writes about a value of the
  * graph: names, lines of headers and of the report. */
 #define WRITER_BYTES (80 * KIB)
