@@ -278,7 +278,7 @@ static stint_status log_hashes(sti_run *run)
 {
     const int64_t every = run->recipe->values.run.hash_every;
     const int64_t step = run->position.step;
-    if (every == 0 || (step % every != 0 && step != run->job.steps))
+    if (!run->log || every == 0 || (step % every != 0 && step != run->job.steps))
         return STINT_OK;
     return sti_run_log_state(run->log, step, run->saver);
 }

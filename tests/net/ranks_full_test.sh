@@ -29,7 +29,7 @@ for model in resnet8 lenet5; do # batch-norm; dropout
 done
 
 # What the JSON says of it, and that only rank 0 says anything.
-begin 3 net.ini --out said --json
+begin 3 net.ini --out said --json --set run.hash_every=4
 all_end 0
 cp out.0 out
 json "j['ranks'] == 3 and j['net_bytes'] > 12 * j['parameters'] * 4"
