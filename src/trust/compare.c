@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "trust/compare_priv.h"
+#include "trust/groups.h"
 #include "trust/saliency.h"
 
 typedef struct comparison {
@@ -16,9 +17,8 @@ typedef struct comparison {
     int64_t count;
     int32_t classes;
     float *logits[2];
-    int32_t *label, *group;
-    const char **group_name;
-    int64_t groups;
+    int32_t *label;
+    sti_groups groups;
     int32_t **floor;
 } comparison;
 
@@ -118,32 +118,6 @@ static stint_status open_data(comparison *k)
         k->logits[m] =
             sti_alloc_array(k->count, (size_t)k->classes * sizeof(float), "scores");
     return k->label && k->logits[0] && k->logits[1] ? STINT_OK : STINT_E_MEMORY;
-}
-
-/* Names become numbers in the order of their first use. */
-static stint_status number_groups(comparison *k)
-{
-    const stint_compare_desc *d = k->desc;
-    if (!d->group)
-        return STINT_OK;
-    if (d->group_count != k->count)
-        return sti_fail(STINT_E_INPUT,
-                        "%" PRId64 " group names for %" PRId64
-                        " inputs; give one a line, in the order of the data",
-                        d->group_count, k->count);
-    k->group = sti_alloc_array(k->count, sizeof *k->group, "groups");
-    k->group_name = sti_alloc_array(k->count, sizeof *k->group_name, "groups");
-    if (!k->group || !k->group_name)
-        return STINT_E_MEMORY;
-    for (int64_t i = 0; i < k->count; i++) {
-        int64_t g = 0;
-        while (g < k->groups && strcmp(k->group_name[g], d->group[i]) != 0)
-            g++;
-        if (g == k->groups)
-            k->group_name[k->groups++] = d->group[i];
-        k->group[i] = (int32_t)g;
-    }
-    return STINT_OK;
 }
 
 static stint_status run_floors(comparison *k)
@@ -253,7 +227,7 @@ static stint_status compare_all(comparison *k, stint_fidelity *out)
     if (st == STINT_OK)
         st = open_data(k);
     if (st == STINT_OK)
-        st = number_groups(k);
+        st = sti_groups_init(&k->groups, d->group, d->group_count, k->count);
     if (st == STINT_OK)
         st = find_logits(d, k->reference, d->reference, d->data.split, k->logits[0]);
     if (st == STINT_OK)
@@ -268,9 +242,9 @@ static stint_status compare_all(comparison *k, stint_fidelity *out)
                                     .changed = k->logits[1],
                                     .label = k->label,
                                     .class_name = k->reference->class_names,
-                                    .group = k->group,
-                                    .group_name = k->group_name,
-                                    .groups = k->groups};
+                                    .group = k->groups.of,
+                                    .group_name = k->groups.name,
+                                    .groups = k->groups.count};
     st = sti_fidelity_find(&data, out);
     if (st == STINT_OK)
         check_preparation(k, out);
@@ -306,8 +280,7 @@ static void comparison_fini(comparison *k)
     for (int64_t f = 0; k->floor && f < k->desc->floors; f++)
         sti_free(k->floor[f]);
     sti_free(k->floor);
-    sti_free(k->group);
-    sti_free(k->group_name);
+    sti_groups_fini(&k->groups);
     sti_free(k->label);
     sti_free(k->logits[0]);
     sti_free(k->logits[1]);

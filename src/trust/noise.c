@@ -8,6 +8,7 @@
 #include "base/npy.h"
 #include "train/job.h"
 #include "train/stop.h"
+#include "trust/groups.h"
 #include "trust/noise_metrics.h"
 #include "trust/noise_runs.h"
 #include "trust/state_log.h"
@@ -79,9 +80,9 @@ static stint_status check(const stint_recipe *recipe, const stint_noise_desc *de
 /* ---- measuring ---- */
 
 typedef struct noise_tables {
-    int32_t *label, *group;  /* [count] */
-    const char **group_name; /* [groups], borrowed */
-    int64_t count, groups;
+    int32_t *label; /* [count] */
+    sti_groups groups;
+    int64_t count;
     int32_t classes;
 } noise_tables;
 
@@ -94,36 +95,6 @@ static stint_status take_labels(const sti_noise_lab *lab, noise_tables *t)
     for (int64_t i = 0; t->label && i < t->count; i++)
         t->label[i] = sti_data_label(lab->test, i);
     return t->label ? STINT_OK : STINT_E_MEMORY;
-}
-
-static stint_status take_groups(const sti_noise_lab *lab, noise_tables *t)
-{
-    const stint_noise_desc *d = lab->desc;
-    if (!d->group)
-        return STINT_OK;
-    if (d->group_count != t->count)
-        return sti_fail(STINT_E_INPUT,
-                        "%" PRId64 " group names for %" PRId64
-                        " inputs; give one a line, in the order of the data",
-                        d->group_count, t->count);
-    t->group = sti_alloc_array(t->count, sizeof *t->group, "groups");
-    t->group_name = sti_alloc_array(t->count, sizeof *t->group_name, "groups");
-    if (!t->group || !t->group_name)
-        return STINT_E_MEMORY;
-    for (int64_t i = 0; i < t->count; i++) {
-        int64_t g = 0;
-        if (!*d->group[i])
-            return sti_fail(STINT_E_INPUT,
-                            "groups: line %" PRId64 " is empty; every input needs a "
-                            "group",
-                            i + 1);
-        while (g < t->groups && strcmp(t->group_name[g], d->group[i]) != 0)
-            g++;
-        if (g == t->groups)
-            t->group_name[t->groups++] = d->group[i];
-        t->group[i] = (int32_t)g;
-    }
-    return STINT_OK;
 }
 
 /* answers.npy of a run into memory of its own. */
@@ -159,8 +130,8 @@ static stint_status measure_answers(sti_noise_lab *lab, int index,
                                    .classes = t->classes,
                                    .label = t->label,
                                    .answer = (const int32_t *const *)answer,
-                                   .group = t->group,
-                                   .groups = t->groups};
+                                   .group = t->groups.of,
+                                   .groups = t->groups.count};
     if (st == STINT_OK)
         st = sti_noise_measure(&table, arm);
     for (int64_t r = 0; r < runs && st == STINT_OK; r++) {
@@ -238,7 +209,7 @@ static stint_status measure_arm(sti_noise_lab *lab, int index, const noise_table
                                     (size_t)lab->desc->runs * sizeof *arm->accuracy),
         .class_part = new_parts(out->arena, stint_data_describe(lab->test)->class_names,
                                 t->classes),
-        .group_part = new_parts(out->arena, t->group_name, t->groups)};
+        .group_part = new_parts(out->arena, t->groups.name, t->groups.count)};
     if (!arm->name || !arm->accuracy || !arm->class_part || !arm->group_part)
         return STINT_E_MEMORY;
     stint_status st = measure_answers(lab, index, t, arm);
@@ -247,7 +218,7 @@ static stint_status measure_arm(sti_noise_lab *lab, int index, const noise_table
     if (st == STINT_OK)
         st = measure_onset(lab, index, arm, out->arena);
     if (st == STINT_OK && arm->control)
-        out->control_zero = sti_noise_is_zero(arm, t->classes, t->groups);
+        out->control_zero = sti_noise_is_zero(arm, t->classes, t->groups.count);
     return st;
 }
 
@@ -259,7 +230,7 @@ static stint_status measure(sti_noise_lab *lab, const noise_tables *t,
         return STINT_E_MEMORY;
     out->arms = lab->arms;
     out->classes = t->classes;
-    out->groups = t->groups;
+    out->groups = t->groups.count;
     out->inputs = t->count;
     out->control_zero = true;
     out->made = lab->made;
@@ -281,7 +252,8 @@ static stint_status work(sti_noise_lab *lab, stint_noise_result *out)
     if (st == STINT_OK)
         st = take_labels(lab, &t);
     if (st == STINT_OK)
-        st = take_groups(lab, &t);
+        st = sti_groups_init(&t.groups, lab->desc->group, lab->desc->group_count,
+                             t.count);
     if (st == STINT_OK)
         st = sti_matrix_open(&lab->matrix, lab->recipe, lab->desc->program,
                              lab->desc->out);
@@ -294,8 +266,7 @@ static stint_status work(sti_noise_lab *lab, stint_noise_result *out)
     if (st == STINT_OK)
         st = measure(lab, &t, out);
     sti_free(t.label);
-    sti_free(t.group);
-    sti_free(t.group_name);
+    sti_groups_fini(&t.groups);
     return st;
 }
 

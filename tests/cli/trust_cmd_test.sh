@@ -56,6 +56,9 @@ json '[g["count"] for g in j["per_group"]] == [90, 90] and "odds_gap" in j'
 head -5 groups >few
 run 4 compare r1 r2 --data g --groups few
 says err "5 group names for 180 inputs"
+sed 's/even//' groups >gaps
+run 4 compare r1 r2 --data g --groups gaps
+says err "groups: line 2 is empty"
 run 2 compare r1 r2
 says err "--data"
 mkdir -p other/test/only other/test/two
