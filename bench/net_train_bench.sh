@@ -17,41 +17,9 @@ python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6}
 net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
 shift 2
 [ $# -gt 0 ] || set -- none auto float32 mpi ddp ddp-fp16 ddp-powersgd
-[ "$(id -u)" = 0 ] || { echo "net_train_bench.sh: network namespaces need root" >&2; exit 8; }
-a=stint-a-$$ b=stint-b-$$ port=29500
-work=$(mktemp -d)
-tidy() {
-    ip netns del "$a" 2>/dev/null || true
-    ip netns del "$b" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap tidy EXIT
-trap 'exit 143' TERM INT
-ip netns add "$a"
-ip netns add "$b"
-ip link add v0 netns "$a" type veth peer name v0 netns "$b"
-for side in "$a 10.77.0.1" "$b 10.77.0.2"; do
-    ns=${side% *}
-    ip -n "$ns" addr add "${side#* }/24" dev v0
-    ip -n "$ns" link set v0 up
-    ip -n "$ns" link set lo up
-    tc -n "$ns" qdisc add dev v0 root tbf rate "$rate" burst 128kb latency 50ms
-done
-
-# both COMMAND...: with @ROOT and @RANK in its words, one rank a namespace and core
-both() {
-    local rank ns pids=()
-    port=$((port + 1))
-    for rank in 1 0; do
-        ns=$([ $rank = 0 ] && echo "$a" || echo "$b")
-        local words=("${@//@ROOT/10.77.0.1:$port}")
-        words=("${words[@]//@RANK/$rank}")
-        GLOO_SOCKET_IFNAME=v0 timeout 300 ip netns exec "$ns" taskset -c "$rank" \
-            "${words[@]}" >"$work/rank$rank" 2>"$work/err$rank" </dev/null &
-        pids+=($!)
-    done
-    wait "${pids[@]}" || { cat "$work"/err* >&2; return 1; }
-}
+port=29500
+. bench/link_pair.sh
+link_pair_up "$rate"
 
 "$build/stint" data glyphs --out "$work/data" --train 1440 --test 36 --size 32 >/dev/null
 cat >"$work/recipe.ini" <<INI
