@@ -323,6 +323,28 @@ static stint_status count_done(lab *l)
 
 /* ---- planning ---- */
 
+/* What a single training does beyond the steps that runs are made of here. */
+static stint_status check_plain(const sti_recipe_values *v)
+{
+    const struct {
+        const char *key;
+        bool given;
+    } keys[] = {{"train.start", v->train.start != NULL},
+                {"train.validation", v->train.validation > 0},
+                {"train.select", v->train.select != STI_SELECT_LAST},
+                {"loss.reference", v->loss.reference != NULL},
+                {"prune.sparsity", v->prune.sparsity > 0},
+                {"noise.order", v->noise.order != 0},
+                {"noise.ulp", v->noise.ulp != 0}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].given)
+            return sti_fail(STINT_E_USAGE,
+                            "%s: runs are plain trainings from new weights here; leave "
+                            "it at its default",
+                            keys[i].key);
+    return STINT_OK;
+}
+
 static stint_status check_desc(const stint_recipe *recipe, const stint_memory_desc *d)
 {
     const sti_recipe_values *v = &recipe->values;
@@ -343,7 +365,7 @@ static stint_status check_desc(const stint_recipe *recipe, const stint_memory_de
     if (v->error.tau > 0 && v->error.pack == STI_PACK_ALL)
         return sti_fail(STINT_E_USAGE, "error.pack: runs are trained without packed "
                                        "activations here; leave it at auto");
-    return STINT_OK;
+    return check_plain(v);
 }
 
 static stint_status count_steps(lab *l)

@@ -68,6 +68,12 @@ says err "fraction 1"
 run 2 trust memory a.ini --runs 8 --fraction 0.05 --out no
 says err "less than a batch"
 run 2 trust memory a.ini --runs 8 --out no --set train.batch=auto --memory 1G
+run 2 trust memory a.ini --runs 8 --out no --set train.validation=0.1 --set train.select=accuracy
+says err "train.validation: runs are plain trainings"
+run 2 trust memory a.ini --runs 8 --out no --reference a.safetensors
+says err "loss.reference: runs are plain trainings"
+run 2 trust memory a.ini --runs 8 --out no --set prune.sparsity=0.5
+says err "prune.sparsity: runs are plain trainings"
 run 3 trust memory a.ini --runs 8 --out no --memory 1M
 says err "budget"
 least=$(grep -o -- '--memory [0-9]*M' "$work/err")
