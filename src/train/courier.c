@@ -1,3 +1,4 @@
+/* The thread that sums the results of a step over the ranks; see the header. */
 #include "train/courier.h"
 
 #include <pthread.h>

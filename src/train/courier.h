@@ -28,7 +28,7 @@ typedef struct sti_courier_desc {
     const int *first_slot; /* [lanes]: of a lane's blocks */
 } sti_courier_desc;
 
-/* Borrows all; first_slot is copied. */
+/* Borrows all; first_slot is read here only. */
 stint_status sti_courier_create(const sti_courier_desc *desc, sti_courier **out);
 void sti_courier_destroy(sti_courier *courier); /* NULL is fine */
 /* Bytes that it takes, stack included. */
