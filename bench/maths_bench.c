@@ -4,7 +4,8 @@
  * The truth is libm's in float64 (within 1 ulp of float64, which is 2^-29 of a
  * float32's); the input with the largest error, and 20,000 spread ones, are judged once
  * more by MPFR at 120 bits, which also bounds what libm may have got wrong. usage:
- * maths_bench [FUNCTION...] [-s STEP]   STEP: every STEP-th input only */
+ * maths_bench [FUNCTION...] [-s STEP | -i BITS]
+ * STEP: every STEP-th input only; BITS: that input, by MPFR, without the search */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -247,19 +248,28 @@ int main(int argc, char **argv)
 {
     uint64_t step = 1;
     int named = 0, threads = 1;
+    worst only = {0};
+    bool searched = true;
     (void)sti_threads_choose(0, &threads, NULL);
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "-s") == 0 && i + 1 < argc)
             step = strtoull(argv[++i], NULL, 10);
-        else
+        else if (strcmp(argv[i], "-i") == 0 && i + 1 < argc) {
+            only.at = (uint32_t)strtoul(argv[++i], NULL, 16);
+            searched = false;
+        } else
             named++;
     printf("%s\n", sti_cpu_name());
     for (int k = 0; k < FUNCTIONS; k++) {
         bool wanted = named == 0;
         for (int i = 1; i < argc; i++)
             wanted |= strcmp(argv[i], functions[k].name) == 0;
-        if (wanted)
+        if (wanted && searched)
             run(&functions[k], step, threads);
+        else if (wanted) {
+            printf("%-8s at %a\n", functions[k].name, (double)of_bits(only.at));
+            check_exact(&functions[k], &only);
+        }
     }
     return 0;
 }

@@ -38,6 +38,17 @@ char *sti_cli_trust_out(sti_cli_call *call, const char *ending)
     return sti_arena_printf(call->arena, "%s%s", out, ending);
 }
 
+/* The line without spaces around it, such as the return that some editors leave. */
+static const char *trimmed(char *line)
+{
+    static const char blank[] = " \t\r";
+    line += strspn(line, blank);
+    size_t length = strlen(line);
+    while (length > 0 && strchr(blank, line[length - 1]))
+        line[--length] = '\0';
+    return line;
+}
+
 stint_status sti_cli_read_groups(sti_cli_call *call, const char *path, void **held_out,
                                  const char *const **name_out, int64_t *count_out)
 {
@@ -55,11 +66,10 @@ stint_status sti_cli_read_groups(sti_cli_call *call, const char *path, void **he
         return STINT_E_MEMORY;
     for (size_t at = 0; at < n_bytes;) {
         char *end = memchr(text + at, '\n', n_bytes - at);
-        names[count++] = text + at;
-        if (!end)
-            break;
-        *end = '\0';
-        at = (size_t)(end - text) + 1;
+        if (end)
+            *end = '\0';
+        names[count++] = trimmed(text + at);
+        at = end ? (size_t)(end - text) + 1 : n_bytes;
     }
     *name_out = names;
     *count_out = count;

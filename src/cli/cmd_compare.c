@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/progress.h"
@@ -81,17 +80,14 @@ static const sti_option compare_rows[] = {
 
 typedef struct compare_view {
     sti_progress bar;
-    int64_t start_ns;
-    bool begun, quiet;
+    bool quiet;
 } compare_view;
 
 static void on_progress(void *user, const stint_train_progress *p)
 {
     compare_view *view = user;
-    if (!view->begun) {
+    if (view->bar.total != p->to_evaluate) /* test images, or those of training */
         sti_progress_begin(&view->bar, "compare", p->to_evaluate, view->quiet);
-        view->begun = true;
-    }
     sti_progress_update(&view->bar, p->evaluated, "");
 }
 
@@ -368,7 +364,7 @@ static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
     stint_status st = stint_compare(desc, &f);
     if (st == STINT_OK && args->memory)
         st = stint_tail_find(desc, args->memory, &tail);
-    if (view->begun)
+    if (view->bar.total > 0)
         sti_progress_clear(&view->bar);
     if (st == STINT_OK && args->page)
         st = sti_compare_page(desc, &f, args->page);
@@ -381,7 +377,7 @@ static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
 static stint_status compare_run(sti_cli_call *call)
 {
     const compare_args *args = call->args;
-    compare_view view = {.start_ns = sti_clock_ns(), .quiet = call->common->quiet};
+    compare_view view = {.quiet = call->common->quiet};
     stint_compare_desc desc = {
         .reference = sti_cli_model_path(call, call->operands[0]),
         .changed = sti_cli_model_path(call, call->operands[1]),

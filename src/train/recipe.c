@@ -348,7 +348,7 @@ const sti_option sti_recipe_rows[] = {
      AT(loss.reference),
      .flag = true,
      .unit = "MODEL",
-     .help = "model whose answers to keep, by the parts below"},
+     .help = "model whose answers to keep, by the parts of [loss]"},
     {.section = "loss",
      .name = "hard",
      .type = STI_OPTION_FLOAT,

@@ -46,6 +46,42 @@ static stint_status check_same_task(const stint_model_file *a,
     return STINT_OK;
 }
 
+/* What seeds alone change is nothing between a model and itself. */
+static stint_status check_floor(const stint_model_file *model, const char *path,
+                                const stint_model_file *other, const char *role)
+{
+    if (model->weights_sha256 && other->weights_sha256 &&
+        strcmp(model->weights_sha256, other->weights_sha256) == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "--floor: %s has the weights of the %s model, so that it tells "
+                        "nothing about chance; give one of another seed",
+                        path, role);
+    return STINT_OK;
+}
+
+/* Before anything is evaluated, which may take long. */
+static stint_status check_models(const stint_compare_desc *d,
+                                 const stint_model_file *reference)
+{
+    stint_model_file *changed = NULL;
+    stint_status st = stint_model_open(d->changed, &changed);
+    if (st == STINT_OK)
+        st = check_same_task(reference, changed, d->changed);
+    for (int64_t f = 0; f < d->floors && st == STINT_OK; f++) {
+        stint_model_file *model = NULL;
+        st = stint_model_open(d->floor[f], &model);
+        if (st == STINT_OK)
+            st = check_same_task(reference, model, d->floor[f]);
+        if (st == STINT_OK)
+            st = check_floor(model, d->floor[f], reference, "reference");
+        if (st == STINT_OK)
+            st = check_floor(model, d->floor[f], changed, "new");
+        stint_model_close(model);
+    }
+    stint_model_close(changed);
+    return st;
+}
+
 static stint_status find_logits(const stint_compare_desc *d,
                                 const stint_model_file *reference, const char *path,
                                 stint_data_split split, float *logits)
@@ -228,6 +264,8 @@ static stint_status compare_all(comparison *k, stint_fidelity *out)
         st = open_data(k);
     if (st == STINT_OK)
         st = sti_groups_init(&k->groups, d->group, d->group_count, k->count);
+    if (st == STINT_OK)
+        st = check_models(d, k->reference);
     if (st == STINT_OK)
         st = find_logits(d, k->reference, d->reference, d->data.split, k->logits[0]);
     if (st == STINT_OK)

@@ -17,6 +17,14 @@ static stint_status take_folder(sti_matrix *m)
     stint_status st = sti_dir_create(m->out);
     if (st != STINT_OK)
         return st;
+    const char *log = sti_path_join(m->arena, m->out, "log.jsonl");
+    if (!log)
+        return STINT_E_MEMORY;
+    if (sti_path_is_file(log))
+        return sti_fail(STINT_E_USAGE,
+                        "%s holds a run, whose recipe would be overwritten; choose "
+                        "another folder by --out",
+                        m->out);
     m->lock_fd = open(m->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (m->lock_fd < 0)
         return sti_fail_errno("%s: cannot be opened", m->out);

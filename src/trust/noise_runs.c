@@ -166,8 +166,16 @@ static stint_status write_manifest(sti_noise_lab *lab, const char *path,
 
 static stint_status other_recipe(const sti_noise_lab *lab, const stint_recipe *then)
 {
+    const sti_recipe_values *a = &lab->recipe->values, *b = &then->values;
     sti_text list = {0};
     sti_recipe_differences(lab->recipe, then, &list);
+    /* Which do not count as a difference where a run may go on for longer. */
+    if (!list.length && a->train.steps != b->train.steps)
+        sti_text_printf(&list, "train.steps (now %" PRId64 ", was %" PRId64 ")",
+                        a->train.steps, b->train.steps);
+    if (!list.length && a->train.epochs != b->train.epochs)
+        sti_text_printf(&list, "train.epochs (now %" PRId64 ", was %" PRId64 ")",
+                        a->train.epochs, b->train.epochs);
     stint_status st = sti_fail(
         STINT_E_INPUT,
         "%s: the runs there are of another recipe%s%s; restore it, or choose "

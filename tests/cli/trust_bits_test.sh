@@ -21,6 +21,8 @@ done
 grep -q '"optimizer.0.conv1.weight":"[0-9a-f]\{16\}"' runs/norm-bits/threads-1/log.jsonl ||
     fail "no optimiser state in the hashes"
 
+run 2 trust bits lenet.ini --steps 2 --out runs/lenet-bits/threads-1
+says err "holds a run"
 run 2 trust bits norm.ini --steps 1
 says err "2 or more"
 run 2 trust bits norm.ini --steps 2 --with nothing

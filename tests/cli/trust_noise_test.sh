@@ -77,10 +77,14 @@ run 0 diff five four
 lab 2 --vary init,ordr
 says err "did you mean order"
 run 2 trust noise a.ini --runs 1 --out lab
+run 2 trust noise a.ini --runs 2 --out five
+says err "five holds a run, whose recipe would be overwritten"
 lab 2 --shards 2
 says err "--impl ulp"
 lab 4 --set optimizer.lr=0.02
 says err "optimizer.lr (now 0.02, was 0.01)"
+lab 4 --epochs 7
+says err "train.epochs (now 7, was"
 lab 4 --impl ulp
 says err "--impl order"
 lab 3 --memory 20M --vary augment
