@@ -358,12 +358,14 @@ static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
                             compare_view *view)
 {
     const compare_args *args = call->args;
-    stint_fidelity f;
+    stint_fidelity f = {.floors = 0};
     stint_tail tail;
     sti_cli_catch_signals();
-    stint_status st = stint_compare(desc, &f);
-    if (st == STINT_OK && args->memory)
-        st = stint_tail_find(desc, args->memory, &tail);
+    /* First, since it knows at once whether there is such a study. */
+    stint_status st =
+        args->memory ? stint_tail_find(desc, args->memory, &tail) : STINT_OK;
+    if (st == STINT_OK)
+        st = stint_compare(desc, &f);
     if (view->bar.total > 0)
         sti_progress_clear(&view->bar);
     if (st == STINT_OK && args->page)

@@ -258,6 +258,9 @@ static void check_loss(const sti_recipe_values *v, sti_text *list)
     if (v->quantise.bits == 1)
         complain(list, "quantise.bits: 1 is too few for a sign and a magnitude; use 2 "
                        "to 8, or 0 for weights that are not rounded");
+    if (!v->loss.reference && v->loss.weighting != STI_WEIGHTING_UNIFORM)
+        complain(list, "loss.weighting: weighs the labels against what a reference "
+                       "says; give one by --reference, or leave it out");
     if (!v->loss.reference)
         return;
     if (v->loss.hard <= 0 && v->loss.pairing <= 0 && v->loss.soft <= 0)

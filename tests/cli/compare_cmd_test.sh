@@ -59,6 +59,8 @@ run 0 compare prepared r1 --data g
 says err "prepared in another way?"
 run 0 compare r1 r2 --data g
 ! grep -q "prepared" err || fail "a warning without reason"
+run 2 train a.ini --set loss.weighting=focal --out parts
+says err "give one by --reference"
 # A checkpoint of other numerics is not gone on with.
 checkpoint=$(ls r1/checkpoints/*.safetensors | tail -1)
 edit "$checkpoint" changed 'stint.numerics":"[0-9]' 'stint.numerics":"0'
