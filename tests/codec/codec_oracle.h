@@ -204,13 +204,12 @@ static int oracle_context(const oracle *o, const int32_t *w, int64_t begin, int6
     }
     a += o->usual[(begin + i) % o->channels] + 4;
     int bucket = 0;
-    double edge = 4; /* quarters of octaves */
-    while (bucket < 63) {
-        const double octave = ldexp(1, (int)floor(log2(edge)) - 2);
-        if ((double)(float)a < edge + octave)
-            break;
-        edge += octave;
+    double edge = 4, quarter = 1; /* edges at quarters of octaves */
+    while (bucket < 63 && (double)(float)a >= edge + quarter) {
+        edge += quarter;
         bucket++;
+        if (edge == 8 * quarter)
+            quarter *= 2;
     }
     return o->map[bucket];
 }

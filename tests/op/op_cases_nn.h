@@ -311,8 +311,11 @@ static void reference_softmax(const op_case *c, const op_tensor *in, op_tensor *
 {
     const int64_t n = in->shape.dim[in->shape.rank - 1];
     (void)c;
-    for (int64_t i = 0; i < out->count; i++)
-        out->data[i] = exp(in->data[i] - nn_log_sum(in->data + i / n * n, n));
+    for (int64_t row = 0; row < out->count; row += n) {
+        const double log_sum = nn_log_sum(in->data + row, n);
+        for (int64_t i = row; i < row + n; i++)
+            out->data[i] = exp(in->data[i] - log_sum);
+    }
 }
 
 static stint_value build_cross_entropy(stint_graph *g, const stint_value *x,
