@@ -348,6 +348,8 @@ void measure(problem<T> &p, const std::string &type, const std::string &order, i
         for (size_t w = 0; w < ways.size(); w++) {
             if (run > 0 && best[w] > 10 * best[0])
                 continue; // seen enough
+            if (run < 0) // the first call ever is no guide
+                time_calls(p, ways[w].second, 2);
             const double s = time_calls(p, ways[w].second, calls[w]);
             if (run >= 0) {
                 best[w] = std::min(best[w], s);
@@ -365,7 +367,7 @@ void measure(problem<T> &p, const std::string &type, const std::string &order, i
                         static_cast<long>(p.n), static_cast<long>(p.k));
         }
     for (size_t w = 0; w < ways.size(); w++)
-        printf("%s,%s,%ld,%ld,%d,%s,%.2f,%.3f\n", type.c_str(), order.c_str(),
+        printf("%s,%s,%ld,%ld,%d,%s,%.3f,%.3f\n", type.c_str(), order.c_str(),
                static_cast<long>(p.n), static_cast<long>(p.k), p.desc.threads,
                ways[w].first.first, best[w] * 1e6, best[w] / best[0]);
     fflush(stdout);

@@ -3,7 +3,7 @@
  *
  * A part's winners are appended to those so far, in index order; the values of this
  * list of at most 2k are then selected from like any other row, for an element's place
- * in it stands for its index. */
+ * in it stands for its index. A single short row goes straight to its loops. */
 #include "stint/topk.h"
 
 #include <inttypes.h>
@@ -25,6 +25,7 @@ typedef struct request {
     size_t element_bytes;
     int64_t rows, stride, n, k, part; /* k <= n */
     int slots;                        /* rows worked on at once */
+    bool brief;                       /* rows are short, and by no other method */
     sti_topk_plan plan;               /* of a row that is taken whole */
     sti_team team;
 } request;
@@ -85,6 +86,18 @@ static stint_status check_sizes(const stint_topk_desc *d)
     return STINT_OK;
 }
 
+static bool is_brief(const stint_topk_desc *d)
+{
+    return d->n > 0 && d->n <= STI_TOPK_SHORT && d->k > 0 &&
+           (d->part == 0 || d->part >= d->n) &&
+           (d->method == STINT_TOPK_AUTO || d->method == STINT_TOPK_NARROW);
+}
+
+static bool floats(sti_topk_form form)
+{
+    return form != STI_TOPK_I32 && form != STI_TOPK_I8;
+}
+
 static stint_status request_make(const stint_topk_desc *d, request *r)
 {
     stint_status status = check_words(d);
@@ -105,6 +118,7 @@ static stint_status request_make(const stint_topk_desc *d, request *r)
                    .n = d->n,
                    .k = winners_of(d),
                    .part = d->part ? d->part : PART_DEFAULT,
+                   .brief = is_brief(d),
                    .team = {.threads = d->threads ? d->threads : 1}};
     r->list_form = r->form == STI_TOPK_SUM ? STI_TOPK_F32 : r->form;
     r->map = sti_topk_map_make(d, r->form);
@@ -189,6 +203,11 @@ static void take_parts(sti_topk_space *space, const request *r, row_memory *m)
 /* One slot; NULL where the space only counts. */
 static row_memory *take_slot(sti_topk_space *space, const request *r)
 {
+    if (r->brief) {
+        const size_t bytes = sti_topk_brief_bytes(r->n, r->k, r->desc->sorted);
+        sti_topk_take(space, 1, bytes);
+        return NULL;
+    }
     const bool parts = r->n > r->part, sort = r->desc->sorted;
     row_memory counted, *slot = sti_topk_take(space, 1, sizeof *slot);
     row_memory *m = slot ? slot : &counted;
@@ -414,28 +433,45 @@ static int64_t find_nan(const rows_work *w, int64_t row)
     return first;
 }
 
-static bool floats(const request *r)
+/* Of a row that has been run. */
+static int64_t named_nan(const rows_work *w, int64_t row)
 {
-    return r->form != STI_TOPK_I32 && r->form != STI_TOPK_I8;
+    const request *r = w->r;
+    return r->brief ? w->index[row * r->k] : find_nan(w, row) + r->desc->index_base;
 }
 
-static void row_piece(void *arg, int64_t row, int worker)
+static bool refuses_nan(const stint_topk_desc *d, sti_topk_form form)
 {
-    rows_work *w = arg;
+    return d->nan == STINT_TOPK_NAN_ERROR && floats(form);
+}
+
+/* False where there is a NaN that is refused. */
+static bool run_row(const rows_work *w, int64_t row, unsigned char *memory)
+{
     const request *r = w->r;
-    const row_memory *m = (const void *)(w->memory + (size_t)worker * w->slot_bytes);
+    const row_memory *m = (const void *)memory;
     const sti_topk_sink sink = {.index = w->index + row * r->k,
                                 .values = w->values ? w->values + (size_t)(row * r->k) *
                                                                       r->element_bytes
                                                     : NULL,
                                 .base = r->desc->index_base};
-    if (r->n > r->part) {
-        select_parts(r, w->x, w->addend, row, m, &sink);
-    } else {
-        const sti_topk_view view = view_of(r, w->x, w->addend, row, 0, r->n);
-        select_row(r, &view, m, &sink);
+    const sti_topk_view view = view_of(r, w->x, w->addend, row, 0, r->n);
+    const bool refuse = refuses_nan(r->desc, r->form);
+    if (r->brief) {
+        const sti_topk_brief_call call = {r->k, r->desc->sorted, refuse, memory};
+        return sti_topk_brief_row(&call, &view, &sink);
     }
-    if (r->desc->nan != STINT_TOPK_NAN_ERROR || !floats(r) || find_nan(w, row) < 0)
+    if (r->n > r->part)
+        select_parts(r, w->x, w->addend, row, m, &sink);
+    else
+        select_row(r, &view, m, &sink);
+    return !refuse || find_nan(w, row) < 0;
+}
+
+static void row_piece(void *arg, int64_t row, int worker)
+{
+    rows_work *w = arg;
+    if (run_row(w, row, w->memory + (size_t)worker * w->slot_bytes))
         return;
     long long seen = atomic_load(&w->bad_row);
     while (row < seen && !atomic_compare_exchange_weak(&w->bad_row, &seen, row))
@@ -479,13 +515,58 @@ static void run_rows(rows_work *w)
     sti_float_mode_leave(mode);
 }
 
+static stint_status nan_fail(int64_t row, int64_t index)
+{
+    return sti_fail(STINT_E_INPUT,
+                    "top-k: NaN at row %" PRId64 ", index %" PRId64
+                    "; NaN may be ranked first or last instead (the field nan)",
+                    row, index);
+}
+
+static unsigned char *align_memory(void *workspace)
+{
+    unsigned char *memory = workspace;
+    return memory + (64 - (uintptr_t)memory % 64) % 64;
+}
+
+/* One short row of which nothing has to be refused but a NaN. False: not that, and
+ * nothing is done. */
+static bool run_brief(const stint_topk_desc *d, const void *x, const float *addend,
+                      const sti_topk_sink *sink, void *workspace, size_t given_bytes,
+                      stint_status *status_out)
+{
+    if (!is_brief(d) || d->rows < 0 || d->rows > 1 || check_words(d) != STINT_OK ||
+        d->part > PART_DEFAULT || d->index_base > INT64_MAX - d->n || !x ||
+        !sink->index || (d->has_addend && !addend) || !workspace ||
+        given_bytes < 64 + sti_topk_brief_bytes(d->n, winners_of(d), d->sorted))
+        return false;
+    const sti_topk_form form = sti_topk_form_of(d);
+    const sti_topk_view view = {.form = form,
+                                .map = sti_topk_map_make(d, form),
+                                .x = x,
+                                .addend = (const unsigned char *)addend,
+                                .n = d->n};
+    const sti_topk_brief_call call = {winners_of(d), d->sorted, refuses_nan(d, form),
+                                      align_memory(workspace)};
+    const unsigned mode = d->has_addend ? sti_float_mode_enter() : 0;
+    const bool good = sti_topk_brief_row(&call, &view, sink);
+    if (d->has_addend)
+        sti_float_mode_leave(mode);
+    *status_out = good ? STINT_OK : nan_fail(0, sink->index[0]);
+    return true;
+}
+
 stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float *addend,
                         int64_t *index_out, void *values_out, void *workspace,
                         size_t workspace_size)
 {
     request r;
     size_t bytes;
-    stint_status status = request_make(desc, &r);
+    stint_status status;
+    const sti_topk_sink sink = {index_out, values_out, desc->index_base, NULL};
+    if (run_brief(desc, x, addend, &sink, workspace, workspace_size, &status))
+        return status;
+    status = request_make(desc, &r);
     if (status != STINT_OK)
         return status;
     if (r.k == 0)
@@ -495,24 +576,19 @@ stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float 
     status = check_pointers(&r, x, addend, index_out, workspace, workspace_size, bytes);
     if (status != STINT_OK)
         return status;
-    unsigned char *memory = workspace;
-    memory += (64 - (uintptr_t)memory % 64) % 64;
     rows_work w = {.r = &r,
                    .x = x,
                    .addend = desc->has_addend ? addend : NULL,
                    .index = index_out,
                    .values = values_out,
-                   .memory = memory,
+                   .memory = align_memory(workspace),
                    .slot_bytes = (bytes - 64) / (size_t)r.slots};
     atomic_init(&w.bad_row, INT64_MAX);
     run_rows(&w);
     const int64_t bad = atomic_load(&w.bad_row);
     if (bad == INT64_MAX)
         return STINT_OK;
-    return sti_fail(STINT_E_INPUT,
-                    "top-k: NaN at row %" PRId64 ", index %" PRId64
-                    "; NaN may be ranked first or last instead (the field nan)",
-                    bad, find_nan(&w, bad) + desc->index_base);
+    return nan_fail(bad, named_nan(&w, bad));
 }
 
 stint_status stint_topk_explain(const stint_topk_desc *desc,

@@ -3,6 +3,11 @@
 #include "kernel/topk_scalar.h"
 #include "kernel/topk_vec_avx512.h"
 
+#define FORM keys
+#define BITS 32
+#define KIND KEYS
+#include "kernel/topk_body.h"
+
 #define FORM f32
 #define BITS 32
 #define KIND FLOATS
@@ -26,11 +31,6 @@
 #define FORM sum
 #define BITS 32
 #define KIND SUMS
-#include "kernel/topk_body.h"
-
-#define FORM keys
-#define BITS 32
-#define KIND KEYS
 #include "kernel/topk_body.h"
 
 /* bf16 differs from f16 in the map's constants alone. */

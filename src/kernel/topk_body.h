@@ -1,7 +1,8 @@
 /* The vector loops of top-k for one form of elements. The including file defines
  *   FORM   f32, f16, ... (names)      BITS   32, 16 or 8
  *   KIND   FLOATS, SUMS, INTEGERS or KEYS (how bits become keys, see topk_key.h)
- * and has included the vector words of its machine. */
+ * and has included the vector words of its machine. Keys come first: what their loops
+ * are is for all forms. */
 
 #define FLOATS   1
 #define SUMS     2
@@ -423,10 +424,167 @@ static inline int64_t count_at_least(const uint32_t *keys, int64_t count, uint32
     return at_least + topk_at_least(keys + i, count - i, lo);
 }
 
+/* The same for a whole number of STI_TOPK_LANES. */
+static inline int64_t count_in_lanes(const uint32_t *keys, int64_t count, uint32_t lo)
+{
+    const vec bound = SPLAT(lo);
+    int64_t at_least = 0;
+    for (int64_t i = 0; i < count; i += STI_TOPK_LANES)
+        for (int64_t j = i; j < i + STI_TOPK_LANES; j += LANES)
+            at_least += __builtin_popcountll(GE(vec_load(keys + j), bound));
+    return at_least;
+}
+
+/* For three of them. */
+static inline void count_three(const uint32_t *keys, int64_t count,
+                               const uint32_t lo[3], int64_t at_least[3])
+{
+    const vec a = SPLAT(lo[0]), b = SPLAT(lo[1]), c = SPLAT(lo[2]);
+    int64_t from_a = 0, from_b = 0, from_c = 0;
+    for (int64_t i = 0; i < count; i += LANES) {
+        const vec key = vec_load(keys + i);
+        from_a += __builtin_popcountll(GE(key, a));
+        from_b += __builtin_popcountll(GE(key, b));
+        from_c += __builtin_popcountll(GE(key, c));
+    }
+    at_least[0] = from_a;
+    at_least[1] = from_b;
+    at_least[2] = from_c;
+}
+
+/* Keys between the bounds of a whole number of lanes; `out` may be `keys`. */
+static inline int64_t keep_range(const uint32_t *keys, int64_t count, uint32_t lo,
+                                 uint32_t hi, uint32_t *out, int64_t *at_least)
+{
+    const vec bound = SPLAT(lo), roof = SPLAT(hi);
+    int64_t kept = 0, from_lo = 0;
+    for (int64_t i = 0; i < count; i += LANES) {
+        const vec key = vec_load(keys + i);
+        const uint64_t mask = GE(key, bound);
+        from_lo += __builtin_popcountll(mask);
+        kept += keep32(key, mask & GE(roof, key), out + kept);
+    }
+    *at_least = from_lo;
+    return kept;
+}
+
+/* How many of a whole number of lanes are at least `bound`, and the best of the rest.
+ */
+static inline int64_t next_below(const uint32_t *keys, int64_t count, uint32_t bound,
+                                 uint32_t *next)
+{
+    const vec limit = SPLAT(bound);
+    vec best = SPLAT(0);
+    int64_t at_least = 0;
+    for (int64_t i = 0; i < count; i += LANES) {
+        const vec key = vec_load(keys + i);
+        at_least += __builtin_popcountll(GE(key, limit));
+        best = MAX(best, vec_below32(key, limit));
+    }
+    *next = best_word(best);
+    return at_least;
+}
+
+static inline int64_t find_equal(const uint32_t *keys, uint32_t wanted, int64_t rank)
+{
+    const vec bound = SPLAT(wanted);
+    for (int64_t i = 0;; i += 64) {
+        uint64_t mask = 0;
+        for (int j = 0; j < 64; j += LANES) {
+            const vec key = vec_load(keys + i + j);
+            mask |= (GE(key, bound) & GE(bound, key)) << j;
+        }
+        const int64_t here = __builtin_popcountll(mask);
+        if (rank > here) {
+            rank -= here;
+            continue;
+        }
+        for (; rank > 1; rank--)
+            mask &= mask - 1;
+        return i + __builtin_ctzll(mask);
+    }
+}
+
+static inline int64_t emit_words_at(const sti_topk_brief *b, int64_t i, vec key,
+                                    uint64_t mask, int64_t at)
+{
+    if (b->packed)
+        return at + pack32(key, mask, (uint32_t)i, b->packed + at);
+    return at + emit32(b->values ? vec_load(b->raw + 4 * i) : key, mask, b->base + i,
+                       b->index + at, b->values ? b->values + 4 * at : NULL);
+}
+
+static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t end,
+                                 uint32_t lo, int64_t at)
+{
+    const vec bound = SPLAT(lo);
+    const bool few = 64 * b->k <= b->n; /* worth a branch */
+    int64_t i = begin;
+    for (; i + 4 * LANES <= end && at < b->k; i += 4 * LANES) {
+        vec key[4];
+        for (int j = 0; j < 4; j++)
+            key[j] = vec_load(b->keys + i + j * LANES);
+        if (few && !GE(MAX(MAX(key[0], key[1]), MAX(key[2], key[3])), bound))
+            continue;
+        for (int j = 0; j < 4; j++)
+            at = emit_words_at(b, i + j * LANES, key[j], GE(key[j], bound), at);
+    }
+    for (; i + LANES <= end && at < b->k; i += LANES) {
+        const vec key = vec_load(b->keys + i);
+        at = emit_words_at(b, i, key, GE(key, bound), at);
+    }
+    return topk_emit_range(b, i, end, lo, at);
+}
+
+#define NAME_OF(verb) verb
+#define AT_LEAST      count_in_lanes
+#include "kernel/topk_winners.h"
+
 #define BISECT         bisect_keys
 #define COUNT_AT_LEAST count_at_least
 #include "kernel/topk_bisect.h"
 #endif
+
+/* Elements that fill whole vectors of words and all lanes. */
+#define GROUP (LANES > STI_TOPK_LANES ? LANES : STI_TOPK_LANES)
+enum { NAME(PARTS) = STI_TOPK_LANES / WORDS };
+
+static inline int64_t NAME(brief_as)(const sti_topk_view *v, sti_topk_brief *b,
+                                     bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    vec high[NAME(PARTS)], low[NAME(PARTS)];
+    int64_t i = 0;
+    for (int p = 0; p < NAME(PARTS); p++) {
+        high[p] = vec_splat32(0);
+        low[p] = ~high[p];
+    }
+    for (; i + GROUP <= v->n; i += GROUP) {
+        vec word[GROUP / WORDS];
+        for (int j = 0; j < GROUP / LANES; j++)
+            JOIN(widen, BITS)
+            (NAME(load)(v, i + j * LANES, &m, plain), word + j * (LANES / WORDS));
+        for (int j = 0; j < GROUP / WORDS; j++) {
+            const int p = j % NAME(PARTS);
+            vec_store(b->keys + i + j * WORDS, word[j]);
+            high[p] = vec_max32(high[p], word[j]);
+            low[p] = vec_min32(low[p], word[j]);
+        }
+    }
+    for (int p = 0; p < NAME(PARTS); p++) {
+        vec_store(b->high + p * WORDS, high[p]);
+        vec_store(b->low + p * WORDS, low[p]);
+    }
+    b->best = best_word(vec_max32(high[0], high[NAME(PARTS) - 1]));
+    return i;
+}
+
+static void NAME(brief)(const sti_topk_view *v, sti_topk_brief *b)
+{
+    const int64_t done =
+        NAME(is_plain)(v) ? NAME(brief_as)(v, b, true) : NAME(brief_as)(v, b, false);
+    topk_brief(v, done, b);
+}
 
 /* Emission from a row is for many winners: no branch on hits either. */
 static inline int64_t NAME(emit_as)(const sti_topk_view *v, int64_t begin, int64_t end,
@@ -483,6 +641,8 @@ static const sti_topk_ops NAME(ops) = {
     .collect = NAME(collect),
     .count = NAME(count),
     .keys = NAME(keys),
+    .brief = NAME(brief),
+    .winners = winners,
 #if KIND == KEYS
     .bisect = bisect_keys,
 #endif
@@ -511,4 +671,5 @@ static const sti_topk_ops NAME(ops) = {
 #undef LANES
 #undef ONES
 #undef FETCH_AHEAD
+#undef GROUP
 #undef FAR_BYTES

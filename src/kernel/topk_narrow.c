@@ -3,7 +3,7 @@
  * the last few a threshold is bisected. What a sample gets wrong is seen by counting,
  * and the pass is made again on the side where the k-th is; where equal keys keep a
  * list from getting shorter, it is bisected as it is. A last pass over the row emits.
- */
+ * Short rows need no sample (topk_brief.c). */
 #include <math.h>
 
 #include "kernel/topk_key.h"
@@ -60,13 +60,16 @@ static bounds bound_threshold(const narrowing *w, uint32_t *sample)
     return b;
 }
 
-/* Keys of the list between the bounds, which are moved to where the threshold is. */
+/* Keys of the list between the bounds, which are moved to where the threshold is; only
+ * their number where the bounds are equal. */
 static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 {
     for (;;) {
         int64_t above = 0;
         const int64_t kept =
-            w->ops->keys(&w->list, 0, w->list.n, b->lo, b->hi, out, &above);
+            b->lo == b->hi
+                ? w->ops->count(&w->list, 0, w->list.n, b->lo, b->hi, &above)
+                : w->ops->keys(&w->list, 0, w->list.n, b->lo, b->hi, out, &above);
         if (above >= w->rank) {
             *b = (bounds){b->hi + 1, UINT32_MAX};
         } else if (above + kept < w->rank) {
@@ -81,6 +84,10 @@ static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 void sti_topk_by_narrowing(const sti_topk_job *job)
 {
     sti_topk_room *room = job->room;
+    if (job->view->n <= STI_TOPK_SHORT) {
+        sti_topk_by_brief(job);
+        return;
+    }
     uint32_t *free_list = room->keys,
              *spare = room->keys + sti_topk_key_room(job->plan);
     narrowing w = {.ops = job->ops,
@@ -93,6 +100,10 @@ void sti_topk_by_narrowing(const sti_topk_job *job)
         if (w.list.n > FEW)
             b = bound_threshold(&w, room->sample);
         const int64_t before = w.list.n, kept = keep_between(&w, &b, free_list);
+        if (b.lo == b.hi) {
+            sti_topk_emit_row(job, b.lo, w.rank < kept ? w.rank : 0);
+            return;
+        }
         w.list = (sti_topk_view){
             .form = STI_TOPK_KEYS, .x = (const unsigned char *)free_list, .n = kept};
         w.ops = w.keys;
@@ -100,8 +111,6 @@ void sti_topk_by_narrowing(const sti_topk_job *job)
         uint32_t *swap = free_list;
         free_list = spare;
         spare = swap;
-        if (b.lo == b.hi)
-            break;
     } while (w.list.n > FEW && shorter);
     int64_t at_least = 0, more = 0;
     const uint32_t *list = (const uint32_t *)(const void *)w.list.x;

@@ -42,6 +42,21 @@ typedef struct sti_topk_view {
     int64_t n; /* <= 2^31 */
 } sti_topk_view;
 
+/* A row of at most STI_TOPK_SHORT elements, whose keys are made once and then held. */
+enum { STI_TOPK_SHORT = 4096, STI_TOPK_LANES = 16 };
+typedef struct sti_topk_brief {
+    int64_t n, k;    /* 1 <= k <= n */
+    uint32_t *keys;  /* [sti_topk_brief_words(n)], behind element n - 1 zero */
+    uint32_t *spare; /* likewise, scratch */
+    uint32_t best;   /* key */
+    uint32_t high[STI_TOPK_LANES], low[STI_TOPK_LANES]; /* best, least of every 16th */
+    int64_t base;
+    int64_t *index;           /* [k] */
+    const unsigned char *raw; /* elements of 32 bits that are given as they are */
+    unsigned char *values;    /* [k], of raw, or NULL */
+    uint64_t *packed;         /* [k], instead of index and values, or NULL */
+} sti_topk_brief;
+
 /* The machine-dependent loops; begin and end are element indices. */
 typedef struct sti_topk_ops {
     /* d[s - first] = best key of elements [s << a, (s + 1) << a) of the view, the last
@@ -70,6 +85,10 @@ typedef struct sti_topk_ops {
     /* Index (plus base) and value of the elements with key >= lo; their count. */
     int64_t (*emit)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     int64_t base, int64_t *index_out, unsigned char *value_out);
+    /* Of the n elements of a view: keys, best, high and low. */
+    void (*brief)(const sti_topk_view *v, sti_topk_brief *b);
+    /* The k winners of a brief, by ascending index. The same for all forms. */
+    void (*winners)(const sti_topk_brief *b);
     /* counts[(key - lo) >> shift]++ for lo <= key <= hi. */
     void (*histogram)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                       uint32_t hi, int shift, uint32_t *counts);
@@ -202,10 +221,28 @@ void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
 /* Elements of the row above `key`, and `ties` (0: all) of those equal to it: k in all.
  * A row of one piece. */
 void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);
+/* Values of `count` indices. */
+void sti_topk_put_values(const sti_topk_view *view, int64_t base, const int64_t *index,
+                         int64_t count, unsigned char *values);
+
+/* ---- a short row by itself (topk_brief.c) ---- */
+
+typedef struct sti_topk_brief_call {
+    int64_t k; /* 1 <= k <= n */
+    bool sorted, refuse_nan;
+    unsigned char *memory; /* [sti_topk_brief_bytes], aligned to 64 */
+} sti_topk_brief_call;
+
+int64_t sti_topk_brief_words(int64_t n);
+size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted);
+/* False where there is a NaN that is refused: sink->index[0] is then where. */
+bool sti_topk_brief_row(const sti_topk_brief_call *call, const sti_topk_view *view,
+                        const sti_topk_sink *sink);
 /* Methods; those that return bool say false when their guess did not hold. */
 void sti_topk_by_pack(const sti_topk_job *job);
 void sti_topk_by_delegates(const sti_topk_job *job);
 void sti_topk_by_narrowing(const sti_topk_job *job);
+void sti_topk_by_brief(const sti_topk_job *job);
 bool sti_topk_by_threshold(const sti_topk_job *job);
 void sti_topk_by_radix(const sti_topk_job *job);
 

@@ -175,9 +175,8 @@ sti_topk_room *sti_topk_room_take(sti_topk_space *space, const sti_topk_plan *p)
 
 /* ---- emission ---- */
 
-/* Values of `count` indices. */
-static void put_values(const sti_topk_view *v, int64_t base, const int64_t *index,
-                       int64_t count, unsigned char *values)
+void sti_topk_put_values(const sti_topk_view *v, int64_t base, const int64_t *index,
+                         int64_t count, unsigned char *values)
 {
     const size_t bytes = sti_topk_element_bytes(v->form);
     if (v->form == STI_TOPK_SUM || bytes < 4) {
@@ -214,9 +213,9 @@ static void decode_piece(void *arg, int64_t piece, int worker)
         for (int64_t i = begin; i < end; i++)
             sink->index[i] = sink->base + sti_topk_packed_index(w->packed[i]);
     if (sink->values)
-        put_values(w->view, sink->base, sink->index + begin, end - begin,
-                   sink->values +
-                       (size_t)begin * sti_topk_element_bytes(w->view->form));
+        sti_topk_put_values(w->view, sink->base, sink->index + begin, end - begin,
+                            sink->values +
+                                (size_t)begin * sti_topk_element_bytes(w->view->form));
 }
 
 void sti_topk_decode(const sti_team *team, const sti_topk_view *view,

@@ -3,6 +3,8 @@
 #ifndef STI_KERNEL_TOPK_SCALAR_H
 #define STI_KERNEL_TOPK_SCALAR_H
 
+#include <math.h>
+
 #include "kernel/topk_key.h"
 
 static inline int64_t topk_collect(const sti_topk_view *v, int64_t begin, int64_t end,
@@ -89,6 +91,40 @@ static inline int64_t topk_emit(const sti_topk_view *v, int64_t begin, int64_t e
             index_out[count++] = base + i;
         }
     return count;
+}
+
+/* Elements from `from` on of a brief, and the zeros behind them. */
+static inline void topk_brief(const sti_topk_view *v, int64_t from, sti_topk_brief *b)
+{
+    int64_t i = from;
+    for (; i < v->n; i++) {
+        const uint32_t key = sti_topk_key_at(v, i);
+        uint32_t *high = &b->high[i % STI_TOPK_LANES],
+                 *low = &b->low[i % STI_TOPK_LANES];
+        b->keys[i] = key;
+        *high = key > *high ? key : *high;
+        *low = key < *low ? key : *low;
+        b->best = key > b->best ? key : b->best;
+    }
+    for (; i % STI_TOPK_LANES != 0; i++)
+        b->keys[i] = 0;
+}
+
+static inline int64_t topk_emit_range(const sti_topk_brief *b, int64_t begin,
+                                      int64_t end, uint32_t lo, int64_t at)
+{
+    for (int64_t i = begin; i < end; i++) {
+        if (b->keys[i] < lo)
+            continue;
+        if (b->packed) {
+            b->packed[at++] = sti_topk_pack(b->keys[i], i);
+            continue;
+        }
+        if (b->values)
+            memcpy(b->values + 4 * at, b->raw + 4 * i, 4);
+        b->index[at++] = b->base + i;
+    }
+    return at;
 }
 
 static inline void topk_histogram(const sti_topk_view *v, int64_t begin, int64_t end,

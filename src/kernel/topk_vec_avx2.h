@@ -12,6 +12,7 @@ enum { VEC_BYTES = 32, WORDS = 8, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m256i vec;
 
 #define vec_load(p)     _mm256_loadu_si256((const __m256i_u *)(const void *)(p))
+#define vec_store(p, x) _mm256_storeu_si256((__m256i_u *)(void *)(p), x)
 #define vec_splat32(x)  _mm256_set1_epi32((int)(x))
 #define vec_splat16(x)  _mm256_set1_epi16((short)(x))
 #define vec_splat8(x)   _mm256_set1_epi8((char)(x))
@@ -21,6 +22,9 @@ typedef __m256i vec;
 #define vec_min32(a, b) _mm256_min_epu32(a, b)
 #define vec_min16(a, b) _mm256_min_epu16(a, b)
 #define vec_min8(a, b)  _mm256_min_epu8(a, b)
+/* Lanes of a below those of b; others zero. */
+#define vec_below32(a, b) \
+    _mm256_andnot_si256(_mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a), a)
 #define vec_add_floats(a, b) \
     _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
 
@@ -60,6 +64,28 @@ static inline vec fold8(vec x)
     const __m128i half =
         _mm_max_epu8(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     return _mm256_cvtepu8_epi32(_mm_max_epu8(half, _mm_srli_si128(half, 8)));
+}
+
+/* Lanes as words, in order. */
+static inline void widen32(vec x, vec *out)
+{
+    out[0] = x;
+}
+
+static inline void widen16(vec x, vec *out)
+{
+    out[0] = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x));
+    out[1] = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x, 1));
+}
+
+static inline void widen8(vec x, vec *out)
+{
+    const __m128i low = _mm256_castsi256_si128(x),
+                  high = _mm256_extracti128_si256(x, 1);
+    out[0] = _mm256_cvtepu8_epi32(low);
+    out[1] = _mm256_cvtepu8_epi32(_mm_srli_si128(low, 8));
+    out[2] = _mm256_cvtepu8_epi32(high);
+    out[3] = _mm256_cvtepu8_epi32(_mm_srli_si128(high, 8));
 }
 
 /* The best word of each of 8 vectors, in order. */

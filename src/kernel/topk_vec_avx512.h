@@ -11,6 +11,7 @@ enum { VEC_BYTES = 64, WORDS = 16, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m512i vec;
 
 #define vec_load(p)     _mm512_loadu_si512(p)
+#define vec_store(p, x) _mm512_storeu_si512(p, x)
 #define vec_splat32(x)  _mm512_set1_epi32((int)(x))
 #define vec_splat16(x)  _mm512_set1_epi16((short)(x))
 #define vec_splat8(x)   _mm512_set1_epi8((char)(x))
@@ -23,6 +24,8 @@ typedef __m512i vec;
 #define vec_ge32(a, b)  (uint64_t) _mm512_cmpge_epu32_mask(a, b)
 #define vec_ge16(a, b)  (uint64_t) _mm512_cmpge_epu16_mask(a, b)
 #define vec_ge8(a, b)   (uint64_t) _mm512_cmpge_epu8_mask(a, b)
+/* Lanes of a below those of b; others zero. */
+#define vec_below32(a, b) _mm512_maskz_mov_epi32(_mm512_cmplt_epu32_mask(a, b), a)
 #define vec_add_floats(a, b) \
     _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)))
 
@@ -46,6 +49,26 @@ static inline vec fold8(vec x)
         _mm256_max_epu8(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
     return _mm512_cvtepu8_epi32(
         _mm_max_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
+}
+
+/* Lanes as words, in order. */
+static inline void widen32(vec x, vec *out)
+{
+    out[0] = x;
+}
+
+static inline void widen16(vec x, vec *out)
+{
+    out[0] = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x));
+    out[1] = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x, 1));
+}
+
+static inline void widen8(vec x, vec *out)
+{
+    out[0] = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(x));
+    out[1] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(x, 1));
+    out[2] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(x, 2));
+    out[3] = _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32(x, 3));
 }
 
 /* The best word of each of 16 vectors, in order: a transposition with a maximum at
