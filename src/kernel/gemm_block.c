@@ -27,6 +27,7 @@ typedef struct block_plan {
     int64_t chunks;
     int levels; /* partial blocks of C held at once; 0: C itself */
     bool copy_a, copy_b;
+    bool quads;  /* rows of A are copied in quads of k */
     bool keep_b; /* packed columns serve all blocks of rows; else a panel at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
@@ -121,6 +122,7 @@ static void plan_copies(block_plan *p)
     const int64_t rows = smaller(p->part_rows, job->m);
     p->copy_a = !job->a_plain || cols > (crowded(job->lda) ? 48 : 256);
     p->copy_b = !job->b_plain || rows > DIRECT_ROWS;
+    p->quads = p->copy_a && job->a_plain && !job->a_steps;
 }
 
 /* Rows of A at a time: as much as the second-level cache likes, but not more for all
@@ -204,7 +206,8 @@ typedef struct block_panel {
     int64_t b_step, j0, cols;
     int nv;
     float *keep;
-    bool copy_rows; /* of A, each tile's just before it runs */
+    const float *next; /* columns that will be packed then; or NULL */
+    bool copy_rows;    /* of A, each tile's just before it runs */
 } block_panel;
 
 /* Rows r.. of the block in A itself. */
@@ -219,7 +222,10 @@ static const float *plain_rows(const block_piece *s, const block_pass *pass, int
 /* Where a copy holds the rows from r on. */
 static float *copied_rows(const block_piece *s, const block_pass *pass, int64_t r)
 {
-    return s->a + r * (s->plan->job->a_steps ? pass->ks : s->plan->a_ld);
+    const block_plan *p = s->plan;
+    if (p->quads)
+        return s->a + r * round_up(pass->ks, STI_GEMM_QUAD);
+    return s->a + r * (p->job->a_steps ? pass->ks : p->a_ld);
 }
 
 /* Copy the rows of the tile t from row r on, and have the next ones fetched. */
@@ -228,12 +234,19 @@ static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
 {
     const sti_block_job *job = s->plan->job;
     const int64_t next = r + t->rows, rows = smaller(t->rows, s->rows - next);
-    job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks,
-                copied_rows(s, pass, r), job->a_steps ? t->rows : s->plan->a_ld);
-    t->a_next = job->a_plain && rows > 0 ? plain_rows(s, pass, next) : NULL;
-    t->next_row = job->lda;
-    t->next_rows = job->a_steps ? pass->ks : rows;
-    t->next_cols = job->a_steps ? rows : pass->ks;
+    float *dst = copied_rows(s, pass, r);
+    if (s->plan->quads)
+        s->plan->kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks,
+                                     t->rows, dst);
+    else
+        job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks, dst,
+                    job->a_steps ? t->rows : s->plan->a_ld);
+    t->next_a = (sti_gemm_fetch){0};
+    if (job->a_plain && rows > 0)
+        t->next_a = (sti_gemm_fetch){.from = plain_rows(s, pass, next),
+                                     .row = job->lda,
+                                     .rows = job->a_steps ? pass->ks : rows,
+                                     .cols = job->a_steps ? rows : pass->ks};
 }
 
 /* The tile's A: copied ones in rows, or in steps as long as the tile is high. */
@@ -245,7 +258,9 @@ static void place_rows(const block_piece *s, const block_pass *pass, int64_t r,
     t->a_row = p->copy_a ? p->a_ld : lda;
     t->a_step = p->copy_a ? t->rows : lda;
     t->a = p->copy_a ? copied_rows(s, pass, r) : plain_rows(s, pass, r);
-    if (!p->job->a_steps)
+    if (p->quads)
+        t->a_line = t->rows * round_up(pass->ks, STI_GEMM_QUAD);
+    else if (!p->job->a_steps)
         t->a_line = t->rows * t->a_row;
     else
         t->a_line = p->copy_a ? t->rows * pass->ks : t->rows;
@@ -280,8 +295,15 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     int most = p->kernels->max_rows[panel->nv];
     if (panel->copy_rows)
         s->a_most = most;
-    else if (p->copy_a && job->a_steps)
+    else if (p->copy_a && (job->a_steps || p->quads))
         most = s->a_most;
+    if (panel->next) {
+        t.next_b.row = job->ldb;
+        t.next_b.rows = ceil_div(pass->ks, ceil_div(s->rows, most));
+        t.next_b.cols = (int64_t)panel->nv * STI_PANEL;
+        t.next_b.from = panel->next;
+        t.next_b_line = t.next_b.rows * job->ldb;
+    }
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
@@ -293,10 +315,14 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
                                                   : pass->c + panel->j0 + panel->cols;
         if (panel->copy_rows)
             copy_rows(s, pass, r, &t);
-        if (job->a_steps)
+        if (p->quads)
+            p->kernels->quads(&t);
+        else if (job->a_steps)
             p->kernels->tn(&t);
         else
             p->kernels->nn(&t);
+        if (panel->next)
+            t.next_b.from += t.lines * t.next_b_line;
         if (t.b_keep) { /* packed now */
             t.b = t.b_keep;
             t.b_step = (int64_t)panel->nv * STI_PANEL;
@@ -347,6 +373,8 @@ static void piece_pass(block_piece *s, const block_pass *pass)
         if (keep || !p->copy_b) {
             panel.b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j;
             panel.b_step = job->ldb;
+            if (keep && j + panel.cols < s->cols)
+                panel.next = panel.b + panel.cols;
         } else if (!packed) {
             job->load_b(job, p->kernels, s->item, s->n0 + j, panel.cols, pass->k0,
                         pass->ks, panel.b_step, mine);

@@ -13,6 +13,8 @@ enum { VEC_WIDTH = 8, VECS = 2 };
 #define vec_load(p)              _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define vec_store(p, x)          _mm256_storeu_si256((__m256i *)(void *)(p), x)
 #define vec_splat(x)             _mm256_broadcastd_epi32(_mm_loadu_si32(&(x)))
+#define vec_fma_onto(a, b, c)    vec_fma(a, b, c)
+#define vec_fma_splat(a, b, c)   vec_fma(vec_splat(*(a)), b, c)
 #define vec_add(a, b)            _mm256_add_epi32(a, b)
 #define vec_sub(a, b)            _mm256_sub_epi32(a, b)
 #define vec_relu(x)              (x)

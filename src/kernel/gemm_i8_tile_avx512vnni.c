@@ -14,6 +14,8 @@ enum { VEC_WIDTH = 16, VECS = 1 };
 #define vec_store(p, x)          _mm512_storeu_si512(p, x)
 #define vec_splat(x)             _mm512_broadcastd_epi32(_mm_loadu_si32(&(x)))
 #define vec_fma(a, b, c)         _mm512_dpbusd_epi32(c, a, b)
+#define vec_fma_onto(a, b, c)    vec_fma(a, b, c)
+#define vec_fma_splat(a, b, c)   vec_fma(vec_splat(*(a)), b, c)
 #define vec_add(a, b)            _mm512_add_epi32(a, b)
 #define vec_sub(a, b)            _mm512_sub_epi32(a, b)
 #define vec_relu(x)              (x)

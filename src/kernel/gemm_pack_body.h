@@ -1,5 +1,6 @@
 /* Packing of panels and ReLU bits, included by each vector instruction set's file after
  * its gemm_vec_*.h. */
+#include <string.h>
 
 /* One row of a panel. */
 static inline void pack_row(const float *src, int64_t cols, int64_t width, float *dst)
@@ -47,6 +48,29 @@ static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
     for (int64_t j = 0; j < cols; j += width)
         pack_columns_panel(src + j * ld, ld, k, cols - j < width ? cols - j : width,
                            width, dst + j * k);
+}
+
+static void pack_quads(const float *src, int64_t ld, int64_t k, int64_t rows,
+                       float *dst)
+{
+    const int64_t step = rows * STI_GEMM_QUAD;
+    int64_t i = 0;
+    for (; i + VEC_WIDTH <= k; i += VEC_WIDTH, dst += VEC_WIDTH * rows) {
+        int64_t r = 0;
+        for (; r + VEC_WIDTH / STI_GEMM_QUAD <= rows; r += VEC_WIDTH / STI_GEMM_QUAD)
+            vec_quads(src + r * ld + i, ld, dst + r * STI_GEMM_QUAD, step);
+        for (; r < rows; r++)
+            for (int64_t q = 0; q < VEC_WIDTH / STI_GEMM_QUAD; q++)
+                memcpy(dst + r * STI_GEMM_QUAD + q * step,
+                       src + r * ld + i + q * STI_GEMM_QUAD,
+                       STI_GEMM_QUAD * sizeof *dst);
+    }
+    for (; i + STI_GEMM_QUAD <= k; i += STI_GEMM_QUAD)
+        for (int64_t r = 0; r < rows; r++, dst += STI_GEMM_QUAD)
+            memcpy(dst, src + r * ld + i, STI_GEMM_QUAD * sizeof *dst);
+    for (int64_t r = 0; r < rows; r++, dst += STI_GEMM_QUAD)
+        for (int64_t u = 0; u < k - i; u++)
+            dst[u] = src[r * ld + i + u];
 }
 
 static void mask_positive(const float *y, int64_t count, uint8_t *mask)

@@ -19,6 +19,12 @@ TILES_14(PART, tn, 2)
 TILES_6(PART, tn, 4)
 TILES_14(TILE, tn, 2)
 TILES_6(TILE, tn, 4)
+TILES_14(TILE, quads, 1)
+TILES_14(TILE, quads, 2)
+TILES_6(TILE, quads, 4)
+TILES_14(PART, quads, 1)
+TILES_14(PART, quads, 2)
+TILES_6(PART, quads, 4)
 TILES_16(TILE, taps, 1)
 
 /* By whether B is read in place. */
@@ -34,6 +40,12 @@ static tile_fn *const tn2[2][14] = {{TILES_14(TILE_NAME, tn, 2)},
                                     {TILES_14(PART_NAME, tn, 2)}};
 static tile_fn *const tn4[2][6] = {{TILES_6(TILE_NAME, tn, 4)},
                                    {TILES_6(PART_NAME, tn, 4)}};
+static tile_fn *const quads1[2][14] = {{TILES_14(TILE_NAME, quads, 1)},
+                                       {TILES_14(PART_NAME, quads, 1)}};
+static tile_fn *const quads2[2][14] = {{TILES_14(TILE_NAME, quads, 2)},
+                                       {TILES_14(PART_NAME, quads, 2)}};
+static tile_fn *const quads4[2][6] = {{TILES_6(TILE_NAME, quads, 4)},
+                                      {TILES_6(PART_NAME, quads, 4)}};
 static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
 
 /* Masks cost nothing here, so one set of tiles serves both. */
@@ -62,6 +74,16 @@ static void run_tn(const sti_gemm_tile *t)
         tn4[in_place(t)][t->rows - 1](t);
 }
 
+static void run_quads(const sti_gemm_tile *t)
+{
+    if (t->nv == 1)
+        quads1[in_place(t)][t->rows - 1](t);
+    else if (t->nv == 2)
+        quads2[in_place(t)][t->rows - 1](t);
+    else
+        quads4[in_place(t)][t->rows - 1](t);
+}
+
 static void run_taps(const sti_gemm_tile *t)
 {
     taps1[t->rows - 1](t);
@@ -71,10 +93,12 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .max_rows = {0, 28, 14, 0, 6},
     .nn = run_nn,
     .tn = run_tn,
+    .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 16,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
+    .pack_quads = pack_quads,
     .mask = mask_positive,
 };
 #else

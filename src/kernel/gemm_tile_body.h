@@ -3,7 +3,7 @@
  * vec_load, vec_store, vec_splat, vec_fma(a, b, c) = a b + c, vec_add, vec_relu,
  * vec_load_part, vec_store_part, vec_transpose, vec_mask16. */
 
-enum { ACC_MAX = 28 };
+enum { ACC_MAX = 28, QUAD = STI_GEMM_QUAD, SECOND_LEVEL = 2 /* of caches */ };
 
 /* Rows r = 0..27 at base + r * stride from four bases and the multiples 1, 3, 5, 7 of
  * the stride, so that no address needs a register or an instruction of its own (x86
@@ -168,51 +168,75 @@ tile_side_of(const sti_gemm_tile *t, float *nowhere, const int vecs)
     return (tile_side){nowhere, 0, vecs * VEC_WIDTH};
 }
 
-/* One k step; a_of(r) is the r-th row's scalar. */
-#define TILE_STEP(A_OF, B)                                                             \
-    do {                                                                               \
-        vec bv[4];                                                                     \
-        if (part)                                                                      \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
-                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);                  \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
-            part ? vec_load_lanes((B) + v * VEC_WIDTH, lanes[v])                       \
-                 : vec_load((B) + v * VEC_WIDTH);                                      \
-        if (part) {                                                                    \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
-                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                           \
-            side.keep += side.keep_step;                                               \
-        }                                                                              \
-        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
-        {                                                                              \
-            const vec av = vec_splat(A_OF);                                            \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) acc[r * vecs + v] = \
-                vec_fma(av, bv[v], acc[r * vecs + v]);                                 \
-        }                                                                              \
+/* Whether the row's value is loaded by itself for all multiply-adds that want it, not
+ * by each. Loads cost room in the pipeline, and there are but two a cycle. */
+static inline __attribute__((always_inline)) bool splat_row(const int r, const int vecs)
+{
+    return vecs > 2 ? r % 2 == 0 : vecs > 1 && r % 4 == 0;
+}
+
+/* One k step; A_OF is the r-th row's scalar, APART whether its address takes an index.
+ */
+#define TILE_STEP(A_OF, APART, B)                                                   \
+    do {                                                                            \
+        vec bv[4];                                                                  \
+        if (part)                                                                   \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
+                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);               \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =              \
+            part ? vec_load_lanes((B) + v * VEC_WIDTH, lanes[v])                    \
+                 : vec_load((B) + v * VEC_WIDTH);                                   \
+        if (part) {                                                                 \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
+                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                        \
+            side.keep += side.keep_step;                                            \
+        }                                                                           \
+        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                     \
+        {                                                                           \
+            if ((APART) || splat_row(r, vecs)) {                                    \
+                const vec av = vec_splat(A_OF);                                     \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
+                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]); \
+            } else {                                                                \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
+                    acc[r * vecs + v] =                                             \
+                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);           \
+            }                                                                       \
+        }                                                                           \
     } while (0)
 
 /* Rows of C that the next tile takes up, fetched one by one while this one works; then
- * its rows of A, as wide as the tile at a time. */
+ * what else comes next, as wide as the tile at a time. */
 typedef struct tile_ahead {
-    const float *c, *a, *a_part;
-    ptrdiff_t c_row, a_row, a_part_row;
+    const float *c, *p, *part;
+    ptrdiff_t c_row, row, part_row;
     int64_t left, rows, parts;
+    sti_gemm_fetch then;
 } tile_ahead;
 
+static inline __attribute__((always_inline)) void
+ahead_turn(tile_ahead *ahead, const sti_gemm_fetch *fetch, const int vecs)
+{
+    ahead->part = fetch->from;
+    ahead->part_row = fetch->row;
+    ahead->rows = fetch->rows;
+    ahead->parts =
+        fetch->rows > 0 ? (fetch->cols + vecs * VEC_WIDTH - 1) / (vecs * VEC_WIDTH) : 0;
+}
+
 static inline __attribute__((always_inline)) tile_ahead
-tile_ahead_of(const sti_gemm_tile *t, const float *c, const int rows, const int vecs)
+tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int rows,
+              const int vecs)
 {
     tile_ahead ahead = {.c = c,
-                        .a = c,
+                        .p = c,
                         .c_row = t->c_row,
-                        .a_row = t->c_row,
-                        .left = t->c_next ? rows : 0};
-    if (t->a_next) {
-        ahead.a_part = t->a_next;
-        ahead.a_part_row = t->next_row;
-        ahead.rows = t->next_rows;
-        ahead.parts = (t->next_cols + vecs * VEC_WIDTH - 1) / (vecs * VEC_WIDTH);
-    }
+                        .row = t->c_row,
+                        .left = t->c_next ? rows : 0,
+                        .then = t->next_b};
+    if (t->next_b.rows > 0)
+        ahead.then.from += line * t->next_b_line;
+    ahead_turn(&ahead, &t->next_a, vecs);
     return ahead;
 }
 
@@ -221,14 +245,18 @@ static inline __attribute__((always_inline)) bool ahead_more(tile_ahead *ahead,
 {
     if (ahead->left > 0)
         return true;
-    if (ahead->parts == 0)
-        return false;
+    if (ahead->parts == 0) {
+        if (ahead->then.rows == 0)
+            return false;
+        ahead_turn(ahead, &ahead->then, vecs);
+        ahead->then.rows = 0;
+    }
     ahead->parts--;
     ahead->left = ahead->rows;
     ahead->c_row = 0;
-    ahead->a = ahead->a_part;
-    ahead->a_row = ahead->a_part_row;
-    ahead->a_part += vecs * VEC_WIDTH;
+    ahead->p = ahead->part;
+    ahead->row = ahead->part_row;
+    ahead->part += vecs * VEC_WIDTH;
     return true;
 }
 
@@ -238,10 +266,10 @@ static inline __attribute__((always_inline)) void ahead_fetch(tile_ahead *ahead,
 #pragma GCC unroll 8
     for (int v = 0; v < vecs; v++) {
         __builtin_prefetch(ahead->c + v * VEC_WIDTH, 1);
-        __builtin_prefetch(ahead->a + v * VEC_WIDTH);
+        __builtin_prefetch(ahead->p + v * VEC_WIDTH, 0, SECOND_LEVEL);
     }
     ahead->c += ahead->c_row;
-    ahead->a += ahead->a_row;
+    ahead->p += ahead->row;
     ahead->left--;
 }
 
@@ -264,17 +292,26 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
         int64_t k = t->run_k;
         for (; k > 0 && ahead_more(&ahead, vecs); k--) {
             ahead_fetch(&ahead, vecs);
-            TILE_STEP(*row_walk_ptr(&w, r), b);
+            TILE_STEP(*row_walk_ptr(&w, r), true, b);
             b += step;
             row_walk_on(&w);
         }
         for (; k > 0; k--) {
-            TILE_STEP(*row_walk_ptr(&w, r), b);
+            TILE_STEP(*row_walk_ptr(&w, r), true, b);
             b += step;
             row_walk_on(&w);
         }
     }
     tile_end(t, c, acc, lanes, rows, vecs);
+}
+
+/* The empty asm keeps the steps from becoming index registers. */
+static inline __attribute__((always_inline)) const float *next_step(const float *a,
+                                                                    int64_t step)
+{
+    a += step;
+    __asm__("" : "+r"(a));
+    return a;
 }
 
 static inline __attribute__((always_inline)) void
@@ -295,15 +332,61 @@ tile_tn(const sti_gemm_tile *t, const float *from, float *c, tile_ahead ahead,
         int64_t k = t->run_k;
         for (; k > 0 && ahead_more(&ahead, vecs); k--) {
             ahead_fetch(&ahead, vecs);
-            TILE_STEP(a[r], b);
-            a += t->a_step;
+            TILE_STEP(a[r], false, b);
+            a = next_step(a, t->a_step);
             b += t->b_step;
+        }
+        for (; k >= QUAD && !part; k -= QUAD) {
+#pragma GCC unroll 4
+            for (int u = 0; u < QUAD; u++) {
+                TILE_STEP(a[r], false, b + u * t->b_step);
+                a = next_step(a, t->a_step);
+            }
+            b += QUAD * t->b_step;
         }
         for (; k > 0; k--) {
-            TILE_STEP(a[r], b);
-            a += t->a_step;
+            TILE_STEP(a[r], false, b);
+            a = next_step(a, t->a_step);
             b += t->b_step;
         }
+    }
+    tile_end(t, c, acc, lanes, rows, vecs);
+}
+
+static inline __attribute__((always_inline)) void
+tile_quads(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
+           const int rows, const int vecs, const bool part)
+{
+    vec acc[ACC_MAX];
+    vec_lanes lanes[4];
+    float nowhere[4 * VEC_WIDTH] __attribute__((aligned(64)));
+    tile_side side = tile_side_of(t, nowhere, vecs);
+    tile_lanes(t, lanes, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs);
+    const float *b = t->b;
+    int64_t k = t->run_k;
+    for (; k >= QUAD && (part || ahead_more(&ahead, vecs)); k -= QUAD) {
+        const bool more = !part || ahead_more(&ahead, vecs);
+#pragma GCC unroll 4
+        for (int u = 0; u < QUAD; u++) {
+            if (more)
+                ahead_fetch(&ahead, vecs);
+            TILE_STEP(a[QUAD * r + u], false, b);
+            b += t->b_step;
+        }
+        a += QUAD * rows;
+    }
+    for (; k >= QUAD; k -= QUAD) {
+#pragma GCC unroll 4
+        for (int u = 0; u < QUAD; u++)
+            TILE_STEP(a[QUAD * r + u], false, b + u * t->b_step);
+        a += QUAD * rows;
+        b += QUAD * t->b_step;
+    }
+    for (; k > 0; k--) {
+        TILE_STEP(a[QUAD * r], false, b);
+        a++;
+        b += t->b_step;
     }
     tile_end(t, c, acc, lanes, rows, vecs);
 }
@@ -345,16 +428,16 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
-#define TILE_AS(NAME, WALK, R, NV, PART)                                             \
-    static void NAME(const sti_gemm_tile *t)                                         \
-    {                                                                                \
-        const float *a = t->a;                                                       \
-        float *c = t->c;                                                             \
-        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) {     \
-            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;        \
-            tile_##WALK(t, a, c, tile_ahead_of(t, next, R, (NV)*VECS), R, (NV)*VECS, \
-                        PART);                                                       \
-        }                                                                            \
+#define TILE_AS(NAME, WALK, R, NV, PART)                                         \
+    static void NAME(const sti_gemm_tile *t)                                     \
+    {                                                                            \
+        const float *a = t->a;                                                   \
+        float *c = t->c;                                                         \
+        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) { \
+            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;    \
+            tile_##WALK(t, a, c, tile_ahead_of(t, i, next, R, (NV)*VECS), R,     \
+                        (NV)*VECS, PART);                                        \
+        }                                                                        \
     }
 #define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, false)
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,

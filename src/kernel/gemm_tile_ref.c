@@ -27,6 +27,14 @@ static float nn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, in
     return *far(t->a, line * t->a_line + t->a_run[i] + r * t->a_row + k);
 }
 
+static float quads_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                     int64_t r, int64_t j)
+{
+    (void)i, (void)j;
+    return t->a[line * t->a_line + (k / STI_GEMM_QUAD * t->rows + r) * STI_GEMM_QUAD +
+                k % STI_GEMM_QUAD];
+}
+
 static float nn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
@@ -112,6 +120,13 @@ static void tile_tn(const sti_gemm_tile *t)
         keep_panel(t, tn_b);
 }
 
+static void tile_quads(const sti_gemm_tile *t)
+{
+    tile_elements(t, quads_a, tn_b, t->run_k);
+    if (t->b_keep)
+        keep_panel(t, tn_b);
+}
+
 static void tile_taps(const sti_gemm_tile *t)
 {
     tile_elements(t, taps_a, taps_b, t->run_k * TAPS);
@@ -139,6 +154,15 @@ static void pack_columns(const float *src, int64_t ld, int64_t k, int64_t cols,
             *packed(dst, k, width, i, j) = j < cols ? src[j * ld + i] : 0.0F;
 }
 
+static void pack_quads(const float *src, int64_t ld, int64_t k, int64_t rows,
+                       float *dst)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < k; i++)
+            dst[(i / STI_GEMM_QUAD * rows + r) * STI_GEMM_QUAD + i % STI_GEMM_QUAD] =
+                src[r * ld + i];
+}
+
 static void mask_positive(const float *y, int64_t count, uint8_t *mask)
 {
     for (int64_t i = 0; i < count; i += 8) {
@@ -153,9 +177,11 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .max_rows = {0, 8, 4, 0, 0},
     .nn = tile_nn,
     .tn = tile_tn,
+    .quads = tile_quads,
     .taps = tile_taps,
     .max_rows_taps = 8,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
+    .pack_quads = pack_quads,
     .mask = mask_positive,
 };

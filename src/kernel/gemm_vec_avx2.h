@@ -11,13 +11,15 @@
 typedef __m256 vec;
 enum { VEC_WIDTH = 8, VECS = 2 };
 
-#define vec_zero()       _mm256_setzero_ps()
-#define vec_load(p)      _mm256_loadu_ps(p)
-#define vec_store(p, x)  _mm256_storeu_ps(p, x)
-#define vec_splat(x)     _mm256_set1_ps(x)
-#define vec_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define vec_add(a, b)    _mm256_add_ps(a, b)
-#define vec_relu(x)      _mm256_max_ps(_mm256_setzero_ps(), x) /* 0 > x ? 0 : x */
+#define vec_zero()             _mm256_setzero_ps()
+#define vec_load(p)            _mm256_loadu_ps(p)
+#define vec_store(p, x)        _mm256_storeu_ps(p, x)
+#define vec_splat(x)           _mm256_set1_ps(x)
+#define vec_fma(a, b, c)       _mm256_fmadd_ps(a, b, c)
+#define vec_fma_splat(a, b, c) _mm256_fmadd_ps(_mm256_set1_ps(*(a)), b, c)
+#define vec_fma_onto(a, b, c)  _mm256_fmadd_ps(a, b, c)
+#define vec_add(a, b)          _mm256_add_ps(a, b)
+#define vec_relu(x)            _mm256_max_ps(_mm256_setzero_ps(), x) /* 0 > x ? 0 : x */
 
 static inline __m256i first_lanes(int64_t count)
 {
@@ -69,6 +71,14 @@ static inline void vec_transpose(const float *src, int64_t ld, float *dst,
         _mm256_storeu_ps(o + 2 * width, _mm256_shuffle_ps(b, d, 0x44));
         _mm256_storeu_ps(o + 3 * width, _mm256_shuffle_ps(b, d, 0xEE));
     }
+}
+
+/* Two rows become quads, as in the AVX-512 file. */
+static inline void vec_quads(const float *src, int64_t ld, float *dst, int64_t step)
+{
+    const __m256 a = _mm256_loadu_ps(src), b = _mm256_loadu_ps(src + ld);
+    _mm256_storeu_ps(dst, _mm256_permute2f128_ps(a, b, 0x20));
+    _mm256_storeu_ps(dst + step, _mm256_permute2f128_ps(a, b, 0x31));
 }
 
 #endif

@@ -18,6 +18,21 @@ enum { VEC_WIDTH = 16, VECS = 1 };
 #define vec_add(a, b)    _mm512_add_ps(a, b)
 #define vec_relu(x)      _mm512_max_ps(_mm512_setzero_ps(), x) /* 0 > x ? 0 : x */
 
+/* *a b + c in one instruction: the load takes no register and no place of its own in
+ * the pipeline. Only where *a needs no index register; else it costs twice. */
+static inline vec vec_fma_splat(const float *a, vec b, vec c)
+{
+    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+}
+
+/* vec_fma that stays in c's register. */
+static inline vec vec_fma_onto(vec a, vec b, vec c)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(c) : "v"(b), "v"(a));
+    return c;
+}
+
 static inline __mmask16 first_lanes(int64_t count)
 {
     const unsigned lanes = count >= 16 ? 16 : count <= 0 ? 0 : (unsigned)count;
@@ -71,6 +86,21 @@ static inline void vec_transpose(const float *src, int64_t ld, float *dst,
         _mm512_storeu_ps(o + 2 * width, _mm512_shuffle_ps(b, d, 0x44));
         _mm512_storeu_ps(o + 3 * width, _mm512_shuffle_ps(b, d, 0xEE));
     }
+}
+
+/* dst[4 i + j] = src[j] + 4 i, in quarters of lanes: four rows become quads. */
+static inline void vec_quads(const float *src, int64_t ld, float *dst, int64_t step)
+{
+    const __m512 a = _mm512_loadu_ps(src), b = _mm512_loadu_ps(src + ld);
+    const __m512 c = _mm512_loadu_ps(src + 2 * ld), d = _mm512_loadu_ps(src + 3 * ld);
+    const __m512 ab = _mm512_shuffle_f32x4(a, b, 0x44); /* a0 a1 b0 b1 */
+    const __m512 cd = _mm512_shuffle_f32x4(c, d, 0x44);
+    const __m512 ab2 = _mm512_shuffle_f32x4(a, b, 0xEE); /* a2 a3 b2 b3 */
+    const __m512 cd2 = _mm512_shuffle_f32x4(c, d, 0xEE);
+    _mm512_storeu_ps(dst, _mm512_shuffle_f32x4(ab, cd, 0x88));
+    _mm512_storeu_ps(dst + step, _mm512_shuffle_f32x4(ab, cd, 0xDD));
+    _mm512_storeu_ps(dst + 2 * step, _mm512_shuffle_f32x4(ab2, cd2, 0x88));
+    _mm512_storeu_ps(dst + 3 * step, _mm512_shuffle_f32x4(ab2, cd2, 0xDD));
 }
 
 #endif
