@@ -120,7 +120,7 @@ static void plan_copies(block_plan *p)
     const sti_block_job *job = p->job;
     const int64_t cols = smaller(p->part_cols, job->n);
     const int64_t rows = smaller(p->part_rows, job->m);
-    p->copy_a = !job->a_plain || cols > (crowded(job->lda) ? 48 : 256);
+    p->copy_a = !job->a_plain || cols > (crowded(job->lda) ? 48 : 64);
     p->copy_b = !job->b_plain || rows > DIRECT_ROWS;
     p->quads = p->copy_a && job->a_plain && !job->a_steps;
 }
