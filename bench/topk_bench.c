@@ -1,7 +1,8 @@
 /* Top-k by itself: every order of the data beside the time of one pure maximum over the
  * same array (the floor, by the same number of threads), every method, and every block
- * size beside the predicted one. Least wall-clock time of several runs, taken in turn.
- * CSV on stdout.
+ * size beside the predicted one. Wall-clock time, taken in turn; orders: the median of
+ * many runs' ratios to the floors before and behind them, else least times. CSV on
+ * stdout.
  *   topk_bench orders | methods | exponents | rows  [LOG2N [K,... [THREADS]]]
  * Without K: 1, 4, 16, ... n / 4. */
 #include "base/clock.h"
@@ -18,7 +19,7 @@
 #include <immintrin.h>
 #endif
 
-enum { RUNS = 7 };
+enum { RUNS = 7, PAIRS = 31 };
 
 /* ---- inputs ---- */
 
@@ -158,6 +159,21 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
+/* The workspace that p->desc needs. */
+static bool make_room(problem *p)
+{
+    size_t need;
+    if (stint_topk_workspace_bytes(&p->desc, &need) != STINT_OK)
+        return false;
+    if (need > p->workspace_bytes) {
+        sti_free(p->workspace);
+        p->workspace = sti_alloc(need, "bench.workspace");
+        p->workspace_bytes = p->workspace ? need : 0;
+        time_topk(p);
+    }
+    return true;
+}
+
 /* Least times of `count` descs and of the floor, taken in turn. */
 static void time_all(problem *p, const stint_topk_desc *desc, int count,
                      double *floor_s, double *seconds)
@@ -170,18 +186,42 @@ static void time_all(problem *p, const stint_topk_desc *desc, int count,
         for (int c = 0; c < count; c++) {
             p->desc = desc[c];
             p->desc.threads = p->threads;
-            size_t need;
-            if (stint_topk_workspace_bytes(&p->desc, &need) != STINT_OK)
+            if (!make_room(p))
                 return;
-            if (need > p->workspace_bytes) {
-                sti_free(p->workspace);
-                p->workspace = sti_alloc(need, "bench.workspace");
-                p->workspace_bytes = p->workspace ? need : 0;
-                time_topk(p);
-            }
             seconds[c] = least(seconds[c], time_topk(p));
         }
     }
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int count)
+{
+    qsort(x, (size_t)count, sizeof *x, compare_doubles);
+    return x[count / 2];
+}
+
+/* Median time, and median of its ratio to the mean of the floors on either side: memory
+ * that is faster one moment than the next is so for both. */
+static void time_beside_floor(problem *p, double *floor_s, double *seconds)
+{
+    double ratio[PAIRS], time[PAIRS];
+    p->desc.threads = p->threads;
+    if (!make_room(p))
+        return;
+    double before = least(time_floor(p, false), time_floor(p, true));
+    for (int run = 0; run < PAIRS; run++) {
+        time[run] = time_topk(p);
+        const double behind = least(time_floor(p, false), time_floor(p, true));
+        ratio[run] = 2 * time[run] / (before + behind);
+        before = behind;
+    }
+    *seconds = median(time, PAIRS);
+    *floor_s = *seconds / median(ratio, PAIRS);
 }
 
 static void print_row(const char *order, const stint_topk_desc *d, double seconds,
@@ -214,11 +254,11 @@ static void bench_orders(problem *p, int64_t n, const stint_topk_costs *costs)
 {
     for (int64_t k = 0; (k = next_k(p, k, n / 4));)
         for (int order = 0; order < ORDERS; order++) {
-            double floor_s, seconds;
+            double floor_s = 1, seconds = 0;
             const stint_topk_desc d = {.n = n, .k = k, .costs = costs};
             fill(p->x, order, n, k);
             p->desc = d;
-            time_all(p, &d, 1, &floor_s, &seconds);
+            time_beside_floor(p, &floor_s, &seconds);
             print_row(orders[order], &d, seconds, floor_s);
         }
 }

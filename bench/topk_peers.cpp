@@ -348,7 +348,7 @@ void measure(problem<T> &p, const std::string &type, const std::string &order, i
         for (size_t w = 0; w < ways.size(); w++) {
             if (run > 0 && best[w] > 10 * best[0])
                 continue; // seen enough
-            if (run < 0) // the first call ever is no guide
+            if (run < 0)  // the first call ever is no guide
                 time_calls(p, ways[w].second, 2);
             const double s = time_calls(p, ways[w].second, calls[w]);
             if (run >= 0) {

@@ -270,8 +270,10 @@ static stint_status begin(bench *b, sti_cli_call *call)
         return STINT_OK;
     }
     sti_text_printf(&b->text,
-                    "%s, %s, %d threads (quickselect and heap: one); microseconds, "
-                    "best of %d\n%10s %9s  %-12s",
+                    "%s, %s, %d threads; microseconds, best of %d\n"
+                    "maximum: the floor, one read of the array. quickselect (on a copy "
+                    "with indices) and heap:\nbuilt in, one thread; other libraries: "
+                    "bench/topk_peers.sh\n%10s %9s  %-12s",
                     sti_cpu_name(), sti_isa_name(sti_isa_now()), b->team.threads, RUNS,
                     "n", "k", "method");
     for (int w = 0; w < WAYS; w++)
@@ -308,9 +310,12 @@ const sti_cli_command sti_cmd_bench_topk = {
     .summary = "measure top-k beside its floor and the textbook ways",
     .operands = "",
     .example = "stint bench topk --largest 26\nstint bench topk --order equal -j 1",
-    .about = "The maximum of the same array is the floor. All results are exact; times "
-             "include copies. bench/topk_peers.sh compares with NumPy, PyTorch, faiss "
-             "and the C++ library.",
+    .about = "The maximum of the same array is the floor: one read. Its two peers are "
+             "built in, the textbook ways that give values and indices: quickselect on "
+             "a copy of the values with their indices, and a heap of the k best; each "
+             "by one thread. All results are exact; times include copies. "
+             "bench/topk_peers.sh has the others: x86-simd-sort, std::nth_element, "
+             "std::partial_sort and faiss, NumPy and PyTorch.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(bench_rows, bench_args),
