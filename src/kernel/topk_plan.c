@@ -88,11 +88,12 @@ static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a
 
 /* With the best's position known, only blocks with two winners are gone back to: about
  * k^2 / 2m of them, and each such block takes in two of the k. Where winners lie
- * together or are equal it is k / 2, so no fewer are reckoned with. */
+ * together or are equal it is k / 2, so no fewer than half of that are reckoned with.
+ */
 static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
-    const double both = k / m < 1 ? fmax(k * k / (2 * m), k / 2) : k;
+    const double both = k / m < 1 ? fmax(k * k / (2 * m), k / 4) : k;
     return first_ns(p, c, m, true) + choose_ns(2 * m, k, c) +
            both * (c->block + lines(ldexp(1, a), p->form) * c->line) +
            k * (c->select + c->emit);
