@@ -38,7 +38,7 @@ def line(setting, weighting, rate, rows, fold, noise):
 
 
 def table(network):
-    """Prints a network's rows; returns the chosen (ratio, accuracy gained) by setting."""
+    """Prints a network's rows; returns for each setting what weightings came to."""
     floor = runs(f"{network}-floor-0.05")
     noise = median(floor, "mismatch_rate") if len(floor) >= 3 else None
     print(f"\n{network}", end="")
@@ -48,7 +48,7 @@ def table(network):
               f"answers at accuracy {100 * median(floor, 'new_accuracy'):.2f} %", end="")
     print(f"\n{'compressed':<11}{'loss':<11}{'rate':>6}{'seeds':>6}{'accuracy':>10}"
           f"{'others':>8}{'lost':>7}{'fewer':>8}{'excess':>8}   percent; medians")
-    chosen = {}
+    told = {}
     for setting in settings:
         untrained = read(f"{network}-{setting}-untrained.json")
         if untrained:
@@ -74,22 +74,30 @@ def table(network):
                 fold = f"{ratio:.2f}x"
             line(setting, weighting, rate, rows, fold, noise)
         if candidates:
-            _, _, ratio, gain, weighting = min(candidates)
-            chosen[setting] = (ratio, gain, f"{network}, {setting}, {weighting}")
-    return chosen
+            told[network, setting] = candidates
+    return told
 
 
-found = {(network, setting): choice for network in networks
-         for setting, choice in table(network).items()}
-if found:
+def summary(found):
+    """The first of the weightings that are equally good on the held-out images."""
     print("\nby setting, the weighting chosen by the held-out images:")
-    for ratio, gain, name in found.values():
-        print(f"  {name:<32}{ratio:>6.2f}x fewer, accuracy {100 * gain:+.2f} points")
+    chosen = {place: min(candidates, key=lambda c: c[:2])
+              for place, candidates in found.items()}
+    for (network, setting), (_, _, ratio, gain, weighting) in chosen.items():
+        print(f"  {network + ', ' + setting + ', ' + weighting:<34}{ratio:>6.2f}x fewer, "
+              f"accuracy {100 * gain:+.2f} points")
     for kind in settings:
-        ratios = [choice[0] for (_, setting), choice in found.items() if setting == kind]
+        ratios = [choice[2] for (_, setting), choice in chosen.items() if setting == kind]
         if ratios:
             print(f"  {kind}: median {statistics.median(ratios):.2f}x")
-    ratios = [choice[0] for choice in found.values()]
-    print(f"times fewer over {len(ratios)} settings: median {statistics.median(ratios):.2f}, "
-          f"best {max(ratios):.2f}; accuracy below plain fine-tuning in "
-          f"{sum(choice[1] < 0 for choice in found.values())}")
+    ratios = [choice[2] for choice in chosen.values()]
+    print(f"  {len(ratios)} settings: median {statistics.median(ratios):.2f}x, best "
+          f"{max(ratios):.2f}x; accuracy below plain fine-tuning in "
+          f"{sum(choice[3] < 0 for choice in chosen.values())}")
+
+
+found = {}
+for network in networks:
+    found.update(table(network))
+if found:
+    summary(found)

@@ -11,8 +11,8 @@
 # of as many rates for each row the better one by the first seed, the epoch of each run,
 # and, for the summary, the weighting of a setting (network and way to compress). Plain
 # fine-tuning is chosen by accuracy there; the others by answers that are not the
-# reference's, among what is not less accurate there than plain fine-tuning. The
-# "untrained" rows are compressed and not trained at all.
+# reference's, rates among what is not less accurate there than plain fine-tuning, if any
+# is. The "untrained" rows are compressed and not trained at all.
 #
 # Runs that are in FOLDER already are not repeated, so that it can be stopped and called
 # again. NETWORKS, SEEDS, SETTINGS, WEIGHTINGS, RATES, EPOCHS and REFERENCE_EPOCHS may be

@@ -18,12 +18,20 @@ def median(sides, key):
     return statistics.median(values) if values else None
 
 
+def lift(sides):
+    """Of all seeds together: their counts are small."""
+    changed = sum(side["changed"] for side in sides)
+    both = sum(side["changed_marked"] for side in sides)
+    share = sides[0]["marked"] / sides[0]["count"]
+    return both / changed / share if changed and share else None
+
+
 def line(network, setting, what, sides):
     worst = [side["p"] for side in sides if side["p"] is not None]
-    print(f"{network:<10}{setting:<11}{what:<30}{told(median(sides, 'marked'), '.0f'):>7}"
-          f"{told(median(sides, 'changed'), '.0f'):>9}"
-          f"{told(median(sides, 'changed_marked'), '.0f'):>6}"
-          f"{told(median(sides, 'lift'), '.2f'):>7}"
+    print(f"{network:<10}{setting:<11}{what:<30}{sides[0]['marked']:>7}"
+          f"{sum(side['changed'] for side in sides):>9}"
+          f"{sum(side['changed_marked'] for side in sides):>6}"
+          f"{told(lift(sides), '.2f'):>7}"
           f"{told(median(sides, 'partial_lift'), '.2f'):>9}"
           f"{told(median(sides, 'auroc'), '.3f'):>7}"
           f"{told(median(sides, 'spearman'), '.3f'):>10}"
@@ -38,7 +46,7 @@ for network in networks:
           f"{100 * (study['memorised_by_chance'] or 0):.1f} % of these by chance")
 print(f"{'network':<10}{'setting':<11}{'which':<30}{'marked':>7}{'changed':>9}{'both':>6}"
       f"{'lift':>7}{'partial':>9}{'AUROC':>7}{'Spearman':>10}{'p, worst':>10}   "
-      f"medians of {len(seeds)} seeds")
+      f"changed, both and lift of {len(seeds)} seeds together, else medians")
 for network in networks:
     floor = []
     for setting in settings:
@@ -49,8 +57,7 @@ for network in networks:
         line(network, setting, "influenced test inputs", [tail["test"] for tail in tails])
         floor = tails
         cells += 1
-        lift, auroc = median(train, "lift"), median(train, "auroc")
-        reached += (lift is not None and lift >= 1.5 and auroc >= 0.65
+        reached += ((lift(train) or 0) >= 1.5 and median(train, "auroc") >= 0.65
                     and max(side["p"] for side in train) < 0.001)
     line(network, "floor", "memorised training inputs", [t["floor_train"] for t in floor])
     line(network, "floor", "influenced test inputs", [t["floor_test"] for t in floor])

@@ -3,7 +3,6 @@
 # network and way to compress of a finished fidelity_bench.sh: the plainly fine-tuned
 # models of all seeds, held against a study of memorisation of the same network on the
 # same images, beside what fine-tuning the reference alone changes (the noise floor).
-# Prints medians over the seeds.
 #
 #   bench/long_tail_bench.sh STINT FOLDER     FOLDER: of fidelity_bench.sh
 #
