@@ -3,13 +3,14 @@
  * the last few a threshold is bisected. What a sample gets wrong is seen by counting,
  * and the pass is made again on the side where the k-th is; where equal keys keep a
  * list from getting shorter, it is bisected as it is. A last pass over the row emits.
- * Short rows need no sample (topk_brief.c). */
+ * Rows whose keys the nearer caches hold are left to topk_brief.c. */
 #include <math.h>
 
 #include "kernel/topk_key.h"
 
 enum {
     FEW = 256, /* are bisected at once */
+    BRIEF_MOST = 16 * STI_TOPK_SHORT,
     SAMPLE_LEAST = 64,
     SAMPLE_MOST = 1024
 };
@@ -84,7 +85,7 @@ static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 void sti_topk_by_narrowing(const sti_topk_job *job)
 {
     sti_topk_room *room = job->room;
-    if (job->view->n <= STI_TOPK_SHORT) {
+    if (job->view->n <= BRIEF_MOST) {
         sti_topk_by_brief(job);
         return;
     }
