@@ -21,14 +21,14 @@ link_pair_up() { # RATE, as tc has it
         ip -n "$ns" addr add "${side#* }/24" dev v0
         ip -n "$ns" link set v0 up
         ip -n "$ns" link set lo up
-        tc -n "$ns" qdisc add dev v0 root tbf rate "$1" burst 128kb latency 50ms
+        tc -n "$ns" qdisc add dev v0 root tbf rate "$1" burst "${burst:-128kb}" latency 50ms
     done
 }
 
 shape() { # RATE
     local ns
     for ns in "$a" "$b"; do
-        tc -n "$ns" qdisc change dev v0 root tbf rate "$1" burst 128kb latency 50ms
+        tc -n "$ns" qdisc change dev v0 root tbf rate "$1" burst "${burst:-128kb}" latency 50ms
     done
 }
 

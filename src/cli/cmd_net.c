@@ -13,6 +13,7 @@
 #include "net/link_measure.h"
 #include "net/net.h"
 #include "net/rehearse.h"
+#include "net/squeeze.h"
 #include "net/wire.h"
 
 /* Header and codes of a value in buckets of 1024. */
@@ -44,7 +45,7 @@ typedef struct simulate_args {
     int topology, scheme;
     const char *rate, *inside, *trunk;
     double latency, taper, encode, decode;
-    bool table;
+    bool table, whole;
     sti_cli_common common;
 } simulate_args;
 
@@ -95,6 +96,12 @@ static const sti_option simulate_rows[] = {
         "a process needs to encode a value"),
     ROW(simulate_args, decode, "decode", STI_OPTION_TIME, "0.4ns", 0, -1, "TIME",
         "and to decode and add one"),
+    {.name = "whole",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(simulate_args, whole),
+     .flag = true,
+     .help = "the sum in one part, so that nothing overlaps"},
     {.name = "table",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -127,11 +134,22 @@ static stint_status topology_of(const simulate_args *a, sti_topology *t)
     return st == STINT_OK ? link_of(a->trunk, a->latency / 2, &t->trunk) : st;
 }
 
+/* Values of a part: training's, unless that would be more than a few million messages
+ * to simulate; then the sum goes in one part. */
+static int64_t fusion_of(const simulate_args *a, const sti_topology *t)
+{
+    const double messages =
+        (double)sti_schedule_make((sti_scheme)a->scheme, t->ranks, t->group, 0, NULL) *
+        t->ranks / 2 * ((double)a->values / STI_SQUEEZE_FUSION);
+    return a->whole || messages > 5e6 ? 0 : STI_SQUEEZE_FUSION;
+}
+
 static stint_status rehearse(const simulate_args *a, const sti_topology *t,
                              int64_t bits, sti_rehearsed *out)
 {
     const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
                              .values = a->values,
+                             .fusion = fusion_of(a, t),
                              .bytes_per_value = bytes_per_value(bits),
                              .encode_s = bits == 32 ? 0 : a->encode,
                              .decode_s = a->decode};
@@ -144,6 +162,7 @@ static void json_of(sti_json *j, int ranks, int64_t bits, const sti_rehearsed *r
     sti_json_int(j, "ranks", ranks);
     sti_json_int(j, "bits", bits);
     sti_json_float(j, "seconds", r->seconds);
+    sti_json_int(j, "parts", r->parts);
     sti_json_int(j, "messages", r->messages);
     sti_json_float(j, "bytes", r->bytes);
     sti_json_float(j, "rank_bytes", r->rank_bytes);
@@ -168,9 +187,9 @@ static stint_status simulate_one(const simulate_args *a, int ranks, sti_json *j,
         json_of(j, ranks, a->bits, &r);
         json_of(j, ranks, 32, &whole);
     } else {
-        sti_text_printf(text, "%7d %10s %10s %8.2f %12" PRId64 " %10s %7.0f %%\n",
+        sti_text_printf(text, "%7d %10s %10s %8.2f %5d %12" PRId64 " %10s %7.0f %%\n",
                         ranks, sti_time_text(r.seconds), sti_time_text(whole.seconds),
-                        whole.seconds / r.seconds, r.messages,
+                        whole.seconds / r.seconds, r.parts, r.messages,
                         sti_bytes_text((size_t)r.rank_bytes), 100 * r.busiest);
     }
     return STINT_OK;
@@ -193,11 +212,11 @@ static stint_status simulate_run(sti_cli_call *call)
         sti_text_printf(
             &text,
             "%s, %s a host's link, %s; %s of %" PRId64
-            " values, simulated\n%7s %6" PRId64 " bits %10s %8s %12s %10s %9s\n",
+            " values, simulated\n%7s %6" PRId64 " bits %10s %8s %5s %12s %10s %9s\n",
             sti_topology_name((sti_topology_kind)a->topology), a->rate,
             sti_time_text(a->latency), sti_scheme_name((sti_scheme)a->scheme),
-            a->values, "ranks", a->bits, "float32", "times", "messages", "rank sends",
-            "busiest");
+            a->values, "ranks", a->bits, "float32", "times", "parts", "messages",
+            "rank sends", "busiest");
     }
     stint_status st = STINT_OK;
     for (int64_t n = first; n <= a->ranks && st == STINT_OK; n *= 2)
@@ -221,7 +240,9 @@ const sti_cli_command sti_cmd_net_simulate = {
                "stint net simulate --topology fat-tree -n 4096 --group 64 "
                "--scheme two-level --table",
     .about = "The messages of a real sum, one by one, over modelled links that serve "
-             "them in order. See docs/network.md for the model.",
+             "them in order. It goes in parts that overlap, as in training, unless "
+             "that takes over 5 million messages. See docs/network-compression.md for "
+             "the model.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(simulate_rows, simulate_args),
@@ -281,6 +302,7 @@ static stint_status predict(const predict_args *a, const sti_links *links, doubl
                                 .inside = {s->alpha_s, s->beta_s}};
         const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
                                  .values = a->values,
+                                 .fusion = STI_SQUEEZE_FUSION,
                                  .bytes_per_value = per_value,
                                  .encode_s = a->bits == 32 ? 0 : links->encode_s,
                                  .decode_s = links->decode_s};

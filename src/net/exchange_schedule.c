@@ -2,6 +2,8 @@
 
 #include "base/fail.h"
 
+enum { LEAST_PART = 1 << 16 };
+
 typedef struct list {
     sti_move *moves; /* or NULL */
     int64_t count;
@@ -13,6 +15,16 @@ static void add(list *l, sti_move move)
     if (l->moves)
         l->moves[l->count] = move;
     l->count++;
+}
+
+int64_t sti_schedule_part(int64_t fusion, int64_t left)
+{
+    if (fusion <= 0)
+        return left;
+    const int64_t least = fusion < LEAST_PART ? fusion : LEAST_PART;
+    int64_t want = left / 3 < fusion ? left / 3 : fusion;
+    want = want > least ? want : least;
+    return left - want < least ? left : want;
 }
 
 stint_status sti_schedule_check(sti_scheme scheme, int size, int group)

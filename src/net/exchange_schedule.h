@@ -46,6 +46,10 @@ typedef struct sti_move {
     int32_t part, parts;
 } sti_move;
 
+/* Values of the part that begins where `left` are left, of at most `fusion` (0: all):
+ * smaller ones at the end, where nothing is computed any more that would hide them. */
+int64_t sti_schedule_part(int64_t fusion, int64_t left);
+
 /* STINT_E_USAGE: two levels need 1 <= group dividing size. group is looked at by that
  * scheme alone. */
 stint_status sti_schedule_check(sti_scheme scheme, int size, int group);

@@ -101,26 +101,40 @@ static double serve(port *p, double bytes, double at, double *end)
 
 /* ---- ranks ---- */
 
-/* Messages that a rank gets from one other come in the order of its receives. */
+/* Messages that a rank gets from one other, of a part, come in the order of its
+ * receives. */
 typedef struct source {
-    int32_t peer, first; /* of its arrivals */
-    int32_t come, taken;
+    int32_t peer, first; /* of its moves in `receives` */
 } source;
+
+/* A part on a rank, in its round. */
+typedef struct lane {
+    int32_t first, end; /* the round's moves; first is their number: all rounds done */
+    int32_t missing;    /* messages that have not come */
+    double ready_s;     /* all that came so far is there, and what was sent has left */
+} lane;
 
 typedef struct actor {
     sti_move *moves;
-    source *sources; /* by peer */
-    double *arrivals;
-    double now_s, left_s; /* ready for its next move; its last message has left */
-    int32_t count, next, source_count;
-    bool waiting; /* for a message that has not left yet */
+    source *sources;   /* by peer */
+    int32_t *receives; /* moves, by source */
+    lane *lanes;       /* by part */
+    int32_t *come;     /* messages, by part and source */
+    double *arrivals;  /* by part and move; below 0: not yet */
+    double now_s;      /* when it is free */
+    int32_t count, source_count;
+    int32_t ended, begun; /* parts */
+    int32_t cursor;       /* the part to look at next */
+    int32_t part, move;   /* at work on; part < 0: on none */
 } actor;
 
-/* A rank can make its next move (to < 0), or a message that was served by its sender's
- * port from `at` until `end` comes to the other ports of its path. */
+/* What happens next: a rank makes a move (MOVE), looks for something to do (LOOK), or
+ * (a rank) a message that was served by its sender's port from `at` until `end` comes
+ * to the other ports of its path. */
+enum { MOVE = -1, LOOK = -2 };
 typedef struct event {
     double at, end, bytes;
-    int32_t rank, to;
+    int32_t rank, to, part;
 } event;
 
 typedef struct world {
@@ -128,13 +142,14 @@ typedef struct world {
     network net;
     actor *actors;
     event *heap; /* soonest first */
+    int64_t *part_values;
     int64_t heap_count, heap_room;
-    int ranks;
+    int ranks, parts;
     bool no_memory;
     sti_rehearsed out;
 } world;
 
-static source *source_of(const actor *a, int32_t peer)
+static int32_t source_of(const actor *a, int32_t peer)
 {
     int32_t lo = 0, hi = a->source_count - 1;
     while (lo < hi) {
@@ -144,11 +159,11 @@ static source *source_of(const actor *a, int32_t peer)
         else
             hi = middle;
     }
-    return &a->sources[lo];
+    return lo;
 }
 
 /* Counts by peer, then places: a sort in two passes over all ranks. */
-static stint_status find_sources(actor *a, int ranks, int32_t *counts)
+static bool find_sources(actor *a, int ranks, int32_t *counts)
 {
     int32_t total = 0, used = 0;
     for (int r = 0; r < ranks; r++)
@@ -158,14 +173,18 @@ static stint_status find_sources(actor *a, int ranks, int32_t *counts)
             a->source_count++;
     a->sources = sti_alloc_array(a->source_count, sizeof *a->sources, "net.rehearse");
     if (!a->sources)
-        return STINT_E_MEMORY;
+        return false;
     for (int r = 0; r < ranks; r++)
         if (counts[r]) {
             a->sources[used++] = (source){.peer = r, .first = total};
             total += counts[r];
+            counts[r] = a->sources[used - 1].first;
         }
-    a->arrivals = sti_alloc_array(total, sizeof *a->arrivals, "net.rehearse");
-    return a->arrivals ? STINT_OK : STINT_E_MEMORY;
+    a->receives = sti_alloc_array(total, sizeof *a->receives, "net.rehearse");
+    for (int32_t i = 0; a->receives && i < a->count; i++)
+        if (sti_move_receives(a->moves[i].kind))
+            a->receives[counts[a->moves[i].peer]++] = i;
+    return a->receives != NULL;
 }
 
 static stint_status actor_create(world *w, int rank, int32_t *counts)
@@ -174,12 +193,41 @@ static stint_status actor_create(world *w, int rank, int32_t *counts)
     const sti_topology *t = w->net.t;
     const int64_t count =
         sti_schedule_make(w->r->scheme, t->ranks, t->group, rank, NULL);
-    a->moves = sti_alloc_array(count, sizeof *a->moves, "net.rehearse");
-    if (!a->moves)
-        return STINT_E_MEMORY;
+    a->part = -1;
     a->count = (int32_t)count;
+    a->moves = sti_alloc_array(count, sizeof *a->moves, "net.rehearse");
+    a->lanes = sti_alloc_array(w->parts, sizeof *a->lanes, "net.rehearse");
+    a->arrivals =
+        sti_alloc_array(count * w->parts, sizeof *a->arrivals, "net.rehearse");
+    if (!a->moves || !a->lanes || !a->arrivals)
+        return STINT_E_MEMORY;
     sti_schedule_make(w->r->scheme, t->ranks, t->group, rank, a->moves);
-    return find_sources(a, t->ranks, counts);
+    for (int64_t i = 0; i < count * w->parts; i++)
+        a->arrivals[i] = -1;
+    if (!find_sources(a, t->ranks, counts))
+        return STINT_E_MEMORY;
+    a->come = sti_alloc_array((int64_t)a->source_count * w->parts, sizeof *a->come,
+                              "net.rehearse");
+    return a->come ? STINT_OK : STINT_E_MEMORY;
+}
+
+/* The parts of a real sum. */
+static stint_status cut_parts(world *w)
+{
+    int64_t left = w->r->values;
+    do {
+        w->parts++;
+        left -= sti_schedule_part(w->r->fusion, left);
+    } while (left > 0);
+    w->part_values = sti_alloc_array(w->parts, sizeof *w->part_values, "net.rehearse");
+    if (!w->part_values)
+        return STINT_E_MEMORY;
+    left = w->r->values;
+    for (int p = 0; p < w->parts; p++) {
+        w->part_values[p] = sti_schedule_part(w->r->fusion, left);
+        left -= w->part_values[p];
+    }
+    return STINT_OK;
 }
 
 /* ---- the heap ---- */
@@ -224,59 +272,128 @@ static event pop(world *w)
     return first;
 }
 
-static void push_move(world *w, int32_t rank)
-{
-    push(w, (event){.at = w->actors[rank].now_s, .rank = rank, .to = -1});
-}
-
 /* ---- moves ---- */
 
-static double move_values(const world *w, const sti_move *m)
+static double move_values(const world *w, int32_t part, const sti_move *m)
 {
-    return (double)w->r->values / w->ranks * m->count;
+    return (double)w->part_values[part] / w->ranks * m->count;
 }
 
-static double move_bytes(const world *w, const sti_move *m)
+static double move_bytes(const world *w, int32_t part, const sti_move *m)
 {
     const bool raw = m->kind == STI_MOVE_SEND_RAW || m->kind == STI_MOVE_ADD_RAW;
-    return move_values(w, m) * (raw ? 4 : w->r->bytes_per_value);
+    return move_values(w, part, m) * (raw ? 4 : w->r->bytes_per_value);
 }
 
-/* Sets the time of the rank's next move and puts it on the heap, unless it has to wait
- * for a message or is done. */
+static void push_rank(world *w, int32_t rank, double at, int32_t what)
+{
+    push(w, (event){.at = at, .rank = rank, .to = what});
+}
+
+/* The rank makes ready the next thing that it brings to the round, or waits for what
+ * others bring. */
 static void look_ahead(world *w, int32_t rank)
 {
     actor *a = &w->actors[rank];
-    if (a->next == a->count)
+    lane *l = &a->lanes[a->part];
+    while (a->move < l->end && sti_move_receives(a->moves[a->move].kind))
+        a->move++;
+    if (a->move < l->end) {
+        const sti_move *m = &a->moves[a->move];
+        const double values = move_values(w, a->part, m);
+        if (m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_KEEP)
+            a->now_s += w->r->encode_s * values;
+        if (m->kind == STI_MOVE_KEEP)
+            a->now_s += w->r->decode_s * values;
+        push_rank(w, rank, a->now_s, MOVE);
         return;
-    const sti_move *m = &a->moves[a->next];
-    if (a->next > 0 && m->round != a->moves[a->next - 1].round)
-        a->now_s = fmax(a->now_s, a->left_s);
-    if (m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_KEEP)
-        a->now_s += w->r->encode_s * move_values(w, m);
-    if (m->kind == STI_MOVE_KEEP)
-        a->now_s += w->r->decode_s * move_values(w, m);
-    if (sti_move_receives(m->kind)) {
-        const source *from = source_of(a, m->peer);
-        if (from->taken == from->come) {
-            a->waiting = true;
-            return;
-        }
-        a->now_s = fmax(a->now_s, a->arrivals[from->first + from->taken]);
     }
-    push_move(w, rank);
+    l->missing = 0;
+    l->ready_s = fmax(l->ready_s, a->now_s);
+    for (int32_t i = l->first; i < l->end; i++) {
+        const double at = a->arrivals[(int64_t)a->part * a->count + i];
+        if (sti_move_receives(a->moves[i].kind))
+            l->missing += at < 0;
+        l->ready_s = fmax(l->ready_s, at);
+    }
+    a->part = -1;
+    push_rank(w, rank, a->now_s, LOOK);
 }
 
-static void deliver(world *w, int32_t from, int32_t to, double at)
+static void begin_round(world *w, int32_t rank, int32_t part)
 {
-    actor *a = &w->actors[to];
-    source *s = source_of(a, from);
-    a->arrivals[s->first + s->come++] = at;
-    if (a->waiting && a->moves[a->next].peer == from) {
-        a->waiting = false;
-        a->now_s = fmax(a->now_s, at);
-        push_move(w, to);
+    actor *a = &w->actors[rank];
+    lane *l = &a->lanes[part];
+    l->end = l->first;
+    while (l->end < a->count && a->moves[l->end].round == a->moves[l->first].round)
+        l->end++;
+    l->ready_s = 0;
+    a->part = part;
+    a->move = l->first;
+    look_ahead(w, rank);
+}
+
+/* Everything of the round is there: it is decoded, and the next begins. */
+static void end_round(world *w, int32_t rank, int32_t part)
+{
+    actor *a = &w->actors[rank];
+    lane *l = &a->lanes[part];
+    for (int32_t i = l->first; i < l->end; i++)
+        if (sti_move_receives(a->moves[i].kind))
+            a->now_s += w->r->decode_s * move_values(w, part, &a->moves[i]);
+    l->first = l->end;
+    if (l->first < a->count)
+        begin_round(w, rank, part);
+    else
+        push_rank(w, rank, a->now_s, LOOK);
+}
+
+/* As a real rank does (net/squeeze_run.c): one look at every part that has begun, then
+ * the next one begins. */
+static void look(world *w, int32_t rank)
+{
+    actor *a = &w->actors[rank];
+    double soonest = HUGE_VAL;
+    while (a->ended < a->begun && a->lanes[a->ended].first == a->count)
+        a->ended++;
+    for (int looks = 0; looks < 2; looks++) {
+        for (int32_t p = a->cursor > a->ended ? a->cursor : a->ended; p < a->begun;
+             p++) {
+            const lane *l = &a->lanes[p];
+            if (l->first == a->count || l->missing)
+                continue;
+            if (l->ready_s <= a->now_s) {
+                a->cursor = p + 1;
+                end_round(w, rank, p);
+                return;
+            }
+            soonest = fmin(soonest, l->ready_s);
+        }
+        a->cursor = 0;
+        if (a->begun < w->parts) {
+            begin_round(w, rank, a->begun++);
+            return;
+        }
     }
+    if (soonest < HUGE_VAL)
+        push_rank(w, rank, soonest, LOOK);
+}
+
+static void deliver(world *w, const event *e, double at)
+{
+    actor *a = &w->actors[e->to];
+    const int32_t from = source_of(a, e->rank);
+    const int32_t nth = a->come[(int64_t)e->part * a->source_count + from]++;
+    const int32_t move = a->receives[a->sources[from].first + nth];
+    lane *l = &a->lanes[e->part];
+    a->arrivals[(int64_t)e->part * a->count + move] = at;
+    /* Of a round that it waits in: not of one that it is still sending in. */
+    if (e->part >= a->begun || a->part == e->part || move < l->first || move >= l->end)
+        return;
+    l->missing--;
+    l->ready_s = fmax(l->ready_s, at);
+    if (!l->missing)
+        push_rank(w, e->to, fmax(l->ready_s, a->now_s), LOOK);
 }
 
 /* Its sender's port serves messages in the order of the moves; the others in the order
@@ -285,12 +402,15 @@ static void leave(world *w, int32_t rank, const sti_move *m)
 {
     actor *a = &w->actors[rank];
     int64_t path[4];
-    event e = {.bytes = move_bytes(w, m), .rank = rank, .to = m->peer};
+    event e = {.bytes = move_bytes(w, a->part, m),
+               .rank = rank,
+               .to = m->peer,
+               .part = a->part};
     path_of(&w->net, rank, m->peer, path);
     w->out.messages++;
     w->out.bytes += e.bytes;
     e.at = serve(&w->net.ports[path[0]], e.bytes, a->now_s, &e.end);
-    a->left_s = e.end;
+    a->lanes[a->part].ready_s = fmax(a->lanes[a->part].ready_s, e.end);
     push(w, e);
 }
 
@@ -304,20 +424,23 @@ static void travel(world *w, const event *e)
         at = serve(&w->net.ports[path[i]], e->bytes, at, &end);
         latency += w->net.ports[path[i]].latency_s;
     }
-    deliver(w, e->rank, e->to, end + latency);
+    deliver(w, e, end + latency);
 }
 
-static void make_move(world *w, int32_t rank)
+static void happen(world *w, const event *e)
 {
-    actor *a = &w->actors[rank];
-    const sti_move *m = &a->moves[a->next++];
-    if (sti_move_sends(m->kind))
-        leave(w, rank, m);
-    if (sti_move_receives(m->kind)) {
-        source_of(a, m->peer)->taken++;
-        a->now_s += w->r->decode_s * move_values(w, m);
+    actor *a = &w->actors[e->rank];
+    if (e->to >= 0) {
+        travel(w, e);
+    } else if (e->to == MOVE) {
+        const sti_move *m = &a->moves[a->move++];
+        if (sti_move_sends(m->kind))
+            leave(w, e->rank, m);
+        look_ahead(w, e->rank);
+    } else if (a->part < 0) {
+        a->now_s = fmax(a->now_s, e->at);
+        look(w, e->rank);
     }
-    look_ahead(w, rank);
 }
 
 static void measure(world *w)
@@ -326,14 +449,18 @@ static void measure(world *w)
     for (int r = 0; r < w->ranks; r++) {
         const actor *a = &w->actors[r];
         double sent = 0;
-        w->out.seconds = fmax(w->out.seconds, fmax(a->now_s, a->left_s));
-        for (int32_t i = 0; i < a->count; i++)
-            sent += sti_move_sends(a->moves[i].kind) ? move_bytes(w, &a->moves[i]) : 0;
+        w->out.seconds = fmax(w->out.seconds, a->now_s);
+        for (int p = 0; p < w->parts; p++)
+            for (int32_t i = 0; i < a->count; i++)
+                sent += sti_move_sends(a->moves[i].kind)
+                            ? move_bytes(w, p, &a->moves[i])
+                            : 0;
         w->out.rank_bytes = fmax(w->out.rank_bytes, sent);
     }
     for (int64_t i = 0; i < w->net.count; i++)
         busy = fmax(busy, w->net.ports[i].busy_s);
     w->out.busiest = w->out.seconds > 0 ? busy / w->out.seconds : 0;
+    w->out.parts = w->parts;
 }
 
 static void world_destroy(world *w)
@@ -341,10 +468,14 @@ static void world_destroy(world *w)
     for (int r = 0; w->actors && r < w->ranks; r++) {
         sti_free(w->actors[r].moves);
         sti_free(w->actors[r].sources);
+        sti_free(w->actors[r].receives);
+        sti_free(w->actors[r].lanes);
+        sti_free(w->actors[r].come);
         sti_free(w->actors[r].arrivals);
     }
     sti_free(w->actors);
     sti_free(w->heap);
+    sti_free(w->part_values);
     sti_free(w->net.ports);
 }
 
@@ -359,6 +490,8 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
     if (st != STINT_OK)
         return st;
     st = network_create(topology, &w.net);
+    if (st == STINT_OK)
+        st = cut_parts(&w);
     w.actors = sti_alloc_array(w.ranks, sizeof *w.actors, "net.rehearse");
     w.heap_room = 2 * (int64_t)w.ranks;
     w.heap = sti_alloc_array(w.heap_room, sizeof *w.heap, "net.rehearse");
@@ -369,13 +502,10 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
         st = actor_create(&w, r, counts);
     if (st == STINT_OK && w.ranks > 1) {
         for (int r = 0; r < w.ranks; r++)
-            look_ahead(&w, r);
+            push_rank(&w, r, 0, LOOK);
         while (w.heap_count) {
             const event e = pop(&w);
-            if (e.to < 0)
-                make_move(&w, e.rank);
-            else
-                travel(&w, &e);
+            happen(&w, &e);
         }
         measure(&w);
         st = w.no_memory ? STINT_E_MEMORY : STINT_OK;

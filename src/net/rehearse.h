@@ -3,9 +3,10 @@
  *
  * Links serve messages in the order in which they come, each at its own rate; a message
  * passes the links of its path at once (cut-through) and is there when the slowest has
- * served it, and after all latencies. A rank makes its moves in order: it encodes
- * before it sends, decodes what it receives, and enters a round when the one before is
- * done. The moves are those of net/exchange_schedule.h, which real sums follow too. */
+ * served it, and after all latencies. A sum goes in the parts of a real one. Of each, a
+ * rank enters a round when the one before is done: it encodes before it sends, waits
+ * for what others send and decodes it; while it waits it turns to other parts. The
+ * moves are those of net/exchange_schedule.h, which real sums follow too. */
 #ifndef STI_NET_REHEARSE_H
 #define STI_NET_REHEARSE_H
 
@@ -40,12 +41,14 @@ typedef struct sti_topology {
 typedef struct sti_rehearsal {
     sti_scheme scheme;
     int64_t values;
+    int64_t fusion;         /* values of a part, see sti_schedule_part; 0: one part */
     double bytes_per_value;    /* of encoded slices; raw moves take 4 */
     double encode_s, decode_s; /* a rank's work a value */
 } sti_rehearsal;
 
 typedef struct sti_rehearsed {
     double seconds;
+    int parts;
     int64_t messages;
     double bytes;      /* of all messages */
     double rank_bytes; /* sent by a rank, at most */

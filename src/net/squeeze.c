@@ -9,10 +9,7 @@
 #include "base/memory.h"
 #include "net/squeeze_priv.h"
 
-enum {
-    CUT = 4, /* a cut inside a layer is at a multiple of so many values */
-    LEAST_PART = 1 << 16
-};
+enum { CUT = 4 }; /* a cut inside a layer is at a multiple of so many values */
 
 /* ---- layers, pieces, slices ---- */
 
@@ -97,21 +94,12 @@ static int64_t cut_slice(sti_squeeze *s, cutter *c, int64_t want, squeeze_slice 
     return slice->values;
 }
 
-/* Values of the part that begins where `left` are left: smaller ones at the end, where
- * nothing is computed any more that would hide them. */
-static int64_t part_values(const sti_squeeze *s, int64_t left)
-{
-    const int64_t least = s->desc.fusion < LEAST_PART ? s->desc.fusion : LEAST_PART;
-    int64_t want = left / 3 < s->desc.fusion ? left / 3 : s->desc.fusion;
-    want = want > least ? want : least;
-    return left - want < least ? left : want;
-}
-
 /* At most: every cut rounds up. */
 static int count_parts(const sti_squeeze *s)
 {
     int count = 0;
-    for (int64_t left = dense_values(s); left > 0; left -= part_values(s, left))
+    for (int64_t left = dense_values(s); left > 0;
+         left -= sti_schedule_part(s->desc.fusion, left))
         count++;
     return count ? count : 1;
 }
@@ -124,7 +112,7 @@ static void cut_slices(sti_squeeze *s)
     cutter c = {0};
     s->part_count = 0;
     do {
-        const int64_t part = part_values(s, left);
+        const int64_t part = sti_schedule_part(s->desc.fusion, left);
         int64_t rest = part;
         for (int r = 0; r < size; r++) {
             squeeze_slice *slice = sti_squeeze_slice(s, s->part_count, r);

@@ -4,10 +4,10 @@
 cd "$work" || exit 1
 
 # Closed forms: a ring of 2 (n - 1) hops; scatter, two rounds of n - 1 slices.
-run 0 net simulate -n 16 --values 1000000 --bits 32 --scheme ring --rate 1Gbit \
+run 0 net simulate -n 16 --values 1000000 --bits 32 --scheme ring --rate 1Gbit --whole \
     --latency 50us --decode 0ns --json
 json 'abs(j["sums"][0]["seconds"] - 30 * (50e-6 + 4e6 / 16 * 8e-9)) < 1e-9'
-run 0 net simulate -n 16 --values 1000000 --bits 32 --latency 50us --decode 0ns --json
+run 0 net simulate -n 16 --values 1000000 --bits 32 --latency 50us --decode 0ns --whole --json
 json 'abs(j["sums"][0]["seconds"] - 2 * (50e-6 + 15 * 4e6 / 16 * 8e-9)) < 1e-9'
 json 'j["sums"][0]["messages"] == 16 * 15 * 2'
 run 0 net simulate --topology fat-tree -n 256 --group 16 --scheme two-level --table --json
@@ -27,7 +27,8 @@ cat >links.json <<'END'
     "alpha_bounded": false, "quantiles": [0.9,0.92,0.94,0.98,1,1.02,1.06,1.08,1.1,1.2]}]}]}
 END
 run 0 net predict links.json -n 2 --values 1000000 --bits 32 --json
-json 'abs(j["seconds"] - 2 * (1e-4 + 2e6 * 8e-8)) < 1e-9'
+# (in parts: the answers to the first ones hide the latency of the last)
+json '-1e-9 < j["seconds"] - (2 * 2e6 * 8e-8 + 1e-4) < 1e-4'
 json 'abs(j["seconds_95"] / j["seconds"] - 1.06) < 1e-9'
 run 4 net predict /dev/null
 run 5 net predict nowhere.json

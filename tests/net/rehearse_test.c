@@ -115,6 +115,60 @@ static void work_counts(void **state)
     near(out.rank_bytes, 2 * 250, 1e-9);
 }
 
+/* Parts overlap: never longer than one, never shorter than the busiest of encoding and
+ * decoding, and the link. With 4 parts of a scatter between two ranks on a link that is
+ * slower than both, everything but the first part's encoding, the last one's decoding
+ * and two latencies hides behind the link. */
+static void parts_overlap(void **state)
+{
+    (void)state;
+    const sti_topology t = star(2, 1);
+    sti_rehearsal r = {.scheme = STI_SCHEME_SCATTER,
+                       .values = 4000000,
+                       .bytes_per_value = 0.5,
+                       .encode_s = 1e-9,
+                       .decode_s = 0.5e-9};
+    sti_rehearsed one, parts;
+    assert_int_equal(sti_rehearse(&t, &r, &one), STINT_OK);
+    assert_int_equal(one.parts, 1);
+    const double link = 4e6 * 0.5 * 1e-8, half = 2e6; /* both rounds; values */
+    near(one.seconds, link + 100e-6 + 2 * half * 1e-9 + 3 * half * 0.5e-9, 1e-9);
+    r.fusion = 1 << 20;
+    assert_int_equal(sti_rehearse(&t, &r, &parts), STINT_OK);
+    assert_true(parts.parts > 4);
+    assert_int_equal(parts.messages, parts.parts * one.messages);
+    near(parts.bytes, one.bytes, 1e-9);
+    assert_true(parts.seconds < one.seconds && parts.seconds > link);
+    const double first = (1 << 20) / 2.0 * 1e-9, last = (1 << 17) * 0.5e-9;
+    near(parts.seconds, link + 100e-6 + first + last, 0.02);
+    /* A link that costs nothing leaves the work, which does not overlap. */
+    sti_topology fast = t;
+    fast.host = (sti_link){0, 0};
+    assert_int_equal(sti_rehearse(&fast, &r, &parts), STINT_OK);
+    near(parts.seconds, 2 * half * 1e-9 + 3 * half * 0.5e-9, 1e-9);
+}
+
+static void parts_of_every_scheme(void **state)
+{
+    (void)state;
+    for (int scheme = 0; scheme < STI_SCHEMES; scheme++)
+        for (int n = 4; n <= 32; n *= 2) {
+            const sti_topology t = star(n, 4);
+            sti_rehearsal r = {.scheme = (sti_scheme)scheme,
+                               .values = 3000000,
+                               .bytes_per_value = 4,
+                               .encode_s = 1e-9,
+                               .decode_s = 1e-9};
+            sti_rehearsed one, parts;
+            assert_int_equal(sti_rehearse(&t, &r, &one), STINT_OK);
+            r.fusion = 1 << 20;
+            assert_int_equal(sti_rehearse(&t, &r, &parts), STINT_OK);
+            assert_int_equal(parts.messages, parts.parts * one.messages);
+            near(parts.bytes, one.bytes, 1e-9);
+            near(parts.rank_bytes, one.rank_bytes, 1e-9);
+        }
+}
+
 static void many_ranks(void **state)
 {
     (void)state;
@@ -239,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_forms),   cmocka_unit_test(two_levels),
         cmocka_unit_test(a_shared_trunk), cmocka_unit_test(work_counts),
+        cmocka_unit_test(parts_overlap),  cmocka_unit_test(parts_of_every_scheme),
         cmocka_unit_test(many_ranks),     cmocka_unit_test(schedules_sum_everything),
         cmocka_unit_test(refused),
     };
