@@ -122,6 +122,7 @@ typedef struct actor {
     int32_t *come;     /* messages, by part and source */
     double *arrivals;  /* by part and move; below 0: not yet */
     double now_s;      /* when it is free */
+    double look_s;     /* when it looks for something to do */
     int32_t count, source_count;
     int32_t ended, begun; /* parts */
     int32_t cursor;       /* the part to look at next */
@@ -194,6 +195,7 @@ static stint_status actor_create(world *w, int rank, int32_t *counts)
     const int64_t count =
         sti_schedule_make(w->r->scheme, t->ranks, t->group, rank, NULL);
     a->part = -1;
+    a->look_s = HUGE_VAL;
     a->count = (int32_t)count;
     a->moves = sti_alloc_array(count, sizeof *a->moves, "net.rehearse");
     a->lanes = sti_alloc_array(w->parts, sizeof *a->lanes, "net.rehearse");
@@ -285,9 +287,14 @@ static double move_bytes(const world *w, int32_t part, const sti_move *m)
     return move_values(w, part, m) * (raw ? 4 : w->r->bytes_per_value);
 }
 
-static void push_rank(world *w, int32_t rank, double at, int32_t what)
+/* Of several times to look, the soonest counts. */
+static void push_look(world *w, int32_t rank, double at)
 {
-    push(w, (event){.at = at, .rank = rank, .to = what});
+    actor *a = &w->actors[rank];
+    if (at >= a->look_s)
+        return;
+    a->look_s = at;
+    push(w, (event){.at = at, .rank = rank, .to = LOOK});
 }
 
 /* The rank makes ready the next thing that it brings to the round, or waits for what
@@ -305,7 +312,7 @@ static void look_ahead(world *w, int32_t rank)
             a->now_s += w->r->encode_s * values;
         if (m->kind == STI_MOVE_KEEP)
             a->now_s += w->r->decode_s * values;
-        push_rank(w, rank, a->now_s, MOVE);
+        push(w, (event){.at = a->now_s, .rank = rank, .to = MOVE});
         return;
     }
     l->missing = 0;
@@ -317,7 +324,7 @@ static void look_ahead(world *w, int32_t rank)
         l->ready_s = fmax(l->ready_s, at);
     }
     a->part = -1;
-    push_rank(w, rank, a->now_s, LOOK);
+    push_look(w, rank, a->now_s);
 }
 
 static void begin_round(world *w, int32_t rank, int32_t part)
@@ -345,7 +352,7 @@ static void end_round(world *w, int32_t rank, int32_t part)
     if (l->first < a->count)
         begin_round(w, rank, part);
     else
-        push_rank(w, rank, a->now_s, LOOK);
+        push_look(w, rank, a->now_s);
 }
 
 /* As a real rank does (net/squeeze_run.c): one look at every part that has begun, then
@@ -376,7 +383,7 @@ static void look(world *w, int32_t rank)
         }
     }
     if (soonest < HUGE_VAL)
-        push_rank(w, rank, soonest, LOOK);
+        push_look(w, rank, soonest);
 }
 
 static void deliver(world *w, const event *e, double at)
@@ -393,7 +400,7 @@ static void deliver(world *w, const event *e, double at)
     l->missing--;
     l->ready_s = fmax(l->ready_s, at);
     if (!l->missing)
-        push_rank(w, e->to, fmax(l->ready_s, a->now_s), LOOK);
+        push_look(w, e->to, fmax(l->ready_s, a->now_s));
 }
 
 /* Its sender's port serves messages in the order of the moves; the others in the order
@@ -437,7 +444,10 @@ static void happen(world *w, const event *e)
         if (sti_move_sends(m->kind))
             leave(w, e->rank, m);
         look_ahead(w, e->rank);
-    } else if (a->part < 0) {
+    } else if (e->at == a->look_s) { /* else a sooner look has come in between */
+        a->look_s = HUGE_VAL;
+        if (a->part >= 0)
+            return; /* busy: it looks when it is done */
         a->now_s = fmax(a->now_s, e->at);
         look(w, e->rank);
     }
@@ -502,7 +512,7 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
         st = actor_create(&w, r, counts);
     if (st == STINT_OK && w.ranks > 1) {
         for (int r = 0; r < w.ranks; r++)
-            push_rank(&w, r, 0, LOOK);
+            push_look(&w, r, 0);
         while (w.heap_count) {
             const event e = pop(&w);
             happen(&w, &e);
