@@ -330,8 +330,8 @@ static void try_conv(uint64_t seed, sti_conv_shape s, bool bias, bool relu)
     model_data(&d);
     model_weight(&d);
     for (int way = 0; way < MODEL_BF16_WAYS; way++)
-        for (int threads = 1; threads <= (MODEL_SANITIZED && way == 0 ? 1 : 3) &&
-                              model_bf16_force(way);
+        for (int threads = 1;
+             threads <= (MODEL_SANITIZED && way == 0 ? 1 : 3) && model_bf16_force(way);
              threads += 1 + MODEL_SANITIZED) {
             char what[64];
             snprintf(what, sizeof what, "way %d, %d threads", way, threads);

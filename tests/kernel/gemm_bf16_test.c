@@ -72,7 +72,7 @@ static void run_all(product *p)
     for (int way = 0; way < MODEL_BF16_WAYS; way++) {
         if (!model_bf16_force(way))
             continue;
-        for (int threads = 1; threads <= 3; threads++) {
+        for (int threads = 1; threads <= 3; threads += 1 + MODEL_SANITIZED) {
             const sti_team team = {threads};
             char what[64];
             void *scratch = malloc(sti_gemm_bf16_scratch_bytes(&p->s, threads));
