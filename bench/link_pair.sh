@@ -1,5 +1,6 @@
 # Sourced by benches: two network namespaces, $a and $b, joined by a veth pair that tc shapes,
-# and a folder $work; all of it is gone at the end of the script. Needs root.
+# and a folder $work; all of it is gone at the end of the script. Needs root. $burst may be set:
+# what the link lends to a message that comes after a pause.
 [ "$(id -u)" = 0 ] || { echo "$(basename "$0"): network namespaces need root" >&2; exit 8; }
 a=stint-a-$$ b=stint-b-$$ port=${port:-29400}
 work=$(mktemp -d)
