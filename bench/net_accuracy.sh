@@ -3,7 +3,8 @@
 # this host, one seed a call:
 #   bench/net_accuracy.sh DATA SEED [WAY...]     WAY: 32 4 2 (bits; all of them)
 # DATA: a folder with train.tar and test.tar. 2 bits and 4 bits keep what rounding took
-# (net.feedback). STEPS=N trains for N steps only, to see how long a whole run would take.
+# (net.feedback). STEPS=N trains for N steps only, to see how long a whole run would take;
+# TIMEOUT=1h lets the processes be halted and go on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/release}
@@ -18,6 +19,7 @@ for bits; do
     for rank in 1 0; do
         "$build/stint" train recipes/cifar10-resnet20.ini --data "$data" --seed "$seed" \
             ${STEPS:+--steps "$STEPS"} --out "$work/$bits" -j 1 --quiet --json --set "net.bits=$bits" \
+            --net-timeout "${TIMEOUT:-30s}" \
             --net-root "127.0.0.1:$port" --net-ranks 2 --net-rank "$rank" >"$work/$bits.$rank" &
     done
     wait

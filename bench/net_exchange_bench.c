@@ -1,7 +1,7 @@
 /* Seconds of one sum of gradients over processes: exact, and compressed. Started once a
  * rank, as by net_bench.sh:
  *
- *   net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS
+ *   net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets]
  *
  * Rank 0 prints tab-separated lines: way, median and best seconds, bytes that it sends.
  * All ways take turns, so what disturbs one disturbs all. */
@@ -60,8 +60,9 @@ static stint_status run_way(sti_comm *comm, sti_tree_sum *tree, way *w, float *x
     stint_status st = sti_comm_barrier(comm);
     const int64_t start = sti_clock_ns(), sent = sti_comm_count(comm).bytes_sent;
     if (st == STINT_OK)
-        st = w->squeeze ? sti_squeeze_run(w->squeeze, &sti_team_serial, NULL, run + 1, x)
-                        : sti_tree_sum_run(tree, &sti_team_serial, NULL, &block, 1);
+        st = w->squeeze
+                 ? sti_squeeze_run(w->squeeze, &sti_team_serial, NULL, run + 1, x)
+                 : sti_tree_sum_run(tree, &sti_team_serial, NULL, &block, 1);
     w->bytes = sti_comm_count(comm).bytes_sent - sent;
     if (st == STINT_OK)
         st = sti_comm_barrier(comm);
@@ -92,14 +93,18 @@ int main(int argc, char **argv)
         {.name = "2 bits", .bits = 2, .keep = 1},
         {.name = "1 % largest", .bits = 4, .keep = 0.01},
     };
-    if (argc != 6) {
-        (void)fprintf(stderr, "net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS\n");
+    if (argc != 6 && argc != 7) {
+        (void)fprintf(
+            stderr,
+            "net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets]\n"
+            "sockets: within a host, too, where ranks share memory otherwise\n");
         return 2;
     }
     const stint_net_desc desc = {.root = argv[1],
                                  .ranks = atoi(argv[2]),
                                  .rank = atoi(argv[3]),
-                                 .timeout_s = 60};
+                                 .timeout_s = 60,
+                                 .sockets_only = argc == 7};
     const int64_t values = atoll(argv[4]);
     const int runs = atoi(argv[5]) < RUNS_MAX ? atoi(argv[5]) : RUNS_MAX;
     stint_net *net = NULL;

@@ -6,6 +6,8 @@
 #ifndef STINT_NET_H
 #define STINT_NET_H
 
+#include <stdbool.h>
+
 #include "stint/status.h"
 
 #ifdef __cplusplus
@@ -19,6 +21,8 @@ typedef struct stint_net_desc {
                          NULL: ask the launcher (MPI) */
     int rank, ranks;  /* with root; ranks 0: the launcher's variables say both */
     double timeout_s; /* a peer that gives no sign of life for so long is lost; 0: 30 */
+    bool
+        sockets_only; /* also between ranks of one host, which otherwise share memory */
 } stint_net_desc;
 
 /** Join the other ranks; blocks until all are there. *net_out NULL with STINT_OK: no

@@ -366,6 +366,7 @@ typedef struct measure_args {
     int64_t rank, ranks;
     size_t max_bytes;
     double time, timeout;
+    bool sockets;
     sti_cli_common common;
 } measure_args;
 
@@ -379,7 +380,10 @@ typedef struct measure_args {
     ROW(measure_args, rank, "net-rank", STI_OPTION_INT, "0", 0, WIRE_RANKS - 1,   \
         "R", "which of them this one is, from 0"),                                \
     ROW(measure_args, timeout, "net-timeout", STI_OPTION_TIME, "30s", 0, -1,      \
-        "TIME", "a process that gives no sign of life for so long is lost")
+        "TIME", "a process that gives no sign of life for so long is lost"),      \
+    {.name = "net-sockets", .type = STI_OPTION_BOOL, .default_text = "false",     \
+     .offset = offsetof(measure_args, sockets), .flag = true,                     \
+     .help = "share no memory between processes of a host"}
 /* clang-format on */
 
 static const sti_option measure_rows[] = {
@@ -404,7 +408,8 @@ static stint_status join(const measure_args *a, stint_net **net_out)
     const stint_net_desc desc = {.root = a->root,
                                  .rank = (int)a->rank,
                                  .ranks = (int)a->ranks,
-                                 .timeout_s = a->timeout};
+                                 .timeout_s = a->timeout,
+                                 .sockets_only = a->sockets};
     const stint_status st = stint_net_join(&desc, net_out);
     if (st == STINT_OK && !*net_out)
         return sti_fail(STINT_E_USAGE,

@@ -18,7 +18,7 @@
 
 typedef struct train_args {
     sti_recipe_values recipe; /* first: the recipe's rows write here */
-    bool resume, force, profile;
+    bool resume, force, profile, net_sockets;
     const char *net_root;
     int64_t net_rank, net_ranks;
     double net_timeout;
@@ -76,6 +76,12 @@ static const sti_option train_rows[] = {
      .flag = true,
      .unit = "TIME",
      .help = "so long silent, a process is lost"},
+    {.name = "net-sockets",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(train_args, net_sockets),
+     .flag = true,
+     .help = "share no memory between processes of a host"},
     STI_CLI_COMMON_ROWS(train_args),
 };
 
@@ -285,7 +291,8 @@ static stint_status join(const train_args *args, stint_net **net_out)
         stint_net_join(&(stint_net_desc){.root = args->net_root,
                                          .rank = (int)args->net_rank,
                                          .ranks = (int)args->net_ranks,
-                                         .timeout_s = args->net_timeout},
+                                         .timeout_s = args->net_timeout,
+                                         .sockets_only = args->net_sockets},
                        net_out);
     if (status == STINT_OK && stint_net_rank(*net_out) > 0)
         stint_set_log(log_of_rank, *net_out);

@@ -19,6 +19,7 @@ stint_status sti_comm_init(sti_comm *comm, const comm_maker *maker, int rank, in
 {
     pthread_condattr_t attr;
     comm->maker = maker;
+    comm->kind = maker->kind;
     comm->rank = rank;
     comm->size = size;
     comm->lock = lock;
@@ -150,7 +151,7 @@ const char *sti_comm_host(const sti_comm *comm, int rank)
 
 const char *sti_comm_kind(const sti_comm *comm)
 {
-    return comm->maker->kind;
+    return comm->kind;
 }
 
 size_t sti_comm_library_bytes(const sti_comm *comm)

@@ -64,9 +64,11 @@ void sti_comm_destroy(sti_comm *comm);
 int sti_comm_rank(const sti_comm *comm);
 int sti_comm_size(const sti_comm *comm);
 const char *sti_comm_host(const sti_comm *comm, int rank);
-const char *sti_comm_kind(const sti_comm *comm); /* "threads", "tcp", "mpi" */
+/* "threads", "tcp", "shared memory", "tcp and shared memory" */
+const char *sti_comm_kind(const sti_comm *comm);
 
-/* Resident memory that finding each other has left in the process: libraries of MPI. */
+/* Resident memory that finding each other has left in the process: memory shared with
+ * ranks of the same host, libraries of MPI. */
 size_t sti_comm_library_bytes(const sti_comm *comm);
 
 /* What goes on, for the words of failures: a literal ("sum of gradients"), and the step

@@ -27,6 +27,7 @@ typedef struct comm_maker {
 
 struct sti_comm {
     const comm_maker *maker;
+    const char *kind;
     int rank, size;
     char (*hosts)[COMM_HOST_BYTES]; /* [size] */
     const char *collective;

@@ -1,4 +1,6 @@
-/* Ranks that are processes, two TCP connections a pair (wire.h).
+/* Ranks that are processes, two connections a pair (wire.h). Where a pair shares memory
+ * (shared_ring.h), the bytes of messages go through it, and the data connection is a
+ * bell: a byte on it means that there is something to read or room to write again.
  *
  * One thread of the communicator serves all sockets, so messages travel while the rank
  * computes, and signs of life go out whatever the rank does: a peer that is silent is
@@ -40,9 +42,12 @@ typedef struct aside {
 } aside;
 
 typedef struct tcp_peer {
-    int data, life; /* sockets; -1: closed, or oneself */
-    bool left;      /* it said so */
-    bool held;      /* a header is here, but nobody asked for its message */
+    int data, life;    /* sockets; -1: closed, or oneself */
+    sti_shared shared; /* with memory: data is the bell */
+    bool bell_closed;  /* what is in memory may still be read */
+    bool unread;       /* a turn of reading ended before the memory was empty */
+    bool left;         /* it said so */
+    bool held;         /* a header is here, but nobody asked for its message */
     int64_t heard_ns;
     comm_queue sends, receives;
     uint8_t out_header[WIRE_HEADER], in_header[WIRE_HEADER];
@@ -135,6 +140,39 @@ static int unsent(tcp_peer *p, const sti_comm_request *r, struct iovec parts[2])
     return n;
 }
 
+static void ring_bell(const tcp_peer *p)
+{
+    ssize_t n = send(p->data, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)n; /* full of bells is rung; a closed one is found out by who reads it */
+}
+
+/* As sendmsg. */
+static ssize_t put_shared(tcp_peer *p, const struct iovec *parts, int count)
+{
+    size_t done = 0;
+    bool ring = false, whole = true;
+    for (int i = 0; i < count && whole; i++) {
+        size_t n =
+            sti_shared_put(&p->shared, parts[i].iov_base, parts[i].iov_len, &ring);
+        if (n == STI_SHARED_BROKEN) {
+            errno = EPROTO;
+            return -1;
+        }
+        whole = n == parts[i].iov_len;
+        done += n;
+    }
+    if (ring)
+        ring_bell(p);
+    errno = EAGAIN;
+    return done > 0 ? (ssize_t)done : -1;
+}
+
+static ssize_t put_socket(tcp_peer *p, struct iovec *parts, int count)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
+    return sendmsg(p->data, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void write_data(tcp_comm *c, int peer)
 {
     tcp_peer *p = &c->peers[peer];
@@ -143,9 +181,9 @@ static void write_data(tcp_comm *c, int peer)
         struct iovec parts[2];
         if (r->moved == 0)
             sti_wire_put_header(r->tag, r->bytes, p->out_header);
-        struct msghdr message = {.msg_iov = parts,
-                                 .msg_iovlen = (size_t)unsent(p, r, parts)};
-        ssize_t n = sendmsg(p->data, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        int count = unsent(p, r, parts);
+        ssize_t n = p->shared.memory ? put_shared(p, parts, count)
+                                     : put_socket(p, parts, count);
         if (try_later(n))
             return;
         if (n < 0) {
@@ -255,11 +293,38 @@ static void finish_message(tcp_comm *c, tcp_peer *p)
         hand_aside(c, find_aside(p, a, 0), a->claimed);
 }
 
+/* As recv: 0 when all was read of a peer that has closed. */
+static ssize_t get_shared(tcp_peer *p, void *to, size_t n_bytes)
+{
+    const bool closed = p->bell_closed; /* before looking: it wrote before it closed */
+    bool ring = false;
+    size_t n = sti_shared_get(&p->shared, to, n_bytes, &ring);
+    if (n == STI_SHARED_BROKEN) {
+        errno = EPROTO;
+        return -1;
+    }
+    if (ring)
+        ring_bell(p);
+    errno = EAGAIN;
+    return n > 0 || closed ? (ssize_t)n : -1;
+}
+
+static void hear_bell(tcp_peer *p)
+{
+    char bells[64];
+    ssize_t n;
+    do
+        n = recv(p->data, bells, sizeof bells, MSG_DONTWAIT);
+    while (n == sizeof bells);
+    p->bell_closed = p->bell_closed || n == 0 || (n < 0 && !try_later(n));
+}
+
 /* Up to n_bytes more; false: nothing more for now. */
 static bool read_some(tcp_comm *c, int peer, void *to, size_t n_bytes, size_t *got)
 {
     tcp_peer *p = &c->peers[peer];
-    ssize_t n = recv(p->data, to, n_bytes, MSG_DONTWAIT);
+    ssize_t n = p->shared.memory ? get_shared(p, to, n_bytes)
+                                 : recv(p->data, to, n_bytes, MSG_DONTWAIT);
     if (try_later(n))
         return false;
     if (n <= 0) {
@@ -304,6 +369,9 @@ static void read_data(tcp_comm *c, int peer)
         turn += WIRE_HEADER + *got - before;
         finish_message(c, p);
     }
+    p->unread = p->shared.memory && turn >= READ_TURN_BYTES;
+    if (p->unread)
+        wake(c); /* no bell will ring for what is there already */
 }
 
 /* ---- signs of life ---- */
@@ -385,7 +453,9 @@ static void serve_peer(tcp_comm *c, int peer, short data, short life)
         discard(p);
         return;
     }
-    if (data & POLLOUT)
+    if (p->shared.memory && data & ~POLLOUT)
+        hear_bell(p);
+    if (data & POLLOUT || p->shared.memory)
         write_data(c, peer);
     if (data & ~POLLOUT)
         read_data(c, peer);
@@ -395,6 +465,8 @@ static short wanted_of(const tcp_comm *c, const tcp_peer *p)
 {
     if (c->leaving || c->base.failure != STINT_OK)
         return POLLIN;
+    if (p->shared.memory)
+        return p->bell_closed ? 0 : POLLIN;
     return (short)((p->held ? 0 : POLLIN) | (p->sends.first ? POLLOUT : 0));
 }
 
@@ -438,8 +510,11 @@ static void serve_turn(tcp_comm *c, int wait_ms)
         ssize_t got = read(c->wake, &count, sizeof count);
         (void)got;
     }
-    for (int i = 0; i < c->base.size; i++)
-        serve_peer(c, i, c->polls[2 * i].revents, c->polls[2 * i + 1].revents);
+    for (int i = 0; i < c->base.size; i++) {
+        const int unread = c->peers[i].unread ? POLLIN : 0;
+        serve_peer(c, i, (short)(c->polls[2 * i].revents | unread),
+                   c->polls[2 * i + 1].revents);
+    }
 }
 
 static void tcp_tell_failure(sti_comm *comm)
@@ -504,11 +579,11 @@ static void tcp_post(sti_comm *comm, sti_comm_request *r)
     if (r->sending) {
         sti_comm_queue_add(&p->sends, r);
         write_data(c, r->peer);
-        if (p->sends.first)
+        if (p->sends.first && !p->shared.memory)
             wake(c);
     } else {
         post_receive(c, p, r);
-        if (held)
+        if (held && !p->shared.memory)
             wake(c);
     }
     if (p->data < 0 && r->state == STI_COMM_POSTED)
@@ -548,6 +623,7 @@ static void tcp_destroy(sti_comm *comm)
     for (int i = 0; c->peers && i < comm->size; i++) {
         close_socket(&c->peers[i].data);
         close_socket(&c->peers[i].life);
+        sti_shared_close(&c->peers[i].shared);
     }
     close_socket(&c->wake);
     sti_comm_fini(comm);
@@ -567,14 +643,22 @@ static const comm_maker tcp_maker = {.kind = "tcp",
 /* The mesh's connections are the communicator's from here on. */
 static void take_sockets(tcp_comm *c, sti_mesh *mesh)
 {
+    int sharing = 0;
     for (int i = 0; i < c->base.size; i++) {
         tcp_peer *p = &c->peers[i];
         p->data = mesh->sockets[i][WIRE_DATA];
         p->life = mesh->sockets[i][WIRE_ALIVE];
         mesh->sockets[i][WIRE_DATA] = mesh->sockets[i][WIRE_ALIVE] = -1;
+        p->shared = mesh->shared[i];
+        mesh->shared[i] = (sti_shared){0};
+        c->base.library_bytes += p->shared.bytes;
+        sharing += p->shared.memory != NULL;
         p->heard_ns = sti_clock_ns();
         snprintf(c->base.hosts[i], COMM_HOST_BYTES, "%s", mesh->cards[i].host);
     }
+    if (sharing > 0)
+        c->base.kind =
+            sharing == c->base.size - 1 ? "shared memory" : "tcp and shared memory";
 }
 
 /* Signals are for the threads of the program. */

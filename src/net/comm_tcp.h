@@ -1,4 +1,5 @@
-/* Ranks that are processes on one host or several, joined by TCP. */
+/* Ranks that are processes on one host or several, joined by TCP, and those of one host
+ * by memory that they share. */
 #ifndef STI_NET_COMM_TCP_H
 #define STI_NET_COMM_TCP_H
 
@@ -12,6 +13,7 @@ typedef stint_status sti_comm_exchange_fn(void *user, const void *mine, size_t n
 typedef struct sti_comm_tcp_desc {
     int rank, size;
     int64_t timeout_ns; /* of silence; also for connecting, but at least 10 s */
+    bool sockets_only;  /* no memory is shared; enough that one of a pair says so */
     sti_comm_exchange_fn *exchange;
     void *user;
 } sti_comm_tcp_desc;

@@ -1,7 +1,11 @@
 /* Every rank listens, tells all others where, connects to those below it and is
  * connected to by those above. Who connects greets with the job's token, and is greeted
  * back, so that neither a stranger nor another host that happens to have the same
- * address is taken for a peer. */
+ * address is taken for a peer.
+ *
+ * A rank of the same host is found at its door, a local socket, and then gets half of
+ * the memory for messages between the two. Where there is no memory to share, the local
+ * socket itself carries them, and a warning says so. */
 #include "net/mesh.h"
 
 #include <stdio.h>
@@ -21,7 +25,7 @@
 typedef struct meeting {
     const sti_comm_tcp_desc *desc;
     sti_mesh *mesh;
-    int listener;
+    int listeners[2]; /* for all; the door, -1: none */
     int64_t deadline_ns;
 } meeting;
 
@@ -61,10 +65,50 @@ static int greet(const meeting *m, int peer, wire_channel channel, int fd)
     return -1;
 }
 
+static void warn_apart(const meeting *m, int peer)
+{
+    sti_log(
+        STINT_LOG_WARNING,
+        "rank %d shares no memory with rank %d of the same host: %s; their messages "
+        "go through a socket",
+        m->desc->rank, peer, stint_last_error());
+}
+
+/* Makes the memory and hands it over; the peer answers whether it could map it. */
+static void offer_memory(const meeting *m, int peer, int fd)
+{
+    sti_shared *shared = &m->mesh->shared[peer];
+    int memory_fd;
+    uint8_t taken = 0;
+    const stint_status st = sti_shared_create(m->desc->size, shared, &memory_fd);
+    if (st != STINT_OK)
+        warn_apart(m, peer);
+    if (!sti_socket_write_fd(fd, st == STINT_OK, memory_fd, within(m)) ||
+        !sti_socket_read(fd, &taken, 1, m->deadline_ns) || !taken)
+        sti_shared_close(shared);
+    if (memory_fd >= 0)
+        close(memory_fd);
+}
+
+/* The data connection to a rank of this host; -1: it has no door here. */
+static int reach_door(const meeting *m, int peer)
+{
+    static const uint8_t none[WIRE_DOOR];
+    const wire_card *card = &m->mesh->cards[peer];
+    if (m->desc->sockets_only || memcmp(card->door, none, WIRE_DOOR) == 0)
+        return -1;
+    int fd = sti_socket_connect_door(card->door);
+    if (fd >= 0)
+        fd = greet(m, peer, WIRE_DATA, fd);
+    if (fd >= 0)
+        offer_memory(m, peer, fd);
+    return fd;
+}
+
 static stint_status reach(const meeting *m, int peer, wire_channel channel)
 {
     const wire_card *card = &m->mesh->cards[peer];
-    int fd = -1;
+    int fd = channel == WIRE_DATA ? reach_door(m, peer) : -1;
     for (int i = 0; i < card->count && fd < 0; i++) {
         fd = sti_socket_connect(&card->addresses[i], card->port, within(m));
         if (fd >= 0)
@@ -80,6 +124,22 @@ static stint_status reach(const meeting *m, int peer, wire_channel channel)
 
 /* ---- the higher ranks ---- */
 
+static void take_memory(const meeting *m, int peer, int fd)
+{
+    sti_shared *shared = &m->mesh->shared[peer];
+    int memory_fd = -1;
+    uint8_t offered = 0, taken = 0;
+    if (sti_socket_read_fd(fd, &offered, &memory_fd, within(m)) && offered) {
+        taken = sti_shared_open(memory_fd, shared) == STINT_OK;
+        if (!taken)
+            warn_apart(m, peer);
+    }
+    if (memory_fd >= 0)
+        close(memory_fd);
+    if (!sti_socket_write(fd, &taken, 1, within(m)))
+        sti_shared_close(shared);
+}
+
 static bool take_guest(const meeting *m, int fd)
 {
     uint8_t in[WIRE_HELLO], out[WIRE_HELLO];
@@ -94,6 +154,8 @@ static bool take_guest(const meeting *m, int fd)
     if (!sti_socket_write(fd, out, sizeof out, within(m)))
         return false;
     m->mesh->sockets[hello.rank][hello.channel] = fd;
+    if (sti_socket_is_door(fd))
+        take_memory(m, hello.rank, fd);
     return true;
 }
 
@@ -113,7 +175,7 @@ static stint_status take_guests(const meeting *m)
     int left = 2 * (m->desc->size - 1 - m->desc->rank);
     while (left > 0) {
         int fd;
-        stint_status st = sti_socket_accept(m->listener, m->deadline_ns, &fd);
+        stint_status st = sti_socket_accept(m->listeners, 2, m->deadline_ns, &fd);
         if (st != STINT_OK)
             return st;
         if (fd < 0)
@@ -128,14 +190,30 @@ static stint_status take_guests(const meeting *m)
 
 /* ---- cards ---- */
 
-static stint_status fill_card(const meeting *m, uint16_t port, wire_card *card)
+static bool random_bytes(uint8_t *out, size_t n)
+{
+    return getrandom(out, n, 0) == (ssize_t)n;
+}
+
+/* Ranks of this host are not told of a door that cannot be opened. */
+static void open_door(meeting *m, wire_card *card)
+{
+    if (m->desc->sockets_only || !random_bytes(card->door, WIRE_DOOR))
+        return;
+    m->listeners[1] = sti_socket_listen_door(card->door);
+    if (m->listeners[1] < 0)
+        memset(card->door, 0, WIRE_DOOR);
+}
+
+static stint_status fill_card(meeting *m, uint16_t port, wire_card *card)
 {
     char host[COMM_HOST_BYTES];
     *card = (wire_card){.port = port};
     sti_comm_own_host(host);
     snprintf(card->host, sizeof card->host, "%s", host);
     card->count = sti_socket_own_addresses(card->addresses, WIRE_ADDRESSES);
-    if (getrandom(card->token, WIRE_TOKEN, 0) != WIRE_TOKEN)
+    open_door(m, card);
+    if (!random_bytes(card->token, WIRE_TOKEN))
         return sti_fail_errno("no random bytes from the system");
     return card->count > 0 ? STINT_OK
                            : sti_fail(STINT_E_PEER,
@@ -144,7 +222,7 @@ static stint_status fill_card(const meeting *m, uint16_t port, wire_card *card)
                                       m->desc->rank, host);
 }
 
-static stint_status exchange_cards(const meeting *m, uint16_t port)
+static stint_status exchange_cards(meeting *m, uint16_t port)
 {
     wire_card mine;
     uint8_t bytes[WIRE_CARD];
@@ -172,15 +250,16 @@ static int64_t all_in_time(const sti_comm_tcp_desc *desc)
 
 stint_status sti_mesh_connect(const sti_comm_tcp_desc *desc, sti_mesh *mesh)
 {
-    meeting m = {.desc = desc, .mesh = mesh, .listener = -1};
+    meeting m = {.desc = desc, .mesh = mesh, .listeners = {-1, -1}};
     uint16_t port;
     mesh->size = desc->size;
     mesh->cards = sti_alloc_array(desc->size, sizeof *mesh->cards, "net.cards");
     mesh->sockets = sti_alloc_array(desc->size, sizeof *mesh->sockets, "net.sockets");
-    if (!mesh->cards || !mesh->sockets)
+    mesh->shared = sti_alloc_array(desc->size, sizeof *mesh->shared, "net.shared");
+    if (!mesh->cards || !mesh->sockets || !mesh->shared)
         return STINT_E_MEMORY;
     memset(mesh->sockets, 0xff, (size_t)desc->size * sizeof *mesh->sockets); /* -1 */
-    stint_status st = sti_socket_listen(NULL, 0, &m.listener, &port);
+    stint_status st = sti_socket_listen(NULL, 0, &m.listeners[0], &port);
     if (st == STINT_OK)
         st = exchange_cards(&m, port);
     m.deadline_ns = all_in_time(desc);
@@ -189,8 +268,9 @@ stint_status sti_mesh_connect(const sti_comm_tcp_desc *desc, sti_mesh *mesh)
             st = reach(&m, r, c);
     if (st == STINT_OK)
         st = take_guests(&m);
-    if (m.listener >= 0)
-        close(m.listener);
+    for (int i = 0; i < 2; i++)
+        if (m.listeners[i] >= 0)
+            close(m.listeners[i]);
     return st;
 }
 
@@ -200,6 +280,9 @@ void sti_mesh_fini(sti_mesh *mesh)
         for (int c = 0; c < WIRE_CHANNELS; c++)
             if (mesh->sockets[r][c] >= 0)
                 close(mesh->sockets[r][c]);
+    for (int r = 0; mesh->shared && r < mesh->size; r++)
+        sti_shared_close(&mesh->shared[r]);
     sti_free(mesh->cards);
     sti_free(mesh->sockets);
+    sti_free(mesh->shared);
 }

@@ -81,11 +81,13 @@ static stint_status exchange(void *user, const void *mine, size_t n_bytes,
                  : STINT_OK;
 }
 
-stint_status sti_mpi_create_comm(int64_t timeout_ns, sti_comm **comm_out)
+stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
+                                 sti_comm **comm_out)
 {
     const sti_mpi_plugin *plugin = NULL;
     char text[512];
-    sti_comm_tcp_desc desc = {.timeout_ns = timeout_ns, .exchange = exchange};
+    sti_comm_tcp_desc desc = {
+        .timeout_ns = timeout_ns, .exchange = exchange, .sockets_only = sockets_only};
     const size_t before = sti_process_now_bytes();
     stint_status st = load(&plugin);
     if (st != STINT_OK)

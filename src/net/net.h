@@ -38,6 +38,7 @@ typedef struct sti_mpi_plugin {
 enum { STI_MPI_PLUGIN = 1 };
 
 /* Ranks that mpirun started. */
-stint_status sti_mpi_create_comm(int64_t timeout_ns, sti_comm **comm_out);
+stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
+                                 sti_comm **comm_out);
 
 #endif

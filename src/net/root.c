@@ -98,7 +98,7 @@ static stint_status collect(gathering *g, int listener)
     for (int there = 1; there < g->root->size && st == STINT_OK;) {
         bool taken = false;
         int fd;
-        st = sti_socket_accept(listener, g->deadline_ns, &fd);
+        st = sti_socket_accept(&listener, 1, g->deadline_ns, &fd);
         if (st == STINT_OK && fd < 0)
             return say_who_is_missing(g);
         if (st == STINT_OK)

@@ -1,6 +1,8 @@
+#define _GNU_SOURCE /* MSG_CMSG_CLOEXEC */
 #include "net/socket.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -89,6 +92,15 @@ static void no_delay(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/* Always -1; errno stays what it was. */
+static int close_failed(int fd)
+{
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return -1;
+}
+
 static int listen_on(const struct sockaddr_storage *address, socklen_t length)
 {
     int on = 1, off = 0;
@@ -101,10 +113,7 @@ static int listen_on(const struct sockaddr_storage *address, socklen_t length)
     if (bind(fd, (const struct sockaddr *)address, length) == 0 &&
         listen(fd, 1024) == 0)
         return fd;
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return -1;
+    return close_failed(fd);
 }
 
 static uint16_t port_of(int fd)
@@ -138,13 +147,12 @@ stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
     return STINT_OK;
 }
 
-/* Until the socket is ready or the deadline is over. */
-static bool wait_for(int fd, short events, int64_t deadline_ns)
+/* Until one is ready or the deadline is over. */
+static bool wait_for_any(struct pollfd *polls, int count, int64_t deadline_ns)
 {
-    struct pollfd p = {.fd = fd, .events = events};
     for (;;) {
         int64_t left = deadline_ns - sti_clock_ns();
-        int n = poll(&p, 1, left > 0 ? (int)(left / 1000000) + 1 : 0);
+        int n = poll(polls, (nfds_t)count, left > 0 ? (int)(left / 1000000) + 1 : 0);
         if (n > 0)
             return true;
         if (left <= 0 || (n < 0 && errno != EINTR))
@@ -152,11 +160,22 @@ static bool wait_for(int fd, short events, int64_t deadline_ns)
     }
 }
 
-stint_status sti_socket_accept(int listener, int64_t deadline_ns, int *fd_out)
+static bool wait_for(int fd, short events, int64_t deadline_ns)
 {
+    return wait_for_any(&(struct pollfd){.fd = fd, .events = events}, 1, deadline_ns);
+}
+
+stint_status sti_socket_accept(const int *listeners, int count, int64_t deadline_ns,
+                               int *fd_out)
+{
+    struct pollfd polls[2];
+    assert(count <= 2);
+    for (int i = 0; i < count; i++)
+        polls[i] = (struct pollfd){.fd = listeners[i], .events = POLLIN};
     *fd_out = -1;
-    while (wait_for(listener, POLLIN, deadline_ns)) {
-        *fd_out = accept(listener, NULL, NULL);
+    while (wait_for_any(polls, count, deadline_ns)) {
+        for (int i = 0; i < count && *fd_out < 0; i++)
+            *fd_out = polls[i].revents ? accept(listeners[i], NULL, NULL) : -1;
         if (*fd_out >= 0) {
             fcntl(*fd_out, F_SETFD, FD_CLOEXEC);
             fcntl(*fd_out, F_SETFL, O_NONBLOCK);
@@ -189,6 +208,95 @@ int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadl
     }
     no_delay(fd);
     return fd;
+}
+
+/* ---- within a host ---- */
+
+/* An abstract name: no file, gone with the last who has it open. */
+static socklen_t name_of_door(const uint8_t door[WIRE_DOOR], struct sockaddr_un *out)
+{
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "stint-");
+    for (int i = 0; i < WIRE_DOOR; i++)
+        n += snprintf(out->sun_path + 1 + n, sizeof out->sun_path - 1 - (size_t)n,
+                      "%02x", door[i]);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* Bound or connected by `join`. */
+static int open_door(const uint8_t door[WIRE_DOOR],
+                     int (*join)(int, const struct sockaddr *, socklen_t))
+{
+    struct sockaddr_un name;
+    const socklen_t length = name_of_door(door, &name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || join(fd, (const struct sockaddr *)&name, length) == 0)
+        return fd;
+    return close_failed(fd);
+}
+
+int sti_socket_listen_door(const uint8_t door[WIRE_DOOR])
+{
+    int fd = open_door(door, bind);
+    if (fd < 0 || listen(fd, 1024) == 0)
+        return fd;
+    return close_failed(fd);
+}
+
+int sti_socket_connect_door(const uint8_t door[WIRE_DOOR])
+{
+    return open_door(door, connect);
+}
+
+bool sti_socket_is_door(int fd)
+{
+    struct sockaddr_storage bound;
+    socklen_t length = sizeof bound;
+    return getsockname(fd, (struct sockaddr *)&bound, &length) == 0 &&
+           bound.ss_family == AF_UNIX;
+}
+
+typedef union fd_room { /* aligned as a control message must be */
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} fd_room;
+
+bool sti_socket_write_fd(int fd, uint8_t byte, int pass_fd, int64_t deadline_ns)
+{
+    fd_room room = {0};
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (pass_fd >= 0) {
+        message.msg_control = room.bytes;
+        message.msg_controllen = sizeof room.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        *c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+                              .cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(c), &pass_fd, sizeof pass_fd);
+    }
+    return wait_for(fd, POLLOUT, deadline_ns) &&
+           sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+bool sti_socket_read_fd(int fd, uint8_t *byte_out, int *pass_fd_out,
+                        int64_t deadline_ns)
+{
+    fd_room room = {0};
+    struct iovec part = {.iov_base = byte_out, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = room.bytes,
+                             .msg_controllen = sizeof room.bytes};
+    *pass_fd_out = -1;
+    if (!wait_for(fd, POLLIN, deadline_ns) ||
+        recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+        return false;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+        c->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(pass_fd_out, CMSG_DATA(c), sizeof *pass_fd_out);
+    return true;
 }
 
 /* ---- bytes ---- */

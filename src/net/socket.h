@@ -12,14 +12,26 @@
 /* Listen on all interfaces of both families (port 0: any), or on one address. */
 stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
                                uint16_t *port_out);
-/* *fd_out -1 when nobody came in time. */
-stint_status sti_socket_accept(int listener, int64_t deadline_ns, int *fd_out);
+/* At any of the listeners; *fd_out -1 when nobody came in time. */
+stint_status sti_socket_accept(const int *listeners, int count, int64_t deadline_ns,
+                               int *fd_out);
 /* -1 when there is no way, or none in time. */
 int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadline_ns);
 /* Addresses of a name ("node1", "10.0.0.1", "::1"); the number of them. */
 int sti_socket_resolve(const char *host, wire_address *out, int most);
 /* Of this host's interfaces that are up, loopback last. */
 int sti_socket_own_addresses(wire_address *out, int most);
+
+/* Within a host: a door is a name that its system knows while somebody listens, seen
+ * by those who share its network (two network namespaces do not). -1: errno says why,
+ * or nobody is there. */
+int sti_socket_listen_door(const uint8_t door[WIRE_DOOR]);
+int sti_socket_connect_door(const uint8_t door[WIRE_DOOR]);
+bool sti_socket_is_door(int fd);
+/* A byte, and with it a file descriptor to a process of this host; -1: none. */
+bool sti_socket_write_fd(int fd, uint8_t byte, int pass_fd, int64_t deadline_ns);
+bool sti_socket_read_fd(int fd, uint8_t *byte_out, int *pass_fd_out,
+                        int64_t deadline_ns);
 
 /* All n_bytes or false. */
 bool sti_socket_read(int fd, void *bytes, size_t n_bytes, int64_t deadline_ns);

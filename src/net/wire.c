@@ -100,13 +100,15 @@ int sti_wire_get_life(const uint8_t *in, size_t n_bytes, wire_life *life_out)
     return (int)(7 + length);
 }
 
-/* token, host, port u16, count u16, addresses of a family byte and 16 bytes */
+/* token, door, host, port u16, count u16, addresses of a family byte and 16 bytes */
 void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD])
 {
     memset(out, 0, WIRE_CARD);
     memcpy(out, card->token, WIRE_TOKEN);
-    memcpy(out + WIRE_TOKEN, card->host, strnlen(card->host, WIRE_HOST - 1));
-    out += WIRE_TOKEN + WIRE_HOST;
+    memcpy(out + WIRE_TOKEN, card->door, WIRE_DOOR);
+    out += WIRE_TOKEN + WIRE_DOOR;
+    memcpy(out, card->host, strnlen(card->host, WIRE_HOST - 1));
+    out += WIRE_HOST;
     put(out, card->port, 2);
     put(out + 2, (uint64_t)card->count, 2);
     for (int i = 0; i < card->count && i < WIRE_ADDRESSES; i++) {
@@ -117,12 +119,13 @@ void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD])
 
 bool sti_wire_get_card(const uint8_t in[WIRE_CARD], wire_card *card_out)
 {
-    const uint8_t *host = in + WIRE_TOKEN, *rest = host + WIRE_HOST;
+    const uint8_t *host = in + WIRE_TOKEN + WIRE_DOOR, *rest = host + WIRE_HOST;
     uint64_t count = get(rest + 2, 2);
     if (count > WIRE_ADDRESSES || !memchr(host, 0, WIRE_HOST))
         return false;
     *card_out = (wire_card){.port = (uint16_t)get(rest, 2), .count = (int)count};
     memcpy(card_out->token, in, WIRE_TOKEN);
+    memcpy(card_out->door, in + WIRE_TOKEN, WIRE_DOOR);
     for (int i = 0; i < WIRE_HOST && host[i]; i++)
         card_out->host[i] = (char)(host[i] < 32 || host[i] == 127 ? ' ' : host[i]);
     for (int i = 0; i < (int)count; i++) {

@@ -3,7 +3,9 @@
  * A pair of ranks has two connections. On "data" every message is a header (tag,
  * length) and its bytes. On "life" each side says now and then that it lives, that it
  * leaves, or why it gives up; those must not queue behind messages that nobody has
- * asked for yet. Both begin with a greeting from the side that connected. */
+ * asked for yet. Both begin with a greeting from the side that connected. Between ranks
+ * of one host "data" is a local socket, and mostly a bell: the bytes then go through
+ * memory (shared_ring.h). */
 #ifndef STI_NET_WIRE_H
 #define STI_NET_WIRE_H
 
@@ -14,15 +16,16 @@
 #include "stint/status.h"
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_TOKEN = 16, /* of a job: keeps strangers and older jobs out */
+    WIRE_DOOR = 8,   /* of a rank: where those of its own host find it */
     WIRE_HELLO = 40,
     WIRE_HEADER = 16,
     WIRE_TEXT = 1000,
     WIRE_LIFE = 7 + WIRE_TEXT, /* the longest */
     WIRE_ADDRESSES = 8,
     WIRE_HOST = 64,
-    WIRE_CARD = WIRE_TOKEN + WIRE_HOST + 4 + WIRE_ADDRESSES * 17,
+    WIRE_CARD = WIRE_TOKEN + WIRE_DOOR + WIRE_HOST + 4 + WIRE_ADDRESSES * 17,
     WIRE_RANKS = 65536
 };
 
@@ -71,6 +74,7 @@ typedef struct wire_address {
 
 typedef struct wire_card {
     uint8_t token[WIRE_TOKEN]; /* rank 0's is the job's */
+    uint8_t door[WIRE_DOOR];   /* zeros: none */
     char host[WIRE_HOST];
     uint16_t port;
     int count;

@@ -1,11 +1,14 @@
 #include "net/comm.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -113,6 +116,121 @@ static void test_lengths(void **state)
     world_rank ranks[WORLD_MAX];
     for (int w = 0; w < WORLDS; w++)
         worlds[w](ranks, 2, lengths, NULL);
+}
+
+/* Lengths about those of the rings between processes of a host, and far beyond. */
+static const size_t long_bytes[] = {262143, 262144, 262145, 3000001, 1, 524289, 16};
+enum { LONGS = sizeof long_bytes / sizeof long_bytes[0], LONGEST = 3000001 };
+
+static void fill_long(unsigned char *bytes, size_t n, int from, int to, int which)
+{
+    uint32_t x = word_of(from, to, which);
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525 + 1013904223;
+        bytes[i] = (unsigned char)(x >> 24);
+    }
+}
+
+/* Everyone to everyone at once; receives are posted late, and in another order. */
+static void talk_long(world_rank *rank)
+{
+    sti_comm *comm = rank->comm;
+    int size = sti_comm_size(comm), me = sti_comm_rank(comm), n = 0;
+    sti_comm_request requests[2 * 3 * LONGS] = {0};
+    unsigned char *wanted = malloc(LONGEST), *out[3][LONGS], *in[3][LONGS];
+    for (int peer = 0; peer < size; peer++)
+        for (int k = 0; k < LONGS; k++) {
+            out[peer][k] = malloc(long_bytes[k]);
+            in[peer][k] = malloc(long_bytes[k]);
+            fill_long(out[peer][k], long_bytes[k], me, peer, k);
+            if (peer != me)
+                sti_comm_send(comm, peer, (uint32_t)k, out[peer][k], long_bytes[k],
+                              &requests[n++]);
+        }
+    for (int k = LONGS - 1; k >= 0; k--)
+        for (int peer = size - 1; peer >= 0; peer--)
+            if (peer != me)
+                sti_comm_receive(comm, peer, (uint32_t)k, in[peer][k], long_bytes[k],
+                                 &requests[n++]);
+    RANK_CHECK(rank, sti_comm_wait_all(comm, requests, n) == STINT_OK);
+    for (int peer = 0; peer < size; peer++)
+        for (int k = 0; k < LONGS; k++) {
+            fill_long(wanted, long_bytes[k], peer, me, k);
+            RANK_CHECK(rank,
+                       peer == me || memcmp(wanted, in[peer][k], long_bytes[k]) == 0);
+            free(out[peer][k]);
+            free(in[peer][k]);
+        }
+    free(wanted);
+}
+
+static void test_long_messages(void **state)
+{
+    (void)state;
+    world_rank ranks[WORLD_MAX];
+    for (int w = 0; w < WORLDS; w++)
+        for (int size = 2; size <= 3; size++)
+            worlds[w](ranks, size, talk_long, NULL);
+}
+
+/* ---- memory of a host ---- */
+
+/* Taken for the system's by the communicator, which is in this program. */
+static bool no_shared_memory;
+int memfd_create(const char *name, unsigned flags);
+int memfd_create(const char *name, unsigned flags)
+{
+    if (!no_shared_memory)
+        return (int)syscall(SYS_memfd_create, name, flags);
+    errno = EMFILE;
+    return -1;
+}
+
+static int warnings; /* by several threads, under the lock */
+static pthread_mutex_t warnings_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void count_warnings(void *user, stint_log_level level, const char *text)
+{
+    (void)user;
+    pthread_mutex_lock(&warnings_lock);
+    warnings += level == STINT_LOG_WARNING && strstr(text, "shares no memory with") &&
+                strstr(text, strerror(EMFILE));
+    pthread_mutex_unlock(&warnings_lock);
+}
+
+static void check_kind(world_rank *rank)
+{
+    const char *wanted = rank->user;
+    RANK_CHECK(rank, strcmp(sti_comm_kind(rank->comm), wanted) == 0);
+    RANK_CHECK(rank, (sti_comm_library_bytes(rank->comm) > 0) ==
+                         (strcmp(wanted, "shared memory") == 0));
+    talk(rank);
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    world_rank ranks[WORLD_MAX];
+    char tcp[] = "tcp", shared[] = "shared memory";
+    world_run_tcp(ranks, 3, check_kind, tcp);
+    world_run_shared(ranks, 3, check_kind, shared);
+    world_run_shared(ranks, 16, check_kind, shared);
+}
+
+/* Without memory to share they still talk, and say why it is slower. */
+static void test_no_shared_memory(void **state)
+{
+    (void)state;
+    world_rank ranks[WORLD_MAX];
+    char tcp[] = "tcp";
+    no_shared_memory = true;
+    warnings = 0;
+    stint_set_log(count_warnings, NULL);
+    world_run_shared(ranks, 3, check_kind, tcp);
+    world_run_shared(ranks, 2, talk_long, NULL);
+    stint_set_log(NULL, NULL);
+    no_shared_memory = false;
+    assert_int_equal(warnings, 3 + 1); /* one a pair */
 }
 
 static void collectives(world_rank *rank)
@@ -268,10 +386,12 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),    cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_collectives), cmocka_unit_test(test_agree),
-        cmocka_unit_test(test_give_up),     cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_too_long),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_messages),         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_collectives),      cmocka_unit_test(test_agree),
+        cmocka_unit_test(test_give_up),          cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_too_long),         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_long_messages),    cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_no_shared_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

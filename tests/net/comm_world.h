@@ -76,6 +76,7 @@ static stint_status world_exchange(void *user, const void *mine, size_t n_bytes,
 typedef struct world_tcp {
     void (*run)(world_rank *rank);
     void *user;
+    bool sockets_only;
 } world_tcp;
 
 /* Over sockets: the threads' own communicator tells the addresses. */
@@ -87,7 +88,8 @@ static void run_over_tcp(world_rank *rank)
                               .size = sti_comm_size(threads),
                               .timeout_ns = STI_COMM_TIMEOUT_NS,
                               .exchange = world_exchange,
-                              .user = threads};
+                              .user = threads,
+                              .sockets_only = world->sockets_only};
     RANK_CHECK(rank, sti_comm_create_tcp(&desc, &rank->comm) == STINT_OK);
     if (rank->complaint[0])
         return;
@@ -100,13 +102,22 @@ static void run_over_tcp(world_rank *rank)
 static void world_run_tcp(world_rank *ranks, int size, void (*run)(world_rank *rank),
                           void *user)
 {
-    world_tcp world = {run, user};
+    world_tcp world = {run, user, true};
+    world_run_local(ranks, size, run_over_tcp, &world);
+}
+
+/* As processes of one host find each other. */
+static void world_run_shared(world_rank *ranks, int size, void (*run)(world_rank *rank),
+                             void *user)
+{
+    world_tcp world = {run, user, false};
     world_run_local(ranks, size, run_over_tcp, &world);
 }
 
 typedef void world_run_fn(world_rank *ranks, int size, void (*run)(world_rank *rank),
                           void *user);
-static world_run_fn *const worlds[] = {world_run_local, world_run_tcp};
-#define WORLDS 2
+static world_run_fn *const worlds[] = {world_run_local, world_run_tcp,
+                                       world_run_shared};
+#define WORLDS 3
 
 #endif
