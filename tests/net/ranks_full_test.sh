@@ -50,7 +50,7 @@ all_end 0
 
 # A budget met by rewriting, on two ranks: within it, and the same weights.
 "$STINT" plan net.ini --json --memory 4G --error 0 >out || fail "plan"
-tight=$(python3 -c 'import json; print(json.load(open("out"))["smallest_bytes"] + (3 << 19))')
+tight=$(python3 -c 'import json; print(json.load(open("out"))["smallest_bytes"] + (2 << 20))')
 begin 2 net.ini --out tight --json --error 0 --memory "$tight" --set run.checkpoint_every=1
 all_end 0
 [ "$(sha out.0)" = "$want" ] || fail "tight memory: other weights"
