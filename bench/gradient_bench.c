@@ -3,10 +3,11 @@
  *
  *   gradient_bench [MEBIBYTES [RUNS]]     (256 MiB of float32 and 7 runs unless given)
  *
- * Every run times reading and all ways one after another; the best of each counts, as
- * in GB/s of float32. The second table gives root mean square errors of the mean of N
- * ranks' gradients, relative to the mean's size, of plain max-min with stochastic
- * rounding, and how many times lower each refinement is at the same number of bytes. */
+ * Every run times all ways one after another, and reading before each: GB/s of float32,
+ * the best of the runs, and the median share of what was read just before. The second
+ * table gives root mean square errors of the mean of N ranks' gradients, relative to
+ * the mean's size, of plain max-min with stochastic rounding, and how many times lower
+ * each refinement is at the same number of bytes. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,8 @@
 static const sti_gradient_key bench_key = {.seed = 1, .step = 3, .parts = 1};
 
 /* ---- speed ---- */
+
+enum { RUNS_MAX = 100 };
 
 typedef struct bench {
     int64_t n;
@@ -55,49 +58,62 @@ typedef struct way {
     const char *name;
     void (*run)(bench *b, const sti_gradient_form *form);
     sti_gradient_form form;
-    double wanted, best;
+    double wanted;
 } way;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double rate_of(bench *b, const way *w)
+{
+    const int64_t start = sti_clock_ns();
+    w->run(b, &w->form);
+    return (double)b->n * 4e-9 / sti_seconds_since(start);
+}
 
 static void speed(bench *b, int runs)
 {
-    way ways[] = {
-        {"read", run_read, {.bits = 4, .bucket = 1024}, 0, 0},
-        {"encode 4 bits nearest", run_encode, {.bits = 4, .bucket = 1024}, 0.7, 0},
-        {"decode-and-add 4 bits", run_add, {.bits = 4, .bucket = 1024}, 0.6, 0},
-        {"encode 4 bits stochastic",
-         run_encode,
-         {.bits = 4, .bucket = 1024, .rounding = STI_GRADIENT_STOCHASTIC},
-         0.4,
-         0},
-        {"encode 4 bits nearest, clip",
-         run_encode,
-         {.bits = 4, .bucket = 1024, .clip = true},
-         0,
-         0},
-        {"encode 2 bits nearest", run_encode, {.bits = 2, .bucket = 1024}, 0, 0},
-        {"decode-and-add 2 bits", run_add, {.bits = 2, .bucket = 1024}, 0, 0},
-        {"encode 8 bits nearest", run_encode, {.bits = 8, .bucket = 1024}, 0, 0},
-        {"decode-and-add 8 bits", run_add, {.bits = 8, .bucket = 1024}, 0, 0},
-        {"encode 3 bits QSGD L2",
-         run_encode,
-         {.bits = 3, .bucket = 1024, .method = STI_GRADIENT_QSGD_L2},
-         0,
-         0},
+    static const sti_gradient_form four = {.bits = 4, .bucket = 1024},
+                                   two = {.bits = 2, .bucket = 1024},
+                                   eight = {.bits = 8, .bucket = 1024};
+    sti_gradient_form stochastic = four, clip = four;
+    stochastic.rounding = STI_GRADIENT_STOCHASTIC;
+    clip.clip = true;
+    const sti_gradient_form qsgd = {
+        .bits = 3, .bucket = 1024, .method = STI_GRADIENT_QSGD_L2};
+    const way ways[] = {
+        {"read", run_read, four, 0},
+        {"encode 4 bits nearest", run_encode, four, 0.7},
+        {"decode-and-add 4 bits", run_add, four, 0.6},
+        {"encode 4 bits stochastic", run_encode, stochastic, 0.4},
+        {"encode 4 bits nearest, clip", run_encode, clip, 0},
+        {"encode 2 bits nearest", run_encode, two, 0},
+        {"decode-and-add 2 bits", run_add, two, 0},
+        {"encode 8 bits nearest", run_encode, eight, 0},
+        {"decode-and-add 8 bits", run_add, eight, 0},
+        {"encode 3 bits QSGD L2", run_encode, qsgd, 0},
     };
-    const int count = sizeof ways / sizeof *ways;
+    enum { WAYS = sizeof ways / sizeof *ways };
+    double best[WAYS] = {0}, share[WAYS][RUNS_MAX];
     for (int run = -1; run < runs; run++)
-        for (int w = 0; w < count; w++) {
-            const int64_t start = sti_clock_ns();
-            ways[w].run(b, &ways[w].form);
-            const double rate = (double)b->n * 4e-9 / sti_seconds_since(start);
-            if (run >= 0 && rate > ways[w].best)
-                ways[w].best = rate;
+        for (int w = 0; w < WAYS; w++) {
+            const double read = rate_of(b, &ways[0]), rate = rate_of(b, &ways[w]);
+            if (run < 0)
+                continue;
+            if (rate > best[w])
+                best[w] = rate;
+            share[w][run] = rate / read;
         }
-    printf("%s, %s, one thread, %.0f MiB of float32, best of %d\n", sti_cpu_name(),
-           sti_isa_name(sti_isa_now()), (double)b->n * 4 / 1048576, runs);
-    for (int w = 0; w < count; w++) {
-        printf("%-28s %7.2f GB/s %6.1f %% of read", ways[w].name, ways[w].best,
-               100 * ways[w].best / ways[0].best);
+    printf("%s, %s, one thread, %.0f MiB of float32, best and median of %d\n",
+           sti_cpu_name(), sti_isa_name(sti_isa_now()), (double)b->n * 4 / 1048576,
+           runs);
+    for (int w = 0; w < WAYS; w++) {
+        qsort(share[w], (size_t)runs, sizeof share[w][0], by_value);
+        printf("%-28s %7.2f GB/s %6.1f %% of read", ways[w].name, best[w],
+               100 * share[w][runs / 2]);
         if (ways[w].wanted > 0)
             printf("  (wanted %.0f %%)", 100 * ways[w].wanted);
         printf("\n");
@@ -219,7 +235,8 @@ static int errors(void)
 int main(int argc, char **argv)
 {
     const double mebibytes = argc > 1 ? atof(argv[1]) : 256;
-    const int runs = argc > 2 ? atoi(argv[2]) : 7;
+    const int asked = argc > 2 ? atoi(argv[2]) : 7;
+    const int runs = asked < RUNS_MAX ? asked : RUNS_MAX;
     bench b = {.n = (int64_t)(mebibytes * 262144) / 1024 * 1024};
     if (b.n < 1024 || runs < 1) {
         (void)fprintf(stderr, "gradient_bench [MEBIBYTES [RUNS]]\n");

@@ -22,18 +22,36 @@ static inline int32_t ordered(int32_t bits)
     return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
 }
 
+/* Of bit patterns, the largest as a signed number is the largest value if any is
+ * positive, and the largest as an unsigned number is the least value if any is
+ * negative. Only a bucket of one sign is looked through again, for its smallest
+ * magnitude.
+ *
+ * Half of the next bucket is fetched here and the other half by encode(), so that
+ * memory never rests. */
 static void range(int64_t n, const float *x, int32_t *lo_out, int32_t *hi_out)
 {
-    int32_t lo = INT32_MAX, hi = INT32_MIN;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        bits = ordered(bits);
-        lo = bits < lo ? bits : lo;
-        hi = bits > hi ? bits : hi;
+    int32_t most = INT32_MIN;
+    uint32_t least = 0, smallest = UINT32_MAX;
+    for (int64_t i = 0; i < n; i += RUN) {
+        const int64_t left = n - i < RUN ? n - i : RUN;
+        for (int line = 0; line < RUN / 2; line += 16)
+            ahead(x + n + i / 2 + line);
+        for (int64_t k = 0; k < left; k++) {
+            int32_t bits;
+            memcpy(&bits, x + i + k, sizeof bits);
+            most = bits > most ? bits : most;
+            least = (uint32_t)bits > least ? (uint32_t)bits : least;
+        }
     }
-    *lo_out = lo;
-    *hi_out = hi;
+    if (most < 0 || least <= INT32_MAX)
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, x + i, sizeof bits);
+            smallest = bits < smallest ? bits : smallest;
+        }
+    *hi_out = ordered(most < 0 ? (int32_t)smallest : most);
+    *lo_out = ordered((int32_t)(least <= INT32_MAX ? smallest : least));
 }
 
 static void moments(int64_t n, const float *x, double *sum_out, double *squares_out)
@@ -271,8 +289,8 @@ static void encode(const sti_gradient_grid *grid, const sti_gradient_dither *dit
     uint8_t packed[8 * WORDS];
     for (int64_t i = 0; i < n; i += RUN, out += RUN / 8 * grid->bits) {
         const int64_t left = n - i;
-        for (int line = 0; line < RUN; line += 16)
-            ahead(x + i + n + line); /* the next bucket */
+        for (int line = 0; line < RUN / 2; line += 16)
+            ahead(x + n + n / 2 + i / 2 + line); /* of the next bucket */
         if (dither)
             make_offsets(dither, (uint64_t)i / RUN, r);
         if (left >= RUN) {

@@ -95,6 +95,28 @@ static void oracle_bit_for_bit(void **state)
     sti_float_mode_leave(mode);
 }
 
+/* Buckets without a positive or without a negative value, with zeros of either sign. */
+static void one_sign(void **state)
+{
+    (void)state;
+    const sti_gradient_form f = {.bits = 4, .bucket = 64};
+    static const float zeros[] = {0.0f, -0.0f, 1e-3f, -1e-3f};
+    const sti_isa saved = sti_isa_now();
+    const unsigned mode = sti_float_mode_enter();
+    for (int isa = 0; isa < STI_ISA_COUNT && sti_isa_force((sti_isa)isa); isa++)
+        for (int way = 0; way < 8; way++) {
+            for (int64_t i = 0; i < 1000; i++) {
+                x[i] = fabsf(noise(5, i)) + 0.25f;
+                x[i] = way & 1 ? -x[i] : x[i];
+                if (way >= 2)
+                    x[i] = i % 9 == 4 ? zeros[way / 2 % 4] : x[i];
+            }
+            expect_like_oracle(&f, 1000, 1);
+        }
+    sti_isa_force(saved);
+    sti_float_mode_leave(mode);
+}
+
 /* More than one piece of work; clip search too: same bytes whatever runs it. */
 static void same_bytes_everywhere(void **state)
 {
@@ -421,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(oracle_bit_for_bit),
+        cmocka_unit_test(one_sign),
         cmocka_unit_test(same_bytes_everywhere),
         cmocka_unit_test(within_bounds),
         cmocka_unit_test(unbiased),
