@@ -13,12 +13,19 @@ typedef struct philox_half {
     __m512i c0, c1, c2, c3;
 } philox_half;
 
+/* Upper halves of lanes of 64 put where lower ones are: by a shuffle, because the port
+ * of shifts is busy with products. */
+static inline __attribute__((always_inline)) __m512i philox_high(__m512i product)
+{
+    return _mm512_shuffle_epi32(product, _MM_PERM_DDBB);
+}
+
 static inline __attribute__((always_inline)) void
 philox_round(philox_half *h, __m512i m0, __m512i m1, __m512i k0, __m512i k1)
 {
     const __m512i p = _mm512_mul_epu32(h->c0, m0), q = _mm512_mul_epu32(h->c2, m1);
-    h->c0 = _mm512_ternarylogic_epi32(_mm512_srli_epi64(q, 32), h->c1, k0, 0x96);
-    h->c2 = _mm512_ternarylogic_epi32(_mm512_srli_epi64(p, 32), h->c3, k1, 0x96);
+    h->c0 = _mm512_ternarylogic_epi32(philox_high(q), h->c1, k0, 0x96);
+    h->c2 = _mm512_ternarylogic_epi32(philox_high(p), h->c3, k1, 0x96);
     h->c1 = q;
     h->c3 = p;
 }
