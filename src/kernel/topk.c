@@ -458,8 +458,15 @@ static bool run_row(const rows_work *w, int64_t row, unsigned char *memory)
     const sti_topk_view view = view_of(r, w->x, w->addend, row, 0, r->n);
     const bool refuse = refuses_nan(r->desc, r->form);
     if (r->brief) {
-        const sti_topk_brief_call call = {r->k, r->desc->sorted, refuse, memory};
-        return sti_topk_brief_row(&call, &view, &sink);
+        sti_topk_brief b = {.n = r->n,
+                            .k = r->k,
+                            .base = sink.base,
+                            .index = sink.index,
+                            .sorted = r->desc->sorted,
+                            .refuse_nan = refuse,
+                            .memory = memory,
+                            .given = sink.values};
+        return sti_topk_brief_row(&view, &b);
     }
     if (r->n > r->part)
         select_parts(r, w->x, w->addend, row, m, &sink);
@@ -532,27 +539,35 @@ static unsigned char *align_memory(void *workspace)
 /* One short row of which nothing has to be refused but a NaN. False: not that, and
  * nothing is done. */
 static bool run_brief(const stint_topk_desc *d, const void *x, const float *addend,
-                      const sti_topk_sink *sink, void *workspace, size_t given_bytes,
+                      int64_t *index, void *values, void *workspace, size_t given_bytes,
                       stint_status *status_out)
 {
+    const int64_t k = winners_of(d);
     if (!is_brief(d) || d->rows < 0 || d->rows > 1 || check_words(d) != STINT_OK ||
-        d->part > PART_DEFAULT || d->index_base > INT64_MAX - d->n || !x ||
-        !sink->index || (d->has_addend && !addend) || !workspace ||
-        given_bytes < 64 + sti_topk_brief_bytes(d->n, winners_of(d), d->sorted))
+        d->part > PART_DEFAULT || d->index_base > INT64_MAX - d->n || !x || !index ||
+        (d->has_addend && !addend) || !workspace ||
+        given_bytes < 64 + sti_topk_brief_bytes(d->n, k, d->sorted))
         return false;
-    const sti_topk_form form = sti_topk_form_of(d);
-    const sti_topk_view view = {.form = form,
-                                .map = sti_topk_map_make(d, form),
-                                .x = x,
-                                .addend = (const unsigned char *)addend,
-                                .n = d->n};
-    const sti_topk_brief_call call = {winners_of(d), d->sorted, refuses_nan(d, form),
-                                      align_memory(workspace)};
+    sti_topk_view view;
+    sti_topk_brief b;
+    view.form = sti_topk_form_of(d);
+    view.map = sti_topk_map_make(d, view.form);
+    view.x = x;
+    view.addend = (const unsigned char *)addend;
+    view.n = d->n;
+    b.n = d->n;
+    b.k = k;
+    b.base = d->index_base;
+    b.index = index;
+    b.sorted = d->sorted;
+    b.refuse_nan = refuses_nan(d, view.form);
+    b.memory = align_memory(workspace);
+    b.given = values;
     const unsigned mode = d->has_addend ? sti_float_mode_enter() : 0;
-    const bool good = sti_topk_brief_row(&call, &view, sink);
+    const bool good = sti_topk_brief_row(&view, &b);
     if (d->has_addend)
         sti_float_mode_leave(mode);
-    *status_out = good ? STINT_OK : nan_fail(0, sink->index[0]);
+    *status_out = good ? STINT_OK : nan_fail(0, index[0]);
     return true;
 }
 
@@ -563,8 +578,8 @@ stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float 
     request r;
     size_t bytes;
     stint_status status;
-    const sti_topk_sink sink = {index_out, values_out, desc->index_base, NULL};
-    if (run_brief(desc, x, addend, &sink, workspace, workspace_size, &status))
+    if (run_brief(desc, x, addend, index_out, values_out, workspace, workspace_size,
+                  &status))
         return status;
     status = request_make(desc, &r);
     if (status != STINT_OK)

@@ -1,6 +1,7 @@
 /* Top-k for AVX-512 (flags by file, see src/CMakeLists.txt). */
 #if defined(__AVX512BW__)
 #include "kernel/topk_scalar.h"
+#include "kernel/topk_tiny_avx512.h"
 #include "kernel/topk_vec_avx512.h"
 
 #define FORM keys

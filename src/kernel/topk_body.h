@@ -9,21 +9,22 @@
 #define INTEGERS 3
 #define KEYS     4
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b)  JOIN_(a, b)
-#define NAME(verb)  JOIN(JOIN(verb, _), FORM)
-#define AS_UINT_(b) uint##b##_t
-#define AS_UINT(b)  AS_UINT_(b)
-#define AS_INT_(b)  int##b##_t
-#define AS_INT(b)   AS_INT_(b)
-#define SPLAT(x)    JOIN(vec_splat, BITS)(x)
-#define MAX(a, b)   JOIN(vec_max, BITS)(a, b)
-#define MIN(a, b)   JOIN(vec_min, BITS)(a, b)
-#define GE(a, b)    JOIN(vec_ge, BITS)(a, b)
-#define LANES       (VEC_BYTES / (BITS / 8))
-#define ONES        (UINT32_MAX >> (32 - BITS))
-#define FETCH_AHEAD (2048 / (BITS / 8))
-#define FAR_BYTES   (1 << 17) /* of a row, that the nearest cache does not hold */
+#define JOIN_(a, b)     a##b
+#define JOIN(a, b)      JOIN_(a, b)
+#define NAME(verb)      JOIN(JOIN(verb, _), FORM)
+#define AS_UINT_(b)     uint##b##_t
+#define AS_UINT(b)      AS_UINT_(b)
+#define AS_INT_(b)      int##b##_t
+#define AS_INT(b)       AS_INT_(b)
+#define SPLAT(x)        JOIN(vec_splat, BITS)(x)
+#define MAX(a, b)       JOIN(vec_max, BITS)(a, b)
+#define MIN(a, b)       JOIN(vec_min, BITS)(a, b)
+#define GE(a, b)        JOIN(vec_ge, BITS)(a, b)
+#define LOAD_SOME(p, m) JOIN(vec_load_some, BITS)(p, m)
+#define LANES           (VEC_BYTES / (BITS / 8))
+#define ONES            (UINT32_MAX >> (32 - BITS))
+#define FETCH_AHEAD     (2048 / (BITS / 8))
+#define FAR_BYTES       (1 << 17) /* of a row, that the nearest cache does not hold */
 
 typedef AS_UINT(BITS) NAME(ulanes) __attribute__((vector_size(VEC_BYTES)));
 typedef AS_INT(BITS) NAME(slanes) __attribute__((vector_size(VEC_BYTES)));
@@ -354,13 +355,17 @@ static int64_t NAME(collect)(const sti_topk_view *v, int64_t begin, int64_t end,
                              uint32_t lo, uint32_t hi, uint64_t *out, int64_t *above)
 {
     const bool plain = NAME(is_plain)(v);
+    int64_t count = 0;
     if (lo > ONES)
         return 0;
     if (hi >= ONES)
-        return plain ? NAME(collect_above)(v, begin, end, lo, out, true)
-                     : NAME(collect_above)(v, begin, end, lo, out, false);
-    return plain ? NAME(collect_between)(v, begin, end, lo, hi, out, above, true)
-                 : NAME(collect_between)(v, begin, end, lo, hi, out, above, false);
+        count = plain ? NAME(collect_above)(v, begin, end, lo, out, true)
+                      : NAME(collect_above)(v, begin, end, lo, out, false);
+    else
+        count = plain ? NAME(collect_between)(v, begin, end, lo, hi, out, above, true)
+                      : NAME(collect_between)(v, begin, end, lo, hi, out, above, false);
+    vec_leave();
+    return count;
 }
 
 static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
@@ -533,12 +538,75 @@ static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t
         const vec key = vec_load(b->keys + i);
         at = emit_words_at(b, i, key, GE(key, bound), at);
     }
-    return topk_emit_range(b, i, end, lo, at);
+    return at < b->k ? topk_emit_range(b, i, end, lo, at) : at;
 }
 
 #define NAME_OF(verb) verb
 #define AT_LEAST      count_in_lanes
 #include "kernel/topk_winners.h"
+
+static void brief_winners(const sti_topk_brief *b)
+{
+    winners(b);
+    vec_leave();
+}
+
+#ifdef STI_KERNEL_TOPK_TINY_AVX512_H
+/* Keys of at least lo; their number. They are few, hence a branch. */
+static inline int64_t keep_few(const sti_topk_brief *b, uint32_t lo)
+{
+    const vec bound = SPLAT(lo);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < b->n; i += STI_TOPK_TINY) {
+        vec key[TINY_VECS];
+        for (int j = 0; j < TINY_VECS; j++)
+            key[j] = vec_load(b->keys + i + j * WORDS);
+        if (!GE(MAX(MAX(key[0], key[1]), MAX(key[2], key[3])), bound))
+            continue;
+        for (int j = 0; j < TINY_VECS; j++)
+            kept += keep32(key[j], GE(key[j], bound), b->spare + kept);
+    }
+    return kept;
+}
+
+/* Of 64 columns, `best` has the best element of each: the k-th of these is a bound of
+ * the k-th of all, and hardly more than k elements are above it. */
+static threshold few_threshold(const sti_topk_brief *b, const vec best[TINY_VECS],
+                               uint32_t most)
+{
+    vec key[TINY_VECS];
+    const uint32_t lo = tiny_kth(best, b->k);
+    if (lo == most)
+        return (threshold){lo, b->k};
+    int64_t count = keep_few(b, lo);
+    if (count == b->k)
+        return (threshold){lo, 0};
+    for (int j = 0; j < TINY_VECS; j++)
+        vec_store(b->spare + count + j * WORDS, SPLAT(0));
+    if (count > STI_TOPK_TINY) {
+        const int64_t padded = sti_topk_ceil(count, STI_TOPK_LANES) * STI_TOPK_LANES;
+        const search s = {b->spare, padded, b->k, count, 0, lo, most};
+        return bisect_list(s, b->spare);
+    }
+    for (int j = 0; j < TINY_VECS; j++)
+        key[j] = vec_load(b->spare + j * WORDS);
+    const uint32_t kth = tiny_kth(key, b->k);
+    return (threshold){kth,
+                       b->k - __builtin_popcountll(tiny_above(key, vec_splat32(kth)))};
+}
+
+static bool few_winners(const sti_topk_brief *b, const vec best[TINY_VECS],
+                        uint32_t refused)
+{
+    const uint32_t most = tiny_kth(best, 1);
+    if (refused && most >= refused) {
+        b->index[0] = b->base + find_equal(b->keys, most, 1);
+        return false;
+    }
+    emit_threshold(b, b->k == 1 ? (threshold){most, 1} : few_threshold(b, best, most));
+    return true;
+}
+#endif
 
 #define BISECT         bisect_keys
 #define COUNT_AT_LEAST count_at_least
@@ -563,7 +631,7 @@ static inline int64_t NAME(brief_as)(const sti_topk_view *v, sti_topk_brief *b,
         vec word[GROUP / WORDS];
         for (int j = 0; j < GROUP / LANES; j++)
             JOIN(widen, BITS)
-            (NAME(load)(v, i + j * LANES, &m, plain), word + j * (LANES / WORDS));
+        (NAME(load)(v, i + j * LANES, &m, plain), word + j * (LANES / WORDS));
         for (int j = 0; j < GROUP / WORDS; j++) {
             const int p = j % NAME(PARTS);
             vec_store(b->keys + i + j * WORDS, word[j]);
@@ -583,6 +651,7 @@ static void NAME(brief)(const sti_topk_view *v, sti_topk_brief *b)
 {
     const int64_t done =
         NAME(is_plain)(v) ? NAME(brief_as)(v, b, true) : NAME(brief_as)(v, b, false);
+    vec_leave();
     topk_brief(v, done, b);
 }
 
@@ -611,9 +680,12 @@ static int64_t NAME(emit)(const sti_topk_view *v, int64_t begin, int64_t end,
 {
     if (lo > ONES)
         return 0;
-    return NAME(is_plain)(v)
-               ? NAME(emit_as)(v, begin, end, lo, base, index_out, value_out, true)
-               : NAME(emit_as)(v, begin, end, lo, base, index_out, value_out, false);
+    const int64_t count =
+        NAME(is_plain)(v)
+            ? NAME(emit_as)(v, begin, end, lo, base, index_out, value_out, true)
+            : NAME(emit_as)(v, begin, end, lo, base, index_out, value_out, false);
+    vec_leave();
+    return count;
 }
 
 /* The counters are scalar; keys are made a few vectors ahead of them. */
@@ -635,14 +707,77 @@ static void NAME(histogram)(const sti_topk_view *v, int64_t begin, int64_t end,
     topk_histogram(v, i, end, lo, hi, shift, counts);
 }
 
+#ifdef STI_KERNEL_TOPK_TINY_AVX512_H
+static inline vec NAME(raw_some)(const sti_topk_view *v, int64_t i, uint64_t mask)
+{
+    const vec x = LOAD_SOME(v->x + i * (BITS / 8), mask);
+#if KIND == SUMS
+    return vec_add_floats(x, LOAD_SOME(v->addend + i * 4, mask));
+#else
+    return x;
+#endif
+}
+
+/* Keys of the 64 elements at i, zero where there are none. */
+static inline void NAME(tiny_keys)(const sti_topk_view *v, int64_t i,
+                                   const NAME(map) * m, bool plain, uint64_t valid,
+                                   vec key[TINY_VECS])
+{
+    for (int j = 0; j < STI_TOPK_TINY / LANES; j++) {
+        const vec raw = NAME(raw_some)(v, i + j * LANES, valid >> (j * LANES));
+        vec word[LANES / WORDS];
+        JOIN(widen, BITS)(NAME(key)(raw, m, plain), word);
+        for (int w = 0; w < LANES / WORDS; w++) {
+            const int at = j * (LANES / WORDS) + w;
+            key[at] =
+                _mm512_maskz_mov_epi32((__mmask16)(valid >> (at * WORDS)), word[w]);
+        }
+    }
+}
+
+static inline bool NAME(few_as)(const sti_topk_view *v, const sti_topk_brief *b,
+                                uint32_t refused, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const int64_t last = (v->n - 1) / STI_TOPK_TINY * STI_TOPK_TINY;
+    const uint64_t valid = UINT64_MAX >> (last + STI_TOPK_TINY - v->n);
+    vec key[TINY_VECS], best[TINY_VECS];
+    if (last == 0) {
+        NAME(tiny_keys)(v, 0, &m, plain, valid, key);
+        return tiny_winners(b, key, valid, refused);
+    }
+    for (int j = 0; j < TINY_VECS; j++)
+        best[j] = SPLAT(0);
+    for (int64_t i = 0; i <= last; i += STI_TOPK_TINY) {
+        NAME(tiny_keys)(v, i, &m, plain, i < last ? UINT64_MAX : valid, key);
+        for (int j = 0; j < TINY_VECS; j++) {
+            vec_store(b->keys + i + j * WORDS, key[j]);
+            best[j] = vec_max32(best[j], key[j]);
+        }
+    }
+    return few_winners(b, best, refused);
+}
+
+static bool NAME(few)(const sti_topk_view *v, const sti_topk_brief *b, uint32_t refused)
+{
+    const bool good = NAME(is_plain)(v) ? NAME(few_as)(v, b, refused, true)
+                                        : NAME(few_as)(v, b, refused, false);
+    vec_leave();
+    return good;
+}
+#endif
+
 static const sti_topk_ops NAME(ops) = {
+#ifdef STI_KERNEL_TOPK_TINY_AVX512_H
+    .few = NAME(few),
+#endif
     .delegates = NAME(delegates),
     .delegates2 = NAME(delegates2),
     .collect = NAME(collect),
     .count = NAME(count),
     .keys = NAME(keys),
     .brief = NAME(brief),
-    .winners = winners,
+    .winners = brief_winners,
 #if KIND == KEYS
     .bisect = bisect_keys,
 #endif
@@ -668,6 +803,7 @@ static const sti_topk_ops NAME(ops) = {
 #undef MAX
 #undef MIN
 #undef GE
+#undef LOAD_SOME
 #undef LANES
 #undef ONES
 #undef FETCH_AHEAD

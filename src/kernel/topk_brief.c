@@ -32,48 +32,45 @@ static bool are_words(const sti_topk_view *v)
     return v->form == STI_TOPK_F32 || v->form == STI_TOPK_I32;
 }
 
-/* Not all of it: what brief makes need not be cleared. */
-static void brief_init(sti_topk_brief *b, const sti_topk_view *view, int64_t k,
-                       const sti_topk_sink *sink)
+static bool find_winners(const sti_topk_view *view, sti_topk_brief *b)
 {
-    b->n = view->n;
-    b->k = k;
-    b->base = sink->base;
-    b->index = sink->index;
-    b->raw = view->x;
-    b->values = are_words(view) ? sink->values : NULL;
-    b->packed = sink->packed;
+    const sti_topk_ops *ops = sti_topk_ops_now(view->form);
+    if (ops->few && (b->n <= STI_TOPK_TINY || b->k <= STI_TOPK_FEW))
+        return ops->few(view, b, b->refuse_nan ? view->map.top : 0);
+    ops->brief(view, b);
+    const bool good = !b->refuse_nan || b->best != view->map.top;
+    if (!good) {
+        b->k = 1; /* NaN ranks first: the best one is the first NaN */
+        b->packed = NULL;
+    }
+    ops->winners(b);
+    return good;
 }
 
-bool sti_topk_brief_row(const sti_topk_brief_call *call, const sti_topk_view *view,
-                        const sti_topk_sink *sink)
+/* b->packed, best first. */
+static void give_sorted(const sti_topk_brief *b)
 {
-    const size_t bytes = keys_bytes(view->n), sort_bytes = list_bytes(call->k);
-    unsigned char *memory = call->memory;
-    const sti_topk_ops *ops = sti_topk_ops_now(view->form);
-    sti_topk_brief b;
-    brief_init(&b, view, call->k, sink);
-    b.keys = (uint32_t *)(void *)memory;
-    b.spare = (uint32_t *)(void *)(memory + bytes);
-    memory += 2 * bytes;
-    ops->brief(view, &b);
-    if (call->refuse_nan && b.best == view->map.top) {
-        b.k = 1; /* NaN ranks first: the best one is the first NaN */
-        ops->winners(&b);
+    uint64_t *other = b->packed + list_bytes(b->k) / sizeof *other;
+    uint32_t *counts = (uint32_t *)(void *)(other + list_bytes(b->k) / sizeof *other);
+    const uint64_t *best = sti_topk_sort(b->packed, other, b->k, counts);
+    for (int64_t i = 0; i < b->k; i++)
+        b->index[i] = b->base + sti_topk_packed_index(best[i]);
+}
+
+bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b)
+{
+    const size_t bytes = keys_bytes(b->n);
+    b->keys = (uint32_t *)(void *)b->memory;
+    b->spare = (uint32_t *)(void *)(b->memory + bytes);
+    b->packed = b->sorted ? (uint64_t *)(void *)(b->memory + 2 * bytes) : NULL;
+    b->raw = view->x;
+    b->values = are_words(view) ? b->given : NULL;
+    if (!find_winners(view, b))
         return false;
-    }
-    if (call->sorted)
-        b.packed = (uint64_t *)(void *)memory;
-    ops->winners(&b);
-    if (call->sorted) {
-        uint64_t *other = (uint64_t *)(void *)(memory + sort_bytes);
-        uint32_t *counts = (uint32_t *)(void *)(memory + 2 * sort_bytes);
-        const uint64_t *best = sti_topk_sort(b.packed, other, b.k, counts);
-        for (int64_t i = 0; i < b.k; i++)
-            sink->index[i] = sink->base + sti_topk_packed_index(best[i]);
-    }
-    if (sink->values && (call->sorted || !b.values))
-        sti_topk_put_values(view, sink->base, sink->index, b.k, sink->values);
+    if (b->sorted)
+        give_sorted(b);
+    if (b->given && (b->sorted || !b->values))
+        sti_topk_put_values(view, b->base, b->index, b->k, b->given);
     return true;
 }
 
@@ -81,8 +78,14 @@ bool sti_topk_brief_row(const sti_topk_brief_call *call, const sti_topk_view *vi
 void sti_topk_by_brief(const sti_topk_job *job)
 {
     const sti_topk_sink *sink = job->sink;
-    sti_topk_brief b;
-    brief_init(&b, job->view, job->plan->k, sink);
+    sti_topk_brief b; /* what brief makes need not be cleared */
+    b.n = job->view->n;
+    b.k = job->plan->k;
+    b.base = sink->base;
+    b.index = sink->index;
+    b.raw = job->view->x;
+    b.values = are_words(job->view) ? sink->values : NULL;
+    b.packed = sink->packed;
     b.keys = job->room->keys;
     b.spare = job->room->keys + sti_topk_key_room(job->plan);
     job->ops->brief(job->view, &b);

@@ -10,7 +10,7 @@
  * the same from call to call. */
 #include <math.h>
 
-#include "kernel/topk_priv.h"
+#include "kernel/topk_key.h"
 
 enum {
     EXPONENT_MIN = 4,

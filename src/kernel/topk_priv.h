@@ -43,7 +43,12 @@ typedef struct sti_topk_view {
 } sti_topk_view;
 
 /* A row of at most STI_TOPK_SHORT elements, whose keys are made once and then held. */
-enum { STI_TOPK_SHORT = 4096, STI_TOPK_LANES = 16 };
+enum {
+    STI_TOPK_SHORT = 4096,
+    STI_TOPK_TINY = 64,
+    STI_TOPK_FEW = 16,
+    STI_TOPK_LANES = 16
+};
 typedef struct sti_topk_brief {
     int64_t n, k;    /* 1 <= k <= n */
     uint32_t *keys;  /* [sti_topk_brief_words(n)], behind element n - 1 zero */
@@ -55,6 +60,9 @@ typedef struct sti_topk_brief {
     const unsigned char *raw; /* elements of 32 bits that are given as they are */
     unsigned char *values;    /* [k], of raw, or NULL */
     uint64_t *packed;         /* [k], instead of index and values, or NULL */
+    bool sorted, refuse_nan;  /* of a call, as are these: */
+    unsigned char *memory;    /* [sti_topk_brief_bytes], aligned to 64 */
+    unsigned char *given;     /* [k] values of any form, or NULL */
 } sti_topk_brief;
 
 /* The machine-dependent loops; begin and end are element indices. */
@@ -87,6 +95,10 @@ typedef struct sti_topk_ops {
                     int64_t base, int64_t *index_out, unsigned char *value_out);
     /* Of the n elements of a view: keys, best, high and low. */
     void (*brief)(const sti_topk_view *v, sti_topk_brief *b);
+    /* For a view of at most STI_TOPK_TINY elements, or at most STI_TOPK_FEW winners:
+     * brief and winners in one. False where there is a key of at least `refused` (0:
+     * none is): index[0] is then where the first is. NULL: brief and winners do it. */
+    bool (*few)(const sti_topk_view *v, const sti_topk_brief *b, uint32_t refused);
     /* The k winners of a brief, by ascending index. The same for all forms. */
     void (*winners)(const sti_topk_brief *b);
     /* counts[(key - lo) >> shift]++ for lo <= key <= hi. */
@@ -97,10 +109,6 @@ typedef struct sti_topk_ops {
 extern const sti_topk_ops *const sti_topk_ref[STI_TOPK_FORMS],
     *const sti_topk_avx2[STI_TOPK_FORMS], *const sti_topk_avx512[STI_TOPK_FORMS];
 const sti_topk_ops *sti_topk_ops_now(sti_topk_form form);
-
-size_t sti_topk_element_bytes(sti_topk_form form);
-sti_topk_form sti_topk_form_of(const stint_topk_desc *desc);
-sti_topk_map sti_topk_map_make(const stint_topk_desc *desc, sti_topk_form form);
 
 /* ---- memory: one layout function both counts and hands out ---- */
 
@@ -227,17 +235,11 @@ void sti_topk_put_values(const sti_topk_view *view, int64_t base, const int64_t 
 
 /* ---- a short row by itself (topk_brief.c) ---- */
 
-typedef struct sti_topk_brief_call {
-    int64_t k; /* 1 <= k <= n */
-    bool sorted, refuse_nan;
-    unsigned char *memory; /* [sti_topk_brief_bytes], aligned to 64 */
-} sti_topk_brief_call;
-
 int64_t sti_topk_brief_words(int64_t n);
 size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted);
-/* False where there is a NaN that is refused: sink->index[0] is then where. */
-bool sti_topk_brief_row(const sti_topk_brief_call *call, const sti_topk_view *view,
-                        const sti_topk_sink *sink);
+/* Given n, k, base, index, sorted, refuse_nan, memory and given. False where there is a
+ * NaN that is refused: index[0] is then where. */
+bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);
 /* Methods; those that return bool say false when their guess did not hold. */
 void sti_topk_by_pack(const sti_topk_job *job);
 void sti_topk_by_delegates(const sti_topk_job *job);

@@ -22,55 +22,6 @@ const sti_topk_ops *sti_topk_ops_now(sti_topk_form form)
     return sti_topk_ref[form];
 }
 
-size_t sti_topk_element_bytes(sti_topk_form form)
-{
-    switch (form) {
-    case STI_TOPK_F16:
-    case STI_TOPK_BF16:
-        return 2;
-    case STI_TOPK_I8:
-        return 1;
-    case STI_TOPK_F32:
-    case STI_TOPK_I32:
-    case STI_TOPK_SUM:
-    case STI_TOPK_KEYS:
-    case STI_TOPK_FORMS:
-        break;
-    }
-    return 4;
-}
-
-sti_topk_form sti_topk_form_of(const stint_topk_desc *desc)
-{
-    static const sti_topk_form forms[] = {STI_TOPK_F32, STI_TOPK_F16, STI_TOPK_BF16,
-                                          STI_TOPK_I32, STI_TOPK_I8};
-    return desc->has_addend ? STI_TOPK_SUM : forms[desc->type];
-}
-
-sti_topk_map sti_topk_map_make(const stint_topk_desc *desc, sti_topk_form form)
-{
-    const int bits = 8 * (int)sti_topk_element_bytes(form);
-    const uint32_t ones = UINT32_MAX >> (32 - bits), top_bit = ones ^ (ones >> 1);
-    const uint32_t infinity = form == STI_TOPK_F16    ? 0x7C00u
-                              : form == STI_TOPK_BF16 ? 0x7F80u
-                                                      : 0x7F800000u;
-    sti_topk_map map = {.zero = desc->zeros_equal};
-    if (form == STI_TOPK_I32 || form == STI_TOPK_I8) {
-        map.keep = desc->key == STINT_TOPK_ABS ? ones : 0;
-        map.flip = desc->key == STINT_TOPK_ABS   ? 0
-                   : desc->key == STINT_TOPK_MIN ? ones ^ top_bit
-                                                 : top_bit;
-        return map;
-    }
-    map.keep = desc->key == STINT_TOPK_ABS ? ones ^ top_bit : ones;
-    map.flip = desc->key == STINT_TOPK_MIN ? top_bit : 0;
-    map.low = (ones ^ (infinity | top_bit)) + map.zero; /* of -infinity */
-    map.top = (infinity | top_bit) - map.low + 1;       /* next above +infinity */
-    if (desc->nan == STINT_TOPK_NAN_LAST)
-        map.shift = ones - map.top + 1;
-    return map;
-}
-
 /* ---- scratch ---- */
 
 void *sti_topk_take(sti_topk_space *space, int64_t count, size_t each_bytes)

@@ -11,6 +11,9 @@
 enum { VEC_BYTES = 32, WORDS = 8, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m256i vec;
 
+/* Before code of other files runs: gcc 12 forgets this at the end of some functions,
+ * and the next SSE instruction, wherever it is, would wait for the upper halves. */
+#define vec_leave()     _mm256_zeroupper()
 #define vec_load(p)     _mm256_loadu_si256((const __m256i_u *)(const void *)(p))
 #define vec_store(p, x) _mm256_storeu_si256((__m256i_u *)(void *)(p), x)
 #define vec_splat32(x)  _mm256_set1_epi32((int)(x))

@@ -10,20 +10,27 @@
 enum { VEC_BYTES = 64, WORDS = 16, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m512i vec;
 
-#define vec_load(p)     _mm512_loadu_si512(p)
-#define vec_store(p, x) _mm512_storeu_si512(p, x)
-#define vec_splat32(x)  _mm512_set1_epi32((int)(x))
-#define vec_splat16(x)  _mm512_set1_epi16((short)(x))
-#define vec_splat8(x)   _mm512_set1_epi8((char)(x))
-#define vec_max32(a, b) _mm512_max_epu32(a, b)
-#define vec_max16(a, b) _mm512_max_epu16(a, b)
-#define vec_max8(a, b)  _mm512_max_epu8(a, b)
-#define vec_min32(a, b) _mm512_min_epu32(a, b)
-#define vec_min16(a, b) _mm512_min_epu16(a, b)
-#define vec_min8(a, b)  _mm512_min_epu8(a, b)
-#define vec_ge32(a, b)  (uint64_t) _mm512_cmpge_epu32_mask(a, b)
-#define vec_ge16(a, b)  (uint64_t) _mm512_cmpge_epu16_mask(a, b)
-#define vec_ge8(a, b)   (uint64_t) _mm512_cmpge_epu8_mask(a, b)
+/* Before code of other files runs: gcc 12 forgets this at the end of some functions,
+ * and the next SSE instruction, wherever it is, would wait for the upper halves. */
+#define vec_leave() _mm256_zeroupper()
+#define vec_load(p) _mm512_loadu_si512(p)
+/* Lanes whose bit is clear are zero, and are not read. */
+#define vec_load_some32(p, mask) _mm512_maskz_loadu_epi32((__mmask16)(mask), p)
+#define vec_load_some16(p, mask) _mm512_maskz_loadu_epi16((__mmask32)(mask), p)
+#define vec_load_some8(p, mask)  _mm512_maskz_loadu_epi8((__mmask64)(mask), p)
+#define vec_store(p, x)          _mm512_storeu_si512(p, x)
+#define vec_splat32(x)           _mm512_set1_epi32((int)(x))
+#define vec_splat16(x)           _mm512_set1_epi16((short)(x))
+#define vec_splat8(x)            _mm512_set1_epi8((char)(x))
+#define vec_max32(a, b)          _mm512_max_epu32(a, b)
+#define vec_max16(a, b)          _mm512_max_epu16(a, b)
+#define vec_max8(a, b)           _mm512_max_epu8(a, b)
+#define vec_min32(a, b)          _mm512_min_epu32(a, b)
+#define vec_min16(a, b)          _mm512_min_epu16(a, b)
+#define vec_min8(a, b)           _mm512_min_epu8(a, b)
+#define vec_ge32(a, b)           (uint64_t) _mm512_cmpge_epu32_mask(a, b)
+#define vec_ge16(a, b)           (uint64_t) _mm512_cmpge_epu16_mask(a, b)
+#define vec_ge8(a, b)            (uint64_t) _mm512_cmpge_epu8_mask(a, b)
 /* Lanes of a below those of b; others zero. */
 #define vec_below32(a, b) _mm512_maskz_mov_epi32(_mm512_cmplt_epu32_mask(a, b), a)
 #define vec_add_floats(a, b) \

@@ -177,11 +177,9 @@ static NAME_OF(threshold) NAME_OF(find_threshold)(const sti_topk_brief *b)
     return NAME_OF(bisect_list)(s, b->spare);
 }
 
-static void NAME_OF(winners)(const sti_topk_brief *b)
+static inline void NAME_OF(emit_threshold)(const sti_topk_brief *b,
+                                           NAME_OF(threshold) t)
 {
-    NAME_OF(threshold) t = {b->best, 1};
-    if (b->k > 1)
-        t = NAME_OF(find_threshold)(b);
     int64_t at = 0, last = b->n - 1;
     if (t.ties > 0)
         last = NAME_OF(find_equal)(b->keys, t.key, t.ties);
@@ -191,6 +189,14 @@ static void NAME_OF(winners)(const sti_topk_brief *b)
         at = topk_emit_range(b, last, last + 1, t.key, 0);
     if (at < b->k)
         NAME_OF(emit_range)(b, last + 1, b->n, t.key + 1, at);
+}
+
+static void NAME_OF(winners)(const sti_topk_brief *b)
+{
+    NAME_OF(threshold) t = {b->best, 1};
+    if (b->k > 1)
+        t = NAME_OF(find_threshold)(b);
+    NAME_OF(emit_threshold)(b, t);
 }
 
 #undef NAME_OF

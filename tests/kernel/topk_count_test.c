@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "kernel/topk_priv.h"
+#include "kernel/topk_key.h"
 
 static const sti_topk_ops *real;
 static int64_t touched;

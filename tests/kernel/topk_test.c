@@ -340,6 +340,37 @@ static void any_problem(void **unused)
     free(x);
 }
 
+/* Whole registers and parts of them, every k that has a way of its own, all of the best
+ * in one lane, and ties at the edge. */
+static void short_rows(void **unused)
+{
+    (void)unused;
+    static const int64_t n[] = {1,  2,  3,  15, 16,  17,  31,  33,  47,   48,
+                                63, 64, 65, 96, 127, 128, 130, 257, 1000, 4096};
+    static const int64_t k[] = {1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 33, 63};
+    static const enum order order[] = {NORMAL, TWO_VALUES, SPECIAL, PEAK, BITS};
+    unsigned char *x = malloc(4 * 4096);
+    int64_t want[64];
+    for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+        for (int i = 0; i < 20 * 12 && sti_isa_force((sti_isa)isa); i++) {
+            const enum order o = order[below(5)];
+            stint_topk_desc d = {.type = (stint_topk_type)below(5),
+                                 .key = (stint_topk_key)below(3),
+                                 .nan = 1 + (stint_topk_nan)below(2),
+                                 .zeros_equal = below(2),
+                                 .sorted = below(2),
+                                 .n = n[i / 12],
+                                 .k = k[i % 12]};
+            fill(d.type, o, d.n, x);
+            for (int64_t j = 5; i % 3 == 0 && j < d.n; j += 64)
+                store(d.type, x, j, 100 + (double)(j / 64 % 20));
+            oracle(&d, x, want);
+            check_row(&d, x, o, want);
+        }
+    sti_isa_force(STI_ISA_AVX512);
+    free(x);
+}
+
 /* Long enough for several pieces, and for samples and histograms to narrow. */
 static void long_rows(void **unused)
 {
@@ -418,8 +449,8 @@ static void sums_of_two(void **unused)
         for (int i = 0; i < N; i++)
             sum[i] = g[i] + e[i];
         stint_topk_desc d = {.key = STINT_TOPK_ABS,
-                             .n = N,
-                             .k = 17 + round * 100,
+                             .n = round < 4 ? N : 65 - round,
+                             .k = round < 4 ? 17 + round * 100 : 4 * round - 13,
                              .sorted = round % 2,
                              .part = round % 3 ? 0 : 999};
         int64_t want[1000];
@@ -520,6 +551,34 @@ static void nan_is_named(void **unused)
                 answer_free(&a);
             }
     free(x);
+}
+
+/* The first of two in short rows, whose keys are looked at by other loops. */
+static void nan_of_short_rows(void **unused)
+{
+    (void)unused;
+    enum { MOST = 200 };
+    float x[MOST];
+    for (int64_t n = 3; n <= MOST; n += 1 + n / 9)
+        for (int64_t k = 1; k <= n; k += 1 + k / 2) {
+            const int64_t first = below(n - 1),
+                          second = first + 1 + below(n - first - 1);
+            char words[64];
+            stint_topk_desc d = {.n = n,
+                                 .k = k,
+                                 .key = (stint_topk_key)(k % 3),
+                                 .index_base = 1000,
+                                 .sorted = n % 2};
+            fill(STINT_TOPK_F32, NORMAL, n, (unsigned char *)x);
+            x[first] = -NAN;
+            x[second] = NAN;
+            answer a = ask(&d, (unsigned char *)x, NULL);
+            assert_int_equal(a.status, STINT_E_INPUT);
+            snprintf(words, sizeof words, "row 0, index %" PRId64 ";", 1000 + first);
+            if (!strstr(stint_last_error(), words))
+                fail_msg("%s: %s", describe(&d, NORMAL), stint_last_error());
+            answer_free(&a);
+        }
 }
 
 /* ---- several ranks ---- */
@@ -685,6 +744,7 @@ int main(void)
         cmocka_unit_test(any_problem),      cmocka_unit_test(long_rows),
         cmocka_unit_test(far_rows),         cmocka_unit_test(rows_apart),
         cmocka_unit_test(sums_of_two),      cmocka_unit_test(bad_input),
+        cmocka_unit_test(short_rows),       cmocka_unit_test(nan_of_short_rows),
         cmocka_unit_test(nan_is_named),     cmocka_unit_test(ranks_by_a_tree),
         cmocka_unit_test(merge_refuses),    cmocka_unit_test(workspace_is_small),
         cmocka_unit_test(costs_only_steer),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "kernel/topk_key.h"
 
 static const size_t type_bytes[] = {4, 2, 2, 4, 1};
 

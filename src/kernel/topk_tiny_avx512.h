@@ -1,0 +1,251 @@
+/* The winners of a row of at most 64 elements, whose keys lie in four registers: a
+ * network orders as many of them as are asked for, without a branch that the values
+ * decide, and one comparison with the k-th of these marks the winners. Only for
+ * topk_avx512.c.
+ *
+ * A column is a lane of the four registers, best in the first one. Columns in order,
+ * side by side, are one list: its element e is lane e / 4 of register e % 4. */
+#ifndef STI_KERNEL_TOPK_TINY_AVX512_H
+#define STI_KERNEL_TOPK_TINY_AVX512_H
+
+#include "kernel/topk_vec_avx512.h"
+
+enum { TINY_VECS = STI_TOPK_TINY / WORDS, TINY_SCALAR = 8 };
+
+/* Lanes and their partners 1, 2, 4, 8 away, and groups of 2, 4, 8, 16 reversed. */
+#define SWAP1(x)     _mm512_shuffle_epi32(x, 0xB1)
+#define SWAP2(x)     _mm512_shuffle_epi32(x, 0x4E)
+#define SWAP4(x)     _mm512_shuffle_i32x4(x, x, 0xB1)
+#define SWAP8(x)     _mm512_shuffle_i32x4(x, x, 0x4E)
+#define REVERSE4(x)  _mm512_shuffle_epi32(x, 0x1B)
+#define REVERSE8(x)  SWAP4(REVERSE4(x))
+#define REVERSE16(x) SWAP8(REVERSE8(x))
+enum { BIT1 = 0xAAAA, BIT2 = 0xCCCC, BIT4 = 0xF0F0, BIT8 = 0xFF00 };
+
+static inline void tiny_order(vec *a, vec *b)
+{
+    const vec better = vec_max32(*a, *b);
+    *b = vec_min32(*a, *b);
+    *a = better;
+}
+
+/* Columns that rise and then fall, or the other way about. */
+static inline void tiny_settle(vec r[TINY_VECS])
+{
+    tiny_order(&r[0], &r[2]);
+    tiny_order(&r[1], &r[3]);
+    tiny_order(&r[0], &r[1]);
+    tiny_order(&r[2], &r[3]);
+}
+
+static inline void tiny_columns(vec r[TINY_VECS])
+{
+    tiny_order(&r[0], &r[1]);
+    tiny_order(&r[2], &r[3]);
+    tiny_order(&r[0], &r[2]);
+    tiny_order(&r[1], &r[3]);
+    tiny_order(&r[1], &r[2]);
+}
+
+/* Lanes of `worse` keep the worse one of themselves and their partner. */
+static inline vec tiny_pair(vec x, vec partner, __mmask16 worse)
+{
+    return _mm512_mask_min_epu32(vec_max32(x, partner), worse, x, partner);
+}
+
+#define TINY_STEP(r, swap, worse)                      \
+    for (int j_ = 0; j_ < TINY_VECS; j_++) {           \
+        const vec partner_ = swap((r)[j_]);            \
+        (r)[j_] = tiny_pair((r)[j_], partner_, worse); \
+    }
+
+/* The lists in neighbouring groups of columns become one: the best half of both is in
+ * the first group, though not in order yet. */
+#define TINY_CROSS(r, reverse, worse)                                     \
+    {                                                                     \
+        const vec other_[TINY_VECS] = {reverse((r)[3]), reverse((r)[2]),  \
+                                       reverse((r)[1]), reverse((r)[0])}; \
+        for (int j_ = 0; j_ < TINY_VECS; j_++)                            \
+            (r)[j_] = tiny_pair((r)[j_], other_[j_], worse);              \
+    }
+
+/* The four best of two columns in each of the lanes. */
+#define TINY_BEST_FOUR(r, swap)                                                  \
+    {                                                                            \
+        const vec other_[TINY_VECS] = {swap((r)[3]), swap((r)[2]), swap((r)[1]), \
+                                       swap((r)[0])};                            \
+        for (int j_ = 0; j_ < TINY_VECS; j_++)                                   \
+            (r)[j_] = vec_max32((r)[j_], other_[j_]);                            \
+        tiny_settle(r);                                                          \
+    }
+
+static inline vec tiny_best(const vec key[TINY_VECS])
+{
+    vec x = vec_max32(vec_max32(key[0], key[1]), vec_max32(key[2], key[3]));
+    x = vec_max32(x, SWAP8(x));
+    x = vec_max32(x, SWAP4(x));
+    x = vec_max32(x, SWAP2(x));
+    return vec_max32(x, SWAP1(x));
+}
+
+/* Best and second best of two pairs. */
+#define TINY_BEST_TWO(best, second, swap)                                       \
+    {                                                                           \
+        const vec best_ = swap(best), second_ = swap(second);                   \
+        second = vec_max32(vec_min32(best, best_), vec_max32(second, second_)); \
+        best = vec_max32(best, best_);                                          \
+    }
+
+static inline vec tiny_second(const vec key[TINY_VECS])
+{
+    const vec a = vec_max32(key[0], key[1]), b = vec_max32(key[2], key[3]);
+    const vec rest = vec_max32(vec_min32(key[0], key[1]), vec_min32(key[2], key[3]));
+    vec best = vec_max32(a, b), second = vec_max32(vec_min32(a, b), rest);
+    TINY_BEST_TWO(best, second, SWAP8);
+    TINY_BEST_TWO(best, second, SWAP4);
+    TINY_BEST_TWO(best, second, SWAP2);
+    TINY_BEST_TWO(best, second, SWAP1);
+    return second;
+}
+
+/* The k-th best of all keys in every lane, k is 3 or 4. */
+static inline vec tiny_of_four(const vec key[TINY_VECS], int64_t k)
+{
+    vec r[TINY_VECS] = {key[0], key[1], key[2], key[3]};
+    tiny_columns(r);
+    TINY_BEST_FOUR(r, SWAP8);
+    TINY_BEST_FOUR(r, SWAP4);
+    TINY_BEST_FOUR(r, SWAP2);
+    TINY_BEST_FOUR(r, SWAP1);
+    return k == 4 ? r[3] : r[2];
+}
+
+/* Likewise for any k: all of them are put in order. */
+static inline vec tiny_of_all(const vec key[TINY_VECS], int64_t k)
+{
+    vec r[TINY_VECS] = {key[0], key[1], key[2], key[3]};
+    uint32_t ordered[STI_TOPK_TINY];
+    tiny_columns(r);
+    TINY_CROSS(r, SWAP1, BIT1);
+    tiny_settle(r);
+    TINY_CROSS(r, REVERSE4, BIT2);
+    TINY_STEP(r, SWAP1, BIT1);
+    tiny_settle(r);
+    TINY_CROSS(r, REVERSE8, BIT4);
+    TINY_STEP(r, SWAP2, BIT2);
+    TINY_STEP(r, SWAP1, BIT1);
+    tiny_settle(r);
+    TINY_CROSS(r, REVERSE16, BIT8);
+    TINY_STEP(r, SWAP4, BIT4);
+    TINY_STEP(r, SWAP2, BIT2);
+    TINY_STEP(r, SWAP1, BIT1);
+    tiny_settle(r);
+    for (int j = 0; j < TINY_VECS; j++)
+        vec_store(ordered + j * WORDS, r[j]);
+    return vec_splat32(ordered[(k - 1) % TINY_VECS * WORDS + (k - 1) / TINY_VECS]);
+}
+
+static inline vec tiny_kth_lanes(const vec key[TINY_VECS], int64_t k)
+{
+    return k == 1           ? tiny_best(key)
+           : k == 2         ? tiny_second(key)
+           : k <= TINY_VECS ? tiny_of_four(key, k)
+                            : tiny_of_all(key, k);
+}
+
+static uint32_t tiny_kth(const vec key[TINY_VECS], int64_t k)
+{
+    return (uint32_t)_mm512_cvtsi512_si32(tiny_kth_lanes(key, k));
+}
+
+static inline uint64_t tiny_at_least(const vec key[TINY_VECS], vec bound)
+{
+    return vec_ge32(key[0], bound) | vec_ge32(key[1], bound) << 16 |
+           vec_ge32(key[2], bound) << 32 | vec_ge32(key[3], bound) << 48;
+}
+
+static inline uint64_t tiny_above(const vec key[TINY_VECS], vec bound)
+{
+    uint64_t mask = 0;
+    for (int j = 0; j < TINY_VECS; j++)
+        mask |= (uint64_t)_mm512_cmpgt_epu32_mask(key[j], bound) << (j * WORDS);
+    return mask;
+}
+
+/* The lowest `count` of the set bits. */
+static inline uint64_t tiny_lowest(uint64_t mask, int64_t count)
+{
+    uint64_t rest = mask;
+    for (; count > 0; count--)
+        rest &= rest - 1;
+    return mask ^ rest;
+}
+
+/* One bit for each winner; `valid` has one for each element. */
+static inline uint64_t tiny_mask(const vec key[TINY_VECS], int64_t k, uint64_t valid)
+{
+    const vec kth = tiny_kth_lanes(key, k);
+    const uint64_t at_least = tiny_at_least(key, kth) & valid;
+    if (__builtin_popcountll(at_least) <= k)
+        return at_least;
+    const uint64_t better = tiny_above(key, kth);
+    return better | tiny_lowest(at_least & ~better, k - __builtin_popcountll(better));
+}
+
+static inline void tiny_put(const sti_topk_brief *b, int64_t at, int64_t i)
+{
+    b->index[at] = b->base + i;
+    if (b->values)
+        memcpy(b->values + 4 * at, b->raw + 4 * i, 4);
+}
+
+static inline void tiny_emit(const sti_topk_brief *b, const vec key[TINY_VECS],
+                             uint64_t mask)
+{
+    int64_t at = 0;
+    if (b->k <= TINY_SCALAR && !b->packed) {
+        for (; at < b->k; at++, mask &= mask - 1)
+            tiny_put(b, at, __builtin_ctzll(mask));
+        return;
+    }
+    for (int j = 0; j < TINY_VECS; j++, mask >>= WORDS) {
+        const uint64_t here = mask & 0xFFFF;
+        if (b->packed)
+            at += pack32(key[j], here, (uint32_t)(j * WORDS), b->packed + at);
+        else if (b->values)
+            at += emit32(vec_load_some32(b->raw + 4 * j * WORDS, here), here,
+                         b->base + j * WORDS, b->index + at, b->values + 4 * at);
+        else
+            at += emit_indices((uint32_t)here, b->base + j * WORDS, b->index + at);
+    }
+}
+
+/* False where the best key is `refused` (0: none is): index[0] is then where the first
+ * one is. */
+static inline bool tiny_winner(const sti_topk_brief *b, const vec key[TINY_VECS],
+                               uint64_t valid, uint32_t refused)
+{
+    const vec best = tiny_best(key);
+    const uint32_t most = (uint32_t)_mm512_cvtsi512_si32(best);
+    const int64_t i = __builtin_ctzll(tiny_at_least(key, best) & valid);
+    if (b->packed)
+        b->packed[0] = sti_topk_pack(most, i);
+    tiny_put(b, 0, i);
+    return !refused || most < refused;
+}
+
+/* Keys behind the row are zero. */
+static bool tiny_winners(const sti_topk_brief *b, const vec given[TINY_VECS],
+                         uint64_t valid, uint32_t refused)
+{
+    const vec key[TINY_VECS] = {given[0], given[1], given[2], given[3]};
+    if (b->k == 1)
+        return tiny_winner(b, key, valid, refused);
+    const vec most = vec_max32(vec_max32(key[0], key[1]), vec_max32(key[2], key[3]));
+    if (refused && vec_ge32(most, vec_splat32(refused)))
+        return tiny_winner(b, key, valid, refused);
+    tiny_emit(b, key, tiny_mask(key, b->k, valid));
+    return true;
+}
+
+#endif
