@@ -38,14 +38,18 @@ static stint_status place_leaves(sti_plan *plan)
     return status;
 }
 
-/* Results in the order gradients, states, metrics; fetches after them. */
+/* Results with gradients last, because sums over ranks begin at the end with what is
+ * final: the backward pass makes gradients from the last to the first, but until it has
+ * been at a normalisation it reads the statistics that are also a part of its state. */
 static stint_status place_results(sti_plan *plan)
 {
+    static const sti_output_kind kinds[] = {STI_OUTPUT_STATE, STI_OUTPUT_METRIC,
+                                            STI_OUTPUT_GRADIENT, STI_OUTPUT_FETCH};
     stint_status status = STINT_OK;
-    for (int kind = STI_OUTPUT_GRADIENT; kind <= STI_OUTPUT_FETCH; kind++)
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (int32_t i = 0; i < sti_graph_output_count(plan->graph) && !status; i++) {
             const sti_output *output = &sti_graph_outputs(plan->graph)[i];
-            if ((int)output->kind == kind)
+            if (output->kind == kinds[k])
                 status = append(plan, plan->place[output->value].root);
         }
     return status;

@@ -40,9 +40,11 @@ struct sti_saver {
 };
 
 #define ERROR_TENSOR "error.bounds"
-#define NET_TENSOR   "net.exchange" /* residuals of all ranks, bits of layers */
-#define LOSS_TENSOR  "loss.state"
-#define MASK_PREFIX  "mask."
+#define NET_TENSOR                                                   \
+    "net.residuals" /* of all ranks, in the order of a result block; \
+                      bits of layers */
+#define LOSS_TENSOR "loss.state"
+#define MASK_PREFIX "mask."
 
 /* Of all tensors and all texts but itself: what a sound checkpoint must match. */
 typedef const char *sti_text_of_fn(const void *user, const char *key);

@@ -182,9 +182,9 @@ static stint_status check_exchange(const sti_saver *s, const sti_tensor_file *f)
             (!row || row->rank != 1 || row->dim[0] != s->rows[i].dim[0]))
             return sti_fail(
                 STINT_E_USAGE,
-                "%s: was made by another number of processes, each with its "
-                "own share of what compressed sums still owe; resume with as "
-                "many, or train into another --out",
+                "%s: was made by another number of processes (or an older version), "
+                "each with its own share of what compressed sums still owe; resume "
+                "with as many, or train into another --out",
                 sti_tensor_file_path(f));
     return STINT_OK;
 }

@@ -555,24 +555,29 @@ static void square_piece(void *arg, int64_t piece, int worker)
                         ((sum[1] + sum[5]) + (sum[3] + sum[7]));
 }
 
-/* Bytes of the gradients, which begin a result block. */
-static size_t gradient_bytes(const sti_network *network)
+/* Where the gradients of a result block begin, and their bytes. */
+static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
 {
-    size_t end = 0;
+    size_t begin = SIZE_MAX, end = 0;
     for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++) {
         const sti_output *output = &sti_graph_outputs(network->graph)[i];
         const sti_place *place = &network->plan->place[output->value];
-        if (output->kind == STI_OUTPUT_GRADIENT)
-            end = larger(end, place->offset + place->bytes);
+        if (output->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        begin = place->offset < begin ? place->offset : begin;
+        end = larger(end, place->offset + place->bytes);
     }
-    return end;
+    *begin_out = end > 0 ? begin : 0;
+    return end - *begin_out;
 }
 
 double sti_crew_gradient_squares(sti_crew *crew, const char *block)
 {
     int64_t start = clock_start(crew);
-    squares s = {.x = (const float *)(const void *)block,
-                 .count = (int64_t)(gradient_bytes(crew->desc.train) / sizeof(float)),
+    size_t begin;
+    const size_t bytes = gradient_bytes(crew->desc.train, &begin);
+    squares s = {.x = (const float *)(const void *)(block + begin),
+                 .count = (int64_t)(bytes / sizeof(float)),
                  .partial = crew->partial};
     int64_t pieces = (s.count + SQUARES_PIECE - 1) / SQUARES_PIECE;
     sti_team_run(&crew->team, pieces, square_piece, &s);

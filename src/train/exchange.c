@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -71,6 +72,12 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int ranks, size_t block_by
 
 /* ---- layers: every result that leaves the graph; gradients may lose ---- */
 
+static int by_place(const void *a, const void *b)
+{
+    const sti_squeeze_layer *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
 static stint_status list_layers(const sti_network *net, sti_arena *arena,
                                 sti_squeeze_layer **layers_out, int *count_out)
 {
@@ -94,6 +101,7 @@ static stint_status list_layers(const sti_network *net, sti_arena *arena,
                                 .count = stint_shape_count(&row->shape),
                                 .dims = gradient ? row->shape.rank : 0};
     }
+    qsort(layers, (size_t)count, sizeof *layers, by_place);
     *layers_out = layers;
     *count_out = count;
     return STINT_OK;

@@ -162,9 +162,9 @@ static void regions_and_lifetimes(void **state)
     assert_int_equal(place[t.f].last, 8);
     assert_int_equal(place[t.split + 1].region, STI_REGION_NONE);
     assert_int_equal(place[t.grad].region, STI_REGION_RESULT);
-    assert_int_equal(place[t.grad].offset, 0); /* gradients, states, metrics */
-    assert_int_equal(place[t.mean].offset, 448);
-    assert_int_equal(place[t.loss].offset, 896);
+    assert_int_equal(place[t.mean].offset, 0); /* states, metrics, gradients */
+    assert_int_equal(place[t.loss].offset, 448);
+    assert_int_equal(place[t.grad].offset, 512);
     assert_int_equal(plan->region_bytes[STI_REGION_RESULT], 960);
     assert_int_equal(plan->region_bytes[STI_REGION_FETCH], 64);
     assert_int_equal(plan->region_bytes[STI_REGION_PARAM], 448);

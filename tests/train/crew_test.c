@@ -214,6 +214,44 @@ static void test_initial_weights(void **state)
     end(&f);
 }
 
+/* Bytes of results that are final when the first half of the nodes behind the loss has
+ * run: a sum over ranks can only hide behind the rest. */
+static double early_share(const sti_network *net)
+{
+    const int32_t nodes = sti_graph_node_count(net->graph);
+    const size_t all = net->plan->region_bytes[STI_REGION_RESULT];
+    sti_final_point *points =
+        calloc((size_t)sti_graph_output_count(net->graph), sizeof *points);
+    const int count = sti_plan_final_points(net->plan, points);
+    int32_t loss = 0;
+    size_t from = all;
+    while (loss < nodes && !sti_graph_node(net->graph, loss)->backward)
+        loss++;
+    for (int i = 0; i < count; i++)
+        if (points[i].node < loss + (nodes - loss) / 2)
+            from = points[i].from;
+    assert_int_equal(points[count - 1].from, 0);
+    free(points);
+    return (double)(all - from) / (double)all;
+}
+
+/* Weights lie towards the end of a network, and statistics of normalisations, which the
+ * backward pass reads till its end, must not hold them up. */
+static void test_final_early(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"resnet8", "resnet20"};
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        begin(&f, make_recipe("x", "model.name", models[i], NULL));
+        const double share = early_share(&f.job.train);
+        if (share < 0.6)
+            fail_msg("%s: %.0f %% of the results are final half-way", models[i],
+                     100 * share);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_update),
         cmocka_unit_test(test_gradient_norm),
         cmocka_unit_test(test_initial_weights),
+        cmocka_unit_test(test_final_early),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
