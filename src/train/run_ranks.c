@@ -179,6 +179,23 @@ stint_status sti_run_check_packs(const sti_run *run)
                     "or --error 0, which meets it without or says what would");
 }
 
+/* Rank 0's block to all who have another one. New weights are a function of the recipe,
+ * so most starts send a hash. */
+static stint_status share_block(sti_comm *comm, void *block, size_t n_bytes)
+{
+    char mine[65], first[65];
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    sti_sha256_add(&sha, block, n_bytes);
+    sti_sha256_hex(&sha, mine);
+    memcpy(first, mine, sizeof first);
+    stint_status st = sti_comm_broadcast(comm, 0, first, sizeof first);
+    int64_t other = memcmp(first, mine, sizeof first) != 0;
+    if (st == STINT_OK)
+        st = sti_comm_max(comm, &other, 1);
+    return st == STINT_OK && other ? sti_comm_broadcast(comm, 0, block, n_bytes) : st;
+}
+
 stint_status sti_run_share_weights(sti_run *run)
 {
     const sti_crew *crew = run->crew;
@@ -187,10 +204,9 @@ stint_status sti_run_share_weights(sti_run *run)
     stint_status st =
         sti_comm_broadcast(run->comm, 0, &run->position, sizeof run->position);
     if (st == STINT_OK)
-        st = sti_comm_broadcast(run->comm, 0, crew->params, crew->sizes.params);
-    return st == STINT_OK
-               ? sti_comm_broadcast(run->comm, 0, crew->states, crew->sizes.states)
-               : st;
+        st = share_block(run->comm, crew->params, crew->sizes.params);
+    return st == STINT_OK ? share_block(run->comm, crew->states, crew->sizes.states)
+                          : st;
 }
 
 static stint_status share_blocks(sti_run *run)
@@ -198,9 +214,9 @@ static stint_status share_blocks(sti_run *run)
     const sti_crew *crew = run->crew;
     stint_status st = sti_run_share_weights(run);
     for (int i = 0; i < run->job.moments && st == STINT_OK; i++)
-        st = sti_comm_broadcast(run->comm, 0, crew->moments[i], crew->sizes.params);
+        st = share_block(run->comm, crew->moments[i], crew->sizes.params);
     if (st == STINT_OK && crew->mask)
-        st = sti_comm_broadcast(run->comm, 0, crew->mask, crew->sizes.mask);
+        st = share_block(run->comm, crew->mask, crew->sizes.mask);
     if (st == STINT_OK && run->job.reference) /* the weights of its parts */
         st = sti_comm_broadcast(run->comm, 0, &run->loss, sizeof run->loss);
     return st;

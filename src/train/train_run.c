@@ -283,14 +283,15 @@ static stint_status start_fresh(sti_run *run, bool measured)
 }
 
 /* Weights, position and normalisation: from a checkpoint, or new. *step_out: that of
- * the checkpoint, or -1. Of rank 0: the others get all by sti_run_share_start. */
+ * the checkpoint, or -1. Of rank 0: the others get all by sti_run_share_start, and make
+ * what they can themselves, so that it need not be sent. */
 static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
 {
     bool found = false;
     stint_status st = STINT_OK;
     *step_out = -1;
     if (!sti_run_is_first(run))
-        return STINT_OK;
+        return run->desc->resume ? STINT_OK : init_weights(run);
     if (run->desc->resume) {
         sti_saver_on_adopt(run->saver, sti_run_adopt_packs, run);
         st = sti_saver_resume(run->saver, run->checkpoints, &run->position, &found);
