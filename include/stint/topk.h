@@ -58,7 +58,7 @@ typedef enum stint_topk_method {
 typedef struct stint_topk_costs {
     double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
     double delegate;            /* one more block in the first pass */
-    double beta_near, beta_far; /* as read_near and read_far, for the two best */
+    double beta_near;           /* as read_near, for the two best */
     double beta;                /* as delegate, for the two best */
     double select;              /* an element of a list, packed and selected from */
     double block, line;         /* go back to a block; each 64 bytes of it */

@@ -251,10 +251,36 @@ static inline void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t fi
 }
 #endif
 
-/* As delegates_far; `share` blocks of each of STREAMS shares. */
+#if BITS == 32
+/* As order in the plain case, where x itself is ranked. */
+static inline vec NAME(order_of_max)(vec raw, const NAME(map) * m)
+{
+#if KIND == FLOATS || KIND == SUMS
+    typedef NAME(ulanes) u;
+    const u sign = (u)((NAME(slanes))raw >> (BITS - 1));
+    return (vec)(((u)raw ^ (sign | (u)m->top_bit)) - (u)m->low);
+#elif KIND == INTEGERS
+    return raw ^ m->top_bit;
+#else
+    (void)m;
+    return raw;
+#endif
+}
+
+static inline bool NAME(is_max)(const sti_topk_view *v)
+{
+#if KIND == INTEGERS
+    return v->map.keep == 0 && v->map.flip == 1U << (BITS - 1);
+#else
+    return NAME(is_plain)(v) && v->map.keep == ONES && v->map.flip == 0;
+#endif
+}
+
+/* As delegates_far; `share` blocks of each of STREAMS shares. Without the minimum that
+ * makes all NaN one, blocks with a NaN are done again. */
 static inline void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
                                         int64_t share, uint32_t *d, uint32_t *position,
-                                        bool plain)
+                                        bool plain, bool max)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t steps = ((int64_t)1 << a) / LANES, gap = share << a;
@@ -265,13 +291,24 @@ static inline void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t f
         for (int64_t step = 0; step < steps; step++)
             for (int j = 0; j < STREAMS; j++) {
                 const int64_t i = ((first + s) << a) + j * gap + step * LANES;
+                const vec raw = NAME(raw)(v, i);
                 NAME(fetch)(v, i);
-                best_two_add(&b[j], NAME(load)(v, i, &m, plain), (uint32_t)step);
+                best_two_add(&b[j],
+                             max     ? NAME(order_of_max)(raw, &m)
+                             : plain ? NAME(order)(raw, &m, true)
+                                     : NAME(key)(raw, &m, false),
+                             (uint32_t)step);
             }
-        for (int j = 0; j < STREAMS; j++)
-            best_two_store(&b[j], d + 2 * (s + j * share), position + s + j * share);
+        for (int j = 0; j < STREAMS; j++) {
+            const int64_t at = s + j * share, begin = (first + at) << a;
+            best_two_store(&b[j], d + 2 * at, position + at);
+            if (KIND != INTEGERS && KIND != KEYS && plain && d[2 * at] >= v->map.top)
+                topk_delegate2(v, begin, begin + (INT64_C(1) << a), d + 2 * at,
+                               position + at);
+        }
     }
 }
+#endif
 
 static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                              uint32_t *d, uint32_t *position)
@@ -283,10 +320,12 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
         const bool plain = NAME(is_plain)(v);
         if (v->n * (BITS / 8) > FAR_BYTES) {
             const int64_t share = (whole - first) / STREAMS;
-            if (plain)
-                NAME(delegates2_far)(v, a, first, share, d, position, true);
+            if (NAME(is_max)(v))
+                NAME(delegates2_far)(v, a, first, share, d, position, true, true);
+            else if (plain)
+                NAME(delegates2_far)(v, a, first, share, d, position, true, false);
             else
-                NAME(delegates2_far)(v, a, first, share, d, position, false);
+                NAME(delegates2_far)(v, a, first, share, d, position, false, false);
             s += STREAMS * share;
         }
         uint32_t *rest = d + 2 * (s - first), *where = position + (s - first);
@@ -364,6 +403,59 @@ static int64_t NAME(collect)(const sti_topk_view *v, int64_t begin, int64_t end,
     else
         count = plain ? NAME(collect_between)(v, begin, end, lo, hi, out, above, true)
                       : NAME(collect_between)(v, begin, end, lo, hi, out, above, false);
+    vec_leave();
+    return count;
+}
+
+static inline uint64_t NAME(pack_one)(const sti_topk_view *v, int64_t i)
+{
+    AS_UINT(BITS) raw;
+#if KIND == SUMS
+    const float sum =
+        sti_topk_load_f32(v->x + 4 * i) + sti_topk_load_f32(v->addend + 4 * i);
+    memcpy(&raw, &sum, sizeof raw);
+#else
+    memcpy(&raw, v->x + i * (BITS / 8), sizeof raw);
+#endif
+#if KIND == FLOATS || KIND == SUMS
+    return sti_topk_pack(sti_topk_float_key(raw, 1U << (BITS - 1), &v->map), i);
+#elif KIND == INTEGERS
+    return sti_topk_pack(sti_topk_int_key(raw, 1U << (BITS - 1), &v->map), i);
+#else
+    return sti_topk_pack(raw, i);
+#endif
+}
+
+static inline int64_t NAME(rare_as)(const sti_topk_view *v, int64_t begin, int64_t end,
+                                    uint32_t lo, uint64_t *out, bool plain)
+{
+    const NAME(map) m = NAME(map_of)(v);
+    const vec bound = SPLAT(lo);
+    int64_t i = begin, count = 0;
+    for (; i + 64 <= end; i += 64) {
+        uint64_t mask = 0;
+        for (int j = 0; j < 64; j += LANES)
+            mask |= GE(NAME(load)(v, i + j, &m, plain), bound) << j;
+        if (mask & (mask - 1)) {
+            count += NAME(collect_above)(v, i, i + 64, lo, out + count, plain);
+            continue;
+        }
+        out[count] = NAME(pack_one)(v, i + __builtin_ctzll(mask | UINT64_C(1) << 63));
+        count += mask != 0;
+    }
+    if (i < end)
+        count += NAME(collect_above)(v, i, end, lo, out + count, plain);
+    return count;
+}
+
+static int64_t NAME(rare)(const sti_topk_view *v, int64_t begin, int64_t end,
+                          uint32_t lo, uint64_t *out)
+{
+    if (lo > ONES)
+        return 0;
+    const int64_t count = NAME(is_plain)(v)
+                              ? NAME(rare_as)(v, begin, end, lo, out, true)
+                              : NAME(rare_as)(v, begin, end, lo, out, false);
     vec_leave();
     return count;
 }
@@ -774,6 +866,7 @@ static const sti_topk_ops NAME(ops) = {
     .delegates = NAME(delegates),
     .delegates2 = NAME(delegates2),
     .collect = NAME(collect),
+    .rare = NAME(rare),
     .count = NAME(count),
     .keys = NAME(keys),
     .brief = NAME(brief),

@@ -124,7 +124,6 @@ static void measure_passes(bench *b, stint_topk_costs *c)
     b->n = FAR_COUNT;
     b->exponent = 12;
     c->read_far = best_ns(run_delegates, b) / (FAR_COUNT / 16.0);
-    c->beta_far = best_ns(run_delegates2, b) / (FAR_COUNT / 16.0);
     b->n = NEAR_COUNT;
     c->read_near = best_ns(run_delegates, b) / near_lines;
     b->exponent = 4;
@@ -154,18 +153,17 @@ static void measure_probes(bench *b, stint_topk_costs *c)
     c->sample = best_ns(run_sample, b) / PROBES;
 }
 
-enum { COST_COUNT = 13 };
+enum { COST_COUNT = 12 };
 
 static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
 {
     static const char *const names[COST_COUNT] = {
-        "read_near", "read_far", "delegate", "beta_near", "beta_far",
-        "beta",      "select",   "block",    "line",      "sample",
-        "sift",      "emit",     "histogram"};
-    double *const fields[COST_COUNT] = {
-        &c->read_near, &c->read_far, &c->delegate, &c->beta_near, &c->beta_far,
-        &c->beta,      &c->select,   &c->block,    &c->line,      &c->sample,
-        &c->sift,      &c->emit,     &c->histogram};
+        "read_near", "read_far", "delegate", "beta_near", "beta", "select",
+        "block",     "line",     "sample",   "sift",      "emit", "histogram"};
+    double *const fields[COST_COUNT] = {&c->read_near, &c->read_far, &c->delegate,
+                                        &c->beta_near, &c->beta,     &c->select,
+                                        &c->block,     &c->line,     &c->sample,
+                                        &c->sift,      &c->emit,     &c->histogram};
     *name_out = names[at];
     return fields[at];
 }
@@ -175,7 +173,6 @@ static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
 static void make_sound(stint_topk_costs *c)
 {
     c->beta_near = fmax(c->beta_near, c->read_near);
-    c->beta_far = fmax(c->beta_far, c->read_far);
     const char *name;
     for (int i = 0; i < COST_COUNT; i++) {
         double *cost = cost_at(c, i, &name);
@@ -221,7 +218,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 
 /* ---- the cache ---- */
 
-#define COSTS_TITLE "stint top-k costs 5"
+#define COSTS_TITLE "stint top-k costs 6"
 
 static void write_head(sti_text *text)
 {

@@ -10,6 +10,8 @@
 
 #include <stdatomic.h>
 
+enum { TOUCH_BLOCKS = 16, TOUCH_BYTES = 512 };
+
 typedef struct first_pass {
     const sti_topk_job *job;
     int64_t per_piece; /* blocks */
@@ -98,22 +100,10 @@ static void add_block(candidates *c, const sti_topk_job *job, int64_t block)
     const int a = job->plan->exponent;
     const int64_t begin = block << a;
     const int64_t end = sti_topk_min((block + 1) << a, job->view->n);
-    int64_t none = 0;
     if (c->run.count > c->k && c->run.count + (end - begin) > c->capacity)
         keep_best(c);
-    c->run.count += job->ops->collect(job->view, begin, end, c->least, UINT32_MAX,
-                                      c->run.at + c->run.count, &none);
-}
-
-/* The memory of a block that is gone back to soon. */
-static void fetch_block(const sti_topk_job *job, int64_t block)
-{
-    const size_t bytes = sti_topk_element_bytes(job->view->form);
-    const unsigned char *at =
-        job->view->x + ((size_t)block << job->plan->exponent) * bytes;
-    const size_t span = bytes << job->plan->exponent;
-    for (size_t i = 0; i < span && i < 512; i += 64)
-        __builtin_prefetch(at + i);
+    c->run.count +=
+        job->ops->rare(job->view, begin, end, c->least, c->run.at + c->run.count);
 }
 
 typedef struct walk_back {
@@ -166,6 +156,30 @@ static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t en
     return 1;
 }
 
+/* The blocks of the next entries, in bytes that are read side by side and never waited
+ * for: each is in a page of its own, prefetching gives up where the address of a page
+ * is not known, and a block's own work is too long for the next one to begin beneath
+ * it. */
+static void touch_blocks(const walk_back *w, int64_t from, int64_t end, uint32_t least)
+{
+    const sti_topk_view *v = w->job->view;
+    const uint64_t *chosen = w->job->room->chosen;
+    const int a = w->job->plan->exponent;
+    const size_t bytes = sti_topk_element_bytes(v->form),
+                 row_bytes = (size_t)v->n * bytes;
+    for (int64_t i = from; i < end; i++) {
+        int64_t block = sti_topk_packed_index(chosen[i]);
+        if ((uint32_t)(chosen[i] >> 32) < least ||
+            (w->beta && (i + 1 == end || !both_chosen(chosen + i))))
+            continue;
+        block = w->beta ? block / 2 : block;
+        const size_t begin = ((size_t)block << a) * bytes;
+        const size_t most = bytes << a, span = most < TOUCH_BYTES ? most : TOUCH_BYTES;
+        for (size_t at = begin; at < begin + span && at < row_bytes; at += 64)
+            (void)*(const volatile unsigned char *)(v->x + at);
+    }
+}
+
 static void walk_piece(void *arg, int64_t piece, int worker)
 {
     const walk_back *w = arg;
@@ -185,21 +199,20 @@ static void walk_piece(void *arg, int64_t piece, int worker)
             atomic_load_explicit(&w->behind[before], memory_order_relaxed);
         c.least = told > c.least ? told : c.least;
     }
-    for (int64_t i = split_chosen(w, piece); i < end;) {
+    int64_t touched = split_chosen(w, piece);
+    for (int64_t i = touched; i < end;) {
+        if (i >= touched) {
+            touched = sti_topk_min(i + TOUCH_BLOCKS, end);
+            touch_blocks(w, i, touched, c.least);
+        }
         if ((uint32_t)(room->chosen[i] >> 32) < c.least) {
             i++;
             continue;
         }
-        if (w->beta) {
-            const int64_t next = i + 6;
-            if (next + 1 < end && both_chosen(room->chosen + next))
-                fetch_block(w->job, sti_topk_packed_index(room->chosen[next]) / 2);
+        if (w->beta)
             i += add_beta(&c, w, i, end);
-            continue;
-        }
-        if (i + 4 < end)
-            fetch_block(w->job, sti_topk_packed_index(room->chosen[i + 4]));
-        add_block(&c, w->job, sti_topk_packed_index(room->chosen[i++]));
+        else
+            add_block(&c, w->job, sti_topk_packed_index(room->chosen[i++]));
     }
     room->runs[piece] = c.run;
 }

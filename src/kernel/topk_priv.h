@@ -79,7 +79,12 @@ typedef struct sti_topk_ops {
      * behind the last one). Their count; *above += elements with key > hi. */
     int64_t (*collect)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                        uint32_t hi, uint64_t *out, int64_t *above);
-    /* The same without packing. */
+    /* Pack the elements with key >= lo, of a block with hardly any: no branch that they
+     * decide, so that the next blocks' memory is not waited for. There is room for all
+     * of the block, and it may be written to. */
+    int64_t (*rare)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                    uint64_t *out);
+    /* As collect, without packing. */
     int64_t (*count)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                      uint32_t hi, int64_t *above);
     /* The keys with lo <= key <= hi, in order; *above as in collect. Up to

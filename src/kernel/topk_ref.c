@@ -22,6 +22,13 @@ static int64_t ref_collect(const sti_topk_view *v, int64_t begin, int64_t end,
     return topk_collect(v, begin, end, lo, hi, out, above);
 }
 
+static int64_t ref_rare(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
+                        uint64_t *out)
+{
+    int64_t none = 0;
+    return topk_collect(v, begin, end, lo, UINT32_MAX, out, &none);
+}
+
 static int64_t ref_count(const sti_topk_view *v, int64_t begin, int64_t end,
                          uint32_t lo, uint32_t hi, int64_t *above)
 {
@@ -113,6 +120,7 @@ static const sti_topk_ops ops = {
     .delegates = ref_delegates,
     .delegates2 = ref_delegates2,
     .collect = ref_collect,
+    .rare = ref_rare,
     .count = ref_count,
     .keys = ref_keys,
     .bisect = ref_bisect,

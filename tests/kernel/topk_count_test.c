@@ -38,6 +38,13 @@ static int64_t count_collect(const sti_topk_view *v, int64_t begin, int64_t end,
     return real->collect(v, begin, end, lo, hi, out, above);
 }
 
+static int64_t count_rare(const sti_topk_view *v, int64_t begin, int64_t end,
+                          uint32_t lo, uint64_t *out)
+{
+    touched += end - begin;
+    return real->rare(v, begin, end, lo, out);
+}
+
 enum order { UNIFORM, ASCENDING, DESCENDING, EQUAL, TWO, CLUSTER, SCATTERED, ORDERS };
 
 static void fill(float *x, enum order order, int64_t n, int64_t k)
@@ -82,6 +89,7 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
     counting.delegates = count_delegates;
     counting.delegates2 = count_delegates2;
     counting.collect = count_collect;
+    counting.rare = count_rare;
     const sti_topk_job job = {.team = &sti_team_serial,
                               .plan = &plan,
                               .ops = &counting,
