@@ -8,12 +8,14 @@
 #       NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit or 1gbit
 #       WAY: none auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
 #
-# BATCH (32) images a process; STEPS (6) timed ones, of which the median counts. `mpi` is the
-# measured step without network plus the measured MPI_Allreduce of as many float32 values.
+# BATCH (32) images a process; STEPS (6) timed ones, of which the median counts. All ways in
+# turn, ROUNDS (1) times: the median rate of each, and the median of its shares of the rate of
+# the first way in the same round. `mpi` is the measured step without network plus the measured
+# MPI_Allreduce of as many float32 values.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD:-build/release}")
-python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6}
+python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6} rounds=${ROUNDS:-1}
 net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
 shift 2
 [ $# -gt 0 ] || set -- none auto float32 mpi ddp ddp-fp16 ddp-powersgd
@@ -83,14 +85,14 @@ SH
         "$work/mpi_allreduce" "$1" 3 2>"$work/err0" || { cat "$work/err0" >&2; return 1; }
 }
 
-echo "$net, 2 ranks of $batch images, $rate"
-for way; do
-    case $way in
-    none) alone >"$work/none" && got=$(cat "$work/none") ;;
+one() { # WAY: its rate in `got`
+    local values seconds
+    case $1 in
+    none) got=$(alone) && echo "$got" >"$work/none" ;;
     auto) got=$(ours --net auto) ;;
     float32) got=$(ours) ;;
     ddp) got=$(ddp none) ;;
-    ddp-*) got=$(ddp "${way#ddp-}") ;;
+    ddp-*) got=$(ddp "${1#ddp-}") ;;
     mpi)
         [ -s "$work/none" ] || alone >"$work/none"
         values=$("$build/stint" plan "$work/recipe.ini" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["parameters"])')
@@ -98,16 +100,33 @@ for way; do
         got=$(python3 -c "print('%.2f' % (2 * $batch / (2 * $batch / $(cat "$work/none") + $seconds)))")
         echo "MPI_Allreduce of $values float32 values: $seconds s"
         ;;
-    *) echo "net_train_bench.sh: no way '$way'" >&2; exit 2 ;;
+    *) echo "net_train_bench.sh: no way '$1'" >&2; exit 2 ;;
     esac
-    printf '%-14s %8s images/s\n' "$way" "$got"
-    if [ "$way" = auto ]; then
-        python3 - "$work/run/log.jsonl" <<'PY'
+}
+why() { # what --net auto measured and chose
+    python3 - "$work/run/log.jsonl" <<'PY'
 import json, sys
 for line in open(sys.argv[1]):
     e = json.loads(line)
     if e["event"] == "net":
         print("              ", e["why"])
 PY
-    fi
+}
+
+echo "$net, 2 ranks of $batch images, $rate, $rounds rounds"
+for ((round = 0; round < rounds; round++)); do
+    for way; do
+        one "$way"
+        echo "$way $got" >>"$work/rates"
+        [ "$way" != auto ] || why
+    done
 done
+python3 - "$work/rates" <<'PY'
+import statistics, sys
+rows = [line.split() for line in open(sys.argv[1])]
+ways = list(dict.fromkeys(way for way, _ in rows))
+rates = {way: [float(rate) for w, rate in rows if w == way] for way in ways}
+for way in ways:
+    share = statistics.median(x / first for x, first in zip(rates[way], rates[ways[0]]))
+    print(f"{way:14} {statistics.median(rates[way]):8.2f} images/s  {100 * share:6.1f} % of {ways[0]}")
+PY

@@ -60,6 +60,7 @@ typedef struct job {
     const sti_gradient_key *key;
     int64_t n, piece; /* values; values a piece, whole buckets */
     const float *x;
+    float *owed; /* NULL: nothing is */
     const uint8_t *in;
     uint8_t *out;
     sti_gradient_into into;
@@ -278,8 +279,13 @@ static void encode_bucket(job *j, int64_t bucket)
 {
     const int64_t n = bucket_values(j, bucket);
     const float *x = j->x + bucket * j->form->bucket;
+    float *owed = j->owed ? j->owed + bucket * j->form->bucket : NULL;
     sti_gradient_grid grid;
     int64_t bad;
+    if (owed) {
+        j->kernels->add(n, x, owed);
+        x = owed;
+    }
     if (!bucket_grid(j, n, x, &grid, &bad)) {
         const int64_t at = bucket * j->form->bucket + bad;
         int64_t seen = __atomic_load_n(&j->bad, __ATOMIC_RELAXED);
@@ -294,6 +300,9 @@ static void encode_bucket(job *j, int64_t bucket)
     j->kernels->encode(&grid,
                        j->form->rounding == STI_GRADIENT_NEAREST ? NULL : &dither, n, x,
                        j->out + codes_at(j, bucket));
+    if (owed)
+        j->kernels->decode(&grid, n, j->out + codes_at(j, bucket), STI_GRADIENT_TAKE,
+                           owed);
 }
 
 static void encode_piece(void *arg, int64_t piece, int worker)
@@ -320,9 +329,17 @@ int64_t sti_gradient_encode(const sti_team *team, const sti_gradient_form *form,
                             const sti_gradient_key *key, int64_t n, const float *x,
                             void *out)
 {
+    return sti_gradient_encode_owed(team, form, key, n, x, NULL, out);
+}
+
+int64_t sti_gradient_encode_owed(const sti_team *team, const sti_gradient_form *form,
+                                 const sti_gradient_key *key, int64_t n, const float *x,
+                                 float *owed, void *out)
+{
     job j = job_of(form, n);
     j.key = key;
     j.x = x;
+    j.owed = owed;
     j.out = out;
     sti_team_run(team, (n + j.piece - 1) / j.piece, encode_piece, &j);
     clear_padding(form, n, out);

@@ -79,6 +79,12 @@ int64_t sti_gradient_encode(const sti_team *team, const sti_gradient_form *form,
                             const sti_gradient_key *key, int64_t n, const float *x,
                             void *out);
 
+/* Of x + owed. What rounding takes of the sum is left in owed [n], a bucket at a time
+ * while it is in the cache. */
+int64_t sti_gradient_encode_owed(const sti_team *team, const sti_gradient_form *form,
+                                 const sti_gradient_key *key, int64_t n, const float *x,
+                                 float *owed, void *out);
+
 typedef enum sti_gradient_into {
     STI_GRADIENT_SET, /* y = x' */
     STI_GRADIENT_ADD, /* y += x' */

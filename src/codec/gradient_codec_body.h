@@ -327,7 +327,14 @@ static void decode(const sti_gradient_grid *grid, int64_t n, const uint8_t *in,
     }
 }
 
+static void add(int64_t n, const float *x, float *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
 const sti_gradient_kernels GRADIENT_KERNELS = {
+    .add = add,
     .range = range,
     .moments = moments,
     .error = error,

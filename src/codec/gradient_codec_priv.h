@@ -21,6 +21,8 @@ typedef struct sti_gradient_dither {
 } sti_gradient_dither;
 
 typedef struct sti_gradient_kernels {
+    /* y += x */
+    void (*add)(int64_t n, const float *x, float *y);
     /* Least and largest of n values in an order of integers (sti_gradient_ordered) in
      * which NaN and infinities are at the ends. */
     void (*range)(int64_t n, const float *x, int32_t *lo_out, int32_t *hi_out);

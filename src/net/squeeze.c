@@ -226,9 +226,12 @@ stint_status sti_squeeze_set_bits(sti_squeeze *s, const int *bits)
         if (bits[l] != STI_SQUEEZE_RAW && sti_gradient_check(&form) != STINT_OK)
             return sti_fail_context(STINT_E_USAGE, "layer %s", s->layers[l].name);
     }
-    for (int l = 0; l < s->layer_count; l++)
-        if (sti_squeeze_is_compressed(s, l))
-            s->bits[l] = bits[l];
+    for (int l = 0; l < s->layer_count; l++) {
+        if (!sti_squeeze_is_compressed(s, l))
+            continue;
+        s->owes[l] = s->owes[l] || s->bits[l] != STI_SQUEEZE_RAW;
+        s->bits[l] = bits[l];
+    }
     measure_slices(s);
     sti_sha256_init(&sum);
     for (int l = 0; l < s->layer_count; l++)
@@ -357,6 +360,7 @@ stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
     s->memory_bytes = sizeof *s;
     s->layers = take(s, layer_count, sizeof *s->layers, &good);
     s->bits = take(s, layer_count, sizeof *s->bits, &good);
+    s->owes = take(s, layer_count, sizeof *s->owes, &good);
     if (good) {
         memcpy(s->layers, layers, (size_t)layer_count * sizeof *layers);
         for (int l = 0; l < layer_count; l++)
@@ -383,6 +387,7 @@ void sti_squeeze_destroy(sti_squeeze *s)
     sti_squeeze_topk_destroy(s);
     sti_free(s->layers);
     sti_free(s->bits);
+    sti_free(s->owes);
     sti_free(s->order);
     sti_free(s->parts);
     sti_free(s->slices);

@@ -45,6 +45,7 @@ struct sti_squeeze {
     size_t *landing_at; /* [parts, moves]: where its receive lands in `landing` */
     uint8_t *coded, *landing;
     float *residual;
+    bool *owes; /* a layer: now float32, but its residual is of the time before */
     size_t memory_bytes;
     /* Top-k lists, one after another: a layer's k places (uint32), then its values. */
     int64_t *layer_k; /* a layer: 0, it is not sent so */

@@ -1,6 +1,7 @@
 /* A run of the compressed sum: parts go through the rounds of the schedule as their
  * values and messages come. Nothing blocks but the wait for any news, so parts cannot
  * hold each other up, and every message has a tag of its part. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -31,16 +32,42 @@ stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value)
 
 /* ---- a slice ---- */
 
-static stint_status check_raw(const run *r, const squeeze_piece *p)
+/* What of the residual is owed to the values, and is then no more. */
+static void add_residual(const run *r, int64_t at, int64_t n)
 {
-    for (int64_t i = 0; i < p->n; i++)
-        if (!isfinite(r->vector[p->at + i]))
-            return sti_squeeze_not_finite(r->s, p->layer,
-                                          p->at + i - r->s->layers[p->layer].first);
-    return STINT_OK;
+    float *residual = r->s->residual;
+    for (int64_t i = at; residual && i < at + n; i++)
+        r->vector[i] += residual[i];
+    if (residual)
+        memset(residual + at, 0, (size_t)n * sizeof *residual);
 }
 
-/* Encodes the slice into its `coded`; what rounding takes becomes the residual. */
+static bool all_finite(const float *x, int64_t n)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= !(fabsf(x[i]) <= FLT_MAX);
+    return !bad;
+}
+
+static stint_status encode_raw(const run *r, const squeeze_piece *p, uint8_t *out)
+{
+    float *x = r->vector + p->at;
+    int64_t i = 0;
+    if (r->s->owes[p->layer])
+        add_residual(r, p->at, p->n);
+    if (all_finite(x, p->n)) {
+        memcpy(out, x, (size_t)p->n * 4);
+        return STINT_OK;
+    }
+    while (isfinite(x[i]))
+        i++;
+    return sti_squeeze_not_finite(r->s, p->layer,
+                                  p->at + i - r->s->layers[p->layer].first);
+}
+
+/* Encodes the slice, and what is owed to it, into its `coded`; what rounding takes
+ * becomes the residual. */
 static stint_status encode_slice(const run *r, int part, const sti_move *move)
 {
     sti_squeeze *s = r->s;
@@ -57,24 +84,19 @@ static stint_status encode_slice(const run *r, int part, const sti_move *move)
                                       .phase = move->kind == STI_MOVE_KEEP,
                                       .part = (uint32_t)move->part,
                                       .parts = (uint32_t)move->parts};
-        float *x = r->vector + p->at;
         if (form.bits == STI_SQUEEZE_RAW) {
-            const stint_status st = check_raw(r, p);
+            const stint_status st = encode_raw(r, p, out);
             if (st != STINT_OK)
                 return st;
-            memcpy(out, x, (size_t)p->n * 4);
             out += (size_t)p->n * 4;
             continue;
         }
-        const int64_t bad = sti_gradient_encode(r->team, &form, &key, p->n, x, out);
+        const int64_t bad =
+            sti_gradient_encode_owed(r->team, &form, &key, p->n, r->vector + p->at,
+                                     s->residual ? s->residual + p->at : NULL, out);
         if (bad >= 0)
             return sti_squeeze_not_finite(s, p->layer,
                                           p->at + bad - s->layers[p->layer].first);
-        if (s->residual) {
-            memcpy(s->residual + p->at, x, (size_t)p->n * 4);
-            sti_gradient_decode(r->team, &form, p->n, out, STI_GRADIENT_TAKE,
-                                s->residual + p->at);
-        }
         out += sti_gradient_bytes(&form, p->n);
     }
     return STINT_OK;
@@ -264,27 +286,11 @@ static stint_status end_round(const run *r, int part)
     return st == STINT_OK && p->end < s->move_count ? begin_round(r, part) : st;
 }
 
-static void add_residual(const run *r, int64_t at, int64_t n)
-{
-    float *residual = r->s->residual;
-    for (int64_t i = at; residual && i < at + n; i++)
-        r->vector[i] += residual[i];
-    if (residual)
-        memset(residual + at, 0, (size_t)n * sizeof *residual);
-}
-
 static stint_status begin_part(run *r)
 {
     sti_squeeze *s = r->s;
     const int part = r->begun++;
     sti_gate_take(r->gate, s->parts[part].from);
-    for (int i = 0; i < sti_comm_size(s->comm); i++) {
-        const squeeze_slice *slice = sti_squeeze_slice(s, part, i);
-        for (int k = 0; k < slice->piece_count; k++) {
-            const squeeze_piece *p = &s->pieces[slice->first_piece + k];
-            add_residual(r, p->at, p->n);
-        }
-    }
     return begin_round(r, part);
 }
 
@@ -349,8 +355,10 @@ static stint_status run_parts(run *r)
                                s->requests + place_of(s, r->ended, 0),
                                (int)place_of(s, r->begun - r->ended, 0));
     }
-    if (st == STINT_OK)
+    if (st == STINT_OK) {
+        memset(s->owes, 0, (size_t)s->layer_count * sizeof *s->owes);
         return st;
+    }
     /* Requests must not outlive the run. All may have been met before the failure. */
     const stint_status over =
         sti_comm_wait_all(s->comm, s->requests, (int)place_of(s, s->part_count, 0));

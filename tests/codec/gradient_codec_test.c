@@ -43,6 +43,23 @@ static void fill(uint64_t id, int64_t n, float scale)
         x[i] = noise(id, i) * scale * (i % 97 == 5 ? 30.0f : 1.0f);
 }
 
+/* With something owed: the bytes of the sum, and what is left of it. */
+static void expect_owed(const sti_gradient_form *f, int64_t n, const sti_team *team)
+{
+    float *sum = malloc((size_t)n * 4 + 4), *owed = malloc((size_t)n * 4 + 4);
+    for (int64_t i = 0; i < n; i++) {
+        owed[i] = noise(77, i) * 1e-3f;
+        sum[i] = owed[i] + x[i];
+    }
+    assert_int_equal(sti_gradient_encode(team, f, &some_key, n, sum, want), -1);
+    assert_int_equal(sti_gradient_encode_owed(team, f, &some_key, n, x, owed, out), -1);
+    assert_memory_equal(out, want, sti_gradient_bytes(f, n));
+    assert_true(sti_gradient_decode(team, f, n, out, STI_GRADIENT_TAKE, sum));
+    assert_memory_equal(owed, sum, (size_t)n * 4);
+    free(sum);
+    free(owed);
+}
+
 static void expect_like_oracle(const sti_gradient_form *f, int64_t n, int threads)
 {
     const sti_team team = {.threads = threads};
@@ -67,6 +84,7 @@ static void expect_like_oracle(const sti_gradient_form *f, int64_t n, int thread
     assert_true(sti_gradient_decode(&team, f, n, out, STI_GRADIENT_TAKE, z));
     for (int64_t i = 0; i < n; i++)
         assert_true(z[i] == x[i] - plain[i]);
+    expect_owed(f, n, &team);
     free(plain);
 }
 
