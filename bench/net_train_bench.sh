@@ -6,11 +6,12 @@
 #
 #   bench/net_train_bench.sh NET RATE [WAY...]
 #       NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit or 1gbit
-#       WAY: none auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
+#       WAY: none here auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
 #
 # BATCH (32) images a process; STEPS (6) timed ones, of which the median counts. All ways in
 # turn, ROUNDS (1) times: the median rate of each, and the median of its shares of the rate of
-# the first way in the same round. `mpi` is the measured step without network plus the measured
+# the first way in the same round. `none`: each process alone with its half of the batch, no
+# sum at all; `here`: both on this host, exact sums through memory; `mpi` is the measured step without network plus the measured
 # MPI_Allreduce of as many float32 values.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +19,7 @@ build=$(realpath "${BUILD:-build/release}")
 python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6} rounds=${ROUNDS:-1}
 net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
 shift 2
-[ $# -gt 0 ] || set -- none auto float32 mpi ddp ddp-fp16 ddp-powersgd
+[ $# -gt 0 ] || set -- none here auto float32 mpi ddp ddp-fp16 ddp-powersgd
 port=29500
 . bench/link_pair.sh
 link_pair_up "$rate"
@@ -57,6 +58,17 @@ ours() { # ARGUMENT...: both ranks train
         --net-root @ROOT --net-ranks 2 --net-rank @RANK "$@"
     rate_of "$work/run/log.jsonl"
 }
+# Without a link: both ranks in one namespace.
+here() {
+    local rank
+    port=$((port + 1))
+    for rank in 1 0; do
+        taskset -c $((rank % $(nproc))) "$build/stint" train "$work/recipe.ini" --out "$work/run" \
+            --force -j 1 --quiet --net-root "127.0.0.1:$port" --net-ranks 2 --net-rank $rank >/dev/null &
+    done
+    wait
+    rate_of "$work/run/log.jsonl"
+}
 # Two processes that know nothing of each other, half of the batch each.
 alone() {
     both "$build/stint" train "$work/recipe.ini" --out "$work/alone@RANK" --force -j 1 \
@@ -89,6 +101,7 @@ one() { # WAY: its rate in `got`
     local values seconds
     case $1 in
     none) got=$(alone) && echo "$got" >"$work/none" ;;
+    here) got=$(here) ;;
     auto) got=$(ours --net auto) ;;
     float32) got=$(ours) ;;
     ddp) got=$(ddp none) ;;

@@ -9,7 +9,10 @@
 #include "base/memory.h"
 #include "net/squeeze_priv.h"
 
-enum { CUT = 4 }; /* a cut inside a layer is at a multiple of so many values */
+enum {
+    CUT = 4,          /* a cut inside a layer is at a multiple of so many values */
+    FEEDBACK_BITS = 6 /* an error below a hundredth is not worth two passes a step */
+};
 
 /* ---- layers, pieces, slices ---- */
 
@@ -229,7 +232,7 @@ stint_status sti_squeeze_set_bits(sti_squeeze *s, const int *bits)
     for (int l = 0; l < s->layer_count; l++) {
         if (!sti_squeeze_is_compressed(s, l))
             continue;
-        s->owes[l] = s->owes[l] || s->bits[l] != STI_SQUEEZE_RAW;
+        s->owes[l] = s->owes[l] || sti_squeeze_feeds_back(s, s->bits[l]);
         s->bits[l] = bits[l];
     }
     measure_slices(s);
@@ -237,6 +240,11 @@ stint_status sti_squeeze_set_bits(sti_squeeze *s, const int *bits)
     for (int l = 0; l < s->layer_count; l++)
         add_number(&sum, s->bits[l]);
     return same_everywhere(s, &sum, "bits of gradients");
+}
+
+bool sti_squeeze_feeds_back(const sti_squeeze *s, int bits)
+{
+    return s->residual && bits <= FEEDBACK_BITS;
 }
 
 int sti_squeeze_bits(const sti_squeeze *s, int layer)

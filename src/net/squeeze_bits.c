@@ -17,17 +17,24 @@ typedef struct table {
     int layers;            /* that are compressed */
     int *layer;            /* [layers] */
     double *bytes, *error; /* [layers, widths]: a rank sends; squared */
-    double raw_rest, size; /* bytes of the other layers; squared size of the vector */
+    double raw_rest, raw;  /* bytes of the other layers; of all as float32 */
+    double size;           /* squared, of the vector */
     uint8_t *coded;        /* scratch: a bucket */
     float *left;
 } table;
 
-static widths widths_of(const sti_bits_policy *p)
+/* Where bytes are what is scarce, float32 is for all layers or for none: one among 8
+ * bits takes four times the bytes for an error that is nothing beside that of the rest.
+ * And bytes cost time of processors, too, which nothing hides: hence the half. */
+static widths widths_of(const sti_bits_policy *p, double raw_bytes)
 {
+    const bool by_bytes = p->wire_bytes > 0;
+    const bool raw_fits = raw_bytes <= p->wire_bytes / 2;
     widths w = {0};
-    for (int b = p->least; b <= p->most; b++)
+    for (int b = p->least; b <= p->most && !(by_bytes && raw_fits); b++)
         w.bits[w.count++] = b;
-    w.bits[w.count++] = STI_SQUEEZE_RAW;
+    if (!by_bytes || raw_fits)
+        w.bits[w.count++] = STI_SQUEEZE_RAW;
     return w;
 }
 
@@ -109,13 +116,13 @@ static stint_status choose(const sti_bits_policy *p, const table *t, int *choice
 static void report(const table *t, const int *choice, sti_bits_report *r)
 {
     double error = 0;
-    r->bytes = r->raw_bytes = t->raw_rest;
+    r->bytes = t->raw_rest;
+    r->raw_bytes = t->raw;
     r->least = STI_SQUEEZE_RAW;
     r->most = 0;
     for (int k = 0; k < t->layers; k++) {
         const int bits = t->w.bits[choice[k]];
         r->bytes += t->bytes[k * t->w.count + choice[k]];
-        r->raw_bytes += t->bytes[k * t->w.count + t->w.count - 1];
         error += t->error[k * t->w.count + choice[k]];
         r->least = bits < r->least ? bits : r->least;
         r->most = bits > r->most ? bits : r->most;
@@ -127,12 +134,15 @@ static void report(const table *t, const int *choice, sti_bits_report *r)
 static stint_status table_create(const sti_squeeze *s, const sti_bits_policy *p,
                                  table *t)
 {
-    *t = (table){.w = widths_of(p)};
+    *t = (table){0};
     for (int l = 0; l < s->layer_count; l++) {
+        const double bytes = sent_share(s) * 4 * (double)s->layers[l].count;
         t->layers += sti_squeeze_is_compressed(s, l);
+        t->raw += bytes;
         if (!sti_squeeze_is_compressed(s, l))
-            t->raw_rest += sent_share(s) * 4 * (double)s->layers[l].count;
+            t->raw_rest += bytes;
     }
+    t->w = widths_of(p, t->raw);
     const int64_t cells = (int64_t)t->layers * t->w.count;
     t->layer = sti_alloc_array(t->layers, sizeof *t->layer, "net.bits");
     t->bytes = sti_alloc_array(cells, sizeof *t->bytes, "net.bits");

@@ -45,7 +45,8 @@ struct sti_squeeze {
     size_t *landing_at; /* [parts, moves]: where its receive lands in `landing` */
     uint8_t *coded, *landing;
     float *residual;
-    bool *owes; /* a layer: now float32, but its residual is of the time before */
+    bool *owes; /* a layer: without feedback now, but with a residual of the time before
+                 */
     size_t memory_bytes;
     /* Top-k lists, one after another: a layer's k places (uint32), then its values. */
     int64_t *layer_k; /* a layer: 0, it is not sent so */
@@ -62,6 +63,8 @@ size_t sti_squeeze_move_bytes(const sti_squeeze *s, int part, const sti_move *mo
 /* Of its slices, in `coded`. */
 uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *move);
 
+/* Layers of so many bits owe what rounding took; of more, and float32, they do not. */
+bool sti_squeeze_feeds_back(const sti_squeeze *s, int bits);
 bool sti_squeeze_is_compressed(const sti_squeeze *s, int layer);
 bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer);
 

@@ -67,7 +67,7 @@ static stint_status encode_raw(const run *r, const squeeze_piece *p, uint8_t *ou
 }
 
 /* Encodes the slice, and what is owed to it, into its `coded`; what rounding takes
- * becomes the residual. */
+ * becomes the residual, where it is worth the passes over memory. */
 static stint_status encode_slice(const run *r, int part, const sti_move *move)
 {
     sti_squeeze *s = r->s;
@@ -91,9 +91,12 @@ static stint_status encode_slice(const run *r, int part, const sti_move *move)
             out += (size_t)p->n * 4;
             continue;
         }
+        const bool feeds_back = sti_squeeze_feeds_back(s, form.bits);
+        if (!feeds_back && s->owes[p->layer])
+            add_residual(r, p->at, p->n);
         const int64_t bad =
             sti_gradient_encode_owed(r->team, &form, &key, p->n, r->vector + p->at,
-                                     s->residual ? s->residual + p->at : NULL, out);
+                                     feeds_back ? s->residual + p->at : NULL, out);
         if (bad >= 0)
             return sti_squeeze_not_finite(s, p->layer,
                                           p->at + bad - s->layers[p->layer].first);
