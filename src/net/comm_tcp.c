@@ -357,6 +357,7 @@ static void read_data(tcp_comm *c, int peer)
 {
     tcp_peer *p = &c->peers[peer];
     size_t turn = 0;
+    p->unread = false;
     while (p->data >= 0 && c->base.failure == STINT_OK && turn < READ_TURN_BYTES) {
         if (!p->into && !p->beside && (!read_header(c, peer) || !find_place(c, peer)))
             return;
