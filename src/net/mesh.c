@@ -74,13 +74,22 @@ static void warn_apart(const meeting *m, int peer)
         m->desc->rank, peer, stint_last_error());
 }
 
+static int ranks_of_host(const meeting *m)
+{
+    const wire_card *cards = m->mesh->cards;
+    int count = 0;
+    for (int r = 0; r < m->desc->size; r++)
+        count += strcmp(cards[r].host, cards[m->desc->rank].host) == 0;
+    return count;
+}
+
 /* Makes the memory and hands it over; the peer answers whether it could map it. */
 static void offer_memory(const meeting *m, int peer, int fd)
 {
     sti_shared *shared = &m->mesh->shared[peer];
     int memory_fd;
     uint8_t taken = 0;
-    const stint_status st = sti_shared_create(m->desc->size, shared, &memory_fd);
+    const stint_status st = sti_shared_create(ranks_of_host(m), shared, &memory_fd);
     if (st != STINT_OK)
         warn_apart(m, peer);
     if (!sti_socket_write_fd(fd, st == STINT_OK, memory_fd, within(m)) ||
@@ -129,7 +138,7 @@ static void take_memory(const meeting *m, int peer, int fd)
     sti_shared *shared = &m->mesh->shared[peer];
     int memory_fd = -1;
     uint8_t offered = 0, taken = 0;
-    if (sti_socket_read_fd(fd, &offered, &memory_fd, within(m)) && offered) {
+    if (sti_socket_read_fd(fd, &offered, &memory_fd, m->deadline_ns) && offered) {
         taken = sti_shared_open(memory_fd, shared) == STINT_OK;
         if (!taken)
             warn_apart(m, peer);

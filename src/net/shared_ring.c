@@ -145,29 +145,33 @@ static void copy_in(sti_shared *s, uint64_t at, const void *bytes, size_t n)
     memcpy(s->out->bytes, (const char *)bytes + first, n - first);
 }
 
-size_t sti_shared_put(sti_shared *s, const void *bytes, size_t n_bytes, bool *ring)
+/* Bytes that can be moved now, at most `most`. Where there are none, the ring says that
+ * somebody waits, and is looked at once more. */
+static size_t can_move(const sti_shared *s, sti_ring *ring, bool writing, size_t most)
 {
-    sti_ring *out = s->out;
-    size_t done = 0;
-    bool said = false;
-    while (done < n_bytes) {
-        const size_t full = filled(s, out);
+    for (int look = 0;; look++) {
+        const size_t full = filled(s, ring);
         if (full == STI_SHARED_BROKEN)
             return full;
-        const size_t n = least(s->ring_bytes - full, n_bytes - done);
-        if (n == 0 && said)
-            break;
-        if (n == 0) {
-            atomic_store(&out->writer_waits, 1);
-            said = true;
-            continue;
-        }
-        const uint64_t at = atomic_load_explicit(&out->written, memory_order_relaxed);
+        const size_t n = least(writing ? s->ring_bytes - full : full, most);
+        if (n > 0 || look > 0)
+            return n;
+        atomic_store(writing ? &ring->writer_waits : &ring->reader_waits, 1);
+    }
+}
+
+size_t sti_shared_put(sti_shared *s, const void *bytes, size_t n_bytes, bool *ring)
+{
+    size_t done = 0, n;
+    while (done < n_bytes && (n = can_move(s, s->out, true, n_bytes - done)) > 0) {
+        if (n == STI_SHARED_BROKEN)
+            return n;
+        const uint64_t at =
+            atomic_load_explicit(&s->out->written, memory_order_relaxed);
         copy_in(s, at, (const char *)bytes + done, n);
-        atomic_store(&out->written, at + n);
+        atomic_store(&s->out->written, at + n);
         done += n;
-        said = false;
-        if (anyone_waits(&out->reader_waits))
+        if (anyone_waits(&s->out->reader_waits))
             *ring = true;
     }
     return done;
@@ -175,29 +179,17 @@ size_t sti_shared_put(sti_shared *s, const void *bytes, size_t n_bytes, bool *ri
 
 size_t sti_shared_get(sti_shared *s, void *bytes, size_t n_bytes, bool *ring)
 {
-    sti_ring *in = s->in;
-    size_t done = 0;
-    bool said = false;
-    while (done < n_bytes) {
-        const size_t full = filled(s, in);
-        if (full == STI_SHARED_BROKEN)
-            return full;
-        const size_t n = least(full, n_bytes - done);
-        if (n == 0 && said)
-            break;
-        if (n == 0) {
-            atomic_store(&in->reader_waits, 1);
-            said = true;
-            continue;
-        }
-        const uint64_t at = atomic_load_explicit(&in->read, memory_order_relaxed);
+    size_t done = 0, n;
+    while (done < n_bytes && (n = can_move(s, s->in, false, n_bytes - done)) > 0) {
+        if (n == STI_SHARED_BROKEN)
+            return n;
+        const uint64_t at = atomic_load_explicit(&s->in->read, memory_order_relaxed);
         copy_out(s, at, (char *)bytes + done, n);
-        atomic_store(&in->read, at + n);
+        atomic_store(&s->in->read, at + n);
         done += n;
-        said = false;
         /* A writer is woken for half a ring, not for every byte. It waits only when the
          * ring is full, and an empty one is more than half free, so it is woken. */
-        if (full - n <= s->ring_bytes / 2 && anyone_waits(&in->writer_waits))
+        if (filled(s, s->in) <= s->ring_bytes / 2 && anyone_waits(&s->in->writer_waits))
             *ring = true;
     }
     return done;

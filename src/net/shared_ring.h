@@ -22,7 +22,7 @@ typedef struct sti_shared {
     sti_ring *in, *out;
 } sti_shared;
 
-/* By one of the two, for a job of so many ranks; *fd_out is for the other and the
+/* By one of the two, on a host of so many ranks; *fd_out is for the other and the
  * caller's to close. */
 stint_status sti_shared_create(int ranks, sti_shared *shared_out, int *fd_out);
 /* By the other. The caller closes fd, too. */

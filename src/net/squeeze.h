@@ -16,6 +16,7 @@
  *
  * Error feedback keeps what rounding took and adds it to the next step's vector (Seide
  * et al. 2014; Karimireddy et al. 2019): one float a value, to be saved in checkpoints.
+ * Layers of 7 and 8 bits go without, once they have been given what is owed.
  *
  * With `keep` below 1 only that share of each dense layer's values, the largest in
  * magnitude, is sent, as float32 with their places, and all else is fed back (Aji and

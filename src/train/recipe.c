@@ -756,7 +756,7 @@ const sti_option sti_recipe_rows[] = {
      STI_OPTION_NO_BOUND,
      .default_text = "true",
      AT(net.feedback),
-     .help = "add what rounding took to the next step's gradient"},
+     .help = "add what rounding took to the next step's gradient, up to 6 bits"},
     {.section = "net",
      .name = "keep",
      .type = STI_OPTION_FLOAT,

@@ -32,6 +32,7 @@ typedef struct job {
     int steps;
     bool alike, restless, gated; /* gated: values come bit by bit */
     int bits[LAYERS];            /* or 0: desc's */
+    int later, later_bits;       /* from that step on, for all layers; or 0 */
     float *result;               /* [ranks, TOTAL] of the last step */
     double sum_of_errors;        /* of rank 0, over steps */
     float *sums;                 /* [TOTAL] of all results of rank 0, or NULL */
@@ -67,6 +68,14 @@ static stint_status run_gated(world_rank *me, sti_squeeze *s, int step, float *x
     return st;
 }
 
+static void set_all_bits(world_rank *me, sti_squeeze *s, int bits)
+{
+    int all[LAYERS];
+    for (int l = 0; l < LAYERS; l++)
+        all[l] = bits;
+    RANK_CHECK(me, sti_squeeze_set_bits(s, all) == STINT_OK);
+}
+
 static void run_job(world_rank *me)
 {
     job *j = me->user;
@@ -80,6 +89,8 @@ static void run_job(world_rank *me)
         RANK_CHECK(me, sti_squeeze_set_bits(s, j->bits) == STINT_OK);
     for (int step = 1; s && step <= j->steps; step++) {
         fill(j, rank, step, x);
+        if (step == j->later)
+            set_all_bits(me, s, j->later_bits);
         if (j->restless)
             usleep((useconds_t)((rank * 7 + step * 3) % size * 700));
         const sti_comm_counts before = sti_comm_count(me->comm);
@@ -385,6 +396,39 @@ static void errors_follow_the_model(void **state)
     assert_true(last > 1.5);
 }
 
+/* Layers that lose feedback when their bits are chosen anew get what they are owed
+ * once: what is then missing from the sum of all results is 8 bits' own error, or none.
+ */
+static void what_is_owed_is_paid(void **state)
+{
+    (void)state;
+    static const int later_bits[] = {STI_SQUEEZE_RAW, 8};
+    for (int scheme = 0; scheme < 3; scheme++)
+        for (int b = 0; b < 2; b++) {
+            enum { RANKS = 4, SEVEN = 7 };
+            job j = {.desc = plain(2, (sti_scheme)scheme), .steps = SEVEN};
+            j.desc.group = scheme == STI_SCHEME_TWO_LEVEL ? 2 : 1;
+            j.desc.feedback = true;
+            j.later = SEVEN - 1;
+            j.later_bits = later_bits[b];
+            j.sums = calloc(TOTAL, sizeof *j.sums);
+            run(&j, RANKS);
+            double worst = 0;
+            for (int64_t i = 0; i < TOTAL; i++) {
+                double want = 0;
+                for (int step = 1; step <= SEVEN; step++)
+                    for (int r = 0; r < RANKS; r++)
+                        want += (double)value(r, step, i);
+                worst = fmax(worst, fabs(want - (double)j.sums[i]));
+            }
+            if (worst > (b ? 0.25 : 1e-4))
+                fail_msg("scheme %d, then %d bits: %g is missing", scheme,
+                         later_bits[b], worst);
+            free(j.sums);
+            free(j.result);
+        }
+}
+
 /* Over many steps feedback loses nothing: what the results lack is in the residuals. */
 static void feedback_keeps_what_rounding_takes(void **state)
 {
@@ -670,6 +714,7 @@ int main(void)
         cmocka_unit_test(exact_when_raw),
         cmocka_unit_test(errors_follow_the_model),
         cmocka_unit_test(feedback_keeps_what_rounding_takes),
+        cmocka_unit_test(what_is_owed_is_paid),
         cmocka_unit_test(largest_only),
         cmocka_unit_test(largest_only_feeds_back),
         cmocka_unit_test(not_finite_is_named),
