@@ -10,7 +10,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { DITHER_VECTORS = 8 }; /* that 16 Philox blocks serve */
+enum {
+    DITHER_VALUES = 256, /* that 32 Philox blocks serve */
+    DITHER_VECTORS = DITHER_VALUES / 16
+};
 
 INLINE __m512i splat(uint32_t a)
 {
@@ -40,14 +43,15 @@ INLINE __m512 dither_of(__m512i bits, __m512 unit)
     return _mm512_mul_ps(_mm512_sub_ps(f, _mm512_set1_ps(32767.5f)), unit);
 }
 
-/* Of values [begin, begin + 128). */
-INLINE void make_dither(const sti_codec_quant *quant, int64_t begin, __m512 *u)
+/* Of values [begin, begin + DITHER_VALUES). */
+INLINE void make_dither(const sti_codec_quant *quant, const philox_keys *keys,
+                        int64_t begin, __m512 *u)
 {
     const __m512 unit = _mm512_set1_ps(quant->dither_unit);
-    __m512i word[4];
-    philox_16(quant->seed, STI_STREAM_CODEC, quant->id,
+    __m512i word[DITHER_VECTORS / 2];
+    philox_32(keys, quant->id,
               (uint64_t)quant->shard << 40 | ((uint64_t)begin / 128 * 16), word);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < DITHER_VECTORS / 2; k++) {
         u[2 * k] = dither_of(_mm512_and_si512(word[k], splat(0xffff)), unit);
         u[2 * k + 1] = dither_of(_mm512_srli_epi32(word[k], 16), unit);
     }
@@ -125,6 +129,7 @@ INLINE void quantise_span(const sti_codec_quant *quant, const sti_codec_span *sp
     for (int k = 0; k < DITHER_VECTORS; k++)
         u[k] = _mm512_setzero_ps();
     __mmask16 unmasked = 0;
+    const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
     for (int64_t i = 0; i < span->n; i += 16) {
         const __mmask16 lanes = lanes_below(span->n - i);
         const __m512 x = _mm512_maskz_loadu_ps(lanes, span->x + i);
@@ -132,8 +137,8 @@ INLINE void quantise_span(const sti_codec_quant *quant, const sti_codec_span *sp
             _mm512_mask_cmp_ps_mask(lanes, x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
         const __mmask16 wanted = mask_at(span->mask, span->begin + i, lanes);
         __mmask16 outliers;
-        if (dither && i % 128 == 0)
-            make_dither(quant, span->begin + i, u);
+        if (dither && i % DITHER_VALUES == 0)
+            make_dither(quant, &keys, span->begin + i, u);
         z.zeros += __builtin_popcount(lanes & ~some);
         unmasked |= (__mmask16)(some & ~wanted);
         const __m512i w = quantise_16(&z, x, some & wanted, u[i / 16 % DITHER_VECTORS],
@@ -161,6 +166,7 @@ static void quantise(const sti_codec_quant *quant, const sti_codec_span *span,
 static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void *w)
 {
     const __m512 step = _mm512_set1_ps(quant->step);
+    const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
     __m512 u[DITHER_VECTORS];
     for (int64_t i = 0; i < n; i += 16) {
         const __mmask16 lanes = lanes_below(n - i);
@@ -168,8 +174,8 @@ static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void
         __m512i q = _mm512_maskz_loadu_epi32(lanes, at);
         __m512 x;
         if (quant->dither) {
-            if (i % 128 == 0)
-                make_dither(quant, begin + i, u);
+            if (i % DITHER_VALUES == 0)
+                make_dither(quant, &keys, begin + i, u);
             const __mmask16 some = _mm512_test_epi32_mask(q, q);
             const __mmask16 above = _mm512_cmpgt_epi32_mask(q, _mm512_setzero_si512());
             q = _mm512_mask_sub_epi32(q, above, q, splat(1));

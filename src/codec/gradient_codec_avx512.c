@@ -15,18 +15,23 @@ INLINE __m512 offsets_of(__m512i bits)
                            _mm512_set1_ps(0x1p-17f));
 }
 
-static void make_offsets(const sti_gradient_dither *d, uint64_t run, float *r)
+static void make_offsets(const sti_gradient_dither *d, uint64_t run, int runs, float *r)
 {
+    const philox_keys keys = philox_keys_of(d->seed, STI_STREAM_GRADIENT);
     const __m512i half = _mm512_set1_epi32(0xffff);
     const __m512i low = _mm512_set1_epi32((int)d->shift);
     const __m512i high = _mm512_set1_epi32((int)(d->shift << 16));
-    __m512i word[4];
-    philox_16(d->seed, STI_STREAM_GRADIENT, d->a, d->b + run * 16, word);
-    for (int k = 0; k < 4; k++) {
-        const __m512i first = _mm512_and_si512(_mm512_add_epi32(word[k], low), half);
-        const __m512i second = _mm512_srli_epi32(_mm512_add_epi32(word[k], high), 16);
-        _mm512_storeu_ps(r + 32 * k, offsets_of(first));
-        _mm512_storeu_ps(r + 32 * k + 16, offsets_of(second));
+    for (int i = 0; i < runs; i += 2, r += 2 * STI_GRADIENT_RUN) {
+        __m512i word[8];
+        philox_32(&keys, d->a, d->b + (run + (uint64_t)i) * 16, word);
+        for (int k = 0; k < 8; k++) {
+            const __m512i first =
+                _mm512_and_si512(_mm512_add_epi32(word[k], low), half);
+            const __m512i second =
+                _mm512_srli_epi32(_mm512_add_epi32(word[k], high), 16);
+            _mm512_storeu_ps(r + 32 * k, offsets_of(first));
+            _mm512_storeu_ps(r + 32 * k + 16, offsets_of(second));
+        }
     }
 }
 

@@ -14,7 +14,12 @@ static inline void ahead(const float *p)
     __builtin_prefetch(p, 0, 2);
 }
 
-enum { RUN = STI_GRADIENT_RUN, LANES = 16, WORDS = RUN / 8 };
+enum {
+    RUN = STI_GRADIENT_RUN,
+    LANES = 16,
+    WORDS = RUN / 8,
+    AT_ONCE = 4 /* runs whose offsets are made together */
+};
 
 /* One bit pattern to another, in the order of the values; its own inverse. */
 static inline int32_t ordered(int32_t bits)
@@ -28,7 +33,8 @@ static inline int32_t ordered(int32_t bits)
  * magnitude.
  *
  * Half of the next bucket is fetched here and the other half by encode(), so that
- * memory never rests. */
+ * memory never rests. With random offsets encode() takes longer than memory does and
+ * fetches the whole bucket after the next. */
 static void range(int64_t n, const float *x, int32_t *lo_out, int32_t *hi_out)
 {
     int32_t most = INT32_MIN;
@@ -230,15 +236,16 @@ static void decode_run(const sti_gradient_grid *g, sti_gradient_into into,
 #else
 
 /* Midpoints of 2^16 parts of [0, 1), so that a value on the grid stays there. Value i
- * of the run takes half of a word of block i % 16. */
-static void make_offsets(const sti_gradient_dither *d, uint64_t run, float *r)
+ * of a run takes half of a word of block i % 16. */
+static void make_offsets(const sti_gradient_dither *d, uint64_t run, int runs, float *r)
 {
-    for (uint64_t lane = 0; lane < LANES; lane++) {
+    for (uint64_t block = 0; block < (uint64_t)runs * LANES; block++) {
+        float *of_run = r + block / LANES * RUN + block % LANES;
         uint32_t w[4];
-        sti_random4(d->seed, STI_STREAM_GRADIENT, d->a, d->b + run * LANES + lane, w);
+        sti_random4(d->seed, STI_STREAM_GRADIENT, d->a, d->b + run * LANES + block, w);
         for (uint32_t v = 0; v < RUN / LANES; v++) {
             const uint32_t bits = ((w[v / 2] >> 16 * (v & 1)) + d->shift) & 0xffffu;
-            r[LANES * v + lane] = (float)(int32_t)(2 * bits + 1) * 0x1p-17f;
+            of_run[LANES * v] = (float)(int32_t)(2 * bits + 1) * 0x1p-17f;
         }
     }
 }
@@ -285,21 +292,23 @@ static void decode_run(const sti_gradient_grid *g, sti_gradient_into into,
 static void encode(const sti_gradient_grid *grid, const sti_gradient_dither *dither,
                    int64_t n, const float *x, uint8_t *out)
 {
-    float r[RUN], tail[RUN];
+    float offsets[AT_ONCE * RUN], tail[RUN];
     uint8_t packed[8 * WORDS];
     for (int64_t i = 0; i < n; i += RUN, out += RUN / 8 * grid->bits) {
-        const int64_t left = n - i;
-        for (int line = 0; line < RUN / 2; line += 16)
-            ahead(x + n + n / 2 + i / 2 + line); /* of the next bucket */
-        if (dither)
-            make_offsets(dither, (uint64_t)i / RUN, r);
+        const int64_t left = n - i, run = i / RUN, runs = (left + RUN - 1) / RUN;
+        const float *r = dither ? offsets + run % AT_ONCE * RUN : NULL;
+        for (int line = 0; line < (dither ? RUN : RUN / 2); line += 16)
+            ahead(dither ? x + 2 * n + i + line : x + n + n / 2 + i / 2 + line);
+        if (dither && run % AT_ONCE == 0)
+            make_offsets(dither, (uint64_t)run, (int)(runs < AT_ONCE ? runs : AT_ONCE),
+                         offsets);
         if (left >= RUN) {
-            encode_run(grid, dither ? r : NULL, x + i, out);
+            encode_run(grid, r, x + i, out);
             continue;
         }
         memset(tail, 0, sizeof tail);
         memcpy(tail, x + i, (size_t)left * sizeof *tail);
-        encode_run(grid, dither ? r : NULL, tail, packed);
+        encode_run(grid, r, tail, packed);
         const int64_t bits = left * grid->bits;
         if (bits % 8) /* those past the end are zero */
             packed[bits / 8] &= (uint8_t)((1 << bits % 8) - 1);
