@@ -6,20 +6,21 @@
 #
 #   bench/net_train_bench.sh NET RATE [WAY...]
 #       NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit or 1gbit
-#       WAY: none here auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
+#       WAY: one none here auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
 #
 # BATCH (32) images a process; STEPS (6) timed ones, of which the median counts. All ways in
 # turn, ROUNDS (1) times: the median rate of each, and the median of its shares of the rate of
-# the first way in the same round. `none`: each process alone with its half of the batch, no
-# sum at all; `here`: both on this host, exact sums through memory; `mpi` is the measured step without network plus the measured
-# MPI_Allreduce of as many float32 values.
+# the first way in the same round. `one`: one process of two threads trains the same, there is
+# no network; `none`: each process alone with its half of the batch, no sum at all; `here`: both
+# on this host, exact sums through memory; `mpi` is the measured step without a sum plus the
+# measured MPI_Allreduce of as many float32 values.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD:-build/release}")
 python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6} rounds=${ROUNDS:-1}
 net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
 shift 2
-[ $# -gt 0 ] || set -- none here auto float32 mpi ddp ddp-fp16 ddp-powersgd
+[ $# -gt 0 ] || set -- one none here auto float32 mpi ddp ddp-fp16 ddp-powersgd
 port=29500
 . bench/link_pair.sh
 link_pair_up "$rate"
@@ -69,6 +70,10 @@ here() {
     wait
     rate_of "$work/run/log.jsonl"
 }
+one_process() {
+    "$build/stint" train "$work/recipe.ini" --out "$work/run" --force -j 2 --quiet >/dev/null
+    rate_of "$work/run/log.jsonl"
+}
 # Two processes that know nothing of each other, half of the batch each.
 alone() {
     both "$build/stint" train "$work/recipe.ini" --out "$work/alone@RANK" --force -j 1 \
@@ -100,6 +105,7 @@ SH
 one() { # WAY: its rate in `got`
     local values seconds
     case $1 in
+    one) got=$(one_process) ;;
     none) got=$(alone) && echo "$got" >"$work/none" ;;
     here) got=$(here) ;;
     auto) got=$(ours --net auto) ;;
