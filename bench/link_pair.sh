@@ -1,6 +1,7 @@
 # Sourced by benches: two network namespaces, $a and $b, joined by a veth pair that tc shapes,
 # and a folder $work; all of it is gone at the end of the script. Needs root. $burst may be set:
-# what the link lends to a message that comes after a pause.
+# what the link lends to a message that comes after a pause; and $limit: seconds a command of
+# `both` may take (300).
 [ "$(id -u)" = 0 ] || { echo "$(basename "$0"): network namespaces need root" >&2; exit 8; }
 a=stint-a-$$ b=stint-b-$$ port=${port:-29400}
 work=$(mktemp -d)
@@ -42,7 +43,7 @@ both() {
         ns=$([ $rank = 0 ] && echo "$a" || echo "$b")
         local words=("${@//@ROOT/10.77.0.1:$port}")
         words=("${words[@]//@RANK/$rank}")
-        GLOO_SOCKET_IFNAME=v0 timeout 300 ip netns exec "$ns" taskset -c $((rank % $(nproc))) \
+        GLOO_SOCKET_IFNAME=v0 timeout "${limit:-300}" ip netns exec "$ns" taskset -c $((rank % $(nproc))) \
             "${words[@]}" >"$work/rank$rank" 2>"$work/err$rank" </dev/null &
         pids+=($!)
     done

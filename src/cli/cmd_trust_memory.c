@@ -226,7 +226,7 @@ static stint_status memory_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_trust_memory = {
     .name = "trust memory",
-    .summary = "tell which images a network memorises, and which answers rest on them",
+    .summary = "tell which images a network memorises, and what rests on them",
     .operands = "RECIPE",
     .example = "stint trust memory small.ini --data out/glyphs --runs 512",
     .about =
