@@ -48,8 +48,9 @@ typedef struct bench {
     sti_network network;
     sti_crew *crew;
     const sti_recipe_values *recipe;
-    int64_t shards, shard_batch, classes, step;
-    float *images; /* of one shard */
+    int64_t shards, shard_batch, classes, step; /* classes: or tokens */
+    int64_t labels;                             /* of a shard */
+    void *input;                                /* images or tokens of one shard */
 } bench;
 
 /* ---- set-up ---- */
@@ -64,26 +65,43 @@ static void fill_uniform(float *x, int64_t count)
     }
 }
 
-static int64_t image_floats(const bench *b)
+static void fill_tokens(int32_t *token, int64_t count, int64_t vocabulary)
 {
-    stint_shape shape = stint_value_shape(b->network.graph, b->network.input);
-    return stint_shape_count(&shape);
+    uint32_t word[4];
+    for (int64_t i = 0; i < count; i += 4) {
+        sti_random4(1, STI_STREAM_TEST, 2, (uint64_t)i, word);
+        for (int k = 0; k < 4 && i + k < count; k++)
+            token[i + k] = (int32_t)sti_below(word[k], (uint32_t)vocabulary);
+    }
 }
 
-static void fill_shard(void *user, int64_t shard, float *images, int32_t *labels)
+static stint_shape shape_of(const bench *b, stint_value value)
+{
+    return stint_value_shape(b->network.graph, value);
+}
+
+static void fill_shard(void *user, int64_t shard, float *input, int32_t *labels)
 {
     const bench *b = user;
-    memcpy(images, b->images, (size_t)image_floats(b) * sizeof *images);
-    for (int64_t i = 0; i < b->shard_batch; i++)
+    const stint_shape shape = shape_of(b, b->network.input);
+    memcpy(input, b->input, stint_shape_bytes(&shape));
+    for (int64_t i = 0; i < b->labels; i++)
         labels[i] = (int32_t)((shard + i) % b->classes);
 }
 
-static stint_status create_images(bench *b)
+static stint_status create_input(bench *b)
 {
-    b->images = sti_alloc_array(image_floats(b), sizeof *b->images, "bench.images");
-    if (!b->images)
+    const stint_shape shape = shape_of(b, b->network.input);
+    const stint_shape labels = shape_of(b, b->network.labels);
+    const int64_t count = stint_shape_count(&shape);
+    b->labels = stint_shape_count(&labels);
+    b->input = sti_alloc(stint_shape_bytes(&shape), "bench.input");
+    if (!b->input)
         return STINT_E_MEMORY;
-    fill_uniform(b->images, image_floats(b));
+    if (b->network.context)
+        fill_tokens(b->input, count, b->classes);
+    else
+        fill_uniform(b->input, count);
     return STINT_OK;
 }
 
@@ -105,7 +123,7 @@ static stint_status build_network(bench *b, const sti_cli_call *call, int lane_t
         status = sti_network_build(&desc, STINT_TRAIN, b->shard_batch, &b->network);
     if (status == STINT_OK)
         status = sti_network_plan(&b->network, lane_threads);
-    b->classes = desc.model.classes;
+    b->classes = desc.context ? desc.text.vocabulary : desc.model.classes;
     return status;
 }
 
@@ -138,7 +156,7 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
     int lanes = choose_lanes(b, threads);
     stint_status status = build_network(b, call, sti_crew_lane_threads(threads, lanes));
     if (status == STINT_OK)
-        status = create_images(b);
+        status = create_input(b);
     if (status == STINT_OK)
         status = create_crew(b, threads, lanes);
     return status;
@@ -147,7 +165,7 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
 static void bench_destroy(bench *b)
 {
     sti_crew_destroy(b->crew);
-    sti_free(b->images);
+    sti_free(b->input);
     sti_network_fini(&b->network);
 }
 
@@ -219,13 +237,20 @@ static stint_status profile_steps(bench *b, int64_t runs, sti_profile *profile)
 
 /* ---- what came out ---- */
 
+/* Images or tokens a second. */
+static double rate(const bench *b, const bench_figures *f)
+{
+    const int64_t each = b->network.context ? b->network.context : 1;
+    return (double)(b->shards * b->shard_batch * each) / f->median_s;
+}
+
 static void add_json(const bench *b, const bench_figures *f, const sti_profile *p,
                      sti_text *out)
 {
     sti_json j;
     sti_cli_json_begin(&j, out);
-    sti_json_float(&j, "images_per_s",
-                   (double)(b->shards * b->shard_batch) / f->median_s);
+    sti_json_float(&j, b->network.context ? "tokens_per_s" : "images_per_s",
+                   rate(b, f));
     sti_json_float(&j, "best_s", f->best_s);
     sti_json_float(&j, "median_s", f->median_s);
     sti_json_int(&j, "batch", b->shards * b->shard_batch);
@@ -243,15 +268,16 @@ static void add_json(const bench *b, const bench_figures *f, const sti_profile *
 static void add_words(const bench *b, const bench_figures *f, const sti_profile *p,
                       sti_text *out)
 {
-    sti_text_printf(out, "%s, %s, batch %" PRId64 " of random images\n\n",
-                    sti_cpu_name(), sti_isa_name(sti_isa_now()),
-                    b->shards * b->shard_batch);
+    const bool text = b->network.context > 0;
+    sti_text_printf(out, "%s, %s, batch %" PRId64 " of random %s\n\n", sti_cpu_name(),
+                    sti_isa_name(sti_isa_now()), b->shards * b->shard_batch,
+                    text ? "tokens" : "images");
     sti_profile_words(p, out);
     sti_text_printf(out,
-                    "%.1f images/s (median of %" PRId64 " steps of %.1f ms; best "
+                    "%.1f %s/s (median of %" PRId64 " steps of %.1f ms; best "
                     "%.1f ms), peak memory %s\n",
-                    (double)(b->shards * b->shard_batch) / f->median_s, f->runs,
-                    f->median_s * 1e3, f->best_s * 1e3, sti_bytes_text(f->peak_bytes));
+                    rate(b, f), text ? "tokens" : "images", f->runs, f->median_s * 1e3,
+                    f->best_s * 1e3, sti_bytes_text(f->peak_bytes));
 }
 
 static stint_status measure(bench *b, sti_cli_call *call)
@@ -300,7 +326,8 @@ const sti_cli_command sti_cmd_bench_step = {
     .example = "stint bench step recipes/cifar10-resnet20.ini --data ~/cifar10\n"
                "stint bench step recipes/cifar10-resnet20.ini --image-size 32 "
                "--image-channels 3 --classes 10",
-    .about = "Whole steps on random images; `stint train --profile` has the loading.",
+    .about = "Whole steps on random images or tokens; `stint train --profile` has the "
+             "loading.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

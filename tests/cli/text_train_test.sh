@@ -28,6 +28,12 @@ name = adamw
 lr = 3e-3
 INI
 
+# Timing steps on random tokens wants no text.
+run 0 bench step gpt.ini --runs 1 --json
+json 'j["tokens_per_s"] > 0 and "images_per_s" not in j and len(j["operators"]) > 5'
+run 0 bench step gpt.ini --runs 1 --data ''
+says out "tokens/s"
+
 run 0 train gpt.ini --out run --json
 json 'j["test_accuracy"] is None and 0.2 < j["test_loss"] < 2.2'
 json 'abs(j["bits_per_byte"] - j["test_loss"] / 0.6931471805599453) < 1e-6'
