@@ -5,15 +5,19 @@
 
 #include "kernel/brgemm.h"
 #include "kernel/dispatch.h"
+#include "kernel/gemm_tile.h"
 #include "kernel/softmax_row.h"
 
 enum {
     BLOCK = 64 /* keys, and queries, of a tile; that of keys is part of the numerics */
 };
 
+/* Operands of a tile lie in blocks of their own: rows of qkv are so far apart that few
+ * of them fit the first cache beside each other. */
 typedef struct attention_job {
     const sti_attention *a;
     const sti_softmax_kernels *row;
+    const sti_gemm_kernels *copy;
     const float *qkv, *dy, *y;
     float *out, *stats; /* forward */
     const float *saved; /* backward: the stats */
@@ -23,16 +27,14 @@ typedef struct attention_job {
     float factor; /* 1 / sqrt(size) */
 } attention_job;
 
-/* One head of one sequence. */
+/* One head of one sequence, and the worker's blocks. */
 typedef struct head {
     const attention_job *job;
     const float *q, *k, *v; /* [length, size], rows job->width apart */
-    float *kt;              /* [size, length]: keys transposed */
-    float *vt;              /* the same of values; backward only */
-    float *scaled;          /* [BLOCK, size]: queries times the factor */
+    float *scaled;          /* [length, size]: queries times the factor */
     float *s;               /* [BLOCK, BLOCK]: scores, then weights */
-    float *ds;              /* [BLOCK, BLOCK]: backward only */
-    float *delta;           /* [length]: dy . y, backward only */
+    float *kt;              /* [size, BLOCK]: keys transposed */
+    float *vb;              /* [BLOCK, size]: values */
     int64_t stats;          /* where the [length, 2] of this head begin */
 } head;
 
@@ -48,35 +50,56 @@ static int64_t seen(const sti_attention *a, int64_t t, int64_t j0, int64_t j1)
     return end > j0 ? end - j0 : 0;
 }
 
-static void transpose(const float *x, int64_t rows, int64_t ld, int64_t columns,
-                      float *out)
+static void copy_rows(const attention_job *job, const float *x, int64_t ld,
+                      int64_t rows, float *block)
 {
-    for (int64_t i = 0; i < rows; i += 16)
-        for (int64_t c = 0; c < columns; c++)
-            for (int64_t r = i; r < rows && r < i + 16; r++)
-                out[c * rows + r] = x[r * ld + c];
+    const int64_t size = job->a->size;
+    job->copy->pack(x, ld, rows, size, size, block);
 }
 
-static void scale_queries(const head *h, int64_t i0, int64_t i1)
+static void copy_columns(const attention_job *job, const float *x, int64_t rows,
+                         float *block)
+{
+    job->copy->pack_transposed(x, job->width, job->a->size, rows, BLOCK, block);
+}
+
+static void scale_queries(const head *h)
+{
+    const int64_t size = h->job->a->size, length = h->job->a->length;
+    copy_rows(h->job, h->q, h->job->width, length, h->scaled);
+    for (int64_t i = 0; i < length * size; i++)
+        h->scaled[i] *= h->job->factor;
+}
+
+/* s = scaled queries [i0, i1) times `keys` keys. */
+static void find_scores(const head *h, int64_t i0, int64_t i1, int64_t keys)
 {
     const int64_t size = h->job->a->size;
-    for (int64_t t = i0; t < i1; t++)
-        for (int64_t c = 0; c < size; c++)
-            h->scaled[(t - i0) * size + c] =
-                h->q[t * h->job->width + c] * h->job->factor;
+    const sti_brgemm g = {
+        .m = i1 - i0, .n = keys, .k = size, .lda = size, .ldb = BLOCK, .ldc = BLOCK};
+    sti_brgemm_stride_f32(&g, 1, h->scaled + i0 * size, h->kt, 0, 0, h->s);
 }
 
-/* s = scaled queries times keys [j0, j1). */
-static void find_scores(const head *h, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+static void zero_from(float *s, int64_t n, int64_t count)
 {
-    const sti_attention *a = h->job->a;
-    const sti_brgemm g = {.m = i1 - i0,
-                          .n = j1 - j0,
-                          .k = a->size,
-                          .lda = a->size,
-                          .ldb = a->length,
-                          .ldc = BLOCK};
-    sti_brgemm_stride_f32(&g, 1, h->scaled, h->kt + j0, 0, 0, h->s);
+    if (n < count)
+        memset(s + n, 0, (size_t)(count - n) * sizeof *s);
+}
+
+/* Room for rows [n, size] that copies may spoil a vector behind. */
+static int64_t room(int64_t n, int64_t size)
+{
+    return (n * size + 31) / 16 * 16;
+}
+
+static int64_t scaled_floats(const sti_attention *a)
+{
+    return room(a->length, a->size);
+}
+
+static int64_t block_floats(const sti_attention *a)
+{
+    return room(BLOCK, a->size);
 }
 
 /* ---- forward ---- */
@@ -85,44 +108,25 @@ static void forward_tile(const head *h, int64_t i0, int64_t i1, int64_t j0, int6
                          float *out, int64_t ldo)
 {
     const sti_attention *a = h->job->a;
-    find_scores(h, i0, i1, j0, j1);
+    find_scores(h, i0, i1, j1 - j0);
     for (int64_t t = i0; t < i1; t++) {
         const int64_t n = seen(a, t, j0, j1);
         float *s = h->s + (t - i0) * BLOCK;
-        sti_softmax_join(h->job->row, n, s, h->job->stats + h->stats + 2 * t, a->size,
-                         out + (t - i0) * ldo);
-        memset(s + n, 0, (size_t)(j1 - j0 - n) * sizeof *s);
+        h->job->row->join(sti_softmax_pad(n, s), s, h->job->stats + h->stats + 2 * t,
+                          a->size, out + (t - i0) * ldo);
+        zero_from(s, n, j1 - j0);
     }
     const sti_brgemm g = {.m = i1 - i0,
                           .n = a->size,
                           .k = j1 - j0,
                           .lda = BLOCK,
-                          .ldb = h->job->width,
+                          .ldb = a->size,
                           .ldc = ldo,
                           .accumulate = true};
-    sti_brgemm_stride_f32(&g, 1, h->s, h->v + j0 * h->job->width, 0, 0, out);
+    sti_brgemm_stride_f32(&g, 1, h->s, h->vb, 0, 0, out);
 }
 
-static void forward_queries(const head *h, int64_t i0, int64_t i1, float *out,
-                            int64_t ldo)
-{
-    const sti_attention *a = h->job->a;
-    const int64_t last = a->causal ? i1 : a->length;
-    float *stats = h->job->stats + h->stats;
-    scale_queries(h, i0, i1);
-    for (int64_t t = i0; t < i1; t++) {
-        stats[2 * t] = -INFINITY;
-        stats[2 * t + 1] = 0.0f;
-        memset(out + (t - i0) * ldo, 0, (size_t)a->size * sizeof *out);
-    }
-    for (int64_t j0 = 0; j0 < last; j0 += BLOCK)
-        forward_tile(h, i0, i1, j0, block_end(j0, a->length), out, ldo);
-    for (int64_t t = i0; t < i1; t++)
-        for (int64_t c = 0; c < a->size; c++)
-            out[(t - i0) * ldo + c] /= stats[2 * t + 1];
-}
-
-/* Head `index` of batch * heads; buffers are the worker's. */
+/* Head `index` of batch * heads; the blocks are the worker's. */
 static head head_of(const attention_job *job, int64_t index, int worker)
 {
     const sti_attention *a = job->a;
@@ -134,12 +138,10 @@ static head head_of(const attention_job *job, int64_t index, int worker)
               .k = row + (a->heads + group) * a->size,
               .v = row + (a->heads + a->kv_heads + group) * a->size,
               .stats = index * a->length * 2};
-    h.s = job->scratch + worker * job->worker_floats;
-    h.ds = h.s + BLOCK * BLOCK;
-    h.scaled = h.ds + BLOCK * BLOCK;
-    h.kt = h.scaled + BLOCK * a->size;
-    h.vt = h.kt + a->length * a->size;
-    h.delta = h.vt + a->length * a->size;
+    h.scaled = job->scratch + worker * job->worker_floats;
+    h.s = h.scaled + scaled_floats(a);
+    h.kt = h.s + BLOCK * BLOCK;
+    h.vb = h.kt + block_floats(a);
     return h;
 }
 
@@ -149,19 +151,33 @@ static void forward_piece(void *arg, int64_t piece, int worker)
     const sti_attention *a = job->a;
     const head h = head_of(job, piece, worker);
     const int64_t ldo = a->heads * a->size;
+    float *stats = job->stats + h.stats;
     float *out =
         job->out + piece / a->heads * a->length * ldo + piece % a->heads * a->size;
-    transpose(h.k, a->length, job->width, a->size, h.kt);
-    for (int64_t i0 = 0; i0 < a->length; i0 += BLOCK)
-        forward_queries(&h, i0, block_end(i0, a->length), out + i0 * ldo, ldo);
+    scale_queries(&h);
+    for (int64_t t = 0; t < a->length; t++) {
+        stats[2 * t] = -INFINITY;
+        stats[2 * t + 1] = 0.0f;
+        memset(out + t * ldo, 0, (size_t)a->size * sizeof *out);
+    }
+    for (int64_t j0 = 0; j0 < a->length; j0 += BLOCK) {
+        const int64_t j1 = block_end(j0, a->length);
+        copy_columns(job, h.k + j0 * job->width, j1 - j0, h.kt);
+        copy_rows(job, h.v + j0 * job->width, job->width, j1 - j0, h.vb);
+        for (int64_t i0 = a->causal ? j0 : 0; i0 < a->length; i0 += BLOCK)
+            forward_tile(&h, i0, block_end(i0, a->length), j0, j1, out + i0 * ldo, ldo);
+    }
+    for (int64_t t = 0; t < a->length; t++)
+        job->row->finish(a->size, stats[2 * t + 1], 0.0f, 1.0f, out + t * ldo);
 }
 
 static int64_t worker_floats(const sti_attention *a, bool backward)
 {
-    int64_t floats = 2 * BLOCK * BLOCK + BLOCK * a->size + a->length * a->size;
-    if (backward)
-        floats += a->length * a->size + a->length;
-    return (floats + 15) / 16 * 16;
+    const int64_t wholes = backward ? 3 : 1, squares = backward ? 2 : 1;
+    const int64_t blocks = backward ? 6 : 2;
+    const int64_t floats =
+        wholes * scaled_floats(a) + squares * BLOCK * BLOCK + blocks * block_floats(a);
+    return floats + (backward ? (a->length + 15) / 16 * 16 : 0);
 }
 
 static attention_job job_of(const sti_attention *a, const float *qkv, void *scratch,
@@ -169,6 +185,7 @@ static attention_job job_of(const sti_attention *a, const float *qkv, void *scra
 {
     return (attention_job){.a = a,
                            .row = STI_KERNELS_NOW(sti_softmax_kernels),
+                           .copy = sti_gemm_kernels_now(),
                            .qkv = qkv,
                            .scratch = scratch,
                            .worker_floats = worker_floats(a, backward),
@@ -203,11 +220,17 @@ void sti_attention_f32(const sti_team *team, const sti_attention *a, const float
  * q_t. A key-value head belongs to one piece, which walks the heads that share it, then
  * blocks of keys, then blocks of queries: every sum has one order. */
 
-/* Where one head's gradients go and what they come from. */
+/* Where one head's gradients go and what they come from, and more blocks. */
 typedef struct head_grad {
     head h;
     const float *dy, *y; /* rows ldo apart */
     float *dq, *dk, *dv; /* rows job->width apart */
+    float *ds;           /* [BLOCK, BLOCK] */
+    float *vt;           /* [size, BLOCK]: values transposed */
+    float *qs, *dys;     /* [length, size]: queries and dy */
+    float *kb;           /* [BLOCK, size] */
+    float *dkb, *dvb;    /* [BLOCK, size]: sums of one block of keys */
+    float *delta;        /* [length]: dy . y */
     int64_t ldo;
 } head_grad;
 
@@ -217,14 +240,10 @@ static void find_weights(const head_grad *g, int64_t t, int64_t n, int64_t count
 {
     const attention_job *job = g->h.job;
     const float *stats = job->saved + g->h.stats + 2 * t;
-    const float inverse = 1.0f / stats[1], d = g->h.delta[t];
-    (void)job->row->exp_sum(n, stats[0], s, s);
-    for (int64_t j = 0; j < n; j++) {
-        s[j] *= inverse;
-        ds[j] = s[j] * (ds[j] - d) * job->factor;
-    }
-    memset(s + n, 0, (size_t)(count - n) * sizeof *s);
-    memset(ds + n, 0, (size_t)(count - n) * sizeof *ds);
+    job->row->weights(sti_softmax_pad(n, s), stats[0], 1.0f / stats[1], g->delta[t],
+                      job->factor, s, ds);
+    zero_from(s, n, count);
+    zero_from(ds, n, count);
 }
 
 static void backward_tile(const head_grad *g, int64_t i0, int64_t i1, int64_t j0,
@@ -233,40 +252,36 @@ static void backward_tile(const head_grad *g, int64_t i0, int64_t i1, int64_t j0
     const head *h = &g->h;
     const sti_attention *a = h->job->a;
     const int64_t width = h->job->width, queries = i1 - i0, keys = j1 - j0;
-    scale_queries(h, i0, i1);
-    find_scores(h, i0, i1, j0, j1);
+    const float *q = g->qs + i0 * a->size, *dy = g->dys + i0 * a->size;
+    find_scores(h, i0, i1, keys);
     const sti_brgemm of_weights = {.m = queries,
                                    .n = keys,
                                    .k = a->size,
-                                   .lda = g->ldo,
-                                   .ldb = a->length,
+                                   .lda = a->size,
+                                   .ldb = BLOCK,
                                    .ldc = BLOCK};
-    sti_brgemm_stride_f32(&of_weights, 1, g->dy + i0 * g->ldo, h->vt + j0, 0, 0, h->ds);
+    sti_brgemm_stride_f32(&of_weights, 1, dy, g->vt, 0, 0, g->ds);
     for (int64_t t = i0; t < i1; t++)
         find_weights(g, t, seen(a, t, j0, j1), keys, h->s + (t - i0) * BLOCK,
-                     h->ds + (t - i0) * BLOCK);
-    sti_brgemm of_keys = {.m = keys,
-                          .n = a->size,
-                          .k = queries,
-                          .lda = BLOCK,
-                          .ldb = g->ldo,
-                          .ldc = width,
-                          .trans_a = true,
-                          .accumulate = true};
-    sti_brgemm_stride_f32(&of_keys, 1, h->s, g->dy + i0 * g->ldo, 0, 0,
-                          g->dv + j0 * width);
-    of_keys.ldb = width;
-    sti_brgemm_stride_f32(&of_keys, 1, h->ds, h->q + i0 * width, 0, 0,
-                          g->dk + j0 * width);
+                     g->ds + (t - i0) * BLOCK);
+    const sti_brgemm of_keys = {.m = keys,
+                                .n = a->size,
+                                .k = queries,
+                                .lda = BLOCK,
+                                .ldb = a->size,
+                                .ldc = a->size,
+                                .trans_a = true,
+                                .accumulate = true};
+    sti_brgemm_stride_f32(&of_keys, 1, h->s, dy, 0, 0, g->dvb);
+    sti_brgemm_stride_f32(&of_keys, 1, g->ds, q, 0, 0, g->dkb);
     const sti_brgemm of_queries = {.m = queries,
                                    .n = a->size,
                                    .k = keys,
                                    .lda = BLOCK,
-                                   .ldb = width,
+                                   .ldb = a->size,
                                    .ldc = width,
                                    .accumulate = true};
-    sti_brgemm_stride_f32(&of_queries, 1, h->ds, h->k + j0 * width, 0, 0,
-                          g->dq + i0 * width);
+    sti_brgemm_stride_f32(&of_queries, 1, g->ds, g->kb, 0, 0, g->dq + i0 * width);
 }
 
 static void zero_columns(float *x, int64_t rows, int64_t ld, int64_t columns)
@@ -287,17 +302,61 @@ static head_grad head_grad_of(const attention_job *job, int64_t index, int worke
     g.dq = job->dqkv + (g.h.q - job->qkv);
     g.dk = job->dqkv + (g.h.k - job->qkv);
     g.dv = job->dqkv + (g.h.v - job->qkv);
+    float **blocks[] = {&g.vt, &g.kb, &g.dkb, &g.dvb};
+    g.ds = g.h.vb + block_floats(a);
+    float *next = g.ds + BLOCK * BLOCK;
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++, next += block_floats(a))
+        *blocks[k] = next;
+    g.qs = next;
+    g.dys = g.qs + scaled_floats(a);
+    g.delta = g.dys + scaled_floats(a);
     return g;
 }
 
+/* Chains of eight rows side by side: one alone is waiting. */
 static void find_deltas(const head_grad *g)
 {
+    enum { ROWS = 8 };
     const sti_attention *a = g->h.job->a;
-    for (int64_t t = 0; t < a->length; t++) {
-        float d = 0.0f;
+    for (int64_t t = 0; t < a->length; t += ROWS) {
+        const int64_t rows = a->length - t < ROWS ? a->length - t : ROWS;
+        float d[ROWS] = {0};
+        const float *dy[ROWS], *y[ROWS];
+        for (int64_t r = 0; r < ROWS; r++) {
+            dy[r] = g->dy + (t + (r < rows ? r : 0)) * g->ldo;
+            y[r] = g->y + (t + (r < rows ? r : 0)) * g->ldo;
+        }
         for (int64_t c = 0; c < a->size; c++)
-            d += g->dy[t * g->ldo + c] * g->y[t * g->ldo + c];
-        g->h.delta[t] = d;
+            for (int r = 0; r < ROWS; r++)
+                d[r] += dy[r][c] * y[r][c];
+        for (int64_t r = 0; r < rows; r++)
+            g->delta[t + r] = d[r];
+    }
+}
+
+/* Gradients of keys [j0, j1) and values; `first` of the heads that share them. */
+static void backward_keys(const head_grad *g, int64_t j0, int64_t j1, bool first)
+{
+    const attention_job *job = g->h.job;
+    const sti_attention *a = job->a;
+    const int64_t at = j0 * job->width, size = a->size, keys = j1 - j0;
+    copy_columns(job, g->h.k + at, keys, g->h.kt);
+    copy_columns(job, g->h.v + at, keys, g->vt);
+    copy_rows(job, g->h.k + at, job->width, keys, g->kb);
+    if (first) {
+        memset(g->dkb, 0, (size_t)(keys * size) * sizeof *g->dkb);
+        memset(g->dvb, 0, (size_t)(keys * size) * sizeof *g->dvb);
+    } else {
+        copy_rows(job, g->dk + at, job->width, keys, g->dkb);
+        copy_rows(job, g->dv + at, job->width, keys, g->dvb);
+    }
+    for (int64_t i0 = a->causal ? j0 : 0; i0 < a->length; i0 += BLOCK)
+        backward_tile(g, i0, block_end(i0, a->length), j0, j1);
+    for (int64_t j = 0; j < keys; j++) {
+        memcpy(g->dk + at + j * job->width, g->dkb + j * size,
+               (size_t)size * sizeof *g->dk);
+        memcpy(g->dv + at + j * job->width, g->dvb + j * size,
+               (size_t)size * sizeof *g->dv);
     }
 }
 
@@ -311,16 +370,11 @@ static void backward_piece(void *arg, int64_t piece, int worker)
         const head_grad g = head_grad_of(job, i, worker);
         zero_columns(g.dq, a->length, job->width, a->size);
         find_deltas(&g);
-        if (i == first) {
-            zero_columns(g.dk, a->length, job->width, a->size);
-            zero_columns(g.dv, a->length, job->width, a->size);
-            transpose(g.h.k, a->length, job->width, a->size, g.h.kt);
-            transpose(g.h.v, a->length, job->width, a->size, g.h.vt);
-        }
+        scale_queries(&g.h);
+        copy_rows(job, g.h.q, job->width, a->length, g.qs);
+        copy_rows(job, g.dy, g.ldo, a->length, g.dys);
         for (int64_t j0 = 0; j0 < a->length; j0 += BLOCK)
-            for (int64_t i0 = a->causal ? j0 : 0; i0 < a->length; i0 += BLOCK)
-                backward_tile(&g, i0, block_end(i0, a->length), j0,
-                              block_end(j0, a->length));
+            backward_keys(&g, j0, block_end(j0, a->length), i == first);
     }
 }
 

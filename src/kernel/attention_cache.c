@@ -108,8 +108,8 @@ static void add_block(const cache_group *g, int64_t j0, int64_t count)
         const int64_t sees = g->job->position + r / g->group + 1 - j0;
         const int64_t n = sees < 0 ? 0 : sees < count ? sees : count;
         float *s = g->s + r * BLOCK;
-        sti_softmax_join(g->job->row, n, s, g->stats + 2 * r, c->size,
-                         g->out + r * c->size);
+        g->job->row->join(sti_softmax_pad(n, s), s, g->stats + 2 * r, c->size,
+                          g->out + r * c->size);
         memset(s + n, 0, (size_t)(count - n) * sizeof *s);
     }
     sti_brgemm_stride_f32(&sums, 1, g->s, c->values + at, 0, 0, g->out);

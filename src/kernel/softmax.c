@@ -227,18 +227,3 @@ float sti_sum_short_f32(int64_t n, const float *x)
         sum += (double)x[i];
     return (float)sum;
 }
-
-/* ---- running ---- */
-
-void sti_softmax_join(const sti_softmax_kernels *row, int64_t n, float *s, float *stats,
-                      int64_t size, float *out)
-{
-    const float largest = row->max(n, s);
-    const float top = largest > stats[0] ? largest : stats[0];
-    const float shrink = sti_exp_f32(stats[0] - top);
-    const float sum = row->exp_sum(n, top, s, s);
-    stats[1] = stats[1] * shrink + sum;
-    stats[0] = top;
-    for (int64_t c = 0; c < size; c++)
-        out[c] *= shrink;
-}
