@@ -115,13 +115,6 @@ bool sti_conv_data_is_narrow(const sti_conv_shape *s)
     return narrow(s, s->ci / s->groups, s->w);
 }
 
-int64_t sti_conv_rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line)
-{
-    const int64_t lines = STI_CONV_ROWS_FLOATS / sti_conv_max(line, 1);
-    const int64_t most = sti_conv_min(sti_conv_max((lines - extra) / step, 1), rows);
-    return most > 0 ? sti_conv_ceil_div(rows, sti_conv_ceil_div(rows, most)) : 1;
-}
-
 /* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
 static void copy_row(const float *row, int64_t w, int64_t c, int64_t x0, int64_t cols,
                      float *dst)

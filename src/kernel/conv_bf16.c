@@ -33,8 +33,10 @@ static void copy_row(const sti_bf16 *row, int64_t w, int64_t c, int64_t x0,
     }
 }
 
-void sti_conv_bf16_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c,
-                          const sti_conv_window *win, sti_bf16_pair *dst)
+/* A window of an image [h][w][c] to dst [rows][cols][c / 2, rounded up] pairs; what is
+ * outside is zero. */
+static void copy_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c,
+                        const sti_conv_window *win, sti_bf16_pair *dst)
 {
     const int64_t line = win->cols * sti_conv_ceil_div(c, 2);
     for (int64_t r = 0; r < win->rows; r++, dst += line) {
@@ -280,7 +282,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
                                      .rows = (rows - 1) * s->stride + s->kh,
                                      .cols = j->line_cols};
         sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
-        sti_conv_bf16_window(x, s->h, s->w, s->ci, &win, lines);
+        copy_window(x, s->h, s->w, s->ci, &win, lines);
         memset(lines + win.rows * win.cols * j->pairs, 0, STI_BF16_PAIRS * 4);
         in = lines;
     }
@@ -416,8 +418,8 @@ static void data_piece(void *arg, int64_t piece, int worker)
     const int64_t q1 = sti_conv_min(q0 + j->piece_rows, j->phase_rows);
     const sti_conv_window win = sti_conv_dy_window(s, q0, q1);
     sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
-    sti_conv_bf16_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co,
-                         &win, lines);
+    copy_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co, &win,
+                lines);
     memset(lines + win.rows * win.cols * j->pairs, 0, STI_BF16_PAIRS * 4);
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);

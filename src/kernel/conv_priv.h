@@ -51,11 +51,6 @@ static inline int64_t sti_conv_max(int64_t a, int64_t b)
 /* One channel a group, more than one group. */
 bool sti_conv_is_depthwise(const sti_conv_shape *shape);
 
-/* Rows of results a piece of the rows way, as equal as can be, so that about
- * STI_CONV_ROWS_FLOATS of input are copied: step * rows + extra lines of `line` floats.
- */
-int64_t sti_conv_rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line);
-
 /* Copy a window of an image [h][w][c] whose top left corner is pixel (y0, x0), perhaps
  * outside, to dst [rows][cols][c]; pixels outside are zero. */
 void sti_conv_copy_window(const float *image, int64_t h, int64_t w, int64_t c,

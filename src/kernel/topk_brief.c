@@ -3,9 +3,7 @@
  * (topk_winners.h). No plan, and a layout of a few additions. */
 #include "kernel/topk_key.h"
 
-#include "base/team.h"
-
-int64_t sti_topk_brief_words(int64_t n)
+static int64_t key_words(int64_t n)
 {
     return (n + STI_TOPK_LANES + STI_TOPK_SLACK) & ~INT64_C(15);
 }
@@ -17,7 +15,7 @@ static size_t list_bytes(int64_t k)
 
 static size_t keys_bytes(int64_t n)
 {
-    return ((size_t)sti_topk_brief_words(n) * sizeof(uint32_t) + 63) & ~(size_t)63;
+    return ((size_t)key_words(n) * sizeof(uint32_t) + 63) & ~(size_t)63;
 }
 
 size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)

@@ -51,7 +51,7 @@ enum {
 };
 typedef struct sti_topk_brief {
     int64_t n, k;    /* 1 <= k <= n */
-    uint32_t *keys;  /* [sti_topk_brief_words(n)], behind element n - 1 zero */
+    uint32_t *keys;  /* [n], then the zeros that topk_brief.c sees to */
     uint32_t *spare; /* likewise, scratch */
     uint32_t best;   /* key */
     uint32_t high[STI_TOPK_LANES], low[STI_TOPK_LANES]; /* best, least of every 16th */
@@ -240,13 +240,11 @@ void sti_topk_put_values(const sti_topk_view *view, int64_t base, const int64_t 
 
 /* ---- a short row by itself (topk_brief.c) ---- */
 
-int64_t sti_topk_brief_words(int64_t n);
 size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted);
 /* Given n, k, base, index, sorted, refuse_nan, memory and given. False where there is a
  * NaN that is refused: index[0] is then where. */
 bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);
 /* Methods; those that return bool say false when their guess did not hold. */
-void sti_topk_by_pack(const sti_topk_job *job);
 void sti_topk_by_delegates(const sti_topk_job *job);
 void sti_topk_by_narrowing(const sti_topk_job *job);
 void sti_topk_by_brief(const sti_topk_job *job);

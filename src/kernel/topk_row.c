@@ -206,7 +206,7 @@ void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
 
 /* ---- methods ---- */
 
-void sti_topk_by_pack(const sti_topk_job *job)
+static void by_pack(const sti_topk_job *job)
 {
     sti_topk_room *room = job->room;
     int64_t none = 0;
@@ -221,7 +221,7 @@ void sti_topk_row(const sti_topk_job *job)
 {
     switch (job->plan->method) {
     case STINT_TOPK_PACK:
-        sti_topk_by_pack(job);
+        by_pack(job);
         return;
     case STINT_TOPK_DELEGATE:
     case STINT_TOPK_BETA:

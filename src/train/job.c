@@ -98,7 +98,7 @@ static stint_status open_data(sti_job *job)
     return st;
 }
 
-const char *sti_job_samples(const sti_job *job)
+static const char *samples_of(const sti_job *job)
 {
     return job->text ? "sequences" : "images";
 }
@@ -229,8 +229,7 @@ static stint_status count_steps(sti_job *job)
         return sti_fail(STINT_E_INPUT,
                         "train.batch: %" PRId64 " %s, but the training set at %s has "
                         "only %" PRId64 "; use --batch %" PRId64 " or less",
-                        job->batch, sti_job_samples(job), v->data.path,
-                        job->train_count,
+                        job->batch, samples_of(job), v->data.path, job->train_count,
                         job->train_count / job->shards * job->shards > 0
                             ? job->train_count / job->shards * job->shards
                             : 1);
@@ -345,9 +344,10 @@ static int64_t find_shards(sti_job *job, int64_t batch, int64_t shards)
     return 0;
 }
 
-/* A second job that shares the data and is thrown away. Rewrites name the values of a
- * network as it is built, which are the same for any number of images. */
-stint_status sti_job_find_ways(sti_job *job)
+/* The least memory the recipe runs in, and what would fit if it does not, by a second
+ * job that shares the data and is thrown away: that takes a while. Rewrites name the
+ * values of a network as it is built, which are the same for any number of images. */
+static stint_status find_ways(sti_job *job)
 {
     sti_job other = *job;
     int64_t batch = job->batch, shards = job->shards;
@@ -466,7 +466,7 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
         st = plan_all(job);
     }
     if (st == STINT_OK && !job->plan.fits)
-        st = sti_job_find_ways(job);
+        st = find_ways(job);
     if (st != STINT_OK)
         sti_job_fini(job);
     return st;
@@ -576,7 +576,7 @@ stint_status stint_plan(const stint_recipe *recipe, bool svg,
         return st;
     }
     if (!job.plan.smallest_bytes)
-        st = sti_job_find_ways(&job);
+        st = find_ways(&job);
     if (svg && st == STINT_OK) {
         sti_text text = {0};
         size_t arenas =

@@ -18,15 +18,15 @@ typedef struct sti_job {
     int threads, lanes, moments;
     const char *threads_why;
     int64_t batch, shards;
-    sti_comm *comm;     /* borrowed; NULL: one process */
-    int64_t own_shards; /* of this process */
+    sti_comm *comm;                  /* borrowed; NULL: one process */
+    int64_t own_shards;              /* of this process */
     int64_t train_count, test_count; /* images, or windows of text */
     int64_t validation_count;
     int64_t steps_per_epoch, steps, epochs;
     size_t host_bytes;      /* of blocks that were there before the job */
     size_t index_bytes;     /* of the opened data, by our own count */
     size_t base_bytes;      /* sti_memory_base when the networks were built */
-    stint_plan_result plan; /* smallest_bytes and what would fit: sti_job_find_ways */
+    stint_plan_result plan; /* what would fit: only if it does not fit */
     uint8_t *form;          /* [form_values]: of the network as built; NULL: as it is */
     int32_t form_values;
     bool rewritten; /* to fit a budget */
@@ -35,9 +35,6 @@ typedef struct sti_job {
     const sti_pack_choice *sizes;
     int size_count;
 } sti_job;
-
-/* What a recipe calls its samples. */
-const char *sti_job_samples(const sti_job *job); /* "images", "sequences" */
 
 /* A part of the images as the recipe wants it. */
 typedef enum sti_job_part {
@@ -55,11 +52,8 @@ stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out
 stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job *job);
 void sti_job_fini(sti_job *job); /* a zeroed one is fine */
 
-/* The least memory the recipe runs in, and what would fit if it does not. Takes a
- * while: for those who ask. Done already when the plan does not fit. */
-stint_status sti_job_find_ways(sti_job *job);
-
-/* STINT_E_BUDGET with what is needed, what dominates and what would fit, or STINT_OK. */
+/* STINT_E_BUDGET with what is needed, what dominates and what would fit, or STINT_OK.
+ */
 stint_status sti_job_check_budget(const sti_job *job);
 /* The same words, of a plan that does not fit. */
 stint_status sti_plan_refuse(const stint_plan_result *plan);

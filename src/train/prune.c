@@ -1,6 +1,5 @@
 #include "train/prune.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "kernel/maths.h"
@@ -174,21 +173,4 @@ void sti_prune_gradients(const sti_crew *crew, char *block)
                 stint_shape_count(&row->shape),
                 sti_prune_bits(crew, &net->plan->place[output->target]));
     }
-}
-
-static void count_zeros(void *user, float *x, int64_t n, uint8_t *bits)
-{
-    int64_t *zeros = user;
-    (void)bits;
-    for (int64_t i = 0; i < n; i++)
-        *zeros += x[i] == 0;
-}
-
-double sti_prune_zeros(const sti_crew *crew)
-{
-    const weights all = {crew, -1};
-    int64_t n = 0, zeros = 0;
-    each(&all, add_count, &n);
-    each(&all, count_zeros, &zeros);
-    return n > 0 ? (double)zeros / (double)n : (double)NAN;
 }

@@ -24,8 +24,5 @@ void sti_prune(sti_crew *crew, double sparsity, int scope);
 double sti_prune_share(const sti_recipe_values *recipe, int64_t epoch);
 /* Zero the gradients of pruned weights in a result block. Nothing without a mask. */
 void sti_prune_gradients(const sti_crew *crew, char *block);
-/* Share of the weights that pruning looks at which are zero now; NaN if there is none.
- */
-double sti_prune_zeros(const sti_crew *crew);
 
 #endif

@@ -92,7 +92,8 @@ stint_status sti_noise_arms(sti_noise_lab *lab)
     return STINT_OK;
 }
 
-char *sti_noise_run_name(sti_noise_lab *lab, int arm, int64_t run)
+/* "folder-01" of a run counted from 0, in the arena. */
+static char *run_name(sti_noise_lab *lab, int arm, int64_t run)
 {
     return sti_arena_printf(lab->matrix.arena, "%s-%02" PRId64, lab->vary[arm].folder,
                             run + 1);
@@ -272,7 +273,7 @@ static sti_command *command_of(sti_noise_lab *lab, int arm, int64_t run, int thr
 {
     const sti_noise_vary *vary = &lab->vary[arm];
     const sti_recipe_values *v = &lab->recipe->values;
-    char *name = sti_noise_run_name(lab, arm, run);
+    char *name = run_name(lab, arm, run);
     sti_command *c = name ? sti_matrix_command(&lab->matrix, name, threads) : NULL;
     if (!c)
         return NULL;
@@ -389,7 +390,7 @@ static stint_status start_next(noise_queue *q, noise_job *job)
             return sti_fail(STINT_E_MEMORY, "out of memory for a command line");
         if (q->share.memory_bytes > 0)
             sti_command_add(c, "--memory=%zu", q->share.memory_bytes);
-        job->name = sti_noise_run_name(lab, arm, run);
+        job->name = run_name(lab, arm, run);
         q->next++;
         tell(q, job->name ? job->name : "");
         return sti_child_start(c, &job->child);

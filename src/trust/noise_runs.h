@@ -28,9 +28,7 @@ typedef struct sti_noise_lab {
     int64_t made, kept;
 } sti_noise_lab;
 
-/* "folder-01" of a run counted from 0, in the arena. */
-char *sti_noise_run_name(sti_noise_lab *lab, int arm, int64_t run);
-/* OUT/name/file of it. */
+/* OUT/folder-01/file of a run counted from 0, in the arena. */
 char *sti_noise_run_path(sti_noise_lab *lab, int arm, int64_t run, const char *file);
 
 /* The arms that the description asks for. STINT_E_USAGE: a word that is none. */
