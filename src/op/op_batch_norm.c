@@ -2,51 +2,16 @@
  * reads x again and saves nothing of its size: the normalised x is made anew from the
  * [c] statistics, and a fused ReLU is saved as sign bits. */
 #include "kernel/norm.h"
-#include "op/op_norm_priv.h"
+#include "op/op_priv.h"
 
-static size_t kernel_bytes(const stint_shape *x)
-{
-    return sti_norm_scratch_bytes(sti_norm_rows(x), sti_norm_channels(x));
-}
-
-static stint_status infer_batch_norm(const stint_graph *graph, const sti_node *node,
-                                     stint_shape *out)
-{
-    return sti_norm_infer(graph, node, STINT_F32, out);
-}
-
-static size_t batch_norm_scratch(const stint_graph *graph, const sti_node *node,
-                                 int threads)
-{
-    (void)threads;
-    return sti_norm_forward_scratch(graph, node,
-                                    kernel_bytes(sti_op_in_shape(graph, node, X)));
-}
-
-static void run_batch_norm(const sti_call *call)
-{
-    const sti_batch_norm_attr *attr = call->node->attr;
-    const stint_shape *x = sti_op_in_shape(call->graph, call->node, X);
-    const int64_t n = sti_norm_rows(x), c = sti_norm_channels(x);
-    const sti_norm_places at = sti_norm_place(call, kernel_bytes(x));
-    if (!attr->eval)
-        sti_norm_statistics_f32(call->team, n, c, attr->epsilon, call->in[X], at.mean,
-                                at.inverse, call->out[UNBIASED], call->scratch);
-    const sti_norm_forward args = {
-        .rows = n,
-        .c = c,
-        .relu = attr->relu != 0,
-        .x = call->in[X],
-        .mean = at.used_mean,
-        .inv = at.inverse,
-        .scale = call->in[SCALE],
-        .shift = call->in[SHIFT],
-        .residual = attr->has_residual ? call->in[RESIDUAL] : NULL,
-        .y = call->out[Y],
-        .bits = call->out[BITS],
-    };
-    sti_norm_forward_f32(call->team, &args);
-}
+#define NORM_TYPE          STINT_F32
+#define NORM_SCRATCH_BYTES sti_norm_scratch_bytes
+#define NORM_STATISTICS    sti_norm_statistics_f32
+#define NORM_FORWARD       sti_norm_forward_f32
+#define NORM_FORWARD_ARGS  sti_norm_forward
+#define NORM_BACKWARD      sti_norm_backward_f32
+#define NORM_BACKWARD_ARGS sti_norm_backward
+#include "op/op_batch_norm_body.h"
 
 /* ---- gradient of the forward ---- */
 
@@ -113,22 +78,15 @@ const sti_op sti_op_batch_norm = {
     .attr_bytes = sizeof(sti_batch_norm_attr),
     .flags = STI_OP_INPLACE_0,
     .optional_out = 1u << MEAN | 1u << INVERSE | 1u << UNBIASED | 1u << BITS,
-    .infer = infer_batch_norm,
+    .infer = infer_norm,
     .grad = grad_batch_norm,
     .cost = sti_norm_cost,
-    .scratch_bytes = batch_norm_scratch,
-    .run = {[STI_CPU] = run_batch_norm},
+    .scratch_bytes = norm_scratch,
+    .run = {[STI_CPU] = run_norm},
     .print = sti_norm_print,
 };
 
 /* ---- the gradient as an operator ---- */
-
-/* in: dy, x, scale, mean, inverse, bits or none. out: dx, dscale, dshift, dresidual. */
-static stint_status infer_grad(const stint_graph *graph, const sti_node *node,
-                               stint_shape *out)
-{
-    return sti_norm_infer_grad(graph, node, STINT_F32, out);
-}
 
 /* The same in primitive operators. The statistics are made from x again, so that the
  * gradient of this gradient finds all of x; the inputs mean and inverse are then not
@@ -158,33 +116,6 @@ static stint_status expand_grad(stint_graph *g, const sti_node *node, stint_valu
     out[SHIFT] = stint_sum(g, z, axes, false);
     out[RESIDUAL] = z;
     return STINT_OK;
-}
-
-static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
-{
-    (void)threads;
-    return kernel_bytes(sti_op_in_shape(graph, node, GRAD_X));
-}
-
-static void run_grad(const sti_call *call)
-{
-    const sti_batch_norm_attr *attr = call->node->attr;
-    const stint_shape *x = sti_op_in_shape(call->graph, call->node, GRAD_X);
-    const sti_norm_backward args = {
-        .rows = sti_norm_rows(x),
-        .c = sti_norm_channels(x),
-        .dy = call->in[DY],
-        .x = call->in[GRAD_X],
-        .scale = call->in[GRAD_SCALE],
-        .mean = call->in[GRAD_MEAN],
-        .inv = call->in[GRAD_INVERSE],
-        .bits = attr->relu ? call->in[GRAD_BITS] : NULL,
-        .dx = call->out[X],
-        .dscale = call->out[SCALE],
-        .dshift = call->out[SHIFT],
-        .dresidual = call->out[RESIDUAL],
-    };
-    sti_norm_backward_f32(call->team, &args, call->scratch);
 }
 
 const sti_op sti_op_batch_norm_grad = {

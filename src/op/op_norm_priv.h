@@ -2,18 +2,8 @@
 #ifndef STI_OP_OP_NORM_PRIV_H
 #define STI_OP_OP_NORM_PRIV_H
 
+#include "op/op_norm_slots.h"
 #include "op/op_priv.h"
-
-enum { X, SCALE, SHIFT, RESIDUAL, RUN_MEAN, RUN_VARIANCE }; /* inputs */
-enum { Y, MEAN, INVERSE, UNBIASED, BITS };                  /* outputs */
-enum {
-    DY,
-    GRAD_X,
-    GRAD_SCALE,
-    GRAD_MEAN,
-    GRAD_INVERSE,
-    GRAD_BITS
-}; /* of the gradient, whose outputs are those for X to RESIDUAL */
 
 /* x [rows, c]. */
 static inline int64_t sti_norm_channels(const stint_shape *x)

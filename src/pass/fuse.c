@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "op/op.h"
+#include "op/op_norm_slots.h"
 #include "pass/pass_priv.h"
 
 typedef struct fuser {
@@ -111,7 +112,7 @@ static bool fuse_relu(fuser *f, sti_node *relu)
         sti_batch_norm_attr attr = *(const sti_batch_norm_attr *)first->attr;
         bool already = attr.relu;
         attr.relu = 1;
-        return !already && fuse_relu_into(f, first, relu, &attr, 4);
+        return !already && fuse_relu_into(f, first, relu, &attr, BITS);
     }
     return false;
 }
@@ -128,10 +129,10 @@ static bool fuse_residual(fuser *f, sti_node *add)
                              &sti_graph_value(f->graph, add->in[k])->shape))
             continue;
         sti_batch_norm_attr attr = *(const sti_batch_norm_attr *)norm->attr;
-        if (attr.has_residual || attr.relu || norm->n_in < 4)
+        if (attr.has_residual || attr.relu || norm->n_in <= RESIDUAL)
             continue;
         memcpy(in, norm->in, (size_t)norm->n_in * sizeof *in);
-        in[3] = other;
+        in[RESIDUAL] = other;
         attr.has_residual = 1;
         return append_fused(f, norm, add, &attr, norm->n_in, in) != NULL;
     }

@@ -13,6 +13,7 @@
 
 #include "base/fail.h"
 #include "op/op.h"
+#include "op/op_norm_slots.h"
 #include "pass/pass_priv.h"
 
 /* Smaller tensors are not worth a block with its tables. */
@@ -34,12 +35,6 @@
 /* Seconds of one thread a value. */
 #define PACK_S_A_VALUE   3.5e-9
 #define UNPACK_S_A_VALUE 3.0e-9
-
-/* What the gradient pass makes of batch-norm. */
-enum { NORM_X = 0, NORM_SCALE, NORM_SHIFT, NORM_RESIDUAL };
-enum { NORM_Y = 0, NORM_MEAN, NORM_INVERSE, NORM_UNBIASED, NORM_BITS };
-enum { GRAD_DY, GRAD_X, GRAD_SCALE, GRAD_MEAN, GRAD_INVERSE, GRAD_BITS };
-enum { GRAD_OUT_X, GRAD_OUT_SCALE };
 
 typedef enum reader_kind {
     READER_OTHER,
@@ -180,8 +175,7 @@ static bool only_weights(const packer *p, stint_value value)
 static const sti_node *norm_of(const packer *p, const sti_node *grad)
 {
     const sti_node *norm = row_of(p, grad->in[GRAD_MEAN])->producer;
-    return norm && norm->op == &sti_op_batch_norm &&
-                   norm->in[NORM_X] == grad->in[GRAD_X]
+    return norm && norm->op == &sti_op_batch_norm && norm->in[X] == grad->in[GRAD_X]
                ? norm
                : NULL;
 }
@@ -197,7 +191,7 @@ static bool is_norm_input(const packer *p, stint_value value)
 static stint_value also_of(const packer *p, const sti_node *norm)
 {
     const sti_batch_norm_attr *attr = norm->attr;
-    stint_value y = norm->out[NORM_Y];
+    stint_value y = norm->out[Y];
     return !attr->has_residual && only_weights(p, y) && !p->use[y].reshaped ? y : -1;
 }
 
@@ -209,7 +203,7 @@ static stint_value bits_of(const packer *p, stint_value value)
     if (!node)
         return STI_NO_INPUT;
     if (node->op == &sti_op_batch_norm)
-        out = ((const sti_batch_norm_attr *)node->attr)->relu ? NORM_BITS : -1;
+        out = ((const sti_batch_norm_attr *)node->attr)->relu ? BITS : -1;
     else if (node->op == &sti_op_conv2d)
         out = ((const sti_conv2d_attr *)node->attr)->relu ? 1 : -1;
     else if (node->op == &sti_op_matmul)
@@ -265,8 +259,8 @@ static void fill_candidate(const packer *p, stint_value value, sti_pack_candidat
 static bool is_covered(const packer *p, stint_value value)
 {
     const sti_node *node = row_of(p, value)->producer;
-    return node && node->op == &sti_op_batch_norm &&
-           is_norm_input(p, node->in[NORM_X]) && also_of(p, node) == value;
+    return node && node->op == &sti_op_batch_norm && is_norm_input(p, node->in[X]) &&
+           also_of(p, node) == value;
 }
 
 /* A graph is packed once: its table of bounds is an input of fixed size. */
@@ -397,8 +391,8 @@ static stint_status append_unpack(packer *p, block *b)
     if (b->also >= 0)
         at = first_of(at, p->use[b->also].first_backward);
     if (b->grad) {
-        scale = b->norm->in[NORM_SCALE];
-        shift = b->norm->in[NORM_SHIFT];
+        scale = b->norm->in[SCALE];
+        shift = b->norm->in[SHIFT];
     }
     sti_graph_set_backward(g, sti_graph_node(g, at));
     b->x = sti_op_add_unpack(g, b->pack, scale, shift);
@@ -468,7 +462,7 @@ static stint_status redirect(packer *p, const block *b, sti_node *reader, int32_
 {
     reader_kind kind = kind_of(p, reader, k);
     const bool of_norm = unpacked == b->y;
-    const int out = kind == READER_NORM ? GRAD_OUT_SCALE : 0;
+    const int out = kind == READER_NORM ? SCALE : 0;
     stint_value raw[8], instead, wanted = reader->in[k];
     stint_status st = reshaped(p, unpacked, reader, wanted, &instead);
     if (st != STINT_OK)
@@ -477,7 +471,7 @@ static stint_status redirect(packer *p, const block *b, sti_node *reader, int32_
     reader->in[k] = instead;
     if (kind == READER_OTHER)
         return STINT_OK;
-    stint_value factor = of_norm ? b->norm->in[NORM_SCALE] : STI_NO_INPUT;
+    stint_value factor = of_norm ? b->norm->in[SCALE] : STI_NO_INPUT;
     st = append_gain(p, b, reader, k, out, factor);
     const sti_output *gradient = gradient_of(p, reader->out[out]);
     if (st == STINT_OK && b->check && gradient)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "op/op_bf16.h"
+#include "op/op_norm_slots.h"
 #include "pass/pass_priv.h"
 
 typedef struct namesake {
@@ -23,8 +24,9 @@ static const namesake namesakes[] = {
     {&sti_op_conv2d, &sti_op_conv2d_bf16, 1u << 0, true},
     {&sti_op_conv2d_grad_x, &sti_op_conv2d_bf16_grad_x, 1u << 0, true},
     {&sti_op_conv2d_grad_w, &sti_op_conv2d_bf16_grad_w, 1u << 0 | 1u << 1, true},
-    {&sti_op_batch_norm, &sti_op_batch_norm_bf16, 1u << 0 | 1u << 3, true},
-    {&sti_op_batch_norm_grad, &sti_op_batch_norm_bf16_grad, 1u << 0 | 1u << 1, true},
+    {&sti_op_batch_norm, &sti_op_batch_norm_bf16, 1u << X | 1u << RESIDUAL, true},
+    {&sti_op_batch_norm_grad, &sti_op_batch_norm_bf16_grad, 1u << DY | 1u << GRAD_X,
+     true},
     {&sti_op_matmul, &sti_op_matmul_bf16, 1u << 0 | 1u << 1, true},
     {&sti_op_add, &sti_op_add_bf16, 1u << 0 | 1u << 1, false},
     {&sti_op_relu, &sti_op_relu_bf16, 1u << 0, false},

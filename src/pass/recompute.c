@@ -10,6 +10,7 @@
  * "Training Deep Nets with Sublinear Memory Cost", with any set of kept values. */
 #include "base/fail.h"
 #include "op/op.h"
+#include "op/op_norm_slots.h"
 #include "pass/pass_priv.h"
 
 /* Copies a node of the graph, all in all: values that are made anew for each reader
@@ -40,9 +41,6 @@ static sti_form form_of(const repeater *r, stint_value value)
     return content < r->form_values ? (sti_form)r->form[content] : STI_FORM_KEEP;
 }
 
-enum { X, SCALE, SHIFT, RESIDUAL };             /* inputs of a batch-norm */
-enum { Y, MEAN, INVERSE, UNBIASED, SIGN_BITS }; /* its outputs */
-
 /* The second half of a batch-norm, from the statistics of the first time. */
 static stint_value append_apply(repeater *r, const sti_node *norm)
 {
@@ -52,7 +50,7 @@ static stint_value append_apply(repeater *r, const sti_node *norm)
         sti_graph_add(r->graph, &sti_op_batch_norm_apply, norm->attr, 6, in);
     if (y >= 0) {
         r->again[norm->out[Y]] = y;
-        r->again[norm->out[SIGN_BITS]] = y + 1;
+        r->again[norm->out[BITS]] = y + 1;
     }
     return y;
 }
@@ -108,7 +106,7 @@ static void mark_kept(repeater *r)
     for (int32_t n = 0; n < sti_graph_node_count(r->graph); n++) {
         const sti_node *node = sti_graph_node(r->graph, n);
         for (int32_t i = 1; i < node->n_out && is_training_norm(node); i++)
-            r->kept[node->out[i]] |= i != SIGN_BITS;
+            r->kept[node->out[i]] |= i != BITS;
     }
 }
 
