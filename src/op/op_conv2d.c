@@ -3,8 +3,7 @@
  * convolution is differentiable once. */
 #include <inttypes.h>
 
-#include "kernel/conv.h"
-#include "op/op_priv.h"
+#include "op/op_conv_priv.h"
 
 static const char x_layout[] = "[n, h, w, c] f32",
                   w_layout[] = "[kh, kw, c / groups, filters] f32",
@@ -28,8 +27,8 @@ static sti_conv_shape shape_of(const stint_shape *x, const stint_shape *w,
                             .ow = y->dim[2]};
 }
 
-static stint_status check_rank4(const stint_graph *graph, const sti_node *node, int i,
-                                const char *layout)
+stint_status sti_op_conv_check_f32(const stint_graph *graph, const sti_node *node,
+                                   int i, const char *layout)
 {
     stint_status st = sti_op_check_f32(graph, node, i);
     if (st != STINT_OK)
@@ -54,11 +53,11 @@ static stint_status check_window(const char *op, int64_t stride, int64_t pad,
     return STINT_OK;
 }
 
-/* Channels and groups of x against weights w, and the lengths of y. */
-static stint_status out_shape(const char *op, const stint_shape *x,
-                              const stint_shape *w, int64_t stride, int64_t pad,
-                              int64_t groups, stint_shape *y)
+stint_status sti_op_conv_out(const sti_node *node, const stint_shape *x,
+                             const stint_shape *w, int64_t stride, int64_t pad,
+                             int64_t groups, stint_shape *y)
 {
+    const char *op = node->op->name;
     stint_status st = check_window(op, stride, pad, groups);
     if (st != STINT_OK)
         return st;
@@ -88,24 +87,29 @@ static stint_status infer_conv2d(const stint_graph *graph, const sti_node *node,
     stint_status st;
     if (node->n_in != 2 && node->n_in != 3)
         return sti_op_check_count(node, 3);
-    if ((st = check_rank4(graph, node, 0, x_layout)) != STINT_OK ||
-        (st = check_rank4(graph, node, 1, w_layout)) != STINT_OK ||
-        (st = out_shape("conv2d", sti_op_in_shape(graph, node, 0),
-                        sti_op_in_shape(graph, node, 1), attr->stride, attr->pad,
-                        attr->groups, &out[0])) != STINT_OK)
+    if ((st = sti_op_conv_check_f32(graph, node, 0, x_layout)) != STINT_OK ||
+        (st = sti_op_conv_check_f32(graph, node, 1, w_layout)) != STINT_OK ||
+        (st = sti_op_conv_out(node, sti_op_in_shape(graph, node, 0),
+                              sti_op_in_shape(graph, node, 1), attr->stride, attr->pad,
+                              attr->groups, &out[0])) != STINT_OK)
         return st;
     out[1] = sti_op_bits_shape(&out[0]);
     stint_shape bias = STINT_SHAPE(out[0].dim[3]);
     return attr->has_bias ? sti_op_check_shape(graph, node, 2, &bias) : STINT_OK;
 }
 
-static sti_conv_shape conv2d_shape(const stint_graph *graph, const sti_node *node)
+sti_conv_shape sti_op_conv_shape(const stint_graph *graph, const sti_node *node)
 {
     const sti_conv2d_attr *attr = node->attr;
-    sti_conv_shape shape = shape_of(
-        sti_op_in_shape(graph, node, 0), sti_op_in_shape(graph, node, 1),
-        sti_op_out_shape(graph, node, 0), attr->stride, attr->pad, attr->groups);
-    shape.winograd = attr->winograd != 0;
+    return shape_of(sti_op_in_shape(graph, node, 0), sti_op_in_shape(graph, node, 1),
+                    sti_op_out_shape(graph, node, 0), attr->stride, attr->pad,
+                    attr->groups);
+}
+
+static sti_conv_shape conv2d_shape(const stint_graph *graph, const sti_node *node)
+{
+    sti_conv_shape shape = sti_op_conv_shape(graph, node);
+    shape.winograd = ((const sti_conv2d_attr *)node->attr)->winograd != 0;
     return shape;
 }
 
@@ -122,9 +126,7 @@ static size_t conv2d_scratch(const stint_graph *graph, const sti_node *node,
     return sti_conv_forward_scratch_bytes(&shape, threads);
 }
 
-/* Of all three operators. Minimal filtering has 16 products where there are 36; its
- * transforms do not count. */
-static sti_cost conv_cost(const stint_graph *graph, const sti_node *node,
+sti_cost sti_op_conv_cost(const stint_graph *graph, const sti_node *node,
                           const sti_conv_shape *shape)
 {
     sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
@@ -137,16 +139,21 @@ static sti_cost conv_cost(const stint_graph *graph, const sti_node *node,
 static sti_cost conv2d_cost(const stint_graph *graph, const sti_node *node)
 {
     const sti_conv_shape shape = conv2d_shape(graph, node);
-    return conv_cost(graph, node, &shape);
+    return sti_op_conv_cost(graph, node, &shape);
+}
+
+sti_epilogue sti_op_conv_epilogue(const sti_call *call)
+{
+    const sti_conv2d_attr *attr = call->node->attr;
+    return (sti_epilogue){.bias = attr->has_bias ? call->in[2] : NULL,
+                          .relu = attr->relu != 0,
+                          .relu_mask = attr->relu ? call->out[1] : NULL};
 }
 
 static void run_conv2d(const sti_call *call)
 {
-    const sti_conv2d_attr *attr = call->node->attr;
-    sti_conv_shape shape = conv2d_shape(call->graph, call->node);
-    sti_epilogue epilogue = {.bias = attr->has_bias ? call->in[2] : NULL,
-                             .relu = attr->relu != 0,
-                             .relu_mask = attr->relu ? call->out[1] : NULL};
+    const sti_conv_shape shape = conv2d_shape(call->graph, call->node);
+    const sti_epilogue epilogue = sti_op_conv_epilogue(call);
     sti_conv_forward_f32(call->team, &shape, call->in[0], call->in[1], &epilogue,
                          call->out[0], call->scratch);
 }
@@ -218,23 +225,28 @@ static bool gives_dx(const sti_node *node)
     return node->op == &sti_op_conv2d_grad_x;
 }
 
-static sti_conv_shape grad_shape(const stint_graph *graph, const sti_node *node)
+sti_conv_shape sti_op_conv_grad_shape(const stint_graph *graph, const sti_node *node,
+                                      bool of_x)
 {
     const sti_conv2d_grad_attr *attr = node->attr;
     const stint_shape *in0 = sti_op_in_shape(graph, node, 0),
                       *in1 = sti_op_in_shape(graph, node, 1),
                       *out = sti_op_out_shape(graph, node, 0);
-    const bool dx = gives_dx(node);
-    sti_conv_shape shape = shape_of(dx ? out : in0, dx ? in1 : out, dx ? in0 : in1,
-                                    attr->stride, attr->pad, attr->groups);
-    shape.winograd = attr->winograd != 0;
+    return shape_of(of_x ? out : in0, of_x ? in1 : out, of_x ? in0 : in1, attr->stride,
+                    attr->pad, attr->groups);
+}
+
+static sti_conv_shape grad_shape(const stint_graph *graph, const sti_node *node)
+{
+    sti_conv_shape shape = sti_op_conv_grad_shape(graph, node, gives_dx(node));
+    shape.winograd = ((const sti_conv2d_grad_attr *)node->attr)->winograd != 0;
     return shape;
 }
 
 static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
 {
     const sti_conv_shape shape = grad_shape(graph, node);
-    return conv_cost(graph, node, &shape);
+    return sti_op_conv_cost(graph, node, &shape);
 }
 
 static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
@@ -258,20 +270,20 @@ static stint_status check_grad(const stint_graph *graph, const sti_node *node,
     const sti_conv2d_grad_attr *attr = node->attr;
     stint_status st;
     if ((st = sti_op_check_count(node, 2)) != STINT_OK ||
-        (st = check_rank4(graph, node, 0, layout0)) != STINT_OK ||
-        (st = check_rank4(graph, node, 1, layout1)) != STINT_OK)
+        (st = sti_op_conv_check_f32(graph, node, 0, layout0)) != STINT_OK ||
+        (st = sti_op_conv_check_f32(graph, node, 1, layout1)) != STINT_OK)
         return st;
     return check_window(node->op->name, attr->stride, attr->pad, attr->groups);
 }
 
-/* That x [..] convolved with w gives the shape of dy. */
-static stint_status check_dy(const sti_node *node, const stint_shape *x,
-                             const stint_shape *w, const stint_shape *dy)
+stint_status sti_op_conv_check_dy(const sti_node *node, const stint_shape *x,
+                                  const stint_shape *w, const stint_shape *dy)
 {
     const sti_conv2d_grad_attr *attr = node->attr;
     stint_shape y;
     stint_status st =
-        out_shape(node->op->name, x, w, attr->stride, attr->pad, attr->groups, &y);
+        sti_op_conv_out(node, x, w, attr->stride, attr->pad, attr->groups, &y);
+    y.dtype = dy->dtype;
     if (st == STINT_OK && !sti_shape_equal(&y, dy))
         st = sti_fail(STINT_E_INPUT, "%s: dy is %s, wanted %s", node->op->name,
                       sti_shape_text(dy), sti_shape_text(&y));
@@ -290,7 +302,7 @@ static stint_status infer_grad_x(const stint_graph *graph, const sti_node *node,
     const stint_shape *w = sti_op_in_shape(graph, node, 1);
     out[0] =
         STINT_SHAPE(dy->dim[0], attr->height, attr->width, w->dim[2] * attr->groups);
-    return check_dy(node, &out[0], w, dy);
+    return sti_op_conv_check_dy(node, &out[0], w, dy);
 }
 
 static void run_grad_x(const sti_call *call)
@@ -324,7 +336,7 @@ static stint_status infer_grad_w(const stint_graph *graph, const sti_node *node,
     out[0] =
         STINT_SHAPE(attr->height, attr->width, x->dim[3] / attr->groups, dy->dim[3]);
     out[1] = STINT_SHAPE(dy->dim[3]);
-    return check_dy(node, x, &out[0], dy);
+    return sti_op_conv_check_dy(node, x, &out[0], dy);
 }
 
 static void run_grad_w(const sti_call *call)

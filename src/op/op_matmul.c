@@ -5,19 +5,14 @@
 
 #include "kernel/gemm.h"
 #include "kernel/loop_gemm.h"
-#include "op/op_priv.h"
+#include "op/op_matmul_priv.h"
 
-/* Sizes of one product and how many there are. */
-typedef struct product {
-    int64_t count, m, n, k;
-} product;
-
-static product product_of(const stint_graph *graph, const sti_node *node)
+sti_product sti_op_product(const stint_graph *graph, const sti_node *node,
+                           const sti_matmul_attr *attr)
 {
-    const sti_matmul_attr *attr = node->attr;
     const stint_shape *a = sti_op_in_shape(graph, node, 0);
     const stint_shape *b = sti_op_in_shape(graph, node, 1);
-    product p = {.count = 1};
+    sti_product p = {.count = 1};
     for (int i = 0; i < a->rank - 2; i++)
         p.count *= a->dim[i];
     p.m = a->dim[a->rank - (attr->trans_a ? 1 : 2)];
@@ -26,13 +21,10 @@ static product product_of(const stint_graph *graph, const sti_node *node)
     return p;
 }
 
-static stint_status check_operands(const stint_graph *graph, const sti_node *node)
+stint_status sti_op_product_out(const stint_graph *graph, const sti_node *node,
+                                const sti_matmul_attr *attr, stint_dtype type,
+                                stint_shape *out)
 {
-    const sti_matmul_attr *attr = node->attr;
-    stint_status st;
-    if ((st = sti_op_check_f32(graph, node, 0)) != STINT_OK ||
-        (st = sti_op_check_f32(graph, node, 1)) != STINT_OK)
-        return st;
     const stint_shape *a = sti_op_in_shape(graph, node, 0);
     const stint_shape *b = sti_op_in_shape(graph, node, 1);
     bool fits = a->rank >= 2 && a->rank == b->rank;
@@ -41,33 +33,33 @@ static stint_status check_operands(const stint_graph *graph, const sti_node *nod
     fits = fits && a->dim[a->rank - (attr->trans_a ? 2 : 1)] ==
                        b->dim[b->rank - (attr->trans_b ? 1 : 2)];
     if (!fits)
-        return sti_fail(STINT_E_INPUT, "matmul: %s%s and %s%s do not go together",
-                        sti_shape_text(a), attr->trans_a ? " transposed" : "",
-                        sti_shape_text(b), attr->trans_b ? " transposed" : "");
-    return STINT_OK;
+        return sti_fail(STINT_E_INPUT, "%s: %s%s and %s%s do not go together",
+                        node->op->name, sti_shape_text(a),
+                        attr->trans_a ? " transposed" : "", sti_shape_text(b),
+                        attr->trans_b ? " transposed" : "");
+    const sti_product p = sti_op_product(graph, node, attr);
+    const stint_shape bias = STINT_SHAPE(p.n);
+    out[0] = *a;
+    out[0].dim[a->rank - 2] = p.m;
+    out[0].dim[a->rank - 1] = p.n;
+    out[0].dtype = type;
+    out[1] = sti_op_bits_shape(&out[0]);
+    return attr->has_bias ? sti_op_check_shape(graph, node, 2, &bias) : STINT_OK;
 }
 
 static stint_status infer_matmul(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
-    const sti_matmul_attr *attr = node->attr;
     stint_status st;
     if (node->n_in != 2 && node->n_in != 3)
         return sti_op_check_count(node, 2);
-    if ((st = check_operands(graph, node)) != STINT_OK)
+    if ((st = sti_op_check_f32(graph, node, 0)) != STINT_OK ||
+        (st = sti_op_check_f32(graph, node, 1)) != STINT_OK)
         return st;
-    product p = product_of(graph, node);
-    out[0] = *sti_op_in_shape(graph, node, 0);
-    out[0].dim[out[0].rank - 2] = p.m;
-    out[0].dim[out[0].rank - 1] = p.n;
-    out[1] = sti_op_bits_shape(&out[0]);
-    stint_shape bias = STINT_SHAPE(p.n);
-    if (attr->has_bias)
-        return sti_op_check_shape(graph, node, 2, &bias);
-    return STINT_OK;
+    return sti_op_product_out(graph, node, node->attr, STINT_F32, out);
 }
 
-static sti_gemm_shape gemm_shape(const sti_matmul_attr *attr, const product *p)
+static sti_gemm_shape gemm_shape(const sti_matmul_attr *attr, const sti_product *p)
 {
     return (sti_gemm_shape){.m = p->m,
                             .n = p->n,
@@ -82,13 +74,13 @@ static sti_gemm_shape gemm_shape(const sti_matmul_attr *attr, const product *p)
 bool sti_op_matmul_shape(const stint_graph *graph, const sti_node *node,
                          sti_gemm_shape *shape_out)
 {
-    const product p = product_of(graph, node);
+    const sti_product p = sti_op_product(graph, node, node->attr);
     *shape_out = gemm_shape(node->attr, &p);
     return p.count == 1;
 }
 
 /* The string for so many threads; false: there is none. */
-static bool bind_loops(const sti_matmul_attr *attr, const product *p, int threads,
+static bool bind_loops(const sti_matmul_attr *attr, const sti_product *p, int threads,
                        sti_loop_gemm *gemm)
 {
     const char *text = attr->loops[threads > 1];
@@ -100,7 +92,8 @@ static bool bind_loops(const sti_matmul_attr *attr, const product *p, int thread
                               gemm) == STINT_OK;
 }
 
-static size_t scratch_for(const sti_matmul_attr *attr, const product *p, int threads)
+static size_t scratch_for(const sti_matmul_attr *attr, const sti_product *p,
+                          int threads)
 {
     const sti_gemm_shape shape = gemm_shape(attr, p);
     sti_loop_gemm gemm;
@@ -113,7 +106,7 @@ static size_t scratch_for(const sti_matmul_attr *attr, const product *p, int thr
 static size_t matmul_scratch(const stint_graph *graph, const sti_node *node,
                              int threads)
 {
-    const product p = product_of(graph, node);
+    const sti_product p = sti_op_product(graph, node, node->attr);
     const size_t one = scratch_for(node->attr, &p, 1);
     const size_t all = scratch_for(node->attr, &p, threads);
     return one > all ? one : all;
@@ -121,14 +114,14 @@ static size_t matmul_scratch(const stint_graph *graph, const sti_node *node,
 
 static sti_cost matmul_cost(const stint_graph *graph, const sti_node *node)
 {
-    product p = product_of(graph, node);
+    sti_product p = sti_op_product(graph, node, node->attr);
     return sti_op_cost_bytes(graph, node, 2.0 * (double)p.k);
 }
 
 static void run_matmul(const sti_call *call)
 {
     const sti_matmul_attr *attr = call->node->attr;
-    product p = product_of(call->graph, call->node);
+    sti_product p = sti_op_product(call->graph, call->node, attr);
     sti_gemm_shape shape = gemm_shape(attr, &p);
     sti_epilogue epilogue = {.bias = attr->has_bias ? call->in[2] : NULL,
                              .relu = attr->relu != 0,
