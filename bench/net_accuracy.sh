@@ -17,7 +17,7 @@ trap 'exit 143' TERM INT
 for bits; do
     port=$((port + 1))
     for rank in 1 0; do
-        "$build/stint" train recipes/cifar10-resnet20.ini --data "$data" --seed "$seed" \
+        taskset -c $((rank % $(nproc))) "$build/stint" train recipes/cifar10-resnet20.ini --data "$data" --seed "$seed" \
             ${STEPS:+--steps "$STEPS"} --out "$work/$bits" -j 1 --quiet --json --set "net.bits=$bits" \
             --net-timeout "${TIMEOUT:-30s}" \
             --net-root "127.0.0.1:$port" --net-ranks 2 --net-rank "$rank" >"$work/$bits.$rank" &
