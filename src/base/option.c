@@ -290,6 +290,27 @@ static stint_status parse_value(const sti_option *row, const char *text,
     return sti_fail(STINT_E_BUG, "option '%s' has no type", row->name);
 }
 
+stint_status sti_option_split(sti_arena *arena, const char *list,
+                              const char ***words_out, int64_t *count_out)
+{
+    int64_t count = 0;
+    char *at = list ? sti_arena_strdup(arena, list) : NULL;
+    const char **words = sti_arena_alloc(arena, (list ? strlen(list) + 1 : 1) *
+                                                    sizeof *words); /* at the most */
+    if (!words || (list && !at))
+        return STINT_E_MEMORY;
+    while (at) {
+        char *comma = strchr(at, ',');
+        words[count++] = at;
+        if (comma)
+            *comma++ = '\0';
+        at = comma;
+    }
+    *words_out = words;
+    *count_out = count;
+    return STINT_OK;
+}
+
 /* ---- fields of the target ---- */
 
 static void *field_of(const sti_option_set *set, int row)

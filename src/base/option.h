@@ -93,6 +93,9 @@ stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv
 
 /* Resolved INI text that reads back to the same values (only rows with a section). */
 void sti_options_write_ini(const sti_option_set *set, sti_text *out);
+/* The words between the commas of a value, in the arena; of NULL none. */
+stint_status sti_option_split(sti_arena *arena, const char *list,
+                              const char ***words_out, int64_t *count_out);
 /* A value as text, as a user would write it. */
 void sti_options_value(const sti_option_set *set, int row, sti_text *out);
 

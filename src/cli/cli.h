@@ -92,7 +92,7 @@ void sti_cli_call_fini(sti_cli_call *call);
 /* Write to stdout; stderr when `text` failed to build. Ends the program quietly when
  * the reader is gone. */
 stint_status sti_cli_print(sti_text *text); /* and frees it */
-/* A finished JSON object, with its newline. */
+/* What a command answers: words as they are or, with --json, a finished object. */
 stint_status sti_cli_answer(sti_cli_call *call, sti_text *text);
 /* An answer of one text: a line or more on stdout, or {key: text}. Frees it. */
 stint_status sti_cli_answer_text(sti_cli_call *call, const char *key, sti_text *text);

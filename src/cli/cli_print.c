@@ -46,8 +46,10 @@ void sti_cli_json_begin(sti_json *j, sti_text *text)
 
 stint_status sti_cli_answer(sti_cli_call *call, sti_text *text)
 {
-    sti_text_add(text, "\n");
-    call->answered = true;
+    if (call->common->json) {
+        sti_text_add(text, "\n");
+        call->answered = true;
+    }
     return sti_cli_print(text);
 }
 

@@ -292,13 +292,11 @@ static stint_status measure(bench *b, sti_cli_call *call)
     sti_free(seconds);
     if (status == STINT_OK) {
         sti_text text = {0};
-        if (call->common->json) {
+        if (call->common->json)
             add_json(b, &figures, &profile, &text);
-            status = sti_cli_answer(call, &text);
-        } else {
+        else
             add_words(b, &figures, &profile, &text);
-            status = sti_cli_print(&text);
-        }
+        status = sti_cli_answer(call, &text);
     }
     sti_profile_fini(&profile);
     return status;

@@ -1,7 +1,6 @@
 /* stint compare: does a changed model still give the same answers? */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -316,27 +315,17 @@ static void add_json(const stint_fidelity *f, bool saliency, const stint_tail *t
 
 /* ---- what is asked ---- */
 
-/* Comma-separated model paths, in the arena. */
-static stint_status split_floor(sti_cli_call *call, stint_compare_desc *desc)
+static stint_status find_floor(sti_cli_call *call, stint_compare_desc *desc)
 {
     const compare_args *args = call->args;
-    if (!args->floor)
-        return STINT_OK;
-    char *list = sti_arena_strdup(call->arena, args->floor);
-    const char **paths =
-        sti_arena_alloc(call->arena, (strlen(args->floor) + 1) * sizeof *paths);
-    if (!list || !paths)
-        return STINT_E_MEMORY;
-    for (char *at = list; at;) {
-        char *comma = strchr(at, ',');
-        if (comma)
-            *comma++ = '\0';
-        if (!(paths[desc->floors++] = sti_cli_model_path(call, at)))
-            return STINT_E_MEMORY;
-        at = comma;
-    }
-    desc->floor = paths;
-    return STINT_OK;
+    const char **paths;
+    stint_status st = sti_option_split(call->arena, args->floor, &paths, &desc->floors);
+    for (int64_t i = 0; st == STINT_OK && i < desc->floors; i++)
+        if (!(paths[i] = sti_cli_model_path(call, paths[i])))
+            st = STINT_E_MEMORY;
+    if (st == STINT_OK)
+        desc->floor = paths;
+    return st;
 }
 
 static stint_status answer(sti_cli_call *call, const stint_fidelity *f,
@@ -346,12 +335,12 @@ static stint_status answer(sti_cli_call *call, const stint_fidelity *f,
     sti_text text = {0};
     if (call->common->json) {
         add_json(f, args->saliency > 0, tail, &text);
-        return sti_cli_answer(call, &text);
+    } else {
+        add_words(f, &text);
+        if (tail)
+            add_tail(&text, tail);
     }
-    add_words(f, &text);
-    if (tail)
-        add_tail(&text, tail);
-    return sti_cli_print(&text);
+    return sti_cli_answer(call, &text);
 }
 
 static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
@@ -398,7 +387,7 @@ static stint_status compare_run(sti_cli_call *call)
                         "no images given; say where they are: --data PATH");
     stint_status st = desc.reference && desc.changed ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = split_floor(call, &desc);
+        st = find_floor(call, &desc);
     if (st == STINT_OK && args->groups)
         st = sti_cli_read_groups(call, args->groups, &held, &desc.group,
                                  &desc.group_count);

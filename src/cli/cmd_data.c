@@ -147,7 +147,7 @@ static stint_status text_info(sti_cli_call *call)
     if (status != STINT_OK)
         return status;
     add_text_info(call->common->json, &look, &text);
-    return call->common->json ? sti_cli_answer(call, &text) : sti_cli_print(&text);
+    return sti_cli_answer(call, &text);
 }
 
 /* Asked for as text, or text and no images. */
@@ -187,8 +187,7 @@ static stint_status info_run(sti_cli_call *call)
     if (status == STINT_OK) {
         sti_text text = {0};
         add_info(call->common->json, info, &text);
-        status =
-            call->common->json ? sti_cli_answer(call, &text) : sti_cli_print(&text);
+        status = sti_cli_answer(call, &text);
     }
     stint_data_close(data[0]);
     stint_data_close(data[1]);

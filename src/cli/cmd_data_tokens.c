@@ -178,7 +178,7 @@ static stint_status run_on(sti_cli_call *call, const char *text, size_t n_bytes)
             answer_json(info, &found, &out);
         else
             answer_words(info, &found, &out);
-        status = call->common->json ? sti_cli_answer(call, &out) : sti_cli_print(&out);
+        status = sti_cli_answer(call, &out);
     }
     stint_tokenizer_close(t);
     sti_free(tokens);

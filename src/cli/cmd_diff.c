@@ -121,12 +121,11 @@ static void add_json(const stint_diff_result *r, sti_text *out)
 static stint_status answer(sti_cli_call *call, const stint_diff_result *r)
 {
     sti_text text = {0};
-    if (call->common->json) {
+    if (call->common->json)
         add_json(r, &text);
-        return sti_cli_answer(call, &text);
-    }
-    add_words(call->args, r, &text);
-    return sti_cli_print(&text);
+    else
+        add_words(call->args, r, &text);
+    return sti_cli_answer(call, &text);
 }
 
 static stint_status diff_run(sti_cli_call *call)

@@ -256,13 +256,11 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
         sti_progress_clear(&view.bar);
     if (status == STINT_OK) {
         sti_text text = {0};
-        if (call->common->json) {
+        if (call->common->json)
             add_json(args, &facts, &result, &text);
-            status = sti_cli_answer(call, &text);
-        } else {
+        else
             add_words(args, &facts, &result, &text);
-            status = sti_cli_print(&text);
-        }
+        status = sti_cli_answer(call, &text);
     }
     stint_eval_fini(&result);
     return status;

@@ -96,17 +96,10 @@ static stint_status add_graph(const info_args *args, const sti_network_desc *des
 
 static stint_status print_graph(sti_cli_call *call, const sti_network_desc *desc)
 {
-    sti_text text = {0}, answer = {0};
+    sti_text text = {0};
     stint_status status = add_graph(call->args, desc, &text);
-    if (status == STINT_OK && !call->common->json)
-        return sti_cli_print(&text);
-    if (status == STINT_OK) {
-        sti_json j;
-        sti_cli_json_begin(&j, &answer);
-        sti_json_text(&j, "graph", text.data);
-        sti_json_end_object(&j);
-        status = sti_cli_answer(call, &answer);
-    }
+    if (status == STINT_OK)
+        return sti_cli_answer_text(call, "graph", &text);
     sti_text_fini(&text);
     return status;
 }
@@ -303,12 +296,12 @@ static stint_status print_model(sti_cli_call *call, const char *path)
         sti_text text = {0};
         if (args->graph != GRAPH_NONE) {
             status = model_graph(call, &facts);
-        } else if (call->common->json) {
-            add_model_json(&facts, model, file, &text);
-            status = sti_cli_answer(call, &text);
         } else {
-            add_model_words(&facts, model, file, &text);
-            status = sti_cli_print(&text);
+            if (call->common->json)
+                add_model_json(&facts, model, file, &text);
+            else
+                add_model_words(&facts, model, file, &text);
+            status = sti_cli_answer(call, &text);
         }
     }
     sti_tensor_file_close(file);
@@ -330,7 +323,7 @@ static double forward_flop(const stint_graph *g)
 }
 
 static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc *desc,
-                             const stint_graph *g, sti_text *out)
+                             const stint_graph *g, const char *ini, sti_text *out)
 {
     int64_t parameters = 0;
     if (desc->context) {
@@ -354,6 +347,7 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc 
     sti_text_printf(out, "\n%s parameters, %.3g Mflop %s forward\n\nRecipe:\n",
                     sti_count_text(parameters), forward_flop(g) * 1e-6,
                     desc->context ? "a sequence" : "an image");
+    sti_text_add(out, ini ? ini : "");
 }
 
 static void add_recipe_json(const stint_recipe *recipe, const sti_network_desc *desc,
@@ -395,13 +389,12 @@ static stint_status describe_recipe(sti_cli_call *call, const stint_recipe *reci
     if (status != STINT_OK)
         return status;
     status = sti_recipe_write(recipe, false, &ini);
-    if (status == STINT_OK && call->common->json) {
-        add_recipe_json(recipe, desc, graph, ini.data, &text);
+    if (status == STINT_OK) {
+        if (call->common->json)
+            add_recipe_json(recipe, desc, graph, ini.data, &text);
+        else
+            add_recipe_words(recipe, desc, graph, ini.data, &text);
         status = sti_cli_answer(call, &text);
-    } else if (status == STINT_OK) {
-        add_recipe_words(recipe, desc, graph, &text);
-        sti_text_add(&text, ini.data ? ini.data : "");
-        status = sti_cli_print(&text);
     }
     sti_text_fini(&ini);
     stint_graph_destroy(graph);

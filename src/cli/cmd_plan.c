@@ -217,14 +217,11 @@ static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *pla
             return status;
     }
     sti_text text = {0};
-    stint_status status;
-    if (call->common->json) {
+    if (call->common->json)
         add_json(plan, &text);
-        status = sti_cli_answer(call, &text);
-    } else {
+    else
         add_words(plan, args->tensors || plan->budget_bytes, &text);
-        status = sti_cli_print(&text);
-    }
+    stint_status status = sti_cli_answer(call, &text);
     if (status == STINT_OK && !plan->fits)
         status = sti_plan_refuse(plan);
     return status;

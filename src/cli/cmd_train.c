@@ -229,7 +229,8 @@ static void answer_choice(const stint_train_result *r, sti_text *out)
     sti_text_add(out, "\n");
 }
 
-static void answer_words(const stint_train_result *r, sti_text *out)
+static void answer_words(const stint_train_result *r, const sti_profile *profile,
+                         sti_text *out)
 {
     const bool text = r->tokens_per_s > 0;
     if (text && isfinite(r->test_loss))
@@ -257,22 +258,21 @@ static void answer_words(const stint_train_result *r, sti_text *out)
                     sti_bytes_text(r->planned_peak_bytes));
     sti_text_printf(out, "model  %s/model.safetensors\nreport %s/report.html\n", r->out,
                     r->out);
+    if (profile) {
+        sti_text_add(out, "\n");
+        sti_profile_words(profile, out);
+    }
 }
 
 static stint_status answer(sti_cli_call *call, const stint_train_result *result,
                            const sti_profile *profile)
 {
     sti_text text = {0};
-    if (call->common->json) {
+    if (call->common->json)
         answer_json(result, profile, &text);
-        return sti_cli_answer(call, &text);
-    }
-    answer_words(result, &text);
-    if (profile) {
-        sti_text_add(&text, "\n");
-        sti_profile_words(profile, &text);
-    }
-    return sti_cli_print(&text);
+    else
+        answer_words(result, profile, &text);
+    return sti_cli_answer(call, &text);
 }
 
 /* ---- several processes ---- */

@@ -1,7 +1,6 @@
 /* stint trust bits: are the bits the same, however a recipe is run? */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "cli/cli_trust.h"
@@ -95,31 +94,11 @@ static stint_status answer(sti_cli_call *call, const stint_bits_result *r,
                            const char *out)
 {
     sti_text text = {0};
-    if (call->common->json) {
+    if (call->common->json)
         add_json(r, out, &text);
-        return sti_cli_answer(call, &text);
-    }
-    add_words(r, out, &text);
-    return sti_cli_print(&text);
-}
-
-static stint_status split_with(sti_cli_call *call, stint_bits_desc *desc)
-{
-    const bits_args *args = call->args;
-    char *list = args->with ? sti_arena_strdup(call->arena, args->with) : NULL;
-    const char **with = sti_arena_alloc(
-        call->arena, (args->with ? strlen(args->with) + 1 : 1) * sizeof *with);
-    if (!with || (args->with && !list))
-        return STINT_E_MEMORY;
-    for (char *at = list; at;) {
-        char *comma = strchr(at, ',');
-        if (comma)
-            *comma++ = '\0';
-        with[desc->withs++] = at;
-        at = comma;
-    }
-    desc->with = with;
-    return STINT_OK;
+    else
+        add_words(r, out, &text);
+    return sti_cli_answer(call, &text);
 }
 
 static stint_status bits_run(sti_cli_call *call)
@@ -128,6 +107,7 @@ static stint_status bits_run(sti_cli_call *call)
     const sti_recipe_values *v = &call->recipe->values;
     sti_cli_trust_view view = {.title = "bits", .quiet = call->common->quiet};
     stint_bits_result result = {0};
+    const char **with;
     stint_bits_desc desc = {.out = sti_cli_trust_out(call, "-bits"),
                             .steps =
                                 v->train.steps > 0 ? v->train.steps : STEPS_DEFAULT,
@@ -138,9 +118,10 @@ static stint_status bits_run(sti_cli_call *call)
                             .user = &view};
     stint_status st = desc.out ? sti_cli_program(call, &desc.program) : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = split_with(call, &desc);
+        st = sti_option_split(call->arena, args->with, &with, &desc.withs);
     if (st != STINT_OK)
         return st;
+    desc.with = with;
     sti_cli_catch_signals();
     st = stint_trust_bits(call->recipe, &desc, &result);
     if (view.begun)

@@ -191,12 +191,11 @@ static void add_json(const stint_memory *m, sti_text *out)
 static stint_status answer(sti_cli_call *call, const stint_memory *m)
 {
     sti_text text = {0};
-    if (call->common->json) {
+    if (call->common->json)
         add_json(m, &text);
-        return sti_cli_answer(call, &text);
-    }
-    add_words(m, &text);
-    return sti_cli_print(&text);
+    else
+        add_words(m, &text);
+    return sti_cli_answer(call, &text);
 }
 
 static stint_status memory_run(sti_cli_call *call)

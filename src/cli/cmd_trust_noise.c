@@ -198,12 +198,11 @@ static stint_status answer(sti_cli_call *call, const stint_noise_result *r,
                            const char *out)
 {
     sti_text text = {0};
-    if (call->common->json) {
+    if (call->common->json)
         add_json(r, out, &text);
-        return sti_cli_answer(call, &text);
-    }
-    add_words(r, out, &text);
-    return sti_cli_print(&text);
+    else
+        add_words(r, out, &text);
+    return sti_cli_answer(call, &text);
 }
 
 static stint_status work(sti_cli_call *call, stint_noise_desc *desc,

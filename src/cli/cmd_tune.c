@@ -242,12 +242,12 @@ static stint_status tune_run(sti_cli_call *call)
     stint_status status = read_shape(&t);
     if (status == STINT_OK)
         status = tune(&t);
-    if (status == STINT_OK && call->common->json) {
-        add_json(&t, &text);
+    if (status == STINT_OK) {
+        if (call->common->json)
+            add_json(&t, &text);
+        else
+            add_words(&t, &text);
         status = sti_cli_answer(call, &text);
-    } else if (status == STINT_OK) {
-        add_words(&t, &text);
-        status = sti_cli_print(&text);
     }
     sti_free(t.choices);
     return status;

@@ -55,21 +55,17 @@ static stint_status arm_of_words(sti_noise_lab *lab)
 {
     sti_noise_vary *vary = &lab->vary[0];
     sti_text name = {0};
-    stint_status st = STINT_OK;
-    char *list = sti_arena_strdup(lab->arena, lab->desc->vary);
-    for (char *at = list; at && st == STINT_OK;) {
-        char *comma = strchr(at, ',');
-        if (comma)
-            *comma++ = '\0';
-        st = add_word(vary, at);
-        at = comma;
-    }
+    const char **words;
+    int64_t count;
+    stint_status st = sti_option_split(lab->arena, lab->desc->vary, &words, &count);
+    for (int64_t i = 0; st == STINT_OK && i < count; i++)
+        st = add_word(vary, words[i]);
     for (int s = 0; s < STI_NOISE_SEEDS; s++)
         if (vary->seed[s])
             sti_text_printf(&name, "-%s", seeds[s].word);
     if (vary->impl)
         sti_text_add(&name, "-impl");
-    if (st == STINT_OK && list && name.data) {
+    if (st == STINT_OK && name.data) {
         vary->folder = sti_arena_printf(lab->arena, "vary%s", name.data);
         vary->name = sti_arena_strdup(lab->arena, name.data + 1);
     }
