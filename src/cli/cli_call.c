@@ -173,13 +173,8 @@ stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help
  * one has gone with an error. */
 static void leave_ranks(sti_cli_call *call)
 {
-    sti_comm_request request = {0};
-    char nothing;
-    if (call->told) {
-        sti_comm_receive(sti_net_comm(call->net), 0, 0, &nothing, 0, &request);
-        sti_comm_wait_all(sti_net_comm(call->net), &request,
-                          1); /* fails: it has left */
-    }
+    if (call->told)
+        sti_comm_outstay(sti_net_comm(call->net), 0);
     stint_net_leave(call->net);
     call->net = NULL;
 }

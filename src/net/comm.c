@@ -261,6 +261,14 @@ static stint_status hand_failure(sti_comm *comm)
     return sti_fail(comm->failure, "%s", text);
 }
 
+/* Or until something changed. */
+static void sleep_until(sti_comm *comm, int64_t until_ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(until_ns / 1000000000),
+                         .tv_nsec = (long)(until_ns % 1000000000)};
+    pthread_cond_timedwait(&comm->changed, comm->lock, &t);
+}
+
 /* Fails when a peer of a posted request has been silent too long; else sleeps until
  * something changed or it is time to look again. */
 static void wait_a_while(sti_comm *comm, const sti_comm_request *requests, int count,
@@ -282,9 +290,7 @@ static void wait_a_while(sti_comm *comm, const sti_comm_request *requests, int c
         if (last + comm->timeout_ns < until)
             until = last + comm->timeout_ns;
     }
-    struct timespec t = {.tv_sec = (time_t)(until / 1000000000),
-                         .tv_nsec = (long)(until % 1000000000)};
-    pthread_cond_timedwait(&comm->changed, comm->lock, &t);
+    sleep_until(comm, until);
 }
 
 /* -2: none is done, but some are posted; -1: all are idle. */
@@ -359,6 +365,20 @@ stint_status sti_comm_give_up(sti_comm *comm, stint_status status)
     sti_comm_set_failure(comm, true, status, text);
     pthread_mutex_unlock(comm->lock);
     return status;
+}
+
+void sti_comm_outstay(sti_comm *comm, int rank)
+{
+    const int64_t since = sti_clock_ns();
+    pthread_mutex_lock(comm->lock);
+    while (!comm->maker->is_gone(comm, rank)) {
+        const int64_t heard = comm->maker->heard_ns(comm, rank);
+        const int64_t until = (heard > since ? heard : since) + comm->timeout_ns;
+        if (sti_clock_ns() >= until)
+            break;
+        sleep_until(comm, until);
+    }
+    pthread_mutex_unlock(comm->lock);
 }
 
 stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,

@@ -129,6 +129,9 @@ stint_status sti_comm_agree(sti_comm *comm, stint_status mine);
  * reach all others, whatever they wait for. Returns status. Where the communicator has
  * failed already, nothing happens. */
 stint_status sti_comm_give_up(sti_comm *comm, stint_status status);
+/* Until that rank has left or is lost, also after a failure. Nobody is told: others may
+ * still be busy with what it has said. */
+void sti_comm_outstay(sti_comm *comm, int rank);
 /* Has the communicator failed? Its words are then in text_out (may be NULL), and
  * *own_out (may be NULL) says whether this rank was the first to know. */
 stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,

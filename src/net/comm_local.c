@@ -83,6 +83,11 @@ static int64_t local_heard_ns(sti_comm *comm, int peer)
     return 0;
 }
 
+static bool local_is_gone(sti_comm *comm, int peer)
+{
+    return !local_of(comm)->world->ranks[peer];
+}
+
 /* Does a rank wait for `gone`? */
 static bool waits_for(const comm_queue *queue, int gone)
 {
@@ -107,6 +112,8 @@ static void local_destroy(sti_comm *comm)
     world->ranks[comm->rank] = NULL;
     for (int r = 0; r < world->size; r++) {
         local_comm *peer = world->ranks[r];
+        if (peer)
+            pthread_cond_broadcast(&peer->base.changed);
         if (peer && (waits_for(&peer->receives, comm->rank) ||
                      waits_for(&peer->sends, comm->rank)))
             sti_comm_fail_peer(&peer->base, comm->rank, "is gone");
@@ -123,6 +130,7 @@ static const comm_maker local_maker = {.kind = "threads",
                                        .post = local_post,
                                        .tell_failure = local_tell_failure,
                                        .heard_ns = local_heard_ns,
+                                       .is_gone = local_is_gone,
                                        .drop = local_drop,
                                        .destroy = local_destroy};
 

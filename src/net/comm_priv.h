@@ -19,6 +19,9 @@ typedef struct comm_maker {
     /* With the lock held: when the peer was last heard of, on sti_clock_ns; 0: never.
      */
     int64_t (*heard_ns)(sti_comm *comm, int peer);
+    /* With the lock held: has it said that it leaves, or is it lost? What makes it true
+     * wakes all who wait for changes. */
+    bool (*is_gone)(sti_comm *comm, int peer);
     /* After a failure, with the lock held: forget all requests; on return no buffer is
      * touched any more. May let go of the lock meanwhile. */
     void (*drop)(sti_comm *comm);

@@ -68,6 +68,7 @@ typedef struct tcp_comm {
     bool has_thread, leaving;
     int wake;             /* eventfd */
     int64_t alive_ns;     /* when signs of life went out last */
+    int64_t turn_ns;      /* when the thread looked at its sockets last */
     tcp_peer *peers;      /* [size] */
     struct pollfd *polls; /* [2 * size + 1] */
 } tcp_comm;
@@ -397,6 +398,7 @@ static void hear(tcp_comm *c, int peer, const wire_life *life)
 {
     if (life->kind == WIRE_LEAVES) {
         c->peers[peer].left = true;
+        pthread_cond_broadcast(&c->base.changed);
         lost(c, peer, false);
     } else if (life->kind == WIRE_GIVES_UP && !c->leaving) {
         sti_comm_set_failure(&c->base, false, life->status, life->text);
@@ -413,6 +415,7 @@ static void read_life(tcp_comm *c, int peer)
         return;
     if (n <= 0) {
         close_socket(&p->life);
+        pthread_cond_broadcast(&c->base.changed);
         lost(c, peer, n < 0);
         return;
     }
@@ -488,10 +491,21 @@ static bool fill_polls(tcp_comm *c)
     return any;
 }
 
+/* Signs of life come and go every fourth of the timeout. A thread that comes later than
+ * that to its sockets was stopped, with its process or its host (a job that was
+ * suspended, a machine that slept), and may have missed what others said. */
+static bool was_stopped(const tcp_comm *c, int64_t now_ns)
+{
+    return now_ns - c->turn_ns > c->base.timeout_ns / 2;
+}
+
 /* Milliseconds until signs of life are due. */
 static int sign_of_life(tcp_comm *c)
 {
     int64_t every = c->base.timeout_ns / 4, now = sti_clock_ns();
+    for (int i = 0; was_stopped(c, now) && i < c->base.size; i++)
+        c->peers[i].heard_ns = now; /* all have their time again */
+    c->turn_ns = now;
     if (now - c->alive_ns >= every) {
         say_to_all(c, &(wire_life){.kind = WIRE_LIVES});
         c->alive_ns = now;
@@ -593,7 +607,15 @@ static void tcp_post(sti_comm *comm, sti_comm_request *r)
 
 static int64_t tcp_heard_ns(sti_comm *comm, int peer)
 {
-    return tcp_of(comm)->peers[peer].heard_ns;
+    const tcp_comm *c = tcp_of(comm);
+    const int64_t now = sti_clock_ns();
+    return was_stopped(c, now) ? now : c->peers[peer].heard_ns;
+}
+
+static bool tcp_is_gone(sti_comm *comm, int peer)
+{
+    const tcp_peer *p = &tcp_of(comm)->peers[peer];
+    return p->left || p->life < 0;
 }
 
 static void tcp_drop(sti_comm *comm)
@@ -638,6 +660,7 @@ static const comm_maker tcp_maker = {.kind = "tcp",
                                      .post = tcp_post,
                                      .tell_failure = tcp_tell_failure,
                                      .heard_ns = tcp_heard_ns,
+                                     .is_gone = tcp_is_gone,
                                      .drop = tcp_drop,
                                      .destroy = tcp_destroy};
 
@@ -696,6 +719,7 @@ static stint_status tcp_begin(tcp_comm *c, const sti_comm_tcp_desc *desc)
     sti_mesh_fini(&mesh);
     if (st != STINT_OK)
         return st;
+    c->turn_ns = sti_clock_ns();
     int error = start_thread(c);
     c->has_thread = error == 0;
     return error ? sti_fail(STINT_E_FAILED, "no thread for the network: %s",

@@ -342,6 +342,34 @@ static void test_silence(void **state)
     assert_non_null(strstr(ranks[0].text, "in sum of gradients of step 12"));
 }
 
+/* Rank 0 has said all and leaves; rank 1 waits for that, and rank 2 for words of rank 1
+ * that come later. */
+static void outstay(world_rank *rank)
+{
+    const int me = sti_comm_rank(rank->comm);
+    sti_comm_request request = {0};
+    char word = 'a';
+    if (me == 0)
+        return;
+    if (me == 1) {
+        sti_comm_outstay(rank->comm, 0);
+        sti_comm_send(rank->comm, 2, 1, &word, 1, &request);
+    } else {
+        sti_comm_receive(rank->comm, 1, 1, &word, 1, &request);
+    }
+    RANK_CHECK(rank, sti_comm_wait_all(rank->comm, &request, 1) == STINT_OK);
+    RANK_CHECK(rank, sti_comm_failure(rank->comm, NULL, 0, NULL) == STINT_OK);
+}
+
+/* (In the local world a rank leaves when its test does.) */
+static void test_outstay(void **state)
+{
+    (void)state;
+    world_rank ranks[WORLD_MAX];
+    for (int w = 1; w < WORLDS; w++)
+        worlds[w](ranks, 3, outstay, NULL);
+}
+
 static void send_too_much(world_rank *rank)
 {
     sti_comm_request request = {0};
@@ -391,7 +419,7 @@ int main(void)
         cmocka_unit_test(test_give_up),          cmocka_unit_test(test_silence),
         cmocka_unit_test(test_too_long),         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_long_messages),    cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_no_shared_memory),
+        cmocka_unit_test(test_no_shared_memory), cmocka_unit_test(test_outstay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

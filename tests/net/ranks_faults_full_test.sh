@@ -58,6 +58,13 @@ kill -STOP "${pids[1]}" && sleep 1 && kill -CONT "${pids[1]}"
 all_end 0
 [ "$(sha out.0)" = "$want" ] || fail "paused: other weights"
 
+# All of them stopped for longer than the timeout, as a job that is suspended: likewise.
+begin 2 "${short[@]}" --out asleep --json
+until_file 'asleep/checkpoints'
+kill -STOP "${pids[@]}" && sleep 3 && kill -CONT "${pids[@]}"
+all_end 0
+[ "$(sha out.0)" = "$want" ] || fail "asleep: other weights"
+
 # A signal to any rank stops all, with a checkpoint.
 begin 2 "${long[@]}" --out asked
 until_file 'asked/checkpoints/*5.safetensors'

@@ -43,6 +43,15 @@ speaks 0 "give a number by --batch"
 two 2 "--shards 1" "--shards 1"
 speaks 0 "cannot be shared out to 2 processes; start at most 1"
 
+# Many ranks hear of it along a tree, some later than others: none takes the others for
+# lost meanwhile.
+for try in 1 2; do
+    begin 9 net.ini --out nine
+    all_end 2
+    cat err.[1-8] >err
+    [ ! -s err ] || fail "other ranks than 0 speak: $(cat err)"
+done
+
 # The command line.
 run 2 train net.ini --net-ranks 2
 says err "--net-root HOST:PORT"
