@@ -20,7 +20,8 @@ typedef struct stint_net_desc {
     const char *root; /* "host:port" of rank 0, on which it listens until all are there;
                          NULL: ask the launcher (MPI) */
     int rank, ranks;  /* with root; ranks 0: the launcher's variables say both */
-    double timeout_s; /* a peer that gives no sign of life for so long is lost; 0: 30 */
+    double timeout_s; /* a peer that gives no sign of life for so long is lost, from
+                         0.1 to 100 days; 0: 30 */
     bool
         sockets_only; /* also between ranks of one host, which otherwise share memory */
 } stint_net_desc;

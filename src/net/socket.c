@@ -135,7 +135,11 @@ stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
     int count = host ? sti_socket_resolve(host, all, WIRE_ADDRESSES) : 2;
     struct sockaddr_storage address;
     *fd_out = -1;
-    errno = EADDRNOTAVAIL;
+    if (count == 0)
+        return sti_fail(STINT_E_PEER,
+                        "cannot listen on %s: no address of that name is known here "
+                        "(link-local ones are of no use)",
+                        host);
     for (int i = 0; i < count && *fd_out < 0; i++) {
         socklen_t length = to_system(&all[i], port, &address);
         *fd_out = listen_on(&address, length);

@@ -198,12 +198,12 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
         snprintf(e->news, sizeof e->news,
                  "%sthe link carries %s in the time given; float32 needs %s, "
                  "so %s a value: %s a step, error %.2g of the gradient%s",
-                 e->probed, sti_bytes_text((size_t)e->desc.policy.wire_bytes),
+                 e->probed, sti_bytes_text((size_t)fmin(e->desc.policy.wire_bytes, 1e18)),
                  sti_bytes_text((size_t)r->raw_bytes), bits,
                  sti_bytes_text((size_t)r->bytes), r->error,
                  r->fits ? ""
-                         : "; more than the link carries even so: a step takes longer, "
-                           "or give net.keep below 1");
+                         : "; more than the link carries even so: a step takes longer; "
+                           "net.keep below 1 in its place sends less");
     else
         snprintf(e->news, sizeof e->news,
                  "%s a value, with the error of %d bits for all: %s a step "

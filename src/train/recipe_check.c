@@ -68,8 +68,14 @@ static void check_net(const sti_recipe_values *v, sti_text *list)
         COMPLAIN(list, "net.link: %s", stint_last_error());
     if (v->net.link && v->net.bits != 32)
         complain(list, "net.link: chooses the bits; remove net.bits");
-    if (v->net.link && !(v->net.time > 0))
-        complain(list, "net.time: must be above 0, for example 100ms");
+    if (v->net.link && !(v->net.time > 0 && v->net.time <= 86400))
+        complain(list, "net.time: must be above 0 and at most a day, for example "
+                       "100ms");
+    if (v->net.keep < 1 && (v->net.link || v->net.bits != 32))
+        COMPLAIN(list,
+                 "net.keep: below 1 sends float32 of the largest values and leaves "
+                 "nothing to compress: remove %s, or net.keep",
+                 v->net.link ? "net.link" : "net.bits");
 }
 
 static void check_model(const stint_recipe *recipe, sti_text *list)
