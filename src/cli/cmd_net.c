@@ -1,11 +1,14 @@
 /* net simulate, net predict, net measure, net check: what links between processes give,
  * and what a sum of gradients takes over them. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include <inttypes.h>
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
@@ -13,7 +16,6 @@
 #include "net/link_measure.h"
 #include "net/net.h"
 #include "net/rehearse.h"
-#include "net/squeeze.h"
 #include "net/wire.h"
 
 /* Header and codes of a value in buckets of 1024. */
@@ -134,22 +136,15 @@ static stint_status topology_of(const simulate_args *a, sti_topology *t)
     return st == STINT_OK ? link_of(a->trunk, a->latency / 2, &t->trunk) : st;
 }
 
-/* Values of a part: training's, unless that would be more than a few million messages
- * to simulate; then the sum goes in one part. */
-static int64_t fusion_of(const simulate_args *a, const sti_topology *t)
-{
-    const double messages =
-        (double)sti_schedule_make((sti_scheme)a->scheme, t->ranks, t->group, 0, NULL) *
-        t->ranks / 2 * ((double)a->values / STI_SQUEEZE_FUSION);
-    return a->whole || messages > 5e6 ? 0 : STI_SQUEEZE_FUSION;
-}
-
 static stint_status rehearse(const simulate_args *a, const sti_topology *t,
                              int64_t bits, sti_rehearsed *out)
 {
     const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
                              .values = a->values,
-                             .fusion = fusion_of(a, t),
+                             .fusion = a->whole ? 0
+                                                : sti_rehearsal_fusion(
+                                                      (sti_scheme)a->scheme, t->ranks,
+                                                      t->group, a->values),
                              .bytes_per_value = bytes_per_value(bits),
                              .encode_s = bits == 32 ? 0 : a->encode,
                              .decode_s = a->decode};
@@ -219,7 +214,8 @@ static stint_status simulate_run(sti_cli_call *call)
             "rank sends", "busiest");
     }
     stint_status st = STINT_OK;
-    for (int64_t n = first; n <= a->ranks && st == STINT_OK; n *= 2)
+    for (int64_t n = first < a->ranks ? first : a->ranks;
+         n <= a->ranks && st == STINT_OK; n *= 2)
         st = simulate_one(a, (int)n, as_json ? &json : NULL, &text);
     if (st != STINT_OK) {
         sti_text_fini(&text);
@@ -240,9 +236,9 @@ const sti_cli_command sti_cmd_net_simulate = {
                "stint net simulate --topology fat-tree -n 4096 --group 64 "
                "--scheme two-level --table",
     .about = "The messages of a real sum, one by one, over modelled links that serve "
-             "them in order. It goes in parts that overlap, as in training, unless "
-             "that takes over 5 million messages. See docs/network-compression.md for "
-             "the model.",
+             "them in order. It goes in parts that overlap, as in training, in fewer "
+             "where they would take over 5 million messages. See "
+             "docs/network-compression.md for the model.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(simulate_rows, simulate_args),
@@ -302,7 +298,8 @@ static stint_status predict(const predict_args *a, const sti_links *links, doubl
                                 .inside = {s->alpha_s, s->beta_s}};
         const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
                                  .values = a->values,
-                                 .fusion = STI_SQUEEZE_FUSION,
+                                 .fusion = sti_rehearsal_fusion(
+                                     (sti_scheme)a->scheme, t.ranks, 1, a->values),
                                  .bytes_per_value = per_value,
                                  .encode_s = a->bits == 32 ? 0 : links->encode_s,
                                  .decode_s = links->decode_s};
@@ -398,7 +395,7 @@ static const sti_option measure_rows[] = {
     ROW(measure_args, time, "time", STI_OPTION_TIME, "10s", 0, -1, "TIME",
         "for all pairs together"),
     ROW(measure_args, max_bytes, "largest", STI_OPTION_BYTES, "4M", 0, -1, "SIZE",
-        "largest message"),
+        "largest message, 64K or more"),
     JOIN_ROWS,
     STI_CLI_COMMON_ROWS(measure_args),
 };
@@ -413,10 +410,16 @@ static stint_status join(const measure_args *a, stint_net **net_out)
     const stint_status st = stint_net_join(&desc, net_out);
     if (st == STINT_OK && !*net_out)
         return sti_fail(STINT_E_USAGE,
-                        "there is one process only; start several, as in mpirun -n 2 "
-                        "stint net measure, or give --net-root");
+                        "there is one process only; start several by mpirun -n 2, or "
+                        "give --net-root");
     return st;
 }
+
+/* What is told on stdout: words, or JSON. */
+typedef struct telling {
+    sti_text text;
+    sti_json json; /* into the text */
+} telling;
 
 static void describe(const sti_links *links, sti_comm *comm, sti_text *text)
 {
@@ -427,55 +430,120 @@ static void describe(const sti_links *links, sti_comm *comm, sti_text *text)
         const sti_link_segment *last = &m->segment[m->count - 1];
         sti_text_printf(text,
                         "%d (%s) to %d (%s): %s, then %s; %d segment%s, median within "
-                        "%.1f %%, p95/median %.2f%s%s\n",
+                        "%.1f %%, p95/median %.2f%s%s%s\n",
                         m->from, sti_comm_host(comm, m->from), m->to,
                         sti_comm_host(comm, m->to),
                         sti_time_text(sti_link_seconds(m, 1)),
                         sti_rate_text(8 / fmax(last->beta_s, 1e-15)), m->count,
                         m->count == 1 ? "" : "s", 100 * m->confident, m->spread,
                         m->spread > 2 ? "; varies too much to predict by" : "",
-                        last->bounded ? "; alpha held at 0" : "");
+                        last->bounded ? "; alpha held at 0" : "",
+                        m->samples < STI_LINK_SIZES_DRAWN * STI_LINK_LEAST_DRAWS
+                            ? "; few samples, give more --time"
+                            : "");
     }
 }
 
-static stint_status measure_with(sti_cli_call *call, stint_net *net, const char *out,
-                                 double seconds, sti_text *text)
+static void json_of_links(const sti_links *links, sti_comm *comm, sti_json *j)
 {
-    const measure_args *a = call->args;
-    sti_comm *comm = sti_net_comm(net);
-    const sti_measure_desc desc = {
-        .seconds = seconds, .max_bytes = (int64_t)a->max_bytes, .seed = 1};
-    sti_links links;
-    stint_status st = sti_links_measure(comm, &desc, call->arena, &links);
-    if (st == STINT_OK && stint_net_rank(net) == 0 && out)
-        st = sti_links_write(&links, out);
-    st = sti_comm_failure(comm, NULL, 0, NULL) == STINT_OK ? sti_comm_agree(comm, st)
-                                                           : st;
-    if (st == STINT_OK && stint_net_rank(net) == 0)
-        describe(&links, comm, text);
+    sti_json_int(j, "ranks", links->ranks);
+    sti_json_text(j, "kind", links->kind);
+    sti_json_float(j, "seconds", links->seconds);
+    sti_json_begin_array(j, "links");
+    for (int i = 0; i < links->count; i++) {
+        const sti_link_model *m = &links->models[i];
+        sti_json_begin_object(j, NULL);
+        sti_json_int(j, "from", m->from);
+        sti_json_text(j, "from_host", sti_comm_host(comm, m->from));
+        sti_json_int(j, "to", m->to);
+        sti_json_text(j, "to_host", sti_comm_host(comm, m->to));
+        sti_json_float(j, "byte_s", sti_link_seconds(m, 1));
+        sti_json_float(j, "bits_per_s",
+                       8 / fmax(m->segment[m->count - 1].beta_s, 1e-15));
+        sti_json_int(j, "segments", m->count);
+        sti_json_int(j, "samples", m->samples);
+        sti_json_float(j, "median_interval", m->confident);
+        sti_json_float(j, "p95_over_median", m->spread);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
+}
+
+/* Before minutes of measuring: can the file be written? */
+static stint_status try_to_write(const char *path)
+{
+    sti_writer *writer = NULL;
+    const stint_status st = sti_writer_open(path, &writer);
+    sti_writer_abort(writer);
     return st;
 }
 
-static stint_status answer_rank_0(sti_cli_call *call, stint_net *net, stint_status st,
-                                  sti_text *text)
+static stint_status measure_with(sti_cli_call *call, stint_net *net, const char *out,
+                                 double seconds, telling *tell)
 {
+    const measure_args *a = call->args;
+    sti_comm *comm = sti_net_comm(net);
     const bool first = stint_net_rank(net) == 0;
-    stint_net_leave(net);
-    if (st == STINT_OK && first)
-        return sti_cli_answer_text(call, "links", text);
-    sti_text_fini(text);
-    return st;
+    const sti_measure_desc desc = {
+        .seconds = seconds, .max_bytes = (int64_t)a->max_bytes, .seed = 1};
+    sti_links links;
+    stint_status st = sti_comm_agree(comm, first && out ? try_to_write(out) : STINT_OK);
+    if (st == STINT_OK)
+        st = sti_links_measure(comm, &desc, call->arena, &links);
+    if (st == STINT_OK)
+        st = sti_comm_agree(comm,
+                            first && out ? sti_links_write(&links, out) : STINT_OK);
+    if (st != STINT_OK || !first)
+        return st;
+    if (call->common->json)
+        json_of_links(&links, comm, &tell->json);
+    else
+        describe(&links, comm, &tell->text);
+    return STINT_OK;
+}
+
+/* Joins, does the work on every rank and lets rank 0 tell of it. */
+static stint_status run_ranks(sti_cli_call *call,
+                              stint_status (*work)(sti_cli_call *call, stint_net *net,
+                                                   telling *tell))
+{
+    const measure_args *a = call->args;
+    stint_net *net = NULL;
+    telling tell = {.text = {0}};
+    if (!(a->time > 0))
+        return sti_fail(STINT_E_USAGE, "--time: must be above 0, for example 2s");
+    stint_status st = join(a, &net);
+    if (st != STINT_OK)
+        return st;
+    if (call->common->json)
+        sti_cli_json_begin(&tell.json, &tell.text);
+    st = work(call, net, &tell);
+    if (st != STINT_OK || stint_net_rank(net) > 0) {
+        sti_text_fini(&tell.text);
+    } else if (call->common->json) {
+        sti_json_end_object(&tell.json);
+        st = sti_cli_answer(call, &tell.text);
+    } else {
+        st = sti_cli_print(&tell.text);
+    }
+    return sti_cli_leave(call, net, st);
+}
+
+static stint_status measure_work(sti_cli_call *call, stint_net *net, telling *tell)
+{
+    const measure_args *a = call->args;
+    return measure_with(call, net, a->out, a->time, tell);
 }
 
 static stint_status measure_run(sti_cli_call *call)
 {
     const measure_args *a = call->args;
-    stint_net *net = NULL;
-    sti_text text = {0};
-    stint_status st = join(a, &net);
-    if (st == STINT_OK)
-        st = measure_with(call, net, a->out, a->time, &text);
-    return answer_rank_0(call, net, st, &text);
+    if (a->max_bytes < STI_LINK_LARGEST_LEAST)
+        return sti_fail(STINT_E_USAGE,
+                        "--largest: %s is too small to see a link's rate; at least %s",
+                        sti_bytes_text(a->max_bytes),
+                        sti_bytes_text(STI_LINK_LARGEST_LEAST));
+    return run_ranks(call, measure_work);
 }
 
 const sti_cli_command sti_cmd_net_measure = {
@@ -498,51 +566,113 @@ static const sti_option check_rows[] = {
     STI_CLI_COMMON_ROWS(measure_args),
 };
 
+enum { CPUS_MOST = CPU_SETSIZE };
+
 typedef struct place {
-    int64_t cpus, there; /* that it may run on; of the host */
+    int64_t at_once, there;    /* CPUs that it may use at a time; of the host */
+    uint8_t may[CPUS_MOST / 8]; /* those that it is bound to, a bit each */
 } place;
 
-/* Hosts with more ranks than processors are told apart. */
-static void describe_places(sti_comm *comm, const place *all, sti_text *text)
+static bool has_cpu(const place *p, int cpu)
 {
-    for (int r = 0; r < sti_comm_size(comm); r++) {
-        int beside = 0;
-        for (int k = 0; k < sti_comm_size(comm); k++)
-            beside += strcmp(sti_comm_host(comm, k), sti_comm_host(comm, r)) == 0;
-        sti_text_printf(text, "rank %d on %s, %" PRId64 " of %" PRId64 " CPUs%s\n", r,
-                        sti_comm_host(comm, r), all[r].cpus, all[r].there,
-                        all[r].there < beside
-                            ? "; more ranks here than CPUs: no measure of speed"
-                            : "");
+    return p->may[cpu / 8] >> cpu % 8 & 1;
+}
+
+static place own_place(int at_once)
+{
+    place mine = {.at_once = at_once, .there = sysconf(_SC_NPROCESSORS_ONLN)};
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int c = 0; c < CPUS_MOST; c++)
+            mine.may[c / 8] |= (uint8_t)(CPU_ISSET(c, &set) ? 1 << c % 8 : 0);
+    return mine;
+}
+
+/* "0-3,8" */
+static void list_cpus(const place *p, sti_text *out)
+{
+    bool any = false;
+    for (int c = 0; c < CPUS_MOST; c++) {
+        int end = c;
+        if (!has_cpu(p, c))
+            continue;
+        while (end + 1 < CPUS_MOST && has_cpu(p, end + 1))
+            end++;
+        sti_text_printf(out, "%s%d", any ? "," : "", c);
+        if (end > c)
+            sti_text_printf(out, "-%d", end);
+        any = true;
+        c = end;
     }
 }
 
-static stint_status check_with(sti_cli_call *call, stint_net *net, sti_text *text)
+/* Are more ranks of its host kept to the CPUs of this one than there are? */
+static bool is_crowded(sti_comm *comm, const place *all, int rank)
+{
+    int cpus = 0, ranks = 0;
+    for (int c = 0; c < CPUS_MOST; c++)
+        cpus += has_cpu(&all[rank], c);
+    for (int r = 0; r < sti_comm_size(comm); r++) {
+        bool within = strcmp(sti_comm_host(comm, r), sti_comm_host(comm, rank)) == 0;
+        for (int i = 0; i < CPUS_MOST / 8; i++)
+            within = within && !(all[r].may[i] & ~all[rank].may[i]);
+        ranks += within;
+    }
+    return ranks > cpus;
+}
+
+static void describe_places(sti_comm *comm, const place *all, telling *tell, bool json)
+{
+    if (json)
+        sti_json_begin_array(&tell->json, "places");
+    for (int r = 0; r < sti_comm_size(comm); r++) {
+        const bool crowded = is_crowded(comm, all, r);
+        sti_text cpus = {0};
+        list_cpus(&all[r], &cpus);
+        const char *list = cpus.data ? cpus.data : "";
+        if (json) {
+            sti_json_begin_object(&tell->json, NULL);
+            sti_json_int(&tell->json, "rank", r);
+            sti_json_text(&tell->json, "host", sti_comm_host(comm, r));
+            sti_json_text(&tell->json, "cpus", list);
+            sti_json_int(&tell->json, "cpus_at_once", all[r].at_once);
+            sti_json_int(&tell->json, "cpus_of_host", all[r].there);
+            sti_json_bool(&tell->json, "crowded", crowded);
+            sti_json_end_object(&tell->json);
+        } else {
+            sti_text_printf(&tell->text,
+                            "rank %d on %s, %" PRId64 " of %" PRId64 " CPUs (%s)%s\n", r,
+                            sti_comm_host(comm, r), all[r].at_once, all[r].there, list,
+                            crowded ? "; more ranks here than CPUs: no measure of speed"
+                                    : "");
+        }
+        sti_text_fini(&cpus);
+    }
+    if (json)
+        sti_json_end_array(&tell->json);
+}
+
+static stint_status check_work(sti_cli_call *call, stint_net *net, telling *tell)
 {
     sti_comm *comm = sti_net_comm(net);
     const measure_args *a = call->args;
     int cpus = 1;
-    place mine;
     place *all =
         sti_arena_alloc(call->arena, (size_t)sti_comm_size(comm) * sizeof *all);
     stint_status st = all ? sti_threads_choose(0, &cpus, NULL) : STINT_E_MEMORY;
-    mine = (place){cpus, sysconf(_SC_NPROCESSORS_ONLN)};
+    const place mine = own_place(cpus);
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
         st = sti_comm_gather_all(comm, &mine, sizeof mine, all);
     if (st == STINT_OK && stint_net_rank(net) == 0)
-        describe_places(comm, all, text);
-    return st == STINT_OK ? measure_with(call, net, NULL, a->time, text) : st;
+        describe_places(comm, all, tell, call->common->json);
+    return st == STINT_OK ? measure_with(call, net, NULL, a->time, tell) : st;
 }
 
 static stint_status check_run(sti_cli_call *call)
 {
-    stint_net *net = NULL;
-    sti_text text = {0};
-    stint_status st = join(call->args, &net);
-    if (st == STINT_OK)
-        st = check_with(call, net, &text);
-    return answer_rank_0(call, net, st, &text);
+    return run_ranks(call, check_work);
 }
 
 const sti_cli_command sti_cmd_net_check = {
@@ -550,7 +680,8 @@ const sti_cli_command sti_cmd_net_check = {
     .summary = "say who is there before a training of several processes",
     .operands = "",
     .example = "mpirun -n 2 stint net check",
-    .about = "Ranks, hosts, CPUs, and the links between them, both ways.",
+    .about = "Ranks, hosts, the CPUs they are bound to, and the links between them, both "
+             "ways.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(check_rows, measure_args),

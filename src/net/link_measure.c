@@ -11,8 +11,8 @@
 #include "codec/gradient_codec.h"
 
 enum {
-    SIZES = 24,
-    LEAST_DRAWS = 30,
+    SIZES = STI_LINK_SIZES_DRAWN,
+    LEAST_DRAWS = STI_LINK_LEAST_DRAWS,
     MOST_DRAWS = 400,
     CODEC_VALUES = 1 << 23, /* more than caches hold, as a gradient is */
     CODEC_RUNS = 5,
@@ -140,12 +140,12 @@ static stint_status choose_sizes(pair *p, double seconds, int64_t max_bytes,
     for (int i = 0; i < LEAST_DRAWS && st == STINT_OK; i++)
         st = trip(p, 1, &trips[i]);
     for (int i = 0; i < 2 && st == STINT_OK; i++)
-        st = trip(p, 65536 < p->room ? 65536 : p->room, &far);
+        st = trip(p, STI_LINK_LARGEST_LEAST, &far);
     if (st != STINT_OK)
         return st;
     qsort(trips, LEAST_DRAWS, sizeof *trips, by_value);
     p->trip_s = trips[LEAST_DRAWS / 2];
-    const double byte_s = fmax((far - p->trip_s) / 65536, 1e-12);
+    const double byte_s = fmax((far - p->trip_s) / STI_LINK_LARGEST_LEAST, 1e-12);
     double most = seconds / (2.5 * LEAST_DRAWS * byte_s); /* the sizes' sum is 2 most */
     most = fmin(fmax(most, 16384), (double)max_bytes);
     for (int i = 0; i < SIZES; i++) {
@@ -271,7 +271,7 @@ stint_status sti_links_measure(sti_comm *comm, const sti_measure_desc *desc,
     sti_measure_desc d = *desc;
     const int ranks = sti_comm_size(comm);
     const int64_t start = sti_clock_ns(),
-                  max_bytes = d.max_bytes > 65536 ? d.max_bytes : WHOLE_BYTES;
+                  max_bytes = d.max_bytes > 0 ? d.max_bytes : WHOLE_BYTES;
     sti_links links = {.ranks = ranks, .kind = sti_comm_kind(comm)};
     int from, to;
     d.seconds = d.seconds > 0 ? d.seconds : 10;

@@ -13,11 +13,13 @@
 #include "net/comm.h"
 #include "net/link_model.h"
 
-enum { STI_TAG_LINK = 0x2200 };
+enum { STI_TAG_LINK = 0x2200, STI_LINK_LARGEST_LEAST = 1 << 16 };
+enum { STI_LINK_SIZES_DRAWN = 24, STI_LINK_LEAST_DRAWS = 30 }; /* of each size */
 
 typedef struct sti_measure_desc {
     double seconds;    /* for all pairs; 0: 10 */
-    int64_t max_bytes; /* of a message; 0: 4 MiB, or what the time allows */
+    int64_t max_bytes; /* of a message, at least STI_LINK_LARGEST_LEAST, and less where
+                          the time does not allow them; 0: 4 MiB */
     uint64_t seed;
 } sti_measure_desc;
 

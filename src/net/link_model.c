@@ -224,7 +224,7 @@ static void set_doubt(const points *p, const sti_link_sample *samples,
         const int64_t high = n / 2 + wide < n ? n / 2 + wide : n - 1;
         const double half = (s[high].seconds - s[low].seconds) / 2 / p->seconds[i];
         const double tail =
-            s[(int64_t)(0.95 * (double)(n - 1))].seconds / p->seconds[i];
+            s[(int64_t)ceil(0.95 * (double)(n - 1))].seconds / p->seconds[i];
         model->confident = fmin(fmax(model->confident, half), STI_LINK_MOST);
         model->spread = fmin(fmax(model->spread, tail), STI_LINK_MOST);
     }

@@ -2,9 +2,16 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/units.h"
+#include "net/squeeze.h"
+
+/* A few seconds; parts are looked at one after another. */
+#define MOST_MESSAGES 5e6
+#define MOST_PARTS    4096.0
 
 /* ---- links ---- */
 
@@ -213,14 +220,55 @@ static stint_status actor_create(world *w, int rank, int32_t *counts)
     return a->come ? STINT_OK : STINT_E_MEMORY;
 }
 
+static int64_t count_parts(int64_t values, int64_t fusion)
+{
+    int64_t parts = 0;
+    do {
+        parts++;
+        values -= sti_schedule_part(fusion, values);
+    } while (values > 0);
+    return parts;
+}
+
+int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t values)
+{
+    /* Every message has two moves. */
+    const double messages =
+        (double)sti_schedule_make(scheme, ranks, group, 0, NULL) * ranks / 2;
+    const double most = fmin(MOST_MESSAGES / messages, MOST_PARTS);
+    int64_t fusion = STI_SQUEEZE_FUSION;
+    while (fusion < values && (double)values / (double)fusion > most)
+        fusion *= 2;
+    while (fusion < values && (double)count_parts(values, fusion) > most)
+        fusion *= 2;
+    return fusion < values || count_parts(values, fusion) <= most ? fusion : 0;
+}
+
+/* Refused before anything is taken: a host that runs out of memory ends others, too. */
+static stint_status check_memory(const world *w)
+{
+    const sti_topology *t = w->net.t;
+    const double moves =
+        (double)sti_schedule_make(w->r->scheme, t->ranks, t->group, 0, NULL) * t->ranks;
+    const double bytes = moves * (sizeof(sti_move) + sizeof(int32_t) +
+                                  (double)w->parts * sizeof(double)) +
+                         (double)t->ranks * w->parts * sizeof(lane);
+    const double host =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (bytes <= host * 0.8)
+        return STINT_OK;
+    return sti_fail(STINT_E_MEMORY,
+                    "rehearsal: %.3g messages of %d ranks take %s of memory, this host "
+                    "has %s; take fewer ranks, or two levels with more ranks a host",
+                    moves / 2 * w->parts, t->ranks, sti_bytes_text((size_t)bytes),
+                    sti_bytes_text((size_t)host));
+}
+
 /* The parts of a real sum. */
 static stint_status cut_parts(world *w)
 {
     int64_t left = w->r->values;
-    do {
-        w->parts++;
-        left -= sti_schedule_part(w->r->fusion, left);
-    } while (left > 0);
+    w->parts = (int)count_parts(w->r->values, w->r->fusion);
     w->part_values = sti_alloc_array(w->parts, sizeof *w->part_values, "net.rehearse");
     if (!w->part_values)
         return STINT_E_MEMORY;
@@ -502,6 +550,12 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
     st = network_create(topology, &w.net);
     if (st == STINT_OK)
         st = cut_parts(&w);
+    if (st == STINT_OK)
+        st = check_memory(&w);
+    if (st != STINT_OK) {
+        world_destroy(&w);
+        return st;
+    }
     w.actors = sti_alloc_array(w.ranks, sizeof *w.actors, "net.rehearse");
     w.heap_room = 2 * (int64_t)w.ranks;
     w.heap = sti_alloc_array(w.heap_room, sizeof *w.heap, "net.rehearse");

@@ -55,8 +55,12 @@ typedef struct sti_rehearsed {
     double busiest;    /* part of the time that the busiest link is at work */
 } sti_rehearsed;
 
-/* STINT_E_USAGE: a topology that cannot be. STINT_E_MEMORY: about 30 bytes a message
- * are needed. */
+/* `fusion` for a sum that goes in parts as training's do: these parts, or larger ones
+ * where all messages would be over a few millions and take minutes to rehearse. */
+int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t values);
+
+/* STINT_E_USAGE: a topology that cannot be. STINT_E_MEMORY: about 50 bytes a message
+ * are needed, and 16 a part more; or they are more than the host has. */
 stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *rehearsal,
                           sti_rehearsed *out);
 

@@ -13,6 +13,13 @@ json 'j["sums"][0]["messages"] == 16 * 15 * 2'
 run 0 net simulate --topology fat-tree -n 256 --group 16 --scheme two-level --table --json
 json '[s["ranks"] for s in j["sums"]][::2] == [16, 32, 64, 128, 256]'
 json 'j["sums"][-2]["seconds"] * 4 < j["sums"][-1]["seconds"]'
+run 0 net simulate -n 4 --table --json
+json '[s["ranks"] for s in j["sums"]] == [4, 4]'
+# What would take all memory, or hours, does not begin; longer sums go in larger parts.
+run 7 net simulate -n 65536
+says err "of memory, this host has"
+run 0 net simulate -n 2 --values 1000000000000 --json
+json '1000 < j["sums"][0]["parts"] <= 4096'
 run 2 net simulate -n 9 --group 2
 says err "multiple"
 run 2 net simulate --bits 9
@@ -37,6 +44,16 @@ run 4 net predict bad.json
 says err "alpha_s"
 run 2 net measure
 says err "mpirun"
+run 2 net measure --largest 1K
+says err "at least 64.0 KiB"
+run 2 net check --time 0
+says err "above 0"
+for timeout in 1ms 1e300s; do
+    run 2 net check --net-timeout $timeout
+    says err "must be from 0.1 s to 100 days"
+done
+run 6 net check --net-root '[fe80::1]:2000' --net-ranks 2 --net-rank 0
+says err "no address of that name"
 
 # ---- two processes ----
 
@@ -46,9 +63,9 @@ both() {
     local want=$1 got
     shift
     port=$((port + 1))
-    timeout 60 "$STINT" "$@" --net-root 127.0.0.1:$port --net-ranks 2 --net-rank 1 \
+    timeout 60 $STINT "$@" --net-root 127.0.0.1:$port --net-ranks 2 --net-rank 1 \
         >other.out 2>other.err &
-    timeout 60 "$STINT" "$@" --net-root 127.0.0.1:$port --net-ranks 2 --net-rank 0 \
+    timeout 60 $STINT "$@" --net-root 127.0.0.1:$port --net-ranks 2 --net-rank 0 \
         >out 2>err
     got=$?
     wait $!
@@ -60,6 +77,20 @@ grep -q "rank" out || grep -q " to 1 " out || fail "no link told: $(cat out)"
 run 0 net predict measured.json --values 100000
 both 0 net check --time 0.2s
 grep -q "rank 1 on" out || fail "no rank told: $(cat out)"
+both 0 net check --time 0.2s --json
+json '[p["rank"] for p in j["places"]] == [0, 1] and all(p["cpus"] for p in j["places"])'
+json '[(l["from"], l["to"]) for l in j["links"]] == [(0, 1), (1, 0)]'
+json 'all(l["bits_per_s"] > 0 and l["byte_s"] > 0 for l in j["links"])'
+[ ! -s other.out ] || fail "rank 1 answers, too"
+# Bound to one CPU, both of them; and a file that cannot be written: told before, and once.
+if command -v taskset >/dev/null; then
+    cpu=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
+    STINT="taskset -c $cpu $STINT" both 0 net check --time 0.2s
+    grep -q "(${cpu}); more ranks here than CPUs" out || fail "bound to one CPU: $(cat out)"
+fi
+both 5 net measure --time 100s -o nowhere/links.json
+says err "nowhere/links.json: cannot be written"
+[ ! -s other.err ] || fail "rank 1 says it, too: $(cat other.err)"
 
 python3 "$STINT_SOURCE/tests/cli/cli_data.py" data 12 256 32
 cat >r.ini <<'END'
@@ -100,6 +131,10 @@ run 2 train r.ini --out alone --set net.bits=4 --set net.keep=0.1 --set net.feed
 says err "net.keep"
 run 2 train r.ini --out alone --net 100Mbit
 says err "net.bits"
+run 2 train r.ini --out alone --set net.keep=0.1
+says err "leaves nothing to compress: remove net.bits"
+run 2 train r.ini --out alone --set net.bits=32 --net 1Gbit --set net.time=1e300s
+says err "at most a day"
 
 # Bits chosen for a link, and told.
 both 0 train r.ini --out linked -j 1 --set net.bits=32 --net 100Mbit --set net.time=2ms -v

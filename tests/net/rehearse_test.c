@@ -141,6 +141,12 @@ static void parts_overlap(void **state)
     assert_true(parts.seconds < one.seconds && parts.seconds > link);
     const double first = (1 << 20) / 2.0 * 1e-9, last = (1 << 17) * 0.5e-9;
     near(parts.seconds, link + 100e-6 + first + last, 0.02);
+    /* Sums that training cuts into so many parts that rehearsing takes hours go in fewer. */
+    assert_int_equal(sti_rehearsal_fusion(STI_SCHEME_SCATTER, 2, 1, 25000000), 1 << 20);
+    r.fusion = sti_rehearsal_fusion(STI_SCHEME_TWO_LEVEL, 1024, 8, 25000000);
+    assert_true(r.fusion > 1 << 20 && r.fusion < 25000000);
+    assert_int_equal(sti_rehearsal_fusion(STI_SCHEME_SCATTER, 4096, 1, 25000000), 0);
+    r.fusion = 1 << 20;
     /* A link that costs nothing leaves the work, which does not overlap. */
     sti_topology fast = t;
     fast.host = (sti_link){0, 0};
