@@ -1,13 +1,15 @@
-"""Training tokens a second and peak memory of the GPT-2 124M shape, batch 4 x 256, float32,
-beside PyTorch and llm.c, one after the other.
+"""Training tokens a second and peak memory of the GPT-2 124M shape, batch 4 x 256, beside
+PyTorch and llm.c, one after the other, --rounds times in turns.
 
     gpt_step.py STINT TEXT [--torch PYTHON]... [--llmc SOURCES] [--steps N] [--threads N]
+                [--rounds N] [--precision f32|bf16]
                 [--depth 12 --width 768 --heads 12 --vocabulary 50257 --context 256 --batch 4]
 
 Ours is `stint train` on TEXT (a byte tokeniser; the model's vocabulary is the one asked
 for). --torch names an interpreter that has torch, as often as there are versions; --llmc a
 checkout of karpathy/llm.c, whose train_gpt2.c is built in a scratch folder with its own flags
-and the batch shape asked for, on random weights and tokens. The rate is that of the median
+and the batch shape asked for, on random weights and tokens. bf16 is autocast in PyTorch, and
+nothing in llm.c. The rate is that of the median
 step after the first, peak memory that of the process (getrusage).
 """
 import argparse
@@ -49,8 +51,7 @@ def attend(q, k, v):
     return scores.masked_fill(mask, -math.inf).softmax(-1) @ v
 
 
-def step():
-    tokens = torch.randint(V, (B, T + 1))
+def loss_of(tokens):
     x = F.embedding(tokens[:, :-1], wte) + wpe
     for k in blocks:
         qkv = F.linear(F.layer_norm(x, (C,), k["g1"], k["s1"]), k["qkv"], k["qb"])
@@ -62,7 +63,13 @@ def step():
             if not a["gelu"] else F.gelu(u, approximate="tanh")
         x = x + F.linear(u, k["out"], k["ob"])
     logits = F.linear(F.layer_norm(x, (C,), g, s), wte)
-    loss = F.cross_entropy(logits.view(-1, V), tokens[:, 1:].reshape(-1))
+    return F.cross_entropy(logits.view(-1, V), tokens[:, 1:].reshape(-1))
+
+
+def step():
+    tokens = torch.randint(V, (B, T + 1))
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=a["precision"] == "bf16"):
+        loss = loss_of(tokens)
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     optimizer.step()
@@ -119,7 +126,8 @@ checkpoint_every = 1000000
 """)
     text, peak = peak_of([a.stint, "train", recipe, "--data", a.text, "--out",
                           f"{folder}/out", "--force", "--json", "-q", f"-j{a.threads}",
-                          f"--steps={a.steps + 1}", "--set=run.log_every=1"])
+                          f"--steps={a.steps + 1}", "--set=run.log_every=1",
+                          "--precision", a.precision])
     with open(f"{folder}/out/log.jsonl") as f:
         lines = [json.loads(line) for line in f]
     seconds = [a.batch / e["images_per_s"] for e in lines if e["event"] == "step"][1:]
@@ -132,7 +140,7 @@ def torch_peer(a, python):
         print(f"{python}: no torch; left out")
         return None
     args = {k: getattr(a, k) for k in ("threads", "batch", "context", "width", "heads", "depth",
-                                       "vocabulary", "steps")}
+                                       "vocabulary", "steps", "precision")}
     args["gelu"] = True
     text, _ = peak_of([python, "-c", import_torch, json.dumps(args)])
     return json.loads(text)
@@ -156,6 +164,8 @@ def write_random(path, header, count, kind):
 
 
 def llmc_peer(a, folder):
+    if a.precision != "f32":
+        return None
     if not a.llmc or not os.path.exists(f"{a.llmc}/train_gpt2.c"):
         print("llm.c: no sources given; left out")
         return None
@@ -192,17 +202,23 @@ def main():
     parser.add_argument("text")
     parser.add_argument("--torch", action="append", default=[])
     parser.add_argument("--llmc")
-    for name, value in (("steps", 3), ("threads", 2), ("depth", 12), ("width", 768),
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    for name, value in (("rounds", 1), ("steps", 3), ("threads", 2), ("depth", 12), ("width", 768),
                         ("heads", 12), ("vocabulary", 50257), ("context", 256), ("batch", 4)):
         parser.add_argument(f"--{name}", type=int, default=value)
     a = parser.parse_args()
     a.stint, a.text = os.path.abspath(a.stint), os.path.abspath(a.text)
     tokens = a.batch * a.context
-    with tempfile.TemporaryDirectory() as folder:
-        results = [ours(a, folder)]
-        results += [torch_peer(a, python) for python in a.torch]
-        results.append(llmc_peer(a, folder))
-    results = [r for r in results if r]
+    results = {}
+    for _ in range(a.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            for r in [ours(a, folder), *(torch_peer(a, python) for python in a.torch),
+                      llmc_peer(a, folder)]:
+                if r:
+                    of = results.setdefault(r["name"], {**r, "seconds": [], "peak": 0})
+                    of["seconds"] += r["seconds"]
+                    of["peak"] = max(of["peak"], r["peak"])
+    results = list(results.values())
     own = statistics.median(results[0]["seconds"])
     print(f"{'':22} {'tokens/s':>9} {'peak MiB':>9} {'x time':>7} {'x memory':>9}")
     for r in results:

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernel/elementwise.h"
 #include "kernel/gemm_bf16_tile.h"
 
 enum {
@@ -210,7 +211,9 @@ static void piece_store(const gemm_piece *p)
             sum[i] += e->bias ? e->bias[p->n0 + i] : 0.0f;
             sum[i] = e->relu && sum[i] <= 0.0f ? 0.0f : sum[i];
         }
-        if (s->c_bf16)
+        if (s->accumulate)
+            sti_add_f32(&sti_team_serial, p->cols, sum, (float *)j->c + at);
+        else if (s->c_bf16)
             j->loops->from_f32(p->cols, sum, (sti_bf16 *)j->c + at);
         else
             memcpy((float *)j->c + at, sum, (size_t)p->cols * sizeof *sum);

@@ -10,7 +10,8 @@
  *         E = fma(a_k, b_k, E),  O = fma(a_{k+1}, b_{k+1}, O);
  *     then S = S + (E + O), for blocks ascending, S = 0 at first.
  *     The output is sum + bias (0: none), 0 instead with ReLU where not > 0 (a NaN
- *     stays), rounded once more where C is bfloat16.
+ *     stays), rounded once more where C is bfloat16; with accumulate it is added to
+ *     what C holds.
  *
  * Every operation rounds once to nearest even; denormal operands count as zeros and
  * denormal results become zeros (tininess is detected after rounding), whatever the
@@ -30,7 +31,8 @@
 typedef struct sti_gemm_bf16_shape {
     int64_t m, n, k, lda, ldb, ldc;
     bool trans_a, trans_b;
-    bool c_bf16; /* C is sti_bf16, else float */
+    bool c_bf16;     /* C is sti_bf16, else float */
+    bool accumulate; /* C += the product; of float C */
 } sti_gemm_bf16_shape;
 
 /* Scratch of a call: blocks of A, B and C, at most 0.9 MiB a thread. Any alignment will

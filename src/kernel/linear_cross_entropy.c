@@ -1,7 +1,9 @@
 #include "kernel/linear_cross_entropy.h"
 
 #include "base/memory.h"
+#include "kernel/elementwise_bf16.h"
 #include "kernel/gemm.h"
+#include "kernel/gemm_bf16.h"
 #include "kernel/softmax.h"
 
 #define BLOCK_BYTES (INT64_C(128) << 20) /* of logits; part of the numerics */
@@ -61,6 +63,27 @@ double sti_linear_cross_entropy_flop(const sti_linear_cross_entropy *a, int grad
     return product * (1 + gradients);
 }
 
+static sti_gemm_bf16_shape bf16_shape(const sti_gemm_shape *s)
+{
+    return (sti_gemm_bf16_shape){.m = s->m,
+                                 .n = s->n,
+                                 .k = s->k,
+                                 .lda = s->lda,
+                                 .ldb = s->ldb,
+                                 .ldc = s->ldc,
+                                 .trans_a = s->trans_a,
+                                 .trans_b = s->trans_b,
+                                 .accumulate = s->accumulate};
+}
+
+static size_t one_product_bytes(const sti_linear_cross_entropy *a,
+                                const sti_gemm_shape *shape, int threads)
+{
+    const sti_gemm_bf16_shape narrow = bf16_shape(shape);
+    return a->bf16 ? sti_gemm_bf16_scratch_bytes(&narrow, threads)
+                   : sti_gemm_scratch_bytes(shape, threads);
+}
+
 static size_t product_bytes(const sti_linear_cross_entropy *a, int64_t rows,
                             int threads)
 {
@@ -68,15 +91,33 @@ static size_t product_bytes(const sti_linear_cross_entropy *a, int64_t rows,
                                      dtable_shape(a, rows)};
     size_t bytes = 0;
     for (int i = 0; i < 3; i++) {
-        const size_t one = sti_gemm_scratch_bytes(&shape[i], threads);
+        const size_t one = one_product_bytes(a, &shape[i], threads);
         bytes = one > bytes ? one : bytes;
     }
     return bytes;
 }
 
+/* c = a b, both of the type of x and table. */
+static void product(const sti_team *team, const sti_linear_cross_entropy *args,
+                    const sti_gemm_shape *shape, const void *a, const void *b, float *c,
+                    void *scratch)
+{
+    const sti_gemm_bf16_shape narrow = bf16_shape(shape);
+    if (args->bf16)
+        sti_gemm_bf16(team, &narrow, a, b, NULL, c, scratch);
+    else
+        sti_gemm_f32(team, shape, a, b, NULL, c, scratch);
+}
+
 static size_t logits_bytes(const sti_linear_cross_entropy *a)
 {
     return STI_ALIGN_UP((size_t)(rows_a_block(a) * a->classes) * sizeof(float), 64);
+}
+
+static size_t narrow_bytes(const sti_linear_cross_entropy *a)
+{
+    const size_t values = (size_t)(rows_a_block(a) * a->classes);
+    return a->bf16 ? STI_ALIGN_UP(values * sizeof(sti_bf16), 64) : 0;
 }
 
 static size_t losses_bytes(const sti_linear_cross_entropy *a)
@@ -94,7 +135,7 @@ size_t sti_linear_cross_entropy_scratch_bytes(const sti_linear_cross_entropy *a,
         const size_t last = product_bytes(a, rest, threads);
         products = last > products ? last : products;
     }
-    return logits_bytes(a) + losses_bytes(a) + products;
+    return logits_bytes(a) + narrow_bytes(a) + losses_bytes(a) + products;
 }
 
 void sti_linear_cross_entropy_f32(const sti_team *team,
@@ -103,12 +144,15 @@ void sti_linear_cross_entropy_f32(const sti_team *team,
 {
     char *at = scratch;
     float *logits = (float *)(void *)at;
-    float *losses = (float *)(void *)(at + logits_bytes(a));
-    void *more = at + logits_bytes(a) + losses_bytes(a);
+    sti_bf16 *narrow = (sti_bf16 *)(void *)(at += logits_bytes(a));
+    float *losses = (float *)(void *)(at += narrow_bytes(a));
+    void *more = at + losses_bytes(a);
+    const void *dlogits = a->bf16 ? (const void *)narrow : logits;
     const int64_t most = rows_a_block(a);
+    const int64_t row_bytes = a->n * (int64_t)(a->bf16 ? sizeof *narrow : sizeof *dx);
     for (int64_t r = 0; r < a->rows; r += most) {
         const int64_t rows = a->rows - r < most ? a->rows - r : most;
-        const float *x = a->x + r * a->n;
+        const void *x = (const char *)a->x + r * row_bytes;
         const sti_gemm_shape forward = logits_shape(a, rows), of_x = dx_shape(a, rows);
         sti_gemm_shape of_table = dtable_shape(a, rows);
         const sti_cross_entropy entropy = {.rows = rows,
@@ -116,17 +160,19 @@ void sti_linear_cross_entropy_f32(const sti_team *team,
                                            .smoothing = a->smoothing,
                                            .x = logits,
                                            .label = a->label + r};
-        sti_gemm_f32(team, &forward, x, a->table, NULL, logits, more);
+        product(team, a, &forward, x, a->table, logits, more);
         if (dx || dtable)
             sti_cross_entropy_both_f32(team, &entropy, 1.0f / (float)a->rows,
                                        losses + r, logits);
         else
             sti_cross_entropy_f32(team, &entropy, losses + r);
+        if (a->bf16 && (dx || dtable))
+            sti_bf16_round(team, rows * a->classes, logits, narrow);
         if (dx)
-            sti_gemm_f32(team, &of_x, logits, a->table, NULL, dx + r * a->n, more);
+            product(team, a, &of_x, dlogits, a->table, dx + r * a->n, more);
         of_table.accumulate = r > 0;
         if (dtable)
-            sti_gemm_f32(team, &of_table, logits, x, NULL, dtable, more);
+            product(team, a, &of_table, dlogits, x, dtable, more);
     }
     *loss = sti_sum_short_f32(a->rows, losses) / (float)a->rows;
 }

@@ -11,6 +11,7 @@
 #ifndef STI_KERNEL_LINEAR_CROSS_ENTROPY_H
 #define STI_KERNEL_LINEAR_CROSS_ENTROPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,8 @@
 typedef struct sti_linear_cross_entropy {
     int64_t rows, n, classes;
     float smoothing;
-    const float *x, *table;
+    bool bf16; /* x and table are sti_bf16, else float */
+    const void *x, *table;
     const int32_t *label;
 } sti_linear_cross_entropy;
 

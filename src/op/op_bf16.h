@@ -26,6 +26,9 @@ typedef struct sti_matmul_bf16_attr {
 } sti_matmul_bf16_attr;
 extern const sti_op sti_op_matmul_bf16;
 
+/* x and table bf16; loss, dx and dtable f32. */
+extern const sti_op sti_op_linear_cross_entropy, sti_op_linear_cross_entropy_bf16;
+
 extern const sti_op sti_op_batch_norm_bf16, sti_op_batch_norm_bf16_grad;
 
 /* add: of one shape. */

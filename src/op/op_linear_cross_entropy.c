@@ -1,6 +1,8 @@
 /* Loss of a linear classifier over a large vocabulary, with its gradients: the logits
  * exist for a block of rows at a time. */
 #include "kernel/linear_cross_entropy.h"
+#include "op/op_bf16.h"
+#include "op/op_bf16_priv.h"
 #include "op/op_priv.h"
 
 enum { X, TABLE, LABEL };  /* inputs */
@@ -10,13 +12,26 @@ typedef struct loss_attr {
     float smoothing;
 } loss_attr;
 
+static bool is_bf16(const sti_node *node)
+{
+    return node->op == &sti_op_linear_cross_entropy_bf16;
+}
+
+static stint_status check_types(const stint_graph *graph, const sti_node *node)
+{
+    stint_status st = STINT_OK;
+    for (int i = X; i <= TABLE && st == STINT_OK; i++)
+        st = is_bf16(node) ? sti_op_check_bf16(graph, node, i, 2)
+                           : sti_op_check_f32(graph, node, i);
+    return st;
+}
+
 static stint_status infer(const stint_graph *graph, const sti_node *node,
                           stint_shape *out)
 {
     const loss_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 3);
-    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, X)) != STINT_OK ||
-        (st = sti_op_check_f32(graph, node, TABLE)) != STINT_OK)
+    if (st != STINT_OK || (st = check_types(graph, node)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, X);
     const stint_shape *table = sti_op_in_shape(graph, node, TABLE);
@@ -30,8 +45,8 @@ static stint_status infer(const stint_graph *graph, const sti_node *node,
                         "linear_cross_entropy: label smoothing %g, wanted 0 to 1",
                         (double)attr->smoothing);
     out[LOSS] = stint_shape_make(STINT_F32, 0, NULL);
-    out[DX] = *x;
-    out[DTABLE] = *table;
+    out[DX] = stint_shape_make(STINT_F32, 2, x->dim);
+    out[DTABLE] = stint_shape_make(STINT_F32, 2, table->dim);
     const stint_shape labels = stint_shape_make(STINT_I32, 1, x->dim);
     return sti_op_check_shape(graph, node, LABEL, &labels);
 }
@@ -43,6 +58,7 @@ static sti_linear_cross_entropy args_of(const stint_graph *graph, const sti_node
     return (sti_linear_cross_entropy){.rows = sti_op_in_shape(graph, node, X)->dim[0],
                                       .n = table->dim[1],
                                       .classes = table->dim[0],
+                                      .bf16 = is_bf16(node),
                                       .smoothing = attr->smoothing};
 }
 
@@ -109,6 +125,18 @@ const sti_op sti_op_linear_cross_entropy = {
     .attr_bytes = sizeof(loss_attr),
     .infer = infer,
     .grad = grad,
+    .cost = cost,
+    .scratch_bytes = scratch_bytes,
+    .run = {[STI_CPU] = run},
+    .print = print,
+};
+
+const sti_op sti_op_linear_cross_entropy_bf16 = {
+    .name = "linear_cross_entropy_bf16",
+    .n_out = 3,
+    .optional_out = 1u << DX | 1u << DTABLE,
+    .attr_bytes = sizeof(loss_attr),
+    .infer = infer,
     .cost = cost,
     .scratch_bytes = scratch_bytes,
     .run = {[STI_CPU] = run},

@@ -28,6 +28,8 @@ static const namesake namesakes[] = {
     {&sti_op_batch_norm_grad, &sti_op_batch_norm_bf16_grad, 1u << DY | 1u << GRAD_X,
      true},
     {&sti_op_matmul, &sti_op_matmul_bf16, 1u << 0 | 1u << 1, true},
+    {&sti_op_linear_cross_entropy, &sti_op_linear_cross_entropy_bf16, 1u << 0 | 1u << 1,
+     true},
     {&sti_op_add, &sti_op_add_bf16, 1u << 0 | 1u << 1, false},
     {&sti_op_relu, &sti_op_relu_bf16, 1u << 0, false},
     {&sti_op_relu_grad, &sti_op_relu_bf16_grad, 1u << 0, false},

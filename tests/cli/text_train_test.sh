@@ -47,6 +47,14 @@ bytes=$(wc -c <text.txt)
 json "abs(j['loss'] - $loss) < 1e-6 and j['tokens'] == $bytes // 10 - 1"
 run 0 eval run --data text.txt --split all --json
 json "j['tokens'] == $bytes - 1"
+# In bfloat16 it learns as well, and threads and instruction sets show in no bit.
+run 0 train gpt.ini --out half --precision bf16 --json
+json "abs(j['test_loss'] - $loss) < 0.1"
+half=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+STINT_ISA=avx2 run 0 train gpt.ini --out half2 --precision bf16 --json -j 1
+json "j['weights_sha256'] == '$half'"
+run 0 bench step gpt.ini --runs 1 --precision bf16 --json
+json 'any(o["operator"] == "linear_cross_entropy_bf16" for o in j["operators"])'
 # A text is encoded in pieces of a mebibyte: the tokens are those of the whole.
 python3 - <<'PY'
 import random

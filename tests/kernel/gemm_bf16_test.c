@@ -36,6 +36,12 @@ static float operand_b(const void *arg, int64_t k)
     return sti_bf16_to_f32(p->b[at]);
 }
 
+/* What C holds before a product that is added to it. */
+static float before(int64_t i)
+{
+    return (float)(i % 13) * 0.375F - 2.0F;
+}
+
 static void model(product *p)
 {
     for (p->i = 0; p->i < p->s.m; p->i++)
@@ -43,6 +49,8 @@ static void model(product *p)
             float y = model_bf16_sum(operand_a, operand_b, p, 0, p->s.k, 0.0F);
             y = p->bias ? y + p->bias[p->j] : y;
             y = p->relu && y <= 0.0F ? 0.0F : y;
+            if (p->s.accumulate)
+                y = before(p->i * p->s.n + p->j) + y;
             p->want[p->i * p->s.n + p->j] = y;
         }
 }
@@ -77,6 +85,8 @@ static void run_all(product *p)
             char what[64];
             void *scratch = malloc(sti_gemm_bf16_scratch_bytes(&p->s, threads));
             memset(p->c, 0x5a, (size_t)(p->s.m * p->s.n) * 4);
+            for (int64_t i = 0; p->s.accumulate && i < p->s.m * p->s.n; i++)
+                ((float *)p->c)[i] = before(i);
             sti_gemm_bf16(&team, &p->s, p->a, p->b, &e, p->c, scratch);
             snprintf(what, sizeof what, "way %d, %d threads", way, threads);
             check(p, what);
@@ -105,7 +115,8 @@ static void try_product(uint64_t seed, int64_t m, int64_t n, int64_t k, unsigned
                        .ldc = n,
                        .trans_a = form & 1,
                        .trans_b = (form & 2) != 0,
-                       .c_bf16 = (form & 4) != 0},
+                       .c_bf16 = (form & 4) != 0,
+                       .accumulate = (form & 36) == 32},
                  .relu = (form & 8) != 0};
     p.s.lda = (p.s.trans_a ? m : k) + (int64_t)(form % 3);
     p.s.ldb = (p.s.trans_b ? k : n) + (int64_t)(form % 5);
@@ -136,7 +147,7 @@ static void test_shapes(void **state)
     (void)state;
     model_rng r = {20};
     try_product(1, 37, 29, 53, 0, false);
-    for (unsigned form = 0; form < 32; form++)
+    for (unsigned form = 0; form < 64; form++)
         try_product(form, 37, 29, 53, form, false);
     for (int i = 0; i < MODEL_ROUNDS(60); i++)
         try_product(100 + (uint64_t)i, model_between(&r, 1, 70),

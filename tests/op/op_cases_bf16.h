@@ -137,6 +137,47 @@ static void reference_matmul_bf16(const op_case *c, const op_tensor *in, op_tens
     }
 }
 
+/* ---- loss of a large vocabulary; f: smoothing, i: output (loss, dx, dtable) */
+
+static stint_value build_linear_loss_bf16(stint_graph *g, const stint_value *x,
+                                          const op_case *c)
+{
+    const float smoothing = (float)c->f[0];
+    const stint_value in[3] = {bf16_of(g, x[0]), bf16_of(g, x[1]), x[2]};
+    return sti_graph_add(g, &sti_op_linear_cross_entropy_bf16, &smoothing, 3, in) +
+           (stint_value)c->i[0];
+}
+
+static void reference_linear_loss_bf16(const op_case *c, const op_tensor *in,
+                                       op_tensor *out)
+{
+    const int64_t rows = in[0].shape.dim[0], n = in[0].shape.dim[1];
+    const int64_t classes = in[1].shape.dim[0];
+    double *d = calloc((size_t)classes, sizeof *d);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *x = in[0].data + r * n;
+        double total = 0;
+        for (int64_t k = 0; k < classes; k++) {
+            d[k] = 0;
+            for (int64_t i = 0; i < n; i++)
+                d[k] += x[i] * in[1].data[k * n + i];
+            total += exp(d[k]);
+        }
+        for (int64_t k = 0; k < classes && in[2].data[r] >= 0; k++) {
+            const double wanted = c->f[0] / (double)classes +
+                                  (k == (int64_t)in[2].data[r] ? 1 - c->f[0] : 0);
+            const double by = (exp(d[k]) / total - wanted) / (double)rows;
+            if (c->i[0] == 0)
+                out->data[0] += wanted * (log(total) - d[k]) / (double)rows;
+            for (int64_t i = 0; i < n && c->i[0] == 1; i++)
+                out->data[r * n + i] += by * in[1].data[k * n + i];
+            for (int64_t i = 0; i < n && c->i[0] == 2; i++)
+                out->data[k * n + i] += by * x[i];
+        }
+    }
+    free(d);
+}
+
 /* ---- batch normalisation; i and f as build_batch_norm wants them */
 
 static stint_value build_batch_norm_bf16(stint_graph *g, const stint_value *x,
@@ -271,6 +312,15 @@ static const op_case op_cases_bf16[] = {
               BF16_SHAPES("N,L", "L,C", "C"), BF16_I(0, 1, 0)),
     BF16_CASE("matmul_bf16 transposed relu", 3, matmul_bf16, matmul_bf16,
               BF16_SHAPES("L,C", "17,C", "17"), BF16_I(1, 0, 1)),
+    BF16_CASE("linear_cross_entropy_bf16", 3, linear_loss_bf16, linear_loss_bf16,
+              BF16_SHAPES("9,37", "41,37", "9"),
+              BF16_DRAW(OP_NORMAL, OP_NORMAL, OP_SOME_LABELS), BF16_I(0), .f = {0.1}),
+    BF16_CASE("linear_cross_entropy_bf16, dx", 3, linear_loss_bf16, linear_loss_bf16,
+              BF16_SHAPES("9,37", "41,37", "9"),
+              BF16_DRAW(OP_NORMAL, OP_NORMAL, OP_SOME_LABELS), BF16_I(1), .f = {0.1}),
+    BF16_CASE("linear_cross_entropy_bf16, dtable", 3, linear_loss_bf16,
+              linear_loss_bf16, BF16_SHAPES("9,37", "41,37", "9"),
+              BF16_DRAW(OP_NORMAL, OP_NORMAL, OP_SOME_LABELS), BF16_I(2), .f = {0.0}),
     BF16_CASE("batch_norm_bf16", 3, batch_norm_bf16, batch_norm,
               BF16_SHAPES("4,H,W,16", "16", "16"), .f = {1.0}),
     BF16_CASE("batch_norm_bf16 residual relu", 4, batch_norm_bf16, batch_norm,
