@@ -9,10 +9,7 @@
 #include "base/memory.h"
 #include "net/squeeze_priv.h"
 
-enum {
-    CUT = 4,          /* a cut inside a layer is at a multiple of so many values */
-    FEEDBACK_BITS = 6 /* an error below a hundredth is not worth two passes a step */
-};
+enum { CUT = 4 }; /* a cut inside a layer is at a multiple of so many values */
 
 /* ---- layers, pieces, slices ---- */
 
@@ -244,7 +241,7 @@ stint_status sti_squeeze_set_bits(sti_squeeze *s, const int *bits)
 
 bool sti_squeeze_feeds_back(const sti_squeeze *s, int bits)
 {
-    return s->residual && bits <= FEEDBACK_BITS;
+    return s->residual && bits <= STI_SQUEEZE_FEEDBACK_BITS;
 }
 
 int sti_squeeze_bits(const sti_squeeze *s, int layer)

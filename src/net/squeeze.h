@@ -36,7 +36,10 @@
 enum {
     STI_SQUEEZE_RAW = 32, /* bits of a layer that travels as float32 */
     STI_SQUEEZE_MIN_COUNT = 1024,
-    STI_SQUEEZE_FUSION = 1 << 20
+    STI_SQUEEZE_FUSION = 1 << 20,
+    /* Layers of more bits need no feedback: an error below a hundredth is not worth two
+     * passes a step. */
+    STI_SQUEEZE_FEEDBACK_BITS = 6
 };
 
 /* Tags of its messages. */

@@ -279,8 +279,26 @@ static void add_words(sti_sha256 *state, sti_text_of_fn *text_of, const void *us
         sti_sha256_add(state, text, strlen(text) + 1);
 }
 
-void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of,
-                                 const void *user, char hex_out[65])
+/* All tensors, but what compressed sums owe from the file, if there is one. */
+static stint_status add_checkpoint(const sti_saver *s, const sti_tensor_file *debt_of,
+                                   sti_sha256 *state)
+{
+    const sti_tensor_row *debt =
+        debt_of ? sti_tensor_file_find(debt_of, NET_TENSOR) : NULL;
+    stint_status st = STINT_OK;
+    add_tensors(s, s->tensors, state);
+    if (debt)
+        st = sti_tensor_file_add_sha256(debt_of, debt, state);
+    for (int64_t i = s->tensors; i < s->count; i++)
+        if (!debt_of || strcmp(s->rows[i].name, NET_TENSOR) != 0)
+            sti_sha256_add(state, s->rows[i].data, s->rows[i].bytes);
+    return st;
+}
+
+stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
+                                         const sti_tensor_file *debt_of,
+                                         sti_text_of_fn *text_of, const void *user,
+                                         char hex_out[65])
 {
     static const char *const keys[] = {
         STI_META_VERSION, STI_META_KIND,  STI_META_NUMERICS, STI_META_NETWORK,
@@ -292,7 +310,7 @@ void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of
     static const char *const optional[] = {STI_META_START, STI_META_REFERENCE};
     sti_sha256 state;
     sti_sha256_init(&state);
-    add_tensors(saver, saver->count, &state);
+    const stint_status st = add_checkpoint(saver, debt_of, &state);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         add_words(&state, text_of, user, keys[i]);
     for (int i = 0; i < 3 && saver->job->text; i++)
@@ -303,6 +321,7 @@ void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of
     for (int i = 0; i < sti_position_field_count; i++)
         add_words(&state, text_of, user, sti_position_fields[i].key);
     sti_sha256_hex(&state, hex_out);
+    return st;
 }
 
 /* ---- metadata ---- */
@@ -525,9 +544,11 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     add_common(s, position, "checkpoint", &t);
     add_text(&t, STI_META_RECIPE, s->recipe_all);
     add_int(&t, META_COUNT, s->job->train_count);
-    sti_saver_checkpoint_sha256(s, text_in_row, &t, t.sha);
+    stint_status st = sti_saver_checkpoint_sha256(s, NULL, text_in_row, &t, t.sha);
+    if (st != STINT_OK)
+        return st;
     add_text(&t, META_DATA_SHA, t.sha);
-    stint_status st = sti_tensor_file_write(path, s->rows, s->count, t.row, t.count);
+    st = sti_tensor_file_write(path, s->rows, s->count, t.row, t.count);
     if (st != STINT_OK)
         return sti_fail_context(
             st,

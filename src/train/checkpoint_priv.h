@@ -43,12 +43,17 @@ struct sti_saver {
 #define NET_TENSOR                                                   \
     "net.residuals" /* of all ranks, in the order of a result block; \
                       bits of layers */
-#define LOSS_TENSOR "loss.state"
+#define OLD_NET_TENSOR "net.exchange" /* in another order */
+#define LOSS_TENSOR    "loss.state"
 #define MASK_PREFIX "mask."
 
-/* Of all tensors and all texts but itself: what a sound checkpoint must match. */
+/* Of all tensors and all texts but itself: what a sound checkpoint must match. debt_of:
+ * NULL, or the file whose NET_TENSOR stands in the place of the run's. Fails only in
+ * reading it. */
 typedef const char *sti_text_of_fn(const void *user, const char *key);
-void sti_saver_checkpoint_sha256(const sti_saver *saver, sti_text_of_fn *text_of,
-                                 const void *user, char hex_out[65]);
+stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
+                                         const sti_tensor_file *debt_of,
+                                         sti_text_of_fn *text_of, const void *user,
+                                         char hex_out[65]);
 
 #endif

@@ -95,25 +95,61 @@ static stint_status adopt_packs(const sti_saver *s, const sti_tensor_file *f)
     return st;
 }
 
+typedef struct debt_reader {
+    const sti_tensor_file *file;
+    const sti_tensor_row *row; /* or NULL */
+} debt_reader;
+
+static stint_status read_debt(void *user, int64_t first, int64_t count, float *out)
+{
+    const debt_reader *r = user;
+    return sti_tensor_file_read_f32(r->file, r->row, first, count, out);
+}
+
+/* Residuals belong to ranks: those of another number of them are shared out anew; one
+ * process has none. Said aloud, for the run is then another than with as many. */
+static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool *taken)
+{
+    debt_reader r = {f, sti_tensor_file_find(f, NET_TENSOR)};
+    int64_t count = 0;
+    const int64_t have = r.row ? r.row->dim[0] : 0;
+    sti_exchange *exchange = s->crew->exchange;
+    if (exchange)
+        sti_exchange_state(exchange, &count);
+    *taken = have != count;
+    if (!*taken)
+        return STINT_OK;
+    sti_log(STINT_LOG_WARNING,
+            "%s: made by another number of processes; what its compressed sums still owe "
+            "is %s",
+            sti_tensor_file_path(f), exchange ? "shared out anew" : "left out");
+    return exchange ? sti_exchange_adopt(exchange, have, read_debt, &r) : STINT_OK;
+}
+
 /* Straight into the crew's blocks; a later failure is followed by another file, or by
  * fresh weights. */
 static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
 {
     char sha[65];
     const char *want = sti_tensor_file_text(f, META_DATA_SHA);
-    for (int64_t i = 0; i < s->count; i++) {
+    bool debt_taken = false;
+    stint_status st = take_debt(s, f, &debt_taken);
+    for (int64_t i = 0; i < s->count && st == STINT_OK; i++) {
         const sti_tensor_row *row = &s->rows[i];
+        if (debt_taken && strcmp(row->name, NET_TENSOR) == 0)
+            continue;
         const sti_tensor_row *have = sti_tensor_file_find(f, row->name);
         if (!have || have->type != row->type || have->rank != row->rank ||
             memcmp(have->dim, row->dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
             return sti_fail(STINT_E_INPUT, "%s: has no tensor '%s' of the right shape",
                             sti_tensor_file_path(f), row->name);
         /* The rows point into blocks of the crew that are ours to write. */
-        stint_status st = sti_tensor_file_read(f, have, (void *)(uintptr_t)row->data);
-        if (st != STINT_OK)
-            return st;
+        st = sti_tensor_file_read(f, have, (void *)(uintptr_t)row->data);
     }
-    sti_saver_checkpoint_sha256(s, text_in_file, f, sha);
+    if (st == STINT_OK)
+        st = sti_saver_checkpoint_sha256(s, debt_taken ? f : NULL, text_in_file, f, sha);
+    if (st != STINT_OK)
+        return st;
     if (!want || strcmp(want, sha) != 0)
         return broken(f, "it is damaged: its bytes are not those that were written");
     if (s->control)
@@ -173,20 +209,19 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
     return STINT_OK;
 }
 
-/* Residuals belong to ranks. */
-static stint_status check_exchange(const sti_saver *s, const sti_tensor_file *f)
+/* Residuals in an order that is not ours any more. */
+static stint_status check_debt(const sti_saver *s, const sti_tensor_file *f)
 {
     const sti_tensor_row *row = sti_tensor_file_find(f, NET_TENSOR);
-    for (int64_t i = s->tensors; i < s->count; i++)
-        if (strcmp(s->rows[i].name, NET_TENSOR) == 0 &&
-            (!row || row->rank != 1 || row->dim[0] != s->rows[i].dim[0]))
-            return sti_fail(
-                STINT_E_USAGE,
-                "%s: was made by another number of processes (or an older version), "
-                "each with its own share of what compressed sums still owe; resume "
-                "with as many, or train into another --out",
-                sti_tensor_file_path(f));
-    return STINT_OK;
+    if (!sti_tensor_file_find(f, OLD_NET_TENSOR) &&
+        (!row || (row->rank == 1 && row->type == STI_TENSOR_F32 &&
+                  (!s->crew->exchange ||
+                   sti_exchange_can_adopt(s->crew->exchange, row->dim[0])))))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s: an older version of Stint wrote what its compressed sums still "
+                    "owe; go on with that one, or train into another --out",
+                    sti_tensor_file_path(f));
 }
 
 static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
@@ -224,7 +259,7 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         if (other == STINT_OK)
             other = check_recipe(s, f);
         if (other == STINT_OK)
-            other = check_exchange(s, f);
+            other = check_debt(s, f);
         if (other == STINT_OK)
             other = check_models(s, f);
         if (other != STINT_OK) {

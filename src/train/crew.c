@@ -50,8 +50,8 @@ void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
     if (desc->train && desc->comm)
         sizes->net =
             desc->net.lossy
-                ? sti_exchange_bytes(&desc->net, sti_comm_size(desc->comm),
-                                     sizes->results)
+                ? sti_exchange_bytes(&desc->net, sti_comm_rank(desc->comm),
+                                     sti_comm_size(desc->comm), sizes->results)
                 : sti_tree_sum_bytes(sti_comm_size(desc->comm),
                                      (int64_t)(sizes->results / sizeof(float)));
     if (sizes->net > 0 && desc->net.overlap)

@@ -34,6 +34,8 @@ struct sti_exchange {
 sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
 {
     const bool chosen = r->net.link || r->net.bits == 0;
+    const bool owes =
+        chosen || r->net.keep < 1 || r->net.bits <= STI_SQUEEZE_FEEDBACK_BITS;
     sti_exchange_desc d = {
         .overlap = r->net.overlap,
         .lossy = chosen || r->net.bits < STI_SQUEEZE_RAW || r->net.keep < 1,
@@ -44,7 +46,7 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
                              .clip = r->net.clip},
                     .scheme = (sti_scheme)r->net.scheme,
                     .group = (int)r->net.group,
-                    .feedback = r->net.feedback,
+                    .feedback = r->net.feedback && owes,
                     .keep = r->net.keep,
                     .seed = (uint64_t)r->train.seed},
         .choose_every = chosen ? r->net.every : 0,
@@ -57,11 +59,13 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
     return d;
 }
 
-/* Twice the vector for messages, its size again for feedback, its size for each rank's
- * in a checkpoint, and lists of the largest. */
-size_t sti_exchange_bytes(const sti_exchange_desc *d, int ranks, size_t block_bytes)
+/* Twice the vector for messages, its size again for feedback, on rank 0 its size for
+ * each rank's in a checkpoint, and lists of the largest. */
+size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
+                          size_t block_bytes)
 {
-    const size_t feedback = d->squeeze.feedback ? 1 + (size_t)ranks : 0;
+    const size_t feedback =
+        d->squeeze.feedback ? 1 + (rank == 0 ? (size_t)ranks : 0) : 0;
     const size_t lists = d->squeeze.keep < 1
                              ? (size_t)((double)(2 * ranks + 4) * d->squeeze.keep *
                                         (double)block_bytes) +
@@ -315,6 +319,44 @@ stint_status sti_exchange_save(sti_exchange *e)
     return residual
                ? sti_comm_gather(e->comm, 0, residual, (size_t)e->total * 4, e->state)
                : STINT_OK;
+}
+
+void sti_exchange_save_alone(sti_exchange *e)
+{
+    float *bits = e->state + e->state_count - e->layers;
+    memset(e->state, 0, (size_t)(e->state_count - e->layers) * sizeof *e->state);
+    for (int l = 0; l < e->layers; l++)
+        bits[l] = (float)sti_squeeze_bits(e->squeeze, l);
+}
+
+bool sti_exchange_can_adopt(const sti_exchange *e, int64_t count)
+{
+    const int64_t owed = count - e->layers;
+    return count == 0 || (owed >= 0 && owed % e->total == 0);
+}
+
+stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
+                                sti_exchange_read_fn *read, void *user)
+{
+    const int ranks = sti_comm_size(e->comm);
+    const int64_t owed = count - e->layers, from = owed / e->total;
+    float *sum = e->state, *next = e->state + e->total; /* there are two ranks or more */
+    memset(e->state, 0, (size_t)e->state_count * sizeof *e->state);
+    if (count == 0)
+        return STINT_OK;
+    stint_status st = read(user, owed, e->layers, e->state + e->state_count - e->layers);
+    if (!e->desc.squeeze.feedback)
+        return st;
+    for (int64_t r = 0; r < from && st == STINT_OK; r++) {
+        st = read(user, r * e->total, e->total, next);
+        for (int64_t i = 0; i < e->total && st == STINT_OK; i++)
+            sum[i] += next[i];
+    }
+    for (int64_t i = 0; i < e->total; i++)
+        sum[i] /= (float)ranks;
+    for (int r = 1; r < ranks; r++)
+        memcpy(e->state + r * e->total, sum, (size_t)e->total * sizeof *sum);
+    return st;
 }
 
 static stint_status spread_residuals(sti_exchange *e)

@@ -29,8 +29,9 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *recipe);
 
 typedef struct sti_exchange sti_exchange;
 
-/* Bytes it will allocate, at most, for a RESULT block of so many. */
-size_t sti_exchange_bytes(const sti_exchange_desc *desc, int ranks, size_t block_bytes);
+/* Bytes that a rank will allocate, at most, for a RESULT block of so many. */
+size_t sti_exchange_bytes(const sti_exchange_desc *desc, int rank, int ranks,
+                          size_t block_bytes);
 
 /* Collective. Borrows comm and network. */
 stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
@@ -58,5 +59,18 @@ const char *sti_exchange_news(sti_exchange *exchange);
 float *sti_exchange_state(sti_exchange *exchange, int64_t *count_out);
 stint_status sti_exchange_save(sti_exchange *exchange);
 stint_status sti_exchange_load(sti_exchange *exchange);
+/* In the place of save when the others cannot be asked any more: the bits, and nothing
+ * owed, which is lost with them. */
+void sti_exchange_save_alone(sti_exchange *exchange);
+
+/* Floats first .. first + count of a state. */
+typedef stint_status sti_exchange_read_fn(void *user, int64_t first, int64_t count,
+                                          float *out);
+/* On rank 0, in the place of reading a state of as many floats as this one: one of
+ * another number of ranks, whose debt is shared out evenly. count 0: there is none, and
+ * nothing is owed. */
+bool sti_exchange_can_adopt(const sti_exchange *exchange, int64_t count);
+stint_status sti_exchange_adopt(sti_exchange *exchange, int64_t count,
+                                sti_exchange_read_fn *read, void *user);
 
 #endif

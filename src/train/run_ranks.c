@@ -27,48 +27,79 @@ stint_status sti_run_agree(sti_run *run, stint_status mine)
 
 /* ---- are all ranks about to do the same? ---- */
 
+enum { PIXELS_OF = 64 }; /* images of a split */
+
 typedef struct identity {
     char build[128], data[256];
     char options[64];
 } identity;
 
-static void hash_labels(const stint_data *data, char hex_out[65])
+/* Of images spread evenly over the data: as many as can be decoded before a start. An
+ * image that cannot be is the steps' to complain of. */
+static stint_status add_pixels(const stint_data *data, sti_sha256 *sha)
+{
+    const stint_data_info *info = stint_data_describe(data);
+    const int64_t images = info->count < PIXELS_OF ? info->count : PIXELS_OF;
+    const size_t bytes = (size_t)(info->height * info->width * info->channels);
+    sti_data_decoders *decoders = NULL;
+    uint8_t *pixels = sti_alloc(bytes, "net.identity");
+    stint_status st =
+        pixels ? sti_data_decoders_create(data, 1, &decoders) : STINT_E_MEMORY;
+    for (int64_t i = 0; i < images && st == STINT_OK; i++)
+        if (sti_data_decode(data, i * info->count / images, decoders, 0, pixels) ==
+            STINT_OK)
+            sti_sha256_add(sha, pixels, bytes);
+    sti_data_decoders_destroy(decoders);
+    sti_free(pixels);
+    return st;
+}
+
+static stint_status hash_data(const stint_data *data, char hex_out[65])
 {
     sti_sha256 sha;
     int64_t count = data ? stint_data_describe(data)->count : 0;
+    stint_status st = STINT_OK;
     sti_sha256_init(&sha);
     for (int64_t i = 0; i < count; i++) {
         int32_t label = sti_data_label(data, i);
         sti_sha256_add(&sha, &label, sizeof label);
     }
+    if (count > 0)
+        st = add_pixels(data, &sha);
     sti_sha256_hex(&sha, hex_out);
+    return st;
 }
 
-static void describe_data(const sti_job *job, char *out, size_t bytes)
+static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
 {
     char train[65], test[65];
     if (job->text) {
         snprintf(out, bytes, "text of SHA-256 %.16s", job->text->text_sha256);
-        return;
+        return STINT_OK;
     }
     const stint_data_info *info = stint_data_describe(job->train_data);
-    hash_labels(job->train_data, train);
-    hash_labels(job->test_data, test);
+    stint_status st = hash_data(job->train_data, train);
+    if (st == STINT_OK)
+        st = hash_data(job->test_data, test);
+    if (st != STINT_OK)
+        return st;
     snprintf(out, bytes,
              "%" PRId64 " and %" PRId64 " images of %" PRId64 "x%" PRId64
-             ", %d classes, labels %.16s %.16s",
+             ", %d classes, labels and pixels %.16s %.16s",
              job->train_count, job->test_count, info->height, info->width,
              (int)info->classes, train, test);
+    return STINT_OK;
 }
 
-static void fill_identity(const sti_run *run, identity *out)
+static stint_status fill_identity(const sti_run *run, identity *out)
 {
     memset(out, 0, sizeof *out);
-    describe_data(&run->job, out->data, sizeof out->data);
+    const stint_status st = describe_data(&run->job, out->data, sizeof out->data);
     snprintf(out->build, sizeof out->build, "Stint %s, numerics %s", stint_version(),
              STI_NUMERICS_VERSION);
     snprintf(out->options, sizeof out->options, "%s",
              run->desc->resume ? "--resume" : "no --resume");
+    return st;
 }
 
 static stint_status differs(const sti_run *run, const char *what, const char *there,
@@ -151,9 +182,11 @@ stint_status sti_run_compare_ranks(sti_run *run)
     if (!run->comm)
         return STINT_OK;
     sti_comm_set_place(run->comm, "the comparison of recipes", 0);
-    fill_identity(run, &mine);
+    stint_status st = sti_run_agree(run, fill_identity(run, &mine));
+    if (st != STINT_OK)
+        return st;
     first = mine;
-    stint_status st = sti_comm_broadcast(run->comm, 0, &first, sizeof first);
+    st = sti_comm_broadcast(run->comm, 0, &first, sizeof first);
     if (st == STINT_OK)
         st = share_recipe(run, &text);
     if (st != STINT_OK)
@@ -237,13 +270,15 @@ stint_status sti_run_share_start(sti_run *run)
 
 /* ---- between steps ---- */
 
-/* After a failure of the communicator rank 0 saves alone: with the others' residuals as
- * of the last checkpoint. */
+/* After a failure of the communicator rank 0 saves alone. */
 stint_status sti_run_gather_exchange(sti_run *run)
 {
-    if (!run->crew->exchange || sti_comm_failure(run->comm, NULL, 0, NULL) != STINT_OK)
+    if (!run->crew->exchange)
         return STINT_OK;
-    return sti_exchange_save(run->crew->exchange);
+    if (sti_comm_failure(run->comm, NULL, 0, NULL) == STINT_OK)
+        return sti_exchange_save(run->crew->exchange);
+    sti_exchange_save_alone(run->crew->exchange);
+    return STINT_OK;
 }
 
 stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out)

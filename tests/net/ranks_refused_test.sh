@@ -28,6 +28,15 @@ two 2 "" "--data other"
 speaks 0 "data: "
 speaks 0 "on rank 1 ("
 
+# As many images of the same classes, but others.
+cp -r data same && python3 - <<'PY'
+with open("same/train-images-idx3-ubyte", "r+b") as f:
+    f.seek(16 + 12 * 12) # of the second image
+    f.write(bytes(12 * 12))
+PY
+two 2 "" "--data same"
+speaks 0 "labels and pixels"
+
 two 2 "" "--resume"
 speaks 0 "no --resume on rank 0"
 
