@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "kernel/dispatch.h"
 #include "kernel/norm_block.h"
+#include "kernel/norm_join.h"
 
 /* Part of the numerics: they decide the order of sums. */
 enum {
@@ -66,16 +66,16 @@ static int64_t chunk_rows(const cut *u, int64_t chunk)
     return left < u->rows_a_chunk ? left : u->rows_a_chunk;
 }
 
-/* Partial results [chunks][2][c] in float64, then 3 [c] of parameters in float32. */
-static size_t partial_bytes(const cut *u)
+static sti_norm_sums sums_of(const cut *u, double *partial)
 {
-    return STI_ALIGN_UP((size_t)(u->chunks * 2 * u->c) * sizeof(double), 64);
+    return (sti_norm_sums){u->rows, u->c, u->rows_a_chunk, u->chunks, partial};
 }
 
+/* Scratch: partial sums, then 3 [c] of parameters in float32. */
 size_t sti_norm_scratch_bytes(int64_t rows, int64_t c)
 {
     const cut u = cut_of(rows, c);
-    return partial_bytes(&u) + (size_t)(3 * c) * sizeof(float);
+    return sti_norm_sums_bytes(u.chunks, c) + (size_t)(3 * c) * sizeof(float);
 }
 
 static const sti_norm_kernels *fast_kernels(void)
@@ -132,6 +132,12 @@ static piece_view view_piece(const cut *u, const sti_norm_block *whole, int64_t 
     v.after.ld = u->c;
     v.after.cols = u->c;
     return v;
+}
+
+/* The column after those of a block. */
+static int64_t block_end(const cut *u, int64_t block)
+{
+    return u->c - block * BLOCK < BLOCK ? u->c : (block + 1) * BLOCK;
 }
 
 /* wide[i] = narrow[i % c], for joined rows. */
@@ -219,48 +225,14 @@ static void statistics_piece(void *arg, int64_t piece, int worker)
     }
 }
 
-/* Chan, Golub and LeVeque: (na, a) and (nb, b) become (na + nb, a). */
-static void join_moments(int64_t na, int64_t nb, int64_t n, int64_t c, double *a,
-                         const double *b)
-{
-    const double fraction = (double)nb / (double)(na + nb);
-    const double weight = (double)na * fraction;
-    for (int64_t j = 0; j < n; j++) {
-        double delta = b[j] - a[j];
-        a[j] += delta * fraction;
-        a[c + j] += b[c + j] + delta * delta * weight;
-    }
-}
-
-static int64_t span_rows(const cut *u, int64_t chunk, int64_t chunks)
-{
-    int64_t last = (chunk + chunks) * u->rows_a_chunk;
-    return (last < u->rows ? last : u->rows) - chunk * u->rows_a_chunk;
-}
-
 /* The tree over chunks for a block of channels, and what comes out of it. */
 static void statistics_join(void *arg, int64_t piece, int worker)
 {
     (void)worker;
     const statistics_job *job = arg;
-    const cut *u = &job->u;
-    const int64_t first = piece * BLOCK;
-    const int64_t n = u->c - first < BLOCK ? u->c - first : BLOCK;
-    double *p = job->partial + first;
-    for (int64_t s = 1; s < u->chunks; s *= 2)
-        for (int64_t i = 0; i + s < u->chunks; i += 2 * s)
-            join_moments(span_rows(u, i, s), span_rows(u, i + s, s), n, u->c,
-                         p + i * 2 * u->c, p + (i + s) * 2 * u->c);
-    const double rows = (double)u->rows;
-    for (int64_t j = 0; j < n; j++) {
-        double square = p[u->c + j];
-        job->mean_out[first + j] = (float)p[j];
-        job->inv_out[first + j] =
-            (float)(1.0 / sqrt(square / rows + (double)job->epsilon));
-        if (job->unbiased_out)
-            job->unbiased_out[first + j] =
-                u->rows > 1 ? (float)(square / (rows - 1.0)) : 0.0f;
-    }
+    const sti_norm_sums sums = sums_of(&job->u, job->partial);
+    sti_norm_join_moments(&sums, piece * BLOCK, block_end(&job->u, piece), job->epsilon,
+                          job->mean_out, job->inv_out, job->unbiased_out);
 }
 
 void sti_norm_statistics_f32(const sti_team *team, int64_t rows, int64_t c,
@@ -370,10 +342,9 @@ void sti_norm_forward_f32(const sti_team *team, const sti_norm_forward *args)
 
 typedef struct backward_job {
     cut u;
-    const sti_norm_backward *args;
     sti_norm_block whole;
     double *partial;
-    float *gain, *mean_z, *slope; /* [c] */
+    sti_norm_slopes slopes;
 } backward_job;
 
 static void grad_sums_piece(void *arg, int64_t piece, int worker)
@@ -402,26 +373,8 @@ static void grad_sums_join(void *arg, int64_t piece, int worker)
 {
     (void)worker;
     const backward_job *job = arg;
-    const cut *u = &job->u;
-    const sti_norm_backward *a = job->args;
-    const int64_t first = piece * BLOCK;
-    const int64_t last = u->c - first < BLOCK ? u->c : first + BLOCK;
-    double *p = job->partial;
-    for (int64_t s = 1; s < u->chunks; s *= 2)
-        for (int64_t i = 0; i + s < u->chunks; i += 2 * s)
-            for (int half = 0; half < 2; half++)
-                for (int64_t j = first; j < last; j++)
-                    p[(2 * i + half) * u->c + j] += p[(2 * (i + s) + half) * u->c + j];
-    for (int64_t j = first; j < last; j++) {
-        double inv = (double)a->inv[j], scaled = inv * p[u->c + j];
-        job->gain[j] = a->scale[j] * a->inv[j];
-        job->mean_z[j] = (float)(p[j] / (double)u->rows);
-        job->slope[j] = (float)(inv * scaled / (double)u->rows);
-        if (a->dshift)
-            a->dshift[j] = (float)p[j];
-        if (a->dscale)
-            a->dscale[j] = (float)scaled;
-    }
+    const sti_norm_sums sums = sums_of(&job->u, job->partial);
+    sti_norm_join_slopes(&sums, piece * BLOCK, block_end(&job->u, piece), &job->slopes);
 }
 
 static void backward_piece(void *arg, int64_t chunk, int worker)
@@ -445,19 +398,24 @@ static void backward_piece(void *arg, int64_t chunk, int worker)
 void sti_norm_backward_f32(const sti_team *team, const sti_norm_backward *args,
                            void *scratch)
 {
-    backward_job job = {.u = cut_of(args->rows, args->c), .args = args};
+    backward_job job = {.u = cut_of(args->rows, args->c), .partial = scratch};
     const int64_t c = args->c;
-    job.partial = scratch;
-    job.gain = (float *)(void *)((char *)scratch + partial_bytes(&job.u));
-    job.mean_z = job.gain + c;
-    job.slope = job.mean_z + c;
+    float *gain =
+        (float *)(void *)((char *)scratch + sti_norm_sums_bytes(job.u.chunks, c));
+    job.slopes = (sti_norm_slopes){.scale = args->scale,
+                                   .inv = args->inv,
+                                   .gain = gain,
+                                   .mean_z = gain + c,
+                                   .slope = gain + 2 * c,
+                                   .dscale = args->dscale,
+                                   .dshift = args->dshift};
     job.whole = (sti_norm_block){.dy = args->dy,
                                  .x = args->x,
                                  .bits = args->bits,
                                  .mean = args->mean,
-                                 .gain = job.gain,
-                                 .shift = job.mean_z,
-                                 .slope = job.slope,
+                                 .gain = job.slopes.gain,
+                                 .shift = job.slopes.mean_z,
+                                 .slope = job.slopes.slope,
                                  .y = args->dx,
                                  .dresidual = args->dresidual};
     if (args->dx || args->dscale || args->dshift) {

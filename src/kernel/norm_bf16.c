@@ -2,10 +2,8 @@
  * widths that the instruction sets' tables do not take. */
 #include "kernel/norm_bf16.h"
 
-#include <math.h>
-
-#include "base/memory.h"
 #include "kernel/bf16_kernels.h"
+#include "kernel/norm_join.h"
 
 /* Part of the numerics: they decide the order of sums. */
 enum {
@@ -15,13 +13,9 @@ enum {
     COLS = 256 /* columns of a block: bounds what is held on the stack */
 };
 
-typedef struct cut {
-    int64_t rows, c, rows_a_chunk, chunks;
-} cut;
-
-static cut cut_of(int64_t rows, int64_t c)
+static sti_norm_sums cut_of(int64_t rows, int64_t c)
 {
-    cut u = {.rows = rows, .c = c};
+    sti_norm_sums u = {.rows = rows, .c = c};
     u.rows_a_chunk = CHUNK_ELEMENTS / c / LANES * LANES;
     if (u.rows_a_chunk < CHUNK_MIN_ROWS)
         u.rows_a_chunk = CHUNK_MIN_ROWS;
@@ -29,22 +23,11 @@ static cut cut_of(int64_t rows, int64_t c)
     return u;
 }
 
-static int64_t span_rows(const cut *u, int64_t chunk, int64_t chunks)
-{
-    const int64_t last = (chunk + chunks) * u->rows_a_chunk;
-    return (last < u->rows ? last : u->rows) - chunk * u->rows_a_chunk;
-}
-
-/* Partial results [chunks][2][c] in float64, then 3 [c] of parameters in float32. */
-static size_t partial_bytes(const cut *u)
-{
-    return STI_ALIGN_UP((size_t)(u->chunks * 2 * u->c) * sizeof(double), 64);
-}
-
+/* Partial sums, then 3 [c] of parameters in float32. */
 size_t sti_norm_bf16_scratch_bytes(int64_t rows, int64_t c)
 {
-    const cut u = cut_of(rows, c);
-    return partial_bytes(&u) + (size_t)(3 * c) * sizeof(float);
+    return sti_norm_sums_bytes(cut_of(rows, c).chunks, c) +
+           (size_t)(3 * c) * sizeof(float);
 }
 
 /* ---- any width ---- */
@@ -126,15 +109,10 @@ static void any_backward(const sti_norm_bf16_block *b, int64_t first)
 /* ---- a block: some columns of a chunk ---- */
 
 typedef struct norm_job {
-    cut u;
+    sti_norm_sums u;
     sti_norm_bf16_block whole; /* arrays of the whole tensor and of all channels */
     const sti_bf16_kernels *loops;
     bool fast; /* c fills vectors */
-    double *partial;
-    float epsilon;
-    float *mean_out, *inv_out, *unbiased_out;
-    const sti_norm_bf16_backward_args *backward;
-    float *gain, *mean_z, *slope; /* [c] */
 } norm_job;
 
 #define MOVE(p, elements) ((p) ? (p) + (elements) : NULL)
@@ -144,11 +122,11 @@ typedef struct norm_job {
 static sti_norm_bf16_block block_of(const norm_job *job, int64_t chunk, int64_t col,
                                     int64_t *first)
 {
-    const cut *u = &job->u;
+    const sti_norm_sums *u = &job->u;
     const sti_norm_bf16_block *w = &job->whole;
     const int64_t at = chunk * u->rows_a_chunk * u->c + col;
     sti_norm_bf16_block b = *w;
-    b.rows = span_rows(u, chunk, 1);
+    b.rows = sti_norm_span_rows(u, chunk, 1);
     b.ld = u->c;
     b.cols = u->c - col < COLS ? u->c - col : COLS;
     b.x = MOVE(w->x, at);
@@ -173,8 +151,8 @@ static sti_norm_bf16_block block_of(const norm_job *job, int64_t chunk, int64_t 
 static void statistics_piece(void *arg, int64_t chunk, int worker)
 {
     const norm_job *job = arg;
-    const cut *u = &job->u;
-    double *mean = job->partial + chunk * 2 * u->c, *square = mean + u->c;
+    const sti_norm_sums *u = &job->u;
+    double *mean = u->at + chunk * 2 * u->c, *square = mean + u->c;
     (void)worker;
     for (int64_t col = 0; col < u->c; col += COLS) {
         float s[COLS], q[COLS];
@@ -193,56 +171,23 @@ static void statistics_piece(void *arg, int64_t chunk, int worker)
     }
 }
 
-/* Chan, Golub and LeVeque: (na, a) and (nb, b) become (na + nb, a). */
-static void join_moments(int64_t na, int64_t nb, int64_t c, double *a, const double *b)
+static norm_job job_make(int64_t rows, int64_t c, void *partial)
 {
-    const double fraction = (double)nb / (double)(na + nb);
-    const double weight = (double)na * fraction;
-    for (int64_t j = 0; j < c; j++) {
-        const double delta = b[j] - a[j];
-        a[j] += delta * fraction;
-        a[c + j] += b[c + j] + delta * delta * weight;
-    }
-}
-
-static void statistics_join(const norm_job *job)
-{
-    const cut *u = &job->u;
-    double *p = job->partial;
-    const double rows = (double)u->rows;
-    for (int64_t s = 1; s < u->chunks; s *= 2)
-        for (int64_t i = 0; i + s < u->chunks; i += 2 * s)
-            join_moments(span_rows(u, i, s), span_rows(u, i + s, s), u->c,
-                         p + i * 2 * u->c, p + (i + s) * 2 * u->c);
-    for (int64_t j = 0; j < u->c; j++) {
-        const double square = p[u->c + j];
-        job->mean_out[j] = (float)p[j];
-        job->inv_out[j] = (float)(1.0 / sqrt(square / rows + (double)job->epsilon));
-        if (job->unbiased_out)
-            job->unbiased_out[j] = u->rows > 1 ? (float)(square / (rows - 1.0)) : 0.0f;
-    }
-}
-
-static norm_job job_make(int64_t rows, int64_t c)
-{
-    return (norm_job){.u = cut_of(rows, c),
-                      .loops = STI_BF16_KERNELS_NOW(sti_bf16_kernels),
-                      .fast = c % LANES == 0};
+    norm_job job = {.u = cut_of(rows, c),
+                    .loops = STI_BF16_KERNELS_NOW(sti_bf16_kernels),
+                    .fast = c % LANES == 0};
+    job.u.at = partial;
+    return job;
 }
 
 void sti_norm_bf16_statistics(const sti_team *team, int64_t rows, int64_t c,
                               float epsilon, const sti_bf16 *x, float *mean_out,
                               float *inv_out, float *unbiased_out, void *scratch)
 {
-    norm_job job = job_make(rows, c);
+    norm_job job = job_make(rows, c, scratch);
     job.whole.x = x;
-    job.partial = scratch;
-    job.epsilon = epsilon;
-    job.mean_out = mean_out;
-    job.inv_out = inv_out;
-    job.unbiased_out = unbiased_out;
     sti_team_run(team, job.u.chunks, statistics_piece, &job);
-    statistics_join(&job);
+    sti_norm_join_moments(&job.u, 0, c, epsilon, mean_out, inv_out, unbiased_out);
 }
 
 /* ---- forward ---- */
@@ -272,14 +217,15 @@ static void forward_piece(void *arg, int64_t chunk, int worker)
     if (n->fast || !n->whole.bits_out)
         return;
     const int64_t at = chunk * n->u.rows_a_chunk * n->u.c;
-    n->loops->relu(span_rows(&n->u, chunk, 1) * n->u.c, n->whole.y + at,
+    n->loops->relu(sti_norm_span_rows(&n->u, chunk, 1) * n->u.c, n->whole.y + at,
                    n->whole.y + at, n->whole.bits_out + at / 8);
 }
 
 void sti_norm_bf16_forward(const sti_team *team, const sti_norm_bf16_forward_args *args)
 {
-    forward_job job = {
-        .norm = job_make(args->rows, args->c), .scale = args->scale, .inv = args->inv};
+    forward_job job = {.norm = job_make(args->rows, args->c, NULL),
+                       .scale = args->scale,
+                       .inv = args->inv};
     job.norm.whole = (sti_norm_bf16_block){.relu = args->relu,
                                            .x = args->x,
                                            .residual = args->residual,
@@ -295,8 +241,8 @@ void sti_norm_bf16_forward(const sti_team *team, const sti_norm_bf16_forward_arg
 static void grad_sums_piece(void *arg, int64_t chunk, int worker)
 {
     const norm_job *job = arg;
-    const cut *u = &job->u;
-    double *sum = job->partial + chunk * 2 * u->c, *cross = sum + u->c;
+    const sti_norm_sums *u = &job->u;
+    double *sum = u->at + chunk * 2 * u->c, *cross = sum + u->c;
     (void)worker;
     for (int64_t col = 0; col < u->c; col += COLS) {
         float s[COLS], q[COLS];
@@ -310,27 +256,6 @@ static void grad_sums_piece(void *arg, int64_t chunk, int worker)
             sum[col + j] = (double)s[j];
             cross[col + j] = (double)q[j];
         }
-    }
-}
-
-static void grad_sums_join(const norm_job *job)
-{
-    const cut *u = &job->u;
-    const sti_norm_bf16_backward_args *a = job->backward;
-    double *p = job->partial;
-    for (int64_t s = 1; s < u->chunks; s *= 2)
-        for (int64_t i = 0; i + s < u->chunks; i += 2 * s)
-            for (int64_t j = 0; j < 2 * u->c; j++)
-                p[2 * i * u->c + j] += p[2 * (i + s) * u->c + j];
-    for (int64_t j = 0; j < u->c; j++) {
-        const double inv = (double)a->inv[j], scaled = inv * p[u->c + j];
-        job->gain[j] = a->scale[j] * a->inv[j];
-        job->mean_z[j] = (float)(p[j] / (double)u->rows);
-        job->slope[j] = (float)(inv * scaled / (double)u->rows);
-        if (a->dshift)
-            a->dshift[j] = (float)p[j];
-        if (a->dscale)
-            a->dscale[j] = (float)scaled;
     }
 }
 
@@ -351,24 +276,29 @@ static void backward_piece(void *arg, int64_t chunk, int worker)
 void sti_norm_bf16_backward(const sti_team *team,
                             const sti_norm_bf16_backward_args *args, void *scratch)
 {
-    norm_job job = job_make(args->rows, args->c);
-    job.backward = args;
-    job.partial = scratch;
-    job.gain = (float *)(void *)((char *)scratch + partial_bytes(&job.u));
-    job.mean_z = job.gain + args->c;
-    job.slope = job.mean_z + args->c;
+    const int64_t c = args->c;
+    norm_job job = job_make(args->rows, c, scratch);
+    float *gain =
+        (float *)(void *)((char *)scratch + sti_norm_sums_bytes(job.u.chunks, c));
+    const sti_norm_slopes slopes = {.scale = args->scale,
+                                    .inv = args->inv,
+                                    .gain = gain,
+                                    .mean_z = gain + c,
+                                    .slope = gain + 2 * c,
+                                    .dscale = args->dscale,
+                                    .dshift = args->dshift};
     job.whole = (sti_norm_bf16_block){.dy = args->dy,
                                       .x = args->x,
                                       .bits = args->bits,
                                       .mean = args->mean,
-                                      .gain = job.gain,
-                                      .shift = job.mean_z,
-                                      .slope = job.slope,
+                                      .gain = slopes.gain,
+                                      .shift = slopes.mean_z,
+                                      .slope = slopes.slope,
                                       .y = args->dx,
                                       .dresidual = args->dresidual};
     if (args->dx || args->dscale || args->dshift) {
         sti_team_run(team, job.u.chunks, grad_sums_piece, &job);
-        grad_sums_join(&job);
+        sti_norm_join_slopes(&job.u, 0, c, &slopes);
     }
     if (args->dx || args->dresidual)
         sti_team_run(team, job.u.chunks, backward_piece, &job);
