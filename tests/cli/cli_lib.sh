@@ -44,6 +44,13 @@ sys.exit(0 if eval(sys.argv[2]) else 1)
 PY
 }
 
+# words "WORD..." COUNT: text in an order that can be learnt.
+words() {
+    awk -v words="$1" -v count="$2" 'BEGIN { s = 1; n = split(words, w, " ")
+        for (i = 0; i < count; i++) { s = (s * 16807) % 2147483647
+            printf "%s%s", w[1 + (i + s % 3) % n], s % 13 == 0 ? "\n" : " " } }'
+}
+
 finish() {
     [ "$failures" -eq 0 ] && echo "ok" && exit 0
     echo "$failures failures" >&2

@@ -4,9 +4,7 @@
 cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache
 
-awk 'BEGIN { s = 1; n = split("the cät sat on a mat and saw some red hats", w, " ")
-    for (i = 0; i < 3000; i++) { s = (s * 16807) % 2147483647
-        printf "%s%s", w[1 + (i + s % 3) % n], s % 13 == 0 ? "\n" : " " } }' >text.txt
+words "the cät sat on a mat and saw some red hats" 3000 >text.txt
 cat >gpt.ini <<'INI'
 [model]
 name = gpt

@@ -48,6 +48,24 @@ static inline void model_fill(model_rng *r, float *x, int64_t count)
 /* Operand k of one output. */
 typedef float model_operand(const void *arg, int64_t k);
 
+/* Operands of an output of two matrices. */
+typedef struct model_strided {
+    const float *a, *b;
+    int64_t a_step, b_step;
+} model_strided;
+
+static inline float model_strided_a(const void *arg, int64_t k)
+{
+    const model_strided *s = arg;
+    return s->a[k * s->a_step];
+}
+
+static inline float model_strided_b(const void *arg, int64_t k)
+{
+    const model_strided *s = arg;
+    return s->b[k * s->b_step];
+}
+
 static inline float model_chain(model_operand *a, model_operand *b, const void *arg,
                                 int64_t k0, int64_t k1, float acc)
 {

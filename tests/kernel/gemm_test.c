@@ -23,36 +23,19 @@ typedef struct gemm_data {
     int64_t c_count, mask_bytes;
 } gemm_data;
 
-typedef struct element {
-    const float *a, *b;
-    int64_t a_step, b_step;
-} element;
-
-static float element_a(const void *arg, int64_t k)
-{
-    const element *e = arg;
-    return e->a[k * e->a_step];
-}
-
-static float element_b(const void *arg, int64_t k)
-{
-    const element *e = arg;
-    return e->b[k * e->b_step];
-}
-
 static int64_t stored(int64_t rows, int64_t cols, int64_t ld, int64_t stride,
                       int64_t count)
 {
     return rows * cols == 0 ? 0 : stride * (count - 1) + (rows - 1) * ld + cols;
 }
 
-static element element_of(const gemm_case *t, const gemm_data *d, int64_t i, int64_t r,
-                          int64_t j)
+static model_strided element_of(const gemm_case *t, const gemm_data *d, int64_t i,
+                                int64_t r, int64_t j)
 {
     const sti_gemm_shape *s = &t->shape;
     const float *a = d->a + i * t->batch.a_stride;
     const float *b = d->b + i * t->batch.b_stride;
-    return (element){
+    return (model_strided){
         .a = s->trans_a ? a + r : a + r * s->lda,
         .b = s->trans_b ? b + j * s->ldb : b + j,
         .a_step = s->trans_a ? s->lda : 1,
@@ -86,9 +69,9 @@ static void data_make(const gemm_case *t, gemm_data *d, model_rng *rng)
     for (int64_t i = 0; i < n; i++)
         for (int64_t r = 0; r < s->m; r++)
             for (int64_t j = 0; j < s->n; j++) {
-                const element e = element_of(t, d, i, r, j);
+                const model_strided e = element_of(t, d, i, r, j);
                 float *v = d->c_want + i * t->batch.c_stride + r * s->ldc + j;
-                const float sum = model_sum(element_a, element_b, &e, s->k,
+                const float sum = model_sum(model_strided_a, model_strided_b, &e, s->k,
                                             s->accumulate ? *v : 0.0F);
                 *v = model_epilogue(sum, t->bias ? d->bias + j : NULL, t->relu);
             }
@@ -239,10 +222,10 @@ static void close_to_double(void **state)
     data_make(&t, &d, &rng);
     for (int64_t r = 0; r < t.shape.m; r++)
         for (int64_t j = 0; j < t.shape.n; j++) {
-            const element e = element_of(&t, &d, 0, r, j);
+            const model_strided e = element_of(&t, &d, 0, r, j);
             double magnitude;
-            const double want =
-                model_sum_double(element_a, element_b, &e, t.shape.k, &magnitude);
+            const double want = model_sum_double(model_strided_a, model_strided_b, &e,
+                                                 t.shape.k, &magnitude);
             const double got = (double)d.c_want[r * t.shape.ldc + j];
             assert_true(fabs(got - want) <= 4100 * 0x1p-24 * magnitude);
         }

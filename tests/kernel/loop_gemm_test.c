@@ -55,23 +55,6 @@ static void data_free(data *d)
     free(d->mask_got);
 }
 
-typedef struct element {
-    const float *a, *b;
-    int64_t a_step, b_step;
-} element;
-
-static float element_a(const void *arg, int64_t k)
-{
-    const element *e = arg;
-    return e->a[k * e->a_step];
-}
-
-static float element_b(const void *arg, int64_t k)
-{
-    const element *e = arg;
-    return e->b[k * e->b_step];
-}
-
 /* The chain model itself, an output at a time. */
 static void want_by_model(data *d)
 {
@@ -81,11 +64,11 @@ static void want_by_model(data *d)
     for (int64_t r = 0; r < s->m; r++)
         for (int64_t j = 0; j < s->n; j++) {
             float *c = d->want + r * s->ldc + j;
-            const element e = {.a = s->trans_a ? d->a + r : d->a + r * s->lda,
-                               .b = s->trans_b ? d->b + j * s->ldb : d->b + j,
-                               .a_step = s->trans_a ? s->lda : 1,
-                               .b_step = s->trans_b ? 1 : s->ldb};
-            *c = model_tree(element_a, element_b, &e, 0, chunks, s->k,
+            const model_strided e = {.a = s->trans_a ? d->a + r : d->a + r * s->lda,
+                                     .b = s->trans_b ? d->b + j * s->ldb : d->b + j,
+                                     .a_step = s->trans_a ? s->lda : 1,
+                                     .b_step = s->trans_b ? 1 : s->ldb};
+            *c = model_tree(model_strided_a, model_strided_b, &e, 0, chunks, s->k,
                             s->accumulate ? *c : 0.0F);
             if (d->epilogue.bias)
                 *c += d->bias[j];

@@ -7,21 +7,6 @@
 #include "train/safetensors.h"
 #include "train_support.h"
 
-static int set_up(void **state)
-{
-    (void)state;
-    make_folder();
-    make_data("data", 150, 50);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 /* A wide network and a checkpoint every step: much of the time goes into writing. */
 static stint_recipe *recipe(const char *out)
 {
@@ -130,5 +115,5 @@ static void test_killed_twenty_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed_twenty_times)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_images, tear_down);
 }

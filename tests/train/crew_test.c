@@ -15,13 +15,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 typedef struct fixture {
     stint_recipe *recipe;
     sti_job job;

@@ -16,13 +16,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static stint_recipe *taught(const char *out, const char *weighting)
 {
     return make_recipe(out, "train.start", in_folder("ref"), "loss.reference",

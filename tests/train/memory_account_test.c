@@ -14,13 +14,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 /* A process begun anew (a forked one has none of the program's pages mapped yet) trains
  * the recipe at argv[1] and writes its result to descriptor argv[2]. */
 static int run_as_child(char **argv)

@@ -17,13 +17,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static stint_recipe *recipe(const char *out, const char *key, const char *value)
 {
     return make_recipe(out, "model.name", "resnet8", "train.shards", "3",

@@ -4,21 +4,6 @@
 
 static char reference[65];
 
-static int set_up(void **state)
-{
-    (void)state;
-    make_folder();
-    make_data("data", 150, 50);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static stint_recipe *recipe(const char *out, const char *key, const char *value)
 {
     return make_recipe(out, "train.epochs", "3", "run.checkpoint_every", "4",
@@ -245,5 +230,5 @@ int main(void)
         cmocka_unit_test(test_every_checkpoint_damaged),
         cmocka_unit_test(test_save_on_request),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_images, tear_down);
 }

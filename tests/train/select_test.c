@@ -17,13 +17,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 /* A high rate, so that the last epoch is not the best by itself. */
 static stint_recipe *choosing(const char *out, const char *select, const char *threads)
 {

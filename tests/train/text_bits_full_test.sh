@@ -5,10 +5,7 @@
 cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache
 
-# Words in an order that can be learnt.
-awk 'BEGIN { s = 1; n = split("the cat sat on a mat and saw some red hats", w, " ")
-    for (i = 0; i < 4000; i++) { s = (s * 16807) % 2147483647
-        printf "%s%s", w[1 + (i + s % 3) % n], s % 13 == 0 ? "\n" : " " } }' >text.txt
+words "the cat sat on a mat and saw some red hats" 4000 >text.txt
 
 recipe() { # NETWORK LINE-OF-MODEL
     printf '[model]\nname = %s\ndepth = 2\nwidth = 32\nheads = 4\ncontext = 32\n%s\n' "$@"

@@ -5,21 +5,6 @@
 
 #include "train_support.h"
 
-static int set_up(void **state)
-{
-    (void)state;
-    make_folder();
-    make_data("data", 150, 50);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static void says(const char *words)
 {
     if (!strstr(stint_last_error(), words))
@@ -254,5 +239,5 @@ int main(void)
         cmocka_unit_test(test_broken_image),
         cmocka_unit_test(test_allocation_failures),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_images, tear_down);
 }

@@ -15,13 +15,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static stint_recipe *recipe(const char *out, const char *precision, const char *threads,
                             const char *lanes)
 {

@@ -10,7 +10,7 @@ static int set_up(void **state)
     return setenv("STINT_NUM_THREADS", "2", 1);
 }
 
-static int tear_down(void **state)
+static int tear_down_loops(void **state)
 {
     (void)state;
     remove_folder();
@@ -45,5 +45,5 @@ static void test_strings_keep_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_strings_keep_bits)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tear_down_loops);
 }

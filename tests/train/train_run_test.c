@@ -3,21 +3,6 @@
 #include "base/cpu.h"
 #include "train_support.h"
 
-static int set_up(void **state)
-{
-    (void)state;
-    make_folder();
-    make_data("data", 150, 50);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static void test_learns(void **state)
 {
     (void)state;
@@ -184,5 +169,5 @@ int main(void)
         cmocka_unit_test(test_without_test_split),
         cmocka_unit_test(test_steps_and_epochs),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up_images, tear_down);
 }

@@ -107,6 +107,22 @@ static inline void make_data(const char *name, int train_count, int test_count)
         write_idx(folder, "t10k", test_count, 500000);
 }
 
+/* Of a group of tests on the same few images. */
+static inline int set_up_images(void **state)
+{
+    (void)state;
+    make_folder();
+    make_data("data", 150, 50);
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    remove_folder();
+    return 0;
+}
+
 /* A recipe on support_folder/data into support_folder/out, then "key", "value", ...,
  * NULL. */
 static inline stint_recipe *make_recipe(const char *out, ...)

@@ -10,13 +10,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    remove_folder();
-    return 0;
-}
-
 static void test_threads_and_lanes(void **state)
 {
     (void)state;
