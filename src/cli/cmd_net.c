@@ -81,7 +81,7 @@ static const sti_option simulate_rows[] = {
      .default_text = "scatter",
      .offset = offsetof(simulate_args, scheme),
      .flag = true,
-     .help = "how the sum travels"},
+     .help = "how a compressed sum travels; float32 goes along the tree"},
     ROW(simulate_args, rate, "rate", STI_OPTION_TEXT, "1Gbit", 0, -1, "RATE",
         "of the link of a host, each way"),
     ROW(simulate_args, latency, "latency", STI_OPTION_TIME, "50us", 0, -1, "TIME",
@@ -97,13 +97,14 @@ static const sti_option simulate_rows[] = {
     ROW(simulate_args, encode, "encode", STI_OPTION_TIME, "0.5ns", 0, -1, "TIME",
         "a process needs to encode a value"),
     ROW(simulate_args, decode, "decode", STI_OPTION_TIME, "0.4ns", 0, -1, "TIME",
-        "and to decode and add one"),
+        "and to decode and add one, or to add a float32"),
     {.name = "whole",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
      .offset = offsetof(simulate_args, whole),
      .flag = true,
-     .help = "the sum in one part, so that nothing overlaps"},
+     .help =
+         "the sum in one part, float32 by the scheme, too, so that nothing overlaps"},
     {.name = "table",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -136,18 +137,23 @@ static stint_status topology_of(const simulate_args *a, sti_topology *t)
     return st == STINT_OK ? link_of(a->trunk, a->latency / 2, &t->trunk) : st;
 }
 
+/* In float32 as training sums exactly, along the tree; in one part by the scheme, as
+ * formulas have it. */
 static stint_status rehearse(const simulate_args *a, const sti_topology *t,
                              int64_t bits, sti_rehearsed *out)
 {
-    const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
-                             .values = a->values,
-                             .fusion = a->whole ? 0
-                                                : sti_rehearsal_fusion(
-                                                      (sti_scheme)a->scheme, t->ranks,
-                                                      t->group, a->values),
-                             .bytes_per_value = bytes_per_value(bits),
-                             .encode_s = bits == 32 ? 0 : a->encode,
-                             .decode_s = a->decode};
+    if (bits == 32 && !a->whole)
+        return sti_rehearse_tree(
+            t, &(sti_tree_rehearsal){.values = a->values, .add_s = a->decode}, out);
+    const sti_rehearsal r = {
+        .scheme = (sti_scheme)a->scheme,
+        .values = a->values,
+        .fusion = a->whole ? 0
+                           : sti_rehearsal_fusion((sti_scheme)a->scheme, t->ranks,
+                                                  t->group, a->values),
+        .bytes_per_value = bytes_per_value(bits),
+        .encode_s = bits == 32 ? 0 : a->encode,
+        .decode_s = a->decode};
     return sti_rehearse(t, &r, out);
 }
 
@@ -274,7 +280,7 @@ static const sti_option predict_rows[] = {
      .default_text = "scatter",
      .offset = offsetof(predict_args, scheme),
      .flag = true,
-     .help = "how the sum travels"},
+     .help = "how a compressed sum travels; float32 goes along the tree"},
     STI_CLI_COMMON_ROWS(predict_args),
 };
 
@@ -298,13 +304,19 @@ static stint_status predict(const predict_args *a, const sti_links *links, doubl
                                 .inside = {s->alpha_s, s->beta_s}};
         const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
                                  .values = a->values,
-                                 .fusion = sti_rehearsal_fusion(
-                                     (sti_scheme)a->scheme, t.ranks, 1, a->values),
+                                 .fusion = sti_rehearsal_fusion((sti_scheme)a->scheme,
+                                                                t.ranks, 1, a->values),
                                  .bytes_per_value = per_value,
-                                 .encode_s = a->bits == 32 ? 0 : links->encode_s,
+                                 .encode_s = links->encode_s,
                                  .decode_s = links->decode_s};
         sti_rehearsed sum;
-        const stint_status st = sti_rehearse(&t, &r, &sum);
+        const stint_status st =
+            a->bits == 32
+                ? sti_rehearse_tree(&t,
+                                    &(sti_tree_rehearsal){.values = a->values,
+                                                          .add_s = links->decode_s},
+                                    &sum)
+                : sti_rehearse(&t, &r, &sum);
         if (st != STINT_OK)
             return st;
         out[k] = sum.seconds;
@@ -349,7 +361,7 @@ const sti_cli_command sti_cmd_net_predict = {
     .example = "stint net predict links.json --values 11000000 --bits 4 -n 8",
     .about =
         "LINKS is what net measure wrote. Every process is taken to have the slowest "
-        "of the links in it.",
+        "of the links in it. Thousands of processes take minutes.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(predict_rows, predict_args),
@@ -569,7 +581,7 @@ static const sti_option check_rows[] = {
 enum { CPUS_MOST = CPU_SETSIZE };
 
 typedef struct place {
-    int64_t at_once, there;    /* CPUs that it may use at a time; of the host */
+    int64_t at_once, there;     /* CPUs that it may use at a time; of the host */
     uint8_t may[CPUS_MOST / 8]; /* those that it is bound to, a bit each */
 } place;
 
@@ -641,11 +653,10 @@ static void describe_places(sti_comm *comm, const place *all, telling *tell, boo
             sti_json_bool(&tell->json, "crowded", crowded);
             sti_json_end_object(&tell->json);
         } else {
-            sti_text_printf(&tell->text,
-                            "rank %d on %s, %" PRId64 " of %" PRId64 " CPUs (%s)%s\n", r,
-                            sti_comm_host(comm, r), all[r].at_once, all[r].there, list,
-                            crowded ? "; more ranks here than CPUs: no measure of speed"
-                                    : "");
+            sti_text_printf(
+                &tell->text, "rank %d on %s, %" PRId64 " of %" PRId64 " CPUs (%s)%s\n",
+                r, sti_comm_host(comm, r), all[r].at_once, all[r].there, list,
+                crowded ? "; more ranks here than CPUs: no measure of speed" : "");
         }
         sti_text_fini(&cpus);
     }
@@ -680,8 +691,9 @@ const sti_cli_command sti_cmd_net_check = {
     .summary = "say who is there before a training of several processes",
     .operands = "",
     .example = "mpirun -n 2 stint net check",
-    .about = "Ranks, hosts, the CPUs they are bound to, and the links between them, both "
-             "ways.",
+    .about =
+        "Ranks, hosts, the CPUs they are bound to, and the links between them, both "
+        "ways.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(check_rows, measure_args),

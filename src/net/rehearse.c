@@ -2,109 +2,12 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <unistd.h>
 
-#include "base/fail.h"
 #include "base/memory.h"
-#include "base/units.h"
+#include "net/rehearse_priv.h"
 #include "net/squeeze.h"
 
-/* A few seconds; parts are looked at one after another. */
-#define MOST_MESSAGES 5e6
-#define MOST_PARTS    4096.0
-
-/* ---- links ---- */
-
-typedef struct port {
-    double latency_s, seconds_per_byte;
-    double free_s; /* when it will have served all that came so far */
-    double busy_s;
-} port;
-
-/* Ports of ranks (inside their host), of hosts up, of hosts down; then of the trunk's
- * two directions, or of the leaves up and down. */
-typedef struct network {
-    const sti_topology *t;
-    int64_t hosts, sides, count;
-    port *ports;
-} network;
-
-static stint_status check_topology(const sti_topology *t)
-{
-    if (t->ranks < 1 || t->group < 1 || t->ranks % t->group)
-        return sti_fail(STINT_E_USAGE,
-                        "rehearsal: %d ranks, %d a host; the first must be a multiple "
-                        "of the second",
-                        t->ranks, t->group);
-    if (t->kind == STI_TOPOLOGY_FAT_TREE && (t->leaf < 1 || !(t->taper > 0)))
-        return sti_fail(STINT_E_USAGE,
-                        "rehearsal: a fat tree of %d hosts a leaf switch and taper %g; "
-                        "at least 1, and above 0",
-                        t->leaf, t->taper);
-    return STINT_OK;
-}
-
-static void set_ports(network *n, int64_t first, int64_t count, sti_link link)
-{
-    for (int64_t i = first; i < first + count; i++)
-        n->ports[i] = (port){link.latency_s, link.seconds_per_byte, 0, 0};
-}
-
-static stint_status network_create(const sti_topology *t, network *n)
-{
-    sti_link high = t->trunk;
-    *n = (network){.t = t, .hosts = t->ranks / t->group};
-    if (t->kind == STI_TOPOLOGY_DUMBBELL)
-        n->sides = 1; /* a port each way */
-    if (t->kind == STI_TOPOLOGY_FAT_TREE) {
-        n->sides = (n->hosts + t->leaf - 1) / t->leaf;
-        high.seconds_per_byte = t->host.seconds_per_byte * t->taper / t->leaf;
-    }
-    n->count = t->ranks + 2 * n->hosts + 2 * n->sides;
-    n->ports = sti_alloc_array(n->count, sizeof *n->ports, "net.rehearse");
-    if (!n->ports)
-        return STINT_E_MEMORY;
-    set_ports(n, 0, t->ranks, t->inside);
-    set_ports(n, t->ranks, 2 * n->hosts, t->host);
-    set_ports(n, t->ranks + 2 * n->hosts, 2 * n->sides, high);
-    return STINT_OK;
-}
-
-static int64_t side_of(const network *n, int64_t host)
-{
-    return n->t->kind == STI_TOPOLOGY_DUMBBELL ? host >= (n->hosts + 1) / 2
-                                               : host / n->t->leaf;
-}
-
-/* The ports that a message passes, the sender's first. */
-static int path_of(const network *n, int from, int to, int64_t path[4])
-{
-    const int64_t a = from / n->t->group, b = to / n->t->group;
-    const int64_t up = n->t->ranks, down = up + n->hosts, high = down + n->hosts;
-    int count = 0;
-    if (a == b) {
-        path[count++] = from;
-        return count;
-    }
-    path[count++] = up + a;
-    if (n->sides && side_of(n, a) != side_of(n, b)) {
-        path[count++] = high + side_of(n, a);
-        if (n->t->kind == STI_TOPOLOGY_FAT_TREE)
-            path[count++] = high + n->sides + side_of(n, b);
-    }
-    path[count++] = down + b;
-    return count;
-}
-
-/* A message of `bytes` may start on the port at `at`: when it does. */
-static double serve(port *p, double bytes, double at, double *end)
-{
-    const double start = fmax(at, p->free_s), takes = bytes * p->seconds_per_byte;
-    *end = fmax(*end, start + takes);
-    p->free_s = start + takes;
-    p->busy_s += takes;
-    return start;
-}
+#define MOST_PARTS 4096.0 /* which are looked at one after another */
 
 /* ---- ranks ---- */
 
@@ -136,24 +39,16 @@ typedef struct actor {
     int32_t part, move;   /* at work on; part < 0: on none */
 } actor;
 
-/* What happens next: a rank makes a move (MOVE), looks for something to do (LOOK), or
- * (a rank) a message that was served by its sender's port from `at` until `end` comes
- * to the other ports of its path. */
+/* Events: a rank makes a move (MOVE), or looks for something to do (LOOK). */
 enum { MOVE = -1, LOOK = -2 };
-typedef struct event {
-    double at, end, bytes;
-    int32_t rank, to, part;
-} event;
 
 typedef struct world {
     const sti_rehearsal *r;
-    network net;
+    rehearse_net net;
     actor *actors;
-    event *heap; /* soonest first */
+    rehearse_events events;
     int64_t *part_values;
-    int64_t heap_count, heap_room;
     int ranks, parts;
-    bool no_memory;
     sti_rehearsed out;
 } world;
 
@@ -235,7 +130,7 @@ int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t va
     /* Every message has two moves. */
     const double messages =
         (double)sti_schedule_make(scheme, ranks, group, 0, NULL) * ranks / 2;
-    const double most = fmin(MOST_MESSAGES / messages, MOST_PARTS);
+    const double most = fmin(REHEARSE_MESSAGES / messages, MOST_PARTS);
     int64_t fusion = STI_SQUEEZE_FUSION;
     while (fusion < values && (double)values / (double)fusion > most)
         fusion *= 2;
@@ -244,7 +139,6 @@ int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t va
     return fusion < values || count_parts(values, fusion) <= most ? fusion : 0;
 }
 
-/* Refused before anything is taken: a host that runs out of memory ends others, too. */
 static stint_status check_memory(const world *w)
 {
     const sti_topology *t = w->net.t;
@@ -253,15 +147,7 @@ static stint_status check_memory(const world *w)
     const double bytes = moves * (sizeof(sti_move) + sizeof(int32_t) +
                                   (double)w->parts * sizeof(double)) +
                          (double)t->ranks * w->parts * sizeof(lane);
-    const double host =
-        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (bytes <= host * 0.8)
-        return STINT_OK;
-    return sti_fail(STINT_E_MEMORY,
-                    "rehearsal: %.3g messages of %d ranks take %s of memory, this host "
-                    "has %s; take fewer ranks, or two levels with more ranks a host",
-                    moves / 2 * w->parts, t->ranks, sti_bytes_text((size_t)bytes),
-                    sti_bytes_text((size_t)host));
+    return sti_rehearse_check_memory(t, moves / 2 * w->parts, bytes);
 }
 
 /* The parts of a real sum. */
@@ -278,48 +164,6 @@ static stint_status cut_parts(world *w)
         left -= w->part_values[p];
     }
     return STINT_OK;
-}
-
-/* ---- the heap ---- */
-
-static bool sooner(const event *a, const event *b)
-{
-    if (a->at != b->at)
-        return a->at < b->at;
-    return a->rank != b->rank ? a->rank < b->rank : a->to < b->to;
-}
-
-static void push(world *w, event e)
-{
-    if (w->heap_count == w->heap_room) {
-        const int64_t room = w->heap_room * 2;
-        event *more = sti_realloc(w->heap, (size_t)room * sizeof e, "net.rehearse");
-        if (!more) {
-            w->no_memory = true;
-            return;
-        }
-        w->heap = more;
-        w->heap_room = room;
-    }
-    int64_t at = w->heap_count++;
-    for (; at > 0 && sooner(&e, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        w->heap[at] = w->heap[(at - 1) / 2];
-    w->heap[at] = e;
-}
-
-static event pop(world *w)
-{
-    const event first = w->heap[0], last = w->heap[--w->heap_count];
-    int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < w->heap_count; at = child) {
-        if (child + 1 < w->heap_count && sooner(&w->heap[child + 1], &w->heap[child]))
-            child++;
-        if (!sooner(&w->heap[child], &last))
-            break;
-        w->heap[at] = w->heap[child];
-    }
-    w->heap[at] = last;
-    return first;
 }
 
 /* ---- moves ---- */
@@ -342,7 +186,7 @@ static void push_look(world *w, int32_t rank, double at)
     if (at >= a->look_s)
         return;
     a->look_s = at;
-    push(w, (event){.at = at, .rank = rank, .to = LOOK});
+    sti_rehearse_push(&w->events, (rehearse_event){.at = at, .rank = rank, .to = LOOK});
 }
 
 /* The rank makes ready the next thing that it brings to the round, or waits for what
@@ -360,7 +204,8 @@ static void look_ahead(world *w, int32_t rank)
             a->now_s += w->r->encode_s * values;
         if (m->kind == STI_MOVE_KEEP)
             a->now_s += w->r->decode_s * values;
-        push(w, (event){.at = a->now_s, .rank = rank, .to = MOVE});
+        sti_rehearse_push(&w->events,
+                          (rehearse_event){.at = a->now_s, .rank = rank, .to = MOVE});
         return;
     }
     l->missing = 0;
@@ -434,7 +279,7 @@ static void look(world *w, int32_t rank)
         push_look(w, rank, soonest);
 }
 
-static void deliver(world *w, const event *e, double at)
+static void deliver(world *w, const rehearse_event *e, double at)
 {
     actor *a = &w->actors[e->to];
     const int32_t from = source_of(a, e->rank);
@@ -456,37 +301,22 @@ static void deliver(world *w, const event *e, double at)
 static void leave(world *w, int32_t rank, const sti_move *m)
 {
     actor *a = &w->actors[rank];
-    int64_t path[4];
-    event e = {.bytes = move_bytes(w, a->part, m),
-               .rank = rank,
-               .to = m->peer,
-               .part = a->part};
-    path_of(&w->net, rank, m->peer, path);
+    rehearse_event e = {.bytes = move_bytes(w, a->part, m),
+                        .rank = rank,
+                        .to = m->peer,
+                        .part = a->part};
     w->out.messages++;
     w->out.bytes += e.bytes;
-    e.at = serve(&w->net.ports[path[0]], e.bytes, a->now_s, &e.end);
+    sti_rehearse_leave(&w->net, a->now_s, &e);
     a->lanes[a->part].ready_s = fmax(a->lanes[a->part].ready_s, e.end);
-    push(w, e);
+    sti_rehearse_push(&w->events, e);
 }
 
-static void travel(world *w, const event *e)
-{
-    int64_t path[4];
-    const int count = path_of(&w->net, e->rank, e->to, path);
-    double at = e->at, end = e->end;
-    double latency = w->net.ports[path[0]].latency_s;
-    for (int i = 1; i < count; i++) {
-        at = serve(&w->net.ports[path[i]], e->bytes, at, &end);
-        latency += w->net.ports[path[i]].latency_s;
-    }
-    deliver(w, e, end + latency);
-}
-
-static void happen(world *w, const event *e)
+static void happen(world *w, const rehearse_event *e)
 {
     actor *a = &w->actors[e->rank];
     if (e->to >= 0) {
-        travel(w, e);
+        deliver(w, e, sti_rehearse_travel(&w->net, e));
     } else if (e->to == MOVE) {
         const sti_move *m = &a->moves[a->move++];
         if (sti_move_sends(m->kind))
@@ -503,7 +333,6 @@ static void happen(world *w, const event *e)
 
 static void measure(world *w)
 {
-    double busy = 0;
     for (int r = 0; r < w->ranks; r++) {
         const actor *a = &w->actors[r];
         double sent = 0;
@@ -515,9 +344,7 @@ static void measure(world *w)
                             : 0;
         w->out.rank_bytes = fmax(w->out.rank_bytes, sent);
     }
-    for (int64_t i = 0; i < w->net.count; i++)
-        busy = fmax(busy, w->net.ports[i].busy_s);
-    w->out.busiest = w->out.seconds > 0 ? busy / w->out.seconds : 0;
+    w->out.busiest = sti_rehearse_busiest(&w->net, w->out.seconds);
     w->out.parts = w->parts;
 }
 
@@ -532,9 +359,9 @@ static void world_destroy(world *w)
         sti_free(w->actors[r].arrivals);
     }
     sti_free(w->actors);
-    sti_free(w->heap);
     sti_free(w->part_values);
-    sti_free(w->net.ports);
+    sti_rehearse_events_fini(&w->events);
+    sti_rehearse_net_fini(&w->net);
 }
 
 stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *rehearsal,
@@ -542,12 +369,10 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
 {
     world w = {.r = rehearsal, .ranks = topology->ranks};
     int32_t *counts = NULL;
-    stint_status st = check_topology(topology);
+    stint_status st =
+        sti_schedule_check(rehearsal->scheme, topology->ranks, topology->group);
     if (st == STINT_OK)
-        st = sti_schedule_check(rehearsal->scheme, topology->ranks, topology->group);
-    if (st != STINT_OK)
-        return st;
-    st = network_create(topology, &w.net);
+        st = sti_rehearse_net_init(topology, &w.net);
     if (st == STINT_OK)
         st = cut_parts(&w);
     if (st == STINT_OK)
@@ -557,32 +382,23 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
         return st;
     }
     w.actors = sti_alloc_array(w.ranks, sizeof *w.actors, "net.rehearse");
-    w.heap_room = 2 * (int64_t)w.ranks;
-    w.heap = sti_alloc_array(w.heap_room, sizeof *w.heap, "net.rehearse");
     counts = sti_alloc_array(w.ranks, sizeof *counts, "net.rehearse");
-    if (!w.actors || !w.heap || !counts)
+    if (!w.actors || !counts)
         st = STINT_E_MEMORY;
     for (int r = 0; r < w.ranks && st == STINT_OK; r++)
         st = actor_create(&w, r, counts);
     if (st == STINT_OK && w.ranks > 1) {
         for (int r = 0; r < w.ranks; r++)
             push_look(&w, r, 0);
-        while (w.heap_count) {
-            const event e = pop(&w);
+        rehearse_event e;
+        while (sti_rehearse_pop(&w.events, &e))
             happen(&w, &e);
-        }
         measure(&w);
-        st = w.no_memory ? STINT_E_MEMORY : STINT_OK;
+        st = w.events.no_memory ? STINT_E_MEMORY : STINT_OK;
     }
     if (st == STINT_OK)
         *out = w.out;
     sti_free(counts);
     world_destroy(&w);
     return st;
-}
-
-const char *sti_topology_name(sti_topology_kind kind)
-{
-    static const char *const names[] = {"ethernet", "dumbbell", "fat-tree"};
-    return names[kind];
 }

@@ -1,5 +1,5 @@
 /* Rehearsal: the schedule of a sum run over a model of ranks and links, message by
- * message.
+ * message: of a compressed one (sti_rehearse) or of an exact one (sti_rehearse_tree).
  *
  * Links serve messages in the order in which they come, each at its own rate; a message
  * passes the links of its path at once (cut-through) and is there when the slowest has
@@ -42,7 +42,7 @@ typedef struct sti_rehearsal {
     sti_scheme scheme;
     int64_t values;
     int64_t fusion;         /* values of a part, see sti_schedule_part; 0: one part */
-    double bytes_per_value;    /* of encoded slices; raw moves take 4 */
+    double bytes_per_value; /* of encoded slices; raw moves take 4 */
     double encode_s, decode_s; /* a rank's work a value */
 } sti_rehearsal;
 
@@ -63,6 +63,16 @@ int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t va
  * are needed, and 16 a part more; or they are more than the host has. */
 stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *rehearsal,
                           sti_rehearsed *out);
+
+typedef struct sti_tree_rehearsal {
+    int64_t values;
+    double add_s; /* a rank's work a value that it adds */
+} sti_tree_rehearsal;
+
+/* The exact sum (net/tree_sum.h) instead, among ranks of one shard each. `parts` are
+ * its segments, larger ones where there would be millions of messages. */
+stint_status sti_rehearse_tree(const sti_topology *topology,
+                               const sti_tree_rehearsal *rehearsal, sti_rehearsed *out);
 
 const char *sti_topology_name(sti_topology_kind kind);
 

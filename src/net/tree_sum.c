@@ -81,10 +81,11 @@ typedef struct leaf {
 
 typedef struct joining {
     leaf *leaves;
-    int rank;         /* whose joins are wanted */
-    unsigned pattern; /* of the class: bit h chooses who adds at height h */
-    join *joins;      /* NULL: only counted */
-    int count, heights;
+    int rank;             /* whose joins are wanted */
+    unsigned pattern;     /* of the class: bit h chooses who adds at height h */
+    join *joins;          /* NULL: only counted */
+    sti_tree_join *pairs; /* of all ranks; NULL: not wanted */
+    int count, heights, pair_count;
 } joining;
 
 static void add_join(joining *j, join_kind kind, int peer, int into, int from)
@@ -108,6 +109,8 @@ static void note_join(void *user, int into, int from)
     int height = l->height > r->height ? l->height : r->height;
     const leaf to = (j->pattern >> height) & 1 ? *r : *l;
     const leaf by = (j->pattern >> height) & 1 ? *l : *r;
+    if (j->pairs)
+        j->pairs[j->pair_count++] = (sti_tree_join){by.rank, to.rank};
     if (to.rank == j->rank)
         add_join(j, JOIN_RECEIVE, by.rank, to.place, -1);
     if (by.rank == j->rank)
@@ -162,6 +165,11 @@ static void list_classes(sti_tree_sum *sum, int64_t shards, joining *j)
     }
 }
 
+static int classes_of(int heights)
+{
+    return 1 << (heights < MOST_HEIGHTS ? heights : MOST_HEIGHTS);
+}
+
 static stint_status list_joins(sti_tree_sum *sum, int64_t shards)
 {
     int size = sti_comm_size(sum->comm);
@@ -171,7 +179,7 @@ static stint_status list_joins(sti_tree_sum *sum, int64_t shards)
     if (!j.leaves)
         return STINT_E_MEMORY;
     walk(&j, shards, size);
-    sum->class_count = 1 << (j.heights < MOST_HEIGHTS ? j.heights : MOST_HEIGHTS);
+    sum->class_count = classes_of(j.heights);
     sum->classes = sti_alloc_array(sum->class_count, sizeof *sum->classes, "net.sum");
     if (sum->classes) {
         list_classes(sum, shards, &j);
@@ -183,10 +191,30 @@ static stint_status list_joins(sti_tree_sum *sum, int64_t shards)
     return sum->joins ? STINT_OK : STINT_E_MEMORY;
 }
 
+/* A balanced tree over ranks of one shard each. */
+int sti_tree_sum_classes(int size)
+{
+    int heights = 0;
+    while (heights < 30 && 1 << heights < size)
+        heights++;
+    return classes_of(heights);
+}
+
+stint_status sti_tree_sum_list(int size, int class, sti_tree_join *joins, int *root_out)
+{
+    joining j = {.rank = -1, .pattern = (unsigned)class, .pairs = joins};
+    j.leaves = sti_alloc_array(size, sizeof *j.leaves, "net.sum");
+    if (!j.leaves)
+        return STINT_E_MEMORY;
+    *root_out = walk(&j, size, size)->rank;
+    sti_free(j.leaves);
+    return STINT_OK;
+}
+
 /* ---- life ---- */
 
 /* So that every class has a few segments, where the block is large enough. */
-static int64_t segment_of(int size, int64_t count)
+int64_t sti_tree_sum_segment(int size, int64_t count)
 {
     int64_t ranks = 1;
     while (ranks < size)
@@ -199,7 +227,7 @@ static int64_t segment_of(int size, int64_t count)
 
 size_t sti_tree_sum_bytes(int size, int64_t count)
 {
-    int64_t segment = segment_of(size, count);
+    int64_t segment = sti_tree_sum_segment(size, count);
     size_t joins = 0;
     for (int classes = 1; classes < 2 * size; classes *= 2)
         joins += (size_t)classes * sizeof(join_class) + 64 * sizeof(join);
@@ -217,7 +245,7 @@ stint_status sti_tree_sum_create(sti_comm *comm, int64_t shards, int64_t count,
         return STINT_E_MEMORY;
     sum->comm = comm;
     sum->count = count;
-    sum->segment = segment_of(sti_comm_size(comm), count);
+    sum->segment = sti_tree_sum_segment(sti_comm_size(comm), count);
     sum->segments = (count + sum->segment - 1) / sum->segment;
     sti_shard_stack stack = {.depth = 0};
     for (int64_t s = own.first; s < own.first + own.count; s++)

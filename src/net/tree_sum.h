@@ -40,6 +40,20 @@ size_t sti_tree_sum_bytes(int size, int64_t count);
 stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
                               float *const *blocks, int block_count);
 
+/* What all ranks do, for those who rehearse it: a block goes in segments of so many
+ * floats, of which the s-th is of class s modulo the number of classes. */
+typedef struct sti_tree_join {
+    int32_t by, to; /* ranks: `by` sends, `to` adds */
+} sti_tree_join;
+int64_t sti_tree_sum_segment(int size, int64_t count);
+int sti_tree_sum_classes(int size);
+/* The size - 1 joins of a class among as many ranks of one shard each, each rank's in
+ * their order; *root_out: where the sum ends. Then the sum of a segment goes down a
+ * binomial tree: place p counted from the root gets it from p without its lowest bit.
+ */
+stint_status sti_tree_sum_list(int size, int class, sti_tree_join *joins,
+                               int *root_out);
+
 /* What a run sends from this rank. */
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
                           int64_t *bytes_out);

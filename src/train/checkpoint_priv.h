@@ -40,12 +40,12 @@ struct sti_saver {
 };
 
 #define ERROR_TENSOR "error.bounds"
-#define NET_TENSOR                                                   \
-    "net.residuals" /* of all ranks, in the order of a result block; \
-                      bits of layers */
+#define NET_TENSOR                                                                     \
+    "net.residuals"                   /* of all ranks, in the order of a result block; \
+                                        bits of layers */
 #define OLD_NET_TENSOR "net.exchange" /* in another order */
 #define LOSS_TENSOR    "loss.state"
-#define MASK_PREFIX "mask."
+#define MASK_PREFIX    "mask."
 
 /* Of all tensors and all texts but itself: what a sound checkpoint must match. debt_of:
  * NULL, or the file whose NET_TENSOR stands in the place of the run's. Fails only in

@@ -119,10 +119,11 @@ static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool
     *taken = have != count;
     if (!*taken)
         return STINT_OK;
-    sti_log(STINT_LOG_WARNING,
-            "%s: made by another number of processes; what its compressed sums still owe "
-            "is %s",
-            sti_tensor_file_path(f), exchange ? "shared out anew" : "left out");
+    sti_log(
+        STINT_LOG_WARNING,
+        "%s: made by another number of processes; what its compressed sums still owe "
+        "is %s",
+        sti_tensor_file_path(f), exchange ? "shared out anew" : "left out");
     return exchange ? sti_exchange_adopt(exchange, have, read_debt, &r) : STINT_OK;
 }
 
@@ -147,7 +148,8 @@ static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
         st = sti_tensor_file_read(f, have, (void *)(uintptr_t)row->data);
     }
     if (st == STINT_OK)
-        st = sti_saver_checkpoint_sha256(s, debt_taken ? f : NULL, text_in_file, f, sha);
+        st =
+            sti_saver_checkpoint_sha256(s, debt_taken ? f : NULL, text_in_file, f, sha);
     if (st != STINT_OK)
         return st;
     if (!want || strcmp(want, sha) != 0)
@@ -218,10 +220,11 @@ static stint_status check_debt(const sti_saver *s, const sti_tensor_file *f)
                   (!s->crew->exchange ||
                    sti_exchange_can_adopt(s->crew->exchange, row->dim[0])))))
         return STINT_OK;
-    return sti_fail(STINT_E_USAGE,
-                    "%s: an older version of Stint wrote what its compressed sums still "
-                    "owe; go on with that one, or train into another --out",
-                    sti_tensor_file_path(f));
+    return sti_fail(
+        STINT_E_USAGE,
+        "%s: an older version of Stint wrote what its compressed sums still "
+        "owe; go on with that one, or train into another --out",
+        sti_tensor_file_path(f));
 }
 
 static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)

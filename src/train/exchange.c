@@ -202,7 +202,8 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
         snprintf(e->news, sizeof e->news,
                  "%sthe link carries %s in the time given; float32 needs %s, "
                  "so %s a value: %s a step, error %.2g of the gradient%s",
-                 e->probed, sti_bytes_text((size_t)fmin(e->desc.policy.wire_bytes, 1e18)),
+                 e->probed,
+                 sti_bytes_text((size_t)fmin(e->desc.policy.wire_bytes, 1e18)),
                  sti_bytes_text((size_t)r->raw_bytes), bits,
                  sti_bytes_text((size_t)r->bytes), r->error,
                  r->fits ? ""
@@ -340,11 +341,13 @@ stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
 {
     const int ranks = sti_comm_size(e->comm);
     const int64_t owed = count - e->layers, from = owed / e->total;
-    float *sum = e->state, *next = e->state + e->total; /* there are two ranks or more */
+    float *sum = e->state,
+          *next = e->state + e->total; /* there are two ranks or more */
     memset(e->state, 0, (size_t)e->state_count * sizeof *e->state);
     if (count == 0)
         return STINT_OK;
-    stint_status st = read(user, owed, e->layers, e->state + e->state_count - e->layers);
+    stint_status st =
+        read(user, owed, e->layers, e->state + e->state_count - e->layers);
     if (!e->desc.squeeze.feedback)
         return st;
     for (int64_t r = 0; r < from && st == STINT_OK; r++) {

@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include "net/comm.h"
+#include "net/tree_sum.h"
+
 enum { MOST = 24 };
 
 static sti_topology star(int ranks, int group)
@@ -115,6 +118,64 @@ static void work_counts(void **state)
     near(out.rank_bytes, 2 * 250, 1e-9);
 }
 
+/* The tree sends what the real one sends: messages, bytes, and of each rank. */
+static void tree_is_the_real_one(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 9; n++) {
+        const sti_topology t = star(n, n % 2 ? 1 : 2);
+        sti_comm *comms[9];
+        sti_rehearsed out;
+        int64_t messages = 0, bytes = 0, most = 0;
+        assert_int_equal(sti_comm_create_local(n, comms), STINT_OK);
+        for (int r = 0; r < n; r++) {
+            sti_tree_sum *sum;
+            int64_t own_messages, own_bytes;
+            assert_int_equal(sti_tree_sum_create(comms[r], n, 1000003, &sum), STINT_OK);
+            sti_tree_sum_traffic(sum, &own_messages, &own_bytes);
+            sti_tree_sum_destroy(sum);
+            messages += own_messages;
+            bytes += own_bytes;
+            most = own_bytes > most ? own_bytes : most;
+        }
+        for (int r = 0; r < n; r++)
+            sti_comm_destroy(comms[r]);
+        const sti_tree_rehearsal r = {.values = 1000003};
+        assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
+        assert_int_equal(out.messages, messages);
+        near(out.bytes, (double)bytes, 1e-12);
+        near(out.rank_bytes, (double)most, 1e-12);
+    }
+}
+
+/* Between two, what goes up and what comes down fill both directions: a latency more
+ * than the bytes. Adding costs, and no rank is faster than its bytes. */
+static void tree_takes(void **state)
+{
+    (void)state;
+    sti_tree_rehearsal r = {.values = 1 << 20};
+    sti_topology t = star(2, 1);
+    sti_rehearsed out, slow;
+    assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
+    near(out.seconds, 4 * (1 << 20) * 1e-8 + 50e-6, 1e-9);
+    r.add_s = 1e-6; /* each adds a half, which then is what takes long */
+    assert_int_equal(sti_rehearse_tree(&t, &r, &slow), STINT_OK);
+    assert_true(slow.seconds > (1 << 19) * 1e-6);
+    assert_true(slow.seconds < out.seconds + (1 << 19) * 1e-6);
+    r.add_s = 1e-9;
+    for (int n = 4; n <= 64; n *= 2) {
+        t = star(n, 1);
+        assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
+        assert_true(out.seconds > out.rank_bytes * 1e-8 &&
+                    out.seconds < out.rank_bytes * 8e-8);
+    }
+    t = star(1, 1);
+    assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
+    assert_true(out.seconds == 0);
+    t = star(8, 3);
+    assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_E_USAGE);
+}
+
 /* Parts overlap: never longer than one, never shorter than the busiest of encoding and
  * decoding, and the link. With 4 parts of a scatter between two ranks on a link that is
  * slower than both, everything but the first part's encoding, the last one's decoding
@@ -141,7 +202,8 @@ static void parts_overlap(void **state)
     assert_true(parts.seconds < one.seconds && parts.seconds > link);
     const double first = (1 << 20) / 2.0 * 1e-9, last = (1 << 17) * 0.5e-9;
     near(parts.seconds, link + 100e-6 + first + last, 0.02);
-    /* Sums that training cuts into so many parts that rehearsing takes hours go in fewer. */
+    /* Sums that training cuts into so many parts that rehearsing takes hours go in
+     * fewer. */
     assert_int_equal(sti_rehearsal_fusion(STI_SCHEME_SCATTER, 2, 1, 25000000), 1 << 20);
     r.fusion = sti_rehearsal_fusion(STI_SCHEME_TWO_LEVEL, 1024, 8, 25000000);
     assert_true(r.fusion > 1 << 20 && r.fusion < 25000000);
@@ -299,7 +361,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_forms),   cmocka_unit_test(two_levels),
         cmocka_unit_test(a_shared_trunk), cmocka_unit_test(work_counts),
-        cmocka_unit_test(parts_overlap),  cmocka_unit_test(parts_of_every_scheme),
+        cmocka_unit_test(parts_overlap),  cmocka_unit_test(tree_is_the_real_one),
+        cmocka_unit_test(tree_takes),     cmocka_unit_test(parts_of_every_scheme),
         cmocka_unit_test(many_ranks),     cmocka_unit_test(schedules_sum_everything),
         cmocka_unit_test(refused),
     };
