@@ -43,15 +43,19 @@ lr = 0.01
 log_every = 1
 INI
 
-# The median rate of the steps after the first three, of one or two logs together.
+# The median rate of the steps after the first three, of one or two logs together; of two
+# also, in $work/in-step, where both wait for the slower one in every step.
 rate_of() {
-    python3 - "$@" <<'PY'
+    python3 - "$work/in-step" "$@" <<'PY'
 import json, statistics, sys
-total = 0
-for name in sys.argv[1:]:
+rates = []
+for name in sys.argv[2:]:
     events = [json.loads(line) for line in open(name)]
-    total += statistics.median(e["images_per_s"] for e in events if e["event"] == "step" and e["step"] > 3)
-print(f"{total:.2f}")
+    rates.append([e["images_per_s"] for e in events if e["event"] == "step" and e["step"] > 3])
+print(f"{sum(map(statistics.median, rates)):.2f}")
+if len(rates) == 2:
+    with open(sys.argv[1], "w") as f:
+        f.write(f"{statistics.median(2 * min(both) for both in zip(*rates)):.2f}")
 PY
 }
 ours() { # ARGUMENT...: both ranks train
@@ -137,6 +141,7 @@ for ((round = 0; round < rounds; round++)); do
     for way; do
         one "$way"
         echo "$way $got" >>"$work/rates"
+        [ "$way" != none ] || echo "in-step $(cat "$work/in-step")" >>"$work/rates"
         [ "$way" != auto ] || why
     done
 done
