@@ -20,7 +20,7 @@ for rate; do
     : >"$work/sums"
     for values in $sizes; do
         both "$build/bench/net_exchange_bench" @ROOT 2 @RANK "$values" "$runs"
-        grep -E '^(float32, scatter|[248] bits)' "$work/rank0" |
+        grep -E '^(float32, exact tree|[248] bits)' "$work/rank0" |
             while IFS=$'\t' read -r way median _; do
                 bits=${way% bits}
                 [ "$bits" != "$way" ] || bits=32

@@ -295,13 +295,15 @@ static stint_status predict(const predict_args *a, const sti_links *links, doubl
             worst = &links->models[i];
     const sti_link_segment *s = sti_link_segment_of(worst, slice);
     static const int places[] = {4, 2, 6}; /* median, 5 %, 95 % */
+    /* A bounded line is off at its median already; the slope of a stream is not. */
+    const double middle = s->bounded ? s->quantile[places[0]] : 1;
     for (int k = 0; k < 3; k++) {
-        const double times = s->quantile[places[k]];
+        const double times = s->quantile[places[k]] / (middle > 0 ? middle : 1);
         const sti_topology t = {.kind = STI_TOPOLOGY_ETHERNET,
                                 .ranks = (int)a->ranks,
                                 .group = 1,
-                                .host = {s->alpha_s / 2 * times, s->beta_s * times},
-                                .inside = {s->alpha_s, s->beta_s}};
+                                .host = {s->alpha_s / 2 * times, s->stream_s * times},
+                                .inside = {s->alpha_s, s->stream_s}};
         const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
                                  .values = a->values,
                                  .fusion = sti_rehearsal_fusion((sti_scheme)a->scheme,

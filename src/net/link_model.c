@@ -25,6 +25,7 @@ typedef struct points {
 
 typedef struct line {
     double alpha, beta, error; /* sum of squared relative errors */
+    double slope;              /* beta before alpha was bounded */
     bool bounded;
 } line;
 
@@ -96,6 +97,7 @@ static line fit_line(const points *p, int from, int to)
         l.beta = 0;
         l.alpha = wt / w;
     }
+    l.slope = l.beta;
     if (l.alpha < 0) {
         l.alpha = 0;
         l.beta = wst / wss;
@@ -257,7 +259,8 @@ stint_status sti_link_fit(int64_t n, sti_link_sample *samples, sti_link_model *m
             (sti_link_segment){.from_bytes = k ? p.bytes[begin[k]] : 0,
                                .alpha_s = fmin(l.alpha, STI_LINK_MOST_S),
                                .beta_s = fmin(l.beta, STI_LINK_MOST_S),
-                               .bounded = l.bounded};
+                               .bounded = l.bounded,
+                               .stream_s = fmin(l.slope, STI_LINK_MOST_S)};
         set_quantiles(&p, samples, begin[k], begin[k + 1], ratios, &model->segment[k]);
     }
     set_doubt(&p, samples, model);

@@ -36,6 +36,9 @@ typedef struct sti_link_segment {
     double from_bytes;      /* the segment before ends here; the first begins at 0 */
     double alpha_s, beta_s; /* seconds; seconds a byte */
     bool bounded;           /* alpha would have been negative, and is 0 */
+    double stream_s; /* seconds a byte of a stream of messages: beta_s, or, of a */
+                     /* bounded one, the slope that alpha would have left: a */
+                     /* link that lends bytes after a pause lends them once */
     double quantile[STI_LINK_QUANTILES]; /* of measured / fitted time */
 } sti_link_segment;
 

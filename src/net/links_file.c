@@ -19,6 +19,7 @@ static void write_segment(sti_json *j, const sti_link_segment *s)
     sti_json_float(j, "alpha_s", s->alpha_s);
     sti_json_float(j, "beta_s_per_byte", s->beta_s);
     sti_json_bool(j, "alpha_bounded", s->bounded);
+    sti_json_float(j, "stream_s_per_byte", s->stream_s);
     sti_json_begin_array(j, "quantiles");
     for (int q = 0; q < STI_LINK_QUANTILES; q++)
         sti_json_float(j, NULL, s->quantile[q]);
@@ -120,6 +121,10 @@ static void read_segment(reader *r, const json_t *object, double least,
     s->alpha_s = number(r, object, "alpha_s", 0, STI_LINK_MOST_S);
     s->beta_s = number(r, object, "beta_s_per_byte", 0, STI_LINK_MOST_S);
     s->bounded = json_is_true(json_object_get(object, "alpha_bounded"));
+    s->stream_s =
+        json_object_get(object, "stream_s_per_byte") /* files of old have none */
+            ? number(r, object, "stream_s_per_byte", 0, STI_LINK_MOST_S)
+            : s->beta_s;
     const json_t *q =
         array(r, object, "quantiles", STI_LINK_QUANTILES, STI_LINK_QUANTILES);
     for (size_t i = 0; q && i < STI_LINK_QUANTILES; i++) {

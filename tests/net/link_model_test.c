@@ -146,6 +146,23 @@ static void bounded_alpha(void **state)
     assert_true(m.segment[0].bounded && m.segment[0].alpha_s == 0);
 }
 
+/* A link that lends 40 kB after a pause: no line through the origin has its rate. */
+static void lent_bytes(void **state)
+{
+    (void)state;
+    sti_link_sample s[8];
+    sti_link_model m = {0};
+    for (int i = 0; i < 8; i++) {
+        s[i].bytes = (double)(80000 << i);
+        s[i].seconds = (s[i].bytes - 40000) / 125e6;
+    }
+    assert_int_equal(sti_link_fit(8, s, &m), STINT_OK);
+    for (int k = 0; k < m.count; k++) {
+        assert_true(m.segment[k].bounded && m.segment[k].beta_s < 7.9e-9);
+        assert_true(fabs(m.segment[k].stream_s * 125e6 - 1) < 1e-6);
+    }
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -277,11 +294,17 @@ static void damaged_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_line),     cmocka_unit_test(segments),
-        cmocka_unit_test(two_modes_show), cmocka_unit_test(bands_hold),
-        cmocka_unit_test(bounded_alpha),  cmocka_unit_test(refused),
-        cmocka_unit_test(there_and_back), cmocka_unit_test(damaged_files),
-        cmocka_unit_test(whatever_comes), cmocka_unit_test(useless_is_not_written),
+        cmocka_unit_test(exact_line),
+        cmocka_unit_test(segments),
+        cmocka_unit_test(two_modes_show),
+        cmocka_unit_test(bands_hold),
+        cmocka_unit_test(bounded_alpha),
+        cmocka_unit_test(lent_bytes),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(damaged_files),
+        cmocka_unit_test(whatever_comes),
+        cmocka_unit_test(useless_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
