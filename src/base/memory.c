@@ -268,6 +268,11 @@ static size_t process_status_bytes(const char *key)
     return kib * 1024;
 }
 
+size_t sti_host_memory_bytes(void)
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 size_t sti_process_peak_bytes(void)
 {
     return process_status_bytes("VmHWM:");

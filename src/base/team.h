@@ -48,4 +48,9 @@ extern const sti_team sti_team_serial;
  * which rule decided. STINT_E_USAGE for a value that is no positive number. */
 stint_status sti_threads_choose(int request, int *threads_out, const char **why_out);
 
+/* CPUs of the host; and those that this process is kept to, a bit each. */
+enum { STI_CPUS_MOST = 1024 };
+int sti_cpus_online(void);
+void sti_cpus_allowed(uint8_t bits_out[STI_CPUS_MOST / 8]);
+
 #endif

@@ -24,6 +24,23 @@ static int affinity_threads(void)
     return online > 0 && online <= THREADS_MAX ? (int)online : 1;
 }
 
+int sti_cpus_online(void)
+{
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+_Static_assert(STI_CPUS_MOST <= CPU_SETSIZE, "more CPUs than a set holds");
+
+void sti_cpus_allowed(uint8_t bits_out[STI_CPUS_MOST / 8])
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    memset(bits_out, 0, STI_CPUS_MOST / 8);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int c = 0; c < STI_CPUS_MOST; c++)
+            bits_out[c / 8] |= (uint8_t)(CPU_ISSET(c, &set) ? 1 << c % 8 : 0);
+}
+
 /* ceil(quota / period), or 0 for no limit. */
 static int quota_threads(long long quota_us, long long period_us)
 {

@@ -323,7 +323,8 @@ const sti_cli_command sti_cmd_bench_step = {
     .operands = "RECIPE",
     .example = "stint bench step recipes/cifar10-resnet20.ini --data ~/cifar10\n"
                "stint bench step recipes/cifar10-resnet20.ini --image-size 32 "
-               "--image-channels 3 --classes 10",
+               "--image-channels 3 --classes 10\n"
+               "stint bench step recipes/shakespeare-small.ini",
     .about = "Whole steps on random images or tokens; `stint train --profile` has the "
              "loading.",
     .min_operands = 1,

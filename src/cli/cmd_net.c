@@ -1,11 +1,8 @@
 /* net simulate, net predict, net measure, net check: what links between processes give,
  * and what a sum of gradients takes over them. */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -580,11 +577,9 @@ static const sti_option check_rows[] = {
     STI_CLI_COMMON_ROWS(measure_args),
 };
 
-enum { CPUS_MOST = CPU_SETSIZE };
-
 typedef struct place {
-    int64_t at_once, there;     /* CPUs that it may use at a time; of the host */
-    uint8_t may[CPUS_MOST / 8]; /* those that it is bound to, a bit each */
+    int64_t at_once, there;         /* CPUs that it may use at a time; of the host */
+    uint8_t may[STI_CPUS_MOST / 8]; /* those that it is bound to, a bit each */
 } place;
 
 static bool has_cpu(const place *p, int cpu)
@@ -594,12 +589,8 @@ static bool has_cpu(const place *p, int cpu)
 
 static place own_place(int at_once)
 {
-    place mine = {.at_once = at_once, .there = sysconf(_SC_NPROCESSORS_ONLN)};
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        for (int c = 0; c < CPUS_MOST; c++)
-            mine.may[c / 8] |= (uint8_t)(CPU_ISSET(c, &set) ? 1 << c % 8 : 0);
+    place mine = {.at_once = at_once, .there = sti_cpus_online()};
+    sti_cpus_allowed(mine.may);
     return mine;
 }
 
@@ -607,11 +598,11 @@ static place own_place(int at_once)
 static void list_cpus(const place *p, sti_text *out)
 {
     bool any = false;
-    for (int c = 0; c < CPUS_MOST; c++) {
+    for (int c = 0; c < STI_CPUS_MOST; c++) {
         int end = c;
         if (!has_cpu(p, c))
             continue;
-        while (end + 1 < CPUS_MOST && has_cpu(p, end + 1))
+        while (end + 1 < STI_CPUS_MOST && has_cpu(p, end + 1))
             end++;
         sti_text_printf(out, "%s%d", any ? "," : "", c);
         if (end > c)
@@ -625,11 +616,11 @@ static void list_cpus(const place *p, sti_text *out)
 static bool is_crowded(sti_comm *comm, const place *all, int rank)
 {
     int cpus = 0, ranks = 0;
-    for (int c = 0; c < CPUS_MOST; c++)
+    for (int c = 0; c < STI_CPUS_MOST; c++)
         cpus += has_cpu(&all[rank], c);
     for (int r = 0; r < sti_comm_size(comm); r++) {
         bool within = strcmp(sti_comm_host(comm, r), sti_comm_host(comm, rank)) == 0;
-        for (int i = 0; i < CPUS_MOST / 8; i++)
+        for (int i = 0; i < STI_CPUS_MOST / 8; i++)
             within = within && !(all[r].may[i] & ~all[rank].may[i]);
         ranks += within;
     }

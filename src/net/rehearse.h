@@ -19,7 +19,6 @@ typedef enum sti_topology_kind {
     STI_TOPOLOGY_DUMBBELL, /* two switches, half of the hosts at each, one trunk */
     STI_TOPOLOGY_FAT_TREE, /* leaf switches with as much upwards as downwards, divided
                               by `taper`; what is above them never blocks */
-    STI_TOPOLOGIES
 } sti_topology_kind;
 
 /* A direction of a link. */

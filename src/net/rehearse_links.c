@@ -1,6 +1,5 @@
 /* Links that serve messages in order, and what happens next. */
 #include <math.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
@@ -128,7 +127,7 @@ double sti_rehearse_busiest(const rehearse_net *n, double seconds)
 stint_status sti_rehearse_check_memory(const sti_topology *t, double messages,
                                        double bytes)
 {
-    const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double host = (double)sti_host_memory_bytes();
     if (bytes <= host * 0.8)
         return STINT_OK;
     return sti_fail(STINT_E_MEMORY,

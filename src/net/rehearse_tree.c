@@ -8,8 +8,7 @@
 #include "net/rehearse_priv.h"
 #include "net/tree_sum.h"
 
-/* As in tree_sum.c. */
-enum { LEAD = 6, SENDS = 16 };
+enum { LEAD = STI_TREE_SUM_LEAD, SENDS = STI_TREE_SUM_SENDS };
 
 /* An end of a join, on one of the two ranks. */
 typedef struct join_end {

@@ -251,13 +251,11 @@ int sti_squeeze_bits(const sti_squeeze *s, int layer)
 
 /* ---- memory ---- */
 
-static void *take(sti_squeeze *s, int64_t count, size_t each_bytes, bool *good)
+static void *take(int64_t count, size_t each_bytes, bool *good)
 {
-    size_t bytes = 0;
     void *memory = sti_alloc_array(count, each_bytes, "net.squeeze");
-    if (!memory || !sti_mul_bytes(count, each_bytes, &bytes))
+    if (!memory)
         *good = false;
-    s->memory_bytes += bytes;
     return memory;
 }
 
@@ -301,28 +299,27 @@ static stint_status make_plan(sti_squeeze *s)
     const int size = sti_comm_size(s->comm), rank = sti_comm_rank(s->comm);
     const int parts = count_parts(s);
     bool good = true;
-    s->order = take(s, s->layer_count, sizeof *s->order, &good);
-    s->parts = take(s, parts, sizeof *s->parts, &good);
-    s->slices = take(s, (int64_t)parts * size, sizeof *s->slices, &good);
-    s->pieces =
-        take(s, s->layer_count + (int64_t)parts * size, sizeof *s->pieces, &good);
+    s->order = take(s->layer_count, sizeof *s->order, &good);
+    s->parts = take(parts, sizeof *s->parts, &good);
+    s->slices = take((int64_t)parts * size, sizeof *s->slices, &good);
+    s->pieces = take(s->layer_count + (int64_t)parts * size, sizeof *s->pieces, &good);
     s->move_count =
         (int)sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, NULL);
     const int64_t moves = (int64_t)parts * s->move_count;
-    s->moves = take(s, s->move_count, sizeof *s->moves, &good);
-    s->requests = take(s, moves, sizeof *s->requests, &good);
-    s->came = take(s, moves, sizeof *s->came, &good);
-    s->landing_at = take(s, moves, sizeof *s->landing_at, &good);
+    s->moves = take(s->move_count, sizeof *s->moves, &good);
+    s->requests = take(moves, sizeof *s->requests, &good);
+    s->came = take(moves, sizeof *s->came, &good);
+    s->landing_at = take(moves, sizeof *s->landing_at, &good);
     if (!good)
         return STINT_E_MEMORY;
     order_layers(s);
     cut_slices(s);
     sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, s->moves);
-    s->coded = take(s, (int64_t)plan_coded(s), 1, &good);
-    s->landing = take(s, (int64_t)plan_landing(s), 1, &good);
+    s->coded = take((int64_t)plan_coded(s), 1, &good);
+    s->landing = take((int64_t)plan_landing(s), 1, &good);
     measure_slices(s);
     if (s->desc.feedback)
-        s->residual = take(s, s->total, sizeof *s->residual, &good);
+        s->residual = take(s->total, sizeof *s->residual, &good);
     if (!good)
         return STINT_E_MEMORY;
     return s->desc.keep < 1 ? sti_squeeze_topk_create(s) : STINT_OK;
@@ -362,10 +359,9 @@ stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
     s->desc.fusion = desc->fusion > 0 ? desc->fusion : STI_SQUEEZE_FUSION;
     s->layer_count = layer_count;
     s->total = total;
-    s->memory_bytes = sizeof *s;
-    s->layers = take(s, layer_count, sizeof *s->layers, &good);
-    s->bits = take(s, layer_count, sizeof *s->bits, &good);
-    s->owes = take(s, layer_count, sizeof *s->owes, &good);
+    s->layers = take(layer_count, sizeof *s->layers, &good);
+    s->bits = take(layer_count, sizeof *s->bits, &good);
+    s->owes = take(layer_count, sizeof *s->owes, &good);
     if (good) {
         memcpy(s->layers, layers, (size_t)layer_count * sizeof *layers);
         for (int l = 0; l < layer_count; l++)
@@ -424,9 +420,4 @@ void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
 float *sti_squeeze_residual(sti_squeeze *s)
 {
     return s->residual;
-}
-
-size_t sti_squeeze_memory_bytes(const sti_squeeze *s)
-{
-    return s->memory_bytes + s->topk_bytes;
 }

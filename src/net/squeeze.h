@@ -118,7 +118,4 @@ void sti_squeeze_traffic(const sti_squeeze *squeeze, int64_t *messages_out,
  * checkpoint) and write it (resume). */
 float *sti_squeeze_residual(sti_squeeze *squeeze);
 
-/* Bytes that it allocates. */
-size_t sti_squeeze_memory_bytes(const sti_squeeze *squeeze);
-
 #endif

@@ -47,10 +47,9 @@ struct sti_squeeze {
     float *residual;
     bool *owes; /* a layer: without feedback now, but with a residual of the time before
                  */
-    size_t memory_bytes;
     /* Top-k lists, one after another: a layer's k places (uint32), then its values. */
     int64_t *layer_k; /* a layer: 0, it is not sent so */
-    size_t list_bytes, topk_bytes;
+    size_t list_bytes;
     uint8_t *lists; /* [size] of list_bytes */
     int64_t *index;
     void *topk_workspace;

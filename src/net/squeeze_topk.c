@@ -50,8 +50,6 @@ stint_status sti_squeeze_topk_create(sti_squeeze *s)
     s->lists = sti_alloc_array(size, s->list_bytes, "net.squeeze");
     s->index = sti_alloc_array(most, sizeof *s->index, "net.squeeze");
     s->topk_workspace = sti_alloc(workspace, "net.squeeze");
-    s->topk_bytes = (size_t)size * s->list_bytes + (size_t)most * sizeof *s->index +
-                    workspace + (size_t)s->layer_count * sizeof *s->layer_k;
     return s->lists && s->index && s->topk_workspace ? STINT_OK : STINT_E_MEMORY;
 }
 

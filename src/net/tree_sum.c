@@ -16,9 +16,8 @@
 
 enum {
     AHEAD = 4, /* segments received before they are needed */
-    LEAD =
-        6, /* segments sent before their turn; no more than receives are posted for */
-    SENDS = 16
+    LEAD = STI_TREE_SUM_LEAD,
+    SENDS = STI_TREE_SUM_SENDS
 };
 
 typedef enum join_kind { JOIN_HERE, JOIN_SEND, JOIN_RECEIVE } join_kind;

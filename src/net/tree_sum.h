@@ -22,6 +22,10 @@
 /* Tags of its messages; sums go down under one of their own a segment. */
 enum { STI_TAG_SUM_UP = 0x1000, STI_TAG_SUM_DOWN = 0x20000000 };
 
+/* Segments that a rank sends before their turn (no more than receives are posted for),
+ * and sends that may be on their way. */
+enum { STI_TREE_SUM_LEAD = 6, STI_TREE_SUM_SENDS = 16 };
+
 typedef struct sti_tree_sum sti_tree_sum;
 
 /* Shards of a rank. */
