@@ -1,7 +1,7 @@
 /* Seconds of one sum of gradients over processes: exact, and compressed. Started once a
  * rank, as by net_bench.sh:
  *
- *   net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets]
+ *   net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets|exact]
  *
  * Rank 0 prints tab-separated lines: way, median and best seconds, bytes that it sends.
  * All ways take turns, so what disturbs one disturbs all. */
@@ -15,7 +15,7 @@
 #include "net/squeeze.h"
 #include "net/tree_sum.h"
 
-enum { WAYS = 6, RUNS_MAX = 100 };
+enum { WAYS = 6, EXACT_WAYS = 2, RUNS_MAX = 100 };
 
 typedef struct way {
     const char *name;
@@ -33,10 +33,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static stint_status prepare(sti_comm *comm, int64_t values, way *ways)
+static stint_status prepare(sti_comm *comm, int64_t values, way *ways, int count)
 {
     const sti_squeeze_layer layer = {"gradient", 0, values, 2};
-    for (int w = 1; w < WAYS; w++) {
+    for (int w = 1; w < count; w++) {
         const sti_squeeze_desc desc = {.form = {.bits = ways[w].bits,
                                                 .bucket = 1024,
                                                 .rounding = ways[w].rounding},
@@ -71,9 +71,9 @@ static stint_status run_way(sti_comm *comm, sti_tree_sum *tree, way *w, float *x
     return st;
 }
 
-static int report(const way *ways, int runs)
+static int report(const way *ways, int count, int runs)
 {
-    for (int w = 0; w < WAYS; w++) {
+    for (int w = 0; w < count; w++) {
         double s[RUNS_MAX];
         memcpy(s, ways[w].seconds, sizeof s);
         qsort(s, (size_t)runs, sizeof *s, by_value);
@@ -96,15 +96,18 @@ int main(int argc, char **argv)
     if (argc != 6 && argc != 7) {
         (void)fprintf(
             stderr,
-            "net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets]\n"
-            "sockets: within a host, too, where ranks share memory otherwise\n");
+            "net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets|exact]\n"
+            "sockets: within a host, too, where ranks share memory otherwise\n"
+            "exact: float32 only\n");
         return 2;
     }
     const stint_net_desc desc = {.root = argv[1],
                                  .ranks = atoi(argv[2]),
                                  .rank = atoi(argv[3]),
                                  .timeout_s = 60,
-                                 .sockets_only = argc == 7};
+                                 .sockets_only =
+                                     argc == 7 && strcmp(argv[6], "sockets") == 0};
+    const int count = argc == 7 && !desc.sockets_only ? EXACT_WAYS : WAYS;
     const int64_t values = atoll(argv[4]);
     const int runs = atoi(argv[5]) < RUNS_MAX ? atoi(argv[5]) : RUNS_MAX;
     stint_net *net = NULL;
@@ -115,12 +118,12 @@ int main(int argc, char **argv)
     if (st == STINT_OK)
         st = sti_tree_sum_create(comm, desc.ranks, values, &tree);
     if (st == STINT_OK)
-        st = prepare(comm, values, ways);
+        st = prepare(comm, values, ways, count);
     for (int run = -1; run < runs && st == STINT_OK; run++)
-        for (int w = 0; w < WAYS && st == STINT_OK; w++)
+        for (int w = 0; w < count && st == STINT_OK; w++)
             st = run_way(comm, tree, &ways[w], x, values, run);
     if (st == STINT_OK && desc.rank == 0)
-        report(ways, runs);
+        report(ways, count, runs);
     if (st != STINT_OK)
         (void)fprintf(stderr, "rank %d: %s\n", desc.rank, stint_last_error());
     for (int w = 0; w < WAYS; w++)
