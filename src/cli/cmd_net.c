@@ -78,7 +78,7 @@ static const sti_option simulate_rows[] = {
      .default_text = "scatter",
      .offset = offsetof(simulate_args, scheme),
      .flag = true,
-     .help = "how a compressed sum travels; float32 goes along the tree"},
+     .help = "how a compressed sum travels; float32 goes as exact sums do"},
     ROW(simulate_args, rate, "rate", STI_OPTION_TEXT, "1Gbit", 0, -1, "RATE",
         "of the link of a host, each way"),
     ROW(simulate_args, latency, "latency", STI_OPTION_TIME, "50us", 0, -1, "TIME",
@@ -134,23 +134,20 @@ static stint_status topology_of(const simulate_args *a, sti_topology *t)
     return st == STINT_OK ? link_of(a->trunk, a->latency / 2, &t->trunk) : st;
 }
 
-/* In float32 as training sums exactly, along the tree; in one part by the scheme, as
+/* In float32 as training sums exactly; in one part by the scheme, as
  * formulas have it. */
 static stint_status rehearse(const simulate_args *a, const sti_topology *t,
                              int64_t bits, sti_rehearsed *out)
 {
+    sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
+                       .values = a->values,
+                       .bytes_per_value = bytes_per_value(bits),
+                       .encode_s = bits == 32 ? 0 : a->encode,
+                       .decode_s = a->decode};
     if (bits == 32 && !a->whole)
-        return sti_rehearse_tree(
-            t, &(sti_tree_rehearsal){.values = a->values, .add_s = a->decode}, out);
-    const sti_rehearsal r = {
-        .scheme = (sti_scheme)a->scheme,
-        .values = a->values,
-        .fusion = a->whole ? 0
-                           : sti_rehearsal_fusion((sti_scheme)a->scheme, t->ranks,
-                                                  t->group, a->values),
-        .bytes_per_value = bytes_per_value(bits),
-        .encode_s = bits == 32 ? 0 : a->encode,
-        .decode_s = a->decode};
+        r = sti_rehearsal_exact(t, a->values, a->decode);
+    else if (!a->whole)
+        sti_rehearsal_cut(t, &r);
     return sti_rehearse(t, &r, out);
 }
 
@@ -277,7 +274,7 @@ static const sti_option predict_rows[] = {
      .default_text = "scatter",
      .offset = offsetof(predict_args, scheme),
      .flag = true,
-     .help = "how a compressed sum travels; float32 goes along the tree"},
+     .help = "how a compressed sum travels; float32 goes as exact sums do"},
     STI_CLI_COMMON_ROWS(predict_args),
 };
 
@@ -301,21 +298,17 @@ static stint_status predict(const predict_args *a, const sti_links *links, doubl
                                 .group = 1,
                                 .host = {s->alpha_s / 2 * times, s->stream_s * times},
                                 .inside = {s->alpha_s, s->stream_s}};
-        const sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
-                                 .values = a->values,
-                                 .fusion = sti_rehearsal_fusion((sti_scheme)a->scheme,
-                                                                t.ranks, 1, a->values),
-                                 .bytes_per_value = per_value,
-                                 .encode_s = links->encode_s,
-                                 .decode_s = links->decode_s};
+        sti_rehearsal r = {.scheme = (sti_scheme)a->scheme,
+                           .values = a->values,
+                           .bytes_per_value = per_value,
+                           .encode_s = links->encode_s,
+                           .decode_s = links->decode_s};
+        if (a->bits == 32)
+            r = sti_rehearsal_exact(&t, a->values, links->decode_s);
+        else
+            sti_rehearsal_cut(&t, &r);
         sti_rehearsed sum;
-        const stint_status st =
-            a->bits == 32
-                ? sti_rehearse_tree(&t,
-                                    &(sti_tree_rehearsal){.values = a->values,
-                                                          .add_s = links->decode_s},
-                                    &sum)
-                : sti_rehearse(&t, &r, &sum);
+        const stint_status st = sti_rehearse(&t, &r, &sum);
         if (st != STINT_OK)
             return st;
         out[k] = sum.seconds;
@@ -360,7 +353,7 @@ const sti_cli_command sti_cmd_net_predict = {
     .example = "stint net predict links.json --values 11000000 --bits 4 -n 8",
     .about =
         "LINKS is what net measure wrote. Every process is taken to have the slowest "
-        "of the links in it. Thousands of processes take minutes.",
+        "of the links in it.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(predict_rows, predict_args),

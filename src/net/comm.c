@@ -242,14 +242,6 @@ void sti_comm_expect(sti_comm *comm, int from, uint32_t tag, void *buffer,
     post(comm, request);
 }
 
-bool sti_comm_test(sti_comm *comm, const sti_comm_request *request)
-{
-    pthread_mutex_lock(comm->lock);
-    bool done = request->state == STI_COMM_DONE;
-    pthread_mutex_unlock(comm->lock);
-    return done;
-}
-
 /* The words of the failure become this thread's last error. */
 static stint_status hand_failure(sti_comm *comm)
 {
@@ -320,6 +312,20 @@ stint_status sti_comm_wait_any(sti_comm *comm, sti_comm_request *requests, int c
         requests[which].state = STI_COMM_IDLE;
     pthread_mutex_unlock(comm->lock);
     *which_out = which < 0 ? -1 : which;
+    return st;
+}
+
+stint_status sti_comm_sweep(sti_comm *comm, sti_comm_request *requests, int64_t count,
+                            bool *came)
+{
+    pthread_mutex_lock(comm->lock);
+    for (int64_t i = 0; i < count; i++)
+        if (requests[i].state == STI_COMM_DONE) {
+            requests[i].state = STI_COMM_IDLE;
+            came[i] = true;
+        }
+    const stint_status st = comm->failure == STINT_OK ? STINT_OK : hand_failure(comm);
+    pthread_mutex_unlock(comm->lock);
     return st;
 }
 

@@ -94,8 +94,9 @@ void sti_comm_receive(sti_comm *comm, int from, uint32_t tag, void *buffer,
 void sti_comm_expect(sti_comm *comm, int from, uint32_t tag, void *buffer,
                      size_t n_bytes, sti_comm_request *request);
 
-/* Is it done? Never blocks; the request must still be waited for. */
-bool sti_comm_test(sti_comm *comm, const sti_comm_request *request);
+/* Those that are done become idle, and came[i] true. Never blocks. */
+stint_status sti_comm_sweep(sti_comm *comm, sti_comm_request *requests, int64_t count,
+                            bool *came);
 /* Until one request is done; it becomes idle. *which_out: its place, -1 when all are
  * idle. */
 stint_status sti_comm_wait_any(sti_comm *comm, sti_comm_request *requests, int count,

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "net/rehearse_priv.h"
 #include "net/squeeze.h"
+#include "net/tree_sum.h"
 
 #define MOST_PARTS 4096.0 /* which are looked at one after another */
 
@@ -49,6 +50,7 @@ typedef struct world {
     rehearse_events events;
     int64_t *part_values;
     int ranks, parts;
+    int actor_count; /* the first ranks, which stand for all */
     sti_rehearsed out;
 } world;
 
@@ -90,6 +92,7 @@ static bool find_sources(actor *a, int ranks, int32_t *counts)
     return a->receives != NULL;
 }
 
+/* One of the first ranks. */
 static stint_status actor_create(world *w, int rank, int32_t *counts)
 {
     actor *a = &w->actors[rank];
@@ -115,52 +118,100 @@ static stint_status actor_create(world *w, int rank, int32_t *counts)
     return a->come ? STINT_OK : STINT_E_MEMORY;
 }
 
-static int64_t count_parts(int64_t values, int64_t fusion)
+/* Of the part that begins where `left` are left. */
+static int64_t part_of(const sti_rehearsal *r, int64_t left)
 {
-    int64_t parts = 0;
+    return r->exact && r->fusion > 0 ? sti_tree_sum_part(r->fusion, left)
+                                     : sti_schedule_part(r->fusion, left);
+}
+
+static int64_t count_parts(const sti_rehearsal *r)
+{
+    int64_t parts = 0, left = r->values;
     do {
         parts++;
-        values -= sti_schedule_part(fusion, values);
-    } while (values > 0);
+        left -= part_of(r, left);
+    } while (left > 0);
     return parts;
 }
 
-int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t values)
+/* Blocks that the group of a rank sends to others, where sums are exact. */
+static int blocks_of(const sti_topology *t, const sti_rehearsal *r, int rank)
 {
+    return r->exact && r->scheme == STI_SCHEME_TWO_LEVEL
+               ? sti_tree_sum_blocks(t->ranks, t->ranks, rank / t->group * t->group,
+                                     t->group)
+               : 1;
+}
+
+/* Ranks that are rehearsed: those of a period, where it holds blocks alike. */
+static int count_actors(const sti_topology *t, const sti_rehearsal *r)
+{
+    const int period = sti_rehearse_period(t);
+    for (int rank = 0; rank < t->ranks; rank += t->group)
+        if (blocks_of(t, r, rank) != 1)
+            return t->ranks;
+    return period;
+}
+
+/* Larger parts than `fusion` until there are few enough. */
+static void enlarge_parts(const sti_topology *t, sti_rehearsal *r)
+{
+    if (sti_rehearse_check(t) != STINT_OK)
+        return;
     /* Every message has two moves. */
     const double messages =
-        (double)sti_schedule_make(scheme, ranks, group, 0, NULL) * ranks / 2;
+        (double)sti_schedule_make(r->scheme, t->ranks, t->group, 0, NULL) *
+        count_actors(t, r) / 2;
     const double most = fmin(REHEARSE_MESSAGES / messages, MOST_PARTS);
-    int64_t fusion = STI_SQUEEZE_FUSION;
-    while (fusion < values && (double)values / (double)fusion > most)
-        fusion *= 2;
-    while (fusion < values && (double)count_parts(values, fusion) > most)
-        fusion *= 2;
-    return fusion < values || count_parts(values, fusion) <= most ? fusion : 0;
+    while (r->fusion < r->values && (double)r->values / (double)r->fusion > most)
+        r->fusion *= 2;
+    while (r->fusion < r->values && (double)count_parts(r) > most)
+        r->fusion *= 2;
+    if (r->fusion >= r->values && (double)count_parts(r) > most)
+        r->fusion = 0;
+}
+
+void sti_rehearsal_cut(const sti_topology *t, sti_rehearsal *r)
+{
+    r->fusion = STI_SQUEEZE_FUSION;
+    enlarge_parts(t, r);
+}
+
+sti_rehearsal sti_rehearsal_exact(const sti_topology *t, int64_t values, double add_s)
+{
+    sti_rehearsal r = {.scheme = sti_tree_sum_scheme(t->ranks, t->group),
+                       .values = values,
+                       .fusion = sti_tree_sum_most(t->ranks),
+                       .window = STI_TREE_SUM_WINDOW,
+                       .exact = true,
+                       .bytes_per_value = 4,
+                       .decode_s = add_s};
+    enlarge_parts(t, &r);
+    return r;
 }
 
 static stint_status check_memory(const world *w)
 {
     const sti_topology *t = w->net.t;
     const double moves =
-        (double)sti_schedule_make(w->r->scheme, t->ranks, t->group, 0, NULL) * t->ranks;
+        (double)sti_schedule_make(w->r->scheme, t->ranks, t->group, 0, NULL) *
+        w->actor_count;
     const double bytes = moves * (sizeof(sti_move) + sizeof(int32_t) +
                                   (double)w->parts * sizeof(double)) +
-                         (double)t->ranks * w->parts * sizeof(lane);
+                         (double)w->actor_count * w->parts * sizeof(lane);
     return sti_rehearse_check_memory(t, moves / 2 * w->parts, bytes);
 }
 
-/* The parts of a real sum. */
 static stint_status cut_parts(world *w)
 {
     int64_t left = w->r->values;
-    w->parts = (int)count_parts(w->r->values, w->r->fusion);
+    w->parts = (int)count_parts(w->r);
     w->part_values = sti_alloc_array(w->parts, sizeof *w->part_values, "net.rehearse");
     if (!w->part_values)
         return STINT_E_MEMORY;
-    left = w->r->values;
     for (int p = 0; p < w->parts; p++) {
-        w->part_values[p] = sti_schedule_part(w->r->fusion, left);
+        w->part_values[p] = part_of(w->r, left);
         left -= w->part_values[p];
     }
     return STINT_OK;
@@ -171,6 +222,14 @@ static stint_status cut_parts(world *w)
 static double move_values(const world *w, int32_t part, const sti_move *m)
 {
     return (double)w->part_values[part] / w->ranks * m->count;
+}
+
+/* Messages of a move of this rank. */
+static int messages_of(const world *w, int rank, const sti_move *m)
+{
+    return m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_ADD
+               ? blocks_of(w->net.t, w->r, rank)
+               : 1;
 }
 
 static double move_bytes(const world *w, int32_t part, const sti_move *m)
@@ -202,7 +261,7 @@ static void look_ahead(world *w, int32_t rank)
         const double values = move_values(w, a->part, m);
         if (m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_KEEP)
             a->now_s += w->r->encode_s * values;
-        if (m->kind == STI_MOVE_KEEP)
+        if (m->kind == STI_MOVE_KEEP && !w->r->exact)
             a->now_s += w->r->decode_s * values;
         sti_rehearse_push(&w->events,
                           (rehearse_event){.at = a->now_s, .rank = rank, .to = MOVE});
@@ -238,9 +297,12 @@ static void end_round(world *w, int32_t rank, int32_t part)
 {
     actor *a = &w->actors[rank];
     lane *l = &a->lanes[part];
-    for (int32_t i = l->first; i < l->end; i++)
-        if (sti_move_receives(a->moves[i].kind))
-            a->now_s += w->r->decode_s * move_values(w, part, &a->moves[i]);
+    for (int32_t i = l->first; i < l->end; i++) {
+        const sti_move *m = &a->moves[i];
+        if (sti_move_receives(m->kind) && (m->kind != STI_MOVE_SET || !w->r->exact))
+            a->now_s +=
+                w->r->decode_s * move_values(w, part, m) * messages_of(w, m->peer, m);
+    }
     l->first = l->end;
     if (l->first < a->count)
         begin_round(w, rank, part);
@@ -270,7 +332,8 @@ static void look(world *w, int32_t rank)
             soonest = fmin(soonest, l->ready_s);
         }
         a->cursor = 0;
-        if (a->begun < w->parts) {
+        if (a->begun < w->parts &&
+            (w->r->window == 0 || a->begun - a->ended < w->r->window)) {
             begin_round(w, rank, a->begun++);
             return;
         }
@@ -279,10 +342,13 @@ static void look(world *w, int32_t rank)
         push_look(w, rank, soonest);
 }
 
+/* To the rank that stands for the receiver, from the one that stands to it as the
+ * sender does to the receiver. */
 static void deliver(world *w, const rehearse_event *e, double at)
 {
-    actor *a = &w->actors[e->to];
-    const int32_t from = source_of(a, e->rank);
+    const int32_t to = e->to % w->actor_count;
+    actor *a = &w->actors[to];
+    const int32_t from = source_of(a, (e->rank + to - e->to + w->ranks) % w->ranks);
     const int32_t nth = a->come[(int64_t)e->part * a->source_count + from]++;
     const int32_t move = a->receives[a->sources[from].first + nth];
     lane *l = &a->lanes[e->part];
@@ -293,7 +359,7 @@ static void deliver(world *w, const rehearse_event *e, double at)
     l->missing--;
     l->ready_s = fmax(l->ready_s, at);
     if (!l->missing)
-        push_look(w, e->to, fmax(l->ready_s, a->now_s));
+        push_look(w, to, fmax(l->ready_s, a->now_s));
 }
 
 /* Its sender's port serves messages in the order of the moves; the others in the order
@@ -301,11 +367,12 @@ static void deliver(world *w, const rehearse_event *e, double at)
 static void leave(world *w, int32_t rank, const sti_move *m)
 {
     actor *a = &w->actors[rank];
-    rehearse_event e = {.bytes = move_bytes(w, a->part, m),
+    const int messages = messages_of(w, rank, m);
+    rehearse_event e = {.bytes = move_bytes(w, a->part, m) * messages,
                         .rank = rank,
                         .to = m->peer,
                         .part = a->part};
-    w->out.messages++;
+    w->out.messages += messages;
     w->out.bytes += e.bytes;
     sti_rehearse_leave(&w->net, a->now_s, &e);
     a->lanes[a->part].ready_s = fmax(a->lanes[a->part].ready_s, e.end);
@@ -333,24 +400,28 @@ static void happen(world *w, const rehearse_event *e)
 
 static void measure(world *w)
 {
-    for (int r = 0; r < w->ranks; r++) {
+    const int lots = w->ranks / w->actor_count;
+    for (int r = 0; r < w->actor_count; r++) {
         const actor *a = &w->actors[r];
         double sent = 0;
         w->out.seconds = fmax(w->out.seconds, a->now_s);
         for (int p = 0; p < w->parts; p++)
             for (int32_t i = 0; i < a->count; i++)
                 sent += sti_move_sends(a->moves[i].kind)
-                            ? move_bytes(w, p, &a->moves[i])
+                            ? move_bytes(w, p, &a->moves[i]) *
+                                  messages_of(w, r, &a->moves[i])
                             : 0;
         w->out.rank_bytes = fmax(w->out.rank_bytes, sent);
     }
+    w->out.messages *= lots;
+    w->out.bytes *= lots;
     w->out.busiest = sti_rehearse_busiest(&w->net, w->out.seconds);
     w->out.parts = w->parts;
 }
 
 static void world_destroy(world *w)
 {
-    for (int r = 0; w->actors && r < w->ranks; r++) {
+    for (int r = 0; w->actors && r < w->actor_count; r++) {
         sti_free(w->actors[r].moves);
         sti_free(w->actors[r].sources);
         sti_free(w->actors[r].receives);
@@ -369,10 +440,13 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
 {
     world w = {.r = rehearsal, .ranks = topology->ranks};
     int32_t *counts = NULL;
-    stint_status st =
-        sti_schedule_check(rehearsal->scheme, topology->ranks, topology->group);
+    stint_status st = sti_rehearse_check(topology);
     if (st == STINT_OK)
-        st = sti_rehearse_net_init(topology, &w.net);
+        st = sti_schedule_check(rehearsal->scheme, topology->ranks, topology->group);
+    if (st != STINT_OK)
+        return st;
+    w.actor_count = count_actors(topology, rehearsal);
+    st = sti_rehearse_net_init(topology, w.actor_count, &w.net);
     if (st == STINT_OK)
         st = cut_parts(&w);
     if (st == STINT_OK)
@@ -381,14 +455,14 @@ stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *reh
         world_destroy(&w);
         return st;
     }
-    w.actors = sti_alloc_array(w.ranks, sizeof *w.actors, "net.rehearse");
+    w.actors = sti_alloc_array(w.actor_count, sizeof *w.actors, "net.rehearse");
     counts = sti_alloc_array(w.ranks, sizeof *counts, "net.rehearse");
     if (!w.actors || !counts)
         st = STINT_E_MEMORY;
-    for (int r = 0; r < w.ranks && st == STINT_OK; r++)
+    for (int r = 0; r < w.actor_count && st == STINT_OK; r++)
         st = actor_create(&w, r, counts);
     if (st == STINT_OK && w.ranks > 1) {
-        for (int r = 0; r < w.ranks; r++)
+        for (int r = 0; r < w.actor_count; r++)
             push_look(&w, r, 0);
         rehearse_event e;
         while (sti_rehearse_pop(&w.events, &e))

@@ -1,15 +1,20 @@
 /* Rehearsal: the schedule of a sum run over a model of ranks and links, message by
- * message: of a compressed one (sti_rehearse) or of an exact one (sti_rehearse_tree).
+ * message: of a compressed one, or of an exact one (net/tree_sum.h).
  *
  * Links serve messages in the order in which they come, each at its own rate; a message
  * passes the links of its path at once (cut-through) and is there when the slowest has
  * served it, and after all latencies. A sum goes in the parts of a real one. Of each, a
  * rank enters a round when the one before is done: it encodes before it sends, waits
  * for what others send and decodes it; while it waits it turns to other parts. The
- * moves are those of net/exchange_schedule.h, which real sums follow too. */
+ * moves are those of net/exchange_schedule.h, which real sums follow too.
+ *
+ * All ranks of a schedule do the same, only with other neighbours: what one host (of a
+ * fat tree: one leaf switch, of a dumbbell: one side) does is rehearsed, and the others
+ * do likewise. So thousands of ranks take as long as those of one host. */
 #ifndef STI_NET_REHEARSE_H
 #define STI_NET_REHEARSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "net/exchange_schedule.h"
@@ -40,9 +45,11 @@ typedef struct sti_topology {
 typedef struct sti_rehearsal {
     sti_scheme scheme;
     int64_t values;
-    int64_t fusion;         /* values of a part, see sti_schedule_part; 0: one part */
-    double bytes_per_value; /* of encoded slices; raw moves take 4 */
-    double encode_s, decode_s; /* a rank's work a value */
+    int64_t fusion;            /* values of a part; 0: one part */
+    int window;                /* parts on their way at a time; 0: all */
+    bool exact;                /* floats, of one shard a rank: only adding is work */
+    double bytes_per_value;    /* of encoded slices; raw moves take 4 */
+    double encode_s, decode_s; /* a rank's work a value; decode: and to add */
 } sti_rehearsal;
 
 typedef struct sti_rehearsed {
@@ -54,24 +61,18 @@ typedef struct sti_rehearsed {
     double busiest;    /* part of the time that the busiest link is at work */
 } sti_rehearsed;
 
-/* `fusion` for a sum that goes in parts as training's do: these parts, or larger ones
- * where all messages would be over a few millions and take minutes to rehearse. */
-int64_t sti_rehearsal_fusion(sti_scheme scheme, int ranks, int group, int64_t values);
+/* Compressed sums that go in parts as training's do: the values, scheme and work are
+ * set. Parts are larger where all messages would be over a few millions and take
+ * minutes to rehearse. */
+void sti_rehearsal_cut(const sti_topology *topology, sti_rehearsal *rehearsal);
+/* The exact sum as training makes it, where a rank adds a value in add_s. */
+sti_rehearsal sti_rehearsal_exact(const sti_topology *topology, int64_t values,
+                                  double add_s);
 
 /* STINT_E_USAGE: a topology that cannot be. STINT_E_MEMORY: about 50 bytes a message
  * are needed, and 16 a part more; or they are more than the host has. */
 stint_status sti_rehearse(const sti_topology *topology, const sti_rehearsal *rehearsal,
                           sti_rehearsed *out);
-
-typedef struct sti_tree_rehearsal {
-    int64_t values;
-    double add_s; /* a rank's work a value that it adds */
-} sti_tree_rehearsal;
-
-/* The exact sum (net/tree_sum.h) instead, among ranks of one shard each. `parts` are
- * its segments, larger ones where there would be millions of messages. */
-stint_status sti_rehearse_tree(const sti_topology *topology,
-                               const sti_tree_rehearsal *rehearsal, sti_rehearsed *out);
 
 const char *sti_topology_name(sti_topology_kind kind);
 

@@ -8,7 +8,7 @@
 
 /* ---- links ---- */
 
-static stint_status check_topology(const sti_topology *t)
+stint_status sti_rehearse_check(const sti_topology *t)
 {
     if (t->ranks < 1 || t->group < 1 || t->ranks % t->group)
         return sti_fail(STINT_E_USAGE,
@@ -29,53 +29,59 @@ static void set_ports(rehearse_net *n, int64_t first, int64_t count, sti_link li
         n->ports[i] = (rehearse_port){link.latency_s, link.seconds_per_byte, 0, 0};
 }
 
-stint_status sti_rehearse_net_init(const sti_topology *t, rehearse_net *n)
+int sti_rehearse_period(const sti_topology *t)
+{
+    const int hosts = t->ranks / t->group;
+    if (t->kind == STI_TOPOLOGY_ETHERNET)
+        return t->group;
+    if (t->kind == STI_TOPOLOGY_FAT_TREE)
+        return hosts % t->leaf ? t->ranks : t->leaf * t->group;
+    return hosts % 2 ? t->ranks : t->ranks / 2;
+}
+
+static int64_t side_of(const sti_topology *t, int64_t host)
+{
+    const int64_t hosts = t->ranks / t->group;
+    return t->kind == STI_TOPOLOGY_DUMBBELL ? host >= (hosts + 1) / 2 : host / t->leaf;
+}
+
+stint_status sti_rehearse_net_init(const sti_topology *t, int ranks, rehearse_net *n)
 {
     sti_link high = t->trunk;
-    const stint_status st = check_topology(t);
-    *n = (rehearse_net){.t = t};
-    if (st != STINT_OK)
-        return st;
-    n->hosts = t->ranks / t->group;
-    if (t->kind == STI_TOPOLOGY_DUMBBELL)
-        n->sides = 1; /* a port each way */
-    if (t->kind == STI_TOPOLOGY_FAT_TREE) {
-        n->sides = (n->hosts + t->leaf - 1) / t->leaf;
+    *n = (rehearse_net){.t = t, .ranks = ranks, .hosts = ranks / t->group};
+    if (t->kind != STI_TOPOLOGY_ETHERNET)
+        n->sides = side_of(t, n->hosts - 1) + 1;
+    if (t->kind == STI_TOPOLOGY_FAT_TREE)
         high.seconds_per_byte = t->host.seconds_per_byte * t->taper / t->leaf;
-    }
-    n->count = t->ranks + 2 * n->hosts + 2 * n->sides;
+    n->count = n->ranks + 2 * n->hosts + 2 * n->sides;
     n->ports = sti_alloc_array(n->count, sizeof *n->ports, "net.rehearse");
     if (!n->ports)
         return STINT_E_MEMORY;
-    set_ports(n, 0, t->ranks, t->inside);
-    set_ports(n, t->ranks, 2 * n->hosts, t->host);
-    set_ports(n, t->ranks + 2 * n->hosts, 2 * n->sides, high);
+    set_ports(n, 0, n->ranks, t->inside);
+    set_ports(n, n->ranks, 2 * n->hosts, t->host);
+    set_ports(n, n->ranks + 2 * n->hosts, 2 * n->sides, high);
     return STINT_OK;
-}
-
-static int64_t side_of(const rehearse_net *n, int64_t host)
-{
-    return n->t->kind == STI_TOPOLOGY_DUMBBELL ? host >= (n->hosts + 1) / 2
-                                               : host / n->t->leaf;
 }
 
 /* The ports that a message passes, the sender's first. */
 static int path_of(const rehearse_net *n, int from, int to, int64_t path[4])
 {
     const int64_t a = from / n->t->group, b = to / n->t->group;
-    const int64_t up = n->t->ranks, down = up + n->hosts, high = down + n->hosts;
+    const int64_t up = n->ranks, down = up + n->hosts, high = down + n->hosts;
     int count = 0;
     if (a == b) {
-        path[count++] = from;
+        path[count++] = from % n->ranks;
         return count;
     }
-    path[count++] = up + a;
-    if (n->sides && side_of(n, a) != side_of(n, b)) {
-        path[count++] = high + side_of(n, a);
-        if (n->t->kind == STI_TOPOLOGY_FAT_TREE)
-            path[count++] = high + n->sides + side_of(n, b);
+    path[count++] = up + a % n->hosts;
+    if (n->sides) {
+        const int64_t x = side_of(n->t, a), y = side_of(n->t, b);
+        if (x != y)
+            path[count++] = high + x % n->sides;
+        if (x != y && n->t->kind == STI_TOPOLOGY_FAT_TREE)
+            path[count++] = high + n->sides + y % n->sides;
     }
-    path[count++] = down + b;
+    path[count++] = down + b % n->hosts;
     return count;
 }
 

@@ -1,4 +1,4 @@
-/* What rehearsals of schedules and of the tree have in common: links and events. */
+/* Links and events of a rehearsal. */
 #ifndef STI_NET_REHEARSE_PRIV_H
 #define STI_NET_REHEARSE_PRIV_H
 
@@ -15,15 +15,21 @@ typedef struct rehearse_port {
 } rehearse_port;
 
 /* Ports of ranks (inside their host), of hosts up, of hosts down; then of the trunk's
- * two directions, or of the leaves up and down. */
+ * two directions, or of the leaves up and down. Where all hosts (or leaves) do the same
+ * at the same time, one stands for all: the ports of `ranks` neighbours, to which those
+ * of the others fold. */
 typedef struct rehearse_net {
     const sti_topology *t;
-    int64_t hosts, sides, count;
+    int64_t ranks, hosts, sides, count;
     rehearse_port *ports;
 } rehearse_net;
 
 /* STINT_E_USAGE: a topology that cannot be. */
-stint_status sti_rehearse_net_init(const sti_topology *t, rehearse_net *net);
+stint_status sti_rehearse_check(const sti_topology *t);
+/* Ranks of which one lot can stand for all, where schedules turn with the ranks. */
+int sti_rehearse_period(const sti_topology *t);
+/* Of `ranks`: the period, or all. */
+stint_status sti_rehearse_net_init(const sti_topology *t, int ranks, rehearse_net *net);
 void sti_rehearse_net_fini(rehearse_net *net);
 /* Part of the time that the busiest port is at work. */
 double sti_rehearse_busiest(const rehearse_net *net, double seconds);

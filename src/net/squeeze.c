@@ -110,12 +110,12 @@ static void cut_slices(sti_squeeze *s)
     const int size = sti_comm_size(s->comm);
     int64_t left = dense_values(s), from = s->total;
     cutter c = {0};
-    s->part_count = 0;
+    s->rounds.part_count = 0;
     do {
         const int64_t part = sti_schedule_part(s->desc.fusion, left);
         int64_t rest = part;
         for (int r = 0; r < size; r++) {
-            squeeze_slice *slice = sti_squeeze_slice(s, s->part_count, r);
+            squeeze_slice *slice = sti_squeeze_slice(s, s->rounds.part_count, r);
             const int64_t want = rest > 0 ? (rest + size - r - 1) / (size - r) : 0;
             const int64_t got = cut_slice(s, &c, want, slice);
             rest -= got;
@@ -125,13 +125,13 @@ static void cut_slices(sti_squeeze *s)
                 from = at < from ? at : from;
             }
         }
-        s->parts[s->part_count++].from = from;
+        s->parts[s->rounds.part_count++].from = from;
     } while (left > 0);
 }
 
 static void measure_slices(sti_squeeze *s)
 {
-    for (int part = 0; part < s->part_count; part++) {
+    for (int part = 0; part < s->rounds.part_count; part++) {
         size_t coded_at = s->parts[part].coded_at, raw_at = coded_at;
         for (int i = 0; i < sti_comm_size(s->comm); i++) {
             squeeze_slice *slice = sti_squeeze_slice(s, part, i);
@@ -269,12 +269,12 @@ static size_t room_of(const squeeze_slice *slice)
 static size_t plan_landing(sti_squeeze *s)
 {
     size_t now = 0;
-    for (int part = 0; part < s->part_count; part++)
-        for (int i = 0; i < s->move_count; i++) {
+    for (int part = 0; part < s->rounds.part_count; part++)
+        for (int i = 0; i < s->rounds.move_count; i++) {
             const sti_move *m = &s->moves[i];
             if (m->kind != STI_MOVE_ADD && m->kind != STI_MOVE_ADD_RAW)
                 continue;
-            s->landing_at[(int64_t)part * s->move_count + i] = now;
+            s->landing_at[(int64_t)part * s->rounds.move_count + i] = now;
             for (int k = m->slice; k < m->slice + m->count; k++)
                 now += room_of(sti_squeeze_slice(s, part, k));
             now = STI_ALIGN_UP(now, 64);
@@ -285,13 +285,39 @@ static size_t plan_landing(sti_squeeze *s)
 static size_t plan_coded(sti_squeeze *s)
 {
     size_t room = 0;
-    for (int part = 0; part < s->part_count; part++) {
+    for (int part = 0; part < s->rounds.part_count; part++) {
         s->parts[part].coded_at = room;
         for (int i = 0; i < sti_comm_size(s->comm); i++)
             room += room_of(sti_squeeze_slice(s, part, i));
         room = STI_ALIGN_UP(room, 64);
     }
     return room;
+}
+
+/* May its receive be posted before the run begins? A slice comes back encoded only
+ * after this rank's own share in it went out, so what lands in its place is not needed
+ * any more; with two levels, floats of other slices may lie there. */
+static sti_round_kind round_kind(const sti_squeeze *s, const sti_move *m)
+{
+    if (sti_move_sends(m->kind))
+        return STI_ROUND_SEND;
+    if (!sti_move_receives(m->kind))
+        return STI_ROUND_WORK;
+    return m->kind == STI_MOVE_SET && s->desc.scheme == STI_SCHEME_TWO_LEVEL
+               ? STI_ROUND_RECEIVE
+               : STI_ROUND_EXPECT;
+}
+
+static stint_status init_rounds(sti_squeeze *s)
+{
+    s->rounds.comm = s->comm;
+    s->rounds.ways = &sti_squeeze_ways;
+    s->rounds.window = s->rounds.part_count;
+    const stint_status st = sti_rounds_init(&s->rounds);
+    for (int i = 0; i < s->rounds.move_count && st == STINT_OK; i++)
+        s->rounds.moves[i] = (sti_round_move){.round = s->moves[i].round,
+                                              .kind = round_kind(s, &s->moves[i])};
+    return st;
 }
 
 static stint_status make_plan(sti_squeeze *s)
@@ -303,18 +329,18 @@ static stint_status make_plan(sti_squeeze *s)
     s->parts = take(parts, sizeof *s->parts, &good);
     s->slices = take((int64_t)parts * size, sizeof *s->slices, &good);
     s->pieces = take(s->layer_count + (int64_t)parts * size, sizeof *s->pieces, &good);
-    s->move_count =
+    s->rounds.move_count =
         (int)sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, NULL);
-    const int64_t moves = (int64_t)parts * s->move_count;
-    s->moves = take(s->move_count, sizeof *s->moves, &good);
-    s->requests = take(moves, sizeof *s->requests, &good);
-    s->came = take(moves, sizeof *s->came, &good);
+    const int64_t moves = (int64_t)parts * s->rounds.move_count;
+    s->moves = take(s->rounds.move_count, sizeof *s->moves, &good);
     s->landing_at = take(moves, sizeof *s->landing_at, &good);
     if (!good)
         return STINT_E_MEMORY;
     order_layers(s);
     cut_slices(s);
     sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, s->moves);
+    if (init_rounds(s) != STINT_OK)
+        return STINT_E_MEMORY;
     s->coded = take((int64_t)plan_coded(s), 1, &good);
     s->landing = take((int64_t)plan_landing(s), 1, &good);
     measure_slices(s);
@@ -394,8 +420,7 @@ void sti_squeeze_destroy(sti_squeeze *s)
     sti_free(s->slices);
     sti_free(s->pieces);
     sti_free(s->moves);
-    sti_free(s->requests);
-    sti_free(s->came);
+    sti_rounds_fini(&s->rounds);
     sti_free(s->landing_at);
     sti_free(s->coded);
     sti_free(s->landing);
@@ -409,8 +434,8 @@ void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
     const int others = sti_comm_size(s->comm) - 1;
     *messages_out = s->list_bytes ? others : 0;
     *bytes_out = (int64_t)s->list_bytes * others;
-    for (int part = 0; part < s->part_count && others > 0; part++)
-        for (int i = 0; i < s->move_count; i++)
+    for (int part = 0; part < s->rounds.part_count && others > 0; part++)
+        for (int i = 0; i < s->rounds.move_count; i++)
             if (sti_move_sends(s->moves[i].kind)) {
                 ++*messages_out;
                 *bytes_out += (int64_t)sti_squeeze_move_bytes(s, part, &s->moves[i]);

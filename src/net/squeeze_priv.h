@@ -2,6 +2,7 @@
 #ifndef STI_NET_SQUEEZE_PRIV_H
 #define STI_NET_SQUEEZE_PRIV_H
 
+#include "net/rounds.h"
 #include "net/squeeze.h"
 #include "stint/topk.h"
 
@@ -25,24 +26,22 @@ typedef struct squeeze_slice {
 typedef struct squeeze_part {
     int64_t from;    /* no value before this place of the vector is in a part so far */
     size_t coded_at; /* its room in `coded` */
-    int first, end;  /* moves of the round that runs */
 } squeeze_part;
 
 struct sti_squeeze {
     sti_comm *comm;
     sti_squeeze_desc desc;
-    int layer_count, piece_count, part_count, move_count;
+    int layer_count, piece_count;
     int64_t total;
     sti_squeeze_layer *layers;
     int *bits;  /* a layer */
     int *order; /* layers, the last of the vector first */
     squeeze_piece *pieces;
     squeeze_part *parts;
-    squeeze_slice *slices;      /* [parts, ranks] */
-    sti_move *moves;            /* of every part */
-    sti_comm_request *requests; /* [parts, moves] */
-    bool *came;                 /* [parts, moves]: the request is done */
-    size_t *landing_at; /* [parts, moves]: where its receive lands in `landing` */
+    squeeze_slice *slices; /* [parts, ranks] */
+    sti_rounds rounds;     /* all parts at a time */
+    sti_move *moves;       /* of every part */
+    size_t *landing_at;    /* [parts, moves]: where its receive lands in `landing` */
     uint8_t *coded, *landing;
     float *residual;
     bool *owes; /* a layer: without feedback now, but with a residual of the time before
@@ -66,6 +65,10 @@ uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *
 bool sti_squeeze_feeds_back(const sti_squeeze *s, int bits);
 bool sti_squeeze_is_compressed(const sti_squeeze *s, int layer);
 bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer);
+
+/* ---- squeeze_run.c ---- */
+
+extern const sti_rounds_ways sti_squeeze_ways; /* user: a run */
 
 /* ---- squeeze_topk.c ---- */
 

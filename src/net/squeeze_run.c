@@ -1,6 +1,4 @@
-/* A run of the compressed sum: parts go through the rounds of the schedule as their
- * values and messages come. Nothing blocks but the wait for any news, so parts cannot
- * hold each other up, and every message has a tag of its part. */
+/* A run of the compressed sum: what its parts do in the rounds of the schedule. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -17,7 +15,6 @@ typedef struct run {
     sti_gate *gate;
     int64_t step;
     float *vector;
-    int begun, ended; /* parts from the first on */
 } run;
 
 stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value)
@@ -159,41 +156,29 @@ static void move_floats(const run *r, int part, const sti_move *m, uint8_t *byte
 
 /* ---- a move ---- */
 
-static int64_t place_of(const sti_squeeze *s, int part, int move)
-{
-    return (int64_t)part * s->move_count + move;
-}
-
 static uint8_t *landing_of(const sti_squeeze *s, int part, int move)
 {
     const sti_move *m = &s->moves[move];
     return m->kind == STI_MOVE_SET
                ? sti_squeeze_move_coded(s, part, m)
-               : s->landing + s->landing_at[place_of(s, part, move)];
+               : s->landing +
+                     s->landing_at[(int64_t)part * s->rounds.move_count + move];
 }
 
-static void post_receive(const run *r, int part, int move)
+static void post_receive(void *user, int part, int move, sti_comm_request *request)
 {
+    const run *r = user;
     sti_squeeze *s = r->s;
     const sti_move *m = &s->moves[move];
     sti_comm_receive(s->comm, m->peer, STI_TAG_SQUEEZE + (uint32_t)part,
                      landing_of(s, part, move), sti_squeeze_move_bytes(s, part, m),
-                     &s->requests[place_of(s, part, move)]);
-}
-
-/* May its receive be posted before the run begins? A slice comes back encoded only
- * after this rank's own share in it went out, so what lands in its place is not needed
- * any more; with two levels, floats of other slices may lie there. */
-static bool is_expected(const sti_squeeze *s, int move)
-{
-    const sti_move_kind kind = s->moves[move].kind;
-    return sti_move_receives(kind) &&
-           (kind != STI_MOVE_SET || s->desc.scheme != STI_SCHEME_TWO_LEVEL);
+                     request);
 }
 
 /* What a rank brings to the round: encode, keep, send. */
-static stint_status make_move(const run *r, int part, int move)
+static stint_status make_move(void *user, int part, int move, sti_comm_request *request)
 {
+    const run *r = user;
     sti_squeeze *s = r->s;
     const sti_move *m = &s->moves[move];
     uint8_t *coded = sti_squeeze_move_coded(s, part, m);
@@ -202,22 +187,18 @@ static stint_status make_move(const run *r, int part, int move)
         move_floats(r, part, m, coded);
     if (m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_KEEP)
         st = encode_slice(r, part, m);
-    if (st == STINT_OK && m->kind == STI_MOVE_KEEP) {
+    if (st == STINT_OK && m->kind == STI_MOVE_KEEP)
         decode_slices(r, part, m, coded, STI_GRADIENT_SET);
-        s->came[place_of(s, part, move)] = true;
-    } else if (st == STINT_OK) {
+    else if (st == STINT_OK)
         sti_comm_send(s->comm, m->peer, STI_TAG_SQUEEZE + (uint32_t)part, coded,
-                      sti_squeeze_move_bytes(s, part, m),
-                      &s->requests[place_of(s, part, move)]);
-    }
+                      sti_squeeze_move_bytes(s, part, m), request);
     return st;
 }
 
-static stint_status finish_receive(const run *r, int part, int move)
+static stint_status finish_receive(const run *r, int part, int move, size_t bytes)
 {
     sti_squeeze *s = r->s;
     const sti_move *m = &s->moves[move];
-    const size_t bytes = s->requests[place_of(s, part, move)].bytes;
     const size_t wanted = sti_squeeze_move_bytes(s, part, m);
     uint8_t *in = landing_of(s, part, move);
     if (bytes == wanted && m->kind == STI_MOVE_ADD_RAW) {
@@ -237,136 +218,24 @@ static stint_status finish_receive(const run *r, int part, int move)
                                      sti_comm_host(s->comm, m->peer), bytes, wanted));
 }
 
-/* ---- rounds of a part ---- */
-
-/* The moves of the round that begins with s->parts[part].first. */
-static stint_status begin_round(const run *r, int part)
+static stint_status finish_round(void *user, int part, int first, int end,
+                                 const sti_comm_request *requests)
 {
-    sti_squeeze *s = r->s;
-    squeeze_part *p = &s->parts[part];
+    const run *r = user;
     stint_status st = STINT_OK;
-    for (p->end = p->first;
-         p->end < s->move_count && s->moves[p->end].round == s->moves[p->first].round;)
-        p->end++;
-    for (int i = p->first; i < p->end; i++)
-        if (sti_move_receives(s->moves[i].kind) && !is_expected(s, i))
-            post_receive(r, part, i);
-    for (int i = p->first; i < p->end && st == STINT_OK; i++)
-        if (!sti_move_receives(s->moves[i].kind))
-            st = make_move(r, part, i);
+    for (int i = first; i < end && st == STINT_OK; i++)
+        if (sti_move_receives(r->s->moves[i].kind))
+            st = finish_receive(r, part, i, requests[i - first].bytes);
     return st;
 }
 
-/* Messages that came since it was looked at last; *done_out: those of the round are all
- * there. A request is over as well when a rank has given up. */
-static stint_status look_at_round(const run *r, int part, bool *done_out)
+static int64_t part_from(void *user, int part)
 {
-    sti_squeeze *s = r->s;
-    const squeeze_part *p = &s->parts[part];
-    stint_status st = STINT_OK;
-    *done_out = true;
-    for (int i = p->first; i < s->move_count && st == STINT_OK; i++) {
-        const int64_t at = place_of(s, part, i);
-        if (!s->came[at] && sti_comm_test(s->comm, &s->requests[at])) {
-            s->came[at] = true;
-            st = sti_comm_wait_all(s->comm, &s->requests[at], 1);
-        }
-        *done_out = *done_out && (i >= p->end || s->came[at]);
-    }
-    return st;
+    return ((const run *)user)->s->parts[part].from;
 }
 
-/* What came, in the order of the schedule, whoever was first; then the next round. */
-static stint_status end_round(const run *r, int part)
-{
-    sti_squeeze *s = r->s;
-    squeeze_part *p = &s->parts[part];
-    stint_status st = STINT_OK;
-    for (int i = p->first; i < p->end && st == STINT_OK; i++)
-        if (sti_move_receives(s->moves[i].kind))
-            st = finish_receive(r, part, i);
-    p->first = p->end;
-    return st == STINT_OK && p->end < s->move_count ? begin_round(r, part) : st;
-}
-
-static stint_status begin_part(run *r)
-{
-    sti_squeeze *s = r->s;
-    const int part = r->begun++;
-    sti_gate_take(r->gate, s->parts[part].from);
-    return begin_round(r, part);
-}
-
-/* ---- the run ---- */
-
-static bool has_next(const run *r)
-{
-    return r->begun < r->s->part_count;
-}
-
-static int64_t next_from(const run *r)
-{
-    return has_next(r) ? r->s->parts[r->begun].from : -1;
-}
-
-/* What can be done without waiting; *any_out: was there something? */
-static stint_status go_on(run *r, bool *any_out)
-{
-    const sti_squeeze *s = r->s;
-    stint_status st = STINT_OK;
-    *any_out = false;
-    for (int part = r->ended; part < r->begun && st == STINT_OK; part++) {
-        bool done = false;
-        if (s->parts[part].first < s->move_count)
-            st = look_at_round(r, part, &done);
-        if (st == STINT_OK && done) {
-            *any_out = true;
-            st = end_round(r, part);
-        }
-    }
-    while (r->ended < r->begun && s->parts[r->ended].first == s->move_count)
-        r->ended++;
-    if (st == STINT_OK && has_next(r) && sti_gate_has(r->gate, next_from(r))) {
-        *any_out = true;
-        st = begin_part(r);
-    }
-    return st;
-}
-
-static void expect_all(const run *r)
-{
-    sti_squeeze *s = r->s;
-    memset(s->came, 0, (size_t)place_of(s, s->part_count, 0) * sizeof *s->came);
-    for (int part = 0; part < s->part_count; part++) {
-        s->parts[part].first = s->parts[part].end = 0;
-        for (int i = 0; i < s->move_count; i++)
-            if (is_expected(s, i))
-                post_receive(r, part, i);
-    }
-}
-
-static stint_status run_parts(run *r)
-{
-    sti_squeeze *s = r->s;
-    stint_status st = STINT_OK;
-    bool any;
-    expect_all(r);
-    while (st == STINT_OK && r->ended < s->part_count) {
-        st = go_on(r, &any);
-        if (st == STINT_OK && !any && r->ended < s->part_count)
-            st = sti_gate_wait(r->gate, s->comm, next_from(r),
-                               s->requests + place_of(s, r->ended, 0),
-                               (int)place_of(s, r->begun - r->ended, 0));
-    }
-    if (st == STINT_OK) {
-        memset(s->owes, 0, (size_t)s->layer_count * sizeof *s->owes);
-        return st;
-    }
-    /* Requests must not outlive the run. All may have been met before the failure. */
-    const stint_status over =
-        sti_comm_wait_all(s->comm, s->requests, (int)place_of(s, s->part_count, 0));
-    return over != STINT_OK ? over : st;
-}
+const sti_rounds_ways sti_squeeze_ways = {
+    .from = part_from, .post = post_receive, .make = make_move, .finish = finish_round};
 
 /* The largest values of layers that send no others. */
 static stint_status run_sparse(const run *r)
@@ -391,7 +260,9 @@ stint_status sti_squeeze_run(sti_squeeze *s, const sti_team *team, sti_gate *gat
         sti_comm_set_place(s->comm, collective, step);
         st = run_sparse(&r);
         if (st == STINT_OK)
-            st = run_parts(&r);
+            st = sti_rounds_run(&s->rounds, gate, &r);
+        if (st == STINT_OK)
+            memset(s->owes, 0, (size_t)s->layer_count * sizeof *s->owes);
     }
     sti_float_mode_leave(mode);
     return st;

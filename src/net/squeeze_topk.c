@@ -134,12 +134,12 @@ static stint_status exchange_lists(sti_squeeze *s)
         const int to = (rank + k) % size, from = (rank + size - k) % size;
         sti_comm_receive(s->comm, from, STI_TAG_SQUEEZE_TOPK,
                          s->lists + (size_t)from * s->list_bytes, s->list_bytes,
-                         &s->requests[used++]);
+                         &s->rounds.requests[used++]);
         sti_comm_send(s->comm, to, STI_TAG_SQUEEZE_TOPK,
                       s->lists + (size_t)rank * s->list_bytes, s->list_bytes,
-                      &s->requests[used++]);
+                      &s->rounds.requests[used++]);
     }
-    return sti_comm_wait_all(s->comm, s->requests, used);
+    return sti_comm_wait_all(s->comm, s->rounds.requests, used);
 }
 
 stint_status sti_squeeze_topk_run(sti_squeeze *s, float *vector)

@@ -5,56 +5,57 @@
 
 #include "base/memory.h"
 #include "kernel/elementwise.h"
+#include "net/rounds.h"
 
-/* A segment: small enough that several are in flight, large enough to be worth a
- * message. */
-#define SEGMENT_MOST  (INT64_C(1) << 16) /* floats */
-#define SEGMENT_LEAST (INT64_C(1) << 10)
+/* Floats of a part: so few that several are on their way, so many that slices are worth
+ * a message. Slices and what lands are at multiples of GRAIN. */
+#define PART_MOST   (INT64_C(1) << 17)
+#define SLICE_LEAST (INT64_C(1) << 10)
+#define GRAIN       16
 
-/* Heights at which the adder alternates; above, the left one adds. */
-#define MOST_HEIGHTS 10
+/* Slices of a block: of an own one, or of one that landed, from slice `base` on. */
+typedef struct place {
+    int block; /* -1: it landed */
+    int base;
+    int64_t at; /* floats, in the landing of a part */
+} place;
 
-enum {
-    AHEAD = 4, /* segments received before they are needed */
-    LEAD = STI_TREE_SUM_LEAD,
-    SENDS = STI_TREE_SUM_SENDS
-};
+/* A subtree of which slices are here, or come here, or that others have. */
+typedef struct node {
+    int64_t first, size; /* shards */
+    int owner;           /* rank, or group */
+    int place;           /* where it is, or comes to */
+    int now;             /* in the course of joins: the place of its sum so far */
+} node;
 
-typedef enum join_kind { JOIN_HERE, JOIN_SEND, JOIN_RECEIVE } join_kind;
-
-/* One join of the tree, as this rank has to do with it. */
 typedef struct join {
-    join_kind kind;
-    int peer;
-    int into, from; /* places in blocks; sends: from, receives: into */
+    int into, from; /* places */
 } join;
 
-/* Segments of one class do the same joins. */
-typedef struct join_class {
-    int first, count; /* in joins */
-    int root, place;  /* where the sum ends, and in which of its blocks */
-} join_class;
-
-typedef struct cursor {
-    int64_t segment; /* from the last to 0; -1: none is left */
-    int join;
-} cursor;
+/* What the rounds do: messages of one block each, and joins. */
+typedef struct move {
+    int peer, place, slice, count;
+    int first_join, joins;
+    bool last; /* of the joins: the sum goes to block 0 */
+} move;
 
 struct sti_tree_sum {
     sti_comm *comm;
-    int64_t count, segment, segments; /* floats; floats; number */
-    int class_count, block_count;
-    join_class *classes;
+    int64_t count, shards;
+    int group, hosts; /* ranks that join first; of them */
+    int column, mine; /* slices that this rank joins for its group, and for all */
+    int block_count, move_count, join_count, place_count;
+    int64_t landing_floats; /* of a part */
+    int64_t *from;          /* [parts]: where they begin */
+    int64_t slice_most;
+    place *places;
     join *joins;
-    float *stage;            /* [AHEAD, segment] */
-    sti_comm_request *downs; /* [segments] */
-    sti_comm_request ups[AHEAD], sends[SENDS];
-    int64_t posted, taken, sent;
-    bool leads;           /* what a rank sends first in a segment is its own block */
-    int64_t led;          /* such sends of segments from here on are out */
-    int64_t handed;       /* segments from here on came down and were handed on */
-    cursor ahead;         /* the next receive to post */
-    float *const *blocks; /* of the run */
+    move *moves;
+    sti_rounds rounds;
+    float *landing; /* [window, landing_floats] */
+    /* Of the run. */
+    const sti_team *team;
+    float *const *blocks;
 };
 
 sti_shard_range sti_tree_sum_shards(int64_t shards, int size, int rank)
@@ -62,7 +63,29 @@ sti_shard_range sti_tree_sum_shards(int64_t shards, int size, int rank)
     return sti_shard_part((sti_shard_range){0, shards}, size, rank);
 }
 
-/* ---- the joins ---- */
+/* ---- what all ranks do ---- */
+
+static int64_t round_up(int64_t floats)
+{
+    return (floats + GRAIN - 1) / GRAIN * GRAIN;
+}
+
+int64_t sti_tree_sum_most(int size)
+{
+    const int64_t slices = size * SLICE_LEAST;
+    return slices > PART_MOST ? slices : PART_MOST;
+}
+
+int64_t sti_tree_sum_part(int64_t most, int64_t left)
+{
+    const int64_t floats = round_up(sti_schedule_part(most, left));
+    return floats < left ? floats : left;
+}
+
+sti_scheme sti_tree_sum_scheme(int size, int group)
+{
+    return group > 1 && group < size ? STI_SCHEME_TWO_LEVEL : STI_SCHEME_SCATTER;
+}
 
 static void join_nothing(void *user, int into, int from)
 {
@@ -71,191 +94,327 @@ static void join_nothing(void *user, int into, int from)
     (void)from;
 }
 
-/* A block that a rank brings, and where its sum is in the course of the joins. */
-typedef struct leaf {
-    int64_t first, size;
-    int rank, place;
-    int height; /* joins of different ranks below it */
-} leaf;
+static void push_rank(sti_shard_stack *stack, int64_t shards, int size, int rank)
+{
+    const sti_shard_range own = sti_tree_sum_shards(shards, size, rank);
+    for (int64_t s = own.first; s < own.first + own.count; s++)
+        sti_shard_push(stack, s, 1, 0, join_nothing, NULL);
+}
 
+int sti_tree_sum_blocks(int64_t shards, int size, int first_rank, int ranks)
+{
+    sti_shard_stack stack = {.depth = 0};
+    for (int r = first_rank; r < first_rank + ranks; r++)
+        push_rank(&stack, shards, size, r);
+    return stack.depth;
+}
+
+/* The largest number of neighbouring ranks into which all rows of ranks of one host can
+ * be cut. */
+static int group_of(const sti_comm *comm)
+{
+    const int size = sti_comm_size(comm);
+    int group = 0, row = 0;
+    for (int r = 0; r < size; r++) {
+        row++;
+        if (r + 1 < size &&
+            strcmp(sti_comm_host(comm, r), sti_comm_host(comm, r + 1)) == 0)
+            continue;
+        while (row > 0) { /* their greatest common divisor */
+            const int rest = group % row;
+            group = row;
+            row = rest;
+        }
+    }
+    return group;
+}
+
+/* ---- the plan: counted where there are no lists yet, else written ---- */
+
+static int add_place(sti_tree_sum *sum, int block, int base, int slices)
+{
+    if (sum->places)
+        sum->places[sum->place_count] =
+            (place){.block = block, .base = base, .at = sum->landing_floats};
+    if (block < 0)
+        sum->landing_floats += slices * sum->slice_most;
+    return sum->place_count++;
+}
+
+static void add_move(sti_tree_sum *sum, sti_round_kind kind, int round, move m)
+{
+    if (sum->moves) {
+        sum->moves[sum->move_count] = m;
+        sum->rounds.moves[sum->move_count] =
+            (sti_round_move){.round = round, .kind = kind};
+    }
+    sum->move_count++;
+}
+
+/* Nodes that are about to be joined. */
 typedef struct joining {
-    leaf *leaves;
-    int rank;             /* whose joins are wanted */
-    unsigned pattern;     /* of the class: bit h chooses who adds at height h */
-    join *joins;          /* NULL: only counted */
-    sti_tree_join *pairs; /* of all ranks; NULL: not wanted */
-    int count, heights, pair_count;
+    sti_tree_sum *sum;
+    node *nodes;
 } joining;
 
-static void add_join(joining *j, join_kind kind, int peer, int into, int from)
-{
-    if (j->joins)
-        j->joins[j->count] =
-            (join){.kind = kind, .peer = peer, .into = into, .from = from};
-    j->count++;
-}
-
+/* Into a block of this rank where there is one: x + y and y + x have the same bits. */
 static void note_join(void *user, int into, int from)
 {
-    joining *j = user;
-    leaf *l = &j->leaves[into], *r = &j->leaves[from];
-    if (l->rank == r->rank) {
-        if (l->rank == j->rank)
-            add_join(j, JOIN_HERE, l->rank, l->place, r->place);
-        l->height = l->height > r->height ? l->height : r->height;
-        return;
-    }
-    int height = l->height > r->height ? l->height : r->height;
-    const leaf to = (j->pattern >> height) & 1 ? *r : *l;
-    const leaf by = (j->pattern >> height) & 1 ? *l : *r;
-    if (j->pairs)
-        j->pairs[j->pair_count++] = (sti_tree_join){by.rank, to.rank};
-    if (to.rank == j->rank)
-        add_join(j, JOIN_RECEIVE, by.rank, to.place, -1);
-    if (by.rank == j->rank)
-        add_join(j, JOIN_SEND, to.rank, -1, by.place);
-    l->rank = to.rank;
-    l->place = to.place;
-    l->height = height + 1;
-    j->heights = l->height > j->heights ? l->height : j->heights;
+    const joining *j = user;
+    sti_tree_sum *sum = j->sum;
+    node *l = &j->nodes[into];
+    const int left = l->now, right = j->nodes[from].now;
+    const bool swap = right < sum->block_count && left >= sum->block_count;
+    l->now = swap ? right : left;
+    if (sum->joins)
+        sum->joins[sum->join_count] =
+            (join){.into = l->now, .from = swap ? left : right};
+    sum->join_count++;
 }
 
-/* Blocks of all ranks from the left; the number of them. leaves NULL: counted. */
-static int list_leaves(int64_t shards, int size, leaf *leaves)
+static node node_of(const sti_shard_stack *stack, int i, int owner, int where)
 {
+    return (node){.first = stack->first[i],
+                  .size = stack->size[i],
+                  .owner = owner,
+                  .place = where,
+                  .now = where};
+}
+
+/* Blocks of all ranks from the left. Own ones are the first places; those of this
+ * rank's group land, a column of slices of each. */
+static int list_blocks(sti_tree_sum *sum, node *blocks)
+{
+    const int size = sti_comm_size(sum->comm), rank = sti_comm_rank(sum->comm);
     int count = 0;
+    for (int i = 0; i < sum->block_count; i++)
+        add_place(sum, i, 0, 0);
     for (int r = 0; r < size; r++) {
-        sti_shard_range own = sti_tree_sum_shards(shards, size, r);
         sti_shard_stack stack = {.depth = 0};
-        for (int64_t s = own.first; s < own.first + own.count; s++)
-            sti_shard_push(&stack, s, 1, 0, join_nothing, NULL);
-        for (int i = 0; i < stack.depth; i++, count++)
-            if (leaves)
-                leaves[count] = (leaf){.first = stack.first[i],
-                                       .size = stack.size[i],
-                                       .rank = r,
-                                       .place = i};
+        push_rank(&stack, sum->shards, size, r);
+        const bool lands = r != rank && r / sum->group == rank / sum->group;
+        for (int i = 0; i < stack.depth; i++)
+            blocks[count++] = node_of(
+                &stack, i, r, lands ? add_place(sum, -1, sum->column, sum->hosts) : i);
     }
     return count;
 }
 
-/* The tree above the leaves; the leaf where the sum ends. */
-static const leaf *walk(joining *j, int64_t shards, int size)
+/* What groups leave of them, of which the own slice lands here. */
+static int join_groups(sti_tree_sum *sum, node *blocks, int count, node *left)
 {
+    const int own = sti_comm_rank(sum->comm) / sum->group;
+    joining j = {.sum = sum, .nodes = blocks};
+    int kept = 0;
+    for (int i = 0; i < count;) {
+        const int group = blocks[i].owner / sum->group;
+        sti_shard_stack stack = {.depth = 0};
+        for (; i < count && blocks[i].owner / sum->group == group; i++)
+            sti_shard_push(&stack, blocks[i].first, blocks[i].size, i,
+                           group == own ? note_join : join_nothing, &j);
+        for (int k = 0; k < stack.depth; k++)
+            left[kept++] = node_of(&stack, k, group,
+                                   group == own ? blocks[stack.slot[k]].now
+                                                : add_place(sum, -1, sum->mine, 1));
+    }
+    return kept;
+}
+
+/* The rest of the tree; the place of the sum. */
+static int join_all(sti_tree_sum *sum, node *left, int count)
+{
+    joining j = {.sum = sum, .nodes = left};
     sti_shard_stack stack = {.depth = 0};
-    int count = list_leaves(shards, size, j->leaves);
     for (int i = 0; i < count; i++)
-        sti_shard_push(&stack, j->leaves[i].first, j->leaves[i].size, i, note_join, j);
-    return &j->leaves[sti_shard_finish(&stack, note_join, j)];
+        sti_shard_push(&stack, left[i].first, left[i].size, i, note_join, &j);
+    return left[sti_shard_finish(&stack, note_join, &j)].now;
 }
 
-/* The joins of all classes, one after another: counted, or written. */
-static void list_classes(sti_tree_sum *sum, int64_t shards, joining *j)
+/* A message for each block of the owner. */
+static void add_messages(sti_tree_sum *sum, sti_round_kind kind, const sti_move *m,
+                         const node *nodes, int count, int owner)
 {
-    j->count = 0;
-    for (int c = 0; c < sum->class_count; c++) {
-        int first = j->count;
-        j->pattern = (unsigned)c;
-        const leaf *end = walk(j, shards, sti_comm_size(sum->comm));
-        sum->classes[c] = (join_class){.first = first,
-                                       .count = j->count - first,
-                                       .root = end->rank,
-                                       .place = end->place};
+    for (int i = 0; i < count; i++)
+        if (nodes[i].owner == owner)
+            add_move(sum, kind, m->round,
+                     (move){.peer = m->peer,
+                            .place = nodes[i].place,
+                            .slice = m->slice,
+                            .count = m->count});
+}
+
+typedef struct lists {
+    node *blocks, *left;
+    sti_move *schedule;
+    int64_t schedule_count;
+} lists;
+
+/* Of a group, what its rounds leave is joined before the others get it. */
+static void add_inner_joins(sti_tree_sum *sum, int round, int joins)
+{
+    add_move(sum, STI_ROUND_WORK, round,
+             (move){.slice = sum->column, .count = sum->hosts, .joins = joins});
+}
+
+static void walk(sti_tree_sum *sum, const lists *l)
+{
+    const int rank = sti_comm_rank(sum->comm), group = rank / sum->group;
+    sum->place_count = sum->join_count = sum->move_count = 0;
+    sum->landing_floats = 0;
+    const int blocks = list_blocks(sum, l->blocks);
+    const int left = join_groups(sum, l->blocks, blocks, l->left);
+    const int inner = sum->join_count;
+    const int end = join_all(sum, l->left, left);
+    for (int64_t i = 0; i < l->schedule_count; i++) {
+        const sti_move *m = &l->schedule[i];
+        const bool raw = m->kind == STI_MOVE_SEND_RAW || m->kind == STI_MOVE_ADD_RAW;
+        if (i > 0 && !raw && l->schedule[i - 1].kind == STI_MOVE_ADD_RAW)
+            add_inner_joins(sum, m->round, inner);
+        switch (m->kind) {
+        case STI_MOVE_SEND_RAW:
+            add_messages(sum, STI_ROUND_SEND, m, l->blocks, blocks, rank);
+            break;
+        case STI_MOVE_ADD_RAW:
+            add_messages(sum, STI_ROUND_EXPECT, m, l->blocks, blocks, m->peer);
+            break;
+        case STI_MOVE_SEND:
+            add_messages(sum, STI_ROUND_SEND, m, l->left, left, group);
+            break;
+        case STI_MOVE_ADD:
+            add_messages(sum, STI_ROUND_EXPECT, m, l->left, left, m->peer / sum->group);
+            break;
+        case STI_MOVE_KEEP:
+            add_move(sum, STI_ROUND_WORK, m->round,
+                     (move){.place = end,
+                            .slice = m->slice,
+                            .count = 1,
+                            .first_join = inner,
+                            .joins = sum->join_count - inner,
+                            .last = true});
+            break;
+        case STI_MOVE_FORWARD:
+        case STI_MOVE_SET: /* sums are in block 0 */
+            add_move(sum, m->kind == STI_MOVE_SET ? STI_ROUND_EXPECT : STI_ROUND_SEND,
+                     m->round,
+                     (move){.peer = m->peer, .slice = m->slice, .count = m->count});
+            break;
+        }
     }
-}
-
-static int classes_of(int heights)
-{
-    return 1 << (heights < MOST_HEIGHTS ? heights : MOST_HEIGHTS);
-}
-
-static stint_status list_joins(sti_tree_sum *sum, int64_t shards)
-{
-    int size = sti_comm_size(sum->comm);
-    joining j = {.rank = sti_comm_rank(sum->comm)};
-    j.leaves =
-        sti_alloc_array(list_leaves(shards, size, NULL), sizeof *j.leaves, "net.sum");
-    if (!j.leaves)
-        return STINT_E_MEMORY;
-    walk(&j, shards, size);
-    sum->class_count = classes_of(j.heights);
-    sum->classes = sti_alloc_array(sum->class_count, sizeof *sum->classes, "net.sum");
-    if (sum->classes) {
-        list_classes(sum, shards, &j);
-        j.joins = sum->joins = sti_alloc_array(j.count, sizeof *j.joins, "net.sum");
-    }
-    if (sum->joins)
-        list_classes(sum, shards, &j);
-    sti_free(j.leaves);
-    return sum->joins ? STINT_OK : STINT_E_MEMORY;
-}
-
-/* A balanced tree over ranks of one shard each. */
-int sti_tree_sum_classes(int size)
-{
-    int heights = 0;
-    while (heights < 30 && 1 << heights < size)
-        heights++;
-    return classes_of(heights);
-}
-
-stint_status sti_tree_sum_list(int size, int class, sti_tree_join *joins, int *root_out)
-{
-    joining j = {.rank = -1, .pattern = (unsigned)class, .pairs = joins};
-    j.leaves = sti_alloc_array(size, sizeof *j.leaves, "net.sum");
-    if (!j.leaves)
-        return STINT_E_MEMORY;
-    *root_out = walk(&j, size, size)->rank;
-    sti_free(j.leaves);
-    return STINT_OK;
 }
 
 /* ---- life ---- */
 
-/* So that every class has a few segments, where the block is large enough. */
-int64_t sti_tree_sum_segment(int size, int64_t count)
+/* Where parts begin; NULL: their number. */
+static int cut_parts(int64_t count, int64_t most, int64_t *from)
 {
-    int64_t ranks = 1;
-    while (ranks < size)
-        ranks *= 2;
-    int64_t segment = (count + ranks - 1) / ranks;
-    segment = segment < SEGMENT_MOST ? segment : SEGMENT_MOST;
-    segment = segment > SEGMENT_LEAST ? segment : SEGMENT_LEAST;
-    return (segment + 15) & ~INT64_C(15);
+    int parts = 0;
+    while (count > 0) {
+        count -= sti_tree_sum_part(most, count);
+        if (from)
+            from[parts] = count;
+        parts++;
+    }
+    return parts;
 }
 
-size_t sti_tree_sum_bytes(int size, int64_t count)
+static void set_up(sti_tree_sum *sum, sti_comm *comm, int64_t shards, int64_t count)
 {
-    int64_t segment = sti_tree_sum_segment(size, count);
-    size_t joins = 0;
-    for (int classes = 1; classes < 2 * size; classes *= 2)
-        joins += (size_t)classes * sizeof(join_class) + 64 * sizeof(join);
-    return sizeof(sti_tree_sum) + joins + AHEAD * (size_t)segment * sizeof(float) +
-           (size_t)((count + segment - 1) / segment) * sizeof(sti_comm_request);
+    const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
+    const int64_t most = sti_tree_sum_most(size);
+    const int group = group_of(comm);
+    sum->comm = comm;
+    sum->count = count;
+    sum->shards = shards;
+    sum->group = sti_tree_sum_scheme(size, group) == STI_SCHEME_TWO_LEVEL ? group : 1;
+    sum->hosts = size / sum->group;
+    sum->column = sum->group > 1 ? rank % sum->group * sum->hosts : 0;
+    sum->mine = sum->group > 1 ? sum->column + rank / sum->group : rank;
+    sum->block_count = sti_tree_sum_blocks(shards, size, rank, 1);
+    sum->slice_most = round_up(((most < count ? most : count) + size - 1) / size);
+    sum->rounds.part_count = cut_parts(count, most, NULL);
+    sum->rounds.window = STI_TREE_SUM_WINDOW < sum->rounds.part_count
+                             ? STI_TREE_SUM_WINDOW
+                             : sum->rounds.part_count;
+}
+
+/* Everything but lists and landing: what they take is known then. */
+static stint_status count_all(sti_tree_sum *sum, lists *l)
+{
+    const int size = sti_comm_size(sum->comm), rank = sti_comm_rank(sum->comm);
+    const sti_scheme scheme = sti_tree_sum_scheme(size, sum->group);
+    int64_t blocks = 0;
+    for (int r = 0; r < size; r++)
+        blocks += sti_tree_sum_blocks(sum->shards, size, r, 1);
+    l->schedule_count = sti_schedule_make(scheme, size, sum->group, rank, NULL);
+    l->blocks = sti_alloc_array(blocks, sizeof *l->blocks, "net.sum");
+    l->left = sti_alloc_array(blocks, sizeof *l->left, "net.sum");
+    l->schedule = sti_alloc_array(l->schedule_count, sizeof *l->schedule, "net.sum");
+    if (!l->blocks || !l->left || !l->schedule)
+        return STINT_E_MEMORY;
+    sti_schedule_make(scheme, size, sum->group, rank, l->schedule);
+    walk(sum, l);
+    sum->rounds.move_count = sum->move_count;
+    return STINT_OK;
+}
+
+static void lists_fini(lists *l)
+{
+    sti_free(l->blocks);
+    sti_free(l->left);
+    sti_free(l->schedule);
+}
+
+static const sti_rounds_ways ways;
+
+static stint_status list_all(sti_tree_sum *sum, const lists *l)
+{
+    const int64_t most = sti_tree_sum_most(sti_comm_size(sum->comm));
+    sum->rounds.comm = sum->comm;
+    sum->rounds.ways = &ways;
+    sum->from = sti_alloc_array(sum->rounds.part_count, sizeof *sum->from, "net.sum");
+    sum->places = sti_alloc_array(sum->place_count, sizeof *sum->places, "net.sum");
+    sum->joins = sti_alloc_array(sum->join_count, sizeof *sum->joins, "net.sum");
+    sum->moves = sti_alloc_array(sum->move_count, sizeof *sum->moves, "net.sum");
+    sum->landing = sti_alloc_array(sum->rounds.window * sum->landing_floats,
+                                   sizeof *sum->landing, "net.landing");
+    if (!sum->from || !sum->places || !sum->joins || !sum->moves || !sum->landing ||
+        sti_rounds_init(&sum->rounds) != STINT_OK)
+        return STINT_E_MEMORY;
+    cut_parts(sum->count, most, sum->from);
+    walk(sum, l);
+    return STINT_OK;
+}
+
+size_t sti_tree_sum_bytes(sti_comm *comm, int64_t shards, int64_t count)
+{
+    sti_tree_sum sum = {0};
+    lists l = {0};
+    set_up(&sum, comm, shards, count);
+    const stint_status st = count_all(&sum, &l);
+    lists_fini(&l);
+    const sti_rounds *r = &sum.rounds;
+    return st != STINT_OK
+               ? 0
+               : sizeof sum + (size_t)r->part_count * sizeof *sum.from +
+                     (size_t)sum.place_count * sizeof *sum.places +
+                     (size_t)sum.join_count * sizeof *sum.joins +
+                     (size_t)sum.move_count * sizeof *sum.moves +
+                     sti_rounds_bytes(r->window, r->move_count) +
+                     (size_t)(r->window * sum.landing_floats) * sizeof *sum.landing;
 }
 
 stint_status sti_tree_sum_create(sti_comm *comm, int64_t shards, int64_t count,
                                  sti_tree_sum **sum_out)
 {
+    lists l = {0};
     sti_tree_sum *sum = sti_alloc(sizeof *sum, "net.sum");
-    sti_shard_range own =
-        sti_tree_sum_shards(shards, sti_comm_size(comm), sti_comm_rank(comm));
     if (!sum)
         return STINT_E_MEMORY;
-    sum->comm = comm;
-    sum->count = count;
-    sum->segment = sti_tree_sum_segment(sti_comm_size(comm), count);
-    sum->segments = (count + sum->segment - 1) / sum->segment;
-    sti_shard_stack stack = {.depth = 0};
-    for (int64_t s = own.first; s < own.first + own.count; s++)
-        sti_shard_push(&stack, s, 1, 0, join_nothing, NULL);
-    sum->block_count = stack.depth;
-    sum->leads = list_leaves(shards, sti_comm_size(comm), NULL) == sti_comm_size(comm);
-    sum->stage =
-        sti_alloc_array(AHEAD * sum->segment, sizeof *sum->stage, "net.segments");
-    sum->downs = sti_alloc_array(sum->segments, sizeof *sum->downs, "net.segments");
-    stint_status st =
-        sum->stage && sum->downs ? list_joins(sum, shards) : STINT_E_MEMORY;
+    set_up(sum, comm, shards, count);
+    stint_status st = count_all(sum, &l);
+    if (st == STINT_OK)
+        st = list_all(sum, &l);
+    lists_fini(&l);
     if (st == STINT_OK)
         *sum_out = sum;
     else
@@ -267,254 +426,109 @@ void sti_tree_sum_destroy(sti_tree_sum *sum)
 {
     if (!sum)
         return;
-    sti_free(sum->classes);
+    sti_rounds_fini(&sum->rounds);
+    sti_free(sum->from);
+    sti_free(sum->places);
     sti_free(sum->joins);
-    sti_free(sum->stage);
-    sti_free(sum->downs);
+    sti_free(sum->moves);
+    sti_free(sum->landing);
     sti_free(sum);
 }
 
 /* ---- one run ---- */
 
-static const join_class *class_of(const sti_tree_sum *sum, int64_t segment)
+static int64_t floats_of(const sti_tree_sum *sum, int part)
 {
-    return &sum->classes[segment % sum->class_count];
+    return (part > 0 ? sum->from[part - 1] : sum->count) - sum->from[part];
 }
 
-static int64_t floats_of(const sti_tree_sum *sum, int64_t segment)
+/* Where a slice begins in its part. */
+static int64_t slice_at(const sti_tree_sum *sum, int part, int slice)
 {
-    int64_t left = sum->count - segment * sum->segment;
-    return left < sum->segment ? left : sum->segment;
+    const int size = sti_comm_size(sum->comm);
+    const int64_t floats = floats_of(sum, part);
+    const int64_t at = slice * round_up((floats + size - 1) / size);
+    return at < floats ? at : floats;
 }
 
-static float *at(const sti_tree_sum *sum, int place, int64_t segment)
+static int64_t slice_floats(const sti_tree_sum *sum, int part, const move *m)
 {
-    return sum->blocks[place] + segment * sum->segment;
+    return slice_at(sum, part, m->slice + m->count) - slice_at(sum, part, m->slice);
 }
 
-static stint_status send_segment(sti_tree_sum *sum, int to, uint32_t tag, float *from,
-                                 int64_t segment)
+static float *address(const sti_tree_sum *sum, int part, int number, int slice)
 {
-    sti_comm_request *request = &sum->sends[sum->sent++ % SENDS];
-    stint_status st = sti_comm_wait_all(sum->comm, request, 1);
-    if (st == STINT_OK)
-        sti_comm_send(sum->comm, to, tag, from,
-                      (size_t)floats_of(sum, segment) * sizeof *from, request);
-    return st;
+    const place *p = &sum->places[number];
+    const int64_t at = slice_at(sum, part, slice);
+    if (p->block >= 0)
+        return sum->blocks[p->block] + sum->from[part] + at;
+    return sum->landing + part % sum->rounds.window * sum->landing_floats + p->at + at -
+           slice_at(sum, part, p->base);
 }
 
-static float *stage_of(const sti_tree_sum *sum, int64_t receive)
+static void do_joins(const sti_tree_sum *sum, int part, const move *m)
 {
-    return sum->stage + receive % AHEAD * sum->segment;
+    const int64_t floats = slice_floats(sum, part, m);
+    for (int i = m->first_join; i < m->first_join + m->joins; i++)
+        sti_add_f32(sum->team, floats, address(sum, part, sum->joins[i].from, m->slice),
+                    address(sum, part, sum->joins[i].into, m->slice));
+    if (m->last && m->place != 0)
+        memcpy(address(sum, part, 0, m->slice), address(sum, part, m->place, m->slice),
+               (size_t)floats * sizeof(float));
 }
 
-/* Receives of the joins to come, as far as there are buffers. */
-static void post_ahead(sti_tree_sum *sum)
+static int64_t part_from(void *user, int part)
 {
-    cursor *c = &sum->ahead;
-    while (c->segment >= 0 && sum->posted - sum->taken < AHEAD) {
-        const join_class *of = class_of(sum, c->segment);
-        if (c->join == of->count) {
-            *c = (cursor){.segment = c->segment - 1};
-            continue;
-        }
-        const join *j = &sum->joins[of->first + c->join++];
-        if (j->kind == JOIN_RECEIVE) {
-            sti_comm_receive(sum->comm, j->peer, STI_TAG_SUM_UP,
-                             stage_of(sum, sum->posted),
-                             (size_t)floats_of(sum, c->segment) * sizeof(float),
-                             &sum->ups[sum->posted % AHEAD]);
-            sum->posted++;
-        }
-    }
+    return ((const sti_tree_sum *)user)->from[part];
 }
 
-static stint_status take_and_add(sti_tree_sum *sum, const sti_team *team, int into,
-                                 int64_t segment)
+/* Slices that this rank sent up have been added by others before their sum comes, so
+ * nothing is overwritten that is still to be read. */
+static void post_receive(void *user, int part, int number, sti_comm_request *request)
 {
-    post_ahead(sum);
-    stint_status st = sti_comm_wait_all(sum->comm, &sum->ups[sum->taken % AHEAD], 1);
-    if (st != STINT_OK)
-        return st;
-    sti_add_f32(team, floats_of(sum, segment), stage_of(sum, sum->taken),
-                at(sum, into, segment));
-    sum->taken++;
-    post_ahead(sum);
+    const sti_tree_sum *sum = user;
+    const move *m = &sum->moves[number];
+    sti_comm_expect(sum->comm, m->peer, STI_TAG_SUM + (uint32_t)part,
+                    address(sum, part, m->place, m->slice),
+                    (size_t)slice_floats(sum, part, m) * sizeof(float), request);
+}
+
+static stint_status make_move(void *user, int part, int number,
+                              sti_comm_request *request)
+{
+    const sti_tree_sum *sum = user;
+    const move *m = &sum->moves[number];
+    if (sum->rounds.moves[number].kind == STI_ROUND_WORK)
+        do_joins(sum, part, m);
+    else
+        sti_comm_send(sum->comm, m->peer, STI_TAG_SUM + (uint32_t)part,
+                      address(sum, part, m->place, m->slice),
+                      (size_t)slice_floats(sum, part, m) * sizeof(float), request);
     return STINT_OK;
 }
 
-static stint_status do_join(sti_tree_sum *sum, const sti_team *team, const join *j,
-                            int64_t segment)
-{
-    if (j->kind == JOIN_SEND)
-        return send_segment(sum, j->peer, STI_TAG_SUM_UP, at(sum, j->from, segment),
-                            segment);
-    if (j->kind == JOIN_RECEIVE)
-        return take_and_add(sum, team, j->into, segment);
-    sti_add_f32(team, floats_of(sum, segment), at(sum, j->from, segment),
-                at(sum, j->into, segment));
-    return STINT_OK;
-}
-
-/* Rank counted from the root of a segment; its parent has the lowest set bit cleared.
- */
-static int seen_from_root(const sti_tree_sum *sum, int64_t segment)
-{
-    int size = sti_comm_size(sum->comm), root = class_of(sum, segment)->root;
-    return (sti_comm_rank(sum->comm) + size - root) % size;
-}
-
-static int lowest_bit(int size, int place)
-{
-    int bit = 1;
-    while (bit < size && !(place & bit))
-        bit *= 2;
-    return bit;
-}
-
-/* A segment that this rank sent up has been added by others before it comes down, so
- * nothing is overwritten that is still to be read, or not yet written. */
-static void post_downs(sti_tree_sum *sum)
-{
-    int size = sti_comm_size(sum->comm);
-    for (int64_t s = sum->segments - 1; s >= 0; s--) {
-        int place = seen_from_root(sum, s);
-        int parent = place & ~lowest_bit(size, place);
-        if (place != 0)
-            sti_comm_expect(sum->comm, (parent + class_of(sum, s)->root) % size,
-                            STI_TAG_SUM_DOWN + (uint32_t)s, at(sum, 0, s),
-                            (size_t)floats_of(sum, s) * sizeof(float), &sum->downs[s]);
-    }
-}
-
-static bool begins_with_send(const sti_tree_sum *sum, int64_t segment)
-{
-    const join_class *c = class_of(sum, segment);
-    return c->count > 0 && sum->joins[c->first].kind == JOIN_SEND;
-}
-
-/* Own blocks on their way before their turn: ranks that wait for each other segment by
- * segment would leave one direction of the link idle. With one block a rank, whatever
- * two ranks send each other is of one height of the tree, so the order stays that of
- * the segments. */
-static stint_status send_ahead(sti_tree_sum *sum, sti_gate *gate, int64_t segment)
-{
-    stint_status st = STINT_OK;
-    for (; st == STINT_OK && sum->leads && sum->led > 0 && sum->led > segment - LEAD &&
-           sti_gate_has(gate, (sum->led - 1) * sum->segment);
-         sum->led--) {
-        const int64_t s = sum->led - 1;
-        const join *j = &sum->joins[class_of(sum, s)->first];
-        sti_gate_take(gate, s * sum->segment);
-        if (begins_with_send(sum, s))
-            st = send_segment(sum, j->peer, STI_TAG_SUM_UP, at(sum, j->from, s), s);
-    }
-    return st;
-}
-
-static stint_status go_up(sti_tree_sum *sum, const sti_team *team, int64_t segment)
-{
-    const join_class *c = class_of(sum, segment);
-    stint_status st = STINT_OK;
-    for (int i = sum->led <= segment && begins_with_send(sum, segment);
-         i < c->count && st == STINT_OK; i++)
-        st = do_join(sum, team, &sum->joins[c->first + i], segment);
-    if (st == STINT_OK && c->root == sti_comm_rank(sum->comm) && c->place != 0)
-        memcpy(at(sum, 0, segment), at(sum, c->place, segment),
-               (size_t)floats_of(sum, segment) * sizeof(float));
-    return st;
-}
-
-/* The sum of a segment, which is here, to those who get it from this rank. */
-static stint_status go_down(sti_tree_sum *sum, int64_t segment)
-{
-    int size = sti_comm_size(sum->comm), root = class_of(sum, segment)->root;
-    int place = seen_from_root(sum, segment);
-    stint_status st = STINT_OK;
-    for (int bit = lowest_bit(size, place) / 2; bit > 0 && st == STINT_OK; bit /= 2)
-        if (place + bit < size)
-            st = send_segment(sum, (place + bit + root) % size,
-                              STI_TAG_SUM_DOWN + (uint32_t)segment, at(sum, 0, segment),
-                              segment);
-    return st;
-}
-
-/* Hand on sums of segments from `from` on that have come: all of them, or as far as
- * they are here. Those whose root this rank is went down at once. */
-static stint_status hand_on(sti_tree_sum *sum, int64_t from, bool all)
-{
-    stint_status st = STINT_OK;
-    for (; st == STINT_OK && sum->handed > from; sum->handed--) {
-        const int64_t s = sum->handed - 1;
-        if (seen_from_root(sum, s) == 0)
-            continue;
-        if (!all && !sti_comm_test(sum->comm, &sum->downs[s]))
-            return STINT_OK;
-        st = sti_comm_wait_all(sum->comm, &sum->downs[s], 1);
-        if (st == STINT_OK)
-            st = go_down(sum, s);
-    }
-    return st;
-}
-
-/* Until the segment is final here; what comes down meanwhile is handed on. */
-static stint_status await_segment(sti_tree_sum *sum, sti_gate *gate, int64_t segment)
-{
-    const int64_t first = segment * sum->segment;
-    stint_status st = STINT_OK;
-    while (st == STINT_OK && !sti_gate_has(gate, first)) {
-        const bool more = sum->handed > segment + 1;
-        st = sti_gate_wait(gate, sum->comm, first,
-                           more ? &sum->downs[sum->handed - 1] : NULL, more);
-        if (st == STINT_OK)
-            st = hand_on(sum, segment + 1, false);
-    }
-    if (st == STINT_OK)
-        sti_gate_take(gate, first);
-    return st;
-}
+static const sti_rounds_ways ways = {
+    .from = part_from, .post = post_receive, .make = make_move};
 
 stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
                               float *const *blocks, int block_count)
 {
     assert(block_count == sum->block_count);
     (void)block_count;
-    stint_status st = STINT_OK;
+    sum->team = team;
     sum->blocks = blocks;
-    sum->posted = sum->taken = sum->sent = 0;
-    sum->handed = sum->led = sum->segments;
-    sum->ahead = (cursor){.segment = sum->segments - 1};
-    post_downs(sum);
-    post_ahead(sum);
-    for (int64_t s = sum->segments - 1; s >= 0 && st == STINT_OK; s--) {
-        st = await_segment(sum, gate, s);
-        if (st == STINT_OK)
-            st = send_ahead(sum, gate, s);
-        if (st == STINT_OK)
-            st = go_up(sum, team, s);
-        if (st == STINT_OK && seen_from_root(sum, s) == 0)
-            st = go_down(sum, s);
-        if (st == STINT_OK)
-            st = hand_on(sum, s, false);
-    }
-    if (st == STINT_OK)
-        st = hand_on(sum, 0, true);
-    return st == STINT_OK ? sti_comm_wait_all(sum->comm, sum->sends, SENDS) : st;
+    return sti_rounds_run(&sum->rounds, gate, sum);
 }
 
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
                           int64_t *bytes_out)
 {
-    int size = sti_comm_size(sum->comm);
     *messages_out = *bytes_out = 0;
-    for (int64_t s = 0; s < sum->segments; s++) {
-        const join_class *c = class_of(sum, s);
-        int place = seen_from_root(sum, s), sends = 0;
-        for (int i = 0; i < c->count; i++)
-            sends += sum->joins[c->first + i].kind == JOIN_SEND;
-        for (int bit = lowest_bit(size, place) / 2; bit > 0; bit /= 2)
-            sends += place + bit < size;
-        *messages_out += sends;
-        *bytes_out += sends * floats_of(sum, s) * (int64_t)sizeof(float);
-    }
+    for (int i = 0; i < sum->move_count; i++)
+        for (int p = 0;
+             p < sum->rounds.part_count && sum->rounds.moves[i].kind == STI_ROUND_SEND;
+             p++) {
+            ++*messages_out;
+            *bytes_out += slice_floats(sum, p, &sum->moves[i]) * (int64_t)sizeof(float);
+        }
 }

@@ -52,7 +52,7 @@ void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
             desc->net.lossy
                 ? sti_exchange_bytes(&desc->net, sti_comm_rank(desc->comm),
                                      sti_comm_size(desc->comm), sizes->results)
-                : sti_tree_sum_bytes(sti_comm_size(desc->comm),
+                : sti_tree_sum_bytes(desc->comm, desc->shards,
                                      (int64_t)(sizes->results / sizeof(float)));
     if (sizes->net > 0 && desc->net.overlap)
         sizes->net += sti_courier_bytes();

@@ -6,12 +6,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "net/comm.h"
+#include "net/comm_priv.h"
 #include "net/tree_sum.h"
 
 enum { MOST = 24 };
@@ -118,62 +119,96 @@ static void work_counts(void **state)
     near(out.rank_bytes, 2 * 250, 1e-9);
 }
 
-/* The tree sends what the real one sends: messages, bytes, and of each rank. */
-static void tree_is_the_real_one(void **state)
+static sti_rehearsed exact_sum(const sti_topology *t, int64_t values, double add_s)
 {
-    (void)state;
-    for (int n = 2; n <= 9; n++) {
-        const sti_topology t = star(n, n % 2 ? 1 : 2);
-        sti_comm *comms[9];
-        sti_rehearsed out;
-        int64_t messages = 0, bytes = 0, most = 0;
-        assert_int_equal(sti_comm_create_local(n, comms), STINT_OK);
-        for (int r = 0; r < n; r++) {
-            sti_tree_sum *sum;
-            int64_t own_messages, own_bytes;
-            assert_int_equal(sti_tree_sum_create(comms[r], n, 1000003, &sum), STINT_OK);
-            sti_tree_sum_traffic(sum, &own_messages, &own_bytes);
-            sti_tree_sum_destroy(sum);
-            messages += own_messages;
-            bytes += own_bytes;
-            most = own_bytes > most ? own_bytes : most;
-        }
-        for (int r = 0; r < n; r++)
-            sti_comm_destroy(comms[r]);
-        const sti_tree_rehearsal r = {.values = 1000003};
-        assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
-        assert_int_equal(out.messages, messages);
-        near(out.bytes, (double)bytes, 1e-12);
-        near(out.rank_bytes, (double)most, 1e-12);
-    }
+    const sti_rehearsal r = sti_rehearsal_exact(t, values, add_s);
+    sti_rehearsed out;
+    assert_int_equal(sti_rehearse(t, &r, &out), STINT_OK);
+    return out;
 }
 
-/* Between two, what goes up and what comes down fill both directions: a latency more
- * than the bytes. Adding costs, and no rank is faster than its bytes. */
-static void tree_takes(void **state)
+/* The exact sum sends what the real one sends: messages, bytes, and of each rank. */
+static void exact_is_the_real_one(void **state)
 {
     (void)state;
-    sti_tree_rehearsal r = {.values = 1 << 20};
-    sti_topology t = star(2, 1);
-    sti_rehearsed out, slow;
-    assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
-    near(out.seconds, 4 * (1 << 20) * 1e-8 + 50e-6, 1e-9);
-    r.add_s = 1e-6; /* each adds a half, which then is what takes long */
-    assert_int_equal(sti_rehearse_tree(&t, &r, &slow), STINT_OK);
-    assert_true(slow.seconds > (1 << 19) * 1e-6);
-    assert_true(slow.seconds < out.seconds + (1 << 19) * 1e-6);
-    r.add_s = 1e-9;
-    for (int n = 4; n <= 64; n *= 2) {
-        t = star(n, 1);
-        assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
-        assert_true(out.seconds > out.rank_bytes * 1e-8 &&
-                    out.seconds < out.rank_bytes * 8e-8);
+    for (int n = 2; n <= 12; n++)
+        for (int group = 1; group <= n; group++) {
+            const sti_topology t = star(n, group);
+            sti_comm *comms[12];
+            int64_t messages = 0, bytes = 0, most = 0;
+            if (n % group)
+                continue;
+            assert_int_equal(sti_comm_create_local(n, comms), STINT_OK);
+            for (int r = 0; r < n; r++) {
+                sti_tree_sum *sum;
+                int64_t own_messages, own_bytes;
+                for (int i = 0; i < n; i++)
+                    snprintf(comms[r]->hosts[i], COMM_HOST_BYTES, "%d", i / group);
+                assert_int_equal(sti_tree_sum_create(comms[r], n, 1000003, &sum),
+                                 STINT_OK);
+                sti_tree_sum_traffic(sum, &own_messages, &own_bytes);
+                sti_tree_sum_destroy(sum);
+                messages += own_messages;
+                bytes += own_bytes;
+                most = own_bytes > most ? own_bytes : most;
+            }
+            for (int r = 0; r < n; r++)
+                sti_comm_destroy(comms[r]);
+            const sti_rehearsed out = exact_sum(&t, 1000003, 0);
+            assert_int_equal(out.messages, messages);
+            near(out.bytes, (double)bytes, 1e-3); /* slices are whole grains */
+            near(out.rank_bytes, (double)most, 1e-3);
+        }
+}
+
+/* Both directions of every link are full but for the first part's way up and the last
+ * one's way down; adding costs. Hosts join before they send. */
+static void exact_takes(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 64; n *= 2) {
+        sti_topology t = star(n, 1);
+        const double link = 2 * (n - 1.0) / n * 4 * (1 << 22) * 1e-8;
+        const sti_rehearsed out = exact_sum(&t, 1 << 22, 0);
+        assert_true(out.seconds > link && out.seconds < 1.1 * link);
+        const sti_rehearsed slow = exact_sum(&t, 1 << 22, 1e-6);
+        assert_true(slow.seconds > (n - 1.0) / n * (1 << 22) * 1e-6);
+        t = star(8 * n, 8);
+        const sti_rehearsed hosts = exact_sum(&t, 1 << 22, 0);
+        assert_true(hosts.seconds > link && hosts.seconds < 1.2 * link);
     }
-    t = star(1, 1);
-    assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_OK);
-    assert_true(out.seconds == 0);
+    sti_topology t = star(1, 1);
+    assert_true(exact_sum(&t, 1000, 1e-9).seconds == 0);
     t = star(8, 3);
-    assert_int_equal(sti_rehearse_tree(&t, &r, &out), STINT_E_USAGE);
+    const sti_rehearsal r = sti_rehearsal_exact(&t, 1000, 1e-9);
+    sti_rehearsed out;
+    assert_int_equal(sti_rehearse(&t, &r, &out), STINT_E_USAGE);
+}
+
+/* One lot of ranks stands for all: the same as all of them, which a topology that has
+ * no such lots rehearses (leaves of unequal numbers of hosts, and all of full rate). */
+static void lots_stand_for_all(void **state)
+{
+    (void)state;
+    for (int scheme = 0; scheme < STI_SCHEMES; scheme++)
+        for (int n = 8; n <= 48; n *= 2) {
+            sti_topology t = star(n, 2);
+            sti_rehearsal r = {.scheme = (sti_scheme)scheme,
+                               .values = 3000000,
+                               .bytes_per_value = 0.5,
+                               .encode_s = 1e-9,
+                               .decode_s = 1e-9};
+            sti_rehearsed lot, all;
+            sti_rehearsal_cut(&t, &r);
+            assert_int_equal(sti_rehearse(&t, &r, &lot), STINT_OK);
+            t.kind =
+                STI_TOPOLOGY_FAT_TREE; /* one leaf has all hosts: there is no other */
+            t.leaf = n;
+            assert_int_equal(sti_rehearse(&t, &r, &all), STINT_OK);
+            assert_int_equal(lot.messages, all.messages);
+            near(lot.bytes, all.bytes, 1e-12);
+            near(lot.seconds, all.seconds, 1e-2);
+        }
 }
 
 /* Parts overlap: never longer than one, never shorter than the busiest of encoding and
@@ -204,11 +239,18 @@ static void parts_overlap(void **state)
     near(parts.seconds, link + 100e-6 + first + last, 0.02);
     /* Sums that training cuts into so many parts that rehearsing takes hours go in
      * fewer. */
-    assert_int_equal(sti_rehearsal_fusion(STI_SCHEME_SCATTER, 2, 1, 25000000), 1 << 20);
-    r.fusion = sti_rehearsal_fusion(STI_SCHEME_TWO_LEVEL, 1024, 8, 25000000);
-    assert_true(r.fusion > 1 << 20 && r.fusion < 25000000);
-    assert_int_equal(sti_rehearsal_fusion(STI_SCHEME_SCATTER, 4096, 1, 25000000), 0);
-    r.fusion = 1 << 20;
+    sti_rehearsal large = r;
+    sti_rehearsal_cut(&t, &large);
+    assert_int_equal(large.fusion, 1 << 20);
+    sti_topology many = star(4096, 1);
+    many.kind = STI_TOPOLOGY_FAT_TREE;
+    many.leaf = 32;
+    large.values = 25000000;
+    sti_rehearsal_cut(&many, &large);
+    assert_true(large.fusion > 1 << 20 && large.fusion < 25000000);
+    many.leaf = 2048;
+    sti_rehearsal_cut(&many, &large);
+    assert_int_equal(large.fusion, 0);
     /* A link that costs nothing leaves the work, which does not overlap. */
     sti_topology fast = t;
     fast.host = (sti_link){0, 0};
@@ -359,11 +401,17 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_forms),   cmocka_unit_test(two_levels),
-        cmocka_unit_test(a_shared_trunk), cmocka_unit_test(work_counts),
-        cmocka_unit_test(parts_overlap),  cmocka_unit_test(tree_is_the_real_one),
-        cmocka_unit_test(tree_takes),     cmocka_unit_test(parts_of_every_scheme),
-        cmocka_unit_test(many_ranks),     cmocka_unit_test(schedules_sum_everything),
+        cmocka_unit_test(closed_forms),
+        cmocka_unit_test(two_levels),
+        cmocka_unit_test(a_shared_trunk),
+        cmocka_unit_test(work_counts),
+        cmocka_unit_test(parts_overlap),
+        cmocka_unit_test(exact_is_the_real_one),
+        cmocka_unit_test(exact_takes),
+        cmocka_unit_test(lots_stand_for_all),
+        cmocka_unit_test(parts_of_every_scheme),
+        cmocka_unit_test(many_ranks),
+        cmocka_unit_test(schedules_sum_everything),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,11 +10,14 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "net/comm_priv.h"
 #include "net/comm_world.h"
 #include "net/slow_gate.h"
 
 typedef struct sum_case {
     int64_t shards, count;
+    const int *rows; /* ranks of the first host, the second, ..., 0; NULL: one host */
     const float *want;
     int64_t bytes_sent[WORLD_MAX];
 } sum_case;
@@ -65,6 +68,14 @@ static int run_shards(const sum_case *c, int size, int rank, store *s)
     return stack.depth;
 }
 
+/* As if hosts had these numbers of ranks. */
+static void name_hosts(sti_comm *comm, const int *rows)
+{
+    for (int host = 0, r = 0; rows && rows[host]; host++)
+        for (int i = 0; i < rows[host]; i++)
+            snprintf(comm->hosts[r++], COMM_HOST_BYTES, "host%d", host);
+}
+
 static void sum_up(world_rank *rank)
 {
     sum_case *c = rank->user;
@@ -75,6 +86,7 @@ static void sum_up(world_rank *rank)
     store s = {.count = c->count};
     for (int i = 0; i < 8; i++)
         s.block[i] = malloc((size_t)c->count * sizeof(float));
+    name_hosts(comm, c->rows);
     RANK_CHECK(rank, sti_tree_sum_create(comm, c->shards, c->count, &sum) == STINT_OK);
     sti_tree_sum_traffic(sum, &messages, &bytes);
     c->bytes_sent[me] = bytes;
@@ -125,7 +137,7 @@ static void test_gate(void **state)
     (void)state;
     for (int size = 2; size <= 5; size++) {
         world_rank ranks[WORLD_MAX];
-        sum_case c = {.shards = size, .count = 40001};
+        sum_case c = {.shards = size, .count = 300001};
         float *want = malloc((size_t)c.count * sizeof *want);
         for (int64_t i = 0; i < c.count; i++)
             want[i] = define(0, size, i);
@@ -157,10 +169,60 @@ static void test_sums(void **state)
     sum_case c;
     for (int64_t shards = 1; shards <= 19; shards++)
         check_case(shards, shards % 3 ? 3001 : 1, 9, &c);
-    check_case(16, 70001, 5, &c);
+    check_case(16, 600001, 5, &c); /* more parts than are on their way at a time */
 }
 
-/* Recursive halving: nobody sends more than 2 (R-1)/R of a block. */
+/* Hosts of several ranks, which join their own blocks first: the same bits. */
+static void test_hosts(void **state)
+{
+    (void)state;
+    static const int rows[][9] = {{2, 2},       {2, 2, 2},    {3, 3}, {4, 4, 4},
+                                  {2, 4, 2},    {1, 3},       {6, 3}, {4, 4, 4, 4},
+                                  {2, 2, 2, 2}, {1, 1, 1, 1}, {5, 5}, {3, 3, 3, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int size = 0;
+        for (const int *row = rows[i]; *row; row++)
+            size += *row;
+        for (int64_t shards = size; shards <= 2 * size + 1; shards += 1 + size / 2) {
+            world_rank ranks[WORLD_MAX];
+            sum_case c = {.shards = shards, .count = 5003, .rows = rows[i]};
+            float *want = malloc((size_t)c.count * sizeof *want);
+            for (int64_t k = 0; k < c.count; k++)
+                want[k] = define(0, shards, k);
+            c.want = want;
+            world_run_local(ranks, size, sum_up, &c);
+            free(want);
+        }
+    }
+}
+
+/* What is planned for one is what it takes. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 12; size++) {
+        static const int rows[] = {2, 2, 2, 2, 2, 2, 2, 0};
+        sti_comm *comms[WORLD_MAX];
+        assert_int_equal(sti_comm_create_local(size, comms), STINT_OK);
+        for (int r = 0; r < size; r += size - 1) {
+            sti_tree_sum *sum;
+            if (size % 2 == 0)
+                name_hosts(comms[r], rows + 7 - size / 2);
+            const size_t bytes = sti_tree_sum_bytes(comms[r], 3 * size - 1, 1000003);
+            const size_t before = sti_alloc_now_bytes();
+            assert_int_equal(sti_tree_sum_create(comms[r], 3 * size - 1, 1000003, &sum),
+                             STINT_OK);
+            const size_t taken = sti_alloc_now_bytes() - before;
+            assert_true(taken > 0 && taken <= bytes + 16 * 64);
+            assert_true(bytes <= taken);
+            sti_tree_sum_destroy(sum);
+        }
+        for (int r = 0; r < size; r++)
+            sti_comm_destroy(comms[r]);
+    }
+}
+
+/* Nobody sends more than 2 (R-1)/R of a block. */
 static void test_traffic(void **state)
 {
     (void)state;
@@ -185,8 +247,9 @@ static void test_traffic(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums),
-                                       cmocka_unit_test(test_gate),
-                                       cmocka_unit_test(test_traffic)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums), cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_bytes), cmocka_unit_test(test_gate),
+        cmocka_unit_test(test_traffic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
