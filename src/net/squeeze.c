@@ -94,12 +94,16 @@ static int64_t cut_slice(sti_squeeze *s, cutter *c, int64_t want, squeeze_slice 
     return slice->values;
 }
 
+static int64_t fusion_of(const sti_squeeze_desc *d)
+{
+    return d->fusion > 0 ? d->fusion : STI_SQUEEZE_FUSION;
+}
+
 /* At most: every cut rounds up. */
-static int count_parts(const sti_squeeze *s)
+static int count_parts(const sti_squeeze_desc *d, int64_t values)
 {
     int count = 0;
-    for (int64_t left = dense_values(s); left > 0;
-         left -= sti_schedule_part(s->desc.fusion, left))
+    for (; values > 0; values -= sti_schedule_part(fusion_of(d), values))
         count++;
     return count ? count : 1;
 }
@@ -260,9 +264,11 @@ static void *take(int64_t count, size_t each_bytes, bool *good)
 }
 
 /* Enough for the slice under any bits: a value in a piece of its own takes 16 bytes. */
+enum { PIECE_ROOM = 16, ALIGN = 64 };
+
 static size_t room_of(const squeeze_slice *slice)
 {
-    return (size_t)slice->values * 4 + (size_t)slice->piece_count * 16;
+    return (size_t)slice->values * 4 + (size_t)slice->piece_count * PIECE_ROOM;
 }
 
 /* Receives that are added have a place each: all may be there at once. */
@@ -277,7 +283,7 @@ static size_t plan_landing(sti_squeeze *s)
             s->landing_at[(int64_t)part * s->rounds.move_count + i] = now;
             for (int k = m->slice; k < m->slice + m->count; k++)
                 now += room_of(sti_squeeze_slice(s, part, k));
-            now = STI_ALIGN_UP(now, 64);
+            now = STI_ALIGN_UP(now, ALIGN);
         }
     return now;
 }
@@ -289,9 +295,22 @@ static size_t plan_coded(sti_squeeze *s)
         s->parts[part].coded_at = room;
         for (int i = 0; i < sti_comm_size(s->comm); i++)
             room += room_of(sti_squeeze_slice(s, part, i));
-        room = STI_ALIGN_UP(room, 64);
+        room = STI_ALIGN_UP(room, ALIGN);
     }
     return room;
+}
+
+/* Slices are unequal by a cut, and what comes of each has room for its pieces. */
+size_t sti_squeeze_table_bytes(const sti_squeeze_desc *d, int size, int64_t total)
+{
+    const sti_squeeze *s = NULL;
+    const size_t parts = (size_t)count_parts(d, total), slices = parts * (size_t)size;
+    const int64_t moves = sti_schedule_make(d->scheme, size, d->group, 0, NULL);
+    return sizeof *s + parts * sizeof *s->parts +
+           slices * (sizeof *s->slices + sizeof *s->pieces) +
+           (size_t)moves * (sizeof *s->moves + parts * sizeof *s->landing_at) +
+           sti_rounds_bytes((int)parts, moves) +
+           2 * (slices + parts) * (PIECE_ROOM + ALIGN + CUT * sizeof(float));
 }
 
 /* May its receive be posted before the run begins? A slice comes back encoded only
@@ -323,7 +342,7 @@ static stint_status init_rounds(sti_squeeze *s)
 static stint_status make_plan(sti_squeeze *s)
 {
     const int size = sti_comm_size(s->comm), rank = sti_comm_rank(s->comm);
-    const int parts = count_parts(s);
+    const int parts = count_parts(&s->desc, dense_values(s));
     bool good = true;
     s->order = take(s->layer_count, sizeof *s->order, &good);
     s->parts = take(parts, sizeof *s->parts, &good);
@@ -382,7 +401,7 @@ stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
     s->comm = comm;
     s->desc = *desc;
     s->desc.min_count = desc->min_count > 0 ? desc->min_count : STI_SQUEEZE_MIN_COUNT;
-    s->desc.fusion = desc->fusion > 0 ? desc->fusion : STI_SQUEEZE_FUSION;
+    s->desc.fusion = fusion_of(desc);
     s->layer_count = layer_count;
     s->total = total;
     s->layers = take(layer_count, sizeof *s->layers, &good);

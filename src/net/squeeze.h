@@ -73,6 +73,11 @@ stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
                                 int64_t total, sti_squeeze **squeeze_out);
 void sti_squeeze_destroy(sti_squeeze *squeeze); /* NULL is fine */
 
+/* Bytes that one takes at most, beside what is as long as the vector (messages, and
+ * those that land; residual; lists of the largest) or as its list of layers: tables of
+ * parts, slices, requests. */
+size_t sti_squeeze_table_bytes(const sti_squeeze_desc *desc, int size, int64_t total);
+
 /* Bits of each layer from now on, on every rank: 1..8, or STI_SQUEEZE_RAW; those that
  * the filter keeps out stay as they are. Collective: STINT_E_INPUT when ranks differ.
  */

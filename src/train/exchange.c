@@ -16,6 +16,9 @@ enum { TAG_STATE = 0x2100 };
 #define PROBE_S 0.1
 #define HIDDEN  0.9
 
+/* For lists of a network's layers. */
+#define LAYERS_BYTES ((size_t)1 << 20)
+
 struct sti_exchange {
     sti_exchange_desc desc;
     sti_comm *comm;
@@ -60,7 +63,7 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
 }
 
 /* Twice the vector for messages, its size again for feedback, on rank 0 its size for
- * each rank's in a checkpoint, and lists of the largest. */
+ * each rank's in a checkpoint, lists of the largest, and tables. */
 size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
                           size_t block_bytes)
 {
@@ -71,7 +74,10 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
                                         (double)block_bytes) +
                                    block_bytes
                              : 0;
-    return d->lossy ? block_bytes * (2 + feedback) + lists + (1 << 20) : 0;
+    return d->lossy ? block_bytes * (2 + feedback) + lists + LAYERS_BYTES +
+                          sti_squeeze_table_bytes(&d->squeeze, ranks,
+                                                  (int64_t)(block_bytes / 4))
+                    : 0;
 }
 
 /* ---- layers: every result that leaves the graph; gradients may lose ---- */

@@ -686,6 +686,43 @@ static void bits_of_layers(void **state)
     free(j.result);
 }
 
+static size_t taken_bytes; /* by all ranks, since it was set to what there was */
+
+static void take_memory(world_rank *me)
+{
+    const job *j = me->user;
+    sti_squeeze *s = NULL;
+    RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
+    if (sti_comm_rank(me->comm) == 0)
+        taken_bytes = sti_alloc_now_bytes();
+    RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
+    RANK_CHECK(me, sti_squeeze_create(me->comm, &j->desc, layers, LAYERS, TOTAL, &s) ==
+                       STINT_OK);
+    RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
+    if (sti_comm_rank(me->comm) == 0)
+        taken_bytes = sti_alloc_now_bytes() - taken_bytes;
+    RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
+    sti_squeeze_destroy(s);
+}
+
+/* Tables, which many parts and ranks make larger than the vector, are planned. */
+static void planned_bytes(void **state)
+{
+    (void)state;
+    for (int scheme = 0; scheme < STI_SCHEMES; scheme++)
+        for (int n = 2; n <= 16; n += 2) {
+            world_rank world[WORLD_MAX];
+            job j = {.desc = plain(4, (sti_scheme)scheme)};
+            j.desc.group = 2;
+            j.desc.fusion = n <= 8 ? 0 : 512;
+            world_run_local(world, n, take_memory, &j);
+            const size_t tables = sti_squeeze_table_bytes(&j.desc, n, TOTAL);
+            const size_t planned = (size_t)n * (2 * 4 * TOTAL + tables + LAYERS * 128);
+            assert_true(taken_bytes <= planned);
+            assert_true(n <= 8 || planned < 3 * taken_bytes);
+        }
+}
+
 /* The same over sockets: the same bits. */
 static void over_sockets(void **state)
 {
@@ -722,6 +759,7 @@ int main(void)
         cmocka_unit_test(refused),
         cmocka_unit_test(bits_of_layers),
         cmocka_unit_test(quiet_steps),
+        cmocka_unit_test(planned_bytes),
         cmocka_unit_test(over_sockets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
