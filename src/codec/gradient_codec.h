@@ -1,21 +1,23 @@
 /* Gradients in 1 to 8 bits a value, for the exchange between ranks.
  *
  * A piece of n values is cut into buckets of B; each has a scale of its own. Max-min:
- *     u = (hi - lo) / (2^b - 1),  code = min(floor((x - lo) / u + r), 2^b - 1),
- *     x' = lo + u code;
- * r = 1/2 rounds to nearest, r uniform in [0, 1) is unbiased. QSGD (Alistarh et al.
- * 2017): s = 2^(b-1) - 1 levels and a sign, n the L2 norm or the largest |x| of the
- * bucket,
- *     level = min(floor(s |x| / n + r), s),  code = s + sign level,  x' = (code - s) u,
+ *     u = (hi - lo) / (2^b - 1),  code = min(round((x - lo) / u), 2^b - 1),
+ *     x' = lo + u code.
+ * QSGD (Alistarh et al. 2017): s = 2^(b-1) - 1 levels and a sign, n the L2 norm or the
+ * largest |x| of the bucket,
+ *     level = min(round(s |x| / n), s),  code = s + sign level,  x' = (code - s) u,
  * u = n / s. After CGX (arXiv 2111.08617) in layout and use.
  *
  * Bytes, little-endian: the headers of all buckets first (max-min: u, lo; QSGD: u;
  * float each), then the codes as one stream, b bits a value, lowest bit first, rounded
  * up to 8 bytes. A piece has sti_gradient_bytes(form, n) bytes, whatever its values.
  *
- * Unbiased rounding takes 16 bits a value of Philox: a result is a function of values,
- * form and key, the same with every instruction set and number of threads. Denormals
- * count as zeros. A bucket whose range is below 2^-100 becomes constant. */
+ * round() is to nearest, ties to even; or unbiased, by a number r of 16 bits of Philox:
+ * t to nearest in parts of 2^-(16 - b), and floor of that plus r / 2^16, r cut to such
+ * parts. So a value counts as the nearest of 2^16 places in its bucket's range, and
+ * those are rounded without bias. A result is a function of values, form and key, the
+ * same with every instruction set and number of threads. Denormals count as zeros. A
+ * bucket whose range is below 2^-100 becomes constant. */
 #ifndef STI_CODEC_GRADIENT_CODEC_H
 #define STI_CODEC_GRADIENT_CODEC_H
 

@@ -7,79 +7,170 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Midpoints of 2^16 parts of [0, 1); exact, so that the fused product rounds nothing.
- */
-INLINE __m512 offsets_of(__m512i bits)
+/* One value of a vector is waited for at the end of a bucket alone. */
+static int64_t largest_bits(int64_t n, const float *x, int32_t *most_out,
+                            uint32_t *least_out)
 {
-    return _mm512_fmadd_ps(_mm512_cvtepi32_ps(bits), _mm512_set1_ps(0x1p-16f),
-                           _mm512_set1_ps(0x1p-17f));
+    __m512i most[2] = {_mm512_set1_epi32(INT32_MIN), _mm512_set1_epi32(INT32_MIN)};
+    __m512i least[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        sti_gradient_ahead(x + n + i / 2);
+        for (int k = 0; k < 2; k++) {
+            const __m512i bits = _mm512_loadu_si512(x + i + 16 * k);
+            most[k] = _mm512_max_epi32(most[k], bits);
+            least[k] = _mm512_max_epu32(least[k], bits);
+        }
+    }
+    *most_out = _mm512_reduce_max_epi32(_mm512_max_epi32(most[0], most[1]));
+    *least_out = _mm512_reduce_max_epu32(_mm512_max_epu32(least[0], least[1]));
+    return i;
 }
 
-static void make_offsets(const sti_gradient_dither *d, uint64_t run, int runs, float *r)
+/* Two runs at a time; numbers lie in the order in which levels_64() has the values. */
+static void make_random(const sti_gradient_dither *d, uint64_t run, int runs,
+                        uint16_t *r)
 {
     const philox_keys keys = philox_keys_of(d->seed, STI_STREAM_GRADIENT);
-    const __m512i half = _mm512_set1_epi32(0xffff);
-    const __m512i low = _mm512_set1_epi32((int)d->shift);
-    const __m512i high = _mm512_set1_epi32((int)(d->shift << 16));
-    for (int i = 0; i < runs; i += 2, r += 2 * STI_GRADIENT_RUN) {
+    const __m512i shift = _mm512_set1_epi16((short)d->shift);
+    for (int i = 0; i < runs; i += 2) {
         __m512i word[8];
         philox_32(&keys, d->a, d->b + (run + (uint64_t)i) * 16, word);
-        for (int k = 0; k < 8; k++) {
-            const __m512i first =
-                _mm512_and_si512(_mm512_add_epi32(word[k], low), half);
-            const __m512i second =
-                _mm512_srli_epi32(_mm512_add_epi32(word[k], high), 16);
-            _mm512_storeu_ps(r + 32 * k, offsets_of(first));
-            _mm512_storeu_ps(r + 32 * k + 16, offsets_of(second));
-        }
+        for (int k = 0; k < 8; k++, r += 32)
+            _mm512_storeu_si512(r, _mm512_add_epi16(word[k], shift));
     }
 }
 
 typedef struct levels {
     __m512 lo, inverse;
     __m512i top, zero;
+    __m512i random, whole; /* of unbiased rounding: bits of a level, of its parts */
 } levels;
 
-INLINE levels levels_of(const sti_gradient_grid *g)
+INLINE levels levels_of(const sti_gradient_grid *g, const bool dither)
 {
-    return (levels){_mm512_set1_ps(g->lo), _mm512_set1_ps(g->inverse),
-                    _mm512_set1_epi32(g->top), _mm512_set1_epi32(g->zero)};
+    const float parts = dither ? (float)(1 << (16 - g->bits)) : 1.0f;
+    return (levels){_mm512_set1_ps(g->lo),
+                    _mm512_set1_ps(g->inverse * parts),
+                    _mm512_set1_epi8((char)g->top),
+                    _mm512_set1_epi8((char)g->zero),
+                    _mm512_set1_epi16((short)g->bits),
+                    _mm512_set1_epi16((short)(16 - g->bits))};
 }
 
-/* Codes of 16 values. */
-INLINE __m512i code_16(const levels *k, const bool sign, const float *x, __m512 offset)
+/* (x - lo) / u of 16 values to nearest, in parts of a level if rounding is unbiased. */
+INLINE __m512i place_16(const levels *k, const bool sign, const float *x)
 {
     const __m512 v = _mm512_loadu_ps(x);
-    const __m512 t =
-        _mm512_mul_ps(sign ? _mm512_abs_ps(v) : _mm512_sub_ps(v, k->lo), k->inverse);
-    __m512i level = _mm512_cvttps_epi32(_mm512_add_ps(t, offset));
-    level = _mm512_min_epi32(_mm512_max_epi32(level, _mm512_setzero_si512()), k->top);
-    if (sign) {
-        const __mmask16 below = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ);
-        level = _mm512_mask_sub_epi32(_mm512_add_epi32(k->zero, level), below, k->zero,
-                                      level);
-    }
-    return level;
+    return _mm512_cvtps_epi32(
+        _mm512_mul_ps(sign ? _mm512_abs_ps(v) : _mm512_sub_ps(v, k->lo), k->inverse));
 }
 
-/* Sixteen codes to 2 b bytes, b one of 1, 2, 4, 8. */
+/* Levels of 32 values whose places come side by side: 4 of the first, 4 of the second
+ * 16 in each lane of 128 bits. */
+INLINE __m512i level_32(const levels *k, __m512i first, __m512i second,
+                        const uint16_t *r)
+{
+    const __m512i place = _mm512_packus_epi32(first, second);
+    const __m512i random = _mm512_srlv_epi16(_mm512_loadu_si512(r), k->random);
+    return _mm512_srlv_epi16(_mm512_adds_epu16(place, random), k->whole);
+}
+
+/* Codes of 64 values. r NULL: to nearest. */
+INLINE __m512i code_64(const levels *k, const bool sign, const uint16_t *r,
+                       const float *x)
+{
+    const __m512i order =
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i a = place_16(k, sign, x), b = place_16(k, sign, x + 16);
+    const __m512i c = place_16(k, sign, x + 32), d = place_16(k, sign, x + 48);
+    __m512i code;
+    if (r)
+        code = _mm512_packus_epi16(level_32(k, a, b, r), level_32(k, c, d, r + 32));
+    else
+        code = _mm512_min_epu8(
+            _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d)),
+            k->top);
+    code = _mm512_permutexvar_epi32(order, code);
+    if (sign) {
+        uint64_t below = 0;
+        for (int i = 0; i < 4; i++)
+            below |= (uint64_t)_mm512_cmp_ps_mask(_mm512_loadu_ps(x + 16 * i),
+                                                  _mm512_setzero_ps(), _CMP_LT_OQ)
+                     << 16 * i;
+        code =
+            _mm512_mask_sub_epi8(_mm512_add_epi8(k->zero, code), below, k->zero, code);
+    }
+    return code;
+}
+
+/* Sixty-four codes to 8 b bytes, b one of 1, 2, 4, 8. */
 INLINE void put_codes(__m512i code, const int b, uint8_t *out)
 {
     if (b == 8) {
+        _mm512_storeu_si512(out, code);
+    } else if (b == 4) {
+        code = _mm512_maddubs_epi16(code, _mm512_set1_epi16(0x1001));
+        _mm256_storeu_si256((__m256i *)(void *)out, _mm512_cvtepi16_epi8(code));
+    } else if (b == 2) {
+        code = _mm512_maddubs_epi16(code, _mm512_set1_epi16(0x0401));
+        code = _mm512_madd_epi16(code, _mm512_set1_epi32(0x00100001));
         _mm_storeu_si128((__m128i *)(void *)out, _mm512_cvtepi32_epi8(code));
-    } else if (b == 1) {
-        const uint16_t bits = _mm512_test_epi32_mask(code, code);
-        memcpy(out, &bits, sizeof bits);
     } else {
-        /* Two codes a quadword, then (2 bits) two of those. */
-        code = _mm512_or_si512(code, _mm512_srli_epi64(code, 32 - (unsigned)b));
-        __m128i pairs = _mm512_cvtepi64_epi8(code);
-        if (b == 2) {
-            pairs = _mm_or_si128(pairs, _mm_srli_epi16(pairs, 4));
-            pairs = _mm_cvtepi16_epi8(pairs);
-        }
-        const uint64_t word = (uint64_t)_mm_cvtsi128_si64(pairs);
-        memcpy(out, &word, (size_t)(2 * b));
+        const uint64_t bits = _mm512_test_epi8_mask(code, code);
+        memcpy(out, &bits, sizeof bits);
+    }
+}
+
+INLINE void codes_of(const sti_gradient_grid *g, const bool sign, const int b,
+                     const uint16_t *r, const float *x, uint8_t *out)
+{
+    const levels k = levels_of(g, r != NULL);
+    for (int i = 0; i < STI_GRADIENT_RUN; i += 64)
+        put_codes(code_64(&k, sign, r ? r + i : NULL, x + i), b, out + i / 8 * b);
+}
+
+INLINE void encode_fixed(const sti_gradient_grid *g, const int b, const uint16_t *r,
+                         const float *x, uint8_t *out)
+{
+    if (r)
+        codes_of(g, false, b, r, x, out);
+    else
+        codes_of(g, false, b, NULL, x, out);
+}
+
+static void run_codes(const sti_gradient_grid *g, const uint16_t *r, const float *x,
+                      uint8_t *code)
+{
+    if (!g->sign)
+        encode_fixed(g, 8, r, x, code);
+    else if (r)
+        codes_of(g, true, 8, r, x, code);
+    else
+        codes_of(g, true, 8, NULL, x, code);
+}
+
+/* Widths whose codes never lie across bytes; max-min only. False: another. */
+static bool encode_run_fast(const sti_gradient_grid *g, const uint16_t *r,
+                            const float *x, uint8_t *out)
+{
+    if (g->sign)
+        return false;
+    switch (g->bits) {
+    case 1:
+        encode_fixed(g, 1, r, x, out);
+        return true;
+    case 2:
+        encode_fixed(g, 2, r, x, out);
+        return true;
+    case 4:
+        encode_fixed(g, 4, r, x, out);
+        return true;
+    case 8:
+        encode_fixed(g, 8, r, x, out);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -100,62 +191,6 @@ INLINE __m512i get_codes(const uint8_t *in, const int b)
     const __m512i pairs = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128((int64_t)word));
     return _mm512_and_si512(_mm512_or_si512(pairs, _mm512_slli_epi64(pairs, 28)),
                             _mm512_set1_epi32(15));
-}
-
-INLINE void encode_fixed(const sti_gradient_grid *g, const bool sign, const int b,
-                         const float *r, const float *x, uint8_t *out)
-{
-    const levels k = levels_of(g);
-    for (int i = 0; i < STI_GRADIENT_RUN; i += 16)
-        put_codes(
-            code_16(&k, sign, x + i, r ? _mm512_loadu_ps(r + i) : _mm512_set1_ps(0.5f)),
-            b, out + i / 8 * b);
-}
-
-INLINE void codes_of(const sti_gradient_grid *g, const bool sign, const float *r,
-                     const float *x, uint8_t *code)
-{
-    const levels k = levels_of(g);
-    for (int i = 0; i < STI_GRADIENT_RUN; i += 16) {
-        const __m512i level =
-            code_16(&k, sign, x + i, r ? _mm512_loadu_ps(r + i) : _mm512_set1_ps(0.5f));
-        _mm_storeu_si128((__m128i *)(void *)(code + i), _mm512_cvtepi32_epi8(level));
-    }
-}
-
-static void run_codes(const sti_gradient_grid *g, const float *r, const float *x,
-                      uint8_t *code)
-{
-    if (g->sign)
-        codes_of(g, true, r, x, code);
-    else if (r)
-        codes_of(g, false, r, x, code);
-    else
-        codes_of(g, false, NULL, x, code);
-}
-
-/* Widths whose codes never lie across 2 b bytes; max-min only. False: another. */
-static bool encode_run_fast(const sti_gradient_grid *g, const float *r, const float *x,
-                            uint8_t *out)
-{
-    if (g->sign)
-        return false;
-    switch (g->bits) {
-    case 1:
-        encode_fixed(g, false, 1, r, x, out);
-        return true;
-    case 2:
-        encode_fixed(g, false, 2, r, x, out);
-        return true;
-    case 4:
-        encode_fixed(g, false, 4, r, x, out);
-        return true;
-    case 8:
-        encode_fixed(g, false, 8, r, x, out);
-        return true;
-    default:
-        return false;
-    }
 }
 
 INLINE void put_values(const sti_gradient_grid *g, const sti_gradient_into into,

@@ -8,17 +8,11 @@
 #include "base/rng.h"
 #include "codec/gradient_codec_priv.h"
 
-/* The line will be read soon; it may lie outside of the array. */
-static inline void ahead(const float *p)
-{
-    __builtin_prefetch(p, 0, 2);
-}
-
 enum {
     RUN = STI_GRADIENT_RUN,
     LANES = 16,
     WORDS = RUN / 8,
-    AT_ONCE = 4 /* runs whose offsets are made together */
+    AT_ONCE = 4 /* runs whose random numbers are made together */
 };
 
 /* One bit pattern to another, in the order of the values; its own inverse. */
@@ -27,28 +21,45 @@ static inline int32_t ordered(int32_t bits)
     return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
 }
 
+#ifndef GRADIENT_VECTORS
+/* The largest of the first values, as signed and as unsigned numbers; how many those
+ * are. */
+static int64_t largest_bits(int64_t n, const float *x, int32_t *most_out,
+                            uint32_t *least_out)
+{
+    int64_t i = 0;
+    for (; i + RUN <= n; i += RUN) {
+        for (int line = 0; line < RUN / 2; line += 16)
+            sti_gradient_ahead(x + n + i / 2 + line);
+        for (int64_t k = 0; k < RUN; k++) {
+            int32_t bits;
+            memcpy(&bits, x + i + k, sizeof bits);
+            *most_out = bits > *most_out ? bits : *most_out;
+            *least_out = (uint32_t)bits > *least_out ? (uint32_t)bits : *least_out;
+        }
+    }
+    return i;
+}
+#endif
+
 /* Of bit patterns, the largest as a signed number is the largest value if any is
  * positive, and the largest as an unsigned number is the least value if any is
  * negative. Only a bucket of one sign is looked through again, for its smallest
  * magnitude.
  *
  * Half of the next bucket is fetched here and the other half by encode(), so that
- * memory never rests. With random offsets encode() takes longer than memory does and
+ * memory never rests. With random numbers encode() takes longer than memory does and
  * fetches the whole bucket after the next. */
 static void range(int64_t n, const float *x, int32_t *lo_out, int32_t *hi_out)
 {
     int32_t most = INT32_MIN;
     uint32_t least = 0, smallest = UINT32_MAX;
-    for (int64_t i = 0; i < n; i += RUN) {
-        const int64_t left = n - i < RUN ? n - i : RUN;
-        for (int line = 0; line < RUN / 2; line += 16)
-            ahead(x + n + i / 2 + line);
-        for (int64_t k = 0; k < left; k++) {
-            int32_t bits;
-            memcpy(&bits, x + i + k, sizeof bits);
-            most = bits > most ? bits : most;
-            least = (uint32_t)bits > least ? (uint32_t)bits : least;
-        }
+    const int64_t whole = largest_bits(n, x, &most, &least);
+    for (int64_t i = whole; i < n; i++) {
+        int32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        most = bits > most ? bits : most;
+        least = (uint32_t)bits > least ? (uint32_t)bits : least;
     }
     if (most < 0 || least <= INT32_MAX)
         for (int64_t i = 0; i < n; i++) {
@@ -210,10 +221,9 @@ static void unpack_run(const uint8_t *in, int bits, uint8_t *code)
 
 /* ---- runs ---- */
 
-#ifdef GRADIENT_VECTORS /* the file has make_offsets, run_codes, run_values and these \
-                         */
+#ifdef GRADIENT_VECTORS /* the file has make_random, run_codes, run_values and more */
 
-static void encode_run(const sti_gradient_grid *g, const float *r, const float *x,
+static void encode_run(const sti_gradient_grid *g, const uint16_t *r, const float *x,
                        uint8_t *out)
 {
     uint8_t code[RUN];
@@ -235,41 +245,75 @@ static void decode_run(const sti_gradient_grid *g, sti_gradient_into into,
 
 #else
 
-/* Midpoints of 2^16 parts of [0, 1), so that a value on the grid stays there. Value i
- * of a run takes half of a word of block i % 16. */
-static void make_offsets(const sti_gradient_dither *d, uint64_t run, int runs, float *r)
+/* Word k of block i serves two values, as halves of vectors of 8 find them. */
+static void make_random(const sti_gradient_dither *d, uint64_t run, int runs,
+                        uint16_t *r)
 {
     for (uint64_t block = 0; block < (uint64_t)runs * LANES; block++) {
-        float *of_run = r + block / LANES * RUN + block % LANES;
+        uint16_t *of_run = r + block / LANES * RUN;
+        const uint64_t i = block % LANES;
         uint32_t w[4];
         sti_random4(d->seed, STI_STREAM_GRADIENT, d->a, d->b + run * LANES + block, w);
-        for (uint32_t v = 0; v < RUN / LANES; v++) {
-            const uint32_t bits = ((w[v / 2] >> 16 * (v & 1)) + d->shift) & 0xffffu;
-            of_run[LANES * v] = (float)(int32_t)(2 * bits + 1) * 0x1p-17f;
+        for (int k = 0; k < 4; k++) {
+            uint16_t *two = of_run + 32 * k + i / 2 % 2 * 16 + i / 4 * 4 + i % 2 * 2;
+            two[0] = (uint16_t)(w[k] + d->shift);
+            two[1] = (uint16_t)((w[k] >> 16) + d->shift);
         }
     }
 }
 
-static inline uint8_t code_of(const sti_gradient_grid *g, bool sign, float x, float r)
+/* To nearest, ties to even, |t| < 2^22. */
+static inline int32_t nearest(float t)
 {
-    const float t = sign ? fabsf(x) * g->inverse : (x - g->lo) * g->inverse;
-    int32_t level = (int32_t)(t + r); /* |t| < 2^20, whatever the clip */
+    return (int32_t)((t + 0x1.8p23f) - 0x1.8p23f);
+}
+
+static inline uint8_t signed_code(const sti_gradient_grid *g, float x, int32_t level)
+{
+    return (uint8_t)(x < 0.0f ? g->zero - level : g->zero + level);
+}
+
+static inline int32_t level_nearest(const sti_gradient_grid *g, float t)
+{
+    int32_t level = nearest(t * g->inverse);
     level = level > 0 ? level : 0;
-    level = level < g->top ? level : g->top;
-    return (uint8_t)(sign ? (x < 0.0f ? g->zero - level : g->zero + level) : level);
+    return level < g->top ? level : g->top;
+}
+
+static inline int32_t level_unbiased(const sti_gradient_grid *g, float t, uint16_t r)
+{
+    const int parts = 16 - g->bits;
+    float place = t * (g->inverse * (float)(1 << parts));
+    place = place > 0.0f ? place : 0.0f;
+    place = place < 65535.0f ? place : 65535.0f;
+    const int32_t sum = nearest(place) + (r >> g->bits);
+    return (sum < 65535 ? sum : 65535) >> parts;
 }
 
 /* r NULL: to nearest. */
-static void encode_run(const sti_gradient_grid *g, const float *r, const float *x,
-                       uint8_t *out)
+static inline __attribute__((always_inline)) void
+codes_of(const sti_gradient_grid *g, const bool sign, const uint16_t *r, const float *x,
+         uint8_t *code)
 {
     const sti_gradient_grid grid = *g;
+    for (int i = 0; i < RUN; i++) {
+        const float t = sign ? fabsf(x[i]) : x[i] - grid.lo;
+        const int32_t level =
+            r ? level_unbiased(&grid, t, r[i]) : level_nearest(&grid, t);
+        code[i] = sign ? signed_code(&grid, x[i], level) : (uint8_t)level;
+    }
+}
+
+static void encode_run(const sti_gradient_grid *g, const uint16_t *r, const float *x,
+                       uint8_t *out)
+{
     uint8_t code[RUN];
-    const float half = 0.5f;
-    const int step = r ? 1 : 0;
-    r = r ? r : &half;
-    for (int i = 0; i < RUN; i++)
-        code[i] = code_of(&grid, grid.sign, x[i], r[i * step]);
+    if (g->sign)
+        codes_of(g, true, r, x, code);
+    else if (r)
+        codes_of(g, false, r, x, code);
+    else
+        codes_of(g, false, NULL, x, code);
     pack_run(code, g->bits, out);
 }
 
@@ -292,16 +336,18 @@ static void decode_run(const sti_gradient_grid *g, sti_gradient_into into,
 static void encode(const sti_gradient_grid *grid, const sti_gradient_dither *dither,
                    int64_t n, const float *x, uint8_t *out)
 {
-    float offsets[AT_ONCE * RUN], tail[RUN];
+    uint16_t random[AT_ONCE * RUN];
+    float tail[RUN];
     uint8_t packed[8 * WORDS];
     for (int64_t i = 0; i < n; i += RUN, out += RUN / 8 * grid->bits) {
         const int64_t left = n - i, run = i / RUN, runs = (left + RUN - 1) / RUN;
-        const float *r = dither ? offsets + run % AT_ONCE * RUN : NULL;
+        const uint16_t *r = dither ? random + run % AT_ONCE * RUN : NULL;
         for (int line = 0; line < (dither ? RUN : RUN / 2); line += 16)
-            ahead(dither ? x + 2 * n + i + line : x + n + n / 2 + i / 2 + line);
+            sti_gradient_ahead(dither ? x + 2 * n + i + line
+                                      : x + n + n / 2 + i / 2 + line);
         if (dither && run % AT_ONCE == 0)
-            make_offsets(dither, (uint64_t)run, (int)(runs < AT_ONCE ? runs : AT_ONCE),
-                         offsets);
+            make_random(dither, (uint64_t)run, (int)(runs < AT_ONCE ? runs : AT_ONCE),
+                        random);
         if (left >= RUN) {
             encode_run(grid, r, x + i, out);
             continue;
@@ -324,7 +370,7 @@ static void decode(const sti_gradient_grid *grid, int64_t n, const uint8_t *in,
     for (int64_t i = 0; i < n; i += RUN, in += RUN / 8 * grid->bits) {
         const int64_t left = n - i;
         for (int line = 0; line < RUN; line += 16)
-            ahead(y + i + 4 * RUN + line);
+            sti_gradient_ahead(y + i + 8 * RUN + line);
         if (left >= RUN) {
             decode_run(grid, into, in, y + i);
             continue;

@@ -38,6 +38,12 @@ typedef struct sti_gradient_kernels {
                    sti_gradient_into into, float *y);
 } sti_gradient_kernels;
 
+/* The line will be read soon; it may lie outside of the array. */
+static inline void sti_gradient_ahead(const float *p)
+{
+    __builtin_prefetch(p, 0, 2);
+}
+
 extern const sti_gradient_kernels sti_gradient_kernels_ref;
 #if defined(__x86_64__)
 extern const sti_gradient_kernels sti_gradient_kernels_avx2,

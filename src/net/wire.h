@@ -16,7 +16,7 @@
 #include "stint/status.h"
 
 enum {
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
     WIRE_TOKEN = 16, /* of a job: keeps strangers and older jobs out */
     WIRE_DOOR = 8,   /* of a rank: where those of its own host find it */
     WIRE_HELLO = 40,

@@ -35,25 +35,27 @@ static inline size_t oracle_bytes(const sti_gradient_form *f, int64_t n)
     return oracle_headers(f, n) + payload / 8;
 }
 
-/* r of value i of bucket k. */
-static inline float oracle_offset(const sti_gradient_form *f,
-                                  const sti_gradient_key *key, int64_t k, int64_t i)
+/* The 16 random bits of value i of bucket k. */
+static inline uint32_t oracle_random(const sti_gradient_form *f,
+                                     const sti_gradient_key *key, int64_t k, int64_t i)
 {
+    /* Bits of a value's number in its run, from the lowest: which half of the word;
+     * bits 0, 2, 3, 1 of the block; which word. */
     uint32_t w[4];
     const uint64_t runs = ((uint64_t)f->bucket + 127) / 128;
     const bool shared = f->rounding == STI_GRADIENT_CORRELATED;
-    const uint64_t block = ((uint64_t)k * runs + (uint64_t)i / 128) * 16 + i % 16;
-    if (f->rounding == STI_GRADIENT_NEAREST)
-        return 0.5f;
+    const int v = (int)(i % 128);
+    const int of_run = (v >> 1 & 1) | (v >> 4 & 1) << 1 | (v >> 2 & 3) << 2;
+    const uint64_t block =
+        ((uint64_t)k * runs + (uint64_t)i / 128) * 16 + (uint64_t)of_run;
     sti_random4(key->seed, STI_STREAM_GRADIENT, (uint64_t)key->layer << 40 | key->step,
                 ((uint64_t)(shared ? 65535 : key->rank) << 48) +
                     ((uint64_t)key->phase << 32) + block,
                 w);
-    const int v = (int)(i % 128) / 16;
-    uint32_t half = v % 2 ? w[v / 2] >> 16 : w[v / 2] & 65535;
-    if (shared && key->parts)
-        half = (half + (uint32_t)((uint64_t)key->part * 65536 / key->parts)) & 65535;
-    return ((float)half + 0.5f) / 65536.0f;
+    const uint32_t half = v % 2 ? w[v / 32] >> 16 : w[v / 32] & 65535;
+    return shared && key->parts
+               ? (half + (uint32_t)((uint64_t)key->part * 65536 / key->parts)) & 65535
+               : half;
 }
 
 static inline oracle_bucket oracle_scale(const sti_gradient_form *f, int64_t n,
@@ -80,14 +82,23 @@ static inline oracle_bucket oracle_scale(const sti_gradient_form *f, int64_t n,
                            most < 0x1p-100f ? 0.0f : most / (float)oracle_levels(f)};
 }
 
+/* A number of levels, or of 2^(16 - b)-ths of a level to which the random
+ * bits are added before what is below a level is dropped. */
 static inline int oracle_code(const sti_gradient_form *f, float range, float lo,
-                              float r, float x)
+                              const sti_gradient_key *key, int64_t k, int64_t i,
+                              float x)
 {
-    const int top = oracle_levels(f);
+    const int top = oracle_levels(f), parts = 65536 >> f->bits;
     const float inverse = range < 0x1p-100f ? 0.0f : (float)top / range;
-    const float t =
-        f->method == STI_GRADIENT_MAXMIN ? (x - lo) * inverse : fabsf(x) * inverse;
-    int level = (int)floorf(t + r);
+    const double t = (double)(f->method == STI_GRADIENT_MAXMIN ? (x - lo) * inverse
+                                                               : fabsf(x) * inverse);
+    int level;
+    if (f->rounding == STI_GRADIENT_NEAREST)
+        level = (int)nearbyint(t);
+    else
+        level = ((int)nearbyint(t * parts) +
+                 (int)(oracle_random(f, key, k, i) / (65536 / (uint32_t)parts))) /
+                parts;
     level = level > top ? top : level;
     return f->method == STI_GRADIENT_MAXMIN ? level : x < 0 ? top - level : top + level;
 }
@@ -124,8 +135,7 @@ static inline void oracle_encode(const sti_gradient_form *f,
             }
         }
         for (int64_t i = 0; i < count; i++) {
-            const int code =
-                oracle_code(f, range, b.lo, oracle_offset(f, key, k, i), x[at + i]);
+            const int code = oracle_code(f, range, b.lo, key, k, i, x[at + i]);
             for (int bit = 0; bit < f->bits; bit++) {
                 const size_t to = (size_t)((at + i) * f->bits + bit);
                 out[front + to / 8] |= (uint8_t)((code >> bit & 1) << to % 8);
