@@ -39,6 +39,7 @@ typedef struct gathering {
     size_t n_bytes;
     uint8_t *all;
     int *sockets; /* [size] of rank 0; -1: not there yet */
+    int there;
     int64_t deadline_ns;
 } gathering;
 
@@ -49,6 +50,16 @@ static int64_t soon(const gathering *g)
 }
 
 /* ---- rank 0 ---- */
+
+/* A rank that has left, and comes again, is not there twice. */
+static void forget_if_left(gathering *g, int rank)
+{
+    if (g->sockets[rank] < 0 || !sti_socket_has_left(g->sockets[rank]))
+        return;
+    close(g->sockets[rank]);
+    g->sockets[rank] = -1;
+    g->there--;
+}
 
 static stint_status take_guest(gathering *g, int fd, bool *taken)
 {
@@ -62,6 +73,7 @@ static stint_status take_guest(gathering *g, int fd, bool *taken)
         return sti_fail(STINT_E_USAGE,
                         "net-ranks: rank %d was started with %d, rank 0 with %d",
                         hello.rank, hello.size, g->root->size);
+    forget_if_left(g, hello.rank);
     if (hello.rank == 0 || g->sockets[hello.rank] >= 0)
         return sti_fail(STINT_E_USAGE,
                         "net-rank: two processes say that they are rank "
@@ -92,10 +104,17 @@ static stint_status say_who_is_missing(const gathering *g)
     return st;
 }
 
+static bool all_are_there(gathering *g)
+{
+    for (int r = 1; r < g->root->size && g->there == g->root->size; r++)
+        forget_if_left(g, r);
+    return g->there == g->root->size;
+}
+
 static stint_status collect(gathering *g, int listener)
 {
     stint_status st = STINT_OK;
-    for (int there = 1; there < g->root->size && st == STINT_OK;) {
+    for (g->there = 1; st == STINT_OK && !all_are_there(g);) {
         bool taken = false;
         int fd;
         st = sti_socket_accept(&listener, 1, g->deadline_ns, &fd);
@@ -105,7 +124,7 @@ static stint_status collect(gathering *g, int listener)
             st = take_guest(g, fd, &taken);
         if (!taken && fd >= 0)
             close(fd);
-        there += taken;
+        g->there += taken;
     }
     return st;
 }

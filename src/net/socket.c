@@ -331,3 +331,10 @@ bool sti_socket_write(int fd, const void *bytes, size_t n_bytes, int64_t deadlin
     }
     return true;
 }
+
+bool sti_socket_has_left(int fd)
+{
+    char byte;
+    const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}

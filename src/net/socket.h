@@ -36,5 +36,7 @@ bool sti_socket_read_fd(int fd, uint8_t *byte_out, int *pass_fd_out,
 /* All n_bytes or false. */
 bool sti_socket_read(int fd, void *bytes, size_t n_bytes, int64_t deadline_ns);
 bool sti_socket_write(int fd, const void *bytes, size_t n_bytes, int64_t deadline_ns);
+/* The other side has closed, and all that it sent was read. */
+bool sti_socket_has_left(int fd);
 
 #endif

@@ -97,6 +97,33 @@ PY
 pids[1]=$!
 all_end 0
 
+# A rank that dies while others are waited for may be started again; one that lives may not
+# be there twice.
+root=127.0.0.1:$(port)
+started() { # RANK
+    "$STINT" train net.ini --out again --quiet --net-root "$root" --net-ranks 3 \
+        --net-rank "$1" >"out.$1" 2>"err.$1" </dev/null &
+    pids[$1]=$!
+}
+met() { # a rank has reached rank 0 (state 01 of /proc/net/tcp: established)
+    for _ in $(seq 200); do
+        grep -q ":$(printf %04X "${root##*:}") 01 " /proc/net/tcp && return
+        sleep 0.02
+    done
+    fail "nobody meets rank 0"
+}
+pids=()
+started 0
+started 1
+met
+sleep 0.3
+kill -KILL "${pids[1]}"
+wait "${pids[1]}" 2>/dev/null
+started 2 # the dead one does not make them complete
+sleep 0.3
+started 1
+all_end 0
+
 # Started by a launcher, but without the plug-in.
 export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 STINT_MPI_PLUGIN=/nowhere/libstint_mpi.so
 run 8 train net.ini --out none
