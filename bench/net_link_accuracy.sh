@@ -2,7 +2,9 @@
 # What does a run over a slow link lose? One network on CIFAR-10, two processes of one core each
 # over a link that tc shapes, by --net auto, and the same run without a network, whose bits are
 # those of float32 sums over any link. Test accuracy, time and what auto chose:
-#   bench/net_link_accuracy.sh NET RATE DATA [STEPS [WAY...]]    WAY: auto float32
+#   bench/net_link_accuracy.sh NET RATE DATA [STEPS [WAY...]]
+# WAY: auto float32, and PyTorch's DDP by the same recipe: none fp16 powersgd, whose bits no
+# link changes, so theirs is a fast one (PYTHON has torch and Pillow).
 # NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit   DATA: a folder with train.tar
 # and test.tar. Batches of 64, one-cycle up to 0.1, STEPS (1000). SEED=1. TIMEOUT=1h lets the
 # processes be halted and go on. Needs root.
@@ -25,12 +27,23 @@ for way; do
             --net-root @ROOT --net-ranks 2 --net-rank @RANK
         ;;
     float32) "${train[@]}" -j 2 >"$work/rank0" ;;
+    none | fp16 | powersgd)
+        shape 20gbit
+        both "${PYTHON:-/usr/bin/python3}" bench/net_train_pytorch.py --rank @RANK --root @ROOT \
+            --net "$net" --hook "$way" --batch 32 --warmup 3 --steps $((steps - 3)) \
+            --data "$data" --seed "${SEED:-1}"
+        shape "$rate"
+        ;;
     *) echo "net_link_accuracy.sh: no way '$way'" >&2; exit 2 ;;
     esac
     python3 - "$work" "$net" "$way" <<'PY'
 import json, statistics, sys
 work, net, way = sys.argv[1:]
 r = json.load(open(f"{work}/rank0"))
+if way not in ("auto", "float32"):
+    print(f"{net}, PyTorch {r['torch']}, {way}: test accuracy {100 * r['test_accuracy']:.2f} %, "
+          f"loss {r['test_loss']:.4f}, {r['steps']} steps", flush=True)
+    sys.exit()
 events = [json.loads(line) for line in open(f"{work}/run/log.jsonl")]
 rate = statistics.median(e["images_per_s"] for e in events if e["event"] == "step" and e["step"] > 3)
 print(f"{net}, {way}: test accuracy {100 * r['test_accuracy']:.2f} %, loss {r['test_loss']:.4f}, "
