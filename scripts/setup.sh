@@ -3,6 +3,29 @@
 
 stint_say() { printf '== %s\n' "$*"; }
 
+# stint_stage NAME: what comes next, until the next one; stint_stages prints how long each
+# took, and how much time of processors.
+stint_stage() {
+    stint_stage_end
+    stage_name=$1 stage_began=$SECONDS stage_cpu=$(stint_cpu_seconds)
+}
+
+stint_stage_end() {
+    [ -z "${stage_name:-}" ] && return
+    stage_lines+=$(printf '%-32s %6d s %8d s' "$stage_name" $((SECONDS - stage_began)) \
+        $(($(stint_cpu_seconds) - stage_cpu)))$'\n'
+    stage_name=
+}
+
+stint_cpu_seconds() { # of all children that have ended; proc(5)
+    awk -v tick="$(getconf CLK_TCK)" '{ print int(($16 + $17) / tick) }' /proc/$$/stat
+}
+
+stint_stages() {
+    stint_stage_end
+    printf '\n%-32s %8s %10s\n%s' stage took processors "${stage_lines:-}"
+}
+
 # stint_packages KIND...: make sure that the Debian packages of these kinds are installed.
 stint_packages() {
     local list missing=() name

@@ -110,16 +110,52 @@ static float grad_a(const void *arg, int64_t k)
                       k % s->ow * s->stride - s->pad + e->x, group * cig + e->image);
 }
 
-static float grad_b(const void *arg, int64_t k)
+/* The operands that many outputs have in common are looked up once: x of a pixel, of an
+ * image or of a tap, and w of a channel. A key of -1 has none yet. */
+typedef struct operands {
+    float *at;
+    int64_t key;
+} operands;
+
+static const float *operands_of(operands *o, int64_t key, model_operand *operand,
+                                const element *e, int64_t k)
 {
-    const element *e = arg;
-    return e->d->y[k * e->d->s.co + e->channel];
+    if (!o->at) {
+        o->at = calloc((size_t)k + 1, sizeof(float));
+        assert_non_null(o->at);
+        o->key = -1;
+    }
+    for (int64_t i = 0; i < k && o->key != key; i++)
+        o->at[i] = operand(e, i);
+    o->key = key;
+    return o->at;
+}
+
+static operands *operands_create(int64_t count)
+{
+    operands *all = calloc((size_t)count, sizeof *all);
+    assert_non_null(all);
+    return all;
+}
+
+static void operands_free(operands *all, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        free(all[i].at);
+    free(all);
+}
+
+static float sum_of(const float *a, const float *b, int64_t b_step, int64_t k)
+{
+    const model_strided e = {a, b, 1, b_step};
+    return model_sum(model_strided_a, model_strided_b, &e, k, 0.0F);
 }
 
 static void want_forward(conv_data *d)
 {
     const sti_conv_shape *s = &d->s;
-    const int64_t k = s->kh * s->kw * (s->ci / s->groups);
+    const int64_t cog = s->co / s->groups, k = s->kh * s->kw * (s->ci / s->groups);
+    operands *a = operands_create(1), *b = operands_create(s->co);
     for (int64_t i = 0; i < d->y_count; i += MODEL_STEP) {
         const element e = {.d = d,
                            .image = i / s->co / s->ow / s->oh,
@@ -127,15 +163,20 @@ static void want_forward(conv_data *d)
                            .x = i / s->co % s->ow,
                            .channel = i % s->co,
                            .narrow = sti_conv_forward_is_narrow(s)};
+        const float sum = sum_of(operands_of(a, i / cog, forward_a, &e, k),
+                                 operands_of(b + e.channel, 0, forward_b, &e, k), 1, k);
         d->want_y[i] =
-            model_epilogue(model_sum(forward_a, forward_b, &e, k, 0.0F),
-                           d->use_bias ? d->bias + e.channel : NULL, d->relu);
+            model_epilogue(sum, d->use_bias ? d->bias + e.channel : NULL, d->relu);
     }
+    operands_free(a, 1);
+    operands_free(b, s->co);
 }
 
 static void want_data(conv_data *d)
 {
     const sti_conv_shape *s = &d->s;
+    const int64_t cig = s->ci / s->groups, b_count = s->stride * s->stride * s->ci;
+    operands *a = operands_create(1), *b = operands_create(b_count);
     for (int64_t i = 0; i < d->x_count; i += MODEL_STEP) {
         element e = {.d = d,
                      .image = i / s->ci / s->w / s->h,
@@ -150,23 +191,34 @@ static void want_data(conv_data *d)
             taps_y++;
         for (int64_t t = e.first_x; t < s->kw; t += s->stride)
             e.taps_x++;
-        d->want_dx[i] = model_sum(data_a, data_b, &e,
-                                  taps_y * e.taps_x * (s->co / s->groups), 0.0F);
+        const int64_t most = s->kh * s->kw * (s->co / s->groups);
+        const int64_t k = taps_y * e.taps_x * (s->co / s->groups);
+        const int64_t at = (e.first_y * s->stride + e.first_x) * s->ci + e.channel;
+        if (!a->at)
+            operands_of(a, -1, data_a, &e, most); /* room for any pixel */
+        d->want_dx[i] = sum_of(operands_of(a, i / cig, data_a, &e, k),
+                               operands_of(b + at, 0, data_b, &e, k), 1, k);
     }
+    operands_free(a, 1);
+    operands_free(b, b_count);
 }
 
 static void want_weight(conv_data *d)
 {
     const sti_conv_shape *s = &d->s;
-    const int64_t cig = s->ci / s->groups;
+    const int64_t cig = s->ci / s->groups, cog = s->co / s->groups;
+    const int64_t k = s->n * s->oh * s->ow;
+    operands *a = operands_create(1);
     for (int64_t i = 0; i < d->w_count; i += MODEL_STEP) {
         const element e = {.d = d,
                            .y = i / s->co / cig / s->kw,
                            .x = i / s->co / cig % s->kw,
                            .image = i / s->co % cig,
                            .channel = i % s->co};
-        d->want_dw[i] = model_sum(grad_a, grad_b, &e, s->n * s->oh * s->ow, 0.0F);
+        d->want_dw[i] =
+            sum_of(operands_of(a, i / cog, grad_a, &e, k), d->y + e.channel, s->co, k);
     }
+    operands_free(a, 1);
 }
 
 /* Squares of one channel of dy in every fourth pixel of one chunk. */
