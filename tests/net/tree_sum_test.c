@@ -112,6 +112,7 @@ static void sum_up_gated(world_rank *rank)
     const int me = sti_comm_rank(rank->comm);
     sti_tree_sum *sum = NULL;
     slow_gate gate;
+    name_hosts(rank->comm, c->rows);
     float *values = malloc((size_t)c->count * sizeof *values);
     float *block = malloc((size_t)c->count * sizeof *block);
     for (int64_t i = 0; i < c->count; i++)
@@ -135,9 +136,10 @@ static void sum_up_gated(world_rank *rank)
 static void test_gate(void **state)
 {
     (void)state;
-    for (int size = 2; size <= 5; size++) {
+    static const int rows[] = {3, 3, 0};
+    for (int size = 2; size <= 6; size++) {
         world_rank ranks[WORLD_MAX];
-        sum_case c = {.shards = size, .count = 300001};
+        sum_case c = {.shards = size, .count = 300001, .rows = size == 6 ? rows : NULL};
         float *want = malloc((size_t)c.count * sizeof *want);
         for (int64_t i = 0; i < c.count; i++)
             want[i] = define(0, size, i);
@@ -191,6 +193,8 @@ static void test_hosts(void **state)
                 want[k] = define(0, shards, k);
             c.want = want;
             world_run_local(ranks, size, sum_up, &c);
+            if (i < 3 && shards == size)
+                world_run_tcp(ranks, size, sum_up, &c);
             free(want);
         }
     }
