@@ -144,14 +144,22 @@ static int blocks_of(const sti_topology *t, const sti_rehearsal *r, int rank)
                : 1;
 }
 
-/* Ranks that are rehearsed: those of a period, where it holds blocks alike. */
+/* Do all lots of so many ranks send alike? */
+static bool lots_are_alike(const sti_topology *t, const sti_rehearsal *r, int lot)
+{
+    bool alike = t->ranks % lot == 0;
+    for (int rank = lot; rank < t->ranks && alike; rank += t->group)
+        alike = blocks_of(t, r, rank) == blocks_of(t, r, rank - lot);
+    return alike;
+}
+
+/* Ranks that are rehearsed. */
 static int count_actors(const sti_topology *t, const sti_rehearsal *r)
 {
-    const int period = sti_rehearse_period(t);
-    for (int rank = 0; rank < t->ranks; rank += t->group)
-        if (blocks_of(t, r, rank) != 1)
-            return t->ranks;
-    return period;
+    int lot = sti_rehearse_period(t);
+    while (lot < t->ranks && !lots_are_alike(t, r, lot))
+        lot *= 2;
+    return lot < t->ranks ? lot : t->ranks;
 }
 
 /* Larger parts than `fusion` until there are few enough. */

@@ -131,10 +131,10 @@ static sti_rehearsed exact_sum(const sti_topology *t, int64_t values, double add
 static void exact_is_the_real_one(void **state)
 {
     (void)state;
-    for (int n = 2; n <= 12; n++)
+    for (int n = 2; n <= 36; n += n < 12 ? 1 : 12)
         for (int group = 1; group <= n; group++) {
             const sti_topology t = star(n, group);
-            sti_comm *comms[12];
+            sti_comm *comms[36];
             int64_t messages = 0, bytes = 0, most = 0;
             if (n % group)
                 continue;
@@ -157,7 +157,7 @@ static void exact_is_the_real_one(void **state)
             const sti_rehearsed out = exact_sum(&t, 1000003, 0);
             assert_int_equal(out.messages, messages);
             near(out.bytes, (double)bytes, 1e-3); /* slices are whole grains */
-            near(out.rank_bytes, (double)most, 1e-3);
+            near(out.rank_bytes, (double)most, 3e-3);
         }
 }
 
