@@ -19,13 +19,35 @@ typedef struct brgemm_pass {
     bool load, finish;
 } brgemm_pass;
 
-static void column_tiles(const brgemm_pass *p, int64_t j, int64_t cols, int nv,
-                         float *c)
+/* The columns of C in t, in the fewest tiles: some of a height and the others one
+ * lower. */
+static void column_tiles(const brgemm_pass *p, sti_gemm_tile *t)
 {
     const sti_brgemm *g = p->g;
-    const int most = p->kernels->max_rows[nv];
+    const int64_t a_row = g->trans_a ? 1 : g->lda;
+    const int most = p->kernels->max_rows[t->nv];
+    void (*tile)(const sti_gemm_tile *) = g->trans_a ? p->kernels->tn : p->kernels->nn;
+    const int64_t tiles = g->m > most ? (g->m + most - 1) / most : 1;
+    const int64_t rows = tiles > 1 ? g->m / tiles : g->m, higher = g->m - tiles * rows;
+    float *c = t->c;
+    t->a = p->a;
+    for (int low = higher == 0; low < 2; low++) {
+        t->rows = (int)(low ? rows : rows + 1);
+        t->lines = low ? tiles - higher : higher;
+        t->a_line = t->rows * a_row;
+        t->c_line = t->rows * g->ldc;
+        tile(t);
+        t->a += t->lines * t->a_line;
+        t->c += t->lines * t->c_line;
+    }
+    t->c = c;
+}
+
+static void pass_run(const brgemm_pass *p, float *c)
+{
+    const sti_brgemm *g = p->g;
     sti_gemm_tile t = {
-        .b = p->b + j,
+        .b = p->b,
         .a_row = g->lda,
         .a_step = g->lda,
         .b_step = g->ldb,
@@ -33,35 +55,23 @@ static void column_tiles(const brgemm_pass *p, int64_t j, int64_t cols, int nv,
         .b_run = p->b_run,
         .runs = p->runs,
         .run_k = g->k,
+        .c = c,
         .c_row = g->ldc,
-        .cols = cols,
-        .nv = nv,
-        .b_part = cols < (int64_t)nv * STI_PANEL,
         .load = p->load,
         .relu = p->finish && g->relu,
-        .bias = p->finish && g->bias ? g->bias + j : NULL,
+        .bias = p->finish ? g->bias : NULL,
     };
-    for (int64_t r = 0; r < g->m; r += t.lines * t.rows) {
-        t.rows = sti_gemm_next_rows(g->m - r, most);
-        t.lines = sti_gemm_equal_tiles(g->m - r, most);
-        t.a_line = g->trans_a ? t.rows : t.rows * g->lda;
-        t.c_line = t.rows * g->ldc;
-        t.a = p->a + (g->trans_a ? r : r * g->lda);
-        t.c = c + r * g->ldc + j;
-        if (g->trans_a)
-            p->kernels->tn(&t);
-        else
-            p->kernels->nn(&t);
-    }
-}
-
-static void pass_run(const brgemm_pass *p, float *c)
-{
-    const int64_t n = p->g->n;
-    for (int64_t j = 0, cols; j < n; j += cols) {
-        const int nv = sti_gemm_whole_panels(p->kernels, p->g->m, n - j);
-        cols = (int64_t)nv * STI_PANEL < n - j ? (int64_t)nv * STI_PANEL : n - j;
-        column_tiles(p, j, cols, nv, c);
+    for (int64_t left = g->m > 0 ? g->n : 0; left > 0; left -= t.cols) {
+        t.nv = sti_gemm_wide_panels(p->kernels, left);
+        t.cols = (int64_t)t.nv * STI_PANEL;
+        t.b_part = left < t.cols;
+        if (t.b_part)
+            t.cols = left;
+        column_tiles(p, &t);
+        t.b += t.cols;
+        t.c += t.cols;
+        if (t.bias)
+            t.bias += t.cols;
     }
 }
 

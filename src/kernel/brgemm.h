@@ -22,8 +22,8 @@
 /* A_i is [m, k] (trans_a: stored [k, m]), B_i is [k, n], C is [m, n], all row-major;
  * lda, ldb, ldc are floats between stored rows. Any sizes >= 0, any alignment; m, n, k
  * that divide by no tile are done by masks, and nothing outside the blocks is touched.
- * Fastest where m is a multiple of 14 or above 60, n of 32, B_i stay in the first-level
- * cache and lda, ldb are no multiples of 1024. */
+ * Fastest where n is a multiple of 64, or of 32 and m of 14, B_i stay in the
+ * first-level cache and lda, ldb are no multiples of 1024. */
 typedef struct sti_brgemm {
     int64_t m, n, k, lda, ldb, ldc;
     bool trans_a;

@@ -68,7 +68,9 @@ size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads)
  * place. */
 static bool is_small(const sti_gemm_shape *s)
 {
-    return s->m <= 56 && s->n <= 128 && s->k <= 128 && s->lda <= 512 && !s->trans_b;
+    const int64_t most = 256;
+    return s->m <= most && s->n <= most && s->k <= most && s->lda <= 2 * most &&
+           s->ldb <= 2 * most && s->m * s->n * s->k <= 1 << 20 && !s->trans_b;
 }
 
 static void small_product(const sti_gemm_shape *s, const float *a, const float *b,

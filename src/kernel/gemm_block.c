@@ -5,16 +5,21 @@
 
 #include <string.h>
 
+#include "kernel/brgemm.h"
+
 enum {
+    IN_PLACE_K = 256, /* up to so much k, and columns, A and B are read in place */
+    IN_PLACE_COLS = 256,
+    IN_PLACE_LD = 512,
+    IN_PLACE_ROWS = 252,       /* at a time */
     A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
     A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
     LEAST_ROWS = 168,
     PARTIAL_ROWS = 280, /* where partial sums take scratch as well */
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
-    DIRECT_ROWS = 56, /* up to so many rows read B in place */
-    STREAM_ROWS = 14,
-    STREAM_K = 32,
+    STREAM_ROWS = 24, /* up to so many rows read B in place, */
+    STREAM_K = 64,    /* many rows of it side by side */
     SHORT_K = 64,
     SHORT_FLOATS = 32 << 10 /* of B, all columns at a time if they fit */
 };
@@ -25,7 +30,8 @@ typedef struct block_plan {
     int64_t row_parts, col_parts, part_rows, part_cols; /* pieces of an item */
     int64_t block_rows, block_cols, block_k;            /* steps within a piece */
     int64_t chunks;
-    int levels; /* partial blocks of C held at once; 0: C itself */
+    int levels;    /* partial blocks of C held at once; 0: C itself */
+    bool in_place; /* one call of the tiles for many rows */
     bool copy_a, copy_b;
     bool quads;  /* rows of A are copied in quads of k */
     bool keep_b; /* packed columns serve all blocks of rows; else a panel at a time */
@@ -120,8 +126,13 @@ static void plan_copies(block_plan *p)
     const sti_block_job *job = p->job;
     const int64_t cols = smaller(p->part_cols, job->n);
     const int64_t rows = smaller(p->part_rows, job->m);
+    p->in_place = job->a_plain && job->b_plain && p->levels == 0 &&
+                  job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
+                  job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
+    if (p->in_place)
+        return;
     p->copy_a = !job->a_plain || cols > (crowded(job->lda) ? 48 : 64);
-    p->copy_b = !job->b_plain || rows > DIRECT_ROWS;
+    p->copy_b = !job->b_plain || rows > STREAM_ROWS;
     p->quads = p->copy_a && job->a_plain && !job->a_steps;
 }
 
@@ -230,7 +241,7 @@ static float *copied_rows(const block_piece *s, const block_pass *pass, int64_t 
 
 /* Copy the rows of the tile t from row r on, and have the next ones fetched. */
 static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
-                      sti_gemm_tile *t)
+                      const sti_gemm_tile *t, sti_gemm_ahead *ahead)
 {
     const sti_block_job *job = s->plan->job;
     const int64_t next = r + t->rows, rows = smaller(t->rows, s->rows - next);
@@ -241,12 +252,12 @@ static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
     else
         job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks, dst,
                     job->a_steps ? t->rows : s->plan->a_ld);
-    t->next_a = (sti_gemm_fetch){0};
+    ahead->a = (sti_gemm_fetch){0};
     if (job->a_plain && rows > 0)
-        t->next_a = (sti_gemm_fetch){.from = plain_rows(s, pass, next),
-                                     .row = job->lda,
-                                     .rows = job->a_steps ? pass->ks : rows,
-                                     .cols = job->a_steps ? rows : pass->ks};
+        ahead->a = (sti_gemm_fetch){.from = plain_rows(s, pass, next),
+                                    .row = job->lda,
+                                    .rows = job->a_steps ? pass->ks : rows,
+                                    .cols = job->a_steps ? rows : pass->ks};
 }
 
 /* The tile's A: copied ones in rows, or in steps as long as the tile is high. */
@@ -273,6 +284,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
     const bool part = panel->cols < (int64_t)panel->nv * STI_PANEL;
+    sti_gemm_ahead ahead = {.b_line = 0};
     sti_gemm_tile t = {
         .b = panel->b,
         .a_run = zero_run,
@@ -283,9 +295,9 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         .cols = panel->cols,
         .nv = panel->nv,
         .b_part = panel->keep || (!p->copy_b && part),
-        .b_ahead = !p->copy_b,
         .b_keep = panel->keep,
         .load = pass->load,
+        .ahead = &ahead,
     };
     if (pass->finish) {
         t.relu = job->relu;
@@ -298,11 +310,11 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     else if (p->copy_a && (job->a_steps || p->quads))
         most = s->a_most;
     if (panel->next) {
-        t.next_b.row = job->ldb;
-        t.next_b.rows = ceil_div(pass->ks, ceil_div(s->rows, most));
-        t.next_b.cols = (int64_t)panel->nv * STI_PANEL;
-        t.next_b.from = panel->next;
-        t.next_b_line = t.next_b.rows * job->ldb;
+        ahead.b.row = job->ldb;
+        ahead.b.rows = ceil_div(pass->ks, ceil_div(s->rows, most));
+        ahead.b.cols = (int64_t)panel->nv * STI_PANEL;
+        ahead.b.from = panel->next;
+        ahead.b_line = ahead.b.rows * job->ldb;
     }
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
@@ -314,7 +326,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.c_next = r + t.lines * t.rows < s->rows ? t.c + t.lines * t.c_line
                                                   : pass->c + panel->j0 + panel->cols;
         if (panel->copy_rows)
-            copy_rows(s, pass, r, &t);
+            copy_rows(s, pass, r, &t, &ahead);
         if (p->quads)
             p->kernels->quads(&t);
         else if (job->a_steps)
@@ -322,7 +334,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         else
             p->kernels->nn(&t);
         if (panel->next)
-            t.next_b.from += t.lines * t.next_b_line;
+            ahead.b.from += t.lines * ahead.b_line;
         if (t.b_keep) { /* packed now */
             t.b = t.b_keep;
             t.b_step = (int64_t)panel->nv * STI_PANEL;
@@ -338,8 +350,15 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     const block_plan *p = s->plan;
     /* Not by s->rows: what one block has packed the next, lower one may use. */
     const int64_t rows = smaller(p->job->m, p->block_rows);
-    *nv = p->copy_b ? sti_gemm_panels(p->kernels, rows, left)
-                    : sti_gemm_whole_panels(p->kernels, rows, left);
+    if (!p->copy_b)
+        *nv = sti_gemm_wide_panels(p->kernels, left);
+    else if (!p->job->b_plain)
+        *nv = sti_gemm_panels(p->kernels, rows, left);
+    else
+        *nv = sti_gemm_whole_panels(p->kernels, rows, left);
+    /* Tiles are as high as A is packed. */
+    if (*nv == 3 && p->copy_b && p->copy_a && (p->quads || p->job->a_steps))
+        *nv = 2;
     return smaller(left, (int64_t)*nv * STI_PANEL);
 }
 
@@ -479,6 +498,32 @@ static void block_run(block_piece *s)
                      p->block_cols);
 }
 
+/* Products whose copies of A and B would cost more than they save. */
+static void piece_in_place(const block_piece *s, int64_t m1, int64_t n1)
+{
+    static const int64_t zero[1] = {0};
+    const sti_block_job *job = s->plan->job;
+    sti_brgemm g = {
+        .n = n1 - s->n0,
+        .k = job->k,
+        .lda = job->lda,
+        .ldb = job->ldb,
+        .ldc = job->ldc,
+        .trans_a = job->a_steps,
+        .accumulate = job->accumulate,
+        .relu = job->relu,
+        .bias = job->bias ? job->bias + s->item * job->bias_item + s->n0 : NULL,
+    };
+    const float *a = job->a + s->item * job->a_item;
+    const float *b = job->b + s->item * job->b_item + s->n0;
+    float *c = job->c + s->item * job->c_item + s->n0;
+    for (int64_t m0 = s->m0; m0 < m1; m0 += g.m) {
+        g.m = smaller(IN_PLACE_ROWS, m1 - m0);
+        sti_brgemm_offset_f32(&g, 1, a + m0 * (job->a_steps ? 1 : job->lda), b, zero,
+                              zero, c + m0 * job->ldc);
+    }
+}
+
 static void piece_run(void *arg, int64_t piece, int worker)
 {
     const block_plan *p = arg;
@@ -487,12 +532,18 @@ static void piece_run(void *arg, int64_t piece, int worker)
     const int64_t n0 = piece % p->col_parts * p->part_cols;
     piece /= p->col_parts;
     const int64_t m0 = piece % p->row_parts * p->part_rows;
+    const int64_t n1 = smaller(job->n, n0 + p->part_cols);
+    const int64_t m1 = smaller(job->m, m0 + p->part_rows);
     s.item = piece / p->row_parts;
+    if (p->in_place) {
+        s.n0 = n0;
+        s.m0 = m0;
+        piece_in_place(&s, m1, n1);
+        return;
+    }
     s.a = p->scratch + (size_t)worker * p->worker_floats;
     s.b = s.a + p->a_floats;
     s.partial = s.b + p->b_floats;
-    const int64_t n1 = smaller(job->n, n0 + p->part_cols);
-    const int64_t m1 = smaller(job->m, m0 + p->part_rows);
     const int64_t width = p->levels > 0 ? p->block_cols : n1 - n0;
     for (s.n0 = n0; s.n0 < n1; s.n0 += width)
         for (s.m0 = m0; s.m0 < m1; s.m0 += p->block_rows) {

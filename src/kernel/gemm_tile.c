@@ -17,7 +17,18 @@ int sti_gemm_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols)
 
 int sti_gemm_whole_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols)
 {
-    if (cols >= 4 * STI_PANEL && rows <= kernels->max_rows[4])
+    const int64_t panels = (cols + STI_PANEL - 1) / STI_PANEL;
+    if (panels >= 4 && rows <= kernels->max_rows[4])
         return 4;
-    return cols > STI_PANEL && kernels->max_rows[2] > 0 ? 2 : 1;
+    if (panels == 3 && kernels->max_rows[3] > 0)
+        return 3;
+    return panels > 1 && kernels->max_rows[2] > 0 ? 2 : 1;
+}
+
+int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols)
+{
+    const int64_t panels = (cols + STI_PANEL - 1) / STI_PANEL;
+    if (kernels->max_rows[4] > 0 && panels >= 3)
+        return panels == 3 || panels == 5 ? 3 : 4;
+    return panels > 1 && kernels->max_rows[2] > 0 ? 2 : 1;
 }

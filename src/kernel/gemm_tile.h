@@ -12,8 +12,8 @@
  * above, B goes on by b_step.
  *
  * quads (packed rows): a holds [run_k / 4][rows][4], the last quad of steps perhaps in
- * part; one run, a_run is not read; 14 rows at most. No address takes an index register,
- * so that multiply-adds load A themselves: a fifth fewer operations than nn.
+ * part; one run, a_run is not read; 14 rows at most. No address takes an index
+ * register, so that multiply-adds load A themselves: a fifth fewer operations than nn.
  *
  * In all, run i of B begins at b + b_run[i], or goes on after the last one where b_run
  * is NULL. The nv * 16 columns of B must be readable, unless b_part is set.
@@ -43,6 +43,14 @@ typedef struct sti_gemm_fetch {
     int64_t row, rows, cols;
 } sti_gemm_fetch;
 
+/* Fetched ahead by the tiles of a call: A of the tile after them where it is still to
+ * be copied, and of B what is packed after this panel, a part by each line, that far
+ * apart. */
+typedef struct sti_gemm_ahead {
+    sti_gemm_fetch a, b;
+    int64_t b_line;
+} sti_gemm_ahead;
+
 typedef struct sti_gemm_tile {
     const float *a, *b;
     int64_t a_row;          /* nn */
@@ -54,19 +62,15 @@ typedef struct sti_gemm_tile {
     int64_t c_row;
     int64_t cols;           /* 1 .. 16 nv */
     int rows;               /* 1 .. max_rows */
-    int nv;                 /* panels side by side: 1, 2 or 4 */
+    int nv;                 /* panels side by side, 1 to 4 */
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
     const float *c_next;    /* C of the tile after these: fetched ahead; or NULL */
-    bool b_part;            /* read `cols` columns of B, no more */
+    bool b_part;            /* read `cols` columns of B, no more; > 16 (nv - 1) */
     float *b_keep;          /* pack B there, [runs * run_k][16 nv], zero beyond cols; */
                             /* wants b_part, lines = 1; or NULL */
-    bool b_ahead;           /* fetch the next columns of B ahead */
-    /* Fetched ahead: A of the tile after this where it is still to be copied, and of B
-     * what is packed after this panel, a part by each line, that far apart. */
-    sti_gemm_fetch next_a, next_b;
-    int64_t next_b_line;
-    bool load; /* start from C instead of 0 */
+    const sti_gemm_ahead *ahead; /* or NULL */
+    bool load;                   /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */
 } sti_gemm_tile;
@@ -104,9 +108,12 @@ const sti_gemm_kernels *sti_gemm_kernels_now(void);
 /* Panels side by side for a tile of this many rows and columns. */
 int sti_gemm_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
 
-/* The same for columns that are not padded: as many as are whole, or one for the rest.
- */
+/* The same for columns that are not padded: none is left empty. */
 int sti_gemm_whole_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
+
+/* The same where tiles may be low: those of four and three panels load the least, and a
+ * single one is left only where there is but one. */
+int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols);
 
 /* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */
 static inline int sti_gemm_next_rows(int64_t rows_left, int max_rows)

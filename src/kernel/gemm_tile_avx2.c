@@ -7,36 +7,40 @@
 #include "kernel/gemm_pack_body.h"
 #include "kernel/gemm_tile_body.h"
 
-TILES_6(TILE, nn, 1)
-TILES_6(TILE, tn, 1)
-TILES_6(PART, nn, 1)
-TILES_6(PART, tn, 1)
-TILES_6(TILE, quads, 1)
-TILES_6(PART, quads, 1)
+#define FORMS(WALK) \
+    TILES_6(BARED, WALK, 1) TILES_6(TILE, WALK, 1) TILES_6(SIDED, WALK, 1)
+FORMS(nn)
+FORMS(tn)
+FORMS(quads)
 TILES_4(TILE, taps, 1)
 
-/* By whether B is read in place. */
-static tile_fn *const nn1[2][6] = {{TILES_6(TILE_NAME, nn, 1)},
-                                   {TILES_6(PART_NAME, nn, 1)}};
-static tile_fn *const tn1[2][6] = {{TILES_6(TILE_NAME, tn, 1)},
-                                   {TILES_6(PART_NAME, tn, 1)}};
-static tile_fn *const quads1[2][6] = {{TILES_6(TILE_NAME, quads, 1)},
-                                      {TILES_6(PART_NAME, quads, 1)}};
+/* By form and rows. */
+typedef tile_fn *const tile_table[3][6];
+#define TABLE(WALK)                                                    \
+    {                                                                  \
+        {TILES_6(BARED_NAME, WALK, 1)}, {TILES_6(TILE_NAME, WALK, 1)}, \
+        {                                                              \
+            TILES_6(SIDED_NAME, WALK, 1)                               \
+        }                                                              \
+    }
+static tile_table nn = TABLE(nn);
+static tile_table tn = TABLE(tn);
+static tile_table quads = TABLE(quads);
 static tile_fn *const taps1[] = {TILES_4(TILE_NAME, taps, 1)};
 
 static void run_nn(const sti_gemm_tile *t)
 {
-    nn1[t->b_part != 0][t->rows - 1](t);
+    nn[tile_form(t)][t->rows - 1](t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
-    tn1[t->b_part != 0][t->rows - 1](t);
+    tn[tile_form(t)][t->rows - 1](t);
 }
 
 static void run_quads(const sti_gemm_tile *t)
 {
-    quads1[t->b_part != 0][t->rows - 1](t);
+    quads[tile_form(t)][t->rows - 1](t);
 }
 
 static void run_taps(const sti_gemm_tile *t)

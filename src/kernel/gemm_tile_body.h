@@ -5,71 +5,55 @@
 
 enum { ACC_MAX = 28, QUAD = STI_GEMM_QUAD, SECOND_LEVEL = 2 /* of caches */ };
 
-/* Rows r = 0..27 at base + r * stride from four bases and the multiples 1, 3, 5, 7 of
- * the stride, so that no address needs a register or an instruction of its own (x86
- * scales an index by 1, 2, 4, 8). The empty asm keeps the compiler from undoing that.
- */
+/* Rows r = 0..27: nine pointers, and multiples of nine rows beside them. An address
+ * that takes no index register costs a multiply-add that loads there nothing of its
+ * own. The empty asm keeps the compiler from making indices of the pointers. */
+enum { POINTERS = 9 };
 typedef struct row_walk {
-    const char *base[4];
-    ptrdiff_t by1, by3, by5, by7;
+    const char *row[POINTERS];
+    ptrdiff_t by9, by27;
 } row_walk;
 
-static inline __attribute__((always_inline)) row_walk row_walk_at(const float *a,
-                                                                  int64_t row)
+static inline __attribute__((always_inline)) row_walk
+row_walk_at(const float *a, int64_t row, const int rows)
 {
-    row_walk w;
-    w.by1 = row * (ptrdiff_t)sizeof(float);
-    w.by3 = 3 * w.by1;
-    w.by5 = 5 * w.by1;
-    w.by7 = 7 * w.by1;
-    w.base[0] = (const char *)a;
-    w.base[1] = w.base[0] + 9 * w.by1;
-    w.base[2] = w.base[1] + 9 * w.by1;
-    w.base[3] = w.base[2] + 9 * w.by1;
-    __asm__("" : "+r"(w.by3), "+r"(w.by5), "+r"(w.by7));
-    __asm__("" : "+r"(w.base[0]), "+r"(w.base[1]), "+r"(w.base[2]), "+r"(w.base[3]));
+    row_walk w = {.by9 = POINTERS * row * (ptrdiff_t)sizeof(float)};
+    w.by27 = 3 * w.by9;
+    for (int r = 0; r < POINTERS && r < rows; r++) {
+        w.row[r] = (const char *)(a + r * row);
+        __asm__("" : "+r"(w.row[r]));
+    }
     return w;
 }
 
+/* Row r, so many steps on. */
 static inline __attribute__((always_inline)) const float *
-row_walk_ptr(const row_walk *w, const int r)
+row_walk_ptr(const row_walk *w, const int r, const int step)
 {
-    const char *p = w->base[r / 9];
-    switch (r % 9) {
+    const char *p = w->row[r % POINTERS] + step * (int)sizeof(float);
+    switch (r / POINTERS) {
     case 0:
         break;
     case 1:
-        p += w->by1;
+        p += w->by9;
         break;
     case 2:
-        p += 2 * w->by1;
-        break;
-    case 3:
-        p += w->by3;
-        break;
-    case 4:
-        p += 4 * w->by1;
-        break;
-    case 5:
-        p += w->by5;
-        break;
-    case 6:
-        p += 2 * w->by3;
-        break;
-    case 7:
-        p += w->by7;
+        p += 2 * w->by9;
         break;
     default:
-        p += 8 * w->by1;
+        p += w->by27;
         break;
     }
     return (const float *)(const void *)p;
 }
 
-static inline __attribute__((always_inline)) void row_walk_on(row_walk *w)
+static inline __attribute__((always_inline)) void
+row_walk_on(row_walk *w, const int rows, const int steps)
 {
-    for (int j = 0; j < 4; j++)
-        w->base[j] += sizeof(float);
+    for (int r = 0; r < POINTERS && r < rows; r++) {
+        w->row[r] += steps * (int)sizeof(float);
+        __asm__("" : "+r"(w->row[r]));
+    }
 }
 
 static inline __attribute__((always_inline)) bool tile_whole(const sti_gemm_tile *t,
@@ -151,8 +135,8 @@ static inline __attribute__((always_inline)) const float *run_at(const float *p,
     return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
 }
 
-/* What a tile does with B beside multiplying it where B is read in place: fetch rows or
- * columns that come next, and store the panel. */
+/* A panel of B that the tile stores while it multiplies, and how far ahead it fetches
+ * the rows that it comes from. */
 typedef struct tile_side {
     float *keep;
     ptrdiff_t keep_step, fetch;
@@ -161,11 +145,9 @@ typedef struct tile_side {
 enum { KEEP_AHEAD = 24 /* steps: about as long as the last-level cache takes */ };
 
 static inline __attribute__((always_inline)) tile_side
-tile_side_of(const sti_gemm_tile *t, float *nowhere, const int vecs)
+tile_side_of(const sti_gemm_tile *t, const int vecs)
 {
-    if (t->b_keep)
-        return (tile_side){t->b_keep, vecs * VEC_WIDTH, KEEP_AHEAD * t->b_step};
-    return (tile_side){nowhere, 0, vecs * VEC_WIDTH};
+    return (tile_side){t->b_keep, vecs * VEC_WIDTH, KEEP_AHEAD * t->b_step};
 }
 
 /* Whether the row's value is loaded by itself for all multiply-adds that want it, not
@@ -175,34 +157,51 @@ static inline __attribute__((always_inline)) bool splat_row(const int r, const i
     return vecs > 2 ? r % 2 == 0 : vecs > 1 && r % 4 == 0;
 }
 
-/* One k step; A_OF is the r-th row's scalar, APART whether its address takes an index.
- */
-#define TILE_STEP(A_OF, APART, B)                                                   \
-    do {                                                                            \
-        vec bv[4];                                                                  \
-        if (part)                                                                   \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
-                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);               \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =              \
-            part ? vec_load_lanes((B) + v * VEC_WIDTH, lanes[v])                    \
-                 : vec_load((B) + v * VEC_WIDTH);                                   \
-        if (part) {                                                                 \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
-                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                        \
-            side.keep += side.keep_step;                                            \
-        }                                                                           \
-        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                     \
-        {                                                                           \
-            if ((APART) || splat_row(r, vecs)) {                                    \
-                const vec av = vec_splat(A_OF);                                     \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
-                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]); \
-            } else {                                                                \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
-                    acc[r * vecs + v] =                                             \
-                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);           \
-            }                                                                       \
-        }                                                                           \
+/* The same for rows of a row_walk, some of which have an index in their address. */
+static inline __attribute__((always_inline)) bool splat_far_row(const int r,
+                                                                const int vecs)
+{
+    return r >= POINTERS || (vecs > 2 && r % 2 == 0);
+}
+
+static inline __attribute__((always_inline)) vec load_b(const float *b, vec_lanes lanes,
+                                                        const bool masked)
+{
+    return masked ? vec_load_lanes(b, lanes) : vec_load(b);
+}
+
+/* What a tile does beside its product: nothing (BARE); it fetches what comes next
+ * (AHEAD); it stores the panel of B that it reads in place (SIDE). Masks cost nothing
+ * where a panel is one vector. */
+enum { BARE, AHEAD, SIDE };
+
+/* One k step; A_OF is the r-th row's scalar. */
+#define TILE_STEP(A_OF, SPLAT, B)                                                      \
+    do {                                                                               \
+        vec bv[4];                                                                     \
+        if (form == SIDE)                                                              \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
+                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);                  \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
+            load_b((B) + v * VEC_WIDTH, lanes[v],                                      \
+                   form == SIDE || (v >= vecs - VECS && (VECS == 1 || form == BARE))); \
+        if (form == SIDE) {                                                            \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
+                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                           \
+            side.keep += side.keep_step;                                               \
+        }                                                                              \
+        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
+        {                                                                              \
+            if (SPLAT) {                                                               \
+                const vec av = vec_splat(A_OF);                                        \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                 \
+                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]);    \
+            } else {                                                                   \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                 \
+                    acc[r * vecs + v] =                                                \
+                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);              \
+            }                                                                          \
+        }                                                                              \
     } while (0)
 
 /* Rows of C that the next tile takes up, fetched one by one while this one works; then
@@ -232,11 +231,13 @@ tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int ro
                         .p = c,
                         .c_row = t->c_row,
                         .row = t->c_row,
-                        .left = t->c_next ? rows : 0,
-                        .then = t->next_b};
-    if (t->next_b.rows > 0)
-        ahead.then.from += line * t->next_b_line;
-    ahead_turn(&ahead, &t->next_a, vecs);
+                        .left = t->c_next ? rows : 0};
+    if (t->ahead) {
+        ahead.then = t->ahead->b;
+        if (ahead.then.rows > 0)
+            ahead.then.from += line * t->ahead->b_line;
+        ahead_turn(&ahead, &t->ahead->a, vecs);
+    }
     return ahead;
 }
 
@@ -273,38 +274,6 @@ static inline __attribute__((always_inline)) void ahead_fetch(tile_ahead *ahead,
     ahead->left--;
 }
 
-static inline __attribute__((always_inline)) void
-tile_nn(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
-        const int rows, const int vecs, const bool part)
-{
-    vec acc[ACC_MAX];
-    vec_lanes lanes[4];
-    float nowhere[4 * VEC_WIDTH] __attribute__((aligned(64)));
-    tile_side side = tile_side_of(t, nowhere, vecs);
-    tile_lanes(t, lanes, vecs);
-    tile_begin(t, c, acc, lanes, rows, vecs);
-    const float *b = t->b;
-    const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
-    for (int64_t i = 0; i < t->runs; i++) {
-        row_walk w = row_walk_at(run_at(a, t->a_run[i]), t->a_row);
-        if (t->b_run)
-            b = run_at(t->b, t->b_run[i]);
-        int64_t k = t->run_k;
-        for (; k > 0 && ahead_more(&ahead, vecs); k--) {
-            ahead_fetch(&ahead, vecs);
-            TILE_STEP(*row_walk_ptr(&w, r), true, b);
-            b += step;
-            row_walk_on(&w);
-        }
-        for (; k > 0; k--) {
-            TILE_STEP(*row_walk_ptr(&w, r), true, b);
-            b += step;
-            row_walk_on(&w);
-        }
-    }
-    tile_end(t, c, acc, lanes, rows, vecs);
-}
-
 /* The empty asm keeps the steps from becoming index registers. */
 static inline __attribute__((always_inline)) const float *next_step(const float *a,
                                                                     int64_t step)
@@ -314,142 +283,171 @@ static inline __attribute__((always_inline)) const float *next_step(const float 
     return a;
 }
 
+/* A run of k in quads of steps: those beside which something is fetched, the others,
+ * and the rest one by one. STEP(u) is the u-th step of a quad, QUAD_ON and STEP_ON go
+ * on after a quad and a step. */
+#define TILE_RUN(K, STEP, QUAD_ON, STEP_ON)                                 \
+    do {                                                                    \
+        int64_t left = (K);                                                 \
+        for (; form != BARE && left >= QUAD &&                              \
+               (form == SIDE || ahead_more(&ahead, vecs));                  \
+             left -= QUAD) {                                                \
+            const bool more = form != SIDE || ahead_more(&ahead, vecs);     \
+            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++)          \
+            {                                                               \
+                if (more)                                                   \
+                    ahead_fetch(&ahead, vecs);                              \
+                STEP(u);                                                    \
+            }                                                               \
+            QUAD_ON;                                                        \
+        }                                                                   \
+        for (; left >= QUAD; left -= QUAD) {                                \
+            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++) STEP(u); \
+            QUAD_ON;                                                        \
+        }                                                                   \
+        for (; left > 0; left--) {                                          \
+            STEP(0);                                                        \
+            STEP_ON;                                                        \
+        }                                                                   \
+    } while (0)
+
+#define NN_STEP(U)                                                     \
+    do {                                                               \
+        TILE_STEP(*row_walk_ptr(&w, r, U), splat_far_row(r, vecs), b); \
+        b = next_step(b, step);                                        \
+    } while (0)
+
 static inline __attribute__((always_inline)) void
-tile_tn(const sti_gemm_tile *t, const float *from, float *c, tile_ahead ahead,
-        const int rows, const int vecs, const bool part)
+tile_nn(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
+        tile_ahead ahead, const int rows, const int vecs, const int form)
 {
     vec acc[ACC_MAX];
-    vec_lanes lanes[4];
-    float nowhere[4 * VEC_WIDTH] __attribute__((aligned(64)));
-    tile_side side = tile_side_of(t, nowhere, vecs);
-    tile_lanes(t, lanes, vecs);
+    tile_side side = tile_side_of(t, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs);
+    const float *b = t->b;
+    const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
+    for (int64_t i = 0; i < t->runs; i++) {
+        row_walk w = row_walk_at(run_at(a, t->a_run[i]), t->a_row, rows);
+        if (t->b_run)
+            b = run_at(t->b, t->b_run[i]);
+        TILE_RUN(t->run_k, NN_STEP, row_walk_on(&w, rows, QUAD),
+                 row_walk_on(&w, rows, 1));
+    }
+    tile_end(t, c, acc, lanes, rows, vecs);
+}
+
+#define TN_STEP(U)                                              \
+    do {                                                        \
+        TILE_STEP(a[r], splat_row(r, vecs), b + (U)*t->b_step); \
+        a = next_step(a, t->a_step);                            \
+    } while (0)
+
+static inline __attribute__((always_inline)) void
+tile_tn(const sti_gemm_tile *t, const float *from, float *c, const vec_lanes *lanes,
+        tile_ahead ahead, const int rows, const int vecs, const int form)
+{
+    vec acc[ACC_MAX];
+    tile_side side = tile_side_of(t, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
         const float *a = run_at(from, t->a_run[i]);
         if (t->b_run)
             b = run_at(t->b, t->b_run[i]);
-        int64_t k = t->run_k;
-        for (; k > 0 && ahead_more(&ahead, vecs); k--) {
-            ahead_fetch(&ahead, vecs);
-            TILE_STEP(a[r], false, b);
-            a = next_step(a, t->a_step);
-            b += t->b_step;
-        }
-        for (; k >= QUAD && !part; k -= QUAD) {
-#pragma GCC unroll 4
-            for (int u = 0; u < QUAD; u++) {
-                TILE_STEP(a[r], false, b + u * t->b_step);
-                a = next_step(a, t->a_step);
-            }
-            b += QUAD * t->b_step;
-        }
-        for (; k > 0; k--) {
-            TILE_STEP(a[r], false, b);
-            a = next_step(a, t->a_step);
-            b += t->b_step;
-        }
+        TILE_RUN(t->run_k, TN_STEP, b += QUAD * t->b_step, b += t->b_step);
     }
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
+#define QUADS_STEP(U) \
+    TILE_STEP(a[QUAD * r + (U)], splat_row(r, vecs), b + (U)*t->b_step)
+
 static inline __attribute__((always_inline)) void
-tile_quads(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
-           const int rows, const int vecs, const bool part)
+tile_quads(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
+           tile_ahead ahead, const int rows, const int vecs, const int form)
 {
     vec acc[ACC_MAX];
-    vec_lanes lanes[4];
-    float nowhere[4 * VEC_WIDTH] __attribute__((aligned(64)));
-    tile_side side = tile_side_of(t, nowhere, vecs);
-    tile_lanes(t, lanes, vecs);
+    tile_side side = tile_side_of(t, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
-    int64_t k = t->run_k;
-    for (; k >= QUAD && (part || ahead_more(&ahead, vecs)); k -= QUAD) {
-        const bool more = !part || ahead_more(&ahead, vecs);
-#pragma GCC unroll 4
-        for (int u = 0; u < QUAD; u++) {
-            if (more)
-                ahead_fetch(&ahead, vecs);
-            TILE_STEP(a[QUAD * r + u], false, b);
-            b += t->b_step;
-        }
-        a += QUAD * rows;
-    }
-    for (; k >= QUAD; k -= QUAD) {
-#pragma GCC unroll 4
-        for (int u = 0; u < QUAD; u++)
-            TILE_STEP(a[QUAD * r + u], false, b + u * t->b_step);
-        a += QUAD * rows;
-        b += QUAD * t->b_step;
-    }
-    for (; k > 0; k--) {
-        TILE_STEP(a[QUAD * r], false, b);
-        a++;
-        b += t->b_step;
-    }
+    TILE_RUN(t->run_k, QUADS_STEP, (a += QUAD * rows, b += QUAD * t->b_step),
+             (a++, b += t->b_step));
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
 enum { TAPS = 3 };
 
+/* A step of k: row p meets tap i in the sum of row p - i. */
+#define TAPS_STEP(U)                                                                \
+    do {                                                                            \
+        vec bv[TAPS * VECS];                                                        \
+        _Pragma("GCC unroll 8") for (int v = 0; v < TAPS * vecs; v++) bv[v] =       \
+            vec_load(b + v * VEC_WIDTH);                                            \
+        _Pragma("GCC unroll 32") for (int p = 0; p < rows + TAPS - 1; p++)          \
+        {                                                                           \
+            const vec av = vec_splat(*row_walk_ptr(&w, p, U));                      \
+            _Pragma("GCC unroll 3") for (int tap = 0; tap < TAPS; tap++)            \
+                _Pragma("GCC unroll 2") for (int v = 0; v < vecs;                   \
+                                             v++) if (p >= tap && p - tap < rows)   \
+                    acc[(p - tap) * vecs + v] =                                     \
+                        vec_fma(av, bv[tap * vecs + v], acc[(p - tap) * vecs + v]); \
+        }                                                                           \
+        b += TAPS * vecs * VEC_WIDTH;                                               \
+    } while (0)
+
 static inline __attribute__((always_inline)) void
-tile_taps(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
-          const int rows, const int vecs, const bool part)
+tile_taps(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
+          tile_ahead ahead, const int rows, const int vecs, const int form)
 {
-    (void)ahead, (void)part;
+    (void)ahead, (void)form;
     vec acc[ACC_MAX];
-    vec_lanes lanes[4];
-    tile_lanes(t, lanes, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
-        row_walk w = row_walk_at(a + t->a_run[i], t->a_row);
-        for (int64_t k = t->run_k; k > 0; k--) {
-            vec bv[TAPS * VECS];
-#pragma GCC unroll 8
-            for (int v = 0; v < TAPS * vecs; v++)
-                bv[v] = vec_load(b + v * VEC_WIDTH);
-#pragma GCC unroll 32
-            for (int p = 0; p < rows + TAPS - 1; p++) {
-                const vec av = vec_splat(*row_walk_ptr(&w, p));
-#pragma GCC unroll 3
-                for (int tap = 0; tap < TAPS; tap++)
-#pragma GCC unroll 2
-                    for (int v = 0; v < vecs; v++)
-                        if (p >= tap && p - tap < rows)
-                            acc[(p - tap) * vecs + v] = vec_fma(
-                                av, bv[tap * vecs + v], acc[(p - tap) * vecs + v]);
-            }
-            b += TAPS * vecs * VEC_WIDTH;
-            row_walk_on(&w);
+        row_walk w = row_walk_at(a + t->a_run[i], t->a_row, rows + TAPS - 1);
+        int64_t k = t->run_k;
+        for (; k >= QUAD; k -= QUAD) {
+#pragma GCC unroll 4
+            for (int u = 0; u < QUAD; u++)
+                TAPS_STEP(u);
+            row_walk_on(&w, rows + TAPS - 1, QUAD);
+        }
+        for (; k > 0; k--) {
+            TAPS_STEP(0);
+            row_walk_on(&w, rows + TAPS - 1, 1);
         }
     }
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
-#define TILE_AS(NAME, WALK, R, NV, PART)                                         \
-    static void NAME(const sti_gemm_tile *t)                                     \
-    {                                                                            \
-        const float *a = t->a;                                                   \
-        float *c = t->c;                                                         \
-        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) { \
-            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;    \
-            tile_##WALK(t, a, c, tile_ahead_of(t, i, next, R, (NV)*VECS), R,     \
-                        (NV)*VECS, PART);                                        \
-        }                                                                        \
+#define TILE_AS(NAME, WALK, R, NV, FORM)                                            \
+    static void NAME(const sti_gemm_tile *t)                                        \
+    {                                                                               \
+        const float *a = t->a;                                                      \
+        float *c = t->c;                                                            \
+        vec_lanes lanes[4];                                                         \
+        tile_lanes(t, lanes, (NV)*VECS);                                            \
+        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) {    \
+            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;       \
+            tile_##WALK(t, a, c, lanes, tile_ahead_of(t, i, next, R, (NV)*VECS), R, \
+                        (NV)*VECS, FORM);                                           \
+        }                                                                           \
     }
-#define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, false)
-#define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
-/* Reads only `cols` columns of B, and fetches those beside them. */
-#define PART(WALK, R, NV)      TILE_AS(part_##WALK##_##R##x##NV, WALK, R, NV, true)
-#define PART_NAME(WALK, R, NV) part_##WALK##_##R##x##NV,
+#define TILE(WALK, R, NV)       TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, AHEAD)
+#define TILE_NAME(WALK, R, NV)  tile_##WALK##_##R##x##NV,
+#define BARED(WALK, R, NV)      TILE_AS(bare_##WALK##_##R##x##NV, WALK, R, NV, BARE)
+#define BARED_NAME(WALK, R, NV) bare_##WALK##_##R##x##NV,
+#define SIDED(WALK, R, NV)      TILE_AS(side_##WALK##_##R##x##NV, WALK, R, NV, SIDE)
+#define SIDED_NAME(WALK, R, NV) side_##WALK##_##R##x##NV,
 
 /* The tiles by number of rows, as many as registers allow. */
 #define TILES_6(X, WALK, NV) \
     X(WALK, 1, NV)           \
     X(WALK, 2, NV) X(WALK, 3, NV) X(WALK, 4, NV) X(WALK, 5, NV) X(WALK, 6, NV)
 #define TILES_4(X, WALK, NV) X(WALK, 1, NV) X(WALK, 2, NV) X(WALK, 3, NV) X(WALK, 4, NV)
+#define TILES_9(X, WALK, NV) \
+    TILES_6(X, WALK, NV)     \
+    X(WALK, 7, NV) X(WALK, 8, NV) X(WALK, 9, NV)
 #define TILES_14(X, WALK, NV) \
     TILES_6(X, WALK, NV)      \
     X(WALK, 7, NV)            \
@@ -473,3 +471,12 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, tile_ahead ahead,
     X(WALK, 24, NV) X(WALK, 25, NV) X(WALK, 26, NV) X(WALK, 27, NV) X(WALK, 28, NV)
 
 typedef void tile_fn(const sti_gemm_tile *t);
+
+static inline int tile_form(const sti_gemm_tile *t)
+{
+    if (VECS > 1)
+        return t->b_keep ? SIDE : t->b_part ? BARE : AHEAD;
+    if (t->b_keep)
+        return SIDE;
+    return t->ahead || t->c_next ? AHEAD : BARE;
+}
