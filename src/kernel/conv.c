@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernel/conv_depthwise.h"
 #include "kernel/conv_squares.h"
 #include "kernel/conv_winograd.h"
 
@@ -66,7 +67,13 @@ static bool packing_is_felt(const sti_conv_shape *s)
            pack_floats(s) > MANY_WEIGHTS;
 }
 
-typedef enum conv_way { WAY_WINOGRAD, WAY_PLAIN, WAY_ROWS, WAY_GATHER } conv_way;
+typedef enum conv_way {
+    WAY_WINOGRAD,
+    WAY_PLAIN,
+    WAY_ROWS,
+    WAY_DEPTHWISE,
+    WAY_GATHER
+} conv_way;
 
 /* Chunks of k that end with a tap, and few enough to be joined one after the other. */
 static bool chunks_are_simple(int64_t taps, int64_t channels)
@@ -87,7 +94,7 @@ static conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
     if (taps > STI_CONV_MAX_TAPS)
         return other;
     if (sti_conv_is_depthwise(s))
-        return WAY_ROWS;
+        return WAY_DEPTHWISE;
     if (!chunks_are_simple(taps, channels / s->groups) || width < STI_CONV_MIN_WIDTH ||
         pack_floats(s) > STI_CONV_PACK_FLOATS || packing_is_felt(s))
         return other;
@@ -211,6 +218,8 @@ size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
         return sti_gemm_scratch_bytes(&plain, threads);
     case WAY_ROWS:
         return sti_conv_rows_forward_bytes(s, threads);
+    case WAY_DEPTHWISE:
+        return 0;
     case WAY_GATHER:
         break;
     }
@@ -227,6 +236,8 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
         return sti_gemm_scratch_bytes(&plain, threads);
     case WAY_ROWS:
         return sti_conv_rows_data_bytes(s, threads);
+    case WAY_DEPTHWISE:
+        return 0;
     case WAY_GATHER:
         break;
     }
@@ -235,9 +246,12 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
 
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 {
-    return sti_conv_squares_bytes(s) + (by_winograd(s)
-                                            ? sti_conv_winograd_weight_bytes(s, threads)
-                                            : sti_conv_rows_weight_bytes(s, threads));
+    const size_t squares = sti_conv_squares_bytes(s);
+    if (by_winograd(s))
+        return squares + sti_conv_winograd_weight_bytes(s, threads);
+    return squares + (sti_conv_is_depthwise(s)
+                          ? sti_conv_depthwise_weight_bytes(s, threads)
+                          : sti_conv_rows_weight_bytes(s, threads));
 }
 
 void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const float *x,
@@ -254,6 +268,9 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const f
         return;
     case WAY_ROWS:
         sti_conv_rows_forward(team, s, x, w, epilogue, y_out, scratch);
+        return;
+    case WAY_DEPTHWISE:
+        sti_conv_depthwise_forward(team, s, x, w, epilogue, y_out);
         return;
     case WAY_GATHER:
         break;
@@ -276,6 +293,9 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
     case WAY_ROWS:
         sti_conv_rows_data(team, s, dy, w, dx_out, scratch);
         return;
+    case WAY_DEPTHWISE:
+        sti_conv_depthwise_data(team, s, dy, w, dx_out);
+        return;
     case WAY_GATHER:
         break;
     }
@@ -292,6 +312,8 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
         sti_conv_winograd_weight(team, s, x, dy, dw_out, rest);
         if (sums)
             sti_conv_squares_chunks(team, s, dy, sums);
+    } else if (sti_conv_is_depthwise(s)) {
+        sti_conv_depthwise_weight(team, s, x, dy, dw_out, sums, rest);
     } else {
         sti_conv_rows_weight(team, s, x, dy, dw_out, sums, rest);
     }

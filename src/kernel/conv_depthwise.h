@@ -1,10 +1,17 @@
 /* Depthwise convolution: one input and one output channel a group, so vectors lie along
- * the channels and no operand is packed. Private to the kernel room. */
+ * the channels, no operand is packed and nothing is copied: pixels at an edge leave out
+ * the taps that lie outside. Private to the kernel room. */
 #ifndef STI_KERNEL_CONV_DEPTHWISE_H
 #define STI_KERNEL_CONV_DEPTHWISE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "kernel/conv_priv.h"
+
+/* What will be read soon: `each` cache lines, one after the other, for every vector of
+ * results. May lie outside of arrays. */
+typedef struct sti_depthwise_ahead {
+    const float *at;
+    int64_t each;
+} sti_depthwise_ahead;
 
 /* c[p * c_row + j] = chain over runs i of a[a_run[i] + p * a_row + j] * b[b_run[i] +
  * j], then bias[j] and ReLU, for p < pixels, j < channels. */
@@ -20,19 +27,21 @@ typedef struct sti_depthwise_line {
     int64_t pixels, channels;
     const float *bias; /* or NULL */
     bool relu;
+    sti_depthwise_ahead ahead;
 } sti_depthwise_line;
 
-/* c[t * channels + j] = chain over runs i and steps k of a[a_run[i] + k * a_step +
- * t * channels + j] * dy[(i * run_k + k) * channels + j], starting from c if load. */
+/* c[t * c_tap + j] goes on as a chain over pixels p of a[p * a_step + t * a_tap + j] *
+ * dy[p * a_tap + j], for taps t and channels j. The first pixel leaves out the first
+ * `left` taps, the last pixel (another one) the last `right` taps. */
 typedef struct sti_depthwise_grad {
     const float *a;
-    int64_t a_step;
-    const int64_t *a_run;
+    int64_t a_step, a_tap;
     const float *dy;
-    int64_t runs, run_k;
+    int64_t pixels;
     int64_t taps, channels;
+    int left, right; /* 0 or 1 */
     float *c;
-    bool load;
+    int64_t c_tap;
 } sti_depthwise_grad;
 
 typedef struct sti_depthwise_kernels {
@@ -46,7 +55,16 @@ extern const sti_depthwise_kernels sti_depthwise_kernels_avx2;
 extern const sti_depthwise_kernels sti_depthwise_kernels_avx512;
 #endif
 
-/* Those of sti_isa_now(). */
-const sti_depthwise_kernels *sti_depthwise_kernels_now(void);
+/* The three directions as in conv.h; forward and data take no scratch, and at most
+ * STI_CONV_MAX_TAPS taps. squares as in sti_conv_rows_weight. */
+void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *shape,
+                                const float *x, const float *w,
+                                const sti_epilogue *epilogue, float *y_out);
+void sti_conv_depthwise_data(const sti_team *team, const sti_conv_shape *shape,
+                             const float *dy, const float *w, float *dx_out);
+size_t sti_conv_depthwise_weight_bytes(const sti_conv_shape *shape, int threads);
+void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *shape,
+                               const float *x, const float *dy, float *dw_out,
+                               float *squares, void *scratch);
 
 #endif

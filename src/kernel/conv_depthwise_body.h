@@ -1,98 +1,178 @@
 /* Body of the depthwise kernels, included once by each vector instruction set's file,
  * which has defined: vec, VEC_WIDTH, vec_zero, vec_load, vec_store, vec_fma(a, b, c),
- * vec_add, vec_relu, vec_load_part, vec_store_part. */
+ * vec_add, vec_relu, vec_load_part, vec_store_part.
+ *
+ * Pixels go outermost and channels innermost: a block of pixels is a few streams, where
+ * one vector of many pixels would fall on few sets of the cache. */
 
-enum { PIXELS_AT_ONCE = 8, TAPS_AT_ONCE = 4 };
+#define INLINE static inline __attribute__((always_inline))
 
-static inline __attribute__((always_inline)) vec load_lanes(const float *p,
-                                                            int64_t lanes)
+enum { LINE_FLOATS = 16 };
+
+/* lanes: of a vector, all of them if the constant `whole` says so. */
+INLINE vec load_lanes(const float *p, const bool whole, int64_t lanes)
 {
-    return lanes >= VEC_WIDTH ? vec_load(p) : vec_load_part(p, lanes);
+    return whole ? vec_load(p) : vec_load_part(p, lanes);
 }
 
-static inline __attribute__((always_inline)) void store_lanes(float *p, vec x,
-                                                              int64_t lanes)
+INLINE void store_lanes(float *p, vec x, const bool whole, int64_t lanes)
 {
-    if (lanes >= VEC_WIDTH)
+    if (whole)
         vec_store(p, x);
     else
         vec_store_part(p, x, lanes);
 }
 
-/* `count` neighbouring pixels, channels from j. */
-static inline __attribute__((always_inline)) void
-line_pixels(const sti_depthwise_line *l, int64_t p, int64_t j, const int count)
+/* The `n`-th vector of results is being made. */
+INLINE void look_ahead(const sti_depthwise_ahead *ahead, int64_t n)
 {
-    const int64_t lanes = l->channels - j;
-    vec acc[PIXELS_AT_ONCE];
+    const int64_t floats = ahead->each * VEC_WIDTH; /* lines are wider than AVX2 is */
+    for (int64_t i = 0; i < ahead->each; i++)
+        __builtin_prefetch(ahead->at + n * floats + i * LINE_FLOATS, 0, 2);
+}
+
+/* `count` neighbouring pixels, channels from j. `finish`: there is a bias or a ReLU. */
+INLINE void line_vectors(const sti_depthwise_line *l, int64_t p, int64_t j,
+                         const int count, const bool whole, const bool finish)
+{
+    const int64_t lanes = l->channels - j, row = l->a_row, c_row = l->c_row;
+    const float *at = l->a + p * row + j, *weights = l->b + j;
+    float *c = l->c + p * c_row + j;
+    vec acc[8];
 #pragma GCC unroll 8
     for (int q = 0; q < count; q++)
         acc[q] = vec_zero();
     for (int64_t i = 0; i < l->runs; i++) {
-        const float *a = l->a + l->a_run[i] + p * l->a_row + j;
-        const vec b = load_lanes(l->b + l->b_run[i] + j, lanes);
+        const float *a = at + l->a_run[i];
+        const vec b = load_lanes(weights + l->b_run[i], whole, lanes);
 #pragma GCC unroll 8
         for (int q = 0; q < count; q++)
-            acc[q] = vec_fma(load_lanes(a + q * l->a_row, lanes), b, acc[q]);
+            acc[q] = vec_fma(load_lanes(a + q * row, whole, lanes), b, acc[q]);
     }
-    const vec bias = l->bias ? load_lanes(l->bias + j, lanes) : vec_zero();
+    if (finish) {
+        const vec bias = l->bias ? load_lanes(l->bias + j, whole, lanes) : vec_zero();
 #pragma GCC unroll 8
-    for (int q = 0; q < count; q++) {
-        vec y = l->bias ? vec_add(acc[q], bias) : acc[q];
-        y = l->relu ? vec_relu(y) : y;
-        store_lanes(l->c + (p + q) * l->c_row + j, y, lanes);
+        for (int q = 0; q < count; q++) {
+            acc[q] = l->bias ? vec_add(acc[q], bias) : acc[q];
+            acc[q] = l->relu ? vec_relu(acc[q]) : acc[q];
+        }
     }
+#pragma GCC unroll 8
+    for (int q = 0; q < count; q++)
+        store_lanes(c + q * c_row, acc[q], whole, lanes);
+}
+
+INLINE void line_pixels(const sti_depthwise_line *line, int64_t p, const int count,
+                        const bool finish)
+{
+    const sti_depthwise_line l = *line;
+    const int64_t vectors = (l.channels + VEC_WIDTH - 1) / VEC_WIDTH;
+    const int64_t whole = l.channels - l.channels % VEC_WIDTH;
+    for (int64_t j = 0; j < whole; j += VEC_WIDTH) {
+        if (l.ahead.each > 0)
+            for (int q = 0; q < count; q++)
+                look_ahead(&l.ahead, p * vectors + j / VEC_WIDTH * count + q);
+        line_vectors(&l, p, j, count, true, finish);
+    }
+    if (whole < l.channels)
+        line_vectors(&l, p, whole, count, false, finish);
+}
+
+INLINE void line_all(const sti_depthwise_line *l, const bool finish)
+{
+    int64_t p = 0;
+    for (; p + 8 <= l->pixels; p += 8)
+        line_pixels(l, p, 8, finish);
+    if (p + 4 <= l->pixels) {
+        line_pixels(l, p, 4, finish);
+        p += 4;
+    }
+    if (p + 2 <= l->pixels) {
+        line_pixels(l, p, 2, finish);
+        p += 2;
+    }
+    if (p < l->pixels)
+        line_pixels(l, p, 1, finish);
 }
 
 static void depthwise_line(const sti_depthwise_line *l)
 {
-    for (int64_t j = 0; j < l->channels; j += VEC_WIDTH) {
-        int64_t p = 0;
-        for (; p + PIXELS_AT_ONCE <= l->pixels; p += PIXELS_AT_ONCE)
-            line_pixels(l, p, j, PIXELS_AT_ONCE);
-        for (; p < l->pixels; p++)
-            line_pixels(l, p, j, 1);
+    if (l->bias || l->relu)
+        line_all(l, true);
+    else
+        line_all(l, false);
+}
+
+/* Taps [from, to) of one pixel. */
+INLINE void grad_pixel(const sti_depthwise_grad *g, int64_t p, int64_t j,
+                       const int from, const int to, const int vectors,
+                       const bool whole, vec acc[])
+{
+    const int64_t lanes = g->channels - j;
+    const float *a = g->a + p * g->a_step + j, *dy = g->dy + p * g->a_tap + j;
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+        const vec b = load_lanes(dy + v * VEC_WIDTH, whole, lanes);
+#pragma GCC unroll 8
+        for (int t = from; t < to; t++)
+            acc[t * vectors + v] =
+                vec_fma(load_lanes(a + t * g->a_tap + v * VEC_WIDTH, whole, lanes), b,
+                        acc[t * vectors + v]);
     }
 }
 
-/* `count` neighbouring taps, channels from j. */
-static inline __attribute__((always_inline)) void
-grad_taps(const sti_depthwise_grad *g, int64_t t, int64_t j, const int count)
+/* `taps` of all taps, from tap t, of some vectors of channels from j. Only all taps
+ * together know which pixels leave out some. */
+INLINE void grad_vectors(const sti_depthwise_grad *all, int64_t tap, int64_t j,
+                         const int taps, const int vectors, const bool whole)
 {
-    const int64_t lanes = g->channels - j;
-    const float *dy = g->dy + j;
-    vec acc[TAPS_AT_ONCE];
+    sti_depthwise_grad g = *all;
+    const int64_t lanes = g.channels - j;
+    int64_t p = g.left && tap == 0, end = g.pixels;
+    vec acc[9];
+    g.a += tap * g.a_tap;
+    g.c += tap * g.c_tap + j;
+    end -= g.right && tap + taps == g.taps;
 #pragma GCC unroll 8
-    for (int q = 0; q < count; q++)
-        acc[q] =
-            g->load ? load_lanes(g->c + (t + q) * g->channels + j, lanes) : vec_zero();
-    for (int64_t i = 0; i < g->runs; i++) {
-        const float *a = g->a + g->a_run[i] + t * g->channels + j;
-        for (int64_t k = 0; k < g->run_k; k++) {
-            const vec b = load_lanes(dy, lanes);
+    for (int t = 0; t < taps; t++)
 #pragma GCC unroll 8
-            for (int q = 0; q < count; q++)
-                acc[q] = vec_fma(load_lanes(a + q * g->channels, lanes), b, acc[q]);
-            a += g->a_step;
-            dy += g->channels;
-        }
-    }
+        for (int v = 0; v < vectors; v++)
+            acc[t * vectors + v] =
+                load_lanes(g.c + t * g.c_tap + v * VEC_WIDTH, whole, lanes);
+    if (p > 0 && taps > 1)
+        grad_pixel(&g, 0, j, 1, taps, vectors, whole, acc);
+    for (; p < end; p++)
+        grad_pixel(&g, p, j, 0, taps, vectors, whole, acc);
+    if (end < g.pixels && taps > 1)
+        grad_pixel(&g, end, j, 0, taps - 1, vectors, whole, acc);
 #pragma GCC unroll 8
-    for (int q = 0; q < count; q++)
-        store_lanes(g->c + (t + q) * g->channels + j, acc[q], lanes);
+    for (int t = 0; t < taps; t++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++)
+            store_lanes(g.c + t * g.c_tap + v * VEC_WIDTH, acc[t * vectors + v], whole,
+                        lanes);
+}
+
+/* All channels of `taps` neighbouring taps, `vectors` vectors at once: enough sums that
+ * none waits for itself. */
+INLINE void grad_taps(const sti_depthwise_grad *g, int64_t tap, const int taps,
+                      const int vectors)
+{
+    int64_t j = 0;
+    for (; j + vectors * VEC_WIDTH <= g->channels; j += vectors * VEC_WIDTH)
+        grad_vectors(g, tap, j, taps, vectors, true);
+    for (; j + VEC_WIDTH <= g->channels; j += VEC_WIDTH)
+        grad_vectors(g, tap, j, taps, 1, true);
+    if (j < g->channels)
+        grad_vectors(g, tap, j, taps, 1, false);
 }
 
 static void depthwise_grad(const sti_depthwise_grad *g)
 {
-    for (int64_t j = 0; j < g->channels; j += VEC_WIDTH) {
-        int64_t t = 0;
-        for (; t + TAPS_AT_ONCE <= g->taps; t += TAPS_AT_ONCE)
-            grad_taps(g, t, j, TAPS_AT_ONCE);
-        if (t + 3 <= g->taps) {
-            grad_taps(g, t, j, 3);
-            t += 3;
-        }
-        for (; t < g->taps; t++)
-            grad_taps(g, t, j, 1);
+    if (g->taps == 3) {
+        grad_taps(g, 0, 3, 3);
+        return;
     }
+    for (int64_t t = 0; t < g->taps; t++)
+        grad_taps(g, t, 1, 8);
 }

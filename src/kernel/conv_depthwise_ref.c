@@ -23,16 +23,17 @@ static void depthwise_line(const sti_depthwise_line *l)
 
 static void depthwise_grad(const sti_depthwise_grad *g)
 {
-    for (int64_t t = 0; t < g->taps; t++)
+    for (int64_t t = 0; t < g->taps; t++) {
+        const int64_t from = g->left && t == 0;
+        const int64_t to = g->pixels - (g->right && t == g->taps - 1);
         for (int64_t j = 0; j < g->channels; j++) {
-            float *c = g->c + t * g->channels + j;
-            float acc = g->load ? *c : 0.0F;
-            for (int64_t i = 0; i < g->runs; i++)
-                for (int64_t k = 0; k < g->run_k; k++)
-                    acc = fmaf(g->a[g->a_run[i] + k * g->a_step + t * g->channels + j],
-                               g->dy[(i * g->run_k + k) * g->channels + j], acc);
+            float *c = g->c + t * g->c_tap + j, acc = *c;
+            for (int64_t p = from; p < to; p++)
+                acc = fmaf(g->a[p * g->a_step + t * g->a_tap + j],
+                           g->dy[p * g->a_tap + j], acc);
             *c = acc;
         }
+    }
 }
 
 const sti_depthwise_kernels sti_depthwise_kernels_ref = {depthwise_line,

@@ -1,9 +1,11 @@
-/* Shared by the files of the convolution. Forward and backward data go one of three
+/* Shared by the files of the convolution. Forward and backward data go one of four
  * ways, chosen by their shape alone; all give the same bits.
  *
  * rows: rows of four pixels and more. Weights packed once a call, rows of the image in
- * place or copied with zero padding, taps are address offsets (conv_walk.h). Depthwise
- * too, with vectors along channels (conv_depthwise.h).
+ * place or copied with zero padding, taps are address offsets (conv_walk.h).
+ *
+ * depthwise: one channel a group, all three directions, with vectors along channels and
+ * nothing copied (conv_depthwise.h).
  *
  * plain: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it stands.
  *

@@ -232,8 +232,6 @@ static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_so
     for (int64_t i = 0; i < w->runs; i++)
         w->run[i] =
             narrow || rows_of_taps ? i * line : i / s->kw * line + i % s->kw * r->ld;
-    for (int64_t i = 0; i < w->runs; i++)
-        w->weight[i] = i * s->co;
 }
 
 static forward_job forward_make(const sti_conv_shape *s)
@@ -252,8 +250,7 @@ static forward_job forward_make(const sti_conv_shape *s)
     w->c_line = s->ow * s->co;
     w->c_image = s->oh * w->c_line;
     forward_runs(w, s, &j.source);
-    j.panel_floats =
-        sti_conv_is_depthwise(s) ? 0 : (size_t)(w->panel_group * s->groups);
+    j.panel_floats = (size_t)(w->panel_group * s->groups);
     source_cut(&j.source, j.panel_floats);
     w->a_image = block_image(&j.source);
     return j;
@@ -345,12 +342,7 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
         j.walk.bias = epilogue->bias;
         j.walk.relu = epilogue->relu;
     }
-    if (sti_conv_is_depthwise(s)) {
-        j.walk.depthwise = sti_depthwise_kernels_now();
-        j.walk.weights = w;
-    } else {
-        sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
-    }
+    sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
     sti_team_run(team, source_pieces(&j.source), forward_piece, &j);
     if (bit && !j.mask_here)
         sti_block_mask(team, y_out, s->n * s->oh * j.walk.c_line, epilogue->relu_mask);
@@ -404,10 +396,8 @@ static data_job data_make(const sti_conv_shape *s)
     w->c_row = s->stride * s->ci;
     w->c_line = s->stride * s->w * s->ci;
     w->c_image = s->h * s->w * s->ci;
-    j.panel_floats = sti_conv_is_depthwise(s)
-                         ? 0
-                         : (size_t)(s->kh * s->kw * s->co *
-                                    sti_conv_round_up(w->out_group, STI_PANEL));
+    j.panel_floats =
+        (size_t)(s->kh * s->kw * s->co * sti_conv_round_up(w->out_group, STI_PANEL));
     source_cut(&j.source, j.panel_floats);
     w->a_image = block_image(&j.source);
     return j;
@@ -442,10 +432,13 @@ static void phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p
     for (int64_t i = 0; i < w->runs; i++)
         w->run[i] = taps > 1 ? -i * w->a_line
                              : -(i / p->taps_x) * w->a_line - i % p->taps_x * w->a_row;
-    for (int64_t i = 0; i < w->runs * taps; i++)
-        w->weight[i] = ((p->first_y + i / p->taps_x * s->stride) * s->kw + p->first_x +
-                        i % p->taps_x * s->stride) *
-                       s->co;
+}
+
+/* The number of tap t of a phase among all taps. */
+static int64_t tap_of_phase(const sti_conv_shape *s, const sti_conv_phase *p, int64_t t)
+{
+    return (p->first_y + t / p->taps_x * s->stride) * s->kw + p->first_x +
+           t % p->taps_x * s->stride;
 }
 
 static void data_pack(void *arg, int64_t piece, int worker)
@@ -458,7 +451,7 @@ static void data_pack(void *arg, int64_t piece, int worker)
     (void)worker;
     phase_walk(j, phase, &p, &w);
     for (int64_t t = 0; t < w.runs * w.narrow_taps; t++) {
-        const float *tap = j->w + w.weight[t] * w.out_group;
+        const float *tap = j->w + tap_of_phase(s, &p, t) * w.out_group * s->co;
         sti_conv_walk_pack(&w, group, t * w.in_group, w.in_group,
                            tap + group * w.in_group, s->co, true,
                            j->panels + (w.panels - j->panels));
@@ -532,11 +525,6 @@ void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *s, const flo
     j.dx = dx_out;
     j.panels = sti_block_align(scratch);
     j.lines = sti_block_align(j.panels + j.panel_floats);
-    if (sti_conv_is_depthwise(s)) {
-        j.walk.depthwise = sti_depthwise_kernels_now();
-        j.walk.weights = w;
-    } else {
-        sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
-    }
+    sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
     sti_team_run(team, source_pieces(&j.source), data_piece, &j);
 }

@@ -10,7 +10,6 @@
  * where they would only add zeros. */
 #include <string.h>
 
-#include "kernel/conv_depthwise.h"
 #include "kernel/conv_priv.h"
 #include "kernel/conv_squares.h"
 #include "kernel/conv_tile.h"
@@ -21,15 +20,13 @@ enum {
     FEW_PIECES = 4,
     SLICE_FLOATS = 72 << 10, /* of the gradient: with x and dy, half of a cache */
     SLICE_COLS = 256,
-    BLOCK_PIXELS = 192, /* times 32 columns: half of a first-level cache */
-    DEPTHWISE_FLOATS = 8 << 10
+    BLOCK_PIXELS = 192 /* times 32 columns: half of a first-level cache */
 };
 
 typedef struct weight_job {
     sti_conv_shape s; /* a plain convolution is one row of pixels */
     const sti_gemm_kernels *kernels;
     sti_conv_grad_tile_fn *tile; /* or NULL */
-    bool depthwise;
     const float *x, *dy;
     float *dw, *results, *workers, *squares;
     int64_t chunks, tree_chunks, trees;
@@ -58,7 +55,7 @@ static bool is_plain(const sti_conv_shape *s)
  * dense, so that a column of them spreads over the sets of a cache. */
 static int64_t copy_pixel(const weight_job *j, int64_t channels)
 {
-    const bool spread = is_pointwise(&j->s) && !j->depthwise && channels % 64 == 0;
+    const bool spread = is_pointwise(&j->s) && channels % 64 == 0;
     return spread ? channels + STI_PANEL : channels;
 }
 
@@ -74,10 +71,6 @@ static void make_slices(weight_job *j)
 {
     const sti_conv_shape *s = &j->s;
     const int64_t taps = s->kh * s->kw;
-    if (j->depthwise) {
-        j->slice_in = j->slices_in = j->slice_out = j->slices_out = 1;
-        return;
-    }
     const int64_t most_out = taps > 1 ? SLICE_COLS / 2 : SLICE_COLS;
     j->slice_out = slice_of(j->out_group, most_out);
     j->slices_out = sti_conv_ceil_div(j->out_group, j->slice_out);
@@ -88,7 +81,7 @@ static void make_slices(weight_job *j)
 
 static int64_t slice_count(const weight_job *j)
 {
-    return j->depthwise ? 1 : j->s.groups * j->slices_in * j->slices_out;
+    return j->s.groups * j->slices_in * j->slices_out;
 }
 
 static void make_trees(weight_job *j)
@@ -107,18 +100,14 @@ static void make_trees(weight_job *j)
 static void make_blocks(weight_job *j)
 {
     const sti_conv_shape *s = &j->s;
-    const int64_t channels = j->depthwise ? s->ci : j->slice_in;
     const int64_t ow = sti_conv_max(s->ow, 1), oh = sti_conv_max(s->oh, 1);
     j->line_cols = (s->ow - 1) * s->stride + s->kw;
-    j->block_pixels = BLOCK_PIXELS;
-    if (j->depthwise) /* rows that fit the first-level cache together with their dy */
-        j->block_pixels = DEPTHWISE_FLOATS / (2 * sti_conv_max(channels, 1));
-    j->block_rows = sti_conv_min(sti_conv_max(j->block_pixels / ow, 1), MAX_LINES);
-    j->block_pixels = sti_conv_max(j->block_pixels, is_plain(s) ? 1 : ow);
+    j->block_rows = sti_conv_min(sti_conv_max(BLOCK_PIXELS / ow, 1), MAX_LINES);
+    j->block_pixels = sti_conv_max(BLOCK_PIXELS, is_plain(s) ? 1 : ow);
     j->x_in_place = is_plain(s) && j->slice_in == s->ci && s->ci % 128 != 0;
     j->width = j->slice_out > STI_PANEL && j->kernels->max_rows[2] > 0 ? 2 * STI_PANEL
                                                                        : STI_PANEL;
-    j->dy_in_place = j->depthwise || (s->co == j->slice_out && s->co == j->width);
+    j->dy_in_place = s->co == j->slice_out && s->co == j->width;
     const int64_t lines = sti_conv_min(j->block_rows * j->part_taps,
                                        j->block_rows * s->stride +
                                            (j->block_rows / oh + 2) * j->part_taps);
@@ -128,7 +117,7 @@ static void make_blocks(weight_job *j)
     j->x_floats =
         j->x_in_place
             ? 0
-            : (size_t)sti_conv_round_up(pixels * copy_pixel(j, channels), STI_PANEL);
+            : (size_t)sti_conv_round_up(pixels * copy_pixel(j, j->slice_in), STI_PANEL);
     j->dy_floats = j->dy_in_place
                        ? 0
                        : (size_t)(j->block_rows * sti_conv_min(ow, j->block_pixels) *
@@ -145,7 +134,6 @@ static weight_job weight_make(const sti_conv_shape *shape)
         s->w = s->ow = s->n * s->h * s->w;
         s->n = s->h = s->oh = 1;
     }
-    j.depthwise = sti_conv_is_depthwise(s);
     j.in_group = s->ci / s->groups;
     j.out_group = s->co / s->groups;
     make_slices(&j);
@@ -153,9 +141,7 @@ static weight_job weight_make(const sti_conv_shape *shape)
     make_blocks(&j);
     j.grad_floats = (size_t)(s->kh * s->kw * j.in_group * s->co);
     j.slice_floats = (size_t)sti_conv_round_up(
-        j.depthwise ? j.part_taps * s->kw * s->co
-                    : j.part_taps * s->kw * j.slice_in * j.slice_out,
-        STI_PANEL);
+        j.part_taps * s->kw * j.slice_in * j.slice_out, STI_PANEL);
     size_t levels = 1;
     for (int64_t c = j.tree_chunks; c > 1; c /= 2)
         levels++;
@@ -178,10 +164,6 @@ typedef struct weight_slice {
 static weight_slice slice_at(const weight_job *j, int64_t index)
 {
     weight_slice w = {.tap = index % j->parts * j->part_taps};
-    if (j->depthwise) {
-        w.in = w.out = j->s.co;
-        return w;
-    }
     index /= j->parts;
     const int64_t in = index % j->slices_in * j->slice_in;
     const int64_t out = index / j->slices_in % j->slices_out * j->slice_out;
@@ -392,27 +374,6 @@ static void block_tiles(const weight_job *j, const weight_slice *w, pixel_block 
     }
 }
 
-static void block_depthwise(const weight_job *j, const pixel_block *b, bool load,
-                            float *sums)
-{
-    const sti_conv_shape *s = &j->s;
-    sti_depthwise_grad g = {
-        .a_step = is_pointwise(s) ? b->a_pixel : s->stride * s->ci,
-        .a_run = b->line,
-        .dy = b->dy,
-        .runs = b->rows,
-        .run_k = b->cols,
-        .taps = s->kw,
-        .channels = s->ci,
-        .load = load,
-    };
-    for (int64_t i = 0; i < j->part_taps; i++) {
-        g.a = b->x + i * j->line_cols * s->ci;
-        g.c = sums + i * s->kw * s->ci;
-        sti_depthwise_kernels_now()->grad(&g);
-    }
-}
-
 static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk,
                        float *scratch, float *sums)
 {
@@ -431,10 +392,6 @@ static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk
         else
             take_x(j, w, scratch, &b);
         take_dy(j, w, scratch + j->x_floats, &b);
-        if (j->depthwise) {
-            block_depthwise(j, &b, load, sums);
-            continue;
-        }
         look_ahead(j, w, &b);
         block_tiles(j, w, &b, load, sums);
     }
@@ -451,11 +408,6 @@ static void put_slice(const weight_job *j, const weight_slice *w, const float *s
                       float *grad)
 {
     const sti_conv_shape *s = &j->s;
-    if (j->depthwise) {
-        memcpy(grad + w->tap * s->kw * s->co, sums,
-               (size_t)(j->part_taps * s->kw * s->co) * sizeof *grad);
-        return;
-    }
     const int64_t in0 = w->in0 - w->group * j->in_group;
     for (int64_t tap = 0; tap < j->part_taps * s->kw; tap++)
         for (int64_t c = 0; c < w->in; c++, sums += w->out)

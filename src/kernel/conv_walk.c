@@ -267,30 +267,6 @@ static void plain_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lin
     } while (i < end);
 }
 
-static void walk_depthwise(const sti_conv_walk *w, const float *in, float *out,
-                           int64_t lines, int64_t pixels)
-{
-    sti_depthwise_line l = {
-        .a_row = w->a_row,
-        .a_run = w->run + w->first_run,
-        .b = w->weights,
-        .b_run = w->weight + w->first_run,
-        .runs = w->end_run - w->first_run,
-        .c_row = w->c_row,
-        .pixels = pixels,
-        .channels = w->groups,
-        .bias = w->bias,
-        .relu = w->relu,
-    };
-    walk_place at = {0, 0, in, out};
-    for (int64_t line = 0; line < lines; line++) {
-        l.a = at.a;
-        l.c = at.c;
-        w->depthwise->line(&l);
-        place_line(w, &at);
-    }
-}
-
 /* Panel of columns from j; returns how many panels of 16. */
 static int panel_at(const sti_conv_walk *w, int64_t j, int64_t *cols)
 {
@@ -303,10 +279,6 @@ void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
                        int64_t lines, int64_t pixels, sti_conv_ahead *ahead)
 {
     const int64_t k = w->runs * w->run_k * w->narrow_taps;
-    if (w->depthwise) {
-        walk_depthwise(w, in, out, lines, pixels);
-        return;
-    }
     for (int64_t group = 0; group < w->groups; group++)
         for (int64_t j = 0, cols; j < w->out_group; j += cols) {
             const int nv = panel_at(w, j, &cols);

@@ -4,7 +4,6 @@
 #ifndef STI_KERNEL_CONV_WALK_H
 #define STI_KERNEL_CONV_WALK_H
 
-#include "kernel/conv_depthwise.h"
 #include "kernel/conv_priv.h"
 #include "kernel/conv_tile.h"
 
@@ -24,10 +23,6 @@ typedef struct sti_conv_walk {
     int64_t run[STI_CONV_MAX_TAPS];
     const float *panels; /* a group takes panel_group floats */
     int64_t panel_group;
-    /* Depthwise: no panels, but the weights themselves; run i meets row weight[i]. */
-    const sti_depthwise_kernels *depthwise;
-    const float *weights;
-    int64_t weight[STI_CONV_MAX_TAPS];
     const float *bias; /* [groups * out_group] or NULL */
     bool relu;
 } sti_conv_walk;
