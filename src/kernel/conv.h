@@ -6,9 +6,9 @@
  * Group g reads the g-th ci / groups input channels and writes the g-th co / groups
  * output channels. Padding is zeros that take part in the sum, except that forward and
  * backward data may leave out whole rows of taps that meet nothing else, and the weight
- * gradient the rows of dy that a row of taps finds outside (by shape alone): that shows
- * only where a weight, or dy, is infinite or NaN, or in the sign of a zero that an
- * underflow left.
+ * gradient the rows of dy that a row of taps finds outside (by shape alone), and
+ * depthwise convolutions every tap that lies outside: that shows only where a weight, or
+ * dy, is infinite or NaN, or in the sign of a zero that an underflow left.
  *
  * Each direction is bit-equal to sti_gemm_f32 on the matrix that it stands for (chains
  * in chunks of 4096 k joined by the tree described there), on every instruction set and
@@ -59,13 +59,14 @@ double sti_conv_flop(const sti_conv_shape *shape);
 bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
 bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 
-/* Scratch of one call. Forward and data: the packed weights (at most 10 MiB; none
- * where more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of the image (about 256 KiB, 768 KiB where weights are larger
- * than 1 MiB, more for very wide rows) or blocks as in gemm.h (with stride in backward
- * data 0.7 MiB more). Weight gradient: a thread, a slice of at most about 300 KiB for
- * every doubling of the chunks of 4096 pixels, and, where the gradient is smaller than
- * four slices, up to seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB
- * with one thread. */
+/* Scratch of one call. Forward and data: the packed weights (at most 10 MiB; none where
+ * more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of the
+ * image (about 256 KiB, 768 KiB where weights are larger than 1 MiB, more for very wide
+ * rows) or blocks as in gemm.h (with stride in backward data 0.7 MiB more); nothing for
+ * depthwise ones. Weight gradient: a thread, a slice of at most about 300 KiB for every
+ * doubling of the chunks of 4096 pixels, and, where the gradient is smaller than four
+ * slices, up to seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB with
+ * one thread. */
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);

@@ -437,6 +437,13 @@ static void chosen_shapes(void **state)
         {1, 3, 120, 130, 4, 3, 3, 1, 1, 1, 0, 0, false},
         {2, 40, 40, 20, 20, 3, 3, 1, 1, 20, 0, 0, false},
         {2, 21, 19, 33, 33, 5, 5, 2, 2, 33, 0, 0, false},
+        {1, 11, 13, 437, 437, 3, 3, 1, 1, 437, 0, 0, false}, /* 3 slices of channels */
+        {9, 33, 31, 17, 17, 3, 3, 1, 1, 17, 0, 0, false},    /* a chunk ends in a row */
+        {9, 64, 63, 3, 3, 3, 3, 1, 1, 3, 0, 0, false},       /* subtrees of 2 chunks */
+        {2, 5, 1, 33, 33, 3, 3, 1, 1, 33, 0, 0, false}, /* both edges in one pixel */
+        {1, 2, 2, 70, 70, 3, 3, 1, 1, 70, 0, 0, false},
+        {1, 7, 8, 40, 40, 3, 3, 2, 1, 40, 0, 0, false},
+        {1, 7, 7, 40, 40, 3, 3, 3, 2, 40, 0, 0, false},
         {1, 9, 9, 2, 3, 2, 2, 5, 0, 1, 0, 0,
          false}, /* stride over the window: holes in dx */
         {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0, 0,
