@@ -176,32 +176,32 @@ static inline __attribute__((always_inline)) vec load_b(const float *b, vec_lane
 enum { BARE, AHEAD, SIDE };
 
 /* One k step; A_OF is the r-th row's scalar. */
-#define TILE_STEP(A_OF, SPLAT, B)                                                      \
-    do {                                                                               \
-        vec bv[4];                                                                     \
-        if (form == SIDE)                                                              \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
-                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);                  \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                 \
-            load_b((B) + v * VEC_WIDTH, lanes[v],                                      \
-                   form == SIDE || (v >= vecs - VECS && (VECS == 1 || form == BARE))); \
-        if (form == SIDE) {                                                            \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                     \
-                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                           \
-            side.keep += side.keep_step;                                               \
-        }                                                                              \
-        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                        \
-        {                                                                              \
-            if (SPLAT) {                                                               \
-                const vec av = vec_splat(A_OF);                                        \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                 \
-                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]);    \
-            } else {                                                                   \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                 \
-                    acc[r * vecs + v] =                                                \
-                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);              \
-            }                                                                          \
-        }                                                                              \
+#define TILE_STEP(A_OF, SPLAT, B)                                                   \
+    do {                                                                            \
+        vec bv[4];                                                                  \
+        if (form == SIDE)                                                           \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
+                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);               \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =              \
+            load_b((B) + v * VEC_WIDTH, lanes[v],                                   \
+                   form == SIDE || (form == BARE && v >= vecs - VECS));             \
+        if (form == SIDE) {                                                         \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
+                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                        \
+            side.keep += side.keep_step;                                            \
+        }                                                                           \
+        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                     \
+        {                                                                           \
+            if (SPLAT) {                                                            \
+                const vec av = vec_splat(A_OF);                                     \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
+                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]); \
+            } else {                                                                \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
+                    acc[r * vecs + v] =                                             \
+                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);           \
+            }                                                                       \
+        }                                                                           \
     } while (0)
 
 /* Rows of C that the next tile takes up, fetched one by one while this one works; then
@@ -474,9 +474,9 @@ typedef void tile_fn(const sti_gemm_tile *t);
 
 static inline int tile_form(const sti_gemm_tile *t)
 {
-    if (VECS > 1)
-        return t->b_keep ? SIDE : t->b_part ? BARE : AHEAD;
     if (t->b_keep)
         return SIDE;
-    return t->ahead || t->c_next ? AHEAD : BARE;
+    if (t->b_part || (VECS == 1 && !t->ahead && !t->c_next))
+        return BARE;
+    return AHEAD;
 }
