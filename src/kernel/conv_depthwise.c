@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernel/conv_chunks.h"
 #include "kernel/conv_squares.h"
 #include "kernel/dispatch.h"
 
@@ -258,11 +259,9 @@ void sti_conv_depthwise_data(const sti_team *team, const sti_conv_shape *s,
 /* ---- the weight gradient ---- */
 
 enum {
-    PIECES = 8,    /* wanted, for teams */
-    MAX_TREES = 8, /* results of subtrees that are kept */
-    SLICE = 192,   /* channels at least: shorter stretches cost more than teams gain */
-    STEP = 48,     /* of channels a slice: three vectors */
-    JOIN_FLOATS = 4096
+    PIECES = 8,  /* wanted, for teams */
+    SLICE = 192, /* channels at least: shorter stretches cost more than teams gain */
+    STEP = 48    /* of channels a slice: three vectors */
 };
 
 typedef struct weight_job {
@@ -272,7 +271,7 @@ typedef struct weight_job {
     float *dw, *results, *workers, *squares;
     axis y, col;
     int64_t whole, whole_end; /* columns of dy that meet all taps */
-    int64_t chunks, tree_chunks, trees;
+    sti_conv_chunks tree;
     int64_t slice, slices; /* channels of one */
     size_t grad_floats, level_floats, worker_floats;
 } weight_job;
@@ -283,31 +282,26 @@ static weight_job weight_make(const sti_conv_shape *s)
     weight_job j = {.shape = s,
                     .y = forward_axis(s, s->h, s->kh, s->oh),
                     .col = forward_axis(s, s->w, s->kw, s->ow),
-                    .chunks =
-                        sti_conv_max(1, sti_conv_ceil_div(pixels, STI_GEMM_CHUNK)),
                     .grad_floats = (size_t)(s->kh * s->kw * s->co)};
     whole_results(&j.col, &j.whole, &j.whole_end);
-    for (j.tree_chunks = 1; sti_conv_ceil_div(j.chunks, j.tree_chunks) > MAX_TREES;)
-        j.tree_chunks *= 2;
-    j.trees = sti_conv_ceil_div(j.chunks, j.tree_chunks);
-    const int64_t slices = sti_conv_ceil_div(PIECES, j.trees);
+    j.tree = sti_conv_chunks_cut(sti_conv_ceil_div(pixels, STI_GEMM_CHUNK),
+                                 STI_CONV_MAX_TREES);
+    const int64_t slices = sti_conv_ceil_div(PIECES, j.tree.trees);
     j.slice =
         sti_conv_round_up(sti_conv_max(sti_conv_ceil_div(s->co, slices), SLICE), STEP);
     j.slices = sti_conv_ceil_div(s->co, j.slice);
     j.level_floats = (size_t)(s->kh * s->kw * sti_conv_min(j.slice, s->co));
-    size_t levels = 1;
-    for (int64_t c = j.tree_chunks; c > 1; c /= 2)
-        levels++;
-    j.worker_floats = (size_t)sti_conv_round_up((int64_t)(levels * j.level_floats), 16);
+    j.worker_floats =
+        (size_t)sti_conv_round_up((int64_t)(j.tree.levels * j.level_floats), STI_PANEL);
     return j;
 }
 
 size_t sti_conv_depthwise_weight_bytes(const sti_conv_shape *s, int threads)
 {
     const weight_job j = weight_make(s);
-    return 64 +
-           ((size_t)(j.trees - 1) * j.grad_floats + (size_t)threads * j.worker_floats) *
-               sizeof(float);
+    return 64 + ((size_t)(j.tree.trees - 1) * j.grad_floats +
+                 (size_t)threads * j.worker_floats) *
+                    sizeof(float);
 }
 
 /* Part of a row of dy against a row of taps. */
@@ -397,10 +391,19 @@ static void chunk_sums(const weight_job *j, int64_t chunk, int64_t first,
     }
 }
 
-static void add_floats(float *left, const float *right, size_t count)
+/* What a piece owns. */
+typedef struct weight_slice {
+    const weight_job *j;
+    int64_t first, channels;
+} weight_slice;
+
+static void slice_chunk(void *arg, int64_t chunk, float *sums)
 {
-    for (size_t i = 0; i < count; i++)
-        left[i] += right[i];
+    const weight_slice *w = arg;
+    const weight_job *j = w->j;
+    chunk_sums(j, chunk, w->first, w->channels, sums);
+    if (j->squares && w->first == 0)
+        sti_conv_squares_chunk(j->shape, j->dy, chunk, j->squares);
 }
 
 static void weight_piece(void *arg, int64_t piece, int worker)
@@ -408,41 +411,14 @@ static void weight_piece(void *arg, int64_t piece, int worker)
     const weight_job *j = arg;
     const sti_conv_shape *s = j->shape;
     const int64_t tree = piece / j->slices, at = piece % j->slices * j->slice;
-    const int64_t channels = sti_conv_min(j->slice, s->co - at);
-    const int64_t first = tree * j->tree_chunks;
-    const int64_t last = sti_conv_min(first + j->tree_chunks, j->chunks);
-    const size_t size = (size_t)(s->kh * s->kw * channels);
+    const int64_t channels = sti_conv_min(j->slice, s->co - at), taps = s->kh * s->kw;
     float *stack = j->workers + (size_t)worker * j->worker_floats;
-    size_t top = 0;
-    for (int64_t chunk = first; chunk < last; chunk++, top++) {
-        chunk_sums(j, chunk, at, channels, stack + top * size);
-        if (j->squares && at == 0)
-            sti_conv_squares_chunk(s, j->dy, chunk, j->squares);
-        for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
-            add_floats(stack + (top - 1) * size, stack + top * size, size);
-    }
-    for (; top > 1; top--)
-        add_floats(stack + (top - 2) * size, stack + (top - 1) * size, size);
     float *to = tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * j->grad_floats;
-    for (int64_t tap = 0; tap < s->kh * s->kw; tap++)
+    sti_conv_chunks_sum(&j->tree, tree, (size_t)(taps * channels), stack, slice_chunk,
+                        &(weight_slice){j, at, channels});
+    for (int64_t tap = 0; tap < taps; tap++)
         memcpy(to + tap * s->co + at, stack + tap * channels,
                (size_t)channels * sizeof *to);
-}
-
-/* The top of the tree: results of subtrees, in place, pairs first. */
-static void join_piece(void *arg, int64_t piece, int worker)
-{
-    const weight_job *j = arg;
-    const size_t at = (size_t)piece * JOIN_FLOATS;
-    const size_t left = j->grad_floats - at;
-    const size_t count = left < JOIN_FLOATS ? left : JOIN_FLOATS;
-    float *side[MAX_TREES];
-    (void)worker;
-    for (int64_t t = 0; t < j->trees; t++)
-        side[t] = (t == 0 ? j->dw : j->results + (size_t)(t - 1) * j->grad_floats) + at;
-    for (int64_t step = 1; step < j->trees; step *= 2)
-        for (int64_t t = 0; t + step < j->trees; t += 2 * step)
-            add_floats(side[t], side[t + step], count);
 }
 
 void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *s,
@@ -457,8 +433,6 @@ void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *s,
     j.dw = dw_out;
     j.workers = sti_block_align(scratch);
     j.results = j.workers + (size_t)team->threads * j.worker_floats;
-    sti_team_run(team, j.trees * j.slices, weight_piece, &j);
-    if (j.trees > 1)
-        sti_team_run(team, sti_conv_ceil_div((int64_t)j.grad_floats, JOIN_FLOATS),
-                     join_piece, &j);
+    sti_team_run(team, j.tree.trees * j.slices, weight_piece, &j);
+    sti_conv_chunks_join_all(team, &j.tree, dw_out, j.results, j.grad_floats);
 }

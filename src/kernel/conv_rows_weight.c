@@ -10,12 +10,12 @@
  * where they would only add zeros. */
 #include <string.h>
 
+#include "kernel/conv_chunks.h"
 #include "kernel/conv_priv.h"
 #include "kernel/conv_squares.h"
 #include "kernel/conv_tile.h"
 
 enum {
-    MAX_TREES = 8,
     MAX_LINES = 128,
     FEW_PIECES = 4,
     SLICE_FLOATS = 72 << 10, /* of the gradient: with x and dy, half of a cache */
@@ -29,7 +29,7 @@ typedef struct weight_job {
     sti_conv_grad_tile_fn *tile; /* or NULL */
     const float *x, *dy;
     float *dw, *results, *workers, *squares;
-    int64_t chunks, tree_chunks, trees;
+    sti_conv_chunks tree;
     int64_t parts, part_taps;    /* pieces a row of taps or one for all; rows a piece */
     int64_t in_group, out_group; /* channels a group, of which a slice takes */
     int64_t slice_in, slice_out; /* so many */
@@ -88,12 +88,9 @@ static void make_trees(weight_job *j)
 {
     const sti_conv_shape *s = &j->s;
     const int64_t pixels = s->n * s->oh * s->ow, slices = slice_count(j);
-    const int64_t most = slices >= FEW_PIECES ? 1 : MAX_TREES;
-    j->chunks = sti_conv_max(1, sti_conv_ceil_div(pixels, STI_GEMM_CHUNK));
-    for (j->tree_chunks = 1; sti_conv_ceil_div(j->chunks, j->tree_chunks) > most;)
-        j->tree_chunks *= 2;
-    j->trees = sti_conv_ceil_div(j->chunks, j->tree_chunks);
-    j->parts = j->trees * slices < FEW_PIECES ? s->kh : 1;
+    j->tree = sti_conv_chunks_cut(sti_conv_ceil_div(pixels, STI_GEMM_CHUNK),
+                                  slices >= FEW_PIECES ? 1 : STI_CONV_MAX_TREES);
+    j->parts = j->tree.trees * slices < FEW_PIECES ? s->kh : 1;
     j->part_taps = s->kh / j->parts;
 }
 
@@ -142,17 +139,14 @@ static weight_job weight_make(const sti_conv_shape *shape)
     j.grad_floats = (size_t)(s->kh * s->kw * j.in_group * s->co);
     j.slice_floats = (size_t)sti_conv_round_up(
         j.part_taps * s->kw * j.slice_in * j.slice_out, STI_PANEL);
-    size_t levels = 1;
-    for (int64_t c = j.tree_chunks; c > 1; c /= 2)
-        levels++;
-    j.worker_floats = j.x_floats + j.dy_floats + levels * j.slice_floats;
+    j.worker_floats = j.x_floats + j.dy_floats + j.tree.levels * j.slice_floats;
     return j;
 }
 
 size_t sti_conv_rows_weight_bytes(const sti_conv_shape *s, int threads)
 {
     const weight_job j = weight_make(s);
-    const size_t shared = (size_t)(j.trees - 1) * j.grad_floats;
+    const size_t shared = (size_t)(j.tree.trees - 1) * j.grad_floats;
     return 128 + (shared + (size_t)threads * j.worker_floats) * sizeof(float);
 }
 
@@ -397,12 +391,6 @@ static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk
     }
 }
 
-static void add_floats(float *left, const float *right, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        left[i] += right[i];
-}
-
 /* The slice into its place in the gradient. */
 static void put_slice(const weight_job *j, const weight_slice *w, const float *sums,
                       float *grad)
@@ -416,47 +404,35 @@ static void put_slice(const weight_job *j, const weight_slice *w, const float *s
                    sums, (size_t)w->out * sizeof *grad);
 }
 
+/* A piece at work. */
+typedef struct slice_work {
+    const weight_job *j;
+    weight_slice slice;
+    float *scratch;
+    bool squares; /* takes those of dy, too */
+} slice_work;
+
+static void slice_chunk(void *arg, int64_t chunk, float *sums)
+{
+    const slice_work *w = arg;
+    chunk_sums(w->j, &w->slice, chunk, w->scratch, sums);
+    if (w->squares)
+        sti_conv_squares_chunk(&w->j->s, w->j->dy, chunk, w->j->squares);
+}
+
 static void weight_piece(void *arg, int64_t piece, int worker)
 {
     const weight_job *j = arg;
     const int64_t owned = j->parts * slice_count(j);
     const int64_t tree = piece / owned;
-    const weight_slice w = slice_at(j, piece % owned);
-    float *scratch = j->workers + (size_t)worker * j->worker_floats;
-    float *stack = scratch + j->x_floats + j->dy_floats; /* one slice a level */
-    const int64_t first = tree * j->tree_chunks;
-    const int64_t last = sti_conv_min(first + j->tree_chunks, j->chunks);
-    const size_t size = j->slice_floats;
-    size_t top = 0;
-    for (int64_t chunk = first; chunk < last; chunk++, top++) {
-        chunk_sums(j, &w, chunk, scratch, stack + top * size);
-        if (j->squares && piece % owned == 0)
-            sti_conv_squares_chunk(&j->s, j->dy, chunk, j->squares);
-        for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
-            add_floats(stack + (top - 1) * size, stack + top * size, size);
-    }
-    for (; top > 1; top--)
-        add_floats(stack + (top - 2) * size, stack + (top - 1) * size, size);
-    put_slice(j, &w, stack,
+    slice_work w = {.j = j,
+                    .slice = slice_at(j, piece % owned),
+                    .scratch = j->workers + (size_t)worker * j->worker_floats,
+                    .squares = j->squares && piece % owned == 0};
+    float *stack = w.scratch + j->x_floats + j->dy_floats;
+    sti_conv_chunks_sum(&j->tree, tree, j->slice_floats, stack, slice_chunk, &w);
+    put_slice(j, &w.slice, stack,
               tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * j->grad_floats);
-}
-
-enum { JOIN_FLOATS = 4096 };
-
-/* The top of the tree: results of subtrees, in place, pairs first. */
-static void join_piece(void *arg, int64_t piece, int worker)
-{
-    const weight_job *j = arg;
-    const size_t at = (size_t)piece * JOIN_FLOATS;
-    const size_t left = j->grad_floats - at;
-    const size_t count = left < JOIN_FLOATS ? left : JOIN_FLOATS;
-    float *side[MAX_TREES];
-    (void)worker;
-    for (int64_t t = 0; t < j->trees; t++)
-        side[t] = (t == 0 ? j->dw : j->results + (size_t)(t - 1) * j->grad_floats) + at;
-    for (int64_t step = 1; step < j->trees; step *= 2)
-        for (int64_t t = 0; t + step < j->trees; t += 2 * step)
-            add_floats(side[t], side[t + step], count);
 }
 
 void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *s, const float *x,
@@ -469,8 +445,6 @@ void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *s, const f
     j.dw = dw_out;
     j.workers = sti_block_align(scratch);
     j.results = j.workers + (size_t)team->threads * j.worker_floats;
-    sti_team_run(team, j.trees * j.parts * slice_count(&j), weight_piece, &j);
-    if (j.trees > 1)
-        sti_team_run(team, sti_conv_ceil_div((int64_t)j.grad_floats, JOIN_FLOATS),
-                     join_piece, &j);
+    sti_team_run(team, j.tree.trees * j.parts * slice_count(&j), weight_piece, &j);
+    sti_conv_chunks_join_all(team, &j.tree, dw_out, j.results, j.grad_floats);
 }

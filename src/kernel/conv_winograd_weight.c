@@ -6,9 +6,10 @@
 
 #include <string.h>
 
+#include "kernel/conv_chunks.h"
+
 enum {
     ELEMENTS = STI_WINOGRAD_ELEMENTS,
-    MAX_TREES = 8,
     SLICE = 32,             /* input channels a piece, where there are more */
     TILE_FLOATS = 96 << 10, /* transformed operands of a block of tiles */
     LEAST_TILES = 64,
@@ -21,7 +22,8 @@ typedef struct job {
     const sti_winograd_kernels *transforms;
     const sti_conv_shape *shape;
     int64_t tiles_y, tiles_x, rows; /* of all images */
-    int64_t chunk_rows, chunks, tree_chunks, trees;
+    int64_t chunk_rows;
+    sti_conv_chunks tree;
     int64_t slices, block_rows;
     int64_t x_element, dy_element, grad_element;
     size_t grad_floats, worker_floats, result_floats, zero_floats;
@@ -33,11 +35,8 @@ typedef struct job {
 static void cut_trees(job *j)
 {
     j->chunk_rows = sti_conv_max(1, CHUNK_TILES / j->tiles_x);
-    j->chunks = sti_conv_max(1, sti_conv_ceil_div(j->rows, j->chunk_rows));
-    const int64_t most = j->slices >= MAX_TREES ? 1 : MAX_TREES / j->slices;
-    for (j->tree_chunks = 1; sti_conv_ceil_div(j->chunks, j->tree_chunks) > most;)
-        j->tree_chunks *= 2;
-    j->trees = sti_conv_ceil_div(j->chunks, j->tree_chunks);
+    j->tree = sti_conv_chunks_cut(sti_conv_ceil_div(j->rows, j->chunk_rows),
+                                  sti_conv_max(1, STI_CONV_MAX_TREES / j->slices));
 }
 
 static job make(const sti_conv_shape *s)
@@ -58,12 +57,10 @@ static job make(const sti_conv_shape *s)
     j.dy_element = j.block_rows * j.tiles_x * s->co + GAP;
     j.grad_element = slice * s->co + GAP;
     j.grad_floats = (size_t)(ELEMENTS * j.grad_element);
-    size_t levels = 1;
-    for (int64_t c = j.tree_chunks; c > 1; c /= 2)
-        levels++;
-    j.worker_floats =
-        (size_t)(ELEMENTS * (j.x_element + j.dy_element)) + levels * j.grad_floats;
-    j.result_floats = j.trees > 1 ? (size_t)(j.trees * j.slices) * j.grad_floats : 0;
+    j.worker_floats = (size_t)(ELEMENTS * (j.x_element + j.dy_element)) +
+                      j.tree.levels * j.grad_floats;
+    j.result_floats =
+        j.tree.trees > 1 ? (size_t)(j.tree.trees * j.slices) * j.grad_floats : 0;
     j.zero_floats = (size_t)sti_conv_max(s->ci, s->co);
     return j;
 }
@@ -164,12 +161,6 @@ static void chunk_sums(const job *j, int64_t chunk, int64_t slice, float *x,
     }
 }
 
-static void add_floats(float *left, const float *right, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        left[i] += right[i];
-}
-
 static void put_slice(const job *j, int64_t slice, const float *grad)
 {
     const sti_conv_shape *s = j->shape;
@@ -178,41 +169,43 @@ static void put_slice(const job *j, int64_t slice, const float *grad)
                                    j->dw + (slice * SLICE + c) * s->co, s->ci * s->co);
 }
 
+/* A piece at work. */
+typedef struct slice_work {
+    const job *j;
+    int64_t slice;
+    float *operands;
+} slice_work;
+
+static void slice_chunk(void *arg, int64_t chunk, float *sums)
+{
+    const slice_work *w = arg;
+    chunk_sums(w->j, chunk, w->slice, w->operands, sums);
+}
+
 static void run_piece(void *arg, int64_t piece, int worker)
 {
     const job *j = arg;
-    const int64_t slice = piece % j->slices, tree = piece / j->slices;
-    const int64_t first = tree * j->tree_chunks;
-    const int64_t last = sti_conv_min(first + j->tree_chunks, j->chunks);
-    float *operands = j->workers + (size_t)worker * j->worker_floats;
-    float *stack = operands + ELEMENTS * (j->x_element + j->dy_element);
+    slice_work w = {j, piece % j->slices,
+                    j->workers + (size_t)worker * j->worker_floats};
+    float *stack = w.operands + ELEMENTS * (j->x_element + j->dy_element);
     const size_t size = j->grad_floats;
-    size_t top = 0;
-    for (int64_t chunk = first; chunk < last; chunk++, top++) {
-        chunk_sums(j, chunk, slice, operands, stack + top * size);
-        for (int64_t count = chunk - first + 1; count % 2 == 0; count /= 2, top--)
-            add_floats(stack + (top - 1) * size, stack + top * size, size);
-    }
-    for (; top > 1; top--)
-        add_floats(stack + (top - 2) * size, stack + (top - 1) * size, size);
-    if (j->trees == 1)
-        put_slice(j, slice, stack);
+    sti_conv_chunks_sum(&j->tree, piece / j->slices, size, stack, slice_chunk, &w);
+    if (j->tree.trees == 1)
+        put_slice(j, w.slice, stack);
     else
         memcpy(j->results + (size_t)piece * size, stack, size * sizeof *stack);
 }
 
-/* The top of the tree, in place, pairs first. */
+/* The top of the tree, in place. */
 static void join_slice(void *arg, int64_t slice, int worker)
 {
     const job *j = arg;
-    float *const own = j->results + (size_t)slice * j->grad_floats;
-    const size_t tree = (size_t)j->slices * j->grad_floats;
+    float *side[STI_CONV_MAX_TREES];
     (void)worker;
-    for (int64_t step = 1; step < j->trees; step *= 2)
-        for (int64_t t = 0; t + step < j->trees; t += 2 * step)
-            add_floats(own + (size_t)t * tree, own + (size_t)(t + step) * tree,
-                       j->grad_floats);
-    put_slice(j, slice, own);
+    for (int64_t t = 0; t < j->tree.trees; t++)
+        side[t] = j->results + (size_t)(t * j->slices + slice) * j->grad_floats;
+    sti_conv_chunks_join(&j->tree, side, j->grad_floats);
+    put_slice(j, slice, side[0]);
 }
 
 void sti_conv_winograd_weight(const sti_team *team, const sti_conv_shape *s,
@@ -230,7 +223,7 @@ void sti_conv_winograd_weight(const sti_team *team, const sti_conv_shape *s,
     if (j.rows == 0)
         memset(dw_out, 0, (size_t)(9 * s->ci * s->co) * sizeof *dw_out);
     else
-        sti_team_run(team, j.trees * j.slices, run_piece, &j);
-    if (j.trees > 1)
+        sti_team_run(team, j.tree.trees * j.slices, run_piece, &j);
+    if (j.tree.trees > 1)
         sti_team_run(team, j.slices, join_slice, &j);
 }
