@@ -201,9 +201,8 @@ static void lots_stand_for_all(void **state)
             sti_rehearsed lot, all;
             sti_rehearsal_cut(&t, &r);
             assert_int_equal(sti_rehearse(&t, &r, &lot), STINT_OK);
-            t.kind =
-                STI_TOPOLOGY_FAT_TREE; /* one leaf has all hosts: there is no other */
-            t.leaf = n;
+            t.kind = STI_TOPOLOGY_FAT_TREE;
+            t.leaf = n; /* has all hosts: there is no other lot */
             assert_int_equal(sti_rehearse(&t, &r, &all), STINT_OK);
             assert_int_equal(lot.messages, all.messages);
             near(lot.bytes, all.bytes, 1e-12);

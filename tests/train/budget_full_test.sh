@@ -1,5 +1,5 @@
-# The budget is a promise: for each network 12 budgets (BUDGETS=30 for more) from the
-# least possible to a generous one. Measured peak within the budget every time, the plan within 3 % of it, a
+# The budget is a promise: for each network 30 budgets from the least possible to a
+# generous one. Measured peak within the budget every time, the plan within 3 % of it, a
 # smaller budget never a higher peak, and the same weights as without any budget.
 . "$(dirname "$0")/../cli/cli_lib.sh"
 cd "$work" || exit 1
@@ -60,5 +60,5 @@ exact="--error 0"
 recipe resnet20 64 1
 recipe vgg16 64 2 "width = 16"
 recipe lenet5 256 4
-for model in resnet20 vgg16 lenet5; do sweep $model "${BUDGETS:-12}"; done
+for model in resnet20 vgg16 lenet5; do sweep $model "${BUDGETS:-30}"; done
 finish
