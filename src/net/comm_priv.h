@@ -43,7 +43,6 @@ struct sti_comm {
     bool own_failure;
     char failure_text[COMM_TEXT_BYTES];
     bool dropped; /* no buffer is touched any more */
-    int64_t warned_ns;
 };
 
 /* The parts that every maker's struct begins with; hosts are the maker's to fill. */

@@ -94,11 +94,11 @@ static stint_status say_who_is_missing(const gathering *g)
         if (g->sockets[r] < 0 && missing++ < 8)
             sti_text_printf(&list, "%s%d", missing > 1 ? ", " : "", r);
     stint_status st = sti_fail(STINT_E_PEER,
-                               "%d of %d ranks did not come to %s within %.0f s (rank "
+                               "%d of %d ranks did not come to %s within %s (rank "
                                "%s%s); were they started "
                                "with this address, and can they reach it?",
                                missing, g->root->size, g->root->address,
-                               (double)g->root->timeout_ns * 1e-9,
+                               sti_time_text((double)g->root->timeout_ns * 1e-9),
                                list.data ? list.data : "", missing > 8 ? ", ..." : "");
     sti_text_fini(&list);
     return st;
@@ -186,9 +186,10 @@ static stint_status be_guest(const gathering *g, const char *host, int port,
     if (fd < 0)
         return sti_fail(
             STINT_E_PEER,
-            "rank 0 cannot be reached by rank %d at %s within %.0f s; is it "
+            "rank 0 cannot be reached by rank %d at %s within %s; is it "
             "started, and is this an address of its host?",
-            g->root->rank, g->root->address, (double)g->root->timeout_ns * 1e-9);
+            g->root->rank, g->root->address,
+            sti_time_text((double)g->root->timeout_ns * 1e-9));
     sti_wire_put_hello(&(wire_hello){.channel = WIRE_ROOT,
                                      .rank = g->root->rank,
                                      .size = g->root->size},

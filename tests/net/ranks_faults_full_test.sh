@@ -5,16 +5,46 @@ long=(net.ini --set train.steps=100000 --set run.checkpoint_every=5 --net-timeou
 
 "$STINT" train net.ini --out whole --quiet --json --set train.steps=40 >out.0 || fail "whole"
 want=$(sha out.0)
-resumes() { # FOLDER: to the same weights as the run in one go
+resumes() { # FOLDER [ARGUMENT...]: to the same weights as the run in one go
     [ -n "$(ls "$1/checkpoints")" ] || fail "$1: no checkpoint"
     local step
     step=$(ls "$1/checkpoints" | tail -1 | tr -dc 0-9)
     [ "$((10#$step))" -lt 40 ] || return 0 # this machine was fast
-    begin 2 net.ini --out "$1" --resume --json --set train.steps=40
+    begin 2 net.ini --out "$1" --resume --json --set train.steps=40 "${@:2}"
     all_end 0
     [ "$(sha out.0)" = "$want" ] || fail "$1: resumed to other weights"
 }
 short=(net.ini --set train.steps=40 --set run.checkpoint_every=5 --net-timeout 2s)
+
+# Killed while a checkpoint is written, which is much for wide layers: rank 0, whose older
+# ones stay; or the other one, while rank 0 goes on writing.
+wide=(--set model.name=mlp --set model.width=500 --set run.checkpoint_every=1)
+stopped() { grep -q '^State:.T' "/proc/${pids[0]}/status"; }
+halt_writer() { # FOLDER: rank 0 stands still, half-way through a checkpoint
+    while kill -0 "${pids[0]}" 2>/dev/null; do
+        compgen -G "$1/checkpoints/*.part*" >/dev/null || continue
+        kill -STOP "${pids[0]}"
+        until stopped; do :; done
+        compgen -G "$1/checkpoints/*.part*" >/dev/null && return
+        kill -CONT "${pids[0]}"
+    done
+    fail "$1: no checkpoint was met half-written"
+}
+"$STINT" train "${short[@]}" "${wide[@]}" --out wide --quiet --json >out.0 || fail "wide"
+narrow=$want want=$(sha out.0)
+for victim in 0 1; do
+    begin 2 "${short[@]}" "${wide[@]}" --net-timeout 30s --out writing$victim
+    until_file "writing$victim/checkpoints/*2.safetensors"
+    halt_writer writing$victim
+    kill -KILL "${pids[victim]}"
+    wait "${pids[victim]}" 2>/dev/null
+    [ $victim = 0 ] || kill -CONT "${pids[0]}"
+    ends $((1 - victim)) 6
+    speaks $((1 - victim)) "rank $victim ("
+    speaks $((1 - victim)) "is gone"
+    resumes writing$victim "${wide[@]}"
+done
+want=$narrow
 
 # Killed: the one and the other.
 begin 3 "${short[@]}" --out killed
@@ -81,11 +111,11 @@ all_end 5
 # Never all there.
 root=127.0.0.1:$(port)
 "$STINT" train net.ini --out never --quiet --net-root "$root" --net-ranks 3 --net-rank 0 \
-    --net-timeout 1s 2>err && fail "it began alone"
-says err "2 of 3 ranks did not come"
+    --net-timeout 500ms 2>err && fail "it began alone"
+says err "2 of 3 ranks did not come to $root within 500 ms (rank 1, 2)"
 "$STINT" train net.ini --out never --quiet --net-root "$root" --net-ranks 3 --net-rank 1 \
-    --net-timeout 1s 2>err && fail "it began without rank 0"
-says err "rank 0 cannot be reached by rank 1"
+    --net-timeout 500ms 2>err && fail "it began without rank 0"
+says err "rank 0 cannot be reached by rank 1 at $root within 500 ms"
 [ ! -e never ] || fail "a folder was made"
 
 finish
