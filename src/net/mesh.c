@@ -220,6 +220,8 @@ static stint_status fill_card(meeting *m, uint16_t port, wire_card *card)
     *card = (wire_card){.port = port};
     sti_comm_own_host(host);
     snprintf(card->host, sizeof card->host, "%s", host);
+    snprintf(card->build, sizeof card->build, "%s",
+             m->desc->build ? m->desc->build : "");
     card->count = sti_socket_own_addresses(card->addresses, WIRE_ADDRESSES);
     open_door(m, card);
     if (!random_bytes(card->token, WIRE_TOKEN))
@@ -229,6 +231,20 @@ static stint_status fill_card(meeting *m, uint16_t port, wire_card *card)
                                       "rank %d (%s) has no network interface that "
                                       "is up",
                                       m->desc->rank, host);
+}
+
+/* Other builds may have other bits, and do not say so. */
+static stint_status compare_builds(const wire_card *cards, int size)
+{
+    for (int r = 1; r < size; r++)
+        if (*cards[0].build && *cards[r].build &&
+            strcmp(cards[0].build, cards[r].build) != 0)
+            return sti_fail(STINT_E_USAGE,
+                            "rank %d (%s) runs another build of Stint than rank 0 (%s): "
+                            "%s, not %s; start the same file on all hosts",
+                            r, cards[r].host, cards[0].host, cards[r].build,
+                            cards[0].build);
+    return STINT_OK;
 }
 
 static stint_status exchange_cards(meeting *m, uint16_t port)
@@ -248,7 +264,7 @@ static stint_status exchange_cards(meeting *m, uint16_t port)
                           "another version of Stint?",
                           r);
     sti_free(all);
-    return st;
+    return st == STINT_OK ? compare_builds(m->mesh->cards, m->desc->size) : st;
 }
 
 static int64_t all_in_time(const sti_comm_tcp_desc *desc)

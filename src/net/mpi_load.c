@@ -85,9 +85,11 @@ stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
                                  sti_comm **comm_out)
 {
     const sti_mpi_plugin *plugin = NULL;
-    char text[512];
-    sti_comm_tcp_desc desc = {
-        .timeout_ns = timeout_ns, .exchange = exchange, .sockets_only = sockets_only};
+    char text[512], build[WIRE_BUILD + 1];
+    sti_comm_tcp_desc desc = {.timeout_ns = timeout_ns,
+                              .exchange = exchange,
+                              .sockets_only = sockets_only,
+                              .build = build};
     const size_t before = sti_process_now_bytes();
     stint_status st = load(&plugin);
     if (st != STINT_OK)
@@ -97,6 +99,7 @@ stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
         void *user;
     } u = {plugin};
     desc.user = u.user;
+    sti_build_hash(build);
     if (plugin->begin(&desc.rank, &desc.size, text, sizeof text) != 0)
         return sti_fail(STINT_E_PEER, "MPI could not be started: %s", text);
     if (desc.size > 1)

@@ -1,5 +1,4 @@
 #include "net/net.h"
-#include "net/wire.h"
 
 #include <stdlib.h>
 
@@ -96,13 +95,16 @@ static stint_status join_root(const stint_net_desc *desc, int64_t timeout_ns,
                               sti_comm **comm_out)
 {
     sti_root root = {.address = desc->root, .timeout_ns = timeout_ns};
+    char build[WIRE_BUILD + 1];
     stint_status st = check_desc(desc, &root);
     if (st != STINT_OK || root.size == 1)
         return st;
+    sti_build_hash(build);
     return sti_comm_create_tcp(&(sti_comm_tcp_desc){.rank = root.rank,
                                                     .size = root.size,
                                                     .timeout_ns = timeout_ns,
                                                     .sockets_only = desc->sockets_only,
+                                                    .build = build,
                                                     .exchange = sti_root_exchange,
                                                     .user = &root},
                                comm_out);

@@ -3,6 +3,7 @@
 #define STI_NET_NET_H
 
 #include "net/comm_tcp.h"
+#include "net/wire.h"
 #include "stint/net.h"
 
 /* NULL for NULL. */
@@ -13,6 +14,9 @@ stint_status sti_net_create(sti_comm *take_comm, stint_net **net_out);
 /* What the variables of a launcher (Open MPI, MPICH, Slurm with PMI) say; false: none
  * of them has started this process, or no other one beside it. */
 bool sti_launcher_found(int *rank_out, int *ranks_out);
+
+/* Of the file that this code was loaded from; "" where it cannot be read. */
+void sti_build_hash(char hex_out[WIRE_BUILD + 1]);
 
 /* A meeting at rank 0's address, as an exchange for sti_comm_create_tcp. */
 typedef struct sti_root {

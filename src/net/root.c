@@ -1,5 +1,6 @@
 /* Ranks meet at rank 0: it listens at an address that all know, collects a blob of
  * each, and gives all to all. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 #define TRY_NS   2000000000
 #define PAUSE_NS 50000000 /* before the next try to reach rank 0 */
+/* Of messages: larger numbers are a stranger's. */
+#define LATEST_VERSION 999
 
 stint_status sti_root_parse(const char *address, char *host_out, int *port_out)
 {
@@ -66,8 +69,15 @@ static stint_status take_guest(gathering *g, int fd, bool *taken)
     uint8_t in[WIRE_HELLO];
     wire_hello hello;
     *taken = false;
-    if (!sti_socket_read(fd, in, sizeof in, soon(g)) ||
-        !sti_wire_get_hello(in, &hello) || hello.channel != WIRE_ROOT)
+    if (!sti_socket_read(fd, in, sizeof in, soon(g)))
+        return STINT_OK;
+    const uint32_t version = sti_wire_hello_version(in);
+    if (version > 0 && version != WIRE_VERSION && version <= LATEST_VERSION)
+        return sti_fail(STINT_E_USAGE,
+                        "another build of Stint came to %s: its messages are of version "
+                        "%" PRIu32 ", these of %d; start the same file on all hosts",
+                        g->root->address, version, WIRE_VERSION);
+    if (!sti_wire_get_hello(in, &hello) || hello.channel != WIRE_ROOT)
         return STINT_OK; /* a stranger */
     if (hello.size != g->root->size)
         return sti_fail(STINT_E_USAGE,

@@ -29,10 +29,15 @@ void sti_wire_put_hello(const wire_hello *hello, uint8_t out[WIRE_HELLO])
     memcpy(out + 24, hello->token, WIRE_TOKEN);
 }
 
+uint32_t sti_wire_hello_version(const uint8_t in[WIRE_HELLO])
+{
+    return memcmp(in, magic, 8) == 0 ? (uint32_t)get(in + 8, 4) : 0;
+}
+
 bool sti_wire_get_hello(const uint8_t in[WIRE_HELLO], wire_hello *hello_out)
 {
     uint64_t channel = get(in + 12, 4), rank = get(in + 16, 4), size = get(in + 20, 4);
-    if (memcmp(in, magic, 8) != 0 || get(in + 8, 4) != WIRE_VERSION)
+    if (sti_wire_hello_version(in) != WIRE_VERSION)
         return false;
     if (channel >= WIRE_CHANNELS || size < 1 || size > WIRE_RANKS || rank >= size)
         return false;
@@ -70,6 +75,13 @@ size_t sti_wire_put_life(const wire_life *life, uint8_t out[WIRE_LIFE])
     return 7 + length;
 }
 
+/* What another rank says and may be printed: no escapes for terminals. */
+static void get_text(const uint8_t *in, size_t n_bytes, char *text_out)
+{
+    for (size_t i = 0; i < n_bytes && in[i]; i++)
+        text_out[i] = (char)(in[i] < 32 || in[i] == 127 ? ' ' : in[i]);
+}
+
 static bool is_failure(uint64_t status)
 {
     return (status >= STINT_E_FAILED && status <= STINT_E_BUG) ||
@@ -93,14 +105,12 @@ int sti_wire_get_life(const uint8_t *in, size_t n_bytes, wire_life *life_out)
     if (n_bytes < 7 + length)
         return 0;
     life_out->status = (stint_status)status;
-    for (size_t i = 0; i < length;
-         i++) /* it will be printed: no escapes for terminals */
-        life_out->text[i] =
-            (char)(in[7 + i] < 32 || in[7 + i] == 127 ? ' ' : in[7 + i]);
+    get_text(in + 7, length, life_out->text);
     return (int)(7 + length);
 }
 
-/* token, door, host, port u16, count u16, addresses of a family byte and 16 bytes */
+/* token, door, host, port u16, count u16, addresses of a family byte and 16 bytes,
+ * build */
 void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD])
 {
     memset(out, 0, WIRE_CARD);
@@ -115,6 +125,8 @@ void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD])
         out[4 + 17 * i] = card->addresses[i].family;
         memcpy(out + 5 + 17 * i, card->addresses[i].bytes, 16);
     }
+    memcpy(out + 4 + 17 * WIRE_ADDRESSES, card->build,
+           strnlen(card->build, WIRE_BUILD));
 }
 
 bool sti_wire_get_card(const uint8_t in[WIRE_CARD], wire_card *card_out)
@@ -126,8 +138,8 @@ bool sti_wire_get_card(const uint8_t in[WIRE_CARD], wire_card *card_out)
     *card_out = (wire_card){.port = (uint16_t)get(rest, 2), .count = (int)count};
     memcpy(card_out->token, in, WIRE_TOKEN);
     memcpy(card_out->door, in + WIRE_TOKEN, WIRE_DOOR);
-    for (int i = 0; i < WIRE_HOST && host[i]; i++)
-        card_out->host[i] = (char)(host[i] < 32 || host[i] == 127 ? ' ' : host[i]);
+    get_text(host, WIRE_HOST, card_out->host);
+    get_text(rest + 4 + 17 * WIRE_ADDRESSES, WIRE_BUILD, card_out->build);
     for (int i = 0; i < (int)count; i++) {
         wire_address *a = &card_out->addresses[i];
         a->family = rest[4 + 17 * i];

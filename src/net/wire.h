@@ -16,16 +16,17 @@
 #include "stint/status.h"
 
 enum {
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
     WIRE_TOKEN = 16, /* of a job: keeps strangers and older jobs out */
     WIRE_DOOR = 8,   /* of a rank: where those of its own host find it */
+    WIRE_BUILD = 16, /* of a program: characters of its hash */
     WIRE_HELLO = 40,
     WIRE_HEADER = 16,
     WIRE_TEXT = 1000,
     WIRE_LIFE = 7 + WIRE_TEXT, /* the longest */
     WIRE_ADDRESSES = 8,
     WIRE_HOST = 64,
-    WIRE_CARD = WIRE_TOKEN + WIRE_DOOR + WIRE_HOST + 4 + WIRE_ADDRESSES * 17,
+    WIRE_CARD = WIRE_TOKEN + WIRE_DOOR + WIRE_HOST + 4 + WIRE_ADDRESSES * 17 + WIRE_BUILD,
     WIRE_RANKS = 65536
 };
 
@@ -44,6 +45,8 @@ typedef struct wire_hello {
 
 void sti_wire_put_hello(const wire_hello *hello, uint8_t out[WIRE_HELLO]);
 bool sti_wire_get_hello(const uint8_t in[WIRE_HELLO], wire_hello *hello_out);
+/* Of a greeting of any version, ours included; 0: it is none. */
+uint32_t sti_wire_hello_version(const uint8_t in[WIRE_HELLO]);
 
 void sti_wire_put_header(uint32_t tag, uint64_t n_bytes, uint8_t out[WIRE_HEADER]);
 bool sti_wire_get_header(const uint8_t in[WIRE_HEADER], uint32_t *tag_out,
@@ -79,6 +82,7 @@ typedef struct wire_card {
     uint16_t port;
     int count;
     wire_address addresses[WIRE_ADDRESSES];
+    char build[WIRE_BUILD + 1]; /* "": not known */
 } wire_card;
 
 void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD]);

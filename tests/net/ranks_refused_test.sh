@@ -37,6 +37,38 @@ PY
 two 2 "" "--data same"
 speaks 0 "labels and pixels"
 
+# Another build: the file has a byte more, which is all that it takes.
+cp "$STINT" other_stint && printf x >>other_stint
+root=127.0.0.1:$(port)
+pids=()
+./other_stint net check --net-root "$root" --net-ranks 2 --net-rank 1 >out.1 2>err.1 &
+pids[1]=$!
+"$STINT" net check --net-root "$root" --net-ranks 2 --net-rank 0 >out.0 2>err.0 &
+pids[0]=$!
+all_end 2
+for rank in 0 1; do
+    speaks $rank "rank 1 ("
+    speaks $rank "another build of Stint than rank 0 ("
+    speaks $rank "$(sha256sum other_stint | head -c 16), not $(sha256sum "$STINT" | head -c 16);"
+done
+# One whose messages are of a version of their own.
+"$STINT" net check --net-root "$root" --net-ranks 2 --net-rank 0 2>err.0 &
+pids=([0]=$!)
+python3 - "$root" <<'PY'
+import socket, struct, sys, time
+host, port = sys.argv[1].split(":")
+for _ in range(200):
+    try:
+        s = socket.create_connection((host, int(port)))
+        break
+    except OSError:
+        time.sleep(0.05)
+s.sendall(b"stintnet" + struct.pack("<IIII", 2, 2, 1, 2) + bytes(16))
+s.recv(1)
+PY
+all_end 2
+speaks 0 "its messages are of version 2, these of "
+
 two 2 "" "--resume"
 speaks 0 "no --resume on rank 0"
 
