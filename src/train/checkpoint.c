@@ -15,7 +15,7 @@
 
 #define FIELD(name, whole, facts)                         \
     {                                                     \
-#name, offsetof(sti_position, name), whole, facts \
+#name, offsetof(sti_position, name), whole, facts, false \
     }
 const position_field sti_position_fields[] = {
     FIELD(step, true, true),
@@ -32,6 +32,7 @@ const position_field sti_position_fields[] = {
     FIELD(chosen_step, true, false),
     FIELD(chosen_right, true, false),
     FIELD(chosen_others, true, false),
+    {"better_step", offsetof(sti_position, better_step), true, false, true},
 };
 const int sti_position_field_count =
     (int)(sizeof sti_position_fields / sizeof sti_position_fields[0]);
@@ -318,8 +319,11 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
     for (int i = 0; i < 2; i++)
         if (text_of(user, optional[i]))
             add_words(&state, text_of, user, optional[i]);
-    for (int i = 0; i < sti_position_field_count; i++)
-        add_words(&state, text_of, user, sti_position_fields[i].key);
+    for (int i = 0; i < sti_position_field_count; i++) {
+        const position_field *f = &sti_position_fields[i];
+        if (!f->late || text_of(user, f->key))
+            add_words(&state, text_of, user, f->key);
+    }
     sti_sha256_hex(&state, hex_out);
     return st;
 }

@@ -13,6 +13,7 @@ typedef struct position_field {
     size_t offset;
     bool whole; /* int64_t, else double */
     bool facts; /* also in model files */
+    bool late;  /* files of older builds lack it: 0 */
 } position_field;
 extern const position_field sti_position_fields[];
 extern const int sti_position_field_count;

@@ -55,6 +55,10 @@ static stint_status read_position(const sti_tensor_file *f, sti_position *positi
         const position_field *field = &sti_position_fields[i];
         const char *text = sti_tensor_file_text(f, field->key);
         void *at = (char *)position + field->offset;
+        if (!text && field->late) {
+            *(int64_t *)at = 0;
+            continue;
+        }
         if (!text)
             return broken(f, "its position is incomplete");
         if (field->whole) {

@@ -339,6 +339,15 @@ const sti_option sti_recipe_rows[] = {
      .unit = "SHARE",
      .help = "of mismatch: epochs whose accuracy on the held-out images is lower than "
              "the reference's by more are taken only if all are"},
+    {.section = "train",
+     .name = "patience",
+     .type = STI_OPTION_INT,
+     RANGE(0, 1000000),
+     .default_text = "0",
+     AT(train.patience),
+     .unit = "EPOCHS",
+     .help = "end the run when so many epochs in a row are no better, as train.select "
+             "judges, than the best before them; 0: never"},
 
     {.section = "loss",
      .name = "reference",

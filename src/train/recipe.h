@@ -66,6 +66,7 @@ typedef struct sti_recipe_values {
         double validation;  /* share of the training images that is held out */
         int select;         /* STI_SELECT_... */
         double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
+        int64_t patience;   /* epochs; 0: the run goes to its end */
     } train;
     struct {
         const char *reference; /* model to stay close to; NULL: none */

@@ -237,6 +237,9 @@ static void check_schedule(const sti_recipe_values *v, sti_text *list)
 
 static void check_select(const sti_recipe_values *v, sti_text *list)
 {
+    if (v->train.select == STI_SELECT_LAST && v->train.patience > 0)
+        complain(list, "train.patience: which epoch is better is train.select's to say; "
+                       "set it to accuracy or mismatch");
     if (v->train.select == STI_SELECT_LAST)
         return;
     if (v->train.validation <= 0)

@@ -365,6 +365,14 @@ stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why)
     return end_line(log);
 }
 
+stint_status sti_run_log_enough(sti_run_log *log, int64_t step, int64_t better_epoch)
+{
+    begin_line(log, "enough");
+    sti_json_int(&log->json, "step", step);
+    sti_json_int(&log->json, "better_epoch", better_epoch);
+    return end_line(log);
+}
+
 stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
                                   double measured)
 {

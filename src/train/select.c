@@ -50,23 +50,28 @@ stint_status sti_select_begin(sti_run *run)
 
 /* ---- an epoch ---- */
 
-/* Later epochs win what is equal: the rate has fallen, they are trained better. */
-static bool is_better(const sti_run *run, int64_t right, int64_t others)
+static int sign(int64_t x)
+{
+    return (x > 0) - (x < 0);
+}
+
+/* Than the chosen epoch: 1, as good: 0, worse: -1. */
+static int how_much_better(const sti_run *run, int64_t right, int64_t others)
 {
     const sti_position *p = &run->position;
     if (p->chosen_step == 0)
-        return true;
+        return 1;
     if (run->recipe->values.train.select == STI_SELECT_ACCURACY)
-        return right >= p->chosen_right;
+        return sign(right - p->chosen_right);
     const double least =
         (double)run->reference_right -
         run->recipe->values.train.select_drop * (double)run->job.validation_count;
     const bool now = (double)right >= least, then = (double)p->chosen_right >= least;
     if (now != then)
-        return now;
+        return now ? 1 : -1;
     if (others != p->chosen_others)
-        return others < p->chosen_others;
-    return right >= p->chosen_right;
+        return sign(p->chosen_others - others);
+    return sign(right - p->chosen_right);
 }
 
 static bool is_judged(const sti_run *run, int64_t epoch)
@@ -87,12 +92,24 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
     }
     run->validation_right = right;
     run->validation_others = others;
-    if (st != STINT_OK || !is_judged(run, epoch) || !is_better(run, right, others))
+    const int better = how_much_better(run, right, others);
+    /* Later epochs win what is equal: the rate has fallen, they are trained better. */
+    if (st != STINT_OK || !is_judged(run, epoch) || better < 0)
         return st;
+    if (better > 0)
+        run->position.better_step = run->position.step;
     run->position.chosen_step = run->position.step;
     run->position.chosen_right = right;
     run->position.chosen_others = others;
     return STINT_OK;
+}
+
+bool sti_select_is_enough(const sti_run *run)
+{
+    const int64_t patience = run->recipe->values.train.patience;
+    const sti_position *p = &run->position;
+    return patience > 0 && p->better_step > 0 &&
+           p->step - p->better_step >= patience * run->job.steps_per_epoch;
 }
 
 /* ---- the end ---- */

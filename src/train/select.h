@@ -4,7 +4,9 @@
  * The best so far lies in model.safetensors itself, written when an epoch is better
  * than all before, so that choosing takes no memory; what it was judged by is part of
  * the position, so that a resumed run chooses as one that was not stopped. Only epochs
- * of the full sparsity are judged. */
+ * of the full sparsity are judged. Where the last train.patience of them were no better
+ * than the best before, the run is at its end; ranks, which all have the same answers,
+ * end together. */
 #ifndef STI_TRAIN_SELECT_H
 #define STI_TRAIN_SELECT_H
 
@@ -19,6 +21,8 @@ stint_status sti_select_begin(sti_run *run);
  * weights are the ones to keep (position.chosen_step is then position.step). A stop
  * that was asked for is handed on. */
 stint_status sti_select_epoch(sti_run *run, int64_t epoch);
+/* Are there to be no more epochs? */
+bool sti_select_is_enough(const sti_run *run);
 /* The chosen weights back into the crew, on all ranks. */
 stint_status sti_select_end(sti_run *run);
 

@@ -424,21 +424,37 @@ static bool epoch_is_over(const sti_run *run)
            (p->step % run->job.steps_per_epoch == 0 || p->step == run->job.steps);
 }
 
+static stint_status tell_enough(sti_run *run, int64_t epoch)
+{
+    const int64_t best = (run->position.better_step - 1) / run->job.steps_per_epoch + 1;
+    if (!run->log || run->position.step == run->job.steps)
+        return STINT_OK;
+    sti_log(STINT_LOG_INFO,
+            "no epoch since %" PRId64 " was better, so the run ends after %" PRId64
+            " of %" PRId64 " (train.patience)",
+            best, epoch, run->job.epochs);
+    return sti_run_log_enough(run->log, run->position.step, best);
+}
+
 static stint_status close_epoch(sti_run *run)
 {
     const sti_recipe_values *v = &run->recipe->values;
-    bool last = run->position.step == run->job.steps;
     int64_t epoch = (run->position.step - 1) / run->job.steps_per_epoch + 1;
+    stint_status st =
+        sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
+    bool enough = sti_select_is_enough(run);
+    bool last = enough || run->position.step == run->job.steps;
     bool tested =
         run->job.test_count > 0 &&
         (last || (v->train.eval_every > 0 && epoch % v->train.eval_every == 0));
-    stint_status st = tested ? evaluate(run) : STINT_OK;
-    if (st == STINT_OK && sti_select_wanted(run))
-        st = sti_select_epoch(run, epoch);
+    if (st == STINT_OK && tested)
+        st = evaluate(run);
     if (is_stop(st))
         return stop_here(run, st);
     if (st == STINT_OK)
         st = record_epoch(run, epoch, tested);
+    if (st == STINT_OK && enough)
+        st = tell_enough(run, epoch);
     if (st == STINT_OK && (last || v->run.checkpoint_every == 0))
         st = save(run);
     if (st == STINT_OK)
@@ -471,7 +487,8 @@ static stint_status loop(sti_run *run)
     while (st == STINT_OK) {
         if (epoch_is_over(run))
             st = close_epoch(run);
-        if (st != STINT_OK || run->position.step >= run->job.steps)
+        if (st != STINT_OK || run->position.step >= run->job.steps ||
+            sti_select_is_enough(run))
             return st;
         st = meet_asks(run);
         if (st == STINT_OK && (st = run_step(run)) == STINT_E_BUDGET)

@@ -119,6 +119,62 @@ static void test_best_accuracy(void **state)
     check_model("best", &r);
 }
 
+static stint_recipe *patient(const char *out, const char *patience, const char *lr)
+{
+    return make_recipe(out, "train.select", "accuracy", "train.validation", "0.2",
+                       "train.epochs", "5", "train.patience", patience, "optimizer.lr",
+                       lr, "run.keep", "9", NULL);
+}
+
+/* Where an epoch with such accuracies ends the run. */
+static int64_t ends_after(const double *right, int epochs, int patience)
+{
+    double best = -1;
+    int better = 0;
+    for (int e = 1; e <= epochs; e++) {
+        if (right[e - 1] > best) {
+            best = right[e - 1];
+            better = e;
+        }
+        if (e - better >= patience)
+            return e;
+    }
+    return epochs;
+}
+
+static void test_patience(void **state)
+{
+    double right[EPOCHS];
+    (void)state;
+    /* Nothing is learnt: as good is not better, and the last of equals is chosen. */
+    stint_train_result r =
+        train(patient("bored", "2", "1e-9"), (stint_train_desc){0}, STINT_OK);
+    assert_int_equal(r.steps, 3 * 5);
+    assert_int_equal(r.chosen_epoch, 3);
+    assert_true(isfinite(r.test_accuracy));
+    assert_int_equal(read_epochs("bored", "validation_accuracy", right), 3);
+    assert_true(right[0] == right[1] && right[1] == right[2]);
+    /* It has ended: nothing is trained on, nor from before the end on elsewhere. */
+    for (int again = 0; again < 2; again++) {
+        stint_train_result other = train(patient("bored", "2", "1e-9"),
+                                         (stint_train_desc){.resume = true}, STINT_OK);
+        assert_int_equal(other.steps, r.steps);
+        assert_string_equal(other.weights_sha256, r.weights_sha256);
+        assert_int_equal(
+            unlink(in_folder("bored/checkpoints/step-00000015.safetensors")), 0);
+    }
+    static const char *const rates[] = {"0.02", "0.1", "0.3"};
+    for (int i = 0; i < 3; i++) {
+        char out[16];
+        snprintf(out, sizeof out, "learns%d", i);
+        r = train(patient(out, "1", rates[i]), (stint_train_desc){0}, STINT_OK);
+        const int epochs = read_epochs(out, "validation_accuracy", right);
+        assert_int_equal(r.steps, 5 * epochs);
+        assert_int_equal(ends_after(right, epochs, 1), epochs);
+        assert_true(epochs == EPOCHS || right[epochs - 1] <= right[epochs - 2]);
+    }
+}
+
 /* The model file of a run is not that of its choice: said, not used. */
 static void test_another_model_in_its_place(void **state)
 {
@@ -147,6 +203,8 @@ static void test_slips(void **state)
     refused(make_recipe("bad", "train.select", "accuracy", "train.validation", "0.01",
                         NULL),
             STINT_E_INPUT, "no image is left");
+    refused(make_recipe("bad", "train.patience", "3", NULL), STINT_E_USAGE,
+            "set it to accuracy or mismatch");
     refused(make_recipe("bad", "prune.sparsity", "0.5", "prune.epochs", "2", NULL),
             STINT_E_USAGE, "leave none of the 2 epochs");
     refused(make_recipe("bad", "prune.sparsity", "0.5", "prune.epochs", "2",
@@ -245,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fewest_mismatches),
         cmocka_unit_test(test_best_accuracy),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_another_model_in_its_place),
         cmocka_unit_test(test_slips),
         cmocka_unit_test(test_shares),
