@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "codec/gradient_codec.h"
-#include "net/link_measure.h"
+#include "net/link_patterns.h"
 #include "net/net.h"
 #include "net/rehearse.h"
 #include "net/wire.h"
@@ -366,6 +366,7 @@ typedef struct measure_args {
     const char *out, *root;
     int64_t rank, ranks;
     size_t max_bytes;
+    int pattern;
     double time, timeout;
     bool sockets;
     sti_cli_common common;
@@ -396,6 +397,14 @@ static const sti_option measure_rows[] = {
      .flag = true,
      .unit = "FILE",
      .help = "file that rank 0 writes"},
+    {.name = "pattern",
+     .type = STI_OPTION_CHOICE,
+     .choices = "pairs|at-once|neighbours|all-to-all|incast|fan-out|allreduce",
+     .default_text = "pairs",
+     .offset = offsetof(measure_args, pattern),
+     .flag = true,
+     .help = "who sends to whom: one message at a time, for the file; or many at once, "
+             "told only"},
     ROW(measure_args, time, "time", STI_OPTION_TIME, "10s", 0, -1, "TIME",
         "for all pairs together"),
     ROW(measure_args, max_bytes, "largest", STI_OPTION_BYTES, "4M", 0, -1, "SIZE",
@@ -417,6 +426,86 @@ static stint_status join(const measure_args *a, stint_net **net_out)
                         "there is one process only; start several by mpirun -n 2, or "
                         "give --net-root");
     return st;
+}
+
+/* ---- where ranks run ---- */
+
+typedef struct place {
+    int64_t at_once, there;         /* CPUs that it may use at a time; of the host */
+    uint8_t may[STI_CPUS_MOST / 8]; /* those that it is bound to, a bit each */
+} place;
+
+static bool has_cpu(const place *p, int cpu)
+{
+    return p->may[cpu / 8] >> cpu % 8 & 1;
+}
+
+static place own_place(int at_once)
+{
+    place mine = {.at_once = at_once, .there = sti_cpus_online()};
+    sti_cpus_allowed(mine.may);
+    return mine;
+}
+
+/* "0-3,8" */
+static void list_cpus(const place *p, sti_text *out)
+{
+    bool any = false;
+    for (int c = 0; c < STI_CPUS_MOST; c++) {
+        int end = c;
+        if (!has_cpu(p, c))
+            continue;
+        while (end + 1 < STI_CPUS_MOST && has_cpu(p, end + 1))
+            end++;
+        sti_text_printf(out, "%s%d", any ? "," : "", c);
+        if (end > c)
+            sti_text_printf(out, "-%d", end);
+        any = true;
+        c = end;
+    }
+}
+
+/* Are more ranks of its host kept to the CPUs of this one than there are? */
+static bool is_crowded(sti_comm *comm, const place *all, int rank)
+{
+    int cpus = 0, ranks = 0;
+    for (int c = 0; c < STI_CPUS_MOST; c++)
+        cpus += has_cpu(&all[rank], c);
+    for (int r = 0; r < sti_comm_size(comm); r++) {
+        bool within = strcmp(sti_comm_host(comm, r), sti_comm_host(comm, rank)) == 0;
+        for (int i = 0; i < STI_CPUS_MOST / 8; i++)
+            within = within && !(all[r].may[i] & ~all[rank].may[i]);
+        ranks += within;
+    }
+    return ranks > cpus;
+}
+
+static stint_status gather_places(sti_cli_call *call, stint_net *net, place **all_out)
+{
+    sti_comm *comm = sti_net_comm(net);
+    int cpus = 1;
+    place *all =
+        sti_arena_alloc(call->arena, (size_t)sti_comm_size(comm) * sizeof *all);
+    stint_status st = all ? sti_threads_choose(0, &cpus, NULL) : STINT_E_MEMORY;
+    const place mine = own_place(cpus);
+    st = sti_comm_agree(comm, st);
+    *all_out = all;
+    return st == STINT_OK ? sti_comm_gather_all(comm, &mine, sizeof mine, all) : st;
+}
+
+static void warn_crowded(sti_comm *comm, const place *all)
+{
+    if (sti_comm_rank(comm) > 0)
+        return;
+    for (int r = 0; r < sti_comm_size(comm); r++)
+        if (is_crowded(comm, all, r)) {
+            sti_log(
+                STINT_LOG_WARNING,
+                "more ranks on %s than CPUs for them: these times are no measure of "
+                "the links",
+                sti_comm_host(comm, r));
+            return;
+        }
 }
 
 /* What is told on stdout: words, or JSON. */
@@ -533,10 +622,75 @@ static stint_status run_ranks(sti_cli_call *call,
     return sti_cli_leave(call, net, st);
 }
 
+/* ---- many messages at once ---- */
+
+static void describe_rows(const sti_pattern_row *rows, telling *tell, bool as_json)
+{
+    if (as_json)
+        sti_json_begin_array(&tell->json, "sizes");
+    else
+        sti_text_printf(&tell->text, "%10s %10s %10s %10s %13s %13s\n", "bytes",
+                        "median", "5 %", "95 %", "algorithm", "bus");
+    for (const sti_pattern_row *r = rows; r < rows + STI_PATTERN_SIZES; r++)
+        if (as_json) {
+            sti_json_begin_object(&tell->json, NULL);
+            sti_json_int(&tell->json, "bytes", r->bytes);
+            sti_json_int(&tell->json, "samples", r->samples);
+            sti_json_float(&tell->json, "median_s", r->median_s);
+            sti_json_float(&tell->json, "low_s", r->low_s);
+            sti_json_float(&tell->json, "high_s", r->high_s);
+            sti_json_float(&tell->json, "algorithm_bits_per_s",
+                           8 * r->algorithm_bytes_per_s);
+            sti_json_float(&tell->json, "bus_bits_per_s", 8 * r->bus_bytes_per_s);
+            sti_json_end_object(&tell->json);
+        } else {
+            sti_text_printf(&tell->text, "%10s %10s %10s %10s %13s %13s\n",
+                            sti_bytes_text((size_t)r->bytes),
+                            sti_time_text(r->median_s), sti_time_text(r->low_s),
+                            sti_time_text(r->high_s),
+                            sti_rate_text(8 * r->algorithm_bytes_per_s),
+                            sti_rate_text(8 * r->bus_bytes_per_s));
+        }
+    if (as_json)
+        sti_json_end_array(&tell->json);
+}
+
+static stint_status measure_pattern(const sti_cli_call *call, stint_net *net,
+                                    telling *tell)
+{
+    const measure_args *a = call->args;
+    sti_comm *comm = sti_net_comm(net);
+    const sti_measure_desc desc = {
+        .seconds = a->time, .max_bytes = (int64_t)a->max_bytes, .seed = 1};
+    sti_pattern_row rows[STI_PATTERN_SIZES];
+    const stint_status st =
+        sti_links_pattern(comm, (sti_pattern)a->pattern, &desc, rows);
+    if (st != STINT_OK || stint_net_rank(net) > 0)
+        return st;
+    const char *name = sti_pattern_name((sti_pattern)a->pattern);
+    if (call->common->json) {
+        sti_json_text(&tell->json, "pattern", name);
+        sti_json_int(&tell->json, "ranks", sti_comm_size(comm));
+        sti_json_text(&tell->json, "kind", sti_comm_kind(comm));
+    } else {
+        sti_text_printf(&tell->text, "%s, %d ranks over %s; no file is written\n", name,
+                        sti_comm_size(comm), sti_comm_kind(comm));
+    }
+    describe_rows(rows, tell, call->common->json);
+    return STINT_OK;
+}
+
 static stint_status measure_work(sti_cli_call *call, stint_net *net, telling *tell)
 {
     const measure_args *a = call->args;
-    return measure_with(call, net, a->out, a->time, tell);
+    place *all = NULL;
+    stint_status st = gather_places(call, net, &all);
+    if (st != STINT_OK)
+        return st;
+    warn_crowded(sti_net_comm(net), all);
+    return a->pattern == STI_PATTERN_PAIRS
+               ? measure_with(call, net, a->out, a->time, tell)
+               : measure_pattern(call, net, tell);
 }
 
 static stint_status measure_run(sti_cli_call *call)
@@ -554,9 +708,12 @@ const sti_cli_command sti_cmd_net_measure = {
     .name = "net measure",
     .summary = "measure the links between processes",
     .operands = "",
-    .example = "mpirun -n 2 stint net measure -o links.json",
+    .example = "mpirun -n 2 stint net measure -o links.json\n"
+               "mpirun -n 4 stint net measure --pattern all-to-all",
     .about = "Round trips of messages of many sizes over the transport that training "
-             "uses; every byte is checked. The file is for net predict.",
+             "uses; every byte is checked. The file is for net predict. Other patterns "
+             "are timed as the slowest rank has it; of the two rates \"algorithm\" "
+             "counts the operation's bytes, \"bus\" those of the busiest rank's link.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(measure_rows, measure_args),
@@ -569,56 +726,6 @@ static const sti_option check_rows[] = {
     JOIN_ROWS,
     STI_CLI_COMMON_ROWS(measure_args),
 };
-
-typedef struct place {
-    int64_t at_once, there;         /* CPUs that it may use at a time; of the host */
-    uint8_t may[STI_CPUS_MOST / 8]; /* those that it is bound to, a bit each */
-} place;
-
-static bool has_cpu(const place *p, int cpu)
-{
-    return p->may[cpu / 8] >> cpu % 8 & 1;
-}
-
-static place own_place(int at_once)
-{
-    place mine = {.at_once = at_once, .there = sti_cpus_online()};
-    sti_cpus_allowed(mine.may);
-    return mine;
-}
-
-/* "0-3,8" */
-static void list_cpus(const place *p, sti_text *out)
-{
-    bool any = false;
-    for (int c = 0; c < STI_CPUS_MOST; c++) {
-        int end = c;
-        if (!has_cpu(p, c))
-            continue;
-        while (end + 1 < STI_CPUS_MOST && has_cpu(p, end + 1))
-            end++;
-        sti_text_printf(out, "%s%d", any ? "," : "", c);
-        if (end > c)
-            sti_text_printf(out, "-%d", end);
-        any = true;
-        c = end;
-    }
-}
-
-/* Are more ranks of its host kept to the CPUs of this one than there are? */
-static bool is_crowded(sti_comm *comm, const place *all, int rank)
-{
-    int cpus = 0, ranks = 0;
-    for (int c = 0; c < STI_CPUS_MOST; c++)
-        cpus += has_cpu(&all[rank], c);
-    for (int r = 0; r < sti_comm_size(comm); r++) {
-        bool within = strcmp(sti_comm_host(comm, r), sti_comm_host(comm, rank)) == 0;
-        for (int i = 0; i < STI_CPUS_MOST / 8; i++)
-            within = within && !(all[r].may[i] & ~all[rank].may[i]);
-        ranks += within;
-    }
-    return ranks > cpus;
-}
 
 static void describe_places(sti_comm *comm, const place *all, telling *tell, bool json)
 {
@@ -652,18 +759,11 @@ static void describe_places(sti_comm *comm, const place *all, telling *tell, boo
 
 static stint_status check_work(sti_cli_call *call, stint_net *net, telling *tell)
 {
-    sti_comm *comm = sti_net_comm(net);
     const measure_args *a = call->args;
-    int cpus = 1;
-    place *all =
-        sti_arena_alloc(call->arena, (size_t)sti_comm_size(comm) * sizeof *all);
-    stint_status st = all ? sti_threads_choose(0, &cpus, NULL) : STINT_E_MEMORY;
-    const place mine = own_place(cpus);
-    st = sti_comm_agree(comm, st);
-    if (st == STINT_OK)
-        st = sti_comm_gather_all(comm, &mine, sizeof mine, all);
+    place *all = NULL;
+    const stint_status st = gather_places(call, net, &all);
     if (st == STINT_OK && stint_net_rank(net) == 0)
-        describe_places(comm, all, tell, call->common->json);
+        describe_places(sti_net_comm(net), all, tell, call->common->json);
     return st == STINT_OK ? measure_with(call, net, NULL, a->time, tell) : st;
 }
 

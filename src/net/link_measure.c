@@ -2,8 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -42,6 +40,27 @@ static uint8_t pattern(uint64_t number, int64_t i)
     return (uint8_t)((uint64_t)i * 131 + (uint64_t)(i >> 8) * 29 + number * 17);
 }
 
+void sti_link_fill(uint64_t number, int64_t n_bytes, uint8_t *out)
+{
+    for (int64_t i = 0; i < n_bytes; i++)
+        out[i] = pattern(number, i);
+}
+
+stint_status sti_link_check(sti_comm *comm, int from, uint64_t number, int64_t place,
+                            int64_t n_bytes, const uint8_t *bytes)
+{
+    for (int64_t i = 0; i < n_bytes; i++)
+        if (bytes[i] != pattern(number, place + i))
+            return sti_comm_give_up(
+                comm,
+                sti_fail(STINT_E_PEER,
+                         "byte %" PRId64 " of %" PRId64 " from rank %d (%s) came as "
+                         "%d, sent as %d: the link or its driver corrupts data",
+                         i, n_bytes, from, sti_comm_host(comm, from), bytes[i],
+                         pattern(number, place + i)));
+    return STINT_OK;
+}
+
 static stint_status send_now(pair *p, int to, const void *bytes, size_t n_bytes)
 {
     sti_comm_request request = {0};
@@ -57,20 +76,6 @@ static stint_status receive_now(pair *p, int from, void *bytes, size_t n_bytes)
 }
 
 /* ---- the answering side ---- */
-
-static stint_status check_bytes(pair *p, const order *o)
-{
-    for (int64_t i = 0; i < o->bytes; i++)
-        if (p->buffer[i] != pattern(o->number, i))
-            return sti_comm_give_up(
-                p->comm, sti_fail(STINT_E_PEER,
-                                  "byte %" PRId64 " of %" PRId64
-                                  " from rank %d (%s) came as %d, "
-                                  "sent as %d: the link or its driver corrupts data",
-                                  i, o->bytes, p->from, sti_comm_host(p->comm, p->from),
-                                  p->buffer[i], pattern(o->number, i)));
-    return STINT_OK;
-}
 
 static stint_status answer(pair *p)
 {
@@ -95,7 +100,7 @@ static stint_status answer(pair *p)
         if (st == STINT_OK)
             st = send_now(p, p->from, &byte, 1);
         if (st == STINT_OK)
-            st = check_bytes(p, &o);
+            st = sti_link_check(p->comm, p->from, o.number, 0, o.bytes, p->buffer);
         if (st != STINT_OK)
             return st;
     }
@@ -109,8 +114,7 @@ static stint_status trip(pair *p, int64_t bytes, double *seconds_out)
     uint8_t byte;
     sti_comm_request request = {0};
     stint_status st = send_now(p, p->to, &o, sizeof o);
-    for (int64_t i = 0; i < bytes; i++)
-        p->buffer[i] = pattern(o.number, i);
+    sti_link_fill(o.number, bytes, p->buffer);
     if (st == STINT_OK)
         st = receive_now(p, p->to, &byte, 1);
     if (st != STINT_OK)
@@ -122,12 +126,6 @@ static stint_status trip(pair *p, int64_t bytes, double *seconds_out)
         st = sti_comm_wait_all(p->comm, &request, 1);
     *seconds_out = sti_seconds_since(start);
     return st;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Sizes from 1 to what 30 draws of all can take in the time; the round trip of a byte.
@@ -143,7 +141,7 @@ static stint_status choose_sizes(pair *p, double seconds, int64_t max_bytes,
         st = trip(p, STI_LINK_LARGEST_LEAST, &far);
     if (st != STINT_OK)
         return st;
-    qsort(trips, LEAST_DRAWS, sizeof *trips, by_value);
+    sti_link_sort(trips, LEAST_DRAWS);
     p->trip_s = trips[LEAST_DRAWS / 2];
     const double byte_s = fmax((far - p->trip_s) / STI_LINK_LARGEST_LEAST, 1e-12);
     double most = seconds / (2.5 * LEAST_DRAWS * byte_s); /* the sizes' sum is 2 most */
@@ -232,8 +230,8 @@ static stint_status measure_codec(double *encode_out, double *decode_out)
         decode[run] = sti_seconds_since(start) / CODEC_VALUES;
     }
     if (st == STINT_OK) {
-        qsort(encode, CODEC_RUNS, sizeof *encode, by_value);
-        qsort(decode, CODEC_RUNS, sizeof *decode, by_value);
+        sti_link_sort(encode, CODEC_RUNS);
+        sti_link_sort(decode, CODEC_RUNS);
         *encode_out = encode[CODEC_RUNS / 2];
         *decode_out = decode[CODEC_RUNS / 2];
     }

@@ -23,6 +23,13 @@ typedef struct sti_measure_desc {
     uint64_t seed;
 } sti_measure_desc;
 
+/* A message's bytes, which depend on their places and its number; and whether those
+ * that came from a rank are the ones from `place` on. STINT_E_PEER names what differs,
+ * to all ranks. */
+void sti_link_fill(uint64_t number, int64_t n_bytes, uint8_t *out);
+stint_status sti_link_check(sti_comm *comm, int from, uint64_t number, int64_t place,
+                            int64_t n_bytes, const uint8_t *bytes);
+
 /* Collective; links_out (of the arena) is filled on every rank. All ordered pairs of up
  * to 4 ranks; of more, each rank and the next, both ways. STINT_E_USAGE: one rank.
  * STINT_E_PEER: bytes that came are not those that were sent. */

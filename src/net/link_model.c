@@ -188,7 +188,12 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, int64_t n, double percent)
+void sti_link_sort(double *x, int64_t n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_value);
+}
+
+double sti_link_quantile(const double *sorted, int64_t n, double percent)
 {
     const double at = percent / 100 * (double)(n - 1);
     const int64_t low = (int64_t)at;
@@ -207,9 +212,10 @@ static void set_quantiles(const points *p, const sti_link_sample *samples, int f
         for (int64_t k = p->first[i]; k < p->first[i + 1]; k++)
             ratios[n++] = samples[k].seconds /
                           fmax(s->alpha_s + s->beta_s * p->bytes[i], LEAST_SECONDS);
-    qsort(ratios, (size_t)n, sizeof *ratios, by_value);
+    sti_link_sort(ratios, n);
     for (int q = 0; q < STI_LINK_QUANTILES; q++)
-        s->quantile[q] = fmin(quantile(ratios, n, sti_link_percent[q]), STI_LINK_MOST);
+        s->quantile[q] =
+            fmin(sti_link_quantile(ratios, n, sti_link_percent[q]), STI_LINK_MOST);
 }
 
 /* Spread and the interval of the median (of order statistics), the worst sizes. */

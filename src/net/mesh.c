@@ -239,11 +239,11 @@ static stint_status compare_builds(const wire_card *cards, int size)
     for (int r = 1; r < size; r++)
         if (*cards[0].build && *cards[r].build &&
             strcmp(cards[0].build, cards[r].build) != 0)
-            return sti_fail(STINT_E_USAGE,
-                            "rank %d (%s) runs another build of Stint than rank 0 (%s): "
-                            "%s, not %s; start the same file on all hosts",
-                            r, cards[r].host, cards[0].host, cards[r].build,
-                            cards[0].build);
+            return sti_fail(
+                STINT_E_USAGE,
+                "rank %d (%s) runs another build of Stint than rank 0 (%s): "
+                "%s, not %s; start the same file on all hosts",
+                r, cards[r].host, cards[0].host, cards[r].build, cards[0].build);
     return STINT_OK;
 }
 

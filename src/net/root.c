@@ -73,10 +73,11 @@ static stint_status take_guest(gathering *g, int fd, bool *taken)
         return STINT_OK;
     const uint32_t version = sti_wire_hello_version(in);
     if (version > 0 && version != WIRE_VERSION && version <= LATEST_VERSION)
-        return sti_fail(STINT_E_USAGE,
-                        "another build of Stint came to %s: its messages are of version "
-                        "%" PRIu32 ", these of %d; start the same file on all hosts",
-                        g->root->address, version, WIRE_VERSION);
+        return sti_fail(
+            STINT_E_USAGE,
+            "another build of Stint came to %s: its messages are of version "
+            "%" PRIu32 ", these of %d; start the same file on all hosts",
+            g->root->address, version, WIRE_VERSION);
     if (!sti_wire_get_hello(in, &hello) || hello.channel != WIRE_ROOT)
         return STINT_OK; /* a stranger */
     if (hello.size != g->root->size)
@@ -194,12 +195,11 @@ static stint_status be_guest(const gathering *g, const char *host, int port,
     uint8_t out[WIRE_HELLO];
     int fd = reach_root(g, host, port);
     if (fd < 0)
-        return sti_fail(
-            STINT_E_PEER,
-            "rank 0 cannot be reached by rank %d at %s within %s; is it "
-            "started, and is this an address of its host?",
-            g->root->rank, g->root->address,
-            sti_time_text((double)g->root->timeout_ns * 1e-9));
+        return sti_fail(STINT_E_PEER,
+                        "rank 0 cannot be reached by rank %d at %s within %s; is it "
+                        "started, and is this an address of its host?",
+                        g->root->rank, g->root->address,
+                        sti_time_text((double)g->root->timeout_ns * 1e-9));
     sti_wire_put_hello(&(wire_hello){.channel = WIRE_ROOT,
                                      .rank = g->root->rank,
                                      .size = g->root->size},

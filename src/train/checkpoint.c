@@ -13,8 +13,8 @@
 #include "train/model_file.h"
 #include "train/prune.h"
 
-#define FIELD(name, whole, facts)                         \
-    {                                                     \
+#define FIELD(name, whole, facts)                                \
+    {                                                            \
 #name, offsetof(sti_position, name), whole, facts, false \
     }
 const position_field sti_position_fields[] = {

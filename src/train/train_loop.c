@@ -440,8 +440,7 @@ static stint_status close_epoch(sti_run *run)
 {
     const sti_recipe_values *v = &run->recipe->values;
     int64_t epoch = (run->position.step - 1) / run->job.steps_per_epoch + 1;
-    stint_status st =
-        sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
+    stint_status st = sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
     bool enough = sti_select_is_enough(run);
     bool last = enough || run->position.step == run->job.steps;
     bool tested =

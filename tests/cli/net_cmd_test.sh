@@ -49,6 +49,8 @@ run 2 net measure
 says err "mpirun"
 run 2 net measure --largest 1K
 says err "at least 64.0 KiB"
+run 2 net measure --pattern star
+says err "must be pairs, at-once, neighbours, all-to-all, incast, fan-out or allreduce"
 run 2 net check --time 0
 says err "above 0"
 for timeout in 1ms 1e300s; do
@@ -78,6 +80,13 @@ both() {
 both 0 net measure --time 0.3s --largest 256K -o measured.json
 grep -q "rank" out || grep -q " to 1 " out || fail "no link told: $(cat out)"
 run 0 net predict measured.json --values 100000
+both 0 net measure --pattern all-to-all --time 0.2s --largest 64K -o nothing.json
+says out "all-to-all, 2 ranks over shared memory; no file is written"
+says out "bus"
+[ ! -e nothing.json ] || fail "a pattern wrote a file"
+both 0 net measure --pattern allreduce --time 0.2s --largest 64K --net-sockets --json
+json 'j["pattern"] == "allreduce" and j["kind"] == "tcp" and len(j["sizes"]) == 8'
+json 'all(abs(s["bus_bits_per_s"] / s["algorithm_bits_per_s"] - 1) < 1e-9 for s in j["sizes"])'
 both 0 net check --time 0.2s
 grep -q "rank 1 on" out || fail "no rank told: $(cat out)"
 both 0 net check --time 0.2s --json
@@ -90,6 +99,9 @@ if command -v taskset >/dev/null; then
     cpu=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
     STINT="taskset -c $cpu $STINT" both 0 net check --time 0.2s
     grep -q "(${cpu}); more ranks here than CPUs" out || fail "bound to one CPU: $(cat out)"
+    STINT="taskset -c $cpu $STINT" both 0 net measure --time 0.2s --largest 64K -o crowded.json
+    says err "than CPUs for them: these times are no measure of the links"
+    [ ! -s other.err ] || fail "rank 1 says it, too: $(cat other.err)"
 fi
 both 5 net measure --time 100s -o nowhere/links.json
 says err "nowhere/links.json: cannot be written"
