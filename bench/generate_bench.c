@@ -1,8 +1,9 @@
 /* Tokens a second of one stream of text (GPT-2 124M unless told otherwise, random
  * weights) against the bandwidth of memory, which bounds it: every token reads every
  * weight once. Bandwidth is that of a loop of vector loads over as many bytes on the
- * same threads, the better of two ways to fetch ahead; a token and a pass of reading
- * alternate, so that what else the machine does meets both.
+ * same threads, in three ways to fetch ahead in turn; a token and a pass of reading
+ * alternate, so that what else the machine does meets both, and the better of the
+ * passes before and after counts.
  * usage: generate_bench [threads tokens depth width vocabulary model] */
 #include <inttypes.h>
 #include <stdio.h>
@@ -165,9 +166,10 @@ int main(int argc, char **argv)
     const double prompt_s = sti_seconds_since(start);
     double speed[ROUNDS_MAX], bandwidth[ROUNDS_MAX], share[ROUNDS_MAX];
     double before = read_once(&team, &r, bytes, 0);
+    const int ahead[] = {16, 0, 64};
     for (int64_t i = 0; i < rounds; i++) {
         speed[i] = 1 / draw(d, PROMPT + i, arg[4], &token);
-        const double after = read_once(&team, &r, bytes, i % 2 ? 0 : 16);
+        const double after = read_once(&team, &r, bytes, ahead[i % 3]);
         bandwidth[i] = after > before ? after : before;
         share[i] = speed[i] * (double)bytes / bandwidth[i];
         before = after;
