@@ -59,6 +59,8 @@ typedef struct stint_param_desc {
 
 typedef struct stint_graph stint_graph;
 
+/** An empty graph, the caller's to destroy, after all that was made from it. Values and
+ * names live as long as it does. STINT_E_MEMORY. */
 STINT_API stint_status stint_graph_create(stint_mode mode, stint_graph **graph_out);
 STINT_API void stint_graph_destroy(stint_graph *graph); /* NULL is fine */
 STINT_API stint_mode stint_graph_mode(const stint_graph *graph);

@@ -41,11 +41,11 @@ stint_status sti_run_log_state(sti_run_log *log, int64_t step, const sti_saver *
 /* The bounds just chosen for packed tensors, and what the last run did with them. */
 stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
                                 const sti_error_control *control);
-/* Times as long as without a budget that a step takes: expected and measured. */
 /* How bits of gradients were chosen in this step. */
 stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why);
 /* Epochs that were no better than one before them have ended the run. */
 stint_status sti_run_log_enough(sti_run_log *log, int64_t step, int64_t better_epoch);
+/* Times as long as without a budget that a step takes: expected and measured. */
 stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
                                   double measured);
 /* Packed blocks that were too small; the plan that took the place of the old one. */
