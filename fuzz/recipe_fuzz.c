@@ -19,7 +19,7 @@ static void round_trip(const stint_recipe *recipe)
         fprintf(stderr, "%s\n%s\n", text.data, stint_last_error());
         abort();
     }
-    sti_recipe_differences(recipe, back, &list);
+    sti_recipe_differences(recipe, "now", back, "was", &list);
     if (list.length) {
         fprintf(stderr, "%s\n%s\n", text.data, list.data);
         abort();

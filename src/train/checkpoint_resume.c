@@ -241,7 +241,7 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
     if (st != STINT_OK)
         return st;
     sti_text list = {0};
-    sti_recipe_differences(s->job->recipe, then, &list);
+    sti_recipe_differences(s->job->recipe, "now", then, "was", &list);
     if (list.length)
         st = sti_fail(STINT_E_USAGE,
                       "%s: cannot be resumed with a recipe that would give another "

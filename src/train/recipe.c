@@ -1116,7 +1116,8 @@ static bool is_free(const sti_option *row, const stint_recipe *now)
            (strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0);
 }
 
-void sti_recipe_differences(const stint_recipe *now, const stint_recipe *then,
+void sti_recipe_differences(const stint_recipe *now, const char *now_word,
+                            const stint_recipe *then, const char *then_word,
                             sti_text *list)
 {
     for (int i = 0; i < sti_recipe_row_count; i++) {
@@ -1128,8 +1129,9 @@ void sti_recipe_differences(const stint_recipe *now, const stint_recipe *then,
         sti_options_value(&then->set, i, &b);
         const char *new_text = a.data ? a.data : "", *old_text = b.data ? b.data : "";
         if (strcmp(new_text, old_text) != 0)
-            sti_text_printf(list, "%s%s.%s (now %s, was %s)", list->length ? ", " : "",
-                            row->section, row->name, *new_text ? new_text : "empty",
+            sti_text_printf(list, "%s%s.%s (%s %s, %s %s)", list->length ? ", " : "",
+                            row->section, row->name, now_word,
+                            *new_text ? new_text : "empty", then_word,
                             *old_text ? old_text : "empty");
         sti_text_fini(&a);
         sti_text_fini(&b);

@@ -164,9 +164,11 @@ stint_status sti_recipe_parse(const char *text, const char *where,
 /* A copy with no file of its own: paths in it are absolute. */
 stint_status sti_recipe_copy(const stint_recipe *recipe, stint_recipe **copy_out);
 
-/* Keys that decide the weights and differ, "train.batch (128, was 64)", comma-separated
- * into `list`; empty when the checkpoint's run may be continued. */
-void sti_recipe_differences(const stint_recipe *now, const stint_recipe *then,
+/* Keys that decide the weights and differ, "train.batch (now 128, was 64)" where
+ * these are the words, comma-separated into `list`; empty when the checkpoint's run may
+ * be continued. */
+void sti_recipe_differences(const stint_recipe *now, const char *now_word,
+                            const stint_recipe *then, const char *then_word,
                             sti_text *list);
 
 /* Milestones as numbers, at most max of them; the number there are, or -1 when the text

@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/fail.h"
+#include "train/model_file.h"
 #include "train/run.h"
 #include "train/stop.h"
 
@@ -30,8 +31,8 @@ stint_status sti_run_agree(sti_run *run, stint_status mine)
 enum { PIXELS_OF = 64 }; /* images of a split */
 
 typedef struct identity {
-    char build[128], data[256];
-    char options[64];
+    char build[128], data[256], models[128];
+    char way[128]; /* what all do at the same step, and no recipe's weights depend on */
 } identity;
 
 /* Of images spread evenly over the data: as many as can be decoded before a start. An
@@ -74,7 +75,9 @@ static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
 {
     char train[65], test[65];
     if (job->text) {
-        snprintf(out, bytes, "text of SHA-256 %.16s", job->text->text_sha256);
+        snprintf(out, bytes, "text of SHA-256 %.16s, tokenizer %.16s",
+                 job->text->text_sha256,
+                 stint_tokenizer_describe(job->text->tokenizer)->hash);
         return STINT_OK;
     }
     const stint_data_info *info = stint_data_describe(job->train_data);
@@ -93,12 +96,19 @@ static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
 
 static stint_status fill_identity(const sti_run *run, identity *out)
 {
+    const sti_recipe_values *v = &run->recipe->values;
     memset(out, 0, sizeof *out);
     const stint_status st = describe_data(&run->job, out->data, sizeof out->data);
     snprintf(out->build, sizeof out->build, "Stint %s, numerics %s", stint_version(),
              STI_NUMERICS_VERSION);
-    snprintf(out->options, sizeof out->options, "%s",
-             run->desc->resume ? "--resume" : "no --resume");
+    snprintf(out->models, sizeof out->models, "start %.16s, reference %.16s",
+             run->job.start ? run->job.start->weights_sha256 : "none",
+             run->job.reference ? run->job.reference->weights_sha256 : "none");
+    snprintf(out->way, sizeof out->way,
+             "%s, %" PRId64 " steps, train.eval_every %" PRId64
+             ", run.checkpoint_every %" PRId64,
+             run->desc->resume ? "--resume" : "no --resume", run->job.steps,
+             v->train.eval_every, v->run.checkpoint_every);
     return st;
 }
 
@@ -108,7 +118,7 @@ static stint_status differs(const sti_run *run, const char *what, const char *th
     int me = sti_comm_rank(run->comm);
     return sti_fail(STINT_E_USAGE,
                     "the ranks are not about to do the same; %s: %s on rank 0 (%s), %s "
-                    "on rank %d (%s)",
+                    "on rank %d (%s); start all with the same",
                     what, there, sti_comm_host(run->comm, 0), here, me,
                     sti_comm_host(run->comm, me));
 }
@@ -120,8 +130,10 @@ static stint_status compare_identity(const sti_run *run, const identity *first,
         return differs(run, "program", first->build, mine->build);
     if (strcmp(first->data, mine->data) != 0)
         return differs(run, "data", first->data, mine->data);
-    if (strcmp(first->options, mine->options) != 0)
-        return differs(run, "options", first->options, mine->options);
+    if (strcmp(first->models, mine->models) != 0)
+        return differs(run, "models", first->models, mine->models);
+    if (strcmp(first->way, mine->way) != 0)
+        return differs(run, "options", first->way, mine->way);
     return STINT_OK;
 }
 
@@ -129,20 +141,19 @@ static stint_status compare_recipes(const sti_run *run, const char *first_text)
 {
     stint_recipe *first;
     sti_text list = {0};
-    char name[96];
+    char name[96], me[32];
+    snprintf(me, sizeof me, "rank %d", sti_comm_rank(run->comm));
     snprintf(name, sizeof name, "recipe of rank 0 (%s)", sti_comm_host(run->comm, 0));
     stint_status st = sti_recipe_parse(first_text, name, &first);
     if (st != STINT_OK)
         return st;
-    sti_recipe_differences(run->recipe, first, &list);
+    sti_recipe_differences(run->recipe, me, first, "rank 0", &list);
     if (list.length)
-        st =
-            sti_fail(STINT_E_USAGE,
-                     "the ranks are not about to do the same; rank %d (%s) has another "
-                     "recipe than rank 0 (%s): %s",
-                     sti_comm_rank(run->comm),
-                     sti_comm_host(run->comm, sti_comm_rank(run->comm)),
-                     sti_comm_host(run->comm, 0), list.data);
+        st = sti_fail(STINT_E_USAGE,
+                      "the ranks are not about to do the same; %s (%s) has another "
+                      "recipe than rank 0 (%s): %s; start all with the same options",
+                      me, sti_comm_host(run->comm, sti_comm_rank(run->comm)),
+                      sti_comm_host(run->comm, 0), list.data);
     sti_text_fini(&list);
     stint_recipe_destroy(first);
     return st;
@@ -255,10 +266,21 @@ static stint_status share_blocks(sti_run *run)
     return st;
 }
 
+/* Perhaps mpirun was forgotten. */
+static void tell_alone(const sti_run *run)
+{
+    if (sti_exchange_of_recipe(&run->recipe->values).lossy)
+        sti_log(STINT_LOG_INFO,
+                "net: this is one process, so nothing is sent and nothing compressed; "
+                "mpirun -n N or --net-root starts several");
+}
+
 stint_status sti_run_share_start(sti_run *run)
 {
-    if (!run->comm)
+    if (!run->comm) {
+        tell_alone(run);
         return STINT_OK;
+    }
     sti_comm_set_place(run->comm, "the start from a checkpoint or new weights", 0);
     stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)

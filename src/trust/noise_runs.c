@@ -165,7 +165,7 @@ static stint_status other_recipe(const sti_noise_lab *lab, const stint_recipe *t
 {
     const sti_recipe_values *a = &lab->recipe->values, *b = &then->values;
     sti_text list = {0};
-    sti_recipe_differences(lab->recipe, then, &list);
+    sti_recipe_differences(lab->recipe, "now", then, "was", &list);
     /* Which do not count as a difference where a run may go on for longer. */
     if (!list.length && a->train.steps != b->train.steps)
         sti_text_printf(&list, "train.steps (now %" PRId64 ", was %" PRId64 ")",

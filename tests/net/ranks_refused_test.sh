@@ -21,7 +21,27 @@ two() {
 two 2 "--lr 0.1" "--lr 0.2"
 speaks 0 "rank 1 ("
 speaks 0 "another recipe than rank 0 ("
-speaks 0 "optimizer.lr"
+speaks 0 "optimizer.lr (rank 1 0.2, rank 0 0.1)"
+
+# What leaves the weights as they are, but has all ranks meet at some steps.
+two 2 "--set train.eval_every=1" "--set train.eval_every=2"
+speaks 0 "train.eval_every 1, run.checkpoint_every 5 on rank 0 ("
+speaks 0 "train.eval_every 2, run.checkpoint_every 5 on rank 1 ("
+two 2 "" "--set run.checkpoint_every=3"
+speaks 0 "run.checkpoint_every 3 on rank 1 ("
+two 2 "--set schedule.name=constant" "--set schedule.name=constant --set train.steps=9"
+speaks 0 "12 steps, "
+speaks 0 "9 steps, "
+
+# The same recipe beside another model.
+for seed in 1 2; do
+    "$STINT" train net.ini --out teacher$seed --quiet --seed $seed --set train.steps=1 >out || fail "a teacher"
+done
+for what in reference start; do
+    two 2 "--$what teacher1" "--$what teacher2"
+    speaks 0 "models: "
+    speaks 0 "$what "
+done
 
 python3 "$STINT_SOURCE/tests/cli/cli_data.py" other 12 96 24
 two 2 "" "--data other"
@@ -70,7 +90,7 @@ all_end 2
 speaks 0 "its messages are of version 2, these of "
 
 two 2 "" "--resume"
-speaks 0 "no --resume on rank 0"
+speaks 0 "no --resume, 12 steps"
 
 two 4 "" "--data nowhere"
 speaks 0 "nowhere"

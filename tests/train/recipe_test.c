@@ -99,7 +99,7 @@ static void test_text_reads_back(void **state)
     assert_int_equal(stint_recipe_set(r, "run.memory", "150M"), STINT_OK);
     assert_int_equal(sti_recipe_write(r, false, &text), STINT_OK);
     assert_int_equal(sti_recipe_parse(text.data, "here", &back), STINT_OK);
-    sti_recipe_differences(r, back, &list);
+    sti_recipe_differences(r, "now", back, "was", &list);
     if (list.length)
         fail_msg("differ: %s", list.data);
     assert_int_equal(back->values.run.memory_bytes, 150 << 20);
@@ -125,11 +125,11 @@ static void test_differences(void **state)
     stint_recipe_set(a, "run.threads", "7");
     stint_recipe_set(a, "data.path", "elsewhere");
     stint_recipe_set(a, "train.epochs", "77"); /* constant rate: may go on longer */
-    sti_recipe_differences(a, b, &list);
+    sti_recipe_differences(a, "now", b, "was", &list);
     assert_int_equal(list.length, 0);
     stint_recipe_set(a, "train.batch", "64");
     stint_recipe_set(a, "schedule.name", "cosine");
-    sti_recipe_differences(a, b, &list);
+    sti_recipe_differences(a, "now", b, "was", &list);
     assert_non_null(strstr(list.data, "train.batch (now 64, was 128)"));
     assert_non_null(strstr(list.data, "train.epochs"));
     sti_text_fini(&list);
