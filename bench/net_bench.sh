@@ -5,7 +5,8 @@
 #   bench/net_bench.sh [VALUES [RUNS [RATE...]]]      (11000000 5 1gbit 100mbit)
 #
 # Prints for each rate and way the median and best seconds of a sum, bytes that a rank
-# sends, and how many times faster than the exact float32 sum. With DATA=folder also trains
+# sends and whether the formula says the same, and how many times faster than the exact
+# float32 sum. With DATA=folder also trains
 # recipes/cifar10-resnet20.ini for some steps, exact and in 4 bits. Peers that start their
 # ranks by rsh (mpirun) do not reach into namespaces and are left out.
 set -euo pipefail
@@ -22,8 +23,8 @@ for rate; do
     echo "== $rate, 2 ranks, $values values"
     awk -F'\t' '
         NR == 1 { base = $2 }
-        { printf "%-22s median %8.3f s, best %8.3f s, a rank sends %11s bytes, %6.2f times\n",
-                 $1, $2, $3, $4, base / $2 }' "$work/rank0"
+        { printf "%-22s median %8.3f s, best %8.3f s, a rank sends %11s bytes (%s), %6.2f times\n",
+                 $1, $2, $3, $4, $4 == $5 ? "as by formula" : "formula: " $5, base / $2 }' "$work/rank0"
     if [ -n "${DATA:-}" ]; then
         for bits in 32 4; do
             both "$build/stint" train recipes/cifar10-resnet20.ini \

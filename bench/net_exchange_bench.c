@@ -3,7 +3,8 @@
  *
  *   net_exchange_bench HOST:PORT RANKS RANK VALUES RUNS [sockets|exact]
  *
- * Rank 0 prints tab-separated lines: way, median and best seconds, bytes that it sends.
+ * Rank 0 prints tab-separated lines: way, median and best seconds, bytes that it sends,
+ * and what they should be by the formula of the way.
  * All ways take turns, so what disturbs one disturbs all. */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ typedef struct way {
     sti_gradient_rounding rounding;
     sti_squeeze *squeeze; /* NULL: along the exact tree */
     double seconds[RUNS_MAX];
-    int64_t bytes;
+    int64_t bytes, formula;
 } way;
 
 static int by_value(const void *a, const void *b)
@@ -71,14 +72,23 @@ static stint_status run_way(sti_comm *comm, sti_tree_sum *tree, way *w, float *x
     return st;
 }
 
+static void tell_formula(sti_tree_sum *tree, way *w)
+{
+    int64_t messages;
+    if (w->squeeze)
+        sti_squeeze_traffic(w->squeeze, &messages, &w->formula);
+    else
+        sti_tree_sum_traffic(tree, &messages, &w->formula);
+}
+
 static int report(const way *ways, int count, int runs)
 {
     for (int w = 0; w < count; w++) {
         double s[RUNS_MAX];
         memcpy(s, ways[w].seconds, sizeof s);
         qsort(s, (size_t)runs, sizeof *s, by_value);
-        printf("%s\t%.6f\t%.6f\t%lld\n", ways[w].name, s[runs / 2], s[0],
-               (long long)ways[w].bytes);
+        printf("%s\t%.6f\t%.6f\t%lld\t%lld\n", ways[w].name, s[runs / 2], s[0],
+               (long long)ways[w].bytes, (long long)ways[w].formula);
     }
     return 0;
 }
@@ -122,6 +132,8 @@ int main(int argc, char **argv)
     for (int run = -1; run < runs && st == STINT_OK; run++)
         for (int w = 0; w < count && st == STINT_OK; w++)
             st = run_way(comm, tree, &ways[w], x, values, run);
+    for (int w = 0; w < count && st == STINT_OK; w++)
+        tell_formula(tree, &ways[w]);
     if (st == STINT_OK && desc.rank == 0)
         report(ways, count, runs);
     if (st != STINT_OK)
