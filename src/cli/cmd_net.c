@@ -322,6 +322,8 @@ static stint_status predict_run(sti_cli_call *call)
     sti_links links;
     sti_text text = {0};
     double seconds[3];
+    const char *way =
+        a->bits == 32 ? "the exact sum" : sti_scheme_name((sti_scheme)a->scheme);
     stint_status st = check_bits(a->bits);
     if (st == STINT_OK)
         st = sti_links_read(call->operands[0], call->arena, &links);
@@ -331,10 +333,11 @@ static stint_status predict_run(sti_cli_call *call)
         return st;
     if (!call->common->json) {
         sti_text_printf(&text,
-                        "%s for %s values in %" PRId64 " bits, %" PRId64
+                        "%s for %s values in %" PRId64 " bits by %s, %" PRId64
                         " processes; 5 %% to 95 %%: %s to %s\n",
                         sti_time_text(seconds[0]), sti_count_text(a->values), a->bits,
-                        a->ranks, sti_time_text(seconds[1]), sti_time_text(seconds[2]));
+                        way, a->ranks, sti_time_text(seconds[1]),
+                        sti_time_text(seconds[2]));
         return sti_cli_print(&text);
     }
     sti_json json;
@@ -342,6 +345,7 @@ static stint_status predict_run(sti_cli_call *call)
     sti_json_float(&json, "seconds", seconds[0]);
     sti_json_float(&json, "seconds_5", seconds[1]);
     sti_json_float(&json, "seconds_95", seconds[2]);
+    sti_json_text(&json, "way", way);
     sti_json_end_object(&json);
     return sti_cli_answer(call, &text);
 }

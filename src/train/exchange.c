@@ -55,7 +55,7 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
         .choose_every = chosen ? r->net.every : 0,
         .probe = r->net.link && strcmp(r->net.link, "auto") == 0,
         .time_s = r->net.time,
-        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = 1}};
+        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = r->net.error}};
     double rate = 0;
     if (r->net.link && !d.probe && sti_parse_rate(r->net.link, &rate) == STINT_OK)
         d.policy.wire_bytes = rate / 8 * r->net.time;
@@ -200,10 +200,12 @@ static void describe_bits(const sti_bits_report *r, char *out, size_t bytes)
 
 static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
 {
-    char bits[48];
+    char bits[48], times[48] = "";
     if (sti_comm_rank(e->comm) != 0)
         return;
     describe_bits(r, bits, sizeof bits);
+    if (e->desc.policy.error_factor != 1)
+        snprintf(times, sizeof times, "%g times ", e->desc.policy.error_factor);
     if (e->desc.policy.wire_bytes > 0)
         snprintf(e->news, sizeof e->news,
                  "%sthe link carries %s in the time given; float32 needs %s, "
@@ -217,9 +219,9 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
                            "net.keep below 1 in its place sends less");
     else
         snprintf(e->news, sizeof e->news,
-                 "%s a value, with the error of %d bits for all: %s a step "
+                 "%s a value, with %sthe error of %d bits for all: %s a step "
                  "in place of %s, error %.2g of the gradient",
-                 bits, e->desc.policy.uniform, sti_bytes_text((size_t)r->bytes),
+                 bits, times, e->desc.policy.uniform, sti_bytes_text((size_t)r->bytes),
                  sti_bytes_text((size_t)r->raw_bytes), r->error);
     e->has_news = true;
     sti_log(r->fits || e->desc.policy.wire_bytes <= 0 ? STINT_LOG_INFO

@@ -701,6 +701,15 @@ const sti_option sti_recipe_rows[] = {
          "bits a gradient value between processes, 1 to 8; 32: exact; auto: a layer's "
          "own, with the error of 4 bits for all"},
     {.section = "net",
+     .name = "error",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0.001, 1000),
+     .default_text = "1",
+     AT(net.error),
+     .unit = "X",
+     .help = "of net.bits = auto: squared error that is allowed, as a multiple of that of "
+             "4 bits for all"},
+    {.section = "net",
      .name = "link",
      .type = STI_OPTION_TEXT,
      STI_OPTION_NO_BOUND,

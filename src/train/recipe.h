@@ -117,7 +117,8 @@ typedef struct sti_recipe_values {
         int method, rounding, scheme; /* sti_gradient_method, _rounding, sti_scheme */
         int64_t bucket, group;
         bool clip, feedback, overlap;
-        double keep; /* share of the values that is sent */
+        double keep;  /* share of the values that is sent */
+        double error; /* squared, in that of 4 bits for all */
     } net;
     struct {
         const char *out; /* NULL: runs/<recipe's name> */

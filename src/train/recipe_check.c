@@ -68,6 +68,10 @@ static void check_net(const sti_recipe_values *v, sti_text *list)
         COMPLAIN(list, "net.link: %s", stint_last_error());
     if (v->net.link && v->net.bits != 32)
         complain(list, "net.link: chooses the bits; remove net.bits");
+    if (v->net.error != 1 && v->net.bits != 0)
+        complain(list,
+                 "net.error: is the budget of net.bits = auto; set that, or leave it "
+                 "out");
     if (v->net.link && !(v->net.time > 0 && v->net.time <= 86400))
         complain(list, "net.time: must be above 0 and at most a day, for example "
                        "100ms");
@@ -238,8 +242,9 @@ static void check_schedule(const sti_recipe_values *v, sti_text *list)
 static void check_select(const sti_recipe_values *v, sti_text *list)
 {
     if (v->train.select == STI_SELECT_LAST && v->train.patience > 0)
-        complain(list, "train.patience: which epoch is better is train.select's to say; "
-                       "set it to accuracy or mismatch");
+        complain(list,
+                 "train.patience: which epoch is better is train.select's to say; "
+                 "set it to accuracy or mismatch");
     if (v->train.select == STI_SELECT_LAST)
         return;
     if (v->train.validation <= 0)

@@ -40,6 +40,9 @@ json 'abs(j["seconds_95"] / j["seconds"] - 1.06) < 1e-9'
 # Thousands of processes that do alike are few to look at.
 run 0 net predict links.json -n 4096 --bits 4 --json
 json '1.9 < j["seconds"] / (25e6 * 0.508 * 8e-8) < 2.1'
+json 'j["way"] == "scatter"'
+run 0 net predict links.json -n 4 --bits 2 --scheme ring
+says out "in 2 bits by ring, 4 processes; 5 % to 95 %: "
 run 4 net predict /dev/null
 run 5 net predict nowhere.json
 sed 's/1e-4/-1/' links.json >bad.json
@@ -150,6 +153,27 @@ run 2 train r.ini --out alone --set net.keep=0.1
 says err "leaves nothing to compress: remove net.bits"
 run 2 train r.ini --out alone --set net.bits=32 --net 1Gbit --set net.time=1e300s
 says err "at most a day"
+
+# An error budget of one's own: more bits for less error, and the other way round.
+for times in 0.1 1 10; do
+    both 0 train r.ini --out "error$times" -j 1 --set net.bits=auto --set net.error=$times \
+        --set train.steps=2 --json
+    cp out "error$times.json"
+done
+python3 - <<'PY' || fail "net.error: bytes and errors do not follow it"
+import json, re
+bytes_sent, error = [], []
+for times in ("0.1", "1", "10"):
+    lines = [json.loads(line) for line in open(f"error{times}/log.jsonl")]
+    why = next(line["why"] for line in lines if line["event"] == "net")
+    bytes_sent.append(json.load(open(f"error{times}.json"))["net_bytes"])
+    error.append(float(re.search(r"error (\S+) of the gradient", why).group(1)))
+    assert (f"with {times} times the error" in why) == (times != "1"), why
+assert bytes_sent[0] > bytes_sent[1] > bytes_sent[2], bytes_sent
+assert error[0] < error[1] < error[2], error
+PY
+run 2 train r.ini --out alone --set net.error=2
+says err "net.error: is the budget of net.bits = auto"
 
 # Bits chosen for a link, and told.
 both 0 train r.ini --out linked -j 1 --set net.bits=32 --net 100Mbit --set net.time=2ms -v

@@ -74,6 +74,25 @@ assert "network" in plans[0] and plans[0] == plans[1], plans
 assert abs(files[0] - files[1]) < 4096, files
 PY
 
+# Of a network's tensors only those of two dimensions and 1024 values are compressed: not
+# biases, norms, their statistics or the loss.
+begin 2 net.ini --out list --set net.bits=4 --set train.steps=1
+all_end 0
+python3 - <<'PY' || fail "other tensors are compressed than should be"
+import json, struct
+from math import prod
+from owed import owed
+path = "list/checkpoints/step-00000001.safetensors"
+with open(path, "rb") as f:
+    tensors = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+shapes = [t["shape"] for name, t in tensors.items()
+          if not name.startswith(("__metadata__", "optimizer.", "net."))]
+large = sum(len(s) > 1 and prod(s) >= 1024 for s in shapes)
+bits = owed(path)[-len(shapes) - 2 :] # and of two sums, the loss and the right answers
+assert large > 3 and bits.count(4) == large, (large, bits)
+assert bits.count(32) == len(bits) - large, bits
+PY
+
 # A rank is lost: what rounding owed is lost with it, the bits chosen are not.
 begin 2 net.ini --set model.name=mlp --out lost --net 1Mbit --set net.time=10ms --lr 1e-6 \
     --set train.steps=100000 --set run.checkpoint_every=100000 --net-timeout 5s
