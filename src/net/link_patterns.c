@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "net/tree_sum.h"
 
 enum {
@@ -86,6 +87,15 @@ static stint_status begin(player *p, int64_t max_bytes)
     if (!p->from || !p->to)
         return STINT_E_MEMORY;
     find_partners(p);
+    const double need = (double)max_bytes * (p->in_count + 1);
+    const double host = (double)sti_host_memory_bytes();
+    if (host > 0 && need > host)
+        return sti_fail(
+            STINT_E_MEMORY,
+            "messages of %s: rank %d needs %s of memory for them, this host "
+            "has %s; measure smaller ones",
+            sti_bytes_text((size_t)max_bytes), p->rank, sti_bytes_text((size_t)need),
+            sti_bytes_text((size_t)host));
     p->requests = sti_alloc_array(p->in_count + p->out_count + 1, sizeof *p->requests,
                                   "net.pattern");
     p->out = sti_alloc((size_t)(max_bytes + p->size), "net.pattern");

@@ -86,6 +86,8 @@ run 0 net predict measured.json --values 100000
 both 0 net measure --pattern all-to-all --time 0.2s --largest 64K -o nothing.json
 says out "all-to-all, 2 ranks over shared memory; no file is written"
 says out "bus"
+both 7 net measure --pattern all-to-all --largest 900G
+says err "of memory for them, this host has"
 [ ! -e nothing.json ] || fail "a pattern wrote a file"
 both 0 net measure --pattern allreduce --time 0.2s --largest 64K --net-sockets --json
 json 'j["pattern"] == "allreduce" and j["kind"] == "tcp" and len(j["sizes"]) == 8'
