@@ -318,16 +318,35 @@ stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop
 
 /* ---- the end ---- */
 
+/* Every rank holds the same weights, to the bit; nobody would notice if it did not. */
+static stint_status compare_weights(sti_run *run, const char own[65])
+{
+    sti_comm *comm = run->comm;
+    char first[65];
+    memcpy(first, own, sizeof first);
+    stint_status st = sti_comm_broadcast(comm, 0, first, sizeof first);
+    if (st == STINT_OK && memcmp(first, own, sizeof first) != 0)
+        st = sti_fail(STINT_E_BUG,
+                      "rank %d (%s) ends with other weights than rank 0 (%s): SHA-256 "
+                      "%.16s, not %.16s; is the memory of these hosts sound?",
+                      sti_comm_rank(comm), sti_comm_host(comm, sti_comm_rank(comm)),
+                      sti_comm_host(comm, 0), own, first);
+    return sti_run_agree(run, st);
+}
+
 stint_status sti_run_share_end(sti_run *run, stint_train_result *result)
 {
     result->ranks = 1;
     if (!run->comm)
         return STINT_OK;
     sti_comm_set_place(run->comm, "the end", 0);
+    stint_status st = compare_weights(run, result->weights_sha256);
+    if (st != STINT_OK)
+        return st;
     sti_comm_counts mine = sti_comm_count(run->comm);
     int ranks = sti_comm_size(run->comm);
     sti_comm_counts *all = sti_alloc_array(ranks, sizeof *all, "net.counts");
-    stint_status st = sti_comm_agree(run->comm, all ? STINT_OK : STINT_E_MEMORY);
+    st = sti_comm_agree(run->comm, all ? STINT_OK : STINT_E_MEMORY);
     if (st == STINT_OK)
         st = sti_comm_gather_all(run->comm, &mine, sizeof mine, all);
     result->ranks = ranks;
