@@ -3,8 +3,9 @@
 # over a link that tc shapes, by --net auto, and the same run without a network, whose bits are
 # those of float32 sums over any link. Test accuracy, time and what auto chose:
 #   bench/net_link_accuracy.sh NET RATE DATA [STEPS [WAY...]]
-# WAY: auto float32, and PyTorch's DDP by the same recipe: none fp16 powersgd, whose bits no
-# link changes, so theirs is a fast one (PYTHON has torch and Pillow).
+# WAY: auto, float32, a number of bits (over the link as well), and PyTorch's DDP by the same
+# recipe: none fp16 powersgd, whose bits no link changes, so theirs is a fast one (PYTHON has
+# torch and Pillow).
 # NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit   DATA: a folder with train.tar
 # and test.tar. Batches of 64, one-cycle up to 0.1, STEPS (1000). SEED=1. TIMEOUT=1h lets the
 # processes be halted and go on. Needs root.
@@ -22,8 +23,10 @@ train=("$build/stint" train recipes/cifar10-resnet20.ini --data "$data" --steps 
     --set model.stem=small --set run.log_every=1 --out "$work/run" --force --quiet --json)
 for way; do
     case $way in
-    auto)
-        both "${train[@]}" -j 1 --net auto --net-timeout "${TIMEOUT:-30s}" \
+    auto | [1-8])
+        how=(--net auto)
+        [ "$way" = auto ] || how=(--set "net.bits=$way")
+        both "${train[@]}" -j 1 "${how[@]}" --net-timeout "${TIMEOUT:-30s}" \
             --net-root @ROOT --net-ranks 2 --net-rank @RANK
         ;;
     float32) "${train[@]}" -j 2 >"$work/rank0" ;;
@@ -40,12 +43,13 @@ for way; do
 import json, statistics, sys
 work, net, way = sys.argv[1:]
 r = json.load(open(f"{work}/rank0"))
-if way not in ("auto", "float32"):
+if "torch" in r:
     print(f"{net}, PyTorch {r['torch']}, {way}: test accuracy {100 * r['test_accuracy']:.2f} %, "
           f"loss {r['test_loss']:.4f}, {r['steps']} steps", flush=True)
     sys.exit()
 events = [json.loads(line) for line in open(f"{work}/run/log.jsonl")]
 rate = statistics.median(e["images_per_s"] for e in events if e["event"] == "step" and e["step"] > 3)
+way += " bits" if way.isdigit() else ""
 print(f"{net}, {way}: test accuracy {100 * r['test_accuracy']:.2f} %, loss {r['test_loss']:.4f}, "
       f"{r['steps']} steps, median {rate:.1f} images/s", flush=True)
 why = [e["why"] for e in events if e["event"] == "net"]
