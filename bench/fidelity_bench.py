@@ -32,7 +32,7 @@ def median(rows, key):
 def line(setting, weighting, rate, rows, fold, noise):
     others = median(rows, "mismatch_rate")
     excess = f"{100 * (others - noise):+.2f}" if noise is not None else ""
-    print(f"{setting:<11}{weighting:<11}{rate:>6}{len(rows):>6}"
+    print(f"{setting:<11}{weighting:<11}{rate:>8}{len(rows):>6}"
           f"{100 * median(rows, 'new_accuracy'):>10.2f}{100 * others:>8.2f}"
           f"{100 * median(rows, 'nfr'):>7.2f}{fold:>8}{excess:>8}")
 
@@ -46,7 +46,7 @@ def table(network):
         print(f": reference {100 * floor[0]['reference_accuracy']:.2f} %; noise floor of "
               f"{len(floor)} seeds: {100 * median(floor, 'mismatch_rate'):.2f} % other "
               f"answers at accuracy {100 * median(floor, 'new_accuracy'):.2f} %", end="")
-    print(f"\n{'compressed':<11}{'loss':<11}{'rate':>6}{'seeds':>6}{'accuracy':>10}"
+    print(f"\n{'compressed':<11}{'loss':<11}{'rate':>8}{'seeds':>6}{'accuracy':>10}"
           f"{'others':>8}{'lost':>7}{'fewer':>8}{'excess':>8}   percent; medians")
     told = {}
     for setting in settings:
