@@ -539,27 +539,16 @@ typedef struct squares {
     double *partial;
 } squares;
 
-/* Eight sums over whole eights of values. A loop of its own, where all indices are
- * constants: an array that is indexed otherwise too does not stay in registers. */
-static void add_squares(int64_t eights, const float *x, double sum_out[8])
-{
-    double sum[8] = {0};
-    for (const float *end = x + 8 * eights; x < end; x += 8)
-        for (int k = 0; k < 8; k++)
-            sum[k] += (double)x[k] * (double)x[k];
-    memcpy(sum_out, sum, sizeof sum);
-}
-
 static void square_piece(void *arg, int64_t piece, int worker)
 {
     const squares *s = arg;
-    double sum[8];
+    double sum[8] = {0};
     (void)worker;
     int64_t i = piece * SQUARES_PIECE;
     int64_t end = i + SQUARES_PIECE < s->count ? i + SQUARES_PIECE : s->count;
-    const int64_t eights = (end - i) / 8;
-    add_squares(eights, s->x + i, sum);
-    i += 8 * eights;
+    for (; i + 8 <= end; i += 8)
+        for (int k = 0; k < 8; k++)
+            sum[k] += (double)s->x[i + k] * (double)s->x[i + k];
     for (int k = 0; i < end; i++, k++)
         sum[k] += (double)s->x[i] * (double)s->x[i];
     s->partial[piece] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
