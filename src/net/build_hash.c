@@ -13,11 +13,11 @@ static int open_own_file(void)
 {
     static const char here;
     Dl_info info;
-    const char *path =
-        dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/')
-            ? info.dli_fname
-            : "/proc/self/exe"; /* of a name that the shell has looked up */
-    return open(path, O_RDONLY | O_CLOEXEC);
+    int fd = -1;
+    if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/'))
+        fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+    /* Of a program it is the name that it was called by, which need not be a path. */
+    return fd >= 0 ? fd : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 }
 
 void sti_build_hash(char hex_out[WIRE_BUILD + 1])
