@@ -91,9 +91,20 @@ typedef struct stint_plan_result {
     char *svg; /* timeline of one step, if asked for; free with stint_plan_fini */
 } stint_plan_result;
 
-/** Plan a run; data is opened (for sizes) but not read. Returns STINT_OK also when it
- * does not fit: see `fits`. */
-STINT_API stint_status stint_plan(const stint_recipe *recipe, bool svg,
+typedef struct stint_plan_desc {
+    bool svg; /* draw result.svg */
+    /* Processes that share out the shards, each on a host of its own (with net.scheme =
+     * two-level net.group of them on each): the plan is that of rank 0. 0 or 1: one. */
+    int ranks;
+} stint_plan_desc;
+
+/** Plan a run; data is opened (for sizes) but not read, and of several ranks none is
+ * started. desc NULL: defaults. Returns STINT_OK also when it does not fit: see `fits`.
+ * What stint_train() refuses of ranks is refused with the same words: STINT_E_USAGE for
+ * more of them than shards, or train.batch = auto; STINT_E_UNSUPPORTED where only
+ * packing with errors fits the budget. */
+STINT_API stint_status stint_plan(const stint_recipe *recipe,
+                                  const stint_plan_desc *desc,
                                   stint_plan_result *result_out);
 STINT_API void stint_plan_fini(stint_plan_result *result);
 

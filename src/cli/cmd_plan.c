@@ -9,12 +9,14 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_plan.h"
+#include "net/wire.h"
 #include "train/job.h"
 
 typedef struct plan_args {
     sti_recipe_values recipe; /* first: the recipe's rows write here */
     const char *svg;
     bool tensors;
+    int64_t net_ranks;
     sti_cli_common common;
 } plan_args;
 
@@ -33,6 +35,16 @@ static const sti_option plan_rows[] = {
      .flag = true,
      .help = "list every activation that goes from the forward to the backward half, "
              "and in which form; always done with --memory"},
+    {.name = "net-ranks",
+     .type = STI_OPTION_INT,
+     .default_text = "1",
+     .min = 1,
+     .max = WIRE_RANKS,
+     .offset = offsetof(plan_args, net_ranks),
+     .flag = true,
+     .unit = "N",
+     .help = "plan one of so many processes that train together, none of which is "
+             "started"},
     STI_CLI_COMMON_ROWS(plan_args),
 };
 
@@ -233,7 +245,10 @@ static stint_status plan_run(sti_cli_call *call)
     stint_plan_result plan = {0};
     stint_status status = stint_recipe_check(call->recipe);
     if (status == STINT_OK)
-        status = stint_plan(call->recipe, args->svg != NULL, &plan);
+        status = stint_plan(
+            call->recipe,
+            &(stint_plan_desc){.svg = args->svg != NULL, .ranks = (int)args->net_ranks},
+            &plan);
     if (status == STINT_OK)
         status = plan_answer(call, &plan);
     stint_plan_fini(&plan);

@@ -30,6 +30,7 @@ stint_status sti_comm_init(sti_comm *comm, const comm_maker *maker, int rank, in
     pthread_cond_init(&comm->changed, &attr);
     pthread_condattr_destroy(&attr);
     comm->hosts = sti_alloc_array(size, sizeof *comm->hosts, "net.hosts");
+    comm->block_bytes = (size_t)size * sizeof *comm->hosts;
     return comm->hosts ? STINT_OK : STINT_E_MEMORY;
 }
 
@@ -157,6 +158,11 @@ const char *sti_comm_kind(const sti_comm *comm)
 size_t sti_comm_library_bytes(const sti_comm *comm)
 {
     return comm->library_bytes;
+}
+
+size_t sti_comm_block_bytes(const sti_comm *comm)
+{
+    return comm->block_bytes;
 }
 
 void sti_comm_set_place(sti_comm *comm, const char *collective, int64_t step)

@@ -54,6 +54,9 @@ typedef struct sti_comm_request {
 
 /* `size` ranks of one process, for as many threads. Each is destroyed on its own. */
 stint_status sti_comm_create_local(int size, sti_comm **comms_out);
+/* Rank 0 of `size` that are not there, `group` neighbours a host: for what asks who is
+ * there, and sends nothing. The first message fails with STINT_E_BUG. */
+stint_status sti_comm_create_planned(int size, int group, sti_comm **comm_out);
 
 /* Never blocks on peers. NULL is fine. A rank that goes without having failed first has
  * nothing more to say: peers that still wait for it fail. */
@@ -70,6 +73,8 @@ const char *sti_comm_kind(const sti_comm *comm);
 /* Resident memory that finding each other has left in the process: memory shared with
  * ranks of the same host, libraries of MPI. */
 size_t sti_comm_library_bytes(const sti_comm *comm);
+/* Of sti_alloc, that it holds itself while nothing is on its way. */
+size_t sti_comm_block_bytes(const sti_comm *comm);
 
 /* What goes on, for the words of failures: a literal ("sum of gradients"), and the step
  * counted from 1, or 0 outside of steps. */

@@ -36,7 +36,7 @@ struct sti_comm {
     const char *collective;
     int64_t step, timeout_ns;
     sti_comm_counts counts;
-    size_t library_bytes;
+    size_t library_bytes, block_bytes;
     pthread_mutex_t *lock;  /* of this rank, or of the whole world of threads */
     pthread_cond_t changed; /* a request of this rank is done, or a failure came */
     stint_status failure;
@@ -45,7 +45,8 @@ struct sti_comm {
     bool dropped; /* no buffer is touched any more */
 };
 
-/* The parts that every maker's struct begins with; hosts are the maker's to fill. */
+/* The parts that every maker's struct begins with; hosts are the maker's to fill, and
+ * what else it allocates is to be added to block_bytes. */
 stint_status sti_comm_init(sti_comm *comm, const comm_maker *maker, int rank, int size,
                            pthread_mutex_t *lock);
 void sti_comm_fini(sti_comm *comm);

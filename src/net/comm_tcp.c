@@ -708,6 +708,8 @@ static stint_status tcp_begin(tcp_comm *c, const sti_comm_tcp_desc *desc)
     c->polls = sti_alloc_array(2 * desc->size + 1, sizeof *c->polls, "net.polls");
     if (!c->peers || !c->polls)
         return STINT_E_MEMORY;
+    c->base.block_bytes += sizeof *c + (size_t)desc->size * sizeof *c->peers +
+                           (2 * (size_t)desc->size + 1) * sizeof *c->polls;
     for (int i = 0; i < desc->size; i++)
         c->peers[i].data = c->peers[i].life = -1;
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -58,6 +58,11 @@ static size_t ring_bytes_of(int ranks)
     return bytes;
 }
 
+size_t sti_shared_bytes(int ranks)
+{
+    return mapping_bytes(ring_bytes_of(ranks));
+}
+
 stint_status sti_shared_create(int ranks, sti_shared *shared_out, int *fd_out)
 {
     const size_t ring_bytes = ring_bytes_of(ranks);

@@ -175,12 +175,16 @@ static stint_status apply_batch(stint_recipe *recipe, int64_t batch, int64_t ima
     return STINT_OK;
 }
 
-stint_status sti_batch_settle(const stint_recipe *recipe, const char *out, bool probe,
-                              stint_recipe **settled_out)
+stint_status sti_batch_settle(const stint_recipe *recipe, const sti_comm *comm,
+                              const char *out, bool probe, stint_recipe **settled_out)
 {
     stint_recipe *settled = NULL;
     int64_t batch = 0, images = 0;
     bool done = false;
+    if (comm)
+        return sti_fail(STINT_E_USAGE,
+                        "train.batch: 'auto' measures this machine, and every rank "
+                        "would find its own; give a number by --batch");
     stint_status st = sti_recipe_copy(recipe, &settled);
     if (st == STINT_OK && out)
         st = take_over(settled, out, &done);

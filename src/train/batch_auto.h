@@ -2,6 +2,7 @@
 #ifndef STI_TRAIN_BATCH_AUTO_H
 #define STI_TRAIN_BATCH_AUTO_H
 
+#include "net/comm.h"
 #include "train/recipe.h"
 
 /* A recipe in which train.batch is a number: a copy of `recipe` for the caller to
@@ -16,8 +17,9 @@
  *
  * out (absolute; NULL: none): a run's folder whose recipe.ini, if it is there, has the
  * numbers already: a resumed run goes on with them. Without probe (to plan) the largest
- * batch is taken untried. STINT_E_BUDGET when not even one image a shard fits. */
-stint_status sti_batch_settle(const stint_recipe *recipe, const char *out, bool probe,
-                              stint_recipe **settled_out);
+ * batch is taken untried. STINT_E_BUDGET when not even one image a shard fits;
+ * STINT_E_USAGE with ranks (comm not NULL), which measure machines of their own. */
+stint_status sti_batch_settle(const stint_recipe *recipe, const sti_comm *comm,
+                              const char *out, bool probe, stint_recipe **settled_out);
 
 #endif

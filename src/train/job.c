@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/units.h"
+#include "net/wire.h"
 #include "train/batch_auto.h"
 #include "train/loss_mix.h"
 #include "train/model_file.h"
@@ -559,43 +560,86 @@ stint_status sti_job_check_budget(const sti_job *job)
     return job->plan.fits ? STINT_OK : sti_plan_refuse(&job->plan);
 }
 
-stint_status stint_plan(const stint_recipe *recipe, bool svg,
+/* Which tensors are packed follows from a rank's own memory, and may change under way.
+ */
+stint_status sti_job_check_packs(const sti_job *job)
+{
+    if (!job->comm || job->train.bounds < 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_UNSUPPORTED,
+                    "this budget is only met by packing activations with errors, which "
+                    "several processes cannot do together yet; take a larger --memory, "
+                    "or --error 0, which meets it without or says what would");
+}
+
+/* ---- stint_plan ---- */
+
+static stint_status draw(sti_job *job)
+{
+    sti_text text = {0};
+    const size_t arenas =
+        job->train.plan->region_bytes[STI_REGION_ARENA] * (size_t)job->lanes;
+    const size_t peak = job->plan.peak_bytes, extra = peak > arenas ? peak - arenas : 0;
+    const stint_status st = sti_plan_timeline_svg(job->train.plan, job->lanes, extra,
+                                                  job->plan.budget_bytes, &text);
+    if (st == STINT_OK)
+        job->plan.svg = text.data; /* NUL-terminated, from sti_alloc */
+    else
+        sti_text_fini(&text);
+    return st;
+}
+
+/* The ranks of a plan; *comm_out NULL: one process. */
+static stint_status plan_ranks(const stint_recipe *recipe, int ranks,
+                               sti_comm **comm_out)
+{
+    const sti_recipe_values *v = &recipe->values;
+    const bool grouped = v->net.scheme == STI_SCHEME_TWO_LEVEL;
+    const int group = grouped ? (int)v->net.group : 1;
+    *comm_out = NULL;
+    if (ranks < 0 || ranks > WIRE_RANKS)
+        return sti_fail(STINT_E_USAGE, "a plan of %d processes; 1 to %d are possible",
+                        ranks, WIRE_RANKS);
+    if (ranks <= 1)
+        return STINT_OK;
+    const stint_status st = sti_schedule_check((sti_scheme)v->net.scheme, ranks, group);
+    return st == STINT_OK ? sti_comm_create_planned(ranks, group, comm_out) : st;
+}
+
+static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
+{
+    stint_status st = job->plan.fits ? sti_job_check_packs(job) : STINT_OK;
+    if (st == STINT_OK && !job->plan.smallest_bytes)
+        st = find_ways(job);
+    return st == STINT_OK && desc->svg ? draw(job) : st;
+}
+
+stint_status stint_plan(const stint_recipe *recipe, const stint_plan_desc *desc,
                         stint_plan_result *result_out)
 {
-    sti_job job;
+    static const stint_plan_desc plain = {0};
+    sti_job job = {0};
     stint_recipe *settled = NULL;
+    sti_comm *comm = NULL;
+    desc = desc ? desc : &plain;
     stint_status st = stint_recipe_check(recipe);
     if (st == STINT_OK)
         st = sti_isa_check();
-    if (st == STINT_OK && recipe->values.train.batch == 0)
-        st = sti_batch_settle(recipe, NULL, false, &settled);
     if (st == STINT_OK)
-        st = sti_job_create(settled ? settled : recipe, NULL, &job);
-    if (st != STINT_OK) {
-        stint_recipe_destroy(settled);
-        return st;
-    }
-    if (!job.plan.smallest_bytes)
-        st = find_ways(&job);
-    if (svg && st == STINT_OK) {
-        sti_text text = {0};
-        size_t arenas =
-            job.train.plan->region_bytes[STI_REGION_ARENA] * (size_t)job.lanes;
-        size_t extra = job.plan.peak_bytes > arenas ? job.plan.peak_bytes - arenas : 0;
-        st = sti_plan_timeline_svg(job.train.plan, job.lanes, extra,
-                                   job.plan.budget_bytes, &text);
-        job.plan.svg = text.data; /* NUL-terminated, from sti_alloc */
-        if (st != STINT_OK) {
-            sti_text_fini(&text);
-            job.plan.svg = NULL;
-        }
-    }
+        st = plan_ranks(recipe, desc->ranks, &comm);
+    if (st == STINT_OK && recipe->values.train.batch == 0)
+        st = sti_batch_settle(recipe, comm, NULL, false, &settled);
+    if (st == STINT_OK)
+        st = sti_job_create(settled ? settled : recipe, comm, &job);
+    if (st == STINT_OK)
+        st = plan_job(&job, desc);
     if (st == STINT_OK) {
         *result_out = job.plan;
         job.plan.svg = NULL;
         job.plan.tensors = NULL;
     }
     sti_job_fini(&job);
+    sti_comm_destroy(comm);
     stint_recipe_destroy(settled);
     return st;
 }

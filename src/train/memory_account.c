@@ -32,7 +32,8 @@ static const char *const image_libraries[] = {"ld-",           "libc.",      "li
 
 /* Own pages beyond our blocks and the data of programs and libraries: the main stack,
  * what malloc keeps, a few pages of libraries of which next to nothing is used: 430 to
- * 550 KiB from run to run. Above that, so that every run of a recipe gets one figure. */
+ * 550 KiB from run to run. Above that, so that every run of a recipe gets one figure.
+ */
 #define OWN_BYTES (640 * KIB)
 /* Reserve against what differs from run to run, as a share of all the rest. */
 #define RESERVE_SHARE 512
@@ -92,11 +93,13 @@ void sti_memory_trim(void)
 #endif
 }
 
-/* Blocks of the job so far without opened data, and of the host as a round number. */
+/* Blocks of the job so far without opened data, and of the host as a round number
+ * without those of the communicator, which NET_RANK_BYTES are for. */
 static size_t job_blocks(const sti_job *job, size_t now)
 {
     const size_t host = job->host_bytes, own = host + job->index_bytes;
-    return STI_ALIGN_UP(host, 64 * KIB) + (now > own ? now - own : 0);
+    const size_t net = job->comm ? sti_comm_block_bytes(job->comm) : 0;
+    return STI_ALIGN_UP(host - net, 64 * KIB) + (now > own ? now - own : 0);
 }
 
 size_t sti_memory_base(const sti_job *job)
@@ -105,12 +108,14 @@ size_t sti_memory_base(const sti_job *job)
         job->text ? "text" : stint_data_describe(job->train_data)->format;
     bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
     const size_t blocks = sti_alloc_now_bytes();
+    const size_t shared = job->comm ? sti_comm_library_bytes(job->comm) : 0;
     sti_program_pages program;
     sti_memory_trim();
     sti_program_settle(images ? image_libraries : libraries, &program);
     const size_t known = program.code_bytes + program.data_bytes + OWN_BYTES;
     const size_t resident = sti_process_now_bytes();
-    const size_t rest = resident > blocks ? resident - blocks : 0;
+    const size_t apart = blocks + shared; /* which have lines of their own */
+    const size_t rest = resident > apart ? resident - apart : 0;
     return job_blocks(job, blocks) +
            /* More only inside of a larger program, where no two runs need to agree. */
            (rest > known ? STI_ALIGN_UP(rest, 64 * KIB) : known);

@@ -59,8 +59,6 @@ bool sti_run_is_first(const sti_run *run);
 stint_status sti_run_agree(sti_run *run, stint_status mine);
 /* STINT_E_USAGE where recipe, data, program or --resume differ between ranks. */
 stint_status sti_run_compare_ranks(sti_run *run);
-/* STINT_E_UNSUPPORTED for ranks that would pack activations. */
-stint_status sti_run_check_packs(const sti_run *run);
 /* Position, normalisation and all blocks as rank 0 has them. */
 stint_status sti_run_share_start(sti_run *run);
 /* Position, parameters and states as rank 0 has them. */

@@ -211,18 +211,6 @@ stint_status sti_run_compare_ranks(sti_run *run)
 
 /* ---- the beginning ---- */
 
-/* Which tensors are packed follows from a rank's own memory, and may change under way.
- */
-stint_status sti_run_check_packs(const sti_run *run)
-{
-    if (!run->comm || run->job.train.bounds < 0)
-        return STINT_OK;
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "this budget is only met by packing activations with errors, which "
-                    "several processes cannot do together yet; take a larger --memory, "
-                    "or --error 0, which meets it without or says what would");
-}
-
 /* Rank 0's block to all who have another one. New weights are a function of the recipe,
  * so most starts send a hash. */
 static stint_status share_block(sti_comm *comm, void *block, size_t n_bytes)

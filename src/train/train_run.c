@@ -536,12 +536,9 @@ static stint_status settle_batch(sti_run *run)
 {
     if (run->recipe->values.train.batch > 0)
         return STINT_OK;
-    if (run->comm)
-        return sti_fail(STINT_E_USAGE,
-                        "train.batch: 'auto' measures this machine, and every rank "
-                        "would find its own; give a number by --batch");
-    stint_status st = sti_batch_settle(run->recipe, run->desc->resume ? run->out : NULL,
-                                       true, &run->settled);
+    stint_status st =
+        sti_batch_settle(run->recipe, run->comm, run->desc->resume ? run->out : NULL,
+                         true, &run->settled);
     if (st == STINT_OK)
         run->recipe = run->settled;
     return st;
@@ -563,7 +560,7 @@ static stint_status plan_own(sti_run *run)
     if (st == STINT_OK)
         st = sti_job_check_budget(&run->job);
     if (st == STINT_OK)
-        st = sti_run_check_packs(run);
+        st = sti_job_check_packs(&run->job);
     if (st == STINT_OK && run->desc->planned)
         run->desc->planned(run->desc->user, &run->job.plan);
     return st;

@@ -411,6 +411,59 @@ static void test_no_memory(void **state)
     assert_int_equal(sti_alloc_now_bytes(), 0);
 }
 
+/* Memory of a host that its ranks share is foretold. */
+static void note_library(world_rank *rank)
+{
+    size_t *bytes = rank->user;
+    bytes[sti_comm_rank(rank->comm)] = sti_comm_library_bytes(rank->comm);
+}
+
+/* Ranks that are not there: all that can be asked, and no message. */
+static void test_planned(void **state)
+{
+    (void)state;
+    world_rank ranks[WORLD_MAX];
+    size_t library[3] = {0};
+    sti_comm *comm = NULL;
+    uint32_t word = 1;
+    const size_t before = sti_alloc_now_bytes();
+    assert_int_equal(sti_comm_create_planned(6, 1, &comm), STINT_OK);
+    assert_int_equal(sti_comm_rank(comm), 0);
+    assert_int_equal(sti_comm_size(comm), 6);
+    assert_int_equal(sti_comm_library_bytes(comm), 0);
+    assert_int_equal(sti_comm_block_bytes(comm), sti_alloc_now_bytes() - before);
+    for (int r = 1; r < 6; r++)
+        assert_string_not_equal(sti_comm_host(comm, r), sti_comm_host(comm, r - 1));
+    for (int n = 0; n < 3; n++) {
+        sti_comm_request request = {0};
+        sti_comm_set_place(comm, "the sum of a test", 0);
+        if (n == 0)
+            sti_comm_send(comm, 5, 7, &word, sizeof word, &request);
+        else if (n == 1)
+            sti_comm_receive(comm, 5, 7, &word, sizeof word, &request);
+        if (n < 2)
+            assert_int_equal(sti_comm_wait_all(comm, &request, 1), STINT_E_BUG);
+        else
+            assert_int_equal(sti_comm_agree(comm, STINT_OK), STINT_E_BUG);
+        assert_non_null(strstr(stint_last_error(), "rank 5 (tag 7) in the sum of a "));
+    }
+    sti_comm_destroy(comm);
+    assert_int_equal(sti_alloc_now_bytes(), before);
+    world_run_shared(ranks, 3, note_library, library);
+    assert_int_equal(sti_comm_create_planned(6, 3, &comm), STINT_OK);
+    assert_string_equal(sti_comm_host(comm, 0), sti_comm_host(comm, 2));
+    assert_string_not_equal(sti_comm_host(comm, 2), sti_comm_host(comm, 3));
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(sti_comm_library_bytes(comm), library[r]);
+    sti_comm_destroy(comm);
+    for (int64_t n = 1; n <= 2; n++) {
+        sti_alloc_fail_nth(n);
+        assert_int_equal(sti_comm_create_planned(6, 1, &comm), STINT_E_MEMORY);
+        sti_alloc_fail_nth(0);
+    }
+    assert_int_equal(sti_alloc_now_bytes(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_too_long),         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_long_messages),    cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_no_shared_memory), cmocka_unit_test(test_outstay),
+        cmocka_unit_test(test_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void test_budget_changes_lanes_not_bits(void **state)
     stint_recipe *r = make_recipe("b", "run.threads", "3", "model.name", "resnet8",
                                   "train.batch", "240", "train.shards", "3",
                                   "train.steps", "2", "error.tau", "0", NULL);
-    assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
+    assert_int_equal(stint_plan(r, NULL, &plan), STINT_OK);
     assert_int_equal(plan.lanes, 3);
     char tight[32];
     snprintf(tight, sizeof tight, "%zu", plan.smallest_bytes);

@@ -184,7 +184,7 @@ static void growth_gives_way_to_another_plan(void **state)
     stint_plan_result plan;
     char memory[32];
     stint_recipe *r = tight_recipe("fallback", "0");
-    assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
+    assert_int_equal(stint_plan(r, NULL, &plan), STINT_OK);
     /* A little more for what earlier tests left in this process. */
     snprintf(memory, sizeof memory, "%zu", plan.peak_bytes + (1u << 20));
     stint_plan_fini(&plan);

@@ -44,7 +44,7 @@ static void test_budget_alternatives(void **state)
     stint_plan_result plan, second;
     stint_recipe *r = make_recipe("c", "train.batch", "144", "train.shards", "2",
                                   "run.lanes", "1", NULL);
-    assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
+    assert_int_equal(stint_plan(r, NULL, &plan), STINT_OK);
     char text[64];
     size_t spare = 0;
     for (int i = 0; i < plan.part_count; i++)
@@ -54,20 +54,20 @@ static void test_budget_alternatives(void **state)
     snprintf(text, sizeof text, "%zu", plan.peak_bytes - spare);
     stint_plan_fini(&plan);
     stint_recipe_set(r, "run.memory", text);
-    assert_int_equal(stint_plan(r, false, &second), STINT_OK);
+    assert_int_equal(stint_plan(r, NULL, &second), STINT_OK);
     assert_false(second.fits);
     assert_true(second.batch_that_fits > 0 && second.batch_that_fits < 144);
     assert_int_equal(second.batch_that_fits % 2, 0);
     assert_true(second.shards_that_fit > 2 && 144 % second.shards_that_fit == 0);
     snprintf(text, sizeof text, "%d", (int)second.batch_that_fits);
     stint_recipe_set(r, "train.batch", text);
-    assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
+    assert_int_equal(stint_plan(r, NULL, &plan), STINT_OK);
     assert_true(plan.fits);
     stint_plan_fini(&plan);
     snprintf(text, sizeof text, "%d", (int)second.shards_that_fit);
     stint_recipe_set(r, "train.batch", "144");
     stint_recipe_set(r, "train.shards", text);
-    assert_int_equal(stint_plan(r, false, &plan), STINT_OK);
+    assert_int_equal(stint_plan(r, NULL, &plan), STINT_OK);
     assert_true(plan.fits);
     stint_plan_fini(&plan);
     stint_plan_fini(&second);

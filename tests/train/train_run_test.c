@@ -122,7 +122,8 @@ static void test_plan_says_what_runs(void **state)
     (void)state;
     stint_recipe *recipe = make_recipe("p", NULL);
     stint_plan_result plan;
-    assert_int_equal(stint_plan(recipe, true, &plan), STINT_OK);
+    assert_int_equal(stint_plan(recipe, &(stint_plan_desc){.svg = true}, &plan),
+                     STINT_OK);
     size_t sum = 0;
     for (int i = 0; i < plan.part_count; i++)
         sum += plan.parts[i].bytes;
