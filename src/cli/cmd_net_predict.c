@@ -63,7 +63,7 @@ static stint_status predict(const predict_args *a, const sti_links *links, doubl
                            .encode_s = links->encode_s,
                            .decode_s = links->decode_s};
         if (a->bits == 32)
-            r = sti_rehearsal_exact(&t, a->values, links->decode_s);
+            r = sti_rehearsal_exact(&t, a->values, 0, links->decode_s);
         else
             sti_rehearsal_cut(&t, &r);
         sti_rehearsed sum;

@@ -112,7 +112,7 @@ static stint_status rehearse(const simulate_args *a, const sti_topology *t,
                        .encode_s = bits == 32 ? 0 : a->encode,
                        .decode_s = a->decode};
     if (bits == 32 && !a->whole)
-        r = sti_rehearsal_exact(t, a->values, a->decode);
+        r = sti_rehearsal_exact(t, a->values, 0, a->decode);
     else if (!a->whole)
         sti_rehearsal_cut(t, &r);
     return sti_rehearse(t, &r, out);

@@ -161,6 +161,16 @@ int64_t sti_schedule_make(sti_scheme scheme, int size, int group, int rank,
     return l.count;
 }
 
+/* Every slice goes once to its owner and once from there to all, or round a ring as
+ * often; with two levels among namesakes, after floats within the hosts, and is then
+ * handed to the neighbours. */
+sti_schedule_share sti_schedule_sent(sti_scheme scheme, int size, int group)
+{
+    const double g = scheme == STI_SCHEME_TWO_LEVEL ? group : 1, hosts = size / g;
+    return (sti_schedule_share){.raw = (g - 1) / g,
+                                .coded = 2 * (hosts - 1) / size + (g - 1) / g};
+}
+
 const char *sti_scheme_name(sti_scheme scheme)
 {
     static const char *const names[] = {"scatter", "ring", "two-level"};

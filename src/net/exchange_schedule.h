@@ -59,6 +59,13 @@ stint_status sti_schedule_check(sti_scheme scheme, int size, int group);
 int64_t sti_schedule_make(sti_scheme scheme, int size, int group, int rank,
                           sti_move *moves);
 
+/* Of a vector, what a rank sends on average over all ranks: so many times its floats,
+ * so many times its slices encoded. */
+typedef struct sti_schedule_share {
+    double raw, coded;
+} sti_schedule_share;
+sti_schedule_share sti_schedule_sent(sti_scheme scheme, int size, int group);
+
 static inline int sti_move_sends(sti_move_kind kind)
 {
     return kind == STI_MOVE_SEND_RAW || kind == STI_MOVE_SEND ||

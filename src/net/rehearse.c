@@ -135,13 +135,14 @@ static int64_t count_parts(const sti_rehearsal *r)
     return parts;
 }
 
-/* Blocks that the group of a rank sends to others, where sums are exact. */
-static int blocks_of(const sti_topology *t, const sti_rehearsal *r, int rank)
+/* Blocks that a rank sends to its neighbours (raw), or that its group (of one, unless
+ * there are two levels) sends to others, where sums are exact. */
+static int blocks_of(const sti_topology *t, const sti_rehearsal *r, int rank, bool raw)
 {
-    return r->exact && r->scheme == STI_SCHEME_TWO_LEVEL
-               ? sti_tree_sum_blocks(t->ranks, t->ranks, rank / t->group * t->group,
-                                     t->group)
-               : 1;
+    const int group = raw || r->scheme != STI_SCHEME_TWO_LEVEL ? 1 : t->group;
+    return r->exact ? sti_tree_sum_blocks(r->shards > 0 ? r->shards : t->ranks,
+                                          t->ranks, rank / group * group, group)
+                    : 1;
 }
 
 /* Do all lots of so many ranks send alike? */
@@ -149,7 +150,9 @@ static bool lots_are_alike(const sti_topology *t, const sti_rehearsal *r, int lo
 {
     bool alike = t->ranks % lot == 0;
     for (int rank = lot; rank < t->ranks && alike; rank += t->group)
-        alike = blocks_of(t, r, rank) == blocks_of(t, r, rank - lot);
+        alike = blocks_of(t, r, rank, false) == blocks_of(t, r, rank - lot, false);
+    for (int rank = lot; rank < t->ranks && alike && r->shards > 0; rank++)
+        alike = blocks_of(t, r, rank, true) == blocks_of(t, r, rank - lot, true);
     return alike;
 }
 
@@ -186,13 +189,15 @@ void sti_rehearsal_cut(const sti_topology *t, sti_rehearsal *r)
     enlarge_parts(t, r);
 }
 
-sti_rehearsal sti_rehearsal_exact(const sti_topology *t, int64_t values, double add_s)
+sti_rehearsal sti_rehearsal_exact(const sti_topology *t, int64_t values, int64_t shards,
+                                  double add_s)
 {
     sti_rehearsal r = {.scheme = sti_tree_sum_scheme(t->ranks, t->group),
                        .values = values,
                        .fusion = sti_tree_sum_most(t->ranks),
                        .window = STI_TREE_SUM_WINDOW,
                        .exact = true,
+                       .shards = shards,
                        .bytes_per_value = 4,
                        .decode_s = add_s};
     enlarge_parts(t, &r);
@@ -232,18 +237,21 @@ static double move_values(const world *w, int32_t part, const sti_move *m)
     return (double)w->part_values[part] / w->ranks * m->count;
 }
 
+static bool is_raw(const sti_move *m)
+{
+    return m->kind == STI_MOVE_SEND_RAW || m->kind == STI_MOVE_ADD_RAW;
+}
+
 /* Messages of a move of this rank. */
 static int messages_of(const world *w, int rank, const sti_move *m)
 {
-    return m->kind == STI_MOVE_SEND || m->kind == STI_MOVE_ADD
-               ? blocks_of(w->net.t, w->r, rank)
-               : 1;
+    const bool sums = m->kind == STI_MOVE_FORWARD || m->kind == STI_MOVE_SET;
+    return sums ? 1 : blocks_of(w->net.t, w->r, rank, is_raw(m));
 }
 
 static double move_bytes(const world *w, int32_t part, const sti_move *m)
 {
-    const bool raw = m->kind == STI_MOVE_SEND_RAW || m->kind == STI_MOVE_ADD_RAW;
-    return move_values(w, part, m) * (raw ? 4 : w->r->bytes_per_value);
+    return move_values(w, part, m) * (is_raw(m) ? 4 : w->r->bytes_per_value);
 }
 
 /* Of several times to look, the soonest counts. */

@@ -19,6 +19,15 @@
 
 #include "net/exchange_schedule.h"
 
+/* What is taken where nobody says otherwise, as options have it: from host to host at
+ * one switch; between the processes of a host; of a process a value, encoded, or
+ * decoded and added. */
+#define STI_USUAL_LATENCY        "50us"
+#define STI_USUAL_INSIDE         "5GB/s"
+#define STI_USUAL_INSIDE_LATENCY 1e-6
+#define STI_USUAL_ENCODE         "0.5ns"
+#define STI_USUAL_DECODE         "0.4ns"
+
 typedef enum sti_topology_kind {
     STI_TOPOLOGY_ETHERNET, /* every host at one switch */
     STI_TOPOLOGY_DUMBBELL, /* two switches, half of the hosts at each, one trunk */
@@ -47,7 +56,8 @@ typedef struct sti_rehearsal {
     int64_t values;
     int64_t fusion;            /* values of a part; 0: one part */
     int window;                /* parts on their way at a time; 0: all */
-    bool exact;                /* floats, of one shard a rank: only adding is work */
+    bool exact;                /* floats along the shard tree: only adding is work */
+    int64_t shards;            /* of it; 0: one a rank */
     double bytes_per_value;    /* of encoded slices; raw moves take 4 */
     double encode_s, decode_s; /* a rank's work a value; decode: and to add */
 } sti_rehearsal;
@@ -65,9 +75,10 @@ typedef struct sti_rehearsed {
  * set. Parts are larger where all messages would be over a few millions and take
  * minutes to rehearse. */
 void sti_rehearsal_cut(const sti_topology *topology, sti_rehearsal *rehearsal);
-/* The exact sum as training makes it, where a rank adds a value in add_s. */
+/* The exact sum as training makes it of so many shards (0: one a rank), where a rank
+ * adds a value in add_s. */
 sti_rehearsal sti_rehearsal_exact(const sti_topology *topology, int64_t values,
-                                  double add_s);
+                                  int64_t shards, double add_s);
 
 /* STINT_E_USAGE: a topology that cannot be. STINT_E_MEMORY: about 50 bytes a message
  * are needed, and 16 a part more; or they are more than the host has. */

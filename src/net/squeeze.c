@@ -339,24 +339,37 @@ static stint_status init_rounds(sti_squeeze *s)
     return st;
 }
 
-static stint_status make_plan(sti_squeeze *s)
+/* What every rank cuts alike. */
+static stint_status cut_vector(sti_squeeze *s)
 {
-    const int size = sti_comm_size(s->comm), rank = sti_comm_rank(s->comm);
+    const int size = sti_comm_size(s->comm);
     const int parts = count_parts(&s->desc, dense_values(s));
     bool good = true;
     s->order = take(s->layer_count, sizeof *s->order, &good);
     s->parts = take(parts, sizeof *s->parts, &good);
     s->slices = take((int64_t)parts * size, sizeof *s->slices, &good);
     s->pieces = take(s->layer_count + (int64_t)parts * size, sizeof *s->pieces, &good);
-    s->rounds.move_count =
-        (int)sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, NULL);
-    const int64_t moves = (int64_t)parts * s->rounds.move_count;
-    s->moves = take(s->rounds.move_count, sizeof *s->moves, &good);
-    s->landing_at = take(moves, sizeof *s->landing_at, &good);
     if (!good)
         return STINT_E_MEMORY;
     order_layers(s);
     cut_slices(s);
+    return s->desc.keep < 1 ? sti_squeeze_topk_count(s) : STINT_OK;
+}
+
+static stint_status make_plan(sti_squeeze *s)
+{
+    const int size = sti_comm_size(s->comm), rank = sti_comm_rank(s->comm);
+    bool good = true;
+    const stint_status st = cut_vector(s);
+    if (st != STINT_OK)
+        return st;
+    s->rounds.move_count =
+        (int)sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, NULL);
+    const int64_t moves = (int64_t)s->rounds.part_count * s->rounds.move_count;
+    s->moves = take(s->rounds.move_count, sizeof *s->moves, &good);
+    s->landing_at = take(moves, sizeof *s->landing_at, &good);
+    if (!good)
+        return STINT_E_MEMORY;
     sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, s->moves);
     if (init_rounds(s) != STINT_OK)
         return STINT_E_MEMORY;
@@ -389,13 +402,16 @@ static stint_status check_desc(const sti_squeeze_desc *d, int size)
                : sti_gradient_check(&d->form);
 }
 
-stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
-                                const sti_squeeze_layer *layers, int layer_count,
-                                int64_t total, sti_squeeze **squeeze_out)
+/* With layers and their bits; *squeeze_out is the caller's to destroy, also after a
+ * failure, or NULL. */
+static stint_status begin(sti_comm *comm, const sti_squeeze_desc *desc,
+                          const sti_squeeze_layer *layers, int layer_count,
+                          int64_t total, sti_squeeze **squeeze_out)
 {
     bool good = true;
-    stint_status st = check_desc(desc, sti_comm_size(comm));
+    const stint_status st = check_desc(desc, sti_comm_size(comm));
     sti_squeeze *s = st == STINT_OK ? sti_alloc(sizeof *s, "net.squeeze") : NULL;
+    *squeeze_out = s;
     if (!s)
         return st == STINT_OK ? STINT_E_MEMORY : st;
     s->comm = comm;
@@ -407,13 +423,25 @@ stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
     s->layers = take(layer_count, sizeof *s->layers, &good);
     s->bits = take(layer_count, sizeof *s->bits, &good);
     s->owes = take(layer_count, sizeof *s->owes, &good);
-    if (good) {
-        memcpy(s->layers, layers, (size_t)layer_count * sizeof *layers);
-        for (int l = 0; l < layer_count; l++)
-            s->bits[l] =
-                sti_squeeze_is_compressed(s, l) ? desc->form.bits : STI_SQUEEZE_RAW;
-    }
-    st = good ? make_plan(s) : STINT_E_MEMORY;
+    if (!good)
+        return STINT_E_MEMORY;
+    memcpy(s->layers, layers, (size_t)layer_count * sizeof *layers);
+    for (int l = 0; l < layer_count; l++)
+        s->bits[l] =
+            sti_squeeze_is_compressed(s, l) ? desc->form.bits : STI_SQUEEZE_RAW;
+    return STINT_OK;
+}
+
+stint_status sti_squeeze_create(sti_comm *comm, const sti_squeeze_desc *desc,
+                                const sti_squeeze_layer *layers, int layer_count,
+                                int64_t total, sti_squeeze **squeeze_out)
+{
+    sti_squeeze *s;
+    stint_status st = begin(comm, desc, layers, layer_count, total, &s);
+    if (!s)
+        return st;
+    if (st == STINT_OK)
+        st = make_plan(s);
     /* A rank without memory must not leave the others waiting. */
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
@@ -459,6 +487,42 @@ void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
                 ++*messages_out;
                 *bytes_out += (int64_t)sti_squeeze_move_bytes(s, part, &s->moves[i]);
             }
+}
+
+/* Of a cut vector. */
+static void fill_load(const sti_squeeze *s, sti_squeeze_load *out)
+{
+    const int size = sti_comm_size(s->comm);
+    const sti_schedule_share sent =
+        sti_schedule_sent(s->desc.scheme, size, s->desc.group);
+    *out = (sti_squeeze_load){.dense_values = dense_values(s),
+                              .list_bytes = (double)s->list_bytes};
+    for (int l = 0; l < s->layer_count; l++) {
+        out->values += s->layers[l].count;
+        if (!sti_squeeze_is_compressed(s, l))
+            out->raw_values += s->layers[l].count;
+    }
+    for (int part = 0; part < s->rounds.part_count; part++)
+        for (int i = 0; i < size; i++)
+            out->coded_bytes += (double)sti_squeeze_slice(s, part, i)->bytes;
+    out->rank_bytes = sent.raw * 4 * (double)out->dense_values +
+                      sent.coded * out->coded_bytes + (size - 1) * out->list_bytes;
+}
+
+stint_status sti_squeeze_measure(sti_comm *comm, const sti_squeeze_desc *desc,
+                                 const sti_squeeze_layer *layers, int layer_count,
+                                 int64_t total, sti_squeeze_load *out)
+{
+    sti_squeeze *s;
+    stint_status st = begin(comm, desc, layers, layer_count, total, &s);
+    if (st == STINT_OK)
+        st = cut_vector(s);
+    if (st == STINT_OK) {
+        measure_slices(s);
+        fill_load(s, out);
+    }
+    sti_squeeze_destroy(s);
+    return st;
 }
 
 float *sti_squeeze_residual(sti_squeeze *s)

@@ -78,6 +78,21 @@ void sti_squeeze_destroy(sti_squeeze *squeeze); /* NULL is fine */
  * parts, slices, requests. */
 size_t sti_squeeze_table_bytes(const sti_squeeze_desc *desc, int size, int64_t total);
 
+/* What a run sends, with the bits of desc for all layers that are compressed. */
+typedef struct sti_squeeze_load {
+    int64_t values, raw_values; /* of all layers; of those that are not compressed */
+    int64_t dense_values;       /* that go in slices, */
+    double coded_bytes;         /* which are so large, */
+    double list_bytes;          /* and a rank's list of the largest of the others */
+    double rank_bytes;          /* that a rank sends, on average over all */
+} sti_squeeze_load;
+
+/* Before there is one: makes no more than the cuts and sends nothing, so that comm may
+ * be of ranks that are only planned. STINT_E_USAGE as sti_squeeze_create. */
+stint_status sti_squeeze_measure(sti_comm *comm, const sti_squeeze_desc *desc,
+                                 const sti_squeeze_layer *layers, int layer_count,
+                                 int64_t total, sti_squeeze_load *out);
+
 /* Bits of each layer from now on, on every rank: 1..8, or STI_SQUEEZE_RAW; those that
  * the filter keeps out stay as they are. Collective: STINT_E_INPUT when ranks differ.
  */

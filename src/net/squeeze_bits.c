@@ -38,11 +38,10 @@ static widths widths_of(const sti_bits_policy *p, double raw_bytes)
     return w;
 }
 
-/* Of every value sent once to the owner and once from it: 2 (N - 1) / N. */
+/* By whatever scheme: of a link that ranks of a host share, all of this at most. */
 static double sent_share(const sti_squeeze *s)
 {
-    const double n = sti_comm_size(s->comm);
-    return 2 * (n - 1) / n;
+    return sti_schedule_sent(STI_SCHEME_SCATTER, sti_comm_size(s->comm), 1).coded;
 }
 
 /* Sum of squares of what encoding takes; `step` keys nothing here but the draw. */

@@ -72,7 +72,9 @@ extern const sti_rounds_ways sti_squeeze_ways; /* user: a run */
 
 /* ---- squeeze_topk.c ---- */
 
-stint_status sti_squeeze_topk_create(sti_squeeze *s);
+/* How many values of each layer are listed. */
+stint_status sti_squeeze_topk_count(sti_squeeze *s);
+stint_status sti_squeeze_topk_create(sti_squeeze *s); /* once they are counted */
 void sti_squeeze_topk_destroy(sti_squeeze *s);
 stint_status sti_squeeze_topk_run(sti_squeeze *s, float *vector);
 

@@ -20,16 +20,12 @@ static stint_topk_desc topk_desc(const sti_squeeze *s, int layer)
                              .k = s->layer_k[layer]};
 }
 
-stint_status sti_squeeze_topk_create(sti_squeeze *s)
+stint_status sti_squeeze_topk_count(sti_squeeze *s)
 {
-    const int size = sti_comm_size(s->comm);
-    size_t workspace = 0;
-    int64_t most = 0;
     s->layer_k = sti_alloc_array(s->layer_count, sizeof *s->layer_k, "net.squeeze");
     if (!s->layer_k)
         return STINT_E_MEMORY;
     for (int l = 0; l < s->layer_count; l++) {
-        size_t bytes;
         if (!sti_squeeze_is_sparse(s, l))
             continue;
         if (s->layers[l].count > UINT32_MAX)
@@ -40,6 +36,19 @@ stint_status sti_squeeze_topk_create(sti_squeeze *s)
         const double k = ceil(s->desc.keep * (double)s->layers[l].count);
         s->layer_k[l] = (int64_t)k;
         s->list_bytes += (size_t)s->layer_k[l] * ENTRY_BYTES;
+    }
+    return STINT_OK;
+}
+
+stint_status sti_squeeze_topk_create(sti_squeeze *s)
+{
+    const int size = sti_comm_size(s->comm);
+    size_t workspace = 0;
+    int64_t most = 0;
+    for (int l = 0; l < s->layer_count; l++) {
+        size_t bytes;
+        if (s->layer_k[l] == 0)
+            continue;
         const stint_topk_desc desc = topk_desc(s, l);
         const stint_status st = stint_topk_workspace_bytes(&desc, &bytes);
         if (st != STINT_OK)

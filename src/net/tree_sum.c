@@ -442,13 +442,16 @@ static int64_t floats_of(const sti_tree_sum *sum, int part)
     return (part > 0 ? sum->from[part - 1] : sum->count) - sum->from[part];
 }
 
-/* Where a slice begins in its part. */
-static int64_t slice_at(const sti_tree_sum *sum, int part, int slice)
+/* Where a slice begins in a part of so many floats. */
+static int64_t slice_from(int64_t floats, int size, int slice)
 {
-    const int size = sti_comm_size(sum->comm);
-    const int64_t floats = floats_of(sum, part);
     const int64_t at = slice * round_up((floats + size - 1) / size);
     return at < floats ? at : floats;
+}
+
+static int64_t slice_at(const sti_tree_sum *sum, int part, int slice)
+{
+    return slice_from(floats_of(sum, part), sti_comm_size(sum->comm), slice);
 }
 
 static int64_t slice_floats(const sti_tree_sum *sum, int part, const move *m)
@@ -531,4 +534,39 @@ void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
             ++*messages_out;
             *bytes_out += slice_floats(sum, p, &sum->moves[i]) * (int64_t)sizeof(float);
         }
+}
+
+/* Floats of a part that a rank sends: its blocks to its neighbours, what is left of
+ * them to its namesakes, then the sums. */
+static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int blocks,
+                         int left)
+{
+    const int size = sti_comm_size(sum->comm), group = sum->group;
+    const int column = rank % group * sum->hosts, mine = column + rank / group;
+    const int64_t all = slice_from(floats, size, column + sum->hosts) -
+                        slice_from(floats, size, column);
+    const int64_t own =
+        slice_from(floats, size, mine + 1) - slice_from(floats, size, mine);
+    return (group > 1 ? blocks * (floats - all) : 0) + left * (all - own) +
+           (sum->hosts - 1) * own + (group - 1) * all;
+}
+
+double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)
+{
+    const int size = sti_comm_size(comm);
+    const int64_t most = sti_tree_sum_most(size);
+    sti_tree_sum sum = {0};
+    double floats = 0;
+    set_up(&sum, comm, shards, count);
+    for (int r = 0; r < size; r++) {
+        const int blocks = sti_tree_sum_blocks(shards, size, r, 1);
+        const int left =
+            sti_tree_sum_blocks(shards, size, r / sum.group * sum.group, sum.group);
+        for (int64_t rest = count; rest > 0;) {
+            const int64_t part = sti_tree_sum_part(most, rest);
+            floats += (double)part_sent(&sum, r, part, blocks, left);
+            rest -= part;
+        }
+    }
+    return floats * sizeof(float) / size;
 }

@@ -52,6 +52,10 @@ stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate 
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
                           int64_t *bytes_out);
 
+/* What a rank sends on average over all, without one; comm may be of ranks that are
+ * only planned. */
+double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count);
+
 /* ---- what all ranks do, for those who rehearse it ---- */
 
 /* Values of a part, at most; and of the part that begins where `left` are left. */

@@ -110,6 +110,24 @@ static void run_job(world_rank *me)
     free(x);
 }
 
+/* What all ranks together send was known before, by one that was not there. */
+static void check_load(const job *j, int ranks, int64_t all_bytes)
+{
+    sti_comm *comm = NULL;
+    sti_squeeze_load load;
+    const bool grouped = j->desc.scheme == STI_SCHEME_TWO_LEVEL;
+    const size_t before = sti_alloc_now_bytes();
+    assert_int_equal(sti_comm_create_planned(ranks, grouped ? j->desc.group : 1, &comm),
+                     STINT_OK);
+    assert_int_equal(sti_squeeze_measure(comm, &j->desc, layers, LAYERS, TOTAL, &load),
+                     STINT_OK);
+    assert_int_equal(load.values, TOTAL);
+    assert_int_equal(load.raw_values, 2000 + 1023 + 1);
+    assert_int_equal(llround(ranks * load.rank_bytes), all_bytes);
+    sti_comm_destroy(comm);
+    assert_int_equal(sti_alloc_now_bytes(), before);
+}
+
 static void run(job *j, int ranks)
 {
     world_rank world[WORLD_MAX];
@@ -119,10 +137,14 @@ static void run(job *j, int ranks)
     for (int r = 1; r < ranks; r++)
         assert_memory_equal(j->result, j->result + (int64_t)r * TOTAL,
                             TOTAL * sizeof *j->result);
+    int64_t all = 0;
     for (int r = 0; r < ranks; r++) {
         assert_int_equal(j->bytes[r], j->wanted_bytes[r]);
         assert_int_equal(j->messages[r], j->wanted_messages[r]);
+        all += j->bytes[r];
     }
+    if (!j->bits[0] && !j->later)
+        check_load(j, ranks, all);
 }
 
 static sti_squeeze_desc plain(int bits, sti_scheme scheme)

@@ -1,6 +1,7 @@
 /* The sum over ranks against the definition of the tree, bit by bit. */
 #include "net/tree_sum.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ typedef struct sum_case {
     const int *rows; /* ranks of the first host, the second, ..., 0; NULL: one host */
     const float *want;
     int64_t bytes_sent[WORLD_MAX];
+    double mean_sent[WORLD_MAX]; /* as was known before */
 } sum_case;
 
 /* Numbers of very different sizes, so that any other order gives other bits. */
@@ -90,6 +92,7 @@ static void sum_up(world_rank *rank)
     RANK_CHECK(rank, sti_tree_sum_create(comm, c->shards, c->count, &sum) == STINT_OK);
     sti_tree_sum_traffic(sum, &messages, &bytes);
     c->bytes_sent[me] = bytes;
+    c->mean_sent[me] = sti_tree_sum_sent(comm, c->shards, c->count);
     for (int round = 1; round <= 2; round++) {
         int blocks = run_shards(c, size, me, &s);
         RANK_CHECK(rank,
@@ -102,6 +105,15 @@ static void sum_up(world_rank *rank)
     sti_tree_sum_destroy(sum);
     for (int i = 0; i < 8; i++)
         free(s.block[i]);
+}
+
+static void check_mean(const sum_case *c, int size)
+{
+    int64_t all = 0;
+    for (int r = 0; r < size; r++)
+        all += c->bytes_sent[r];
+    for (int r = 0; r < size; r++)
+        assert_int_equal(llround(c->mean_sent[r] * size), all);
 }
 
 /* Beside the one who makes the values: the same bits. The rank's only block is made
@@ -159,6 +171,7 @@ static void check_case(int64_t shards, int64_t count, int ranks_most, sum_case *
     for (int size = 1; size <= ranks_most && size <= shards; size++) {
         *c = (sum_case){.shards = shards, .count = count, .want = want};
         world_run_local(ranks, size, sum_up, c);
+        check_mean(c, size);
         if (size == 2 || size == 3)
             world_run_tcp(ranks, size, sum_up, c);
     }
@@ -193,6 +206,7 @@ static void test_hosts(void **state)
                 want[k] = define(0, shards, k);
             c.want = want;
             world_run_local(ranks, size, sum_up, &c);
+            check_mean(&c, size);
             if (i < 3 && shards == size)
                 world_run_tcp(ranks, size, sum_up, &c);
             free(want);
