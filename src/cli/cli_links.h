@@ -9,7 +9,23 @@
 #include "net/wire.h"
 
 /* clang-format off */
-#define STI_CLI_NET_ROW(args, field, key, kind, text, low, high, unit_text, words)     {.name = (key), .type = (kind), .default_text = (text), .min = (low),               .max = (high), .offset = offsetof(args, field), .flag = true,                      .unit = (unit_text), .help = (words)}
+#define STI_CLI_NET_ROW(args, field, key, kind, text, low, high, unit_text, words) \
+    {.name = (key),                                                                \
+     .type = (kind),                                                               \
+     .default_text = (text),                                                       \
+     .min = (low),                                                                 \
+     .max = (high),                                                                \
+     .offset = offsetof(args, field),                                              \
+     .flag = true,                                                                 \
+     .unit = (unit_text),                                                          \
+     .help = (words)}
+
+/* Of net simulate and net predict. */
+#define STI_CLI_GRADIENT_ROWS(args)                                                \
+    STI_CLI_NET_ROW(args, values, "values", STI_OPTION_INT, "25000000", 1, 1e12,   \
+                    "N", "values of the gradient"),                                \
+    STI_CLI_NET_ROW(args, bits, "bits", STI_OPTION_INT, "4", 1, 32, "N",           \
+                    "bits a value: 1 to 8, or 32")
 /* clang-format on */
 
 /* Of net simulate and net predict. Bytes of a value, header included, in buckets of
@@ -30,19 +46,23 @@ typedef struct sti_cli_links_args {
 } sti_cli_links_args;
 
 /* clang-format off */
-#define STI_CLI_JOIN_ROWS                                                         \
-    STI_CLI_NET_ROW(sti_cli_links_args, root, "net-root", STI_OPTION_TEXT, "",    \
-        0, -1, "HOST:PORT", "where the processes meet: an address of rank 0's "   \
-        "host; not needed under mpirun"),                                         \
-    STI_CLI_NET_ROW(sti_cli_links_args, ranks, "net-ranks", STI_OPTION_INT, "0",  \
-        0, WIRE_RANKS, "N", "processes that meet at --net-root"),                 \
-    STI_CLI_NET_ROW(sti_cli_links_args, rank, "net-rank", STI_OPTION_INT, "0",    \
-        0, WIRE_RANKS - 1, "R", "which of them this one is, from 0"),             \
-    STI_CLI_NET_ROW(sti_cli_links_args, timeout, "net-timeout", STI_OPTION_TIME,  \
-        "30s", 0, -1, "TIME",                                                     \
-        "a process that gives no sign of life for so long is lost"),              \
-    {.name = "net-sockets", .type = STI_OPTION_BOOL, .default_text = "false",     \
-     .offset = offsetof(sti_cli_links_args, sockets), .flag = true,               \
+#define STI_CLI_JOIN_ROWS                                                          \
+    STI_CLI_NET_ROW(sti_cli_links_args, root, "net-root", STI_OPTION_TEXT, "",     \
+                    0, -1, "HOST:PORT",                                            \
+                    "where the processes meet: an address of rank 0's host; not "  \
+                    "needed under mpirun"),                                        \
+    STI_CLI_NET_ROW(sti_cli_links_args, ranks, "net-ranks", STI_OPTION_INT, "0",   \
+                    0, WIRE_RANKS, "N", "processes that meet at --net-root"),      \
+    STI_CLI_NET_ROW(sti_cli_links_args, rank, "net-rank", STI_OPTION_INT, "0",     \
+                    0, WIRE_RANKS - 1, "R", "which of them this one is, from 0"),  \
+    STI_CLI_NET_ROW(sti_cli_links_args, timeout, "net-timeout", STI_OPTION_TIME,   \
+                    "30s", 0, -1, "TIME",                                          \
+                    "a process that gives no sign of life for so long is lost"),   \
+    {.name = "net-sockets",                                                        \
+     .type = STI_OPTION_BOOL,                                                      \
+     .default_text = "false",                                                      \
+     .offset = offsetof(sti_cli_links_args, sockets),                              \
+     .flag = true,                                                                 \
      .help = "share no memory between processes of a host"}
 /* clang-format on */
 

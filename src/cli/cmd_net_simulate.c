@@ -35,10 +35,7 @@ static const sti_option simulate_rows[] = {
      .help = "processes"},
     STI_CLI_NET_ROW(simulate_args, group, "group", STI_OPTION_INT, "1", 1, 65536, "N",
                     "processes a host"),
-    STI_CLI_NET_ROW(simulate_args, values, "values", STI_OPTION_INT, "25000000", 1,
-                    1e12, "N", "values of the gradient"),
-    STI_CLI_NET_ROW(simulate_args, bits, "bits", STI_OPTION_INT, "4", 1, 32, "N",
-                    "bits a value: 1 to 8, or 32"),
+    STI_CLI_GRADIENT_ROWS(simulate_args),
     {.name = "scheme",
      .type = STI_OPTION_CHOICE,
      .choices = "scatter|ring|two-level",
@@ -48,20 +45,21 @@ static const sti_option simulate_rows[] = {
      .help = "how a compressed sum travels; float32 goes as exact sums do"},
     STI_CLI_NET_ROW(simulate_args, rate, "rate", STI_OPTION_TEXT, "1Gbit", 0, -1,
                     "RATE", "of the link of a host, each way"),
-    STI_CLI_NET_ROW(simulate_args, latency, "latency", STI_OPTION_TIME, "50us", 0, -1,
-                    "TIME", "from host to host at one switch"),
-    STI_CLI_NET_ROW(simulate_args, inside, "inside", STI_OPTION_TEXT, "5GB/s", 0, -1,
-                    "RATE", "between processes of one host"),
+    STI_CLI_NET_ROW(simulate_args, latency, "latency", STI_OPTION_TIME,
+                    STI_USUAL_LATENCY, 0, -1, "TIME",
+                    "from host to host at one switch"),
+    STI_CLI_NET_ROW(simulate_args, inside, "inside", STI_OPTION_TEXT, STI_USUAL_INSIDE,
+                    0, -1, "RATE", "between processes of one host"),
     STI_CLI_NET_ROW(simulate_args, trunk, "trunk", STI_OPTION_TEXT, "10Gbit", 0, -1,
                     "RATE", "of the dumbbell's trunk, each way"),
     STI_CLI_NET_ROW(simulate_args, leaf, "leaf", STI_OPTION_INT, "16", 1, 65536, "N",
                     "hosts a leaf switch of the fat tree"),
     STI_CLI_NET_ROW(simulate_args, taper, "taper", STI_OPTION_FLOAT, "1", 0.01, 1000,
                     "X", "leaf switches have 1/X as much upwards as downwards"),
-    STI_CLI_NET_ROW(simulate_args, encode, "encode", STI_OPTION_TIME, "0.5ns", 0, -1,
-                    "TIME", "a process needs to encode a value"),
-    STI_CLI_NET_ROW(simulate_args, decode, "decode", STI_OPTION_TIME, "0.4ns", 0, -1,
-                    "TIME", "and to decode and add one, or to add a float32"),
+    STI_CLI_NET_ROW(simulate_args, encode, "encode", STI_OPTION_TIME, STI_USUAL_ENCODE,
+                    0, -1, "TIME", "a process needs to encode a value"),
+    STI_CLI_NET_ROW(simulate_args, decode, "decode", STI_OPTION_TIME, STI_USUAL_DECODE,
+                    0, -1, "TIME", "and to decode and add one, or to add a float32"),
     {.name = "whole",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -97,7 +95,7 @@ static stint_status topology_of(const simulate_args *a, sti_topology *t)
     if (st == STINT_OK)
         st = link_of(a->rate, a->latency / 2, &t->host);
     if (st == STINT_OK)
-        st = link_of(a->inside, 1e-6, &t->inside);
+        st = link_of(a->inside, STI_USUAL_INSIDE_LATENCY, &t->inside);
     return st == STINT_OK ? link_of(a->trunk, a->latency / 2, &t->trunk) : st;
 }
 
