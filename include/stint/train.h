@@ -61,6 +61,31 @@ typedef struct stint_plan_tensor {
     size_t held_bytes; /* of what is held of it between the halves */
 } stint_plan_tensor;
 
+/** A way to sum the gradients of a step over several processes. */
+typedef struct stint_plan_sum {
+    int bits;          /* a value: 32: float32, else 1 to 8 */
+    double keep;       /* share of the values that is sent, the largest; 1: all, of
+                          which a sum in 32 bits is exact */
+    double rank_bytes; /* sent by a process a step, mean of all; without headers */
+    double seconds;    /* over net.link, work included; NaN: no rate, or keep < 1 */
+    bool fits;         /* in net.time */
+    bool own;          /* the recipe's way */
+} stint_plan_sum;
+
+/** What a step sends. */
+typedef struct stint_plan_net {
+    int ranks;            /* 1: nothing is sent, and all below is 0 */
+    int64_t shards;       /* of rank 0, which is what is planned */
+    int64_t values;       /* of a sum: gradients, statistics, loss */
+    int64_t float_values; /* of them, those that travel as float32 in any way */
+    bool chosen;          /* the recipe chooses bits for each layer as it runs */
+    bool overlap;         /* what the backward pass hides of a sum costs no time */
+    double link_bits_per_s, time_s; /* net.link and net.time; 0: no rate is named */
+    stint_plan_sum sums[8];         /* most bits first */
+    int sum_count;
+    double keep_that_fits; /* of net.keep, where no way fits net.time; 0: none either */
+} stint_plan_net;
+
 typedef struct stint_plan_result {
     size_t peak_bytes;   /* resident memory of the whole process at its highest */
     size_t budget_bytes; /* 0: none */
@@ -89,6 +114,7 @@ typedef struct stint_plan_result {
     size_t timeline_bytes[64];
     int timeline_count;
     char *svg; /* timeline of one step, if asked for; free with stint_plan_fini */
+    stint_plan_net net; /* of stint_plan_desc's ranks */
 } stint_plan_result;
 
 typedef struct stint_plan_desc {

@@ -1,5 +1,6 @@
 /* stint plan: what a run will take, part by part, before anything runs. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,6 +90,34 @@ static void add_tensors_json(sti_json *j, const stint_plan_result *p)
     sti_json_end_array(j);
 }
 
+static void add_net_json(sti_json *j, const stint_plan_net *n)
+{
+    sti_json_begin_object(j, "net");
+    sti_json_int(j, "ranks", n->ranks);
+    sti_json_int(j, "shards", n->shards);
+    sti_json_int(j, "values", n->values);
+    sti_json_int(j, "float_values", n->float_values);
+    sti_json_bool(j, "chosen", n->chosen);
+    sti_json_bool(j, "overlap", n->overlap);
+    sti_json_float(j, "link_bits_per_s", n->link_bits_per_s);
+    sti_json_float(j, "time_s", n->time_s);
+    sti_json_float(j, "keep_that_fits", n->keep_that_fits);
+    sti_json_begin_array(j, "sums");
+    for (int i = 0; i < n->sum_count; i++) {
+        const stint_plan_sum *s = &n->sums[i];
+        sti_json_begin_object(j, NULL);
+        sti_json_int(j, "bits", s->bits);
+        sti_json_float(j, "keep", s->keep);
+        sti_json_float(j, "rank_bytes", s->rank_bytes);
+        sti_json_float(j, "seconds", s->seconds);
+        sti_json_bool(j, "fits", s->fits);
+        sti_json_bool(j, "own", s->own);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
+    sti_json_end_object(j);
+}
+
 static void add_json(const stint_plan_result *p, sti_text *out)
 {
     sti_json j;
@@ -122,6 +151,8 @@ static void add_json(const stint_plan_result *p, sti_text *out)
     for (int i = 0; i < p->timeline_count; i++)
         sti_json_int(&j, NULL, (int64_t)p->timeline_bytes[i]);
     sti_json_end_array(&j);
+    if (p->net.ranks > 1)
+        add_net_json(&j, &p->net);
     sti_json_end_object(&j);
 }
 
@@ -196,6 +227,87 @@ static void add_tensors(const stint_plan_result *p, sti_text *out)
                             sti_bytes_text(held[f]));
 }
 
+/* "float32", "4 bits", "largest 1 %" */
+static void add_way(const stint_plan_sum *s, sti_text *out)
+{
+    if (s->keep < 1)
+        sti_text_printf(out, "largest %.3g %%", 100 * s->keep);
+    else if (s->bits == 32)
+        sti_text_add(out, "float32");
+    else
+        sti_text_printf(out, "%d bit%s", s->bits, s->bits == 1 ? "" : "s");
+}
+
+static void add_sums(const stint_plan_net *n, sti_text *out)
+{
+    sti_text_printf(out, "  %-14s %13s", "a value", "a rank sends");
+    if (n->link_bits_per_s > 0)
+        sti_text_printf(out, "  over %s", sti_rate_text(n->link_bits_per_s));
+    sti_text_add(out, "\n");
+    for (int i = 0; i < n->sum_count; i++) {
+        const stint_plan_sum *s = &n->sums[i];
+        sti_text way = {0};
+        add_way(s, &way);
+        sti_text_printf(out, "  %-14s %13s", way.data ? way.data : "",
+                        sti_bytes_text((size_t)s->rank_bytes));
+        if (isfinite(s->seconds))
+            sti_text_printf(out, "  %s", sti_time_text(s->seconds));
+        sti_text_add(out, s->own ? "  (this recipe)\n" : "\n");
+        sti_text_fini(&way);
+    }
+}
+
+/* What would be short enough where nothing is that --net may choose. */
+static void add_ways_out(const stint_plan_net *n, sti_text *out)
+{
+    const stint_plan_sum *last = &n->sums[n->sum_count - 1];
+    const stint_plan_sum *least = last->bits == 1 ? last - 1 : last;
+    sti_text_printf(out,
+                    "None is short enough for net.time (%s). What would be: --set "
+                    "net.time=%.0fms",
+                    sti_time_text(n->time_s), ceil(1e3 * least->seconds));
+    if (last->fits)
+        sti_text_add(out, "; in the place of --net, --set net.bits=1");
+    if (n->keep_that_fits > 0)
+        sti_text_printf(out, "; in the place of --net, --set net.keep=%.2g",
+                        n->keep_that_fits);
+    sti_text_add(out, ". A larger batch has fewer sums");
+}
+
+static void add_verdict(const stint_plan_net *n, sti_text *out)
+{
+    int fit = 0;
+    for (int i = 0; i < n->sum_count; i++) {
+        if (!n->sums[i].fits || n->sums[i].bits == 1)
+            continue;
+        sti_text_add(out, fit++ ? ", " : "Short enough for net.time: ");
+        add_way(&n->sums[i], out);
+    }
+    if (fit)
+        sti_text_printf(out, " (%s)", sti_time_text(n->time_s));
+    else
+        add_ways_out(n, out);
+}
+
+static void add_net(const stint_plan_result *p, sti_text *out)
+{
+    const stint_plan_net *n = &p->net;
+    sti_text_printf(out,
+                    "\nA step of %d processes, of which this one has %" PRId64
+                    " of %" PRId64
+                    " shards, sums %s values,\n%s of them float32 in any case\n",
+                    n->ranks, n->shards, p->shards, sti_count_text(n->values),
+                    sti_count_text(n->float_values));
+    add_sums(n, out);
+    if (n->link_bits_per_s > 0)
+        add_verdict(n, out);
+    else
+        sti_text_add(out, "How long that takes is said for a link: --net 100Mbit");
+    sti_text_add(out, n->overlap ? ".\nWhat the backward pass hides of a sum costs no "
+                                   "time (net.overlap).\n"
+                                 : ".\n");
+}
+
 static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
 {
     sti_text_printf(out,
@@ -209,6 +321,8 @@ static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
     add_timeline(p, out);
     if (tensors)
         add_tensors(p, out);
+    if (p->net.ranks > 1)
+        add_net(p, out);
     sti_text_printf(out, "\nHighest at %s, whose operands and results are %s of it\n",
                     p->peak_at, sti_bytes_text(p->peak_at_bytes));
     sti_text_printf(out, "Expected time of a step: %.2f x that without a budget\n",

@@ -88,8 +88,8 @@ static int by_place(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-static stint_status list_layers(const sti_network *net, sti_arena *arena,
-                                sti_squeeze_layer **layers_out, int *count_out)
+stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
+                                      sti_squeeze_layer **layers_out, int *count_out)
 {
     const int32_t outputs = sti_graph_output_count(net->graph);
     int count = 0;
@@ -127,7 +127,7 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
     if (st == STINT_OK) {
         *e = (sti_exchange){.desc = *desc, .comm = comm};
         e->total = (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
-        st = list_layers(network, arena, &e->layer, &e->layers);
+        st = sti_exchange_list_layers(network, arena, &e->layer, &e->layers);
     }
     if (st == STINT_OK) {
         e->state_count = (desc->squeeze.feedback ? ranks * e->total : 0) + e->layers;
@@ -167,8 +167,8 @@ stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network
     sti_arena *arena = sti_arena_create("net.layers");
     sti_squeeze_layer *other;
     int count = 0;
-    stint_status st =
-        arena ? list_layers(network, arena, &other, &count) : STINT_E_MEMORY;
+    stint_status st = arena ? sti_exchange_list_layers(network, arena, &other, &count)
+                            : STINT_E_MEMORY;
     bool same =
         st == STINT_OK && count == e->layers &&
         e->total == (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);

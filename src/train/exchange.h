@@ -27,6 +27,11 @@ typedef struct sti_exchange_desc {
 /* Of the recipe's [net], which sti_recipe_check has seen. */
 sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *recipe);
 
+/* Every result of a planned network that leaves the graph, in the order of the block:
+ * gradients may lose. In the arena. */
+stint_status sti_exchange_list_layers(const sti_network *network, sti_arena *arena,
+                                      sti_squeeze_layer **layers_out, int *count_out);
+
 typedef struct sti_exchange sti_exchange;
 
 /* Bytes that a rank will allocate, at most, for a RESULT block of so many. */

@@ -12,6 +12,7 @@
 #include "train/loss_mix.h"
 #include "train/model_file.h"
 #include "train/network_recipe.h"
+#include "train/plan_net.h"
 
 stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part)
 {
@@ -611,6 +612,8 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
     stint_status st = job->plan.fits ? sti_job_check_packs(job) : STINT_OK;
     if (st == STINT_OK && !job->plan.smallest_bytes)
         st = find_ways(job);
+    if (st == STINT_OK)
+        st = sti_plan_net(job, &job->plan.net);
     return st == STINT_OK && desc->svg ? draw(job) : st;
 }
 

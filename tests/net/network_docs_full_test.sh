@@ -10,5 +10,6 @@ PATH=$work/bin:$PATH
 [ "$(wc -l <script)" -gt 25 ] || fail "few commands found in network.md"
 timeout 300 bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$work/err")"
 says out "of each of 3 processes"
+says out "A step of 3 processes, of which this one has 2 of 6 shards"
 says err "the checkpoint is saved"
 finish

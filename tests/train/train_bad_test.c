@@ -224,6 +224,52 @@ static void test_allocation_failures(void **state)
           (stint_train_desc){.force = true}, STINT_OK);
 }
 
+static void test_plan_without_memory(void **state)
+{
+    (void)state;
+    stint_plan_result plan;
+    for (int n = 1; n < 3000; n += 1 + n / 8) {
+        stint_recipe *r = make_recipe("mem", "model.name", "mlp", "model.width", "8",
+                                      "net.link", "1kbit", NULL);
+        sti_alloc_fail_nth(n);
+        const stint_status st = stint_plan(r, &(stint_plan_desc){.ranks = 2}, &plan);
+        sti_alloc_fail_nth(0);
+        stint_recipe_destroy(r);
+        if (st == STINT_OK)
+            stint_plan_fini(&plan);
+        else if (st != STINT_E_MEMORY && !strstr(stint_last_error(), "split"))
+            fail_msg("allocation %d: status %d: %s", n, (int)st, stint_last_error());
+    }
+}
+
+static void test_plan_of_ranks(void **state)
+{
+    (void)state;
+    stint_plan_result one, two;
+    stint_recipe *r = make_recipe("ranks", "net.link", "1kbit", NULL);
+    assert_int_equal(stint_plan(r, &(stint_plan_desc){.ranks = -1}, &two),
+                     STINT_E_USAGE);
+    assert_int_equal(stint_plan(r, &(stint_plan_desc){.ranks = 65537}, &two),
+                     STINT_E_USAGE);
+    assert_int_equal(stint_plan(r, NULL, &one), STINT_OK);
+    assert_int_equal(one.net.ranks, 1);
+    assert_int_equal(one.net.sum_count, 0);
+    stint_plan_fini(&one);
+    assert_int_equal(stint_plan(r, &(stint_plan_desc){.ranks = 2}, &two), STINT_OK);
+    assert_int_equal(two.net.ranks, 2);
+    assert_true(two.net.link_bits_per_s == 1000 && two.net.chosen);
+    /* 32, 8, 4, 2 and, as nothing fits, 1. */
+    assert_int_equal(two.net.sum_count, 5);
+    for (int i = 0; i < 5; i++) {
+        const stint_plan_sum *s = &two.net.sums[i];
+        assert_false(s->fits || s->own);
+        assert_true(s->seconds > s->rank_bytes * 8 / 1000);
+        assert_true(i == 0 || s->rank_bytes < two.net.sums[i - 1].rank_bytes);
+    }
+    stint_plan_fini(&two);
+    stint_recipe_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +284,8 @@ int main(void)
         cmocka_unit_test(test_two_at_once),
         cmocka_unit_test(test_broken_image),
         cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_plan_without_memory),
+        cmocka_unit_test(test_plan_of_ranks),
     };
     return cmocka_run_group_tests(tests, set_up_images, tear_down);
 }
