@@ -373,10 +373,14 @@ const sti_cli_command sti_cmd_plan = {
     .name = "plan",
     .summary = "say what a run will take in memory, and whether it fits",
     .operands = "RECIPE",
-    .example = "stint plan recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 100M",
+    .example =
+        "stint plan recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 100M\n"
+        "stint plan recipes/cifar10-resnet20.ini --data ~/cifar10 --net-ranks 2 --net "
+        "100Mbit",
     .about =
         "Reads sizes, not pixels. Exit code 3 when the plan exceeds --memory, with "
-        "the largest batch or the number of shards that would fit.",
+        "the largest batch or the number of shards that would fit. With --net-ranks "
+        "also what each process sends a step, and with --net how long that takes.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
