@@ -1,7 +1,7 @@
 /* Register tiles for AVX-512: 28 accumulators of 16 lanes. */
 #include "kernel/gemm_tile.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(STI_NARROW_TILES)
 #include "kernel/gemm_vec_avx512.h"
 
 #include "kernel/gemm_pack_body.h"

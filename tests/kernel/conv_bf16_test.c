@@ -275,17 +275,17 @@ static void run_threads(conv_data *d, int threads, const char *what)
     const sti_team team = {threads};
     const sti_conv_shape *s = &d->s;
     const sti_epilogue e = {d->bias, d->relu, d->mask};
-    void *scratch = malloc(sti_conv_bf16_forward_scratch_bytes(s, threads));
+    void *scratch = guarded_alloc(sti_conv_bf16_forward_scratch_bytes(s, threads));
     sti_conv_bf16_forward(&team, s, d->x, d->w, &e, d->y, scratch);
     check_bf16(d, what, d->y, d->want_y, d->y_count);
     for (int64_t i = 0; i < d->y_count; i++)
         assert_int_equal(d->mask[i / 8] >> i % 8 & 1, sti_bf16_to_f32(d->y[i]) > 0.0F);
-    free(scratch);
-    scratch = malloc(sti_conv_bf16_data_scratch_bytes(s, threads));
+    guarded_free(scratch);
+    scratch = guarded_alloc(sti_conv_bf16_data_scratch_bytes(s, threads));
     sti_conv_bf16_data(&team, s, d->dy, d->w, d->dx, scratch);
     check_bf16(d, what, d->dx, d->want_dx, d->x_count);
-    free(scratch);
-    scratch = malloc(sti_conv_bf16_weight_scratch_bytes(s, threads));
+    guarded_free(scratch);
+    scratch = guarded_alloc(sti_conv_bf16_weight_scratch_bytes(s, threads));
     sti_conv_bf16_weight(&team, s, d->x, d->dy, d->dw, scratch);
     for (int64_t i = 0; i < d->w_count; i += MODEL_STEP)
         if (memcmp(&d->dw[i], &d->want_dw[i], 4) != 0)
@@ -295,7 +295,7 @@ static void run_threads(conv_data *d, int threads, const char *what)
                      (long long)s->ci, (long long)s->co, (long long)s->kh,
                      (long long)s->kw, (long long)s->stride, (long long)s->pad,
                      (long long)i, (double)d->dw[i], (double)d->want_dw[i]);
-    free(scratch);
+    guarded_free(scratch);
 }
 
 static void try_conv(uint64_t seed, sti_conv_shape s, bool bias, bool relu)
@@ -310,17 +310,17 @@ static void try_conv(uint64_t seed, sti_conv_shape s, bool bias, bool relu)
     d.x_count = s.n * s.h * s.w * s.ci;
     d.w_count = s.kh * s.kw * s.ci * s.co;
     d.y_count = s.n * s.oh * s.ow * s.co;
-    d.x = malloc((size_t)d.x_count * 2);
-    d.dx = malloc((size_t)d.x_count * 2);
-    d.y = malloc((size_t)d.y_count * 2);
-    d.dy = malloc((size_t)d.y_count * 2);
-    d.w = malloc((size_t)d.w_count * 4);
-    d.dw = malloc((size_t)d.w_count * 4);
-    d.bias = bias ? malloc((size_t)s.co * 4) : NULL;
-    d.mask = malloc((size_t)(d.y_count + 7) / 8);
-    d.want_y = malloc((size_t)d.y_count * 4);
-    d.want_dx = malloc((size_t)d.x_count * 4);
-    d.want_dw = malloc((size_t)d.w_count * 4);
+    d.x = guarded_alloc((size_t)d.x_count * 2);
+    d.dx = guarded_alloc((size_t)d.x_count * 2);
+    d.y = guarded_alloc((size_t)d.y_count * 2);
+    d.dy = guarded_alloc((size_t)d.y_count * 2);
+    d.w = guarded_alloc((size_t)d.w_count * 4);
+    d.dw = guarded_alloc((size_t)d.w_count * 4);
+    d.bias = bias ? guarded_alloc((size_t)s.co * 4) : NULL;
+    d.mask = guarded_alloc((size_t)(d.y_count + 7) / 8);
+    d.want_y = guarded_alloc((size_t)d.y_count * 4);
+    d.want_dx = guarded_alloc((size_t)d.x_count * 4);
+    d.want_dw = guarded_alloc((size_t)d.w_count * 4);
     model_bf16_fill(&r, d.x, d.x_count);
     model_bf16_fill(&r, d.dy, d.y_count);
     model_fill(&r, d.w, d.w_count);
@@ -337,17 +337,17 @@ static void try_conv(uint64_t seed, sti_conv_shape s, bool bias, bool relu)
             snprintf(what, sizeof what, "way %d, %d threads", way, threads);
             run_threads(&d, threads, what);
         }
-    free(d.x);
-    free(d.dx);
-    free(d.y);
-    free(d.dy);
-    free(d.w);
-    free(d.dw);
-    free(d.bias);
-    free(d.mask);
-    free(d.want_y);
-    free(d.want_dx);
-    free(d.want_dw);
+    guarded_free(d.x);
+    guarded_free(d.dx);
+    guarded_free(d.y);
+    guarded_free(d.dy);
+    guarded_free(d.w);
+    guarded_free(d.dw);
+    guarded_free(d.bias);
+    guarded_free(d.mask);
+    guarded_free(d.want_y);
+    guarded_free(d.want_dx);
+    guarded_free(d.want_dw);
 }
 
 #define CONV(N, H, W, CI, CO, K, S, P) \

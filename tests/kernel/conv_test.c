@@ -280,7 +280,7 @@ static void data_make(conv_data *d, model_rng *rng)
     d->bias = model_floats(s->co);
     d->squares = model_floats(s->co);
     d->want_squares = model_floats(s->co);
-    d->mask = malloc((size_t)(d->y_count + 7) / 8);
+    d->mask = guarded_alloc((size_t)(d->y_count + 7) / 8);
     assert_non_null(d->mask);
     model_fill(rng, d->x, d->x_count);
     model_fill(rng, d->w, d->w_count);
@@ -299,7 +299,7 @@ static void data_free(conv_data *d)
                           d->bias, d->squares, d->want_squares};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         model_free(all[i]);
-    free(d->mask);
+    guarded_free(d->mask);
 }
 
 static void check_equal(const conv_data *d, const char *what, int threads,
@@ -320,19 +320,17 @@ static void run_gradients(conv_data *d, int threads)
 {
     const sti_team team = {.threads = threads};
     const sti_conv_shape *s = &d->s;
-    void *scratch = malloc(sti_conv_backward_data_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    void *scratch = guarded_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
     memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
     sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
-    free(scratch);
+    guarded_free(scratch);
     check_equal(d, "backward data", threads, d->dx, d->want_dx, d->x_count);
-    scratch = malloc(sti_conv_backward_weight_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    scratch = guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
     memset(d->squares, 0xFF, (size_t)s->co * sizeof *d->squares);
     sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
                                  d->use_bias ? d->squares : NULL, scratch);
-    free(scratch);
+    guarded_free(scratch);
     if (d->use_bias)
         check_equal(d, "squares", threads, d->squares, d->want_squares, s->co);
     check_equal(d, "backward weight", threads, d->dw, d->want_dw, d->w_count);
@@ -346,11 +344,10 @@ static void run_forward(conv_data *d, int threads)
     const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
                             .relu = d->relu,
                             .relu_mask = d->use_mask ? d->mask : NULL};
-    void *scratch = malloc(sti_conv_forward_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    void *scratch = guarded_alloc(sti_conv_forward_scratch_bytes(s, threads));
     memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
     sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
-    free(scratch);
+    guarded_free(scratch);
     check_equal(d, "forward", threads, d->y, d->want_y, d->y_count);
     for (int64_t i = 0; d->use_mask && i < (d->y_count + 7) / 8 * 8; i += MODEL_STEP)
         assert_int_equal(d->mask[i / 8] >> i % 8 & 1,

@@ -219,7 +219,7 @@ static void data_make(conv_data *d, model_rng *rng)
         *all[i] = model_floats(counts[i]);
         assert_non_null(*all[i]);
     }
-    d->mask = malloc((size_t)(d->y_count + 7) / 8);
+    d->mask = guarded_alloc((size_t)(d->y_count + 7) / 8);
     assert_non_null(d->mask);
     model_fill(rng, d->x, d->x_count);
     model_fill(rng, d->w, d->w_count);
@@ -233,7 +233,7 @@ static void data_free(conv_data *d)
                           d->bias, d->want_y, d->want_dx, d->want_dw, d->squares};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         model_free(all[i]);
-    free(d->mask);
+    guarded_free(d->mask);
 }
 
 static void want_all(conv_data *d)
@@ -269,18 +269,16 @@ static void run_gradients(conv_data *d, int threads)
 {
     const sti_team team = {threads};
     const sti_conv_shape *s = &d->s;
-    char *scratch = malloc(sti_conv_backward_data_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    char *scratch = guarded_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
     memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
     sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
-    free(scratch);
+    guarded_free(scratch);
     expect(d, "data", threads, d->dx, d->want_dx, d->x_count);
-    scratch = malloc(sti_conv_backward_weight_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    scratch = guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
     sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
                                  d->use_bias ? d->squares : NULL, scratch);
-    free(scratch);
+    guarded_free(scratch);
     expect(d, "weight", threads, d->dw, d->want_dw, d->w_count);
 }
 
@@ -292,11 +290,10 @@ static void run_forward(conv_data *d, int threads)
     const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
                             .relu = d->relu,
                             .relu_mask = d->relu ? d->mask : NULL};
-    void *scratch = malloc(sti_conv_forward_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    void *scratch = guarded_alloc(sti_conv_forward_scratch_bytes(s, threads));
     memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
     sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
-    free(scratch);
+    guarded_free(scratch);
     expect(d, "forward", threads, d->y, d->want_y, d->y_count);
     for (int64_t i = 0; d->relu && i < d->y_count; i++)
         assert_int_equal(d->mask[i / 8] >> i % 8 & 1, d->want_y[i] > 0.0F);
@@ -312,11 +309,10 @@ static void check_shape(sti_conv_shape shape, model_rng *rng, bool whole_weight)
     want_all(&d);
     const sti_conv_shape *s = &d.s;
     sti_isa_force(STI_ISA_REF);
-    void *scratch = malloc(sti_conv_backward_weight_scratch_bytes(s, 1));
-    assert_non_null(scratch);
+    void *scratch = guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, 1));
     sti_conv_backward_weight_f32(&sti_team_serial, s, d.x, d.y, d.want_dw, NULL,
                                  scratch);
-    free(scratch);
+    guarded_free(scratch);
     for (int64_t i = 0; i < d.w_count;
          i += whole_weight ? 1 : model_between(rng, 1, d.w_count / 20)) {
         const float want =
@@ -384,10 +380,9 @@ static void close_to_double(void **state)
     (void)state;
     data_make(&d, &rng);
     const sti_conv_shape *s = &d.s;
-    void *scratch = malloc(sti_conv_forward_scratch_bytes(s, 1));
-    assert_non_null(scratch);
+    void *scratch = guarded_alloc(sti_conv_forward_scratch_bytes(s, 1));
     sti_conv_forward_f32(&sti_team_serial, s, d.x, d.w, NULL, d.y, scratch);
-    free(scratch);
+    guarded_free(scratch);
     for (int64_t i = 0; i < d.y_count; i++) {
         const int64_t y = i / s->co / s->ow, x = i / s->co % s->ow;
         double want = 0, magnitude = 0;

@@ -83,14 +83,14 @@ static void run_all(product *p)
         for (int threads = 1; threads <= 3; threads += 1 + MODEL_SANITIZED) {
             const sti_team team = {threads};
             char what[64];
-            void *scratch = malloc(sti_gemm_bf16_scratch_bytes(&p->s, threads));
+            void *scratch = guarded_alloc(sti_gemm_bf16_scratch_bytes(&p->s, threads));
             memset(p->c, 0x5a, (size_t)(p->s.m * p->s.n) * 4);
             for (int64_t i = 0; p->s.accumulate && i < p->s.m * p->s.n; i++)
                 ((float *)p->c)[i] = before(i);
             sti_gemm_bf16(&team, &p->s, p->a, p->b, &e, p->c, scratch);
             snprintf(what, sizeof what, "way %d, %d threads", way, threads);
             check(p, what);
-            free(scratch);
+            guarded_free(scratch);
         }
     }
 }
@@ -122,24 +122,24 @@ static void try_product(uint64_t seed, int64_t m, int64_t n, int64_t k, unsigned
     p.s.ldb = (p.s.trans_b ? k : n) + (int64_t)(form % 5);
     const int64_t a_count = p.s.lda * (p.s.trans_a ? k : m) + 1;
     const int64_t b_count = p.s.ldb * (p.s.trans_b ? n : k) + 1;
-    p.a = malloc((size_t)a_count * 2);
-    p.b = malloc((size_t)b_count * 2);
-    p.want = malloc((size_t)(m * n) * 4);
-    p.c = malloc((size_t)(m * n) * 4);
-    p.mask = form & 8 ? malloc((size_t)(m * n + 7) / 8) : NULL;
-    p.bias = form & 16 ? malloc((size_t)n * 4) : NULL;
+    p.a = guarded_alloc((size_t)a_count * 2);
+    p.b = guarded_alloc((size_t)b_count * 2);
+    p.want = guarded_alloc((size_t)(m * n) * 4);
+    p.c = guarded_alloc((size_t)(m * n) * 4);
+    p.mask = form & 8 ? guarded_alloc((size_t)(m * n + 7) / 8) : NULL;
+    p.bias = form & 16 ? guarded_alloc((size_t)n * 4) : NULL;
     (wild ? fill_wild : model_bf16_fill)(&r, p.a, a_count);
     (wild ? fill_wild : model_bf16_fill)(&r, p.b, b_count);
     if (p.bias)
         model_fill(&r, p.bias, n);
     model(&p);
     run_all(&p);
-    free(p.a);
-    free(p.b);
-    free(p.want);
-    free(p.c);
-    free(p.mask);
-    free(p.bias);
+    guarded_free(p.a);
+    guarded_free(p.b);
+    guarded_free(p.want);
+    guarded_free(p.c);
+    guarded_free(p.mask);
+    guarded_free(p.bias);
 }
 
 static void test_shapes(void **state)

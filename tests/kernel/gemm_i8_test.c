@@ -25,19 +25,6 @@ typedef struct i8_data {
     int64_t c_count;
 } i8_data;
 
-/* Exactly so many bytes, one past an aligned address. */
-static void *odd_bytes(int64_t count)
-{
-    char *block = malloc((size_t)count + 1);
-    assert_non_null(block);
-    return block + 1;
-}
-
-static void odd_free(void *bytes)
-{
-    free((char *)bytes - 1);
-}
-
 static int64_t a_value(const i8_case *t, const i8_data *d, int64_t r, int64_t k)
 {
     const uint8_t v = d->a[t->s.trans_a ? k * t->s.lda + r : r * t->s.lda + k];
@@ -80,8 +67,8 @@ static void data_make(const i8_case *t, i8_data *d, model_rng *rng)
     const int64_t a = (s->trans_a ? s->k : s->m) * s->lda;
     const int64_t b = (s->trans_b ? s->n : s->k) * s->ldb;
     d->c_count = s->m * s->ldc;
-    d->a = odd_bytes(a);
-    d->b = odd_bytes(b);
+    d->a = guarded_alloc((size_t)a);
+    d->b = guarded_alloc((size_t)b);
     d->scale = model_floats(s->n);
     d->bias = model_floats(s->n);
     d->c_in = (int32_t *)(void *)model_floats(d->c_count);
@@ -102,8 +89,8 @@ static void data_make(const i8_case *t, i8_data *d, model_rng *rng)
 
 static void data_free(i8_data *d)
 {
-    odd_free(d->a);
-    odd_free(d->b);
+    guarded_free(d->a);
+    guarded_free(d->b);
     model_free(d->scale);
     model_free(d->bias);
     model_free((float *)(void *)d->c_in);
@@ -116,16 +103,14 @@ static void run_once(const i8_case *t, i8_data *d, sti_isa isa, int threads)
     const sti_team team = {.threads = threads};
     const sti_dequantize e = {
         .scale = d->scale, .bias = t->bias ? d->bias : NULL, .relu = t->relu};
-    const size_t bytes = sti_gemm_i8_scratch_bytes(&t->s, threads);
-    char *block = malloc(bytes + 4);
-    assert_non_null(block);
+    void *scratch = guarded_alloc(sti_gemm_i8_scratch_bytes(&t->s, threads));
     memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
     if (t->dequantize)
         sti_gemm_i8_dequantize(&team, &t->s, d->a, d->b, &e, (float *)(void *)d->c,
-                               block + 4);
+                               scratch);
     else
-        sti_gemm_i8(&team, &t->s, d->a, d->b, d->c, block + 4);
-    free(block);
+        sti_gemm_i8(&team, &t->s, d->a, d->b, d->c, scratch);
+    guarded_free(scratch);
     for (int64_t i = 0; i < d->c_count; i++)
         if (d->c[i] != d->c_want[i])
             fail_msg("%s, %d threads, m %d n %d k %d ta %d tb %d signed %d float %d: "

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "guarded.h"
 #include "kernel/gemm.h"
 
 /* A sanitizer makes everything ten times as long and looks for accesses, not values:
@@ -137,18 +138,16 @@ static inline int64_t model_differ_sampled(const float *x, const float *y,
     return -1;
 }
 
-/* Exactly `count` floats, 4 bytes past an aligned address, so that the sanitizer sees
- * any access outside and no kernel may count on alignment. Free with model_free. */
+/* Exactly `count` floats, and no kernel may count on alignment. Free with model_free.
+ */
 static inline float *model_floats(int64_t count)
 {
-    char *block = malloc((size_t)count * sizeof(float) + sizeof(float));
-    return block ? (float *)(void *)(block + sizeof(float)) : NULL;
+    return guarded_alloc((size_t)count * sizeof(float));
 }
 
 static inline void model_free(float *x)
 {
-    if (x)
-        free((char *)x - sizeof(float));
+    guarded_free(x);
 }
 
 #endif

@@ -59,7 +59,7 @@ static void data_make(const gemm_case *t, gemm_data *d, model_rng *rng)
     d->c_in = model_floats(d->c_count);
     d->c_want = model_floats(d->c_count);
     d->c = model_floats(d->c_count);
-    d->mask = malloc((size_t)d->mask_bytes + 1);
+    d->mask = guarded_alloc((size_t)d->mask_bytes);
     assert_non_null(d->mask);
     model_fill(rng, d->a, a);
     model_fill(rng, d->b, b);
@@ -85,7 +85,7 @@ static void data_free(gemm_data *d)
     model_free(d->c_in);
     model_free(d->c_want);
     model_free(d->c);
-    free(d->mask);
+    guarded_free(d->mask);
 }
 
 static void check_mask(const gemm_data *d)
@@ -103,15 +103,14 @@ static void run_once(const gemm_case *t, gemm_data *d, sti_isa isa, int threads)
     const sti_epilogue e = {.bias = t->bias ? d->bias : NULL,
                             .relu = t->relu,
                             .relu_mask = t->mask ? d->mask : NULL};
-    void *scratch = malloc(sti_gemm_scratch_bytes(s, threads));
-    assert_non_null(scratch);
+    void *scratch = guarded_alloc(sti_gemm_scratch_bytes(s, threads));
     memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
     memset(d->mask, 0xA5, (size_t)d->mask_bytes);
     if (t->batch.count == 1)
         sti_gemm_f32(&team, s, d->a, d->b, &e, d->c, scratch);
     else
         sti_gemm_batched_f32(&team, s, &t->batch, d->a, d->b, &e, d->c, scratch);
-    free(scratch);
+    guarded_free(scratch);
     const int64_t at = model_differ(d->c, d->c_want, d->c_count);
     if (at >= 0)
         fail_msg(
@@ -244,10 +243,9 @@ static void not_finite(void **state)
         const sti_epilogue e = {.relu = true, .relu_mask = &mask};
         if (!sti_isa_force((sti_isa)isa))
             continue;
-        void *scratch = malloc(sti_gemm_scratch_bytes(&s, 1));
-        assert_non_null(scratch);
+        void *scratch = guarded_alloc(sti_gemm_scratch_bytes(&s, 1));
         sti_gemm_f32(&sti_team_serial, &s, a, b, &e, c, scratch);
-        free(scratch);
+        guarded_free(scratch);
         assert_true(isnan(c[0]) && isnan(c[2]));
         assert_true(isinf(c[1]) && c[1] > 0.0F && !(c[3] > 0.0F) && !(c[3] < 0.0F));
         assert_int_equal(mask, 2);

@@ -20,8 +20,7 @@ typedef struct data {
 
 static float *floats(model_rng *rng, int64_t count)
 {
-    float *x = malloc((size_t)(count + 1) * sizeof *x);
-    assert_non_null(x);
+    float *x = model_floats(count);
     model_fill(rng, x, count);
     return x;
 }
@@ -45,12 +44,12 @@ static void data_make(data *d, model_rng *rng)
 
 static void data_free(data *d)
 {
-    free(d->a);
-    free(d->b);
-    free(d->bias);
-    free(d->c_in);
-    free(d->want);
-    free(d->got);
+    model_free(d->a);
+    model_free(d->b);
+    model_free(d->bias);
+    model_free(d->c_in);
+    model_free(d->want);
+    model_free(d->got);
     free(d->mask_want);
     free(d->mask_got);
 }
@@ -82,13 +81,12 @@ static void want_by_model(data *d)
 
 static void want_by_gemm(data *d)
 {
-    void *scratch = malloc(sti_gemm_scratch_bytes(&d->shape, 1));
+    void *scratch = guarded_alloc(sti_gemm_scratch_bytes(&d->shape, 1));
     sti_epilogue epilogue = d->epilogue;
-    assert_non_null(scratch);
     epilogue.relu_mask = epilogue.relu_mask ? d->mask_want : NULL;
     memcpy(d->want, d->c_in, (size_t)d->c_count * sizeof(float));
     sti_gemm_f32(&sti_team_serial, &d->shape, d->a, d->b, &epilogue, d->want, scratch);
-    free(scratch);
+    guarded_free(scratch);
 }
 
 static void expect_equal(data *d, const char *text, int threads)
@@ -98,8 +96,7 @@ static void expect_equal(data *d, const char *text, int threads)
     if (sti_loop_gemm_bind(text, &d->shape, threads, &g) != STINT_OK)
         fail_msg("%s", stint_last_error());
     const size_t bytes = sti_loop_gemm_scratch_bytes(&g, threads);
-    char *scratch = malloc(bytes + 8);
-    assert_non_null(scratch);
+    char *scratch = guarded_alloc(bytes + 8);
     memset(scratch, 0x7f, bytes + 8); /* packed tiles of another product */
     memcpy(d->got, d->c_in, (size_t)d->c_count * sizeof(float));
     d->epilogue.relu_mask = d->epilogue.relu_mask ? d->mask_got : NULL;
@@ -115,7 +112,7 @@ static void expect_equal(data *d, const char *text, int threads)
                      (int)i, (double)d->got[i], (double)d->want[i]);
     if (d->epilogue.relu_mask)
         assert_memory_equal(d->mask_want, d->mask_got, (size_t)(s->m * s->n + 7) / 8);
-    free(scratch);
+    guarded_free(scratch);
 }
 
 static const char *const texts[] = {
@@ -252,11 +249,10 @@ static void grids_run_on_smaller_teams(void **state)
     assert_int_equal(sti_loop_gemm_bind("B{R:2}aC{C:3} 9x20x30", &d.shape, 6, &g),
                      STINT_OK);
     for (int threads = 1; threads <= 3; threads++) {
-        void *scratch = malloc(sti_loop_gemm_scratch_bytes(&g, threads));
-        assert_non_null(scratch);
+        void *scratch = guarded_alloc(sti_loop_gemm_scratch_bytes(&g, threads));
         sti_loop_gemm_f32(&(sti_team){threads}, &g, d.a, d.b, NULL, d.got, scratch);
         assert_memory_equal(d.want, d.got, (size_t)d.c_count * sizeof(float));
-        free(scratch);
+        guarded_free(scratch);
     }
     data_free(&d);
 }

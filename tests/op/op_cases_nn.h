@@ -17,8 +17,10 @@ static stint_value build_conv2d(stint_graph *g, const stint_value *x, const op_c
     return sti_op_conv(g, x[0], x[1], c->n_in == 3 ? x[2] : STI_NO_INPUT, &attr);
 }
 
-/* One output, [n, oy, ox, f]. */
-static double nn_conv_at(const op_case *c, const op_tensor *in, const int64_t *o)
+/* One output, [n, oy, ox, f]. (Sanitizers that watch it take most of the time of all
+ * tests of operators.) */
+__attribute__((no_sanitize("address"), no_sanitize("undefined"))) static double
+nn_conv_at(const op_case *c, const op_tensor *in, const int64_t *o)
 {
     const int64_t *x = in[0].shape.dim, *w = in[1].shape.dim;
     const int64_t group = o[3] / (w[3] / c->i[2]);

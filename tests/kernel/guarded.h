@@ -1,0 +1,57 @@
+/* Memory beside pages that nobody may touch: an access outside is a fault, by whatever
+ * instruction, also one written in assembly, which no sanitizer sees. Where sanitizers
+ * watch anyway, exact blocks at odd addresses, of which they see both ends. */
+#ifndef STI_TESTS_GUARDED_H
+#define STI_TESTS_GUARDED_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+
+enum { GUARDED_PAGE = 4096, GUARDED_ODD = 4 };
+
+#if defined(__SANITIZE_ADDRESS__)
+static inline void *guarded_alloc(size_t bytes)
+{
+    char *block = malloc(bytes + GUARDED_ODD);
+    assert_non_null(block);
+    return block + GUARDED_ODD;
+}
+
+static inline void guarded_free(void *block)
+{
+    if (block)
+        free((char *)block - GUARDED_ODD);
+}
+#else
+/* A page that holds the size of it all, a forbidden one, the block's, a forbidden one.
+ * Of two blocks one ends at the pages' end and the other begins at their beginning. */
+static inline void *guarded_alloc(size_t bytes)
+{
+    static unsigned turn;
+    const size_t page = GUARDED_PAGE;
+    const size_t room = bytes > 0 ? (bytes + page - 1) / page * page : page;
+    const size_t all = room + 3 * page;
+    char *from =
+        mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(from != MAP_FAILED);
+    assert_int_equal(mprotect(from + page, page, PROT_NONE), 0);
+    assert_int_equal(mprotect(from + 2 * page + room, page, PROT_NONE), 0);
+    memcpy(from, &all, sizeof all);
+    return from + 2 * page + (turn++ % 2 || bytes == 0 ? 0 : room - bytes);
+}
+
+static inline void guarded_free(void *block)
+{
+    size_t all;
+    if (!block)
+        return;
+    char *pages = (char *)block - (uintptr_t)block % GUARDED_PAGE;
+    memcpy(&all, pages - 2 * GUARDED_PAGE, sizeof all);
+    munmap(pages - 2 * GUARDED_PAGE, all);
+}
+#endif
+
+#endif
