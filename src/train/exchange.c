@@ -117,6 +117,26 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
     return STINT_OK;
 }
 
+void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *comm)
+{
+    const int group = desc->squeeze.group;
+    if (!desc->lossy || desc->squeeze.scheme != STI_SCHEME_TWO_LEVEL)
+        return;
+    for (int r = 0; r < sti_comm_size(comm); r++) {
+        const int first = r - r % group;
+        const char *there = sti_comm_host(comm, first), *here = sti_comm_host(comm, r);
+        if (strcmp(there, here) == 0)
+            continue;
+        sti_log(
+            STINT_LOG_WARNING,
+            "net.group = %d: ranks %d and %d are to sum within a host, but are on %s "
+            "and %s, so float32 goes over the network; number the ranks host by "
+            "host, or set net.group to the processes a host",
+            group, first, r, there, here);
+        return;
+    }
+}
+
 stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
                                  const sti_network *network, sti_exchange **out)
 {
@@ -124,6 +144,8 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
     sti_exchange *e = sti_alloc(sizeof *e, "net.exchange");
     stint_status st = arena && e ? STINT_OK : STINT_E_MEMORY;
     const int ranks = sti_comm_size(comm);
+    if (sti_comm_rank(comm) == 0)
+        sti_exchange_check_hosts(desc, comm);
     if (st == STINT_OK) {
         *e = (sti_exchange){.desc = *desc, .comm = comm};
         e->total = (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);

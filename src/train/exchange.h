@@ -38,6 +38,9 @@ typedef struct sti_exchange sti_exchange;
 size_t sti_exchange_bytes(const sti_exchange_desc *desc, int rank, int ranks,
                           size_t block_bytes);
 
+/* Warns where the recipe's net.group takes ranks of several hosts for neighbours. */
+void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *comm);
+
 /* Collective. Borrows comm and network. */
 stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
                                  const sti_network *network, sti_exchange **out);

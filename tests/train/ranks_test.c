@@ -68,10 +68,36 @@ static void first_differs(void **state)
     }
 }
 
+static void count_warning(void *user, stint_log_level level, const char *text)
+{
+    if (level == STINT_LOG_WARNING && strstr(text, "ranks 2 and 3") &&
+        strstr(text, "host 0 and host 1"))
+        ++*(int *)user;
+}
+
+/* Ten ranks on hosts of three. */
+static void neighbours(void **state)
+{
+    (void)state;
+    sti_comm *comm;
+    sti_exchange_desc desc = {.lossy = true,
+                              .squeeze = {.scheme = STI_SCHEME_TWO_LEVEL}};
+    assert_int_equal(sti_comm_create_planned(10, 3, &comm), STINT_OK);
+    for (int group = 1; group <= 3; group++) {
+        int warnings = 0;
+        stint_set_log(count_warning, &warnings);
+        desc.squeeze.group = group;
+        sti_exchange_check_hosts(&desc, comm);
+        assert_int_equal(warnings, group == 2);
+    }
+    stint_set_log(NULL, NULL);
+    sti_comm_destroy(comm);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(alike),
-                                       cmocka_unit_test(one_differs),
-                                       cmocka_unit_test(first_differs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alike), cmocka_unit_test(one_differs),
+        cmocka_unit_test(first_differs), cmocka_unit_test(neighbours)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
