@@ -7,7 +7,7 @@ if(STINT_NVCC)
   find_library(STINT_CUDART cudart_static
     HINTS ${cuda_bin}/../lib64 ${cuda_bin}/../targets/x86_64-linux/lib)
 endif()
-if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS)
+if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
   # Its PTX is compiled by the driver of any newer device.
   set(STINT_CUDA_ARCH "sm_80" CACHE STRING "nvcc -arch=")
