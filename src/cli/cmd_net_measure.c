@@ -1,4 +1,6 @@
 /* net measure: what the links between processes give. */
+#include <math.h>
+
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/cli_links.h"
@@ -46,6 +48,11 @@ static void warn_crowded(sti_comm *comm, const sti_cli_place *all)
 
 /* ---- many messages at once ---- */
 
+static const char *rate_text(double bytes_per_s)
+{
+    return isfinite(bytes_per_s) ? sti_rate_text(8 * bytes_per_s) : "-";
+}
+
 static void describe_rows(const sti_pattern_row *rows, sti_cli_telling *tell,
                           bool as_json)
 {
@@ -67,12 +74,11 @@ static void describe_rows(const sti_pattern_row *rows, sti_cli_telling *tell,
             sti_json_float(&tell->json, "bus_bits_per_s", 8 * r->bus_bytes_per_s);
             sti_json_end_object(&tell->json);
         } else {
-            sti_text_printf(&tell->text, "%10s %10s %10s %10s %13s %13s\n",
-                            sti_bytes_text((size_t)r->bytes),
-                            sti_time_text(r->median_s), sti_time_text(r->low_s),
-                            sti_time_text(r->high_s),
-                            sti_rate_text(8 * r->algorithm_bytes_per_s),
-                            sti_rate_text(8 * r->bus_bytes_per_s));
+            sti_text_printf(
+                &tell->text, "%10s %10s %10s %10s %13s %13s\n",
+                sti_bytes_text((size_t)r->bytes), sti_time_text(r->median_s),
+                sti_time_text(r->low_s), sti_time_text(r->high_s),
+                rate_text(r->algorithm_bytes_per_s), rate_text(r->bus_bytes_per_s));
         }
     if (as_json)
         sti_json_end_array(&tell->json);

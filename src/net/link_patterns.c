@@ -16,7 +16,6 @@ enum {
     EMPTY_ROUNDS = 51,
     SUM_PERIOD = 1000 /* values of a vector are whole and small: sums are exact */
 };
-#define LEAST_SECONDS 1e-9
 
 const char *sti_pattern_name(sti_pattern pattern)
 {
@@ -128,7 +127,7 @@ static stint_status arrive(player *p, int64_t start, double *seconds_out)
     int64_t ns = sti_clock_ns() - start;
     if (st == STINT_OK)
         st = sti_comm_max(p->comm, &ns, 1);
-    *seconds_out = fmax((double)ns * 1e-9 - p->empty_s, LEAST_SECONDS);
+    *seconds_out = fmax((double)ns * 1e-9 - p->empty_s, 0);
     return st;
 }
 
@@ -231,8 +230,9 @@ static void describe(const player *p, int64_t bytes, int64_t n, double *s,
                              .median_s = sti_link_quantile(s, n, 50),
                              .low_s = sti_link_quantile(s, n, 5),
                              .high_s = sti_link_quantile(s, n, 95)};
-    row->algorithm_bytes_per_s = algorithm / row->median_s;
-    row->bus_bytes_per_s = bus / row->median_s;
+    const double each_s = row->median_s > 0 ? row->median_s : (double)NAN;
+    row->algorithm_bytes_per_s = algorithm / each_s;
+    row->bus_bytes_per_s = bus / each_s;
 }
 
 /* Rank 0's clock decides for all. */
