@@ -3,9 +3,9 @@
 # over a link that tc shapes, by --net auto, and the same run without a network, whose bits are
 # those of float32 sums over any link. Test accuracy, time and what auto chose:
 #   bench/net_link_accuracy.sh NET RATE DATA [STEPS [WAY...]]
-# WAY: auto, float32, a number of bits (over the link as well), and PyTorch's DDP by the same
-# recipe: none fp16 powersgd, whose bits no link changes, so theirs is a fast one (PYTHON has
-# torch and Pillow).
+# WAY: auto, float32, a number of bits (over the link as well), either auto or bits with keys of
+# the recipe behind it (2,net.clip=true), and PyTorch's DDP by the same recipe: none fp16
+# powersgd, whose bits no link changes, so theirs is a fast one (PYTHON has torch and Pillow).
 # NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit   DATA: a folder with train.tar
 # and test.tar. Batches of 64, one-cycle up to 0.1, STEPS (1000). SEED=1. TIMEOUT=1h lets the
 # processes be halted and go on. Needs root.
@@ -23,9 +23,11 @@ train=("$build/stint" train recipes/cifar10-resnet20.ini --data "$data" --steps 
     --set model.stem=small --set run.log_every=1 --out "$work/run" --force --quiet --json)
 for way; do
     case $way in
-    auto | [1-8])
+    auto | auto,* | [1-8] | [1-8],*)
+        IFS=, read -r bits keys <<<"$way,"
         how=(--net auto)
-        [ "$way" = auto ] || how=(--set "net.bits=$way")
+        [ "$bits" = auto ] || how=(--set "net.bits=$bits")
+        for key in ${keys//,/ }; do how+=(--set "$key"); done
         both "${train[@]}" -j 1 "${how[@]}" --net-timeout "${TIMEOUT:-30s}" \
             --net-root @ROOT --net-ranks 2 --net-rank @RANK
         ;;

@@ -761,13 +761,15 @@ const sti_option sti_recipe_rows[] = {
      .help = "values that share a scale, a multiple of 8"},
     {.section = "net",
      .name = "clip",
-     .type = STI_OPTION_BOOL,
+     .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
-     .default_text = "false",
+     .choices = "auto|true|false",
+     .default_text = "auto",
      AT(net.clip),
      .help =
-         "search each bucket's range for the least squared error (maxmin); pays below "
-         "5 bits"},
+         "search each bucket's range for the least squared error (maxmin), which pays "
+         "below 5 bits; auto: of layers to which net.link gives 2 bits, rounded to "
+         "nearest"},
     {.section = "net",
      .name = "feedback",
      .type = STI_OPTION_BOOL,
