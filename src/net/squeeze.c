@@ -24,17 +24,11 @@ bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer)
     return s->desc.keep < 1 && sti_squeeze_is_compressed(s, layer);
 }
 
-sti_gradient_form sti_squeeze_form(const sti_squeeze *s, int bits)
-{
-    sti_gradient_form form = s->desc.form;
-    form.bits = bits;
-    form.clip = form.clip || bits <= s->desc.clip_bits;
-    return form;
-}
-
 sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer)
 {
-    return sti_squeeze_form(s, s->bits[layer]);
+    sti_gradient_form form = s->desc.form;
+    form.bits = s->bits[layer];
+    return form;
 }
 
 size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p)
@@ -210,10 +204,11 @@ static stint_status agree_on_layers(sti_squeeze *s)
     const sti_squeeze_desc *d = &s->desc;
     sti_sha256 sum;
     sti_sha256_init(&sum);
-    const int64_t numbers[] = {
-        d->form.bits, d->form.bucket,   d->form.method, d->form.rounding, d->form.clip,
-        d->clip_bits, d->scheme,        d->group,       d->feedback,      d->min_count,
-        d->fusion,    (int64_t)d->seed, s->total,       s->layer_count};
+    const int64_t numbers[] = {d->form.bits,     d->form.bucket,   d->form.method,
+                               d->form.rounding, d->form.clip,     d->scheme,
+                               d->group,         d->feedback,      d->min_count,
+                               d->fusion,        (int64_t)d->seed, s->total,
+                               s->layer_count};
     sti_sha256_add(&sum, numbers, sizeof numbers);
     sti_sha256_add(&sum, &d->keep, sizeof d->keep);
     for (int l = 0; l < s->layer_count; l++) {
@@ -230,7 +225,8 @@ stint_status sti_squeeze_set_bits(sti_squeeze *s, const int *bits)
 {
     sti_sha256 sum;
     for (int l = 0; l < s->layer_count; l++) {
-        const sti_gradient_form form = sti_squeeze_form(s, bits[l]);
+        sti_gradient_form form = s->desc.form;
+        form.bits = bits[l];
         if (bits[l] != STI_SQUEEZE_RAW && sti_gradient_check(&form) != STINT_OK)
             return sti_fail_context(STINT_E_USAGE, "layer %s", s->layers[l].name);
     }

@@ -55,8 +55,7 @@ typedef struct sti_squeeze_layer {
 typedef struct sti_squeeze_desc {
     sti_gradient_form form; /* of layers that are compressed; bits may be changed */
     sti_scheme scheme;
-    int group;     /* ranks a host, for two levels */
-    int clip_bits; /* up to so many bits form.clip is set for a layer in any case */
+    int group; /* ranks a host, for two levels */
     bool feedback;
     double keep;       /* in (0, 1]; 1: all */
     int64_t min_count; /* 0: STI_SQUEEZE_MIN_COUNT */

@@ -71,8 +71,9 @@ static void measure(const sti_squeeze *s, table *t, const float *vector)
         for (int64_t i = 0; i < l->count; i++)
             t->size += (double)x[i] * (double)x[i];
         for (int c = 0; c < t->w.count; c++) {
-            const sti_gradient_form form = sti_squeeze_form(s, t->w.bits[c]);
+            sti_gradient_form form = s->desc.form;
             const bool raw = t->w.bits[c] == STI_SQUEEZE_RAW;
+            form.bits = t->w.bits[c];
             t->bytes[k * t->w.count + c] =
                 sent_share(s) * (raw ? 4 * (double)l->count
                                      : (double)sti_gradient_bytes(&form, l->count));

@@ -54,7 +54,6 @@ struct sti_squeeze {
     void *topk_workspace;
 };
 
-sti_gradient_form sti_squeeze_form(const sti_squeeze *s, int bits);
 sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer);
 squeeze_slice *sti_squeeze_slice(const sti_squeeze *s, int part, int slice);
 size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p);

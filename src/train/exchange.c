@@ -16,11 +16,6 @@ enum { TAG_STATE = 0x2100 };
 #define PROBE_S 0.1
 #define HIDDEN  0.9
 
-/* Layers that a link leaves so few have their ranges searched: half the error, of
- * VGG-16's gradient 0.5 of it in place of 1, for processors that would wait for the
- * link. */
-#define CLIPPED_BITS 2
-
 /* For lists of a network's layers. */
 #define LAYERS_BYTES ((size_t)1 << 20)
 
@@ -42,9 +37,6 @@ struct sti_exchange {
 sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
 {
     const bool chosen = r->net.link || r->net.bits == 0;
-    const bool clips_few = r->net.link && r->net.clip == STI_NET_CLIP_AUTO &&
-                           r->net.method == STI_GRADIENT_MAXMIN &&
-                           r->net.rounding == STI_GRADIENT_NEAREST;
     const bool owes =
         chosen || r->net.keep < 1 || r->net.bits <= STI_SQUEEZE_FEEDBACK_BITS;
     sti_exchange_desc d = {
@@ -54,10 +46,9 @@ sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
                              .bucket = r->net.bucket,
                              .method = (sti_gradient_method)r->net.method,
                              .rounding = (sti_gradient_rounding)r->net.rounding,
-                             .clip = r->net.clip == STI_NET_CLIP_ALL},
+                             .clip = r->net.clip},
                     .scheme = (sti_scheme)r->net.scheme,
                     .group = (int)r->net.group,
-                    .clip_bits = clips_few ? CLIPPED_BITS : 0,
                     .feedback = r->net.feedback && owes,
                     .keep = r->net.keep,
                     .seed = (uint64_t)r->train.seed},

@@ -761,15 +761,13 @@ const sti_option sti_recipe_rows[] = {
      .help = "values that share a scale, a multiple of 8"},
     {.section = "net",
      .name = "clip",
-     .type = STI_OPTION_CHOICE,
+     .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
-     .choices = "auto|true|false",
-     .default_text = "auto",
+     .default_text = "false",
      AT(net.clip),
      .help =
-         "search each bucket's range for the least squared error (maxmin), which pays "
-         "below 5 bits; auto: of layers to which net.link gives 2 bits, rounded to "
-         "nearest"},
+         "search each bucket's range for the least squared error (maxmin); pays below "
+         "5 bits"},
     {.section = "net",
      .name = "feedback",
      .type = STI_OPTION_BOOL,

@@ -20,7 +20,6 @@ enum {
 };
 
 enum { STI_PACK_AUTO, STI_PACK_ALL };
-enum { STI_NET_CLIP_AUTO, STI_NET_CLIP_ALL, STI_NET_CLIP_NONE };
 enum { STI_PRUNE_GLOBAL, STI_PRUNE_LAYER };
 enum {
     STI_WEIGHTING_UNIFORM,
@@ -117,8 +116,7 @@ typedef struct sti_recipe_values {
         int64_t every;    /* steps between choices of bits */
         int method, rounding, scheme; /* sti_gradient_method, _rounding, sti_scheme */
         int64_t bucket, group;
-        int clip; /* STI_NET_CLIP_AUTO, ... */
-        bool feedback, overlap;
+        bool clip, feedback, overlap;
         double keep;  /* share of the values that is sent */
         double error; /* squared, in that of 4 bits for all */
     } net;

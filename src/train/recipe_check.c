@@ -57,7 +57,7 @@ static void check_net(const sti_recipe_values *v, sti_text *list)
         complain(list, "net.bits: 1 is of method maxmin only; qsgd needs 2");
     if (v->net.bucket % 8)
         complain(list, "net.bucket: must be a multiple of 8");
-    if (v->net.clip == STI_NET_CLIP_ALL && v->net.method != 0)
+    if (v->net.clip && v->net.method != 0)
         complain(list, "net.clip: is of method maxmin only");
     if (!(v->net.keep > 0))
         complain(list, "net.keep: must be above 0, for example 0.01");

@@ -708,34 +708,6 @@ static void bits_of_layers(void **state)
     free(j.result);
 }
 
-static int same_layer(const job *a, const job *b, int layer)
-{
-    return memcmp(a->result + layers[layer].first, b->result + layers[layer].first,
-                  (size_t)layers[layer].count * sizeof(float)) == 0;
-}
-
-/* Layers of two bits alone have their ranges searched. */
-static void few_bits_are_clipped(void **state)
-{
-    (void)state;
-    enum { NONE, FEW, ALL, WAYS, OF_2_BITS = 3, OF_3_BITS = 0 };
-    job way[WAYS];
-    for (int w = 0; w < WAYS; w++) {
-        way[w] = (job){.desc = plain(4, STI_SCHEME_SCATTER),
-                       .steps = 1,
-                       .bits = {3, 3, 3, 2, 1, STI_SQUEEZE_RAW, 6}};
-        way[w].desc.clip_bits = w == FEW ? 2 : 0;
-        way[w].desc.form.clip = w == ALL;
-        run(&way[w], 2);
-    }
-    assert_true(same_layer(&way[FEW], &way[ALL], OF_2_BITS));
-    assert_false(same_layer(&way[FEW], &way[NONE], OF_2_BITS));
-    assert_true(same_layer(&way[FEW], &way[NONE], OF_3_BITS));
-    assert_false(same_layer(&way[FEW], &way[ALL], OF_3_BITS));
-    for (int w = 0; w < WAYS; w++)
-        free(way[w].result);
-}
-
 static size_t taken_bytes; /* by all ranks, since it was set to what there was */
 
 static void take_memory(world_rank *me)
@@ -808,7 +780,6 @@ int main(void)
         cmocka_unit_test(ranks_that_differ),
         cmocka_unit_test(refused),
         cmocka_unit_test(bits_of_layers),
-        cmocka_unit_test(few_bits_are_clipped),
         cmocka_unit_test(quiet_steps),
         cmocka_unit_test(planned_bytes),
         cmocka_unit_test(over_sockets),
