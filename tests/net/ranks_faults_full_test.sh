@@ -1,7 +1,9 @@
 # Ranks that die, stall, are stopped or are about to do something else: all others leave
 # soon, with words that name the rank, and nothing is lost.
 . "$(dirname "$0")/ranks_lib.sh"
-long=(net.ini --set train.steps=100000 --set run.checkpoint_every=5 --net-timeout 2s)
+# Evaluated at the end alone, so that what befalls them does in a step.
+steps=(net.ini --set run.checkpoint_every=5 --set train.eval_every=0 --net-timeout 2s)
+long=("${steps[@]}" --set train.steps=100000)
 
 "$STINT" train net.ini --out whole --quiet --json --set train.steps=40 >out.0 || fail "whole"
 want=$(sha out.0)
@@ -14,11 +16,12 @@ resumes() { # FOLDER [ARGUMENT...]: to the same weights as the run in one go
     all_end 0
     [ "$(sha out.0)" = "$want" ] || fail "$1: resumed to other weights"
 }
-short=(net.ini --set train.steps=40 --set run.checkpoint_every=5 --net-timeout 2s)
+short=("${steps[@]}" --set train.steps=40)
 
 # Killed while a checkpoint is written, which is much for wide layers: rank 0, whose older
 # ones stay; or the other one, while rank 0 goes on writing.
-wide=(--set model.name=mlp --set model.width=500 --set run.checkpoint_every=1)
+wide=(--set model.name=mlp --set model.width=500 --set run.checkpoint_every=1
+    --set train.eval_every=1)
 stopped() { grep -q '^State:.T' "/proc/${pids[0]}/status"; }
 halt_writer() { # FOLDER: rank 0 stands still, half-way through a checkpoint
     while kill -0 "${pids[0]}" 2>/dev/null; do
@@ -34,7 +37,7 @@ halt_writer() { # FOLDER: rank 0 stands still, half-way through a checkpoint
 narrow=$want want=$(sha out.0)
 for victim in 0 1; do
     begin 2 "${short[@]}" "${wide[@]}" --net-timeout 30s --out writing$victim
-    until_file "writing$victim/checkpoints/*2.safetensors"
+    until_file "writing$victim/checkpoints/*[2-9].safetensors"
     halt_writer writing$victim
     kill -KILL "${pids[victim]}"
     wait "${pids[victim]}" 2>/dev/null
