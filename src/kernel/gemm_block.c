@@ -12,14 +12,17 @@ enum {
     IN_PLACE_COLS = 256,
     IN_PLACE_LD = 512,
     IN_PLACE_ROWS = 252,       /* at a time */
+    IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k */
     A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
     A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
     LEAST_ROWS = 168,
     PARTIAL_ROWS = 280, /* where partial sums take scratch as well */
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
-    STREAM_ROWS = 24, /* up to so many rows read B in place, */
-    STREAM_K = 64,    /* many rows of it side by side */
+    STREAM_ROWS = 24,          /* up to so many rows read B in place, */
+    STREAM_K = 64,             /* many rows of it side by side */
+    WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
+    LOW_ROWS = 6,              /* but of so few rows four */
     SHORT_K = 64,
     SHORT_FLOATS = 32 << 10 /* of B, all columns at a time if they fit */
 };
@@ -34,6 +37,7 @@ typedef struct block_plan {
     bool in_place; /* one call of the tiles for many rows */
     bool copy_a, copy_b;
     bool quads;  /* rows of A are copied in quads of k */
+    bool wide;   /* whole tiles have three panels */
     bool keep_b; /* packed columns serve all blocks of rows; else a panel at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
@@ -129,11 +133,19 @@ static void plan_copies(block_plan *p)
     p->in_place = job->a_plain && job->b_plain && p->levels == 0 &&
                   job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
                   job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
+    const bool many_cols = cols > (crowded(job->lda) ? 48 : 64);
+    /* Steps of A lie apart, and each tile reads few floats of them: all should stay in
+     * the first-level cache. */
+    if (job->a_steps && many_cols && rows * job->k > IN_PLACE_STEPS)
+        p->in_place = false;
     if (p->in_place)
         return;
-    p->copy_a = !job->a_plain || cols > (crowded(job->lda) ? 48 : 64);
+    p->copy_a = !job->a_plain || many_cols;
     p->copy_b = !job->b_plain || rows > STREAM_ROWS;
     p->quads = p->copy_a && job->a_plain && !job->a_steps;
+    /* Nine rows of three panels load less for a multiply-add than fourteen of two, and
+     * do not wait as much where another thread of the core wants its loads. */
+    p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS;
 }
 
 /* Rows of A at a time: as much as the second-level cache likes, but not more for all
@@ -163,10 +175,11 @@ static void plan_blocks(block_plan *p, int threads)
         rows = 56;
         cols = SHORT_FLOATS / p->block_k;
     }
-    p->block_rows = block_length(smaller(p->part_rows, job->m), rows, 14);
+    const int64_t tile_rows = p->wide ? 9 : 14, tile_cols = p->wide ? 48 : 32;
+    p->block_rows = block_length(smaller(p->part_rows, job->m), rows, tile_rows);
     if (p->levels > 0)
         cols = PARTIAL_FLOATS / p->block_rows;
-    p->block_cols = block_length(smaller(p->part_cols, job->n), cols, 32);
+    p->block_cols = block_length(smaller(p->part_cols, job->n), cols, tile_cols);
     p->keep_b = job->k <= p->block_k && p->block_cols >= smaller(p->part_cols, job->n);
 }
 
@@ -350,14 +363,17 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     const block_plan *p = s->plan;
     /* Not by s->rows: what one block has packed the next, lower one may use. */
     const int64_t rows = smaller(p->job->m, p->block_rows);
-    if (!p->copy_b)
+    const int64_t panels = ceil_div(left, STI_PANEL);
+    if (p->wide && p->kernels->max_rows[3] > 0) /* four are two and two */
+        *nv = panels == 3 || panels > 4 ? 3 : panels > 1 ? 2 : 1;
+    else if (!p->copy_b)
         *nv = sti_gemm_wide_panels(p->kernels, left);
     else if (!p->job->b_plain)
         *nv = sti_gemm_panels(p->kernels, rows, left);
     else
         *nv = sti_gemm_whole_panels(p->kernels, rows, left);
     /* Tiles are as high as A is packed. */
-    if (*nv == 3 && p->copy_b && p->copy_a && (p->quads || p->job->a_steps))
+    if (*nv == 3 && !p->wide && p->copy_b && p->copy_a && (p->quads || p->job->a_steps))
         *nv = 2;
     return smaller(left, (int64_t)*nv * STI_PANEL);
 }

@@ -11,7 +11,8 @@
 enum {
     STI_BLOCK_ROWS = 336, /* 24 tiles of 14, 12 of 28 */
     STI_BLOCK_COLS = 128, /* columns of B that stay packed */
-    STI_BLOCK_K = 384 /* a panel of 32 columns is as large as the first-level cache */
+    STI_BLOCK_K = 384     /* the tile's rows of A and a few steps of B stay in the first
+                           * cache, a panel of B in the second */
 };
 
 typedef struct sti_block_job sti_block_job;
