@@ -33,7 +33,7 @@ typedef struct NAME(map) {
     vec keep, flip, zero, low, top, shift, top_bit;
 } NAME(map);
 
-static inline NAME(map) NAME(map_of)(const sti_topk_view *v)
+INLINE NAME(map) NAME(map_of)(const sti_topk_view *v)
 {
     const sti_topk_map *m = &v->map;
     return (NAME(map)){SPLAT(m->keep),         SPLAT(m->flip), SPLAT(m->zero),
@@ -43,7 +43,7 @@ static inline NAME(map) NAME(map_of)(const sti_topk_view *v)
 
 /* Half a page ahead: the processor's own prefetching stops at the end of each page, and
  * the few operations on a key keep it from running far enough ahead by itself. */
-static inline void NAME(fetch)(const sti_topk_view *v, int64_t i)
+INLINE void NAME(fetch)(const sti_topk_view *v, int64_t i)
 {
     const size_t at = (size_t)(i + FETCH_AHEAD) * (BITS / 8);
     __builtin_prefetch((const void *)((uintptr_t)v->x + at));
@@ -52,7 +52,7 @@ static inline void NAME(fetch)(const sti_topk_view *v, int64_t i)
 #endif
 }
 
-static inline vec NAME(raw)(const sti_topk_view *v, int64_t i)
+INLINE vec NAME(raw)(const sti_topk_view *v, int64_t i)
 {
 #if KIND == SUMS
     return vec_add_floats(vec_load(v->x + i * 4), vec_load(v->addend + i * 4));
@@ -69,7 +69,7 @@ static inline bool NAME(is_plain)(const sti_topk_view *v)
 
 /* The key but for the minimum that makes all NaN one; in the plain case that may come
  * after a maximum instead of before it. */
-static inline vec NAME(order)(vec raw, const NAME(map) * m, bool plain)
+INLINE vec NAME(order)(vec raw, const NAME(map) * m, bool plain)
 {
 #if KIND == FLOATS || KIND == SUMS
     typedef NAME(ulanes) u;
@@ -89,7 +89,7 @@ static inline vec NAME(order)(vec raw, const NAME(map) * m, bool plain)
 #endif
 }
 
-static inline vec NAME(key)(vec raw, const NAME(map) * m, bool plain)
+INLINE vec NAME(key)(vec raw, const NAME(map) * m, bool plain)
 {
     const vec order = NAME(order)(raw, m, plain);
 #if KIND == FLOATS || KIND == SUMS
@@ -101,14 +101,14 @@ static inline vec NAME(key)(vec raw, const NAME(map) * m, bool plain)
 #endif
 }
 
-static inline vec NAME(load)(const sti_topk_view *v, int64_t i, const NAME(map) * m,
-                             bool plain)
+INLINE vec NAME(load)(const sti_topk_view *v, int64_t i, const NAME(map) * m,
+                      bool plain)
 {
     return NAME(key)(NAME(raw)(v, i), m, plain);
 }
 
-static inline vec NAME(load_order)(const sti_topk_view *v, int64_t i,
-                                   const NAME(map) * m, bool plain)
+INLINE vec NAME(load_order)(const sti_topk_view *v, int64_t i, const NAME(map) * m,
+                            bool plain)
 {
     const vec raw = NAME(raw)(v, i);
     NAME(fetch)(v, i);
@@ -116,8 +116,8 @@ static inline vec NAME(load_order)(const sti_topk_view *v, int64_t i,
 }
 
 /* Best lanes of 2^a elements at i, a power of two of whole vectors. */
-static inline vec NAME(best_lanes)(const sti_topk_view *v, int64_t i, int a,
-                                   const NAME(map) * m, bool plain)
+INLINE vec NAME(best_lanes)(const sti_topk_view *v, int64_t i, int a,
+                            const NAME(map) * m, bool plain)
 {
     const int64_t end = i + ((int64_t)1 << a);
     vec best = NAME(load_order)(v, i, m, plain), other = best;
@@ -146,8 +146,8 @@ static inline vec NAME(best_lanes)(const sti_topk_view *v, int64_t i, int a,
 }
 
 /* Whole blocks [first, whole). */
-static inline void NAME(delegates_as)(const sti_topk_view *v, int a, int64_t first,
-                                      int64_t whole, uint32_t *d, bool plain)
+INLINE void NAME(delegates_as)(const sti_topk_view *v, int a, int64_t first,
+                               int64_t whole, uint32_t *d, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     int64_t s = first;
@@ -165,9 +165,8 @@ static inline void NAME(delegates_as)(const sti_topk_view *v, int a, int64_t fir
 /* Best lanes of the blocks of 2^a elements at i, i + gap, ...: what memory gives one
  * reader of one page after the other is less than what it has, so four places are read
  * at once. */
-static inline void NAME(best_of_streams)(const sti_topk_view *v, int64_t i, int64_t gap,
-                                         int a, const NAME(map) * m, bool plain,
-                                         vec best[STREAMS])
+INLINE void NAME(best_of_streams)(const sti_topk_view *v, int64_t i, int64_t gap, int a,
+                                  const NAME(map) * m, bool plain, vec best[STREAMS])
 {
     const int64_t end = i + ((int64_t)1 << a);
     for (int j = 0; j < STREAMS; j++)
@@ -182,8 +181,8 @@ static inline void NAME(best_of_streams)(const sti_topk_view *v, int64_t i, int6
 }
 
 /* Blocks of STREAMS equal shares, the first of which begins at block `first`. */
-static inline void NAME(delegates_far)(const sti_topk_view *v, int a, int64_t first,
-                                       int64_t share, uint32_t *d, bool plain)
+INLINE void NAME(delegates_far)(const sti_topk_view *v, int a, int64_t first,
+                                int64_t share, uint32_t *d, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t gap = share << a;
@@ -231,9 +230,9 @@ static void NAME(delegates)(const sti_topk_view *v, int a, int64_t first, int64_
 }
 
 #if BITS == 32
-static inline void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t first,
-                                       int64_t whole, uint32_t *d, uint32_t *position,
-                                       bool plain)
+INLINE void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t first,
+                                int64_t whole, uint32_t *d, uint32_t *position,
+                                bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t steps = ((int64_t)1 << a) / LANES;
@@ -253,7 +252,7 @@ static inline void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t fi
 
 #if BITS == 32
 /* As order in the plain case, where x itself is ranked. */
-static inline vec NAME(order_of_max)(vec raw, const NAME(map) * m)
+INLINE vec NAME(order_of_max)(vec raw, const NAME(map) * m)
 {
 #if KIND == FLOATS || KIND == SUMS
     typedef NAME(ulanes) u;
@@ -278,12 +277,13 @@ static inline bool NAME(is_max)(const sti_topk_view *v)
 
 /* As delegates_far; `share` blocks of each of STREAMS shares. Without the minimum that
  * makes all NaN one, blocks with a NaN are done again. */
-static inline void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
-                                        int64_t share, uint32_t *d, uint32_t *position,
-                                        bool plain, bool max)
+INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
+                                 int64_t share, uint32_t *d, uint32_t *position,
+                                 bool plain, bool max)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t steps = ((int64_t)1 << a) / LANES, gap = share << a;
+    _Static_assert(STREAMS == 4, "best_two_store_four");
     for (int64_t s = 0; s < share; s++) {
         best_two b[STREAMS];
         for (int j = 0; j < STREAMS; j++)
@@ -299,10 +299,13 @@ static inline void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t f
                                      : NAME(key)(raw, &m, false),
                              (uint32_t)step);
             }
+        uint32_t two[2 * STREAMS], place[STREAMS];
+        best_two_store_four(b, two, place);
         for (int j = 0; j < STREAMS; j++) {
             const int64_t at = s + j * share, begin = (first + at) << a;
-            best_two_store(&b[j], d + 2 * at, position + at);
-            if (KIND != INTEGERS && KIND != KEYS && plain && d[2 * at] >= v->map.top)
+            memcpy(d + 2 * at, two + 2 * j, 2 * sizeof *d);
+            position[at] = place[j];
+            if (KIND != INTEGERS && KIND != KEYS && plain && two[2 * j] >= v->map.top)
                 topk_delegate2(v, begin, begin + (INT64_C(1) << a), d + 2 * at,
                                position + at);
         }
@@ -343,9 +346,8 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
 
 /* One branch for four vectors: winners are rare. Where there are some, packing them
  * without looking costs less than guessing which vectors hold them. */
-static inline int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin,
-                                          int64_t end, uint32_t lo, uint64_t *out,
-                                          bool plain)
+INLINE int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin, int64_t end,
+                                   uint32_t lo, uint64_t *out, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo);
@@ -372,9 +374,9 @@ static inline int64_t NAME(collect_above)(const sti_topk_view *v, int64_t begin,
 }
 
 /* No branch on hits: between bounds of a sample they are too many to be guessed. */
-static inline int64_t NAME(collect_between)(const sti_topk_view *v, int64_t begin,
-                                            int64_t end, uint32_t lo, uint32_t hi,
-                                            uint64_t *out, int64_t *above, bool plain)
+INLINE int64_t NAME(collect_between)(const sti_topk_view *v, int64_t begin, int64_t end,
+                                     uint32_t lo, uint32_t hi, uint64_t *out,
+                                     int64_t *above, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo), roof = SPLAT(hi + 1);
@@ -426,8 +428,8 @@ static inline uint64_t NAME(pack_one)(const sti_topk_view *v, int64_t i)
 #endif
 }
 
-static inline int64_t NAME(rare_as)(const sti_topk_view *v, int64_t begin, int64_t end,
-                                    uint32_t lo, uint64_t *out, bool plain)
+INLINE int64_t NAME(rare_as)(const sti_topk_view *v, int64_t begin, int64_t end,
+                             uint32_t lo, uint64_t *out, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo);
@@ -480,9 +482,9 @@ static int64_t NAME(count)(const sti_topk_view *v, int64_t begin, int64_t end,
     return at_least - over + topk_count(v, i, end, lo, hi, above);
 }
 
-static inline int64_t NAME(keys_as)(const sti_topk_view *v, int64_t begin, int64_t end,
-                                    uint32_t lo, uint32_t hi, uint32_t *out,
-                                    int64_t *above, bool roofless, bool plain)
+INLINE int64_t NAME(keys_as)(const sti_topk_view *v, int64_t begin, int64_t end,
+                             uint32_t lo, uint32_t hi, uint32_t *out, int64_t *above,
+                             bool roofless, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo), roof = SPLAT(hi + 1);
@@ -611,12 +613,22 @@ static inline int64_t emit_words_at(const sti_topk_brief *b, int64_t i, vec key,
                        b->index + at, b->values ? b->values + 4 * at : NULL);
 }
 
+/* Of four vectors. */
+static inline bool any_at_least(const uint32_t *keys, vec bound)
+{
+    const vec a = MAX(vec_load(keys), vec_load(keys + LANES));
+    const vec b = MAX(vec_load(keys + 2 * LANES), vec_load(keys + 3 * LANES));
+    return GE(MAX(a, b), bound) != 0;
+}
+
 static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t end,
                                  uint32_t lo, int64_t at)
 {
     const vec bound = SPLAT(lo);
     const bool few = 64 * b->k <= b->n; /* worth a branch */
     int64_t i = begin;
+    while (i + 4 * LANES <= end && !any_at_least(b->keys + i, bound))
+        i += 4 * LANES; /* where data ascend, winners begin late */
     for (; i + 4 * LANES <= end && at < b->k; i += 4 * LANES) {
         vec key[4];
         for (int j = 0; j < 4; j++)
@@ -635,6 +647,10 @@ static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t
 
 #define NAME_OF(verb) verb
 #define AT_LEAST      count_in_lanes
+#ifdef STI_KERNEL_TOPK_TINY_AVX512_H
+#define SORT_SAMPLE     tiny_sort
+#define SORTED_AT(rank) tiny_at(rank)
+#endif
 #include "kernel/topk_winners.h"
 
 static void brief_winners(const sti_topk_brief *b)
@@ -709,8 +725,7 @@ static bool few_winners(const sti_topk_brief *b, const vec best[TINY_VECS],
 #define GROUP (LANES > STI_TOPK_LANES ? LANES : STI_TOPK_LANES)
 enum { NAME(PARTS) = STI_TOPK_LANES / WORDS };
 
-static inline int64_t NAME(brief_as)(const sti_topk_view *v, sti_topk_brief *b,
-                                     bool plain)
+INLINE int64_t NAME(brief_as)(const sti_topk_view *v, sti_topk_brief *b, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     vec high[NAME(PARTS)], low[NAME(PARTS)];
@@ -748,9 +763,9 @@ static void NAME(brief)(const sti_topk_view *v, sti_topk_brief *b)
 }
 
 /* Emission from a row is for many winners: no branch on hits either. */
-static inline int64_t NAME(emit_as)(const sti_topk_view *v, int64_t begin, int64_t end,
-                                    uint32_t lo, int64_t base, int64_t *index_out,
-                                    unsigned char *value_out, bool plain)
+INLINE int64_t NAME(emit_as)(const sti_topk_view *v, int64_t begin, int64_t end,
+                             uint32_t lo, int64_t base, int64_t *index_out,
+                             unsigned char *value_out, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo);
@@ -811,9 +826,8 @@ static inline vec NAME(raw_some)(const sti_topk_view *v, int64_t i, uint64_t mas
 }
 
 /* Keys of the 64 elements at i, zero where there are none. */
-static inline void NAME(tiny_keys)(const sti_topk_view *v, int64_t i,
-                                   const NAME(map) * m, bool plain, uint64_t valid,
-                                   vec key[TINY_VECS])
+INLINE void NAME(tiny_keys)(const sti_topk_view *v, int64_t i, const NAME(map) * m,
+                            bool plain, uint64_t valid, vec key[TINY_VECS])
 {
     for (int j = 0; j < STI_TOPK_TINY / LANES; j++) {
         const vec raw = NAME(raw_some)(v, i + j * LANES, valid >> (j * LANES));
@@ -827,8 +841,8 @@ static inline void NAME(tiny_keys)(const sti_topk_view *v, int64_t i,
     }
 }
 
-static inline bool NAME(few_as)(const sti_topk_view *v, const sti_topk_brief *b,
-                                uint32_t refused, bool plain)
+INLINE bool NAME(few_as)(const sti_topk_view *v, const sti_topk_brief *b,
+                         uint32_t refused, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t last = (v->n - 1) / STI_TOPK_TINY * STI_TOPK_TINY;

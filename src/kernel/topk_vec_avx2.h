@@ -194,4 +194,11 @@ static inline void best_two_store(const best_two *b, uint32_t d[2], uint32_t *po
     }
 }
 
+static inline void best_two_store_four(const best_two b[4], uint32_t d[8],
+                                       uint32_t position[4])
+{
+    for (int j = 0; j < 4; j++)
+        best_two_store(&b[j], d + 2 * j, position + j);
+}
+
 #endif

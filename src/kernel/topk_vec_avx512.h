@@ -283,19 +283,83 @@ static inline void best_two_add(best_two *b, vec key, uint32_t step)
     b->step = _mm512_mask_mov_epi32(b->step, better, _mm512_set1_epi32((int)step));
 }
 
-/* The two best of all lanes; position of the best, the first one of equals. */
+/* Position of the best, the first one of equals; `best` in every lane. Where it is in
+ * one lane only, that lane's step says it all. */
+static inline uint32_t best_two_place(const best_two *b, vec best)
+{
+    const uint32_t at = _mm512_cmpeq_epu32_mask(b->best, best);
+    const uint32_t lane = (uint32_t)__builtin_ctz(at);
+    uint32_t step[WORDS];
+    if ((at & (at - 1)) == 0) {
+        vec_store(step, b->step);
+        return step[lane] * WORDS + lane;
+    }
+    const vec lanes =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const vec where = _mm512_add_epi32(_mm512_slli_epi32(b->step, 4), lanes);
+    return _mm512_mask_reduce_min_epu32((__mmask16)at, where);
+}
+
+/* The two best of all lanes; position of the best. */
 static inline void best_two_store(const best_two *b, uint32_t d[2], uint32_t *position)
 {
-    const vec lane =
-        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const uint32_t best = _mm512_reduce_max_epu32(b->best);
-    const __mmask16 at = _mm512_cmpeq_epu32_mask(b->best, vec_splat32(best));
-    const vec where = _mm512_add_epi32(_mm512_slli_epi32(b->step, 4), lane);
-    *position = _mm512_mask_reduce_min_epu32(at, where);
+    *position = best_two_place(b, vec_splat32(best));
     const __mmask16 others = (__mmask16) ~(1U << (*position & 15));
     const vec rest = _mm512_mask_max_epu32(b->second, others, b->second, b->best);
     d[0] = best;
     d[1] = _mm512_reduce_max_epu32(rest);
+}
+
+typedef struct best_pair {
+    vec best, second;
+} best_pair;
+
+static inline best_pair best_pair_join(best_pair a, best_pair b)
+{
+    const vec lesser = vec_min32(a.best, b.best);
+    return (best_pair){vec_max32(a.best, b.best),
+                       vec_max32(lesser, vec_max32(a.second, b.second))};
+}
+
+static inline best_pair best_pair_unpack32(best_pair a, best_pair b)
+{
+    return best_pair_join((best_pair){_mm512_unpacklo_epi32(a.best, b.best),
+                                      _mm512_unpacklo_epi32(a.second, b.second)},
+                          (best_pair){_mm512_unpackhi_epi32(a.best, b.best),
+                                      _mm512_unpackhi_epi32(a.second, b.second)});
+}
+
+static inline best_pair best_pair_unpack64(best_pair a, best_pair b)
+{
+    return best_pair_join((best_pair){_mm512_unpacklo_epi64(a.best, b.best),
+                                      _mm512_unpacklo_epi64(a.second, b.second)},
+                          (best_pair){_mm512_unpackhi_epi64(a.best, b.best),
+                                      _mm512_unpackhi_epi64(a.second, b.second)});
+}
+
+/* best_two_store of four, by a transposition as in store_best_words. */
+static inline void best_two_store_four(const best_two b[4], uint32_t d[8],
+                                       uint32_t position[4])
+{
+    const best_pair q[4] = {{b[0].best, b[0].second},
+                            {b[1].best, b[1].second},
+                            {b[2].best, b[2].second},
+                            {b[3].best, b[3].second}};
+    best_pair p = best_pair_unpack64(best_pair_unpack32(q[0], q[1]),
+                                     best_pair_unpack32(q[2], q[3]));
+    p = best_pair_join(p, (best_pair){_mm512_shuffle_i32x4(p.best, p.best, 0x4E),
+                                      _mm512_shuffle_i32x4(p.second, p.second, 0x4E)});
+    p = best_pair_join(p, (best_pair){_mm512_shuffle_i32x4(p.best, p.best, 0xB1),
+                                      _mm512_shuffle_i32x4(p.second, p.second, 0xB1)});
+    _mm_storeu_si128((__m128i *)(void *)d,
+                     _mm512_castsi512_si128(_mm512_unpacklo_epi32(p.best, p.second)));
+    _mm_storeu_si128((__m128i *)(void *)(d + 4),
+                     _mm512_castsi512_si128(_mm512_unpackhi_epi32(p.best, p.second)));
+    position[0] = best_two_place(&b[0], _mm512_shuffle_epi32(p.best, 0x00));
+    position[1] = best_two_place(&b[1], _mm512_shuffle_epi32(p.best, 0x55));
+    position[2] = best_two_place(&b[2], _mm512_shuffle_epi32(p.best, 0xAA));
+    position[3] = best_two_place(&b[3], _mm512_shuffle_epi32(p.best, 0xFF));
 }
 
 #endif
