@@ -143,6 +143,16 @@ static inline uint32_t sti_topk_key_at(const sti_topk_view *v, int64_t i)
     return sti_topk_key_of(sti_topk_bits_at(v, i), v->form, &v->map);
 }
 
+/* Whether elements have 32 bits and a key tells them, unless it is that of NaN. */
+static inline bool sti_topk_key_tells(const sti_topk_view *v)
+{
+    const sti_topk_map *m = &v->map;
+    return v->form == STI_TOPK_I32
+               ? m->keep == 0
+               : (v->form == STI_TOPK_F32 || v->form == STI_TOPK_SUM) &&
+                     m->keep == UINT32_MAX && m->zero == 0;
+}
+
 static inline uint64_t sti_topk_pack(uint32_t key, int64_t index)
 {
     return (uint64_t)key << 32 | (uint32_t) ~(uint32_t)index;
@@ -151,6 +161,19 @@ static inline uint64_t sti_topk_pack(uint32_t key, int64_t index)
 static inline int64_t sti_topk_packed_index(uint64_t packed)
 {
     return (uint32_t) ~(uint32_t)packed;
+}
+
+/* The element's bits where keys tell them. */
+static inline uint32_t sti_topk_packed_bits(const sti_topk_view *v, uint64_t packed)
+{
+    const sti_topk_map *m = &v->map;
+    const uint32_t key = (uint32_t)(packed >> 32), top_bit = 0x80000000u;
+    if (v->form == STI_TOPK_I32)
+        return key ^ m->flip;
+    if (key == m->top + m->shift)
+        return sti_topk_bits_at(v, sti_topk_packed_index(packed));
+    const uint32_t order = key - m->shift + m->low;
+    return ((order & top_bit) ? order ^ top_bit : ~order) ^ m->flip;
 }
 
 #endif

@@ -131,7 +131,8 @@ void *sti_topk_take(sti_topk_space *space, int64_t count, size_t each_bytes);
 typedef struct sti_topk_run {
     uint64_t *at;
     int64_t count;
-    int32_t piece; /* of the view, that it came from */
+    int64_t first, winners; /* of those that are emitted */
+    int32_t piece;          /* of the view, that it came from */
 } sti_topk_run;
 
 enum { STI_TOPK_BINS = 2048 };
@@ -229,8 +230,8 @@ void sti_topk_row(const sti_topk_job *job);
 void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
                      const uint64_t *packed, int64_t count, const sti_topk_sink *sink);
 /* Elements of the runs at or above `cut`, `total` of them, to the sink. */
-void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
-                        int64_t run_count, uint64_t cut);
+void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
+                        uint64_t cut);
 /* Elements of the row above `key`, and `ties` (0: all) of those equal to it: k in all.
  * A row of one piece. */
 void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);

@@ -159,11 +159,16 @@ static void decode_piece(void *arg, int64_t piece, int worker)
     const sti_topk_sink *sink = w->sink;
     const int64_t begin = piece * DECODE_PIECE;
     const int64_t end = sti_topk_min(w->count, begin + DECODE_PIECE);
+    const bool told = w->packed && sink->values && sti_topk_key_tells(w->view);
     (void)worker;
     if (w->packed)
         for (int64_t i = begin; i < end; i++)
             sink->index[i] = sink->base + sti_topk_packed_index(w->packed[i]);
-    if (sink->values)
+    for (int64_t i = begin; told && i < end; i++) {
+        const uint32_t bits = sti_topk_packed_bits(w->view, w->packed[i]);
+        memcpy(sink->values + 4 * i, &bits, sizeof bits);
+    }
+    if (sink->values && !told)
         sti_topk_put_values(w->view, sink->base, sink->index + begin, end - begin,
                             sink->values +
                                 (size_t)begin * sti_topk_element_bytes(w->view->form));
@@ -176,32 +181,67 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
     sti_team_run(team, sti_topk_ceil(count, DECODE_PIECE), decode_piece, &w);
 }
 
-/* Every element is written where the next winner belongs, and stays if it is one: no
- * branch to guess. There are k winners, so nothing is written behind them. */
-static int64_t emit_run(const sti_topk_job *job, const sti_topk_run *run, uint64_t cut,
-                        int64_t at)
+typedef struct runs_emission {
+    const sti_topk_job *job;
+    sti_topk_run *runs;
+    uint64_t cut;
+    bool told; /* values come from keys */
+} runs_emission;
+
+static void count_run(void *arg, int64_t r, int worker)
 {
-    const sti_topk_sink *sink = job->sink;
-    const int64_t k = job->plan->k;
-    for (int64_t i = 0; i < run->count && at < k; i++) {
-        const uint64_t one = run->at[i];
-        if (sink->packed)
-            sink->packed[at] = one;
-        else
-            sink->index[at] = sink->base + sti_topk_packed_index(one);
-        at += one >= cut;
-    }
-    return at;
+    const runs_emission *e = arg;
+    sti_topk_run *run = &e->runs[r];
+    int64_t winners = 0;
+    (void)worker;
+    for (int64_t i = 0; i < run->count; i++)
+        winners += run->at[i] >= e->cut;
+    run->winners = winners;
 }
 
-void sti_topk_emit_runs(const sti_topk_job *job, const sti_topk_run *runs,
-                        int64_t run_count, uint64_t cut)
+/* Every element is written where the next winner belongs, and stays if it is one: no
+ * branch to guess. Nothing is written behind the last one. */
+static void emit_run(void *arg, int64_t r, int worker)
 {
+    const runs_emission *e = arg;
+    const sti_topk_run *run = &e->runs[r];
+    const sti_topk_sink *sink = e->job->sink;
+    const sti_topk_view *v = e->job->view;
+    const int64_t end = run->first + run->winners;
+    int64_t at = run->first;
+    (void)worker;
+    for (int64_t i = 0; at < end; i++) {
+        const uint64_t one = run->at[i];
+        if (sink->packed) {
+            sink->packed[at] = one;
+        } else {
+            sink->index[at] = sink->base + sti_topk_packed_index(one);
+            if (e->told) {
+                const uint32_t bits = sti_topk_packed_bits(v, one);
+                memcpy(sink->values + 4 * at, &bits, sizeof bits);
+            }
+        }
+        at += one >= e->cut;
+    }
+}
+
+void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
+                        uint64_t cut)
+{
+    const sti_topk_sink *sink = job->sink;
+    runs_emission e = {.job = job, .runs = runs, .cut = cut};
+    /* Few are soon emitted by one thread. */
+    const sti_team *team = job->plan->k < DECODE_PIECE ? &sti_team_serial : job->team;
+    e.told = !sink->packed && sink->values && sti_topk_key_tells(job->view);
     int64_t at = 0;
-    for (int64_t r = 0; r < run_count; r++)
-        at = emit_run(job, &runs[r], cut, at);
-    if (!job->sink->packed)
-        sti_topk_decode(job->team, job->view, NULL, at, job->sink);
+    sti_team_run(team, run_count, count_run, &e);
+    for (int64_t r = 0; r < run_count; r++) {
+        runs[r].first = at;
+        at += runs[r].winners;
+    }
+    sti_team_run(team, run_count, emit_run, &e);
+    if (!sink->packed && sink->values && !e.told)
+        sti_topk_decode(job->team, job->view, NULL, at, sink);
 }
 
 /* ---- methods ---- */
