@@ -8,9 +8,12 @@
  * of the block is out, and the best itself is known with its position. */
 #include "kernel/topk_key.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
-enum { TOUCH_BLOCKS = 16, TOUCH_BYTES = 512 };
+/* GUESS_LEAST: elements to look at for each winner that make a sample worth while. */
+enum { SAMPLE_LINE = 16, GUESS_LEAST = 16 };
+enum { TOUCH_BLOCKS = 16, TOUCH_BYTES = 1024 };
 
 typedef struct first_pass {
     const sti_topk_job *job;
@@ -135,14 +138,23 @@ static int64_t split_chosen(const walk_back *w, int64_t piece)
     return at;
 }
 
+/* Whether the block of chosen entry i is gone back to for it. */
+static bool goes_back(const walk_back *w, int64_t i, int64_t end, uint32_t least)
+{
+    const uint64_t *chosen = w->job->room->chosen;
+    if (!w->beta)
+        return (uint32_t)(chosen[i] >> 32) >= least;
+    return i + 1 < end && both_chosen(chosen + i) &&
+           (uint32_t)(chosen[i + 1] >> 32) >= least;
+}
+
 /* Chosen entry i of a beta list; how many entries it used. Only where the second best
  * matters too can there be more in the block. */
 static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t end)
 {
     const uint64_t *chosen = w->job->room->chosen;
     const int64_t block = sti_topk_packed_index(chosen[i]) / 2;
-    if (i + 1 < end && both_chosen(chosen + i) &&
-        (uint32_t)(chosen[i + 1] >> 32) >= c->least) {
+    if (goes_back(w, i, end, c->least)) {
         add_block(c, w->job, block);
         return 2;
     }
@@ -156,10 +168,15 @@ static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t en
     return 1;
 }
 
-/* The blocks of the next entries, in bytes that are read side by side and never waited
- * for: each is in a page of its own, prefetching gives up where the address of a page
- * is not known, and a block's own work is too long for the next one to begin beneath
- * it. */
+static inline void touch(const sti_topk_view *v, int64_t i)
+{
+    const size_t bytes = sti_topk_element_bytes(v->form);
+    (void)*(const volatile unsigned char *)(v->x + (size_t)i * bytes);
+}
+
+/* The blocks of the next entries but a few, whose memory then comes while those few are
+ * looked at. Each is in a page of its own, and prefetching may give up where the
+ * address of a page is not known, so one byte of each is read. */
 static void touch_blocks(const walk_back *w, int64_t from, int64_t end, uint32_t least)
 {
     const sti_topk_view *v = w->job->view;
@@ -168,15 +185,14 @@ static void touch_blocks(const walk_back *w, int64_t from, int64_t end, uint32_t
     const size_t bytes = sti_topk_element_bytes(v->form),
                  row_bytes = (size_t)v->n * bytes;
     for (int64_t i = from; i < end; i++) {
-        int64_t block = sti_topk_packed_index(chosen[i]);
-        if ((uint32_t)(chosen[i] >> 32) < least ||
-            (w->beta && (i + 1 == end || !both_chosen(chosen + i))))
+        const int64_t block = sti_topk_packed_index(chosen[i]) / (w->beta ? 2 : 1);
+        if (!goes_back(w, i, w->job->plan->k, least))
             continue;
-        block = w->beta ? block / 2 : block;
         const size_t begin = ((size_t)block << a) * bytes;
         const size_t most = bytes << a, span = most < TOUCH_BYTES ? most : TOUCH_BYTES;
-        for (size_t at = begin; at < begin + span && at < row_bytes; at += 64)
-            (void)*(const volatile unsigned char *)(v->x + at);
+        touch(v, block << a);
+        for (size_t at = begin + 64; at < begin + span && at < row_bytes; at += 64)
+            __builtin_prefetch(v->x + at);
     }
 }
 
@@ -199,11 +215,14 @@ static void walk_piece(void *arg, int64_t piece, int worker)
             atomic_load_explicit(&w->behind[before], memory_order_relaxed);
         c.least = told > c.least ? told : c.least;
     }
-    int64_t touched = split_chosen(w, piece);
-    for (int64_t i = touched; i < end;) {
-        if (i >= touched) {
-            touched = sti_topk_min(i + TOUCH_BLOCKS, end);
-            touch_blocks(w, i, touched, c.least);
+    const int64_t begin = split_chosen(w, piece);
+    int64_t ready = begin, touched = begin; /* by the step before, by this one */
+    for (int64_t i = begin; i < end;) {
+        if (i >= ready) {
+            const int64_t next = sti_topk_min(touched + TOUCH_BLOCKS, end);
+            touch_blocks(w, touched, next, c.least);
+            ready = sti_topk_max(touched, i + 1);
+            touched = next;
         }
         if ((uint32_t)(room->chosen[i] >> 32) < c.least) {
             i++;
@@ -249,8 +268,80 @@ static uint32_t sharpen_bound(const walk_back *w)
     }
     if (found.count < k)
         return w->least;
-    const uint32_t bound = (uint32_t)(sti_topk_cut(&room->cutter, &found, 1, k) >> 32);
+    uint64_t worst = UINT64_MAX;
+    const uint64_t kth = sti_topk_cut(&room->cutter, &found, 1, k);
+    for (int64_t i = 0; i < found.count; i++)
+        if (found.at[i] >= kth && found.at[i] < worst)
+            worst = found.at[i];
+    const uint32_t bound = (uint32_t)(worst >> 32);
     return bound > w->least ? bound : w->least;
+}
+
+/* A line of each block that is gone back to; their number. */
+static int64_t sample_blocks(const walk_back *w, uint32_t *sample)
+{
+    const sti_topk_job *job = w->job;
+    const uint64_t *chosen = job->room->chosen;
+    const int a = job->plan->exponent;
+    const uint32_t lines = 1U << a >> 4;
+    int64_t at[TOUCH_BLOCKS], count = 0, none = 0;
+    for (int64_t i = 0; i < job->plan->k;) {
+        int held = 0;
+        for (; i < job->plan->k && held < TOUCH_BLOCKS; i++) {
+            if (!goes_back(w, i, job->plan->k, w->least))
+                continue;
+            const uint32_t line = ((uint32_t)i * UINT32_C(2654435761) >> 8) % lines;
+            const int64_t block = sti_topk_packed_index(chosen[i]) / (w->beta ? 2 : 1);
+            at[held] = sti_topk_min((block << a) + SAMPLE_LINE * (int64_t)line,
+                                    job->view->n - SAMPLE_LINE);
+            touch(job->view, at[held++]);
+        }
+        for (int j = 0; j < held; j++)
+            count += job->ops->keys(job->view, at[j], at[j] + SAMPLE_LINE, 0,
+                                    UINT32_MAX, sample + count, &none);
+    }
+    return count;
+}
+
+/* Where winners lie in many more blocks than that, though not in all of those chosen,
+ * the bound is still weak, and there may be a hundred candidates for each winner. A
+ * line of each block that is gone back to is then a sample, from which a better bound
+ * is guessed, far enough below the k-th: eight standard deviations, for the elements of
+ * a line may be alike. Whether it is one is seen by counting. */
+static uint32_t guess_bound(const walk_back *w)
+{
+    const sti_topk_plan *p = w->job->plan;
+    const sti_topk_room *room = w->job->room;
+    uint32_t best = 0;
+    int64_t blocks = 0;
+    for (int64_t i = 0; i < p->k; i++) {
+        const uint32_t key = (uint32_t)(room->chosen[i] >> 32);
+        best = key > best ? key : best;
+        blocks += goes_back(w, i, p->k, w->least);
+    }
+    if (best == w->least || p->back == 1 || blocks << p->exponent < GUESS_LEAST * p->k)
+        return w->least;
+    uint32_t *sample = (uint32_t *)(void *)room->pool;
+    const int64_t count = sample_blocks(w, sample);
+    const double q = ldexp((double)(p->k * SAMPLE_LINE), -p->exponent);
+    const int64_t rank = (int64_t)(q + 8 * sqrt(q) + 8);
+    if (rank >= count)
+        return w->least;
+    const uint32_t guess = sti_topk_kth(sample, count, rank, room->cutter.counts);
+    return guess > w->least ? guess : w->least;
+}
+
+/* The candidates' number. */
+static int64_t walk(walk_back *w)
+{
+    const sti_topk_job *job = w->job;
+    int64_t count = 0;
+    for (int64_t piece = 0; piece < job->plan->back; piece++)
+        atomic_init(&w->behind[piece], 0);
+    sti_team_run(job->team, job->plan->back, walk_piece, w);
+    for (int64_t piece = 0; piece < job->plan->back; piece++)
+        count += job->room->runs[piece].count;
+    return count;
 }
 
 void sti_topk_by_delegates(const sti_topk_job *job)
@@ -259,15 +350,18 @@ void sti_topk_by_delegates(const sti_topk_job *job)
     const bool beta = p->method == STINT_TOPK_BETA;
     make_delegates(job, beta);
     atomic_uint behind[STI_TOPK_BACK_MAX];
-    for (int64_t piece = 0; piece < p->back; piece++)
-        atomic_init(&behind[piece], 0);
     walk_back w = {.job = job,
                    .behind = behind,
                    .beta = beta,
                    .least = choose_delegates(job),
                    .capacity = sti_topk_back_elements(p)};
-    w.least = sharpen_bound(&w);
-    sti_team_run(job->team, p->back, walk_piece, &w);
+    const uint32_t sure = sharpen_bound(&w);
+    w.least = sure;
+    w.least = guess_bound(&w);
+    if (walk(&w) < p->k) {
+        w.least = sure;
+        walk(&w);
+    }
     const uint64_t cut =
         sti_topk_cut(&job->room->cutter, job->room->runs, p->back, p->k);
     sti_topk_emit_runs(job, job->room->runs, p->back, cut);

@@ -410,6 +410,45 @@ static void far_rows(void **unused)
     free(x);
 }
 
+/* Many blocks that are full of large values, of which few win: a line of each is a
+ * sample that bounds them. Deceived, all winners and many more are in those lines, and
+ * the bound that the sample gives is too high. */
+static void fill_blocks(float *x, int64_t n, int64_t blocks, uint32_t entries,
+                        bool deceived)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float u = (float)(word() >> 8) * 0x1p-24F;
+        const uint32_t line =
+            ((uint32_t)(i / 256) * entries * UINT32_C(2654435761) >> 8) % 16;
+        x[i] = i / 256 >= blocks                  ? u
+               : deceived && i % 256 / 16 == line ? 3 + u
+                                                  : 2 + u / 2;
+    }
+}
+
+static void blocks_of_winners(void **unused)
+{
+    (void)unused;
+    const int64_t n = (1 << 19) + 77;
+    float *x = malloc((size_t)n * sizeof *x);
+    for (int way = 0; way < 4; way++) {
+        const bool beta = way % 2;
+        stint_topk_desc d = {.n = n,
+                             .k = 1024,
+                             .exponent = 8,
+                             .method = beta ? STINT_TOPK_BETA : STINT_TOPK_DELEGATE};
+        int64_t *want = malloc((size_t)d.k * sizeof *want);
+        fill_blocks(x, n, beta ? 512 : 1024, beta ? 2 : 1, way / 2);
+        oracle(&d, (unsigned char *)x, want);
+        for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+            for (d.threads = 1; d.threads <= 3 && sti_isa_force((sti_isa)isa);
+                 d.threads += 2)
+                check_row(&d, (unsigned char *)x, way, want);
+        free(want);
+    }
+    free(x);
+}
+
 static void rows_apart(void **unused)
 {
     (void)unused;
@@ -741,13 +780,13 @@ static void costs_only_steer(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_problem),      cmocka_unit_test(long_rows),
-        cmocka_unit_test(far_rows),         cmocka_unit_test(rows_apart),
-        cmocka_unit_test(sums_of_two),      cmocka_unit_test(bad_input),
-        cmocka_unit_test(short_rows),       cmocka_unit_test(nan_of_short_rows),
-        cmocka_unit_test(nan_is_named),     cmocka_unit_test(ranks_by_a_tree),
-        cmocka_unit_test(merge_refuses),    cmocka_unit_test(workspace_is_small),
-        cmocka_unit_test(costs_only_steer),
+        cmocka_unit_test(any_problem),        cmocka_unit_test(long_rows),
+        cmocka_unit_test(far_rows),           cmocka_unit_test(blocks_of_winners),
+        cmocka_unit_test(rows_apart),         cmocka_unit_test(sums_of_two),
+        cmocka_unit_test(bad_input),          cmocka_unit_test(short_rows),
+        cmocka_unit_test(nan_of_short_rows),  cmocka_unit_test(nan_is_named),
+        cmocka_unit_test(ranks_by_a_tree),    cmocka_unit_test(merge_refuses),
+        cmocka_unit_test(workspace_is_small), cmocka_unit_test(costs_only_steer),
     };
     return cmocka_run_group_tests_name("kernel/topk", tests, NULL, NULL);
 }
