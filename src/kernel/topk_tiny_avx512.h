@@ -120,11 +120,16 @@ static inline vec tiny_of_four(const vec key[TINY_VECS], int64_t k)
     return k == 4 ? r[3] : r[2];
 }
 
-/* Likewise for any k: all of them are put in order. */
-static inline vec tiny_of_all(const vec key[TINY_VECS], int64_t k)
+/* Where the k-th best (from 1) is once all are in order. */
+static inline int64_t tiny_at(int64_t k)
+{
+    return (k - 1) % TINY_VECS * WORDS + (k - 1) / TINY_VECS;
+}
+
+static inline void tiny_order_all(const vec key[TINY_VECS],
+                                  uint32_t ordered[STI_TOPK_TINY])
 {
     vec r[TINY_VECS] = {key[0], key[1], key[2], key[3]};
-    uint32_t ordered[STI_TOPK_TINY];
     tiny_columns(r);
     TINY_CROSS(r, SWAP1, BIT1);
     tiny_settle(r);
@@ -142,7 +147,22 @@ static inline vec tiny_of_all(const vec key[TINY_VECS], int64_t k)
     tiny_settle(r);
     for (int j = 0; j < TINY_VECS; j++)
         vec_store(ordered + j * WORDS, r[j]);
-    return vec_splat32(ordered[(k - 1) % TINY_VECS * WORDS + (k - 1) / TINY_VECS]);
+}
+
+static void tiny_sort(uint32_t keys[STI_TOPK_TINY])
+{
+    vec key[TINY_VECS];
+    for (int j = 0; j < TINY_VECS; j++)
+        key[j] = vec_load(keys + j * WORDS);
+    tiny_order_all(key, keys);
+}
+
+/* Likewise for any k: all of them are put in order. */
+static inline vec tiny_of_all(const vec key[TINY_VECS], int64_t k)
+{
+    uint32_t ordered[STI_TOPK_TINY];
+    tiny_order_all(key, ordered);
+    return vec_splat32(ordered[tiny_at(k)]);
 }
 
 static inline vec tiny_kth_lanes(const vec key[TINY_VECS], int64_t k)

@@ -9,6 +9,14 @@
  *   emit_range   the elements of [begin, end) with key >= lo, no more than k in all
  * Lists are whole numbers of STI_TOPK_LANES, with zeros behind their end. */
 
+/* SORT_SAMPLE(keys), where it is defined, puts 64 keys in an order in which the
+ * rank-th best is at SORTED_AT(rank); samples are then worth while sooner. */
+#ifdef SORT_SAMPLE
+#define SAMPLED_FROM 768
+#else
+#define SAMPLED_FROM 1536
+#endif
+
 /* A key with exactly k at or above it; or where equals forbid that, the k-th itself and
  * how many of its equals are winners. */
 typedef struct NAME_OF(threshold) {
@@ -126,23 +134,34 @@ static inline NAME_OF(threshold)
     }
 }
 
-/* One key of 64 bounds the k-th, by two standard deviations and a half on either side;
- * false where it does not. */
+/* A few keys bound the k-th, by two standard deviations and a half on either side;
+ * false where they do not. */
 static bool NAME_OF(bound_by_sample)(NAME_OF(search) * s, uint32_t *spare)
 {
-    const int64_t size = s->count / 64 & ~INT64_C(15);
+    const int64_t size = s->count <= STI_TOPK_SHORT ? 64 : s->count / 64 & ~INT64_C(15);
+    const uint32_t share = (uint32_t)(s->count / size);
     const double q = (double)s->rank * (double)size / (double)s->count;
     const double spread = 2.5 * sqrt(q * (1 - q / (double)size)) + 1.5;
     const int64_t lower = (int64_t)(q + spread) + 1, upper = (int64_t)(q - spread);
     NAME_OF(search) sample = {spare, size, lower, size, 0, s->lo, s->hi};
     NAME_OF(search) found = *s;
     for (uint32_t j = 0; j < size; j++)
-        spare[j] = s->list[64 * j + (j * UINT32_C(2654435761) >> 26)];
-    if (lower < size)
-        found.lo = NAME_OF(bisect_list)(sample, spare + size).key;
-    sample.rank = upper;
-    if (upper > 0)
-        found.hi = NAME_OF(bisect_list)(sample, spare + size).key;
+        spare[j] =
+            s->list[share * j + ((j * UINT32_C(2654435761) >> 16) * share >> 16)];
+#ifdef SORT_SAMPLE
+    if (size == 64) {
+        SORT_SAMPLE(spare);
+        found.lo = lower < size ? spare[SORTED_AT(lower)] : found.lo;
+        found.hi = upper > 0 ? spare[SORTED_AT(upper)] : found.hi;
+    } else
+#endif
+    {
+        if (lower < size)
+            found.lo = NAME_OF(bisect_list)(sample, spare + size).key;
+        sample.rank = upper;
+        if (upper > 0)
+            found.hi = NAME_OF(bisect_list)(sample, spare + size).key;
+    }
     NAME_OF(narrow)(&found, spare);
     if (found.rank < 1 || found.rank > found.here)
         return false;
@@ -172,7 +191,7 @@ static NAME_OF(threshold) NAME_OF(find_threshold)(const sti_topk_brief *b)
         NAME_OF(narrow)(&s, b->spare);
         return NAME_OF(step_down)(s.list, s.count, b->k, b->best);
     }
-    if (b->n >= 1536)
+    if (b->n >= SAMPLED_FROM)
         NAME_OF(bound_by_sample)(&s, b->spare);
     return NAME_OF(bisect_list)(s, b->spare);
 }
@@ -201,3 +220,6 @@ static void NAME_OF(winners)(const sti_topk_brief *b)
 
 #undef NAME_OF
 #undef AT_LEAST
+#undef SAMPLED_FROM
+#undef SORT_SAMPLE
+#undef SORTED_AT
