@@ -131,10 +131,12 @@ static void emit_piece(void *arg, int64_t piece, int worker)
     const sti_topk_plan *p = e->job->plan;
     const int64_t begin = piece_begin(p, piece), end = piece_begin(p, piece + 1);
     const int64_t turn = sti_topk_min(end, sti_topk_max(begin, e->last + 1));
-    int64_t at = e->job->room->offset[piece];
+    const int64_t *offset = e->job->room->offset;
+    int64_t at = offset[piece];
     (void)worker;
-    at += emit_range(e, begin, turn, e->key, at);
-    if (e->key < UINT32_MAX)
+    if (at < offset[piece + 1]) /* else the row is not read again for nothing */
+        at += emit_range(e, begin, turn, e->key, at);
+    if (at < offset[piece + 1])
         emit_range(e, turn, end, e->key + 1, at);
 }
 
@@ -173,6 +175,7 @@ static void find_offsets(const sift *s, uint64_t cut, int64_t wanted)
         room->offset[i] = total;
         total += room->above[i] + inside;
     }
+    room->offset[s->job->plan->pieces] = total;
 }
 
 /* The winners, when above <= k <= above + inside. */
@@ -210,6 +213,7 @@ void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties)
     row_emission e = {job, key, INT64_MAX - 1};
     job->room->inside[0] = INT64_MAX;
     job->room->offset[0] = 0;
+    job->room->offset[1] = job->plan->k;
     if (ties > 0)
         e.last = find_tie(&s, ties);
     emit_piece(&e, 0, 0);
