@@ -32,7 +32,7 @@ typedef struct job {
 
 static int panel_at(const job *j, int64_t column, int64_t *cols)
 {
-    const int nv = sti_gemm_panels(j->products, STI_BLOCK_ROWS, j->co - column);
+    const int nv = sti_gemm_many_panels(j->products, j->co - column);
     *cols = sti_conv_min(j->co - column, (int64_t)nv * STI_PANEL);
     return nv;
 }

@@ -118,7 +118,7 @@ static void product(const job *j, const float *x, const float *dy, int64_t tiles
     static const int64_t zero_run[1] = {0};
     const int64_t co = j->shape->co;
     for (int64_t n = 0; n < co;) {
-        const int nv = sti_gemm_whole_panels(j->products, STI_BLOCK_ROWS, co - n);
+        const int nv = sti_gemm_many_panels(j->products, co - n);
         sti_gemm_tile t = {.b = dy + n,
                            .a_run = zero_run,
                            .a_step = channels,

@@ -143,8 +143,6 @@ static void plan_copies(block_plan *p)
     p->copy_a = !job->a_plain || many_cols;
     p->copy_b = !job->b_plain || rows > STREAM_ROWS;
     p->quads = p->copy_a && job->a_plain && !job->a_steps;
-    /* Nine rows of three panels load less for a multiply-add than fourteen of two, and
-     * do not wait as much where another thread of the core wants its loads. */
     p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS;
 }
 
@@ -363,9 +361,8 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     const block_plan *p = s->plan;
     /* Not by s->rows: what one block has packed the next, lower one may use. */
     const int64_t rows = smaller(p->job->m, p->block_rows);
-    const int64_t panels = ceil_div(left, STI_PANEL);
-    if (p->wide && p->kernels->max_rows[3] > 0) /* four are two and two */
-        *nv = panels == 3 || panels > 4 ? 3 : panels > 1 ? 2 : 1;
+    if (p->wide)
+        *nv = sti_gemm_many_panels(p->kernels, left);
     else if (!p->copy_b)
         *nv = sti_gemm_wide_panels(p->kernels, left);
     else if (!p->job->b_plain)

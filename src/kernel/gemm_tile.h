@@ -111,6 +111,11 @@ int sti_gemm_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols)
 /* The same for columns that are not padded: none is left empty. */
 int sti_gemm_whole_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
 
+/* The same for many rows of many columns: three wherever they leave none alone (four are
+ * two and two). Nine rows of three panels load less for a multiply-add than fourteen of
+ * two, and wait less where another thread of the core wants its loads. */
+int sti_gemm_many_panels(const sti_gemm_kernels *kernels, int64_t cols);
+
 /* The same where tiles may be low: those of four and three panels load the least, and a
  * single one is left only where there is but one. */
 int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols);
