@@ -5,7 +5,11 @@
 # not the reference's, negative flips, how many times fewer than plainly, and the excess
 # over the noise floor (the reference itself, fine-tuned plainly with the same schedule).
 #
-#   bench/fidelity_bench.sh STINT FOLDER      (about an hour of one core)
+#   bench/fidelity_bench.sh STINT FOLDER [CIFAR10]
+#
+# It takes forty minutes of one core, and with CIFAR10 half an hour more. CIFAR10 is a
+# folder with train.tar and test.tar, images by class (train/NAME/0000.jpg); without it
+# the networks that learn them are left out.
 #
 # Everything is chosen by images that are held out of training, never by the test images:
 # for each row the rate by the first seed, the epoch of each run, and, for the summary, the
@@ -22,24 +26,49 @@
 set -eu
 stint=$(readlink -f "${1:?stint}")
 mkdir -p "${2:?folder}"
+cifar10=${3:+$(readlink -f "$3")}
 script=$(readlink -f "$0")
 cd "$2"
-networks=${NETWORKS:-mlp mlp-1024 lenet5} # NAME-WIDTH; 512 where none is given
+networks=${NETWORKS:-mlp mlp-1024 lenet5 vgg11-16} # NAME-WIDTH; 512 where none is given
 seeds=${SEEDS:-1 2 3 4 5}
 settings=${SETTINGS:-prune0.95 int8}
 weightings=${WEIGHTINGS:-plain uniform}
 first=${seeds%% *}
 
+# What a network learns.
+images() { case $1 in mlp* | lenet5*) echo glyphs ;; *) echo cifar10 ;; esac; }
+kept=
+for network in $networks; do
+    if [ "$(images "$network")" = glyphs ] || [ -d cifar10 ] || [ -n "$cifar10" ]; then
+        kept="$kept $network"
+    else
+        echo "$network is left out: it needs CIFAR10" >&2
+    fi
+done
+networks=$kept
+
 # Letters and digits of many fonts: 9,720 to learn and 1,080 held out, 5,400 of other
 # fonts to be asked.
-if [ ! -d glyphs ]; then
+if [[ $networks == *mlp* || $networks == *lenet5* ]] && [ ! -d glyphs ]; then
     "$stint" data glyphs --out making --train 10800 --test 5400 --size 16 -q >glyphs.log
     mv making glyphs
 fi
-cat >run.ini <<INI
+# The first 500 photographs of each class: 4,500 to learn and 500 held out; all of the test
+# set, 10,000, to be asked.
+if [ -n "$cifar10" ] && [ ! -d cifar10 ]; then
+    rm -rf making
+    mkdir making
+    tar xf "$cifar10/train.tar" -C making --wildcards 'train/*/0[0-4]*'
+    tar xf "$cifar10/test.tar" -C making
+    mv making cifar10
+fi
+
+recipe() { # IMAGES CROP FLIP
+    cat >"$1.ini" <<INI
 [data]
-path = glyphs
-crop_pad = 1
+path = $1
+crop_pad = $2
+flip = $3
 [train]
 batch = 100
 shards = 2
@@ -55,6 +84,9 @@ warmup = 1
 pairing = 0.1
 temperature = 2
 INI
+}
+recipe glyphs 1 false
+recipe cifar10 4 true
 
 train() { # NETWORK NAME ARGUMENTS
     local network=$1 name=$1-$2 width=512
@@ -62,13 +94,13 @@ train() { # NETWORK NAME ARGUMENTS
     case $network in *-*) width=${network#*-} ;; esac
     [ ! -f "$name.json" ] && [ -z "${REPORT_ONLY:-}" ] || return 0
     rm -rf "$name"
-    "$stint" train run.ini --set model.name="${network%-*}" --set model.width="$width" \
+    "$stint" train "$(images "$network").ini" --set model.name="${network%-*}" --set model.width="$width" \
         --out "$name" -j 1 -q --json "$@" >"$name.train" || { echo "$name did not finish" >&2; return 0; }
     if [ "$name" = "$network-reference" ]; then
         cp "$name.train" "$name.json"
     else
-        "$stint" compare "$network-reference" "$name" --data glyphs -j 1 --json -q \
-            >"$name.part"
+        "$stint" compare "$network-reference" "$name" -j 1 --json -q \
+            --data "$(images "$network")" >"$name.part"
         mv "$name.part" "$name.json"
     fi
     rm -rf "$name/checkpoints"
@@ -80,7 +112,7 @@ tune() { # NETWORK NAME RATE[:0] SEED ARGUMENTS: a fine-tuning from the referenc
     case $rate in *:0) set -- "$@" --set optimizer.weight_decay=0 ;; esac
     train "$network" "$name-$rate-$seed" --start "$network-reference" \
         --reference "$network-reference" --lr "${rate%:0}" --seed "$seed" \
-        --epochs "${EPOCHS:-15}" "$@"
+        --epochs "$epochs" "$@"
 }
 
 # The rate of those that were run which is best by the held-out images.
@@ -109,6 +141,10 @@ PY
 # The loss against a reference with the labels alone has the bits of plain training.
 plain="--set loss.hard=1 --set loss.pairing=0 --set loss.soft=0 --set train.select=accuracy"
 for network in $networks; do
+    # A photograph takes ten times as long as a glyph.
+    epochs=${EPOCHS:-15}
+    [ "$(images "$network")" = glyphs ] || epochs=${EPOCHS:-10}
+    stages=$((2 * epochs / 5)) # in which weights are pruned
     train "$network" reference --epochs "${REFERENCE_EPOCHS:-60}"
     for setting in $settings; do
         case $setting in
@@ -119,15 +155,15 @@ for network in $networks; do
             ;;
         *)
             # What is left cannot do all: labels that the reference gets wrong are left out.
-            compress="--sparsity ${setting#prune} --set prune.epochs=6"
+            compress="--sparsity ${setting#prune} --set prune.epochs=$stages"
             labels=0
             rates=${RATES:-0.1 0.05}
             ;;
         esac
-        # (a rate that changes no bit of a weight)
+        # (a rate that changes no bit of a weight; batch-norm's statistics do follow)
         # shellcheck disable=SC2086
         train "$network" "$setting-untrained" --start "$network-reference" \
-            ${compress% --set prune.epochs=6} --epochs 1 --lr 1e-30
+            ${compress% --set prune.epochs=*} --epochs 1 --lr 1e-30
         for weighting in $weightings; do
             loss="--set loss.hard=$labels --set train.select=mismatch"
             case $weighting in
