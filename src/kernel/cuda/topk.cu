@@ -48,6 +48,25 @@ __device__ uint32_t int_key(uint32_t raw, uint32_t top_bit, const sti_topk_map &
     return (((raw ^ turn) - turn) & ones) ^ m.flip;
 }
 
+__device__ bool is_nan(uint32_t bits)
+{
+    return (bits & 0x7FFFFFFFu) > 0x7F800000u;
+}
+
+// As the host adds: a NaN keeps its bits and becomes quiet, where CUDA has one for all.
+__device__ uint32_t sum_bits(uint32_t x, uint32_t addend)
+{
+    constexpr uint32_t quiet = 0x00400000u;
+    constexpr uint32_t invalid = 0xFFC00000u; // infinity - infinity
+    if (is_nan(x))
+        return x | quiet;
+    if (is_nan(addend))
+        return addend | quiet;
+    const uint32_t sum =
+        __float_as_uint(__fadd_rn(__uint_as_float(x), __uint_as_float(addend)));
+    return is_nan(sum) ? invalid : sum;
+}
+
 __device__ uint32_t bits_at(const device_view &v, int64_t i)
 {
     switch (v.form) {
@@ -57,8 +76,8 @@ __device__ uint32_t bits_at(const device_view &v, int64_t i)
     case STI_TOPK_I8:
         return v.x[i];
     case STI_TOPK_SUM:
-        return __float_as_uint(__fadd_rn(reinterpret_cast<const float *>(v.x)[i],
-                                         reinterpret_cast<const float *>(v.addend)[i]));
+        return sum_bits(reinterpret_cast<const uint32_t *>(v.x)[i],
+                        reinterpret_cast<const uint32_t *>(v.addend)[i]);
     default:
         return reinterpret_cast<const uint32_t *>(v.x)[i];
     }
@@ -304,7 +323,7 @@ extern "C" const char *sti_topk_cuda(const sti_topk_view *view, int64_t k, bool 
     auto *candidates = reinterpret_cast<unsigned long long *>(base + l.candidate);
     auto *winners = reinterpret_cast<unsigned long long *>(base + l.winners);
     auto *ordered = reinterpret_cast<unsigned long long *>(base + l.sorted);
-    unsigned long long count = static_cast<unsigned long long>(v.n);
+    unsigned long long count = static_cast<unsigned long long>(l.candidates);
     cudaMemsetAsync(counts, 0, DIGITS * sizeof(unsigned));
     if (l.a) {
         make_delegates<<<grid_for(l.blocks * WARP), THREADS>>>(v, l.a, l.blocks,
@@ -338,8 +357,10 @@ struct device_block {
     void *at = nullptr;
     explicit device_block(size_t bytes)
     {
-        if (cudaMalloc(&at, bytes > 0 ? bytes : 1) != cudaSuccess)
+        if (cudaMalloc(&at, bytes > 0 ? bytes : 1) != cudaSuccess) {
+            cudaGetLastError(); // or the next call would take it for its own
             at = nullptr;
+        }
     }
     ~device_block()
     {
