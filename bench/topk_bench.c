@@ -279,27 +279,30 @@ static void bench_methods(problem *p, int64_t n, const stint_topk_costs *costs)
     }
 }
 
-static void bench_exponents(problem *p, int64_t n, const stint_topk_costs *costs)
+static void sweep_exponents(problem *p, int64_t n, int64_t k, stint_topk_method method,
+                            const stint_topk_costs *costs)
 {
     enum { FIRST = 4, COUNT = 13 };
+    stint_topk_desc d[COUNT];
+    double floor_s, seconds[COUNT];
+    int count = 0;
+    for (int a = FIRST; a < FIRST + COUNT - 1; a++)
+        if (n >> a > k)
+            d[count++] = (stint_topk_desc){
+                .n = n, .k = k, .costs = costs, .exponent = a, .method = method};
+    d[count++] = (stint_topk_desc){.n = n, .k = k, .costs = costs, .method = method};
+    p->desc = d[0];
+    time_all(p, d, count, &floor_s, seconds);
+    for (int c = 0; c < count; c++)
+        print_row(c + 1 < count ? "sweep" : "chosen", &d[c], seconds[c], floor_s);
+}
+
+static void bench_exponents(problem *p, int64_t n, const stint_topk_costs *costs)
+{
     fill(p->x, 0, n, 1);
     for (int64_t k = 0; (k = next_k(p, k, n / 64));) {
-        stint_topk_desc d[COUNT];
-        double floor_s, seconds[COUNT];
-        int count = 0;
-        for (int a = FIRST; a < FIRST + COUNT - 1; a++)
-            if (n >> a > k)
-                d[count++] = (stint_topk_desc){.n = n,
-                                               .k = k,
-                                               .costs = costs,
-                                               .exponent = a,
-                                               .method = STINT_TOPK_DELEGATE};
-        d[count++] = (stint_topk_desc){
-            .n = n, .k = k, .costs = costs, .method = STINT_TOPK_DELEGATE};
-        p->desc = d[0];
-        time_all(p, d, count, &floor_s, seconds);
-        for (int c = 0; c < count; c++)
-            print_row(c + 1 < count ? "sweep" : "chosen", &d[c], seconds[c], floor_s);
+        sweep_exponents(p, n, k, STINT_TOPK_DELEGATE, costs);
+        sweep_exponents(p, n, k, STINT_TOPK_BETA, costs);
     }
 }
 

@@ -218,7 +218,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 
 /* ---- the cache ---- */
 
-#define COSTS_TITLE "stint top-k costs 6"
+#define COSTS_TITLE "stint top-k costs 7"
 
 static void write_head(sti_text *text)
 {

@@ -54,6 +54,12 @@ static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
     return lines((double)p->n, p->form) * (is_far(p) ? c->read_far : c->read_near);
 }
 
+/* Of `bytes` that a pass leaves and another reads: beyond the nearer caches. */
+static double list_line_ns(double bytes, const stint_topk_costs *c)
+{
+    return bytes > 0.75e6 ? fmax(c->sift, c->read_far) : c->sift;
+}
+
 /* The first pass, and each block's own work. With the two best it is so much that the
  * read from memory hides behind it, or it behind the read; but where a core has less
  * to give than when costs were measured, it comes out, so some gain is wanted. */
@@ -62,21 +68,24 @@ static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
 {
     if (!beta)
         return pass_ns(p, c) + blocks * c->delegate;
+    /* Keys and positions go out to memory, which fetches lines before it takes them. */
+    const double out = is_far(p) ? 2 * 12 * blocks / 64 * c->read_far : 0;
     const double work = lines((double)p->n, p->form) * c->beta_near + blocks * c->beta;
-    return is_far(p) ? 1.05 * fmax(work, pass_ns(p, c)) : work;
+    return is_far(p) ? 1.05 * fmax(work, pass_ns(p, c)) + out : work;
 }
 
 static double narrow_ns(double bytes, const stint_topk_costs *c)
 {
     /* A pass of sifting, one of emission, and a little of both for what is left. */
-    return NARROW_NS + 2.2 * bytes / 64 * c->sift;
+    return NARROW_NS + 2.2 * bytes / 64 * list_line_ns(bytes, c);
 }
 
 /* The best k of a list of delegates. */
 static double choose_ns(double count, double k, const stint_topk_costs *c)
 {
-    return count <= STI_TOPK_NARROW_MOST ? narrow_ns(4 * count, c)
-                                         : count / 16 * c->sift + k * c->select;
+    return count <= STI_TOPK_NARROW_MOST
+               ? narrow_ns(4 * count, c)
+               : count / 16 * list_line_ns(4 * count, c) + k * c->select;
 }
 
 static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
