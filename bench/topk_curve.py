@@ -17,7 +17,7 @@ def read(lines, wanted):
         k = int(row["k"])
         point = (int(row["exponent"]), float(row["us"]), float(row["predicted_us"]))
         floor = min(float(row["maximum_us"]), floor or 1e30)
-        if k not in wanted:
+        if k not in wanted or row["asked"] != "delegate":
             continue
         if row["order"] == "chosen":
             chosen[k] = point

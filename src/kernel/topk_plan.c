@@ -61,8 +61,7 @@ static double list_line_ns(double bytes, const stint_topk_costs *c)
 }
 
 /* The first pass, and each block's own work. With the two best it is so much that the
- * read from memory hides behind it, or it behind the read; but where a core has less
- * to give than when costs were measured, it comes out, so some gain is wanted. */
+ * read from memory hides behind it, or it behind the read. */
 static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
                        bool beta)
 {
@@ -71,7 +70,7 @@ static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
     /* Keys and positions go out to memory, which fetches lines before it takes them. */
     const double out = is_far(p) ? 2 * 12 * blocks / 64 * c->read_far : 0;
     const double work = lines((double)p->n, p->form) * c->beta_near + blocks * c->beta;
-    return is_far(p) ? 1.05 * fmax(work, pass_ns(p, c)) + out : work;
+    return is_far(p) ? fmax(work, pass_ns(p, c)) + out : work;
 }
 
 static double narrow_ns(double bytes, const stint_topk_costs *c)
