@@ -51,6 +51,8 @@ def run(args, folder, arm):
     busy = {e["step"] + late for e in log if e["event"] in ("bounds", "growth") for late in (0, 1)}
     seconds = [128 / e["images_per_s"] for e in log
                if e["event"] == "step" and e["step"] >= FIRST and e["step"] not in busy]
+    if not seconds:
+        raise SystemExit(f"all of {args.steps} steps choose bounds or come before the {FIRST}th; 16 will do")
     median = statistics.median(seconds)
     print(f"{args.net} {arm:6} {median:.3f} s a step (median of {len(seconds)}, least "
           f"{min(seconds):.3f}), peak {result['peak_rss_bytes'] / 2**20:.0f} MiB", flush=True)
