@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernel/topk_key.h"
@@ -571,9 +572,9 @@ static bool run_brief(const stint_topk_desc *d, const void *x, const float *adde
     return true;
 }
 
-stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float *addend,
-                        int64_t *index_out, void *values_out, void *workspace,
-                        size_t workspace_size)
+static stint_status run_any(const stint_topk_desc *desc, const void *x,
+                            const float *addend, int64_t *index_out, void *values_out,
+                            void *workspace, size_t workspace_size)
 {
     request r;
     size_t bytes;
@@ -604,6 +605,39 @@ stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float 
     if (bad == INT64_MAX)
         return STINT_OK;
     return nan_fail(bad, named_nan(&w, bad));
+}
+
+/* A few floats with nothing out of the ordinary: a call is then a few dozen cycles,
+ * more than most of what is not asked here would take. False: not that, and nothing is
+ * done. */
+static bool run_straight(const stint_topk_desc *d, const void *x, int64_t *index,
+                         void *values, const void *workspace, size_t given_bytes)
+{
+#if defined(__x86_64__)
+    /* What is zero in most calls is looked at together. */
+    const int64_t unusual = (int64_t)d->type | d->rows >> 1 | d->threads >> 10 |
+                            (int64_t)d->method | d->exponent | d->part |
+                            d->zeros_equal | d->sorted | d->has_addend;
+    if (unusual != 0 || (unsigned)d->key > STINT_TOPK_ABS ||
+        (unsigned)d->nan > STINT_TOPK_NAN_LAST || d->k < 1 || d->k > d->n ||
+        d->n > (d->k > STI_TOPK_HANDFUL ? STI_TOPK_TINY : STI_TOPK_STRAIGHT) ||
+        d->index_base > INT64_MAX - STI_TOPK_STRAIGHT || !x || !index || !workspace ||
+        given_bytes < 64 + sti_topk_brief_bytes(d->n, d->k, false))
+        return false;
+    return sti_isa_now() == STI_ISA_AVX512 &&
+           sti_topk_straight_avx512(d, x, index, values);
+#else
+    return false;
+#endif
+}
+
+stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float *addend,
+                        int64_t *index_out, void *values_out, void *workspace,
+                        size_t workspace_size)
+{
+    if (run_straight(desc, x, index_out, values_out, workspace, workspace_size))
+        return STINT_OK;
+    return run_any(desc, x, addend, index_out, values_out, workspace, workspace_size);
 }
 
 stint_status stint_topk_explain(const stint_topk_desc *desc,

@@ -34,9 +34,12 @@
 #define KIND SUMS
 #include "kernel/topk_body.h"
 
+#include "kernel/topk_straight_avx512.h"
+
 /* bf16 differs from f16 in the map's constants alone. */
 const sti_topk_ops *const sti_topk_avx512[STI_TOPK_FORMS] = {
     &ops_f32, &ops_f16, &ops_f16, &ops_i32, &ops_i8, &ops_sum, &ops_keys};
+
 #else
 typedef int topk_avx512_is_for_x86;
 #endif

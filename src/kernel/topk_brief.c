@@ -3,27 +3,6 @@
  * (topk_winners.h). No plan, and a layout of a few additions. */
 #include "kernel/topk_key.h"
 
-static int64_t key_words(int64_t n)
-{
-    return (n + STI_TOPK_LANES + STI_TOPK_SLACK) & ~INT64_C(15);
-}
-
-static size_t list_bytes(int64_t k)
-{
-    return ((size_t)k * sizeof(uint64_t) + 63) & ~(size_t)63;
-}
-
-static size_t keys_bytes(int64_t n)
-{
-    return ((size_t)key_words(n) * sizeof(uint32_t) + 63) & ~(size_t)63;
-}
-
-size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
-{
-    const size_t sort = 2 * list_bytes(k) + STI_TOPK_BINS * sizeof(uint32_t);
-    return 2 * keys_bytes(n) + (sorted ? sort : 0);
-}
-
 /* Whether elements can be given as they lie in memory. */
 static bool are_words(const sti_topk_view *v)
 {
@@ -48,8 +27,9 @@ static bool find_winners(const sti_topk_view *view, sti_topk_brief *b)
 /* b->packed, best first. */
 static void give_sorted(const sti_topk_brief *b)
 {
-    uint64_t *other = b->packed + list_bytes(b->k) / sizeof *other;
-    uint32_t *counts = (uint32_t *)(void *)(other + list_bytes(b->k) / sizeof *other);
+    uint64_t *other = b->packed + sti_topk_winners_bytes(b->k) / sizeof *other;
+    uint32_t *counts =
+        (uint32_t *)(void *)(other + sti_topk_winners_bytes(b->k) / sizeof *other);
     const uint64_t *best = sti_topk_sort(b->packed, other, b->k, counts);
     for (int64_t i = 0; i < b->k; i++)
         b->index[i] = b->base + sti_topk_packed_index(best[i]);
@@ -57,7 +37,7 @@ static void give_sorted(const sti_topk_brief *b)
 
 bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b)
 {
-    const size_t bytes = keys_bytes(b->n);
+    const size_t bytes = sti_topk_keys_bytes(b->n);
     b->keys = (uint32_t *)(void *)b->memory;
     b->spare = (uint32_t *)(void *)(b->memory + bytes);
     b->packed = b->sorted ? (uint64_t *)(void *)(b->memory + 2 * bytes) : NULL;

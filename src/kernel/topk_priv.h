@@ -45,8 +45,10 @@ typedef struct sti_topk_view {
 /* A row of at most STI_TOPK_SHORT elements, whose keys are made once and then held. */
 enum {
     STI_TOPK_SHORT = 4096,
+    STI_TOPK_STRAIGHT = 256, /* of few winners */
     STI_TOPK_TINY = 64,
     STI_TOPK_FEW = 16,
+    STI_TOPK_HANDFUL = 4,
     STI_TOPK_LANES = 16
 };
 typedef struct sti_topk_brief {
@@ -114,6 +116,11 @@ typedef struct sti_topk_ops {
 extern const sti_topk_ops *const sti_topk_ref[STI_TOPK_FORMS],
     *const sti_topk_avx2[STI_TOPK_FORMS], *const sti_topk_avx512[STI_TOPK_FORMS];
 const sti_topk_ops *sti_topk_ops_now(sti_topk_form form);
+/* One row of f32 with the words of desc checked, at most STI_TOPK_TINY of them, or
+ * STI_TOPK_STRAIGHT where no more than STI_TOPK_HANDFUL win; unsorted, -0 below +0.
+ * False: there is a NaN, and nothing is done. */
+bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *index,
+                              void *values);
 
 /* ---- memory: one layout function both counts and hands out ---- */
 
@@ -241,7 +248,24 @@ void sti_topk_put_values(const sti_topk_view *view, int64_t base, const int64_t 
 
 /* ---- a short row by itself (topk_brief.c) ---- */
 
-size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted);
+static inline size_t sti_topk_winners_bytes(int64_t k)
+{
+    return ((size_t)k * sizeof(uint64_t) + 63) & ~(size_t)63;
+}
+
+static inline size_t sti_topk_keys_bytes(int64_t n)
+{
+    const int64_t words = (n + STI_TOPK_LANES + STI_TOPK_SLACK) & ~INT64_C(15);
+    return ((size_t)words * sizeof(uint32_t) + 63) & ~(size_t)63;
+}
+
+static inline size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
+{
+    const size_t sort =
+        2 * sti_topk_winners_bytes(k) + STI_TOPK_BINS * sizeof(uint32_t);
+    return 2 * sti_topk_keys_bytes(n) + (sorted ? sort : 0);
+}
+
 /* Given n, k, base, index, sorted, refuse_nan, memory and given. False where there is a
  * NaN that is refused: index[0] is then where. */
 bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);

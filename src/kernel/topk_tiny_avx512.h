@@ -69,55 +69,62 @@ static inline vec tiny_pair(vec x, vec partner, __mmask16 worse)
             (r)[j_] = tiny_pair((r)[j_], other_[j_], worse);              \
     }
 
-/* The four best of two columns in each of the lanes. */
-#define TINY_BEST_FOUR(r, swap)                                                  \
-    {                                                                            \
-        const vec other_[TINY_VECS] = {swap((r)[3]), swap((r)[2]), swap((r)[1]), \
-                                       swap((r)[0])};                            \
-        for (int j_ = 0; j_ < TINY_VECS; j_++)                                   \
-            (r)[j_] = vec_max32((r)[j_], other_[j_]);                            \
-        tiny_settle(r);                                                          \
-    }
-
-static inline vec tiny_best(const vec key[TINY_VECS])
+/* Of all keys in every lane, by registers that get shorter: the shorter ones have twice
+ * the units. */
+INLINE vec tiny_best(const vec key[TINY_VECS])
 {
-    vec x = vec_max32(vec_max32(key[0], key[1]), vec_max32(key[2], key[3]));
-    x = vec_max32(x, SWAP8(x));
-    x = vec_max32(x, SWAP4(x));
-    x = vec_max32(x, SWAP2(x));
-    return vec_max32(x, SWAP1(x));
+    const vec all = vec_max32(vec_max32(key[0], key[1]), vec_max32(key[2], key[3]));
+    const __m256i half = _mm256_max_epu32(_mm512_castsi512_si256(all),
+                                          _mm512_extracti64x4_epi64(all, 1));
+    __m128i best =
+        _mm_max_epu32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    best = _mm_max_epu32(best, _mm_shuffle_epi32(best, 0x4E));
+    best = _mm_max_epu32(best, _mm_shuffle_epi32(best, 0xB1));
+    return _mm512_broadcastd_epi32(best);
 }
 
-/* Best and second best of two pairs. */
-#define TINY_BEST_TWO(best, second, swap)                                       \
-    {                                                                           \
-        const vec best_ = swap(best), second_ = swap(second);                   \
-        second = vec_max32(vec_min32(best, best_), vec_max32(second, second_)); \
-        best = vec_max32(best, best_);                                          \
+/* The four best of the columns of a and b, in the columns of a. */
+#define TINY_HALF(type, max, min, a, b)                                     \
+    {                                                                       \
+        const type w_ = max((a)[0], (b)[3]), x_ = max((a)[1], (b)[2]),      \
+                   y_ = max((a)[2], (b)[1]), z_ = max((a)[3], (b)[0]);      \
+        const type wy_ = max(w_, y_), yw_ = min(w_, y_), xz_ = max(x_, z_), \
+                   zx_ = min(x_, z_);                                       \
+        (a)[0] = max(wy_, xz_);                                             \
+        (a)[1] = min(wy_, xz_);                                             \
+        (a)[2] = max(yw_, zx_);                                             \
+        (a)[3] = min(yw_, zx_);                                             \
     }
 
-static inline vec tiny_second(const vec key[TINY_VECS])
+/* Likewise the k-th best, k <= 4, of columns in order. */
+INLINE vec tiny_of_columns(const vec r[TINY_VECS], int64_t k)
 {
-    const vec a = vec_max32(key[0], key[1]), b = vec_max32(key[2], key[3]);
-    const vec rest = vec_max32(vec_min32(key[0], key[1]), vec_min32(key[2], key[3]));
-    vec best = vec_max32(a, b), second = vec_max32(vec_min32(a, b), rest);
-    TINY_BEST_TWO(best, second, SWAP8);
-    TINY_BEST_TWO(best, second, SWAP4);
-    TINY_BEST_TWO(best, second, SWAP2);
-    TINY_BEST_TWO(best, second, SWAP1);
-    return second;
+    __m256i half[TINY_VECS], upper[TINY_VECS];
+    __m128i quarter[TINY_VECS], other[TINY_VECS];
+    for (int j = 0; j < TINY_VECS; j++) {
+        half[j] = _mm512_castsi512_si256(r[j]);
+        upper[j] = _mm512_extracti64x4_epi64(r[j], 1);
+    }
+    TINY_HALF(__m256i, _mm256_max_epu32, _mm256_min_epu32, half, upper);
+    for (int j = 0; j < TINY_VECS; j++) {
+        quarter[j] = _mm256_castsi256_si128(half[j]);
+        other[j] = _mm256_extracti128_si256(half[j], 1);
+    }
+    TINY_HALF(__m128i, _mm_max_epu32, _mm_min_epu32, quarter, other);
+    for (int j = 0; j < TINY_VECS; j++)
+        other[j] = _mm_shuffle_epi32(quarter[j], 0x4E);
+    TINY_HALF(__m128i, _mm_max_epu32, _mm_min_epu32, quarter, other);
+    for (int j = 0; j < TINY_VECS; j++)
+        other[j] = _mm_shuffle_epi32(quarter[j], 0xB1);
+    TINY_HALF(__m128i, _mm_max_epu32, _mm_min_epu32, quarter, other);
+    return _mm512_broadcastd_epi32(quarter[k - 1]);
 }
 
-/* The k-th best of all keys in every lane, k is 3 or 4. */
-static inline vec tiny_of_four(const vec key[TINY_VECS], int64_t k)
+INLINE vec tiny_of_four(const vec key[TINY_VECS], int64_t k)
 {
     vec r[TINY_VECS] = {key[0], key[1], key[2], key[3]};
     tiny_columns(r);
-    TINY_BEST_FOUR(r, SWAP8);
-    TINY_BEST_FOUR(r, SWAP4);
-    TINY_BEST_FOUR(r, SWAP2);
-    TINY_BEST_FOUR(r, SWAP1);
-    return k == 4 ? r[3] : r[2];
+    return tiny_of_columns(r, k);
 }
 
 /* Where the k-th best (from 1) is once all are in order. */
@@ -168,7 +175,6 @@ static inline vec tiny_of_all(const vec key[TINY_VECS], int64_t k)
 static inline vec tiny_kth_lanes(const vec key[TINY_VECS], int64_t k)
 {
     return k == 1           ? tiny_best(key)
-           : k == 2         ? tiny_second(key)
            : k <= TINY_VECS ? tiny_of_four(key, k)
                             : tiny_of_all(key, k);
 }
@@ -180,8 +186,11 @@ static uint32_t tiny_kth(const vec key[TINY_VECS], int64_t k)
 
 static inline uint64_t tiny_at_least(const vec key[TINY_VECS], vec bound)
 {
-    return vec_ge32(key[0], bound) | vec_ge32(key[1], bound) << 16 |
-           vec_ge32(key[2], bound) << 32 | vec_ge32(key[3], bound) << 48;
+    const __mmask16 at[TINY_VECS] = {
+        _mm512_cmpge_epu32_mask(key[0], bound), _mm512_cmpge_epu32_mask(key[1], bound),
+        _mm512_cmpge_epu32_mask(key[2], bound), _mm512_cmpge_epu32_mask(key[3], bound)};
+    return _cvtmask64_u64(
+        _mm512_kunpackd(_mm512_kunpackw(at[3], at[2]), _mm512_kunpackw(at[1], at[0])));
 }
 
 static inline uint64_t tiny_above(const vec key[TINY_VECS], vec bound)
@@ -202,14 +211,21 @@ static inline uint64_t tiny_lowest(uint64_t mask, int64_t count)
 }
 
 /* One bit for each winner; `valid` has one for each element. */
-static inline uint64_t tiny_mask(const vec key[TINY_VECS], int64_t k, uint64_t valid)
+static inline uint64_t tiny_chosen(const vec key[TINY_VECS], int64_t k, uint64_t valid,
+                                   vec kth)
 {
-    const vec kth = tiny_kth_lanes(key, k);
     const uint64_t at_least = tiny_at_least(key, kth) & valid;
+    if (k == 1)
+        return at_least & -at_least;
     if (__builtin_popcountll(at_least) <= k)
         return at_least;
     const uint64_t better = tiny_above(key, kth);
     return better | tiny_lowest(at_least & ~better, k - __builtin_popcountll(better));
+}
+
+static inline uint64_t tiny_mask(const vec key[TINY_VECS], int64_t k, uint64_t valid)
+{
+    return tiny_chosen(key, k, valid, tiny_kth_lanes(key, k));
 }
 
 static inline void tiny_put(const sti_topk_brief *b, int64_t at, int64_t i)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -371,6 +373,46 @@ static void short_rows(void **unused)
     free(x);
 }
 
+/* The shortest way, from the public call: each n and k that it takes and the next ones,
+ * every place of a NaN, and no byte read behind a row at the end of its page. */
+static void straight_rows(void **unused)
+{
+    (void)unused;
+    enum { MOST = 258, BASE = 1000 };
+    static const int64_t k[] = {1, 2, 3, 4, 5, 17, 64};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(two != MAP_FAILED && mprotect(two + page, page, PROT_NONE) == 0);
+    static unsigned char workspace[16384];
+    for (int64_t n = 1; n <= MOST; n++)
+        for (int i = 0; i < 7 && k[i] <= n; i++) {
+            const enum order o = (enum order)((n + i) % ORDERS);
+            const stint_topk_desc d = {.key = (stint_topk_key)below(3),
+                                       .nan = 1 + (stint_topk_nan)below(2),
+                                       .index_base = BASE,
+                                       .n = n,
+                                       .k = k[i]};
+            unsigned char *x = two + page - (size_t)n * sizeof(float);
+            int64_t want[MOST], index[MOST];
+            float values[MOST];
+            fill(STINT_TOPK_F32, o, n, x);
+            if (below(4) == 0)
+                special_bits(STINT_TOPK_F32, x, below(n));
+            oracle(&d, x, want);
+            assert_int_equal(stint_topk(&d, x, NULL, index, below(3) ? values : NULL,
+                                        workspace, sizeof workspace),
+                             STINT_OK);
+            for (int64_t j = 0; j < d.k; j++)
+                if (index[j] != BASE + want[j])
+                    fail_msg("%s: winner %" PRId64 " is %" PRId64 ", want %" PRId64,
+                             describe(&d, o), j, index[j] - BASE, want[j]);
+            check_row(&(stint_topk_desc){.key = d.key, .nan = d.nan, .n = n, .k = d.k},
+                      x, o, want);
+        }
+    munmap(two, 2 * page);
+}
+
 /* Long enough for several pieces, and for samples and histograms to narrow. */
 static void long_rows(void **unused)
 {
@@ -596,7 +638,7 @@ static void nan_is_named(void **unused)
 static void nan_of_short_rows(void **unused)
 {
     (void)unused;
-    enum { MOST = 200 };
+    enum { MOST = 300 };
     float x[MOST];
     for (int64_t n = 3; n <= MOST; n += 1 + n / 9)
         for (int64_t k = 1; k <= n; k += 1 + k / 2) {
@@ -787,6 +829,7 @@ int main(void)
         cmocka_unit_test(nan_of_short_rows),  cmocka_unit_test(nan_is_named),
         cmocka_unit_test(ranks_by_a_tree),    cmocka_unit_test(merge_refuses),
         cmocka_unit_test(workspace_is_small), cmocka_unit_test(costs_only_steer),
+        cmocka_unit_test(straight_rows),
     };
     return cmocka_run_group_tests_name("kernel/topk", tests, NULL, NULL);
 }
