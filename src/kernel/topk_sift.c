@@ -16,6 +16,7 @@ typedef struct sift {
     uint32_t lo, hi;
     bool count_only; /* what lies between is all ties, or all winners: only its number
                         is wanted */
+    bool tied;       /* lo may be just above the k-th, where a value is often */
     int64_t segments;
     atomic_llong next; /* segment */
     atomic_bool full;
@@ -255,6 +256,20 @@ static void sample_piece(void *arg, int64_t piece, int worker)
     }
 }
 
+static int64_t sampled_between(const sti_topk_plan *p, const sti_topk_room *room,
+                               uint32_t lo, uint32_t hi)
+{
+    int64_t between = 0;
+    for (int64_t i = 0; i < p->sample; i++)
+        between += room->sample[i] >= lo && room->sample[i] <= hi;
+    return between;
+}
+
+static bool fits_pool(const sti_topk_plan *p, int64_t sampled)
+{
+    return (double)sampled / (double)p->sample * (double)p->n <= 0.9 * (double)p->pool;
+}
+
 /* Bounds from the sample's ranks. Where equal elements make what lies between them too
  * much for the pool, the k-th is very likely one of those: one value is both bounds,
  * and its ties are only counted. */
@@ -266,14 +281,17 @@ static void bound_by_sample(sift *s)
     s->hi = UINT32_MAX;
     if (p->sample_hi > 0)
         s->hi = sti_topk_kth(room->sample, p->sample, p->sample_hi, room->histogram);
-    int64_t between = 0;
-    for (int64_t i = 0; i < p->sample; i++)
-        between += room->sample[i] >= s->lo && room->sample[i] <= s->hi;
-    if ((double)between / (double)p->sample * (double)p->n > 0.9 * (double)p->pool) {
+    if (!fits_pool(p, sampled_between(p, room, s->lo, s->hi))) {
         const int64_t rank =
             (int64_t)((double)p->k / (double)p->n * (double)p->sample + 0.5);
         s->lo = s->hi = sti_topk_kth(room->sample, p->sample, sti_topk_max(rank, 1),
                                      room->histogram);
+        /* If there is room for it and for all above it, no second pass is needed. */
+        if (p->sample_hi == 0 &&
+            fits_pool(p, sampled_between(p, room, s->lo, UINT32_MAX))) {
+            s->hi = UINT32_MAX;
+            s->tied = true;
+        }
     }
     s->count_only = s->lo == s->hi;
 }
@@ -325,8 +343,9 @@ bool sti_topk_by_threshold(const sti_topk_job *job)
             emit_sifted(&s);
             return true;
         }
-        if (!s.count_only)
+        if (!s.count_only && !s.tied)
             return false;
+        s.tied = false;
         next_tie(&s, &b);
     }
     return false;

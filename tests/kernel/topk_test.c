@@ -434,6 +434,39 @@ static void long_rows(void **unused)
     free(x);
 }
 
+/* Where the best value is often and k is about its number, a sample cannot tell whether
+ * the k-th is that value or the next. */
+static void ties_at_the_edge(void **unused)
+{
+    (void)unused;
+    const int64_t n = 300007;
+    float *x = malloc((size_t)n * sizeof *x);
+    int64_t *want = malloc((size_t)n * sizeof *want);
+    for (int round = 0; round < 24; round++) {
+        int64_t top = 0, held = 0;
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = below(200) == 0 ? 3.0F : below(2) ? 2.0F : 1.0F;
+            top += x[i] > 2;
+        }
+        const int64_t k = top + (round - 12) * (round % 2 ? 5 : 60);
+        int64_t of_top = k < top ? k : top, of_next = k - of_top;
+        for (int64_t i = 0; i < n && held < k; i++) {
+            if (x[i] > 2 && of_top > 0)
+                of_top--;
+            else if (x[i] == 2 && of_next > 0)
+                of_next--;
+            else
+                continue;
+            want[held++] = i;
+        }
+        const stint_topk_desc d = {
+            .n = n, .k = k, .method = STINT_TOPK_THRESHOLD, .threads = 1 + round % 2};
+        check_row(&d, (const unsigned char *)x, TWO_VALUES, want);
+    }
+    free(x);
+    free(want);
+}
+
 /* Beyond the caches of a core, where delegates are made at several places at once. */
 static void far_rows(void **unused)
 {
@@ -829,7 +862,7 @@ int main(void)
         cmocka_unit_test(nan_of_short_rows),  cmocka_unit_test(nan_is_named),
         cmocka_unit_test(ranks_by_a_tree),    cmocka_unit_test(merge_refuses),
         cmocka_unit_test(workspace_is_small), cmocka_unit_test(costs_only_steer),
-        cmocka_unit_test(straight_rows),
+        cmocka_unit_test(straight_rows),      cmocka_unit_test(ties_at_the_edge),
     };
     return cmocka_run_group_tests_name("kernel/topk", tests, NULL, NULL);
 }
