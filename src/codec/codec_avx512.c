@@ -59,7 +59,8 @@ INLINE void make_dither(const sti_codec_quant *quant, const philox_keys *keys,
 
 typedef struct quantiser {
     __m512 step, inverse, limit, max_error;
-    int64_t zeros;
+    __m512i zeros; /* of each lane */
+    __mmask16 unmasked;
     bool positive;
 } quantiser;
 
@@ -116,6 +117,30 @@ static void keep_outliers(const sti_codec_span *span, int64_t i, unsigned which,
     }
 }
 
+/* Values [from, to), at most DITHER_VALUES. whole: vectors of 16, and no mask. */
+INLINE void quantise_part(const sti_codec_span *span, int64_t from, int64_t to,
+                          quantiser *z, const __m512 *u, int32_t *w_out, uint8_t *list,
+                          int64_t room, sti_codec_found *found, const bool dither,
+                          const bool whole)
+{
+    for (int64_t i = from; i < to; i += 16, u++) {
+        const __mmask16 lanes = whole ? 0xffff : lanes_below(to - i);
+        const __m512 x = _mm512_maskz_loadu_ps(lanes, span->x + i);
+        const __mmask16 some =
+            _mm512_mask_cmp_ps_mask(lanes, x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        const __mmask16 wanted =
+            whole ? lanes : mask_at(span->mask, span->begin + i, lanes);
+        __mmask16 outliers;
+        z->zeros = _mm512_mask_add_epi32(z->zeros, (__mmask16)(lanes & ~some), z->zeros,
+                                         splat(1));
+        z->unmasked |= (__mmask16)(some & ~wanted);
+        const __m512i w = quantise_16(z, x, some & wanted, *u, dither, &outliers);
+        _mm512_mask_storeu_epi32(w_out + i, lanes, w);
+        if (outliers)
+            keep_outliers(span, i, outliers, list, room, found);
+    }
+}
+
 INLINE void quantise_span(const sti_codec_quant *quant, const sti_codec_span *span,
                           int32_t *w_out, uint8_t *list, int64_t room,
                           sti_codec_found *found, const bool dither)
@@ -124,33 +149,27 @@ INLINE void quantise_span(const sti_codec_quant *quant, const sti_codec_span *sp
                    .inverse = _mm512_set1_ps(quant->inverse),
                    .limit = _mm512_set1_ps(quant->limit),
                    .max_error = _mm512_setzero_ps(),
+                   .zeros = _mm512_setzero_si512(),
                    .positive = quant->positive};
     __m512 u[DITHER_VECTORS];
     for (int k = 0; k < DITHER_VECTORS; k++)
         u[k] = _mm512_setzero_ps();
-    __mmask16 unmasked = 0;
     const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
-    for (int64_t i = 0; i < span->n; i += 16) {
-        const __mmask16 lanes = lanes_below(span->n - i);
-        const __m512 x = _mm512_maskz_loadu_ps(lanes, span->x + i);
-        const __mmask16 some =
-            _mm512_mask_cmp_ps_mask(lanes, x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
-        const __mmask16 wanted = mask_at(span->mask, span->begin + i, lanes);
-        __mmask16 outliers;
-        if (dither && i % DITHER_VALUES == 0)
+    for (int64_t i = 0; i < span->n; i += DITHER_VALUES) {
+        if (dither)
             make_dither(quant, &keys, span->begin + i, u);
-        z.zeros += __builtin_popcount(lanes & ~some);
-        unmasked |= (__mmask16)(some & ~wanted);
-        const __m512i w = quantise_16(&z, x, some & wanted, u[i / 16 % DITHER_VECTORS],
-                                      dither, &outliers);
-        _mm512_mask_storeu_epi32(w_out + i, lanes, w);
-        if (outliers)
-            keep_outliers(span, i, outliers, list, room, found);
+        if (span->n - i >= DITHER_VALUES && !span->mask)
+            quantise_part(span, i, i + DITHER_VALUES, &z, u, w_out, list, room, found,
+                          dither, true);
+        else
+            quantise_part(span, i,
+                          span->n - i < DITHER_VALUES ? span->n : i + DITHER_VALUES, &z,
+                          u, w_out, list, room, found, dither, false);
     }
     const float most = _mm512_reduce_max_ps(z.max_error);
     found->max_error = most > found->max_error ? most : found->max_error;
-    found->zeros += z.zeros;
-    found->unmasked |= unmasked != 0;
+    found->zeros += _mm512_reduce_add_epi32(z.zeros);
+    found->unmasked |= z.unmasked != 0;
 }
 
 static void quantise(const sti_codec_quant *quant, const sti_codec_span *span,
@@ -163,29 +182,49 @@ static void quantise(const sti_codec_quant *quant, const sti_codec_span *span,
         quantise_span(quant, span, w_out, list, room, found, false);
 }
 
-static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void *w)
+/* x' of values [from, to), at most DITHER_VALUES. */
+INLINE void restore_part(char *w, int64_t from, int64_t to, __m512 step,
+                         const __m512 *u, const bool dither, const bool whole)
 {
-    const __m512 step = _mm512_set1_ps(quant->step);
-    const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
-    __m512 u[DITHER_VECTORS];
-    for (int64_t i = 0; i < n; i += 16) {
-        const __mmask16 lanes = lanes_below(n - i);
-        char *at = (char *)w + 4 * i;
+    for (int64_t i = from; i < to; i += 16, u++) {
+        const __mmask16 lanes = whole ? 0xffff : lanes_below(to - i);
+        char *at = w + 4 * i;
         __m512i q = _mm512_maskz_loadu_epi32(lanes, at);
         __m512 x;
-        if (quant->dither) {
-            if (i % DITHER_VALUES == 0)
-                make_dither(quant, &keys, begin + i, u);
+        if (dither) {
             const __mmask16 some = _mm512_test_epi32_mask(q, q);
             const __mmask16 above = _mm512_cmpgt_epi32_mask(q, _mm512_setzero_si512());
             q = _mm512_mask_sub_epi32(q, above, q, splat(1));
-            x = _mm512_maskz_fmsub_ps(some, _mm512_cvtepi32_ps(q), step,
-                                      u[i / 16 % DITHER_VECTORS]);
+            x = _mm512_maskz_fmsub_ps(some, _mm512_cvtepi32_ps(q), step, *u);
         } else {
             x = _mm512_mul_ps(_mm512_cvtepi32_ps(q), step);
         }
         _mm512_mask_storeu_ps(at, lanes, x);
     }
+}
+
+INLINE void restore_span(const sti_codec_quant *quant, int64_t begin, int64_t n,
+                         char *w, const bool dither)
+{
+    const __m512 step = _mm512_set1_ps(quant->step);
+    const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
+    __m512 u[DITHER_VECTORS];
+    for (int64_t i = 0; i < n; i += DITHER_VALUES) {
+        if (dither)
+            make_dither(quant, &keys, begin + i, u);
+        if (n - i >= DITHER_VALUES)
+            restore_part(w, i, i + DITHER_VALUES, step, u, dither, true);
+        else
+            restore_part(w, i, n, step, u, dither, false);
+    }
+}
+
+static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void *w)
+{
+    if (quant->dither)
+        restore_span(quant, begin, n, w, true);
+    else
+        restore_span(quant, begin, n, w, false);
 }
 
 /* ---- guess, activity, token ---- */
@@ -426,12 +465,31 @@ typedef struct entries {
     __m512i even, odd;
 } entries;
 
+INLINE __m128i pair_of(const uint64_t *low, const uint64_t *high)
+{
+    const __m128i l = _mm_loadl_epi64((const __m128i *)(const void *)low);
+    return _mm_castpd_si128(
+        _mm_loadh_pd(_mm_castsi128_pd(l), (const double *)(const void *)high));
+}
+
+INLINE __m512i four_pairs(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1);
+    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+/* By loads of their own: on many processors two gathers take longer. */
 INLINE entries entries_of(const sti_codec_coder *coder, __m512i which)
 {
-    const __m512i even = _mm512_and_si512(which, _mm512_set1_epi64(UINT32_MAX));
-    const __m512i odd = _mm512_srli_epi64(which, 32);
-    return (entries){_mm512_i64gather_epi64(even, coder->entry, 8),
-                     _mm512_i64gather_epi64(odd, coder->entry, 8)};
+    uint32_t i[16] __attribute__((aligned(64)));
+    const uint64_t *e = coder->entry;
+    _mm512_store_si512(i, which);
+    return (entries){
+        four_pairs(pair_of(e + i[0], e + i[2]), pair_of(e + i[4], e + i[6]),
+                   pair_of(e + i[8], e + i[10]), pair_of(e + i[12], e + i[14])),
+        four_pairs(pair_of(e + i[1], e + i[3]), pair_of(e + i[5], e + i[7]),
+                   pair_of(e + i[9], e + i[11]), pair_of(e + i[13], e + i[15]))};
 }
 
 INLINE __m512i parts_of(const entries *e)
