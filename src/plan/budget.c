@@ -75,7 +75,7 @@ static double values_of(const stint_graph *graph, stint_value value)
     return (double)stint_shape_count(&sti_graph_value(graph, value)->shape);
 }
 
-static double node_seconds(const stint_graph *graph, const sti_node *node)
+double sti_budget_node_seconds(const stint_graph *graph, const sti_node *node)
 {
     if (node->op->flags & STI_OP_VIEW)
         return 0;
@@ -104,7 +104,7 @@ double sti_budget_seconds(const stint_graph *graph)
 {
     double seconds = 0;
     for (int32_t n = 0; n < sti_graph_node_count(graph); n++)
-        seconds += node_seconds(graph, sti_graph_node(graph, n));
+        seconds += sti_budget_node_seconds(graph, sti_graph_node(graph, n));
     return seconds;
 }
 
@@ -281,9 +281,10 @@ static void offer(explorer *e, int32_t *count, stint_value value, sti_form form)
 {
     const sti_node *node = maker(e->graph, value);
     double bytes = (double)stint_shape_bytes(&sti_graph_value(e->graph, value)->shape);
-    e->choices[(*count)++] = (choice){.value = value,
-                                      .form = (uint8_t)form,
-                                      .merit = bytes / node_seconds(e->graph, node)};
+    e->choices[(*count)++] =
+        (choice){.value = value,
+                 .form = (uint8_t)form,
+                 .merit = bytes / sti_budget_node_seconds(e->graph, node)};
 }
 
 /* Was the value, as the graph stands, there at node n, kept for the backward half? */

@@ -48,6 +48,11 @@ void sti_budget_choices(const sti_budget *budget, const uint8_t *form,
  * sti_budget_choices on a graph that was not explored. STINT_E_MEMORY. */
 stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget);
 
+/* form_out [values of the graph]: whatever is saved and can be packed is, but for what
+ * takes less time to make again from the graph's leaves than to pack and unpack: that
+ * is dropped. STINT_E_MEMORY. */
+stint_status sti_budget_pack_all(const stint_graph *graph, uint8_t *form_out);
+
 /* Drop and make again what `form` [values] says in a graph in which the packs are
  * already (sti_pass_pack and the standard passes, if there are any): the one explored,
  * or one of the same network with another number of images, which has the same handles.

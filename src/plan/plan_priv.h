@@ -25,6 +25,9 @@ typedef enum sti_share {
 } sti_share;
 sti_share sti_plan_share(const sti_plan *plan, stint_value root);
 
+/* A node's part of sti_budget_seconds. */
+double sti_budget_node_seconds(const stint_graph *graph, const sti_node *node);
+
 /* Scratch bytes of a node, rounded up. */
 size_t sti_plan_scratch_bytes(const sti_plan *plan, const sti_node *node);
 

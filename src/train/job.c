@@ -255,9 +255,6 @@ static stint_status build_networks(sti_job *job, int64_t images)
     sti_network_fini(&job->eval);
     stint_status st =
         sti_network_build(&job->network, STINT_TRAIN, images, &job->train);
-    if (st == STINT_OK && job->recipe->values.error.pack == STI_PACK_ALL &&
-        job->recipe->values.error.tau > 0)
-        st = sti_network_pack_all(&job->train, job->recipe->values.error.check);
     if (st == STINT_OK && job->test_count + job->validation_count > 0)
         st = sti_network_build(&job->network, STINT_EVAL, images, &job->eval);
     return st;

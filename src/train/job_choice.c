@@ -360,18 +360,63 @@ static stint_status choose_among(chooser *c, double fastest)
     return st;
 }
 
+/* ---- everything packed ---- */
+
+static bool packs_all(const sti_job *job)
+{
+    return job->recipe->values.error.pack == STI_PACK_ALL &&
+           job->recipe->values.error.tau > 0 && !job->exact;
+}
+
+/* Blocks whose size is known from the run, as for the budget solver. */
+static stint_status known_blocks(const sti_job *job, sti_budget *budget)
+{
+    stint_status st = sti_budget_blocks(job->train.graph, budget);
+    for (int i = 0; i < job->size_count && st == STINT_OK; i++)
+        budget->blocks[job->sizes[i].value].capacity = job->sizes[i].capacity;
+    return st;
+}
+
+/* Pack all, if that fits. */
+static stint_status try_all(sti_job *job, int lanes, double fastest, bool *taken)
+{
+    sti_budget budget = {0};
+    sti_job variant;
+    const int32_t values = sti_graph_value_count(job->train.graph);
+    uint8_t *form = sti_alloc((size_t)values, "form");
+    stint_status st = form ? known_blocks(job, &budget) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_budget_pack_all(job->train.graph, form);
+    if (st == STINT_OK)
+        st = make_variant(job, &budget, form, lanes, &variant);
+    if (st == STINT_OK) {
+        *taken = fits(&variant);
+        variant.plan.slowdown =
+            rounds(job, lanes) * sti_budget_seconds(variant.train.graph) / fastest;
+        if (*taken)
+            st = keep_variant(job, &variant, &budget, form);
+        else
+            sti_network_fini(&variant.train);
+    }
+    sti_free(form);
+    sti_free(budget.blocks);
+    return st;
+}
+
 stint_status sti_job_choose(sti_job *job)
 {
+    bool taken = false;
     chooser c = {.job = job};
     int lanes = fastest_lanes(job);
     double fastest = rounds(job, lanes) * sti_budget_seconds(job->train.graph);
     stint_status st = account(job, lanes);
     job->plan.slowdown = 1;
     job->plan.smallest_bytes = 0;
-    if (st == STINT_OK && fits(job))
-        st = sti_job_list_tensors(job->train.graph, NULL, NULL, &job->plan);
-    else if (st == STINT_OK)
-        st = choose_among(&c, fastest);
+    if (st == STINT_OK && packs_all(job))
+        st = try_all(job, lanes, fastest, &taken);
+    if (st == STINT_OK && !taken)
+        st = fits(job) ? sti_job_list_tensors(job->train.graph, NULL, NULL, &job->plan)
+                       : choose_among(&c, fastest);
     chooser_fini(&c);
     job->plan.budget_bytes = job->recipe->values.run.memory_bytes;
     job->plan.fits = st == STINT_OK && fits(job);

@@ -198,25 +198,6 @@ stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choic
     return STINT_OK;
 }
 
-stint_status sti_network_pack_all(sti_network *network, bool check)
-{
-    int64_t values = sti_graph_value_count(network->graph);
-    sti_pack_candidate *list = sti_alloc_array(values, sizeof *list, "pack");
-    sti_pack_choice *choices = sti_alloc_array(values, sizeof *choices, "pack");
-    int count = 0;
-    stint_status st = list && choices ? STINT_OK : STINT_E_MEMORY;
-    if (st == STINT_OK)
-        st = sti_pack_candidates(network->graph, list, &count);
-    for (int i = 0; i < count && st == STINT_OK; i++)
-        choices[i] = (sti_pack_choice){list[i].value, list[i].form,
-                                       sti_pack_capacity(list[i].expected_bytes)};
-    if (st == STINT_OK)
-        st = sti_network_pack(network, choices, count, check);
-    sti_free(list);
-    sti_free(choices);
-    return st;
-}
-
 stint_status sti_network_plan(sti_network *network, int threads)
 {
     sti_plan *plan;

@@ -57,8 +57,6 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
 /* Hold saved tensors packed, see pass/pack.c; then plan it (again). */
 stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
                               int count, bool check);
-/* Every tensor that can be packed, with blocks of the expected size and a reserve. */
-stint_status sti_network_pack_all(sti_network *network, bool check);
 /* Plan it for a team (again: for another one). */
 stint_status sti_network_plan(sti_network *network, int threads);
 void sti_network_fini(sti_network *network); /* a zeroed one is fine */
