@@ -229,9 +229,41 @@ static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void
 
 /* ---- guess, activity, token ---- */
 
+/* Numbers that loops need in every step, out of the compiler's sight: it would make
+ * each anew where it is used, by the port that shuffles and masks want. */
+enum {
+    C_1,
+    C_4,
+    C_32,
+    C_63,
+    C_OCTAVE, /* of activity 1, in quarters */
+    C_PLAIN,
+    C_BYTE,
+    C_PART, /* of a frequency */
+    C_BIAS,
+    C_SCALE,
+    C_STATE_MIN,
+    CONSTANTS
+};
+
+static const uint32_t constants[CONSTANTS] = {
+    [C_1] = 1,
+    [C_4] = 4,
+    [C_32] = 32,
+    [C_63] = 63,
+    [C_OCTAVE] = 129u << 2,
+    [C_PLAIN] = STI_CODEC_PLAIN,
+    [C_BYTE] = 0xff,
+    [C_PART] = STI_CODEC_SCALE - 1,
+    [C_BIAS] = 0x1fff,
+    [C_SCALE] = STI_CODEC_SCALE,
+    [C_STATE_MIN] = STI_CODEC_STATE_MIN,
+};
+
 /* A form with its constants in registers. */
 typedef struct look {
     const sti_codec_form *form;
+    const uint32_t *constants;
     __m512i map[2]; /* contexts, 16 bits each, of buckets 0..31 and 32..63 */
     int64_t phase_step;
 } look;
@@ -239,10 +271,18 @@ typedef struct look {
 INLINE look look_of(const sti_codec_form *form)
 {
     const __m256i *map = (const __m256i *)(const void *)form->map;
+    const uint32_t *c = constants;
+    __asm__("" : "+r"(c));
     return (look){.form = form,
+                  .constants = c,
                   .map = {_mm512_cvtepu8_epi16(_mm256_loadu_si256(map)),
                           _mm512_cvtepu8_epi16(_mm256_loadu_si256(map + 1))},
                   .phase_step = 16 % form->channels};
+}
+
+INLINE __m512i constant(const look *k, int which)
+{
+    return _mm512_set1_epi32((int)k->constants[which]);
 }
 
 /* Where `usual` is to be read for the next 16 values. */
@@ -304,16 +344,16 @@ INLINE __m512i look_around(const look *k, int64_t begin, const void *w, int64_t 
         a = _mm512_slli_epi32(a, 2);
     }
     /* At least 4 and far from 2^31, unless a damaged stream is decoded. */
-    a = _mm512_add_epi32(_mm512_add_epi32(a, usual), splat(4));
+    a = _mm512_add_epi32(_mm512_add_epi32(a, usual), constant(k, C_4));
     const __m512i bits = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
     const __m512i quarter =
-        _mm512_sub_epi32(_mm512_srli_epi32(bits, 21), splat(129u << 2));
-    const __m512i bucket = _mm512_min_epu32(quarter, splat(63));
+        _mm512_sub_epi32(_mm512_srli_epi32(bits, 21), constant(k, C_OCTAVE));
+    const __m512i bucket = _mm512_min_epu32(quarter, constant(k, C_63));
     if (!form->kind)
         return bucket;
     const __m512i half = _mm512_srli_epi32(bucket, 1);
     return _mm512_mask_add_epi32(half, mask_at(form->kind, begin + i, lanes), half,
-                                 splat(32));
+                                 constant(k, C_32));
 }
 
 /* The upper halves of lanes get the context of bucket 0, which is 0. */
@@ -330,12 +370,12 @@ INLINE __m512i fold(const sti_codec_form *form, __m512i w, __m512i guess)
     return _mm512_xor_si512(_mm512_slli_epi32(r, 1), _mm512_srai_epi32(r, 31));
 }
 
-INLINE __m512i unfold(const sti_codec_form *form, __m512i v, __m512i guess)
+INLINE __m512i unfold(const look *k, __m512i v, __m512i guess)
 {
-    if (form->direct_positive)
+    if (k->form->direct_positive)
         return v;
     const __m512i sign =
-        _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_and_si512(v, splat(1)));
+        _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_and_si512(v, constant(k, C_1)));
     return _mm512_add_epi32(guess, _mm512_xor_si512(_mm512_srli_epi32(v, 1), sign));
 }
 
@@ -492,24 +532,31 @@ INLINE entries entries_of(const sti_codec_coder *coder, __m512i which)
                    pair_of(e + i[9], e + i[11]), pair_of(e + i[13], e + i[15]))};
 }
 
-INLINE __m512i parts_of(const entries *e)
+/* Lower halves of lanes of 64 of `even`'s upper halves, upper ones of odd. */
+INLINE __m512i join_high(__m512i even, __m512i odd)
 {
-    return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(e->even, 32), e->odd);
+    return _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
 }
 
-INLINE __m512i push_tokens(const entries *e, __m512i x, __m512i parts, __mmask16 lanes,
-                           uint8_t **at)
+INLINE __m512i parts_of(const entries *e)
 {
-    const __m512i rest = _mm512_and_si512(parts, splat(0xfff));
-    const __m512i frequency = _mm512_sub_epi32(splat(STI_CODEC_SCALE), rest);
-    const __m512i bias = _mm512_and_si512(_mm512_srli_epi32(parts, 12), splat(0x1fff));
+    return join_high(e->even, e->odd);
+}
+
+INLINE __m512i push_tokens(const look *k, const entries *e, __m512i x, __m512i parts,
+                           __mmask16 lanes, uint8_t **at)
+{
+    const __m512i rest = _mm512_and_si512(parts, constant(k, C_PART));
+    const __m512i frequency = _mm512_sub_epi32(constant(k, C_SCALE), rest);
+    const __m512i bias =
+        _mm512_and_si512(_mm512_srli_epi32(parts, 12), constant(k, C_BIAS));
     x = spill(x,
               _mm512_mask_cmpge_epu32_mask(lanes, _mm512_srli_epi32(x, 19), frequency),
               at);
-    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, e->even), 32);
+    const __m512i even = _mm512_mul_epu32(x, e->even);
     const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), e->odd);
-    const __m512i high = _mm512_srlv_epi32(_mm512_mask_blend_epi32(0xaaaa, even, odd),
-                                           _mm512_srli_epi32(parts, 25));
+    const __m512i high =
+        _mm512_srlv_epi32(join_high(even, odd), _mm512_srli_epi32(parts, 25));
     return _mm512_mask_add_epi32(x, lanes, _mm512_add_epi32(x, bias),
                                  _mm512_mullo_epi32(high, rest));
 }
@@ -527,7 +574,7 @@ INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, int64_t be
         edge ? _mm512_maskz_loadu_epi32(lanes, w + i) : _mm512_loadu_si512(w + i);
     const __m512i v = fold(k->form, here, guess);
     const __mmask16 large =
-        _mm512_mask_cmpge_epu32_mask(wanted, v, splat(STI_CODEC_PLAIN));
+        _mm512_mask_cmpge_epu32_mask(wanted, v, constant(k, C_PLAIN));
     __m512i token = large ? large_tokens(v) : v;
     /* Others may have no token at all. */
     __m512i which = _mm512_maskz_add_epi32(wanted, context, token);
@@ -543,7 +590,7 @@ INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, int64_t be
     }
     if (large | none)
         x = push_below(x, v, token, wanted, at);
-    return push_tokens(&e, x, parts, wanted, at);
+    return push_tokens(k, &e, x, parts, wanted, at);
 }
 
 INLINE uint8_t *encode_from(const look *k, const sti_codec_coder *coder, int64_t begin,
@@ -557,14 +604,13 @@ INLINE uint8_t *encode_from(const look *k, const sti_codec_coder *coder, int64_t
     uint8_t *at = top;
     for (int64_t i = last; i >= 0; i -= 16) {
         const __mmask16 lanes = lanes_below(n - i);
-        const __mmask16 wanted = mask_at(mask, begin + i, lanes);
         if (at - floor < STI_CODEC_STATES_BYTES + 96)
             return NULL;
-        if (lanes != 0xffff || i < reach)
-            x = encode_16(k, coder, begin, w, i, phase, lanes, wanted, x, &at,
-                          predictor, true);
+        if (lanes != 0xffff || i < reach || mask)
+            x = encode_16(k, coder, begin, w, i, phase, lanes,
+                          mask_at(mask, begin + i, lanes), x, &at, predictor, true);
         else
-            x = encode_16(k, coder, begin, w, i, phase, lanes, wanted, x, &at,
+            x = encode_16(k, coder, begin, w, i, phase, 0xffff, 0xffff, x, &at,
                           predictor, false);
         phase = phase_before(k, phase);
     }
@@ -585,10 +631,9 @@ static uint8_t *encode(const sti_codec_form *form, const sti_codec_coder *coder,
     return at;
 }
 
-INLINE __m512i refill(__m512i x, __mmask16 lanes, const uint8_t **at)
+INLINE __m512i refill(__m512i x, __m512i least, __mmask16 lanes, const uint8_t **at)
 {
-    const __mmask16 empty =
-        _mm512_mask_cmplt_epu32_mask(lanes, x, splat(STI_CODEC_STATE_MIN));
+    const __mmask16 empty = _mm512_mask_cmplt_epu32_mask(lanes, x, least);
     const __m512i words =
         _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)*at));
     const __m512i mine = _mm512_maskz_expand_epi32(empty, words);
@@ -603,19 +648,19 @@ static __m512i pull_below(__m512i *x, __m512i token, __mmask16 lanes,
     const __m512i bits = token_bits(token), most = splat(STI_CODEC_PART_BITS);
     const __m512i low = _mm512_min_epu32(bits, most);
     const __m512i high = _mm512_sub_epi32(bits, low);
-    const __m512i one = splat(1);
+    const __m512i one = splat(1), least = splat(STI_CODEC_STATE_MIN);
     __m512i v = token_base(token, bits);
     __mmask16 m = _mm512_mask_test_epi32_mask(lanes, low, low);
     __m512i ones = _mm512_sub_epi32(_mm512_sllv_epi32(one, low), one);
     v = _mm512_mask_add_epi32(v, m, v, _mm512_and_si512(*x, ones));
-    *x = refill(_mm512_mask_srlv_epi32(*x, m, *x, low), m, at);
+    *x = refill(_mm512_mask_srlv_epi32(*x, m, *x, low), least, m, at);
     m = _mm512_mask_test_epi32_mask(lanes, high, high);
     if (m) {
         ones = _mm512_sub_epi32(_mm512_sllv_epi32(one, high), one);
         v = _mm512_mask_add_epi32(
             v, m, v,
             _mm512_slli_epi32(_mm512_and_si512(*x, ones), STI_CODEC_PART_BITS));
-        *x = refill(_mm512_mask_srlv_epi32(*x, m, *x, high), m, at);
+        *x = refill(_mm512_mask_srlv_epi32(*x, m, *x, high), least, m, at);
     }
     return v;
 }
@@ -631,25 +676,26 @@ INLINE void decode_16(const look *k, const uint32_t *table, const sti_codec_stre
                       runner *r, int64_t i, __mmask16 lanes,
                       const stint_codec_predictor predictor, const bool edge)
 {
-    const __mmask16 wanted = mask_at(s->mask, s->begin + i, lanes);
+    const __mmask16 wanted = edge ? mask_at(s->mask, s->begin + i, lanes) : 0xffff;
     __m512i guess;
     const __m512i bucket =
         look_around(k, s->begin, s->w, i, lanes, r->phase, predictor, edge, &guess);
-    const __m512i slot = _mm512_and_si512(r->x, splat(STI_CODEC_SCALE - 1));
+    const __m512i slot = _mm512_and_si512(r->x, constant(k, C_PART));
     const __m512i which = _mm512_add_epi32(
         _mm512_slli_epi32(contexts_of(k, bucket), STI_CODEC_SCALE_LOG2), slot);
     const __m512i e = _mm512_i32gather_epi32(which, table, 4);
-    const __m512i token = _mm512_and_si512(e, splat(0xff));
-    const __m512i frequency = _mm512_add_epi32(_mm512_srli_epi32(e, 20), splat(1));
-    const __m512i bias = _mm512_and_si512(_mm512_srli_epi32(e, 8), splat(0xfff));
+    const __m512i token = _mm512_and_si512(e, constant(k, C_BYTE));
+    const __m512i frequency =
+        _mm512_add_epi32(_mm512_srli_epi32(e, 20), constant(k, C_1));
+    const __m512i bias = _mm512_and_si512(_mm512_srli_epi32(e, 8), constant(k, C_PART));
     const __m512i high = _mm512_srli_epi32(r->x, STI_CODEC_SCALE_LOG2);
     r->x =
         _mm512_mask_add_epi32(r->x, wanted, _mm512_mullo_epi32(frequency, high), bias);
-    r->x = refill(r->x, wanted, &r->at);
+    r->x = refill(r->x, constant(k, C_STATE_MIN), wanted, &r->at);
     __m512i v = token;
-    if (_mm512_mask_cmpge_epu32_mask(wanted, token, splat(STI_CODEC_PLAIN)))
+    if (_mm512_mask_cmpge_epu32_mask(wanted, token, constant(k, C_PLAIN)))
         v = pull_below(&r->x, token, wanted, &r->at);
-    const __m512i w = _mm512_maskz_mov_epi32(wanted, unfold(k->form, v, guess));
+    const __m512i w = _mm512_maskz_mov_epi32(wanted, unfold(k, v, guess));
     char *to = (char *)s->w + 4 * i;
     if (edge)
         _mm512_mask_storeu_epi32(to, lanes, w);
@@ -680,14 +726,14 @@ INLINE bool decode_side_by_side(const look *k, const uint32_t *table,
             past |= r[j].at > s[j].end;
         if (past)
             return false;
-        if (lanes != 0xffff || i < reach) {
+        if (lanes != 0xffff || i < reach || s[0].mask) {
 #pragma GCC unroll 4
             for (int j = 0; j < streams; j++)
                 decode_16(k, table, &s[j], &r[j], i, lanes, predictor, true);
         } else {
 #pragma GCC unroll 4
             for (int j = 0; j < streams; j++)
-                decode_16(k, table, &s[j], &r[j], i, lanes, predictor, false);
+                decode_16(k, table, &s[j], &r[j], i, 0xffff, predictor, false);
         }
     }
     bool good = true;
