@@ -660,7 +660,7 @@ const sti_option sti_recipe_rows[] = {
      AT(error.pack),
      .unit = "WHICH",
      .help = "activations to hold packed: auto, as the memory budget asks; all, every "
-             "one that can be"},
+             "one that can be and is not made again in less time"},
     {.section = "error",
      .name = "check",
      .type = STI_OPTION_BOOL,

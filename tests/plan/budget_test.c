@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -96,6 +97,45 @@ static void graph_stays_as_it_was(void **state)
     stint_graph_destroy(g);
 }
 
+static bool is_scope(const stint_graph *g, stint_value v, const char *scope)
+{
+    const sti_node *node = sti_graph_value(g, v)->producer;
+    return node && !node->backward && strcmp(node->scope, scope) == 0;
+}
+
+/* The first convolution reads the images alone, and takes less time than a block. What
+ * comes after it would need it. */
+static void all_is_packed_but_what_is_cheaper_to_make_again(void **state)
+{
+    (void)state;
+    stint_graph *g = small_net(2);
+    const int32_t values = sti_graph_value_count(g);
+    uint8_t *form = malloc((size_t)values);
+    sti_pack_candidate *list = malloc((size_t)values * sizeof *list);
+    int packed = 0, again = 0, candidates = 0;
+    assert_non_null(form);
+    assert_non_null(list);
+    assert_int_equal(sti_budget_pack_all(g, form), STINT_OK);
+    assert_int_equal(sti_pack_candidates(g, list, &candidates), STINT_OK);
+    for (int i = 0; i < candidates; i++) {
+        const stint_value v = list[i].value;
+        const bool first = is_scope(g, v, "conv");
+        assert_int_equal(form[v], first ? STI_FORM_RECOMPUTE : STI_FORM_PACK);
+        packed += !first;
+    }
+    for (stint_value v = 0; v < values; v++)
+        if (form[v] == STI_FORM_RECOMPUTE) {
+            assert_true(is_scope(g, v, "conv") || is_scope(g, v, "norm"));
+            again++;
+        }
+    assert_in_range(again, 1, 2);
+    assert_true(packed > 3);
+    assert_int_equal(sti_budget_apply(g, form, values), STINT_OK);
+    free(list);
+    free(form);
+    stint_graph_destroy(g);
+}
+
 /* The first failures meet the copying, the later ones the search. */
 static void out_of_memory_is_told(void **state)
 {
@@ -127,6 +167,7 @@ int main(void)
         cmocka_unit_test(memory_falls_and_time_rises),
         cmocka_unit_test(same_graph_same_sequence),
         cmocka_unit_test(graph_stays_as_it_was),
+        cmocka_unit_test(all_is_packed_but_what_is_cheaper_to_make_again),
         cmocka_unit_test(out_of_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
