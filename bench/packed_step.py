@@ -1,19 +1,24 @@
-"""What holding every activation packed costs a training step: steps of exact training and
-with error.pack = all, in turns, in one shard of 128 images.
+"""What holding every activation packed costs a training step: exact training and training
+with error.pack = all, in one shard of 128 images, a step of the one and a step of the
+other in turns, so that both see the same minutes of a shared machine.
 
-    packed_step.py STINT DATA NET [--rounds N] [--steps N] [--threads N]
+    packed_step.py STINT DATA NET [--steps N] [--threads N]
 
 DATA is a folder with CIFAR-10's train.tar, NET vgg16, resnet18, ... with a stem for small
-images. Of each run the median of the steps from the fifth on that choose no bounds, since
-those cost more and are rare later; peak resident memory of the process; the ratio of each
-round. Run it on a machine that does nothing else.
+images. Two processes, of which one is always halted; a step is timed from where its
+process goes on to the line that it logs. Pairs from the fifth step on count in which
+neither ran a step again nor chose bounds, which costs more and is rare later. Printed:
+the median step of each, the median and the quarters of the ratios of pairs, and peak
+resident memory. Run it on a machine that does nothing else.
 """
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import tempfile
+import time
 
 RECIPE = """[data]
 crop_pad = 4
@@ -38,46 +43,84 @@ log_every = 1
 FIRST = 5
 
 
-def run(args, folder, arm):
-    out = f"{folder}/{arm}"
-    packing = ["--error", "0"] if arm == "exact" else ["--set", "error.pack=all"]
-    result = json.loads(subprocess.run(
-        [args.stint, "train", f"{folder}/net.ini", "--data", f"{folder}/data", "--set",
-         f"model.name={args.net}", "--steps", str(args.steps), "-j", str(args.threads),
-         "--out", out, "--force", "--json", "--quiet", *packing],
-        check=True, stdout=subprocess.PIPE, text=True).stdout)
-    with open(f"{out}/log.jsonl") as f:
-        log = [json.loads(line) for line in f]
-    busy = {e["step"] + late for e in log if e["event"] in ("bounds", "growth") for late in (0, 1)}
-    seconds = [128 / e["images_per_s"] for e in log
-               if e["event"] == "step" and e["step"] >= FIRST and e["step"] not in busy]
-    if not seconds:
-        raise SystemExit(f"all of {args.steps} steps choose bounds or come before the {FIRST}th; 16 will do")
-    median = statistics.median(seconds)
-    print(f"{args.net} {arm:6} {median:.3f} s a step (median of {len(seconds)}, least "
-          f"{min(seconds):.3f}), peak {result['peak_rss_bytes'] / 2**20:.0f} MiB", flush=True)
-    return median
+class Arm:
+    """One training, halted but while `step` runs."""
+
+    def __init__(self, args, folder, name, options):
+        self.name, self.log, self.read = name, f"{folder}/{name}/log.jsonl", 0
+        self.json = open(f"{folder}/{name}.json", "w+")
+        self.process = subprocess.Popen(
+            [args.stint, "train", f"{folder}/net.ini", "--data", f"{folder}/data", "--set",
+             f"model.name={args.net}", "--steps", str(args.steps), "-j", str(args.threads),
+             "--out", f"{folder}/{name}", "--force", "--json", "--quiet", *options],
+            stdout=self.json, text=True)
+        self.step()
+
+    def events(self):
+        """What was logged since the last look, whole lines only."""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log) as f:
+            f.seek(self.read)
+            text = f.read()
+        text = text[: text.rfind("\n") + 1]
+        self.read += len(text)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def step(self):
+        """Go on to the next step's line: seconds, and whether the step was like most."""
+        plain = True
+        self.process.send_signal(signal.SIGCONT)
+        begin = time.monotonic()
+        while self.process.poll() is None:
+            for event in self.events():
+                plain = plain and event["event"] not in ("bounds", "growth", "plan")
+                if event["event"] == "step":
+                    self.process.send_signal(signal.SIGSTOP)
+                    return time.monotonic() - begin, plain
+            time.sleep(0.001)
+        raise SystemExit(f"the {self.name} training ended: exit code {self.process.returncode}")
+
+    def finish(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.wait()
+        self.json.seek(0)
+        return json.load(self.json)["peak_rss_bytes"] / 2**20
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stint")
     parser.add_argument("data")
     parser.add_argument("net")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
+    if args.steps < FIRST + 4:
+        parser.error(f"--steps: {args.steps} leaves too few after the first {FIRST}")
     with tempfile.TemporaryDirectory() as folder:
-        os.mkdir(f"{folder}/data")  # without the test images, whose evaluation takes long
-        os.symlink(os.path.realpath(f"{args.data}/train.tar"), f"{folder}/data/train.tar")
+        os.mkdir(f"{folder}/data")
+        os.symlink(os.path.abspath(f"{args.data}/train.tar"), f"{folder}/data/train.tar")
         with open(f"{folder}/net.ini", "w") as f:
             f.write(RECIPE)
-        ratios = []
-        for _ in range(args.rounds):
-            exact = run(args, folder, "exact")
-            ratios.append(run(args, folder, "packed") / exact)
-    print(f"{args.net}: packed takes " + ", ".join(f"{r:.2f}" for r in ratios) + " times as long")
+        arms = [Arm(args, folder, "exact", ["--error", "0"]),
+                Arm(args, folder, "packed", ["--set", "error.pack=all"])]
+        pairs = []
+        for at in range(2, args.steps):
+            times = [arm.step() for arm in arms]
+            if at >= FIRST and all(plain for _, plain in times):
+                pairs.append([seconds for seconds, _ in times])
+        if len(pairs) < 3:
+            raise SystemExit("packed_step: fewer than 3 pairs without bounds chosen; "
+                             "more --steps")
+        ratios = sorted(packed / exact for exact, packed in pairs)
+        for i, arm in enumerate(arms):
+            print(f"{args.net} {arm.name:6} {statistics.median(p[i] for p in pairs):.3f} s a step, "
+                  f"least {min(p[i] for p in pairs):.3f}, peak {arm.finish():.0f} MiB")
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    print(f"{args.net}: packed takes {middle:.3f} times as long (quarters {low:.3f} and "
+          f"{high:.3f} of {len(pairs)} pairs)")
 
 
 main()
