@@ -229,8 +229,9 @@ static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void
 
 /* ---- guess, activity, token ---- */
 
-/* Numbers that loops need in every step, out of the compiler's sight: it would make
- * each anew where it is used, by the port that shuffles and masks want. */
+/* Numbers that loops need in every step. The compiler makes each anew where it is used,
+ * by the port that shuffles and masks want; hidden from its sight (look_of) it is read
+ * from memory, which costs nothing where the ports of loads have time left. */
 enum {
     C_1,
     C_4,
@@ -268,11 +269,12 @@ typedef struct look {
     int64_t phase_step;
 } look;
 
-INLINE look look_of(const sti_codec_form *form)
+INLINE look look_of(const sti_codec_form *form, const bool hidden)
 {
     const __m256i *map = (const __m256i *)(const void *)form->map;
     const uint32_t *c = constants;
-    __asm__("" : "+r"(c));
+    if (hidden)
+        __asm__("" : "+r"(c));
     return (look){.form = form,
                   .constants = c,
                   .map = {_mm512_cvtepu8_epi16(_mm256_loadu_si256(map)),
@@ -458,7 +460,7 @@ INLINE void count_from(const look *k, int64_t begin, const int32_t *w,
 static void count(const sti_codec_form *form, int64_t begin, const int32_t *w,
                   const uint8_t *mask, int64_t from, int64_t n, uint32_t *counts)
 {
-    const look k = look_of(form);
+    const look k = look_of(form, true);
 #define COUNT(p) count_from(&k, begin, w, mask, from, n, counts, p)
     BY_PREDICTOR(COUNT)
 #undef COUNT
@@ -623,7 +625,7 @@ static uint8_t *encode(const sti_codec_form *form, const sti_codec_coder *coder,
                        int64_t begin, const int32_t *w, const uint8_t *mask, int64_t n,
                        uint8_t *floor, uint8_t *top)
 {
-    const look k = look_of(form);
+    const look k = look_of(form, true);
     uint8_t *at = NULL;
 #define ENCODE(p) at = encode_from(&k, coder, begin, w, mask, n, floor, top, p)
     BY_PREDICTOR(ENCODE)
@@ -759,7 +761,7 @@ INLINE bool decode_with(const look *k, const uint32_t *table, int streams,
 static bool decode(const sti_codec_form *form, const uint32_t *table, int streams,
                    const sti_codec_stream *stream)
 {
-    const look k = look_of(form);
+    const look k = look_of(form, false); /* gathers load enough */
     bool good = false;
 #define DECODE(p) good = decode_with(&k, table, streams, stream, p)
     BY_PREDICTOR(DECODE)
