@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "op/op.h"
-#include "op/op_norm_slots.h"
 #include "plan/budget.h"
 #include "plan/plan_priv.h"
 
