@@ -12,6 +12,7 @@ the median step of each, the median and the quarters of the ratios of pairs, and
 resident memory. Run it on a machine that does nothing else.
 """
 import argparse
+import atexit
 import json
 import os
 import signal
@@ -54,6 +55,7 @@ class Arm:
              f"model.name={args.net}", "--steps", str(args.steps), "-j", str(args.threads),
              "--out", f"{folder}/{name}", "--force", "--json", "--quiet", *options],
             stdout=self.json, text=True)
+        atexit.register(self.process.kill)  # a halted one would stay for good
         self.step()
 
     def events(self):

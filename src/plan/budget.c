@@ -566,23 +566,27 @@ static stint_status list_blocks(const stint_graph *graph, sti_pack_candidate *by
     return status;
 }
 
-stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget)
+/* Blocks whose capacity is known, in place of what is expected of them. */
+static stint_status use_sizes(sti_budget *b, const sti_pack_choice *sizes, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const sti_pack_choice *known = &sizes[i];
+        if (known->value < 0 || known->value >= b->values)
+            return sti_fail(STINT_E_BUG, "budget: a size of another network");
+        if (b->blocks[known->value].capacity > 0)
+            b->blocks[known->value].capacity = known->capacity;
+    }
+    return STINT_OK;
+}
+
+stint_status sti_budget_blocks(const stint_graph *graph, const sti_pack_choice *sizes,
+                               int size_count, sti_budget *budget)
 {
     budget->values = sti_graph_value_count(graph);
     budget->blocks = sti_alloc_array(budget->values, sizeof *budget->blocks, "budget");
-    return budget->blocks ? list_blocks(graph, NULL, budget->blocks) : STINT_E_MEMORY;
-}
-
-static stint_status use_sizes(explorer *e, const sti_budget_desc *desc)
-{
-    for (int i = 0; i < desc->size_count; i++) {
-        const sti_pack_choice *known = &desc->sizes[i];
-        if (known->value < 0 || known->value >= e->values)
-            return sti_fail(STINT_E_BUG, "budget: a size of another network");
-        if (e->out->blocks[known->value].capacity > 0)
-            e->out->blocks[known->value].capacity = known->capacity;
-    }
-    return STINT_OK;
+    stint_status status =
+        budget->blocks ? list_blocks(graph, NULL, budget->blocks) : STINT_E_MEMORY;
+    return status == STINT_OK ? use_sizes(budget, sizes, size_count) : status;
 }
 
 /* Pack whatever can be packed. */
@@ -657,7 +661,7 @@ stint_status sti_budget_create(const sti_budget_desc *desc, sti_budget **budget_
         status =
             desc->lossy ? list_blocks(e.graph, e.candidates, e.out->blocks) : STINT_OK;
     if (status == STINT_OK)
-        status = use_sizes(&e, desc);
+        status = use_sizes(e.out, desc->sizes, desc->size_count);
     if (status == STINT_OK) {
         begin_forms(&e);
         status = search_from(&e);

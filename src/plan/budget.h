@@ -45,8 +45,10 @@ void sti_budget_choices(const sti_budget *budget, const uint8_t *form,
                         sti_pack_choice *choices_out, int *count_out);
 
 /* Fill blocks (for the caller to free) and values of a budget without options, for
- * sti_budget_choices on a graph that was not explored. STINT_E_MEMORY. */
-stint_status sti_budget_blocks(const stint_graph *graph, sti_budget *budget);
+ * sti_budget_choices on a graph that was not explored; sizes as in the desc.
+ * STINT_E_MEMORY. */
+stint_status sti_budget_blocks(const stint_graph *graph, const sti_pack_choice *sizes,
+                               int size_count, sti_budget *budget);
 
 /* form_out [values of the graph]: whatever is saved and can be packed is, but for what
  * takes less time to make again from the graph's leaves than to pack and unpack: that

@@ -142,7 +142,7 @@ stint_status sti_job_peak_with(sti_job *job, const uint8_t *form, size_t *peak_o
     job->rewritten = form != NULL;
     if (form) {
         sti_budget sizes = {.values = job->form_values};
-        st = sti_budget_blocks(job->train.graph, &sizes);
+        st = sti_budget_blocks(job->train.graph, NULL, 0, &sizes);
         if (st == STINT_OK)
             st = pack_network(&job->train, &sizes, form, false);
         if (st == STINT_OK)
@@ -368,15 +368,6 @@ static bool packs_all(const sti_job *job)
            job->recipe->values.error.tau > 0 && !job->exact;
 }
 
-/* Blocks whose size is known from the run, as for the budget solver. */
-static stint_status known_blocks(const sti_job *job, sti_budget *budget)
-{
-    stint_status st = sti_budget_blocks(job->train.graph, budget);
-    for (int i = 0; i < job->size_count && st == STINT_OK; i++)
-        budget->blocks[job->sizes[i].value].capacity = job->sizes[i].capacity;
-    return st;
-}
-
 /* Pack all, if that fits. */
 static stint_status try_all(sti_job *job, int lanes, double fastest, bool *taken)
 {
@@ -384,7 +375,9 @@ static stint_status try_all(sti_job *job, int lanes, double fastest, bool *taken
     sti_job variant;
     const int32_t values = sti_graph_value_count(job->train.graph);
     uint8_t *form = sti_alloc((size_t)values, "form");
-    stint_status st = form ? known_blocks(job, &budget) : STINT_E_MEMORY;
+    stint_status st =
+        form ? sti_budget_blocks(job->train.graph, job->sizes, job->size_count, &budget)
+             : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = sti_budget_pack_all(job->train.graph, form);
     if (st == STINT_OK)
