@@ -142,7 +142,7 @@ STINT_API const char *stint_topk_method_name(stint_topk_method method);
 /** Built in: an AVX-512 server core of 2023. */
 STINT_API void stint_topk_costs_default(stint_topk_costs *costs_out);
 /** Of this machine: read from $XDG_CACHE_HOME/stint (or ~/.cache/stint), else measured
- * in about a quarter of a second and written there. Never fails: without memory or a
+ * in about 0.4 seconds and written there. Never fails: without memory or a
  * writable folder the measured, else the built-in costs are given. */
 STINT_API void stint_topk_costs_host(stint_topk_costs *costs_out);
 /** Measure now (no file is touched). STINT_E_MEMORY. */

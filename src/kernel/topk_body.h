@@ -231,7 +231,7 @@ static void NAME(delegates)(const sti_topk_view *v, int a, int64_t first, int64_
 
 #if BITS == 32
 INLINE void NAME(delegates2_as)(const sti_topk_view *v, int a, int64_t first,
-                                int64_t whole, uint32_t *d, uint32_t *position,
+                                int64_t whole, uint32_t *d, uint16_t *position,
                                 bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
@@ -278,7 +278,7 @@ static inline bool NAME(is_max)(const sti_topk_view *v)
 /* As delegates_far; `share` blocks of each of STREAMS shares. Without the minimum that
  * makes all NaN one, blocks with a NaN are done again. */
 INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
-                                 int64_t share, uint32_t *d, uint32_t *position,
+                                 int64_t share, uint32_t *d, uint16_t *position,
                                  bool plain, bool max)
 {
     const NAME(map) m = NAME(map_of)(v);
@@ -299,7 +299,8 @@ INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
                                      : NAME(key)(raw, &m, false),
                              (uint32_t)step);
             }
-        uint32_t two[2 * STREAMS], place[STREAMS];
+        uint32_t two[2 * STREAMS];
+        uint16_t place[STREAMS];
         best_two_store_four(b, two, place);
         for (int j = 0; j < STREAMS; j++) {
             const int64_t at = s + j * share, begin = (first + at) << a;
@@ -314,7 +315,7 @@ INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
 #endif
 
 static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                             uint32_t *d, uint32_t *position)
+                             uint32_t *d, uint16_t *position)
 {
     int64_t s = first;
 #if BITS == 32
@@ -331,7 +332,8 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
                 NAME(delegates2_far)(v, a, first, share, d, position, false, false);
             s += STREAMS * share;
         }
-        uint32_t *rest = d + 2 * (s - first), *where = position + (s - first);
+        uint32_t *rest = d + 2 * (s - first);
+        uint16_t *where = position + (s - first);
         if (plain)
             NAME(delegates2_as)(v, a, s, whole, rest, where, true);
         else
@@ -409,41 +411,26 @@ static int64_t NAME(collect)(const sti_topk_view *v, int64_t begin, int64_t end,
     return count;
 }
 
-static inline uint64_t NAME(pack_one)(const sti_topk_view *v, int64_t i)
-{
-    AS_UINT(BITS) raw;
-#if KIND == SUMS
-    const float sum =
-        sti_topk_load_f32(v->x + 4 * i) + sti_topk_load_f32(v->addend + 4 * i);
-    memcpy(&raw, &sum, sizeof raw);
-#else
-    memcpy(&raw, v->x + i * (BITS / 8), sizeof raw);
-#endif
-#if KIND == FLOATS || KIND == SUMS
-    return sti_topk_pack(sti_topk_float_key(raw, 1U << (BITS - 1), &v->map), i);
-#elif KIND == INTEGERS
-    return sti_topk_pack(sti_topk_int_key(raw, 1U << (BITS - 1), &v->map), i);
-#else
-    return sti_topk_pack(raw, i);
-#endif
-}
-
 INLINE int64_t NAME(rare_as)(const sti_topk_view *v, int64_t begin, int64_t end,
                              uint32_t lo, uint64_t *out, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     const vec bound = SPLAT(lo);
+    AS_UINT(BITS) key[64];
     int64_t i = begin, count = 0;
     for (; i + 64 <= end; i += 64) {
         uint64_t mask = 0;
-        for (int j = 0; j < 64; j += LANES)
-            mask |= GE(NAME(load)(v, i + j, &m, plain), bound) << j;
-        if (mask & (mask - 1)) {
-            count += NAME(collect_above)(v, i, i + 64, lo, out + count, plain);
-            continue;
+        for (int j = 0; j < 64; j += LANES) {
+            const vec keys = NAME(load)(v, i + j, &m, plain);
+            vec_store(key + j, keys);
+            mask |= GE(keys, bound) << j;
         }
-        out[count] = NAME(pack_one)(v, i + __builtin_ctzll(mask | UINT64_C(1) << 63));
-        count += mask != 0;
+        for (int j = 0; j < 2 || mask; j++) {
+            const int at = __builtin_ctzll(mask | UINT64_C(1) << 63);
+            out[count] = sti_topk_pack(key[at], i + at);
+            count += mask != 0;
+            mask &= mask - (mask != 0);
+        }
     }
     if (i < end)
         count += NAME(collect_above)(v, i, end, lo, out + count, plain);
@@ -514,211 +501,7 @@ static int64_t NAME(keys)(const sti_topk_view *v, int64_t begin, int64_t end,
 }
 
 #if KIND == KEYS
-static inline int64_t count_at_least(const uint32_t *keys, int64_t count, uint32_t lo)
-{
-    const vec bound = SPLAT(lo);
-    int64_t i = 0, at_least = 0;
-    for (; i + LANES <= count; i += LANES)
-        at_least += __builtin_popcountll(GE(vec_load(keys + i), bound));
-    return at_least + topk_at_least(keys + i, count - i, lo);
-}
-
-/* The same for a whole number of STI_TOPK_LANES. */
-static inline int64_t count_in_lanes(const uint32_t *keys, int64_t count, uint32_t lo)
-{
-    const vec bound = SPLAT(lo);
-    int64_t at_least = 0;
-    for (int64_t i = 0; i < count; i += STI_TOPK_LANES)
-        for (int64_t j = i; j < i + STI_TOPK_LANES; j += LANES)
-            at_least += __builtin_popcountll(GE(vec_load(keys + j), bound));
-    return at_least;
-}
-
-/* For three of them. */
-static inline void count_three(const uint32_t *keys, int64_t count,
-                               const uint32_t lo[3], int64_t at_least[3])
-{
-    const vec a = SPLAT(lo[0]), b = SPLAT(lo[1]), c = SPLAT(lo[2]);
-    int64_t from_a = 0, from_b = 0, from_c = 0;
-    for (int64_t i = 0; i < count; i += LANES) {
-        const vec key = vec_load(keys + i);
-        from_a += __builtin_popcountll(GE(key, a));
-        from_b += __builtin_popcountll(GE(key, b));
-        from_c += __builtin_popcountll(GE(key, c));
-    }
-    at_least[0] = from_a;
-    at_least[1] = from_b;
-    at_least[2] = from_c;
-}
-
-/* Keys between the bounds of a whole number of lanes; `out` may be `keys`. */
-static inline int64_t keep_range(const uint32_t *keys, int64_t count, uint32_t lo,
-                                 uint32_t hi, uint32_t *out, int64_t *at_least)
-{
-    const vec bound = SPLAT(lo), roof = SPLAT(hi);
-    int64_t kept = 0, from_lo = 0;
-    for (int64_t i = 0; i < count; i += LANES) {
-        const vec key = vec_load(keys + i);
-        const uint64_t mask = GE(key, bound);
-        from_lo += __builtin_popcountll(mask);
-        kept += keep32(key, mask & GE(roof, key), out + kept);
-    }
-    *at_least = from_lo;
-    return kept;
-}
-
-/* How many of a whole number of lanes are at least `bound`, and the best of the rest.
- */
-static inline int64_t next_below(const uint32_t *keys, int64_t count, uint32_t bound,
-                                 uint32_t *next)
-{
-    const vec limit = SPLAT(bound);
-    vec best = SPLAT(0);
-    int64_t at_least = 0;
-    for (int64_t i = 0; i < count; i += LANES) {
-        const vec key = vec_load(keys + i);
-        at_least += __builtin_popcountll(GE(key, limit));
-        best = MAX(best, vec_below32(key, limit));
-    }
-    *next = best_word(best);
-    return at_least;
-}
-
-static inline int64_t find_equal(const uint32_t *keys, uint32_t wanted, int64_t rank)
-{
-    const vec bound = SPLAT(wanted);
-    for (int64_t i = 0;; i += 64) {
-        uint64_t mask = 0;
-        for (int j = 0; j < 64; j += LANES) {
-            const vec key = vec_load(keys + i + j);
-            mask |= (GE(key, bound) & GE(bound, key)) << j;
-        }
-        const int64_t here = __builtin_popcountll(mask);
-        if (rank > here) {
-            rank -= here;
-            continue;
-        }
-        for (; rank > 1; rank--)
-            mask &= mask - 1;
-        return i + __builtin_ctzll(mask);
-    }
-}
-
-static inline int64_t emit_words_at(const sti_topk_brief *b, int64_t i, vec key,
-                                    uint64_t mask, int64_t at)
-{
-    if (b->packed)
-        return at + pack32(key, mask, (uint32_t)i, b->packed + at);
-    return at + emit32(b->values ? vec_load(b->raw + 4 * i) : key, mask, b->base + i,
-                       b->index + at, b->values ? b->values + 4 * at : NULL);
-}
-
-/* Of four vectors. */
-static inline bool any_at_least(const uint32_t *keys, vec bound)
-{
-    const vec a = MAX(vec_load(keys), vec_load(keys + LANES));
-    const vec b = MAX(vec_load(keys + 2 * LANES), vec_load(keys + 3 * LANES));
-    return GE(MAX(a, b), bound) != 0;
-}
-
-static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t end,
-                                 uint32_t lo, int64_t at)
-{
-    const vec bound = SPLAT(lo);
-    const bool few = 64 * b->k <= b->n; /* worth a branch */
-    int64_t i = begin;
-    while (i + 4 * LANES <= end && !any_at_least(b->keys + i, bound))
-        i += 4 * LANES; /* where data ascend, winners begin late */
-    for (; i + 4 * LANES <= end && at < b->k; i += 4 * LANES) {
-        vec key[4];
-        for (int j = 0; j < 4; j++)
-            key[j] = vec_load(b->keys + i + j * LANES);
-        if (few && !GE(MAX(MAX(key[0], key[1]), MAX(key[2], key[3])), bound))
-            continue;
-        for (int j = 0; j < 4; j++)
-            at = emit_words_at(b, i + j * LANES, key[j], GE(key[j], bound), at);
-    }
-    for (; i + LANES <= end && at < b->k; i += LANES) {
-        const vec key = vec_load(b->keys + i);
-        at = emit_words_at(b, i, key, GE(key, bound), at);
-    }
-    return at < b->k ? topk_emit_range(b, i, end, lo, at) : at;
-}
-
-#define NAME_OF(verb) verb
-#define AT_LEAST      count_in_lanes
-#ifdef STI_KERNEL_TOPK_TINY_AVX512_H
-#define SORT_SAMPLE     tiny_sort
-#define SORTED_AT(rank) tiny_at(rank)
-#endif
-#include "kernel/topk_winners.h"
-
-static void brief_winners(const sti_topk_brief *b)
-{
-    winners(b);
-    vec_leave();
-}
-
-#ifdef STI_KERNEL_TOPK_TINY_AVX512_H
-/* Keys of at least lo; their number. They are few, hence a branch. */
-static inline int64_t keep_few(const sti_topk_brief *b, uint32_t lo)
-{
-    const vec bound = SPLAT(lo);
-    int64_t kept = 0;
-    for (int64_t i = 0; i < b->n; i += STI_TOPK_TINY) {
-        vec key[TINY_VECS];
-        for (int j = 0; j < TINY_VECS; j++)
-            key[j] = vec_load(b->keys + i + j * WORDS);
-        if (!GE(MAX(MAX(key[0], key[1]), MAX(key[2], key[3])), bound))
-            continue;
-        for (int j = 0; j < TINY_VECS; j++)
-            kept += keep32(key[j], GE(key[j], bound), b->spare + kept);
-    }
-    return kept;
-}
-
-/* Of 64 columns, `best` has the best element of each: the k-th of these is a bound of
- * the k-th of all, and hardly more than k elements are above it. */
-static threshold few_threshold(const sti_topk_brief *b, const vec best[TINY_VECS],
-                               uint32_t most)
-{
-    vec key[TINY_VECS];
-    const uint32_t lo = tiny_kth(best, b->k);
-    if (lo == most)
-        return (threshold){lo, b->k};
-    int64_t count = keep_few(b, lo);
-    if (count == b->k)
-        return (threshold){lo, 0};
-    for (int j = 0; j < TINY_VECS; j++)
-        vec_store(b->spare + count + j * WORDS, SPLAT(0));
-    if (count > STI_TOPK_TINY) {
-        const int64_t padded = sti_topk_ceil(count, STI_TOPK_LANES) * STI_TOPK_LANES;
-        const search s = {b->spare, padded, b->k, count, 0, lo, most};
-        return bisect_list(s, b->spare);
-    }
-    for (int j = 0; j < TINY_VECS; j++)
-        key[j] = vec_load(b->spare + j * WORDS);
-    const uint32_t kth = tiny_kth(key, b->k);
-    return (threshold){kth,
-                       b->k - __builtin_popcountll(tiny_above(key, vec_splat32(kth)))};
-}
-
-static bool few_winners(const sti_topk_brief *b, const vec best[TINY_VECS],
-                        uint32_t refused)
-{
-    const uint32_t most = tiny_kth(best, 1);
-    if (refused && most >= refused) {
-        b->index[0] = b->base + find_equal(b->keys, most, 1);
-        return false;
-    }
-    emit_threshold(b, b->k == 1 ? (threshold){most, 1} : few_threshold(b, best, most));
-    return true;
-}
-#endif
-
-#define BISECT         bisect_keys
-#define COUNT_AT_LEAST count_at_least
-#include "kernel/topk_bisect.h"
+#include "kernel/topk_keys.h"
 #endif
 
 /* Elements that fill whole vectors of words and all lanes. */

@@ -77,6 +77,29 @@ static void keep_survivors(cut_state *c, int64_t survivors, int64_t room)
     c->run_count = 1;
 }
 
+/* The spare list holds the keys of all: the loops for keys are fast enough to look at
+ * them a few dozen times. Of equal keys the first ones in the runs are winners. */
+static uint64_t cut_by_keys(const cut_state *c)
+{
+    uint32_t *keys = (uint32_t *)(void *)c->spare.at;
+    int64_t count = 0, at_least;
+    for (int64_t r = 0; r < c->run_count; r++)
+        for (int64_t i = 0; i < c->runs[r].count; i++)
+            keys[count++] = (uint32_t)(c->runs[r].at[i] >> 32);
+    const uint32_t key =
+        sti_topk_ops_now(STI_TOPK_KEYS)->bisect(keys, count, c->k, &at_least);
+    if (at_least == c->k)
+        return (uint64_t)key << 32;
+    int64_t ties = c->k, i = 0, r = 0;
+    for (int64_t j = 0; j < count; j++)
+        ties -= keys[j] > key;
+    while (ties -= keys[i] == key)
+        i++;
+    for (; i >= c->runs[r].count; r++)
+        i -= c->runs[r].count;
+    return c->runs[r].at[i];
+}
+
 uint64_t sti_topk_cut(const sti_topk_cutter *cutter, const sti_topk_run *runs,
                       int64_t run_count, int64_t k)
 {
@@ -86,6 +109,8 @@ uint64_t sti_topk_cut(const sti_topk_cutter *cutter, const sti_topk_run *runs,
         c.live += runs[r].count;
     if (c.live == k)
         return 0;
+    if (c.live <= 2 * cutter->spare_count)
+        return cut_by_keys(&c);
     for (find_bounds(&c); c.hi > c.lo;) {
         const int span_bits = bits_of(c.hi - c.lo), wanted = digit_bits(c.live);
         const int bits = span_bits < wanted ? span_bits : wanted;

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 
 /* GUESS_LEAST: elements to look at for each winner that make a sample worth while. */
-enum { SAMPLE_LINE = 16, GUESS_LEAST = 16 };
-enum { TOUCH_BLOCKS = 16, TOUCH_BYTES = 1024 };
+enum { SAMPLE_LINE = 16, SAMPLE_LINES = 512, GUESS_LEAST = 16, SHARPEN_LEAST = 4 };
+enum { BATCH = 16, TOUCH_BYTES = 1024 };
 
 typedef struct first_pass {
     const sti_topk_job *job;
@@ -47,9 +47,22 @@ static void make_delegates(const sti_topk_job *job, bool beta)
     sti_team_run(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
 }
 
-/* The k best delegates, packed, by ascending block. Their least key. */
-static uint32_t choose_delegates(const sti_topk_job *job)
+/* What the delegates say before any block is gone back to. */
+typedef struct walk_back {
+    const sti_topk_job *job;
+    uint32_t least, best; /* of the chosen; `least` is then raised */
+    bool beta;
+    int64_t capacity;
+    /* What each piece has found still to matter behind it. Pieces begin with the most
+     * that those before them have said by then: which is all of them with one thread,
+     * and a matter of time alone with more. */
+    atomic_uint *behind; /* [back] */
+} walk_back;
+
+/* The k best delegates, packed, by ascending block. */
+static void choose_delegates(walk_back *w)
 {
+    const sti_topk_job *job = w->job;
     sti_topk_room *room = job->room;
     const sti_topk_sink sink = {.packed = room->chosen};
     const sti_topk_view list = {.form = STI_TOPK_KEYS,
@@ -62,12 +75,14 @@ static uint32_t choose_delegates(const sti_topk_job *job)
                                 .room = room->inner,
                                 .sink = &sink};
     sti_topk_row(&inner);
-    uint32_t least = UINT32_MAX;
+    room->chosen[job->plan->k] = room->chosen[job->plan->k - 1];
+    uint64_t least = UINT64_MAX, best = 0;
     for (int64_t i = 0; i < job->plan->k; i++) {
-        const uint32_t key = (uint32_t)(room->chosen[i] >> 32);
-        least = key < least ? key : least;
+        least = room->chosen[i] < least ? room->chosen[i] : least;
+        best = room->chosen[i] > best ? room->chosen[i] : best;
     }
-    return least;
+    w->least = (uint32_t)(least >> 32);
+    w->best = (uint32_t)(best >> 32);
 }
 
 /* A list of candidates that never holds many more than k: when it is full, the k best
@@ -109,64 +124,46 @@ static void add_block(candidates *c, const sti_topk_job *job, int64_t block)
         job->ops->rare(job->view, begin, end, c->least, c->run.at + c->run.count);
 }
 
-typedef struct walk_back {
-    const sti_topk_job *job;
-    uint32_t least;
-    bool beta;
-    int64_t capacity;
-    /* What each piece has found still to matter behind it. Pieces begin with the most
-     * that those before them have said by then: which is all of them with one thread,
-     * and a matter of time alone with more. */
-    atomic_uint *behind; /* [back] */
-} walk_back;
-
-/* Whether this entry and the next are the two best of one block. */
-static bool both_chosen(const uint64_t *chosen)
+/* Whether this entry and the next are the two best of one block: a list of the two best
+ * has them at 2s and 2s + 1. */
+static inline bool both_chosen(const uint64_t *chosen)
 {
-    return sti_topk_packed_index(chosen[0]) / 2 == sti_topk_packed_index(chosen[1]) / 2;
+    return ((uint32_t)chosen[0] ^ (uint32_t)chosen[1]) == 1;
 }
 
-/* Beta lists hold best and second of a block at 2s and 2s + 1; a pair stays together.
- */
+static inline uint32_t key_of(uint64_t packed)
+{
+    return (uint32_t)(packed >> 32);
+}
+
+/* Whether chosen entry i has its block gone back to: there can be more in the block
+ * only where the second best matters too. Behind the last entry is one that is nobody's
+ * other. */
+static inline bool goes_back(const walk_back *w, int64_t i, uint32_t least)
+{
+    const uint64_t *chosen = w->job->room->chosen;
+    return w->beta ? both_chosen(chosen + i) & (key_of(chosen[i + 1]) >= least)
+                   : key_of(chosen[i]) >= least;
+}
+
+static int64_t block_of(const walk_back *w, int64_t i)
+{
+    return sti_topk_packed_index(w->job->room->chosen[i]) >> w->beta;
+}
+
+/* The first entry of a piece: two of one block stay together. */
 static int64_t split_chosen(const walk_back *w, int64_t piece)
 {
     const sti_topk_plan *p = w->job->plan;
-    const uint64_t *chosen = w->job->room->chosen;
     const int64_t at = sti_topk_min(piece * sti_topk_ceil(p->k, p->back), p->k);
-    if (w->beta && at > 0 && at < p->k && both_chosen(chosen + at - 1))
-        return at + 1;
-    return at;
+    return at + (w->beta && at > 0 && both_chosen(w->job->room->chosen + at - 1));
 }
 
-/* Whether the block of chosen entry i is gone back to for it. */
-static bool goes_back(const walk_back *w, int64_t i, int64_t end, uint32_t least)
-{
-    const uint64_t *chosen = w->job->room->chosen;
-    if (!w->beta)
-        return (uint32_t)(chosen[i] >> 32) >= least;
-    return i + 1 < end && both_chosen(chosen + i) &&
-           (uint32_t)(chosen[i + 1] >> 32) >= least;
-}
-
-/* Chosen entry i of a beta list; how many entries it used. Only where the second best
- * matters too can there be more in the block. */
-static int64_t add_beta(candidates *c, const walk_back *w, int64_t i, int64_t end)
-{
-    const uint64_t *chosen = w->job->room->chosen;
-    const int64_t block = sti_topk_packed_index(chosen[i]) / 2;
-    if (goes_back(w, i, end, c->least)) {
-        add_block(c, w->job, block);
-        return 2;
-    }
-    if (c->run.count == c->capacity)
-        keep_best(c);
-    const uint32_t key = (uint32_t)(chosen[i] >> 32);
-    const int64_t at = w->job->room->position[block];
-    if (key >= c->least)
-        c->run.at[c->run.count++] =
-            sti_topk_pack(key, (block << w->job->plan->exponent) + at);
-    return 1;
-}
+/* Some entries, and which of them have their blocks gone back to. */
+typedef struct batch {
+    int64_t begin, end, count;
+    int64_t at[2 * BATCH];
+} batch;
 
 static inline void touch(const sti_topk_view *v, int64_t i)
 {
@@ -174,26 +171,84 @@ static inline void touch(const sti_topk_view *v, int64_t i)
     (void)*(const volatile unsigned char *)(v->x + (size_t)i * bytes);
 }
 
-/* The blocks of the next entries but a few, whose memory then comes while those few are
- * looked at. Each is in a page of its own, and prefetching may give up where the
- * address of a page is not known, so one byte of each is read. */
-static void touch_blocks(const walk_back *w, int64_t from, int64_t end, uint32_t least)
+/* The blocks' memory comes while those of the batch before are looked at. Each is in a
+ * page of its own, and prefetching may give up where the address of a page is not
+ * known, so one byte of each is read. */
+static void touch_blocks(const walk_back *w, const batch *b)
 {
     const sti_topk_view *v = w->job->view;
-    const uint64_t *chosen = w->job->room->chosen;
     const int a = w->job->plan->exponent;
     const size_t bytes = sti_topk_element_bytes(v->form),
-                 row_bytes = (size_t)v->n * bytes;
-    for (int64_t i = from; i < end; i++) {
-        const int64_t block = sti_topk_packed_index(chosen[i]) / (w->beta ? 2 : 1);
-        if (!goes_back(w, i, w->job->plan->k, least))
-            continue;
-        const size_t begin = ((size_t)block << a) * bytes;
-        const size_t most = bytes << a, span = most < TOUCH_BYTES ? most : TOUCH_BYTES;
-        touch(v, block << a);
-        for (size_t at = begin + 64; at < begin + span && at < row_bytes; at += 64)
+                 row_bytes = (size_t)v->n * bytes, most = bytes << a,
+                 span = most < TOUCH_BYTES ? most : TOUCH_BYTES;
+    for (int64_t j = 0; j < b->count; j++)
+        touch(v, block_of(w, b->at[j]) << a);
+    for (int64_t j = 0; j < b->count; j++) {
+        const size_t begin = ((size_t)block_of(w, b->at[j]) << a) * bytes;
+        const size_t end = begin + span < row_bytes ? begin + span : row_bytes;
+        for (size_t at = begin + 64; at < end; at += 64)
             __builtin_prefetch(v->x + at);
     }
+}
+
+/* The entries from `begin` on, no more than `most`, and their blocks. Which of them
+ * have one follows no pattern, hence no branch. */
+static void take_batch(const walk_back *w, int64_t begin, int64_t most, uint32_t least,
+                       batch *b)
+{
+    int64_t count = 0, i = begin;
+    const int64_t end = sti_topk_min(begin + (BATCH << w->beta), most);
+    for (; i < end; i++) {
+        b->at[count] = i;
+        count += goes_back(w, i, least);
+    }
+    i += w->beta && i < most && both_chosen(w->job->room->chosen + i - 1);
+    b->begin = begin;
+    b->end = i;
+    b->count = count;
+}
+
+/* Entries that stand for themselves alone, in a list of the two best. The second best
+ * is below `least` where it is not gone back to. */
+static void add_singles(candidates *c, const walk_back *w, int64_t i, int64_t end)
+{
+    const sti_topk_room *room = w->job->room;
+    const int a = w->job->plan->exponent;
+    if (c->run.count > c->k && c->run.count + (end - i) > c->capacity)
+        keep_best(c);
+    const uint32_t least = c->least;
+    uint64_t *out = c->run.at;
+    int64_t count = c->run.count;
+    for (; i < end; i++) {
+        const uint32_t key = key_of(room->chosen[i]);
+        if (key < least)
+            continue;
+        const int64_t block = block_of(w, i);
+        out[count++] = sti_topk_pack(key, (block << a) + room->position[block]);
+    }
+    c->run.count = count;
+}
+
+/* Entry i, whose block was to be gone back to by the bound of some time ago. */
+static void add_back(candidates *c, const walk_back *w, int64_t i)
+{
+    if (goes_back(w, i, c->least))
+        add_block(c, w->job, block_of(w, i));
+    else if (w->beta)
+        add_singles(c, w, i, i + 1);
+}
+
+static void add_batch(candidates *c, const walk_back *w, const batch *b)
+{
+    int64_t i = b->begin;
+    for (int64_t j = 0; j < b->count; j++) {
+        if (w->beta)
+            add_singles(c, w, i, b->at[j]);
+        add_back(c, w, b->at[j]);
+        i = b->at[j] + 1 + w->beta;
+    }
+    if (w->beta)
+        add_singles(c, w, i, b->end);
 }
 
 static void walk_piece(void *arg, int64_t piece, int worker)
@@ -215,120 +270,121 @@ static void walk_piece(void *arg, int64_t piece, int worker)
             atomic_load_explicit(&w->behind[before], memory_order_relaxed);
         c.least = told > c.least ? told : c.least;
     }
-    const int64_t begin = split_chosen(w, piece);
-    int64_t ready = begin, touched = begin; /* by the step before, by this one */
-    for (int64_t i = begin; i < end;) {
-        if (i >= ready) {
-            const int64_t next = sti_topk_min(touched + TOUCH_BLOCKS, end);
-            touch_blocks(w, touched, next, c.least);
-            ready = sti_topk_max(touched, i + 1);
-            touched = next;
-        }
-        if ((uint32_t)(room->chosen[i] >> 32) < c.least) {
-            i++;
-            continue;
-        }
-        if (w->beta)
-            i += add_beta(&c, w, i, end);
-        else
-            add_block(&c, w->job, sti_topk_packed_index(room->chosen[i++]));
+    batch b[2];
+    int now = 0;
+    take_batch(w, split_chosen(w, piece), end, c.least, &b[0]);
+    touch_blocks(w, &b[0]);
+    for (; b[now].begin < end; now ^= 1) {
+        take_batch(w, b[now].end, end, c.least, &b[now ^ 1]);
+        touch_blocks(w, &b[now ^ 1]);
+        add_batch(&c, w, &b[now]);
     }
     room->runs[piece] = c.run;
+}
+
+/* Keys at the start of the pool, which is free before the walk. */
+static uint32_t *key_list(const walk_back *w)
+{
+    return (uint32_t *)(void *)w->job->room->pool;
+}
+
+static uint32_t raised(const walk_back *w, const uint32_t *keys, int64_t count,
+                       int64_t rank)
+{
+    int64_t at_least;
+    const uint32_t bound =
+        sti_topk_ops_now(STI_TOPK_KEYS)->bisect(keys, count, rank, &at_least);
+    return bound > w->least ? bound : w->least;
 }
 
 /* The k-th delegate is a weak bound where winners lie together: in ascending data all
  * of them are in the last few blocks. So the blocks of the best delegates, enough of
  * them to hold k elements, are looked at first; if k elements there are at or above the
  * bound, the k-th of those is a better one, and most chosen blocks fall below it
- * unseen. */
+ * unseen. It is not worth while to go on where they turn out to hold few. */
 static uint32_t sharpen_bound(const walk_back *w)
-{
-    const sti_topk_job *job = w->job;
-    sti_topk_room *room = job->room;
-    const int64_t k = job->plan->k, blocks = (k >> job->plan->exponent) + 1;
-    const int64_t entries = w->beta ? 2 * blocks : blocks;
-    if (entries >= k)
-        return w->least;
-    const sti_topk_run chosen = {.at = room->chosen, .count = k};
-    const uint64_t cut = sti_topk_cut(&room->cutter, &chosen, 1, entries);
-    sti_topk_run found = {.at = room->pool};
-    const int64_t room_left =
-        job->plan->back * w->capacity - (INT64_C(1) << job->plan->exponent);
-    int64_t last = -1, none = 0;
-    for (int64_t i = 0; i < k && found.count <= room_left; i++) {
-        const int64_t place = sti_topk_packed_index(room->chosen[i]);
-        const int64_t block = w->beta ? place / 2 : place;
-        if (room->chosen[i] < cut || block == last)
-            continue;
-        last = block;
-        found.count += job->ops->collect(
-            job->view, block << job->plan->exponent,
-            sti_topk_min((block + 1) << job->plan->exponent, job->view->n), w->least,
-            UINT32_MAX, found.at + found.count, &none);
-    }
-    if (found.count < k)
-        return w->least;
-    uint64_t worst = UINT64_MAX;
-    const uint64_t kth = sti_topk_cut(&room->cutter, &found, 1, k);
-    for (int64_t i = 0; i < found.count; i++)
-        if (found.at[i] >= kth && found.at[i] < worst)
-            worst = found.at[i];
-    const uint32_t bound = (uint32_t)(worst >> 32);
-    return bound > w->least ? bound : w->least;
-}
-
-/* A line of each block that is gone back to; their number. */
-static int64_t sample_blocks(const walk_back *w, uint32_t *sample)
 {
     const sti_topk_job *job = w->job;
     const uint64_t *chosen = job->room->chosen;
     const int a = job->plan->exponent;
+    const int64_t k = job->plan->k, blocks = (k >> a) + 1, entries = blocks << w->beta;
+    if (entries >= k || w->best == w->least)
+        return w->least;
+    uint32_t *keys = key_list(w);
+    for (int64_t i = 0; i < k; i++)
+        keys[i] = key_of(chosen[i]);
+    const uint32_t enough = raised(w, keys, k, entries);
+    const int64_t room_left =
+        2 * job->plan->back * w->capacity - STI_TOPK_SLACK - (INT64_C(1) << a);
+    int64_t last = -1, used = 0, seen = 0, count = 0, none = 0;
+    for (int64_t i = 0; i < k && used < entries && count <= room_left; i++) {
+        const int64_t block = block_of(w, i);
+        if (key_of(chosen[i]) < enough)
+            continue;
+        used++;
+        if (block == last)
+            continue;
+        last = block;
+        count += job->ops->keys(job->view, block << a,
+                                sti_topk_min((block + 1) << a, job->view->n), w->least,
+                                UINT32_MAX, keys + count, &none);
+        if (++seen >= SHARPEN_LEAST && count < seen << a >> 2)
+            break;
+    }
+    return count < k ? w->least : raised(w, keys, count, k);
+}
+
+/* A line of each of the blocks at the entries of a list, or of every so many; the
+ * number of lines. */
+static int64_t sample_blocks(const walk_back *w, const int64_t *list, int64_t blocks,
+                             uint32_t *sample)
+{
+    const sti_topk_job *job = w->job;
+    const int a = job->plan->exponent;
     const uint32_t lines = 1U << a >> 4;
-    int64_t at[TOUCH_BLOCKS], count = 0, none = 0;
-    for (int64_t i = 0; i < job->plan->k;) {
+    const int64_t every = sti_topk_ceil(blocks, SAMPLE_LINES);
+    int64_t at[BATCH], taken = 0, none = 0;
+    for (int64_t i = 0; i < blocks;) {
         int held = 0;
-        for (; i < job->plan->k && held < TOUCH_BLOCKS; i++) {
-            if (!goes_back(w, i, job->plan->k, w->least))
-                continue;
+        for (; i < blocks && held < BATCH; i += every) {
             const uint32_t line = ((uint32_t)i * UINT32_C(2654435761) >> 8) % lines;
-            const int64_t block = sti_topk_packed_index(chosen[i]) / (w->beta ? 2 : 1);
-            at[held] = sti_topk_min((block << a) + SAMPLE_LINE * (int64_t)line,
-                                    job->view->n - SAMPLE_LINE);
+            at[held] =
+                sti_topk_min((block_of(w, list[i]) << a) + SAMPLE_LINE * (int64_t)line,
+                             job->view->n - SAMPLE_LINE);
             touch(job->view, at[held++]);
         }
-        for (int j = 0; j < held; j++)
-            count += job->ops->keys(job->view, at[j], at[j] + SAMPLE_LINE, 0,
-                                    UINT32_MAX, sample + count, &none);
+        for (int j = 0; j < held; j++, taken++)
+            job->ops->keys(job->view, at[j], at[j] + SAMPLE_LINE, 0, UINT32_MAX,
+                           sample + SAMPLE_LINE * taken, &none);
     }
-    return count;
+    return taken;
 }
 
 /* Where winners lie in many more blocks than that, though not in all of those chosen,
- * the bound is still weak, and there may be a hundred candidates for each winner. A
- * line of each block that is gone back to is then a sample, from which a better bound
- * is guessed, far enough below the k-th: eight standard deviations, for the elements of
- * a line may be alike. Whether it is one is seen by counting. */
+ * the bound is still weak, and there may be a hundred candidates for each winner. Lines
+ * of the blocks that are gone back to are then a sample, from which a better bound is
+ * guessed, far enough below the k-th: eight standard deviations, for the elements of a
+ * line may be alike. Whether it is one is seen by counting. */
 static uint32_t guess_bound(const walk_back *w)
 {
     const sti_topk_plan *p = w->job->plan;
-    const sti_topk_room *room = w->job->room;
-    uint32_t best = 0;
-    int64_t blocks = 0;
+    int64_t *list = (int64_t *)(void *)w->job->room->pool, blocks = 0;
+    if (w->best == w->least || p->back == 1)
+        return w->least;
     for (int64_t i = 0; i < p->k; i++) {
-        const uint32_t key = (uint32_t)(room->chosen[i] >> 32);
-        best = key > best ? key : best;
-        blocks += goes_back(w, i, p->k, w->least);
+        list[blocks] = i;
+        blocks += goes_back(w, i, w->least);
     }
-    if (best == w->least || p->back == 1 || blocks << p->exponent < GUESS_LEAST * p->k)
+    if (blocks << p->exponent < GUESS_LEAST * p->k)
         return w->least;
-    uint32_t *sample = (uint32_t *)(void *)room->pool;
-    const int64_t count = sample_blocks(w, sample);
-    const double q = ldexp((double)(p->k * SAMPLE_LINE), -p->exponent);
+    uint32_t *sample = (uint32_t *)(void *)(list + blocks);
+    const int64_t lines = sample_blocks(w, list, blocks, sample);
+    const double share =
+        (double)(SAMPLE_LINE * lines) / ldexp((double)blocks, p->exponent);
+    const double q = (double)p->k * share;
     const int64_t rank = (int64_t)(q + 8 * sqrt(q) + 8);
-    if (rank >= count)
-        return w->least;
-    const uint32_t guess = sti_topk_kth(sample, count, rank, room->cutter.counts);
-    return guess > w->least ? guess : w->least;
+    return rank < SAMPLE_LINE * lines ? raised(w, sample, SAMPLE_LINE * lines, rank)
+                                      : w->least;
 }
 
 /* The candidates' number. */
@@ -347,16 +403,15 @@ static int64_t walk(walk_back *w)
 void sti_topk_by_delegates(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
-    const bool beta = p->method == STINT_TOPK_BETA;
-    make_delegates(job, beta);
     atomic_uint behind[STI_TOPK_BACK_MAX];
     walk_back w = {.job = job,
+                   .beta = p->method == STINT_TOPK_BETA,
                    .behind = behind,
-                   .beta = beta,
-                   .least = choose_delegates(job),
                    .capacity = sti_topk_back_elements(p)};
-    const uint32_t sure = sharpen_bound(&w);
-    w.least = sure;
+    make_delegates(job, w.beta);
+    choose_delegates(&w);
+    w.least = sharpen_bound(&w);
+    const uint32_t sure = w.least;
     w.least = guess_bound(&w);
     if (walk(&w) < p->k) {
         w.least = sure;

@@ -68,7 +68,7 @@ static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
     if (!beta)
         return pass_ns(p, c) + blocks * c->delegate;
     /* Keys and positions go out to memory, which fetches lines before it takes them. */
-    const double out = is_far(p) ? 2 * 12 * blocks / 64 * c->read_far : 0;
+    const double out = is_far(p) ? 2 * 10 * blocks / 64 * c->read_far : 0;
     const double work = lines((double)p->n, p->form) * c->beta_near + blocks * c->beta;
     return is_far(p) ? fmax(work, pass_ns(p, c)) + out : work;
 }

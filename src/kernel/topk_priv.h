@@ -76,7 +76,7 @@ typedef struct sti_topk_ops {
     /* d[2(s - first)], d[.. + 1]: best and second best key (0 where there is none);
      * position: of the best within its block. */
     void (*delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                       uint32_t *d, uint32_t *position);
+                       uint32_t *d, uint16_t *position);
     /* Pack the elements with lo <= key <= hi to out (room for all; nothing is written
      * behind the last one). Their count; *above += elements with key > hi. */
     int64_t (*collect)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
@@ -205,8 +205,10 @@ typedef struct sti_topk_room {
     uint64_t *pool;                   /* [segments, STI_TOPK_SEGMENT] */
     sti_topk_run *runs, *ordered;     /* [segments] */
     sti_topk_cutter cutter;
-    uint32_t *delegates, *position;
-    uint64_t *chosen;            /* [k]: delegates that are winners among themselves */
+    uint32_t *delegates;
+    uint16_t *position;
+    uint64_t *chosen; /* [k + 1]: delegates that are winners among themselves; the last
+                         one again */
     struct sti_topk_room *inner; /* to choose them */
     sti_topk_plan inner_plan;
 } sti_topk_room;

@@ -73,8 +73,8 @@ static void take_delegates(sti_topk_space *space, const sti_topk_plan *p,
     const stint_topk_method method =
         list <= STI_TOPK_NARROW_MOST ? STINT_TOPK_NARROW : STINT_TOPK_THRESHOLD;
     room->delegates = sti_topk_take(space, list, sizeof(uint32_t));
-    room->position = sti_topk_take(space, beta ? p->blocks : 0, sizeof(uint32_t));
-    room->chosen = sti_topk_take(space, p->k, sizeof(uint64_t));
+    room->position = sti_topk_take(space, beta ? p->blocks : 0, sizeof(uint16_t));
+    room->chosen = sti_topk_take(space, p->k + 1, sizeof(uint64_t));
     room->pool =
         sti_topk_take(space, p->back * sti_topk_back_elements(p), sizeof(uint64_t));
     room->runs = sti_topk_take(space, p->back, sizeof(sti_topk_run));
@@ -108,7 +108,9 @@ static void take_all(sti_topk_space *space, const sti_topk_plan *p, sti_topk_roo
         take_selection(space, p, room);
     if (p->method == STINT_TOPK_NARROW)
         return;
-    const int64_t spare = sti_topk_min(p->n, p->k / 4 + 4096);
+    /* Keys of all candidates while they are few, survivors of a digit when many. */
+    const int64_t few = 4096 + sti_topk_min(p->k / 2, 1 << 16);
+    const int64_t spare = sti_topk_min(p->n, p->k / 4 + few);
     room->cutter.spare_count = spare;
     room->cutter.spare = sti_topk_take(space, spare, sizeof(uint64_t));
     /* Counters for each piece of the walk back too. */
@@ -206,7 +208,7 @@ static void emit_run(void *arg, int64_t r, int worker)
     const runs_emission *e = arg;
     const sti_topk_run *run = &e->runs[r];
     const sti_topk_sink *sink = e->job->sink;
-    const sti_topk_view *v = e->job->view;
+    const sti_topk_view view = *e->job->view; /* which no store can change */
     const int64_t end = run->first + run->winners;
     int64_t at = run->first;
     (void)worker;
@@ -217,7 +219,7 @@ static void emit_run(void *arg, int64_t r, int worker)
         } else {
             sink->index[at] = sink->base + sti_topk_packed_index(one);
             if (e->told) {
-                const uint32_t bits = sti_topk_packed_bits(v, one);
+                const uint32_t bits = sti_topk_packed_bits(&view, one);
                 memcpy(sink->values + 4 * at, &bits, sizeof bits);
             }
         }

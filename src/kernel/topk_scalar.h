@@ -152,7 +152,7 @@ static inline uint32_t topk_delegate(const sti_topk_view *v, int64_t begin, int6
 }
 
 static inline void topk_delegate2(const sti_topk_view *v, int64_t begin, int64_t end,
-                                  uint32_t d[2], uint32_t *position)
+                                  uint32_t d[2], uint16_t *position)
 {
     uint32_t best = sti_topk_key_at(v, begin), second = 0;
     *position = 0;
@@ -161,7 +161,7 @@ static inline void topk_delegate2(const sti_topk_view *v, int64_t begin, int64_t
         if (key > best) {
             second = best;
             best = key;
-            *position = (uint32_t)(i - begin);
+            *position = (uint16_t)(i - begin);
         } else if (key > second) {
             second = key;
         }

@@ -176,7 +176,7 @@ static inline void best_two_add(best_two *b, vec key, uint32_t step)
 }
 
 /* The two best of all lanes; position of the best, the first one of equals. */
-static inline void best_two_store(const best_two *b, uint32_t d[2], uint32_t *position)
+static inline void best_two_store(const best_two *b, uint32_t d[2], uint16_t *position)
 {
     uint32_t best[WORDS], second[WORDS], step[WORDS], at = 0;
     memcpy(best, &b->best, sizeof best);
@@ -185,7 +185,7 @@ static inline void best_two_store(const best_two *b, uint32_t d[2], uint32_t *po
     for (uint32_t lane = 1; lane < WORDS; lane++)
         if (best[lane] > best[at] || (best[lane] == best[at] && step[lane] < step[at]))
             at = lane;
-    *position = step[at] * WORDS + at;
+    *position = (uint16_t)(step[at] * WORDS + at);
     d[0] = best[at];
     d[1] = second[at];
     for (uint32_t lane = 0; lane < WORDS; lane++) {
@@ -195,7 +195,7 @@ static inline void best_two_store(const best_two *b, uint32_t d[2], uint32_t *po
 }
 
 static inline void best_two_store_four(const best_two b[4], uint32_t d[8],
-                                       uint32_t position[4])
+                                       uint16_t position[4])
 {
     for (int j = 0; j < 4; j++)
         best_two_store(&b[j], d + 2 * j, position + j);

@@ -285,23 +285,23 @@ static inline void best_two_add(best_two *b, vec key, uint32_t step)
 
 /* Position of the best, the first one of equals; `best` in every lane. Where it is in
  * one lane only, that lane's step says it all. */
-static inline uint32_t best_two_place(const best_two *b, vec best)
+static inline uint16_t best_two_place(const best_two *b, vec best)
 {
     const uint32_t at = _mm512_cmpeq_epu32_mask(b->best, best);
     const uint32_t lane = (uint32_t)__builtin_ctz(at);
     uint32_t step[WORDS];
     if ((at & (at - 1)) == 0) {
         vec_store(step, b->step);
-        return step[lane] * WORDS + lane;
+        return (uint16_t)(step[lane] * WORDS + lane);
     }
     const vec lanes =
         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const vec where = _mm512_add_epi32(_mm512_slli_epi32(b->step, 4), lanes);
-    return _mm512_mask_reduce_min_epu32((__mmask16)at, where);
+    return (uint16_t)_mm512_mask_reduce_min_epu32((__mmask16)at, where);
 }
 
 /* The two best of all lanes; position of the best. */
-static inline void best_two_store(const best_two *b, uint32_t d[2], uint32_t *position)
+static inline void best_two_store(const best_two *b, uint32_t d[2], uint16_t *position)
 {
     const uint32_t best = _mm512_reduce_max_epu32(b->best);
     *position = best_two_place(b, vec_splat32(best));
@@ -340,7 +340,7 @@ static inline best_pair best_pair_unpack64(best_pair a, best_pair b)
 
 /* best_two_store of four, by a transposition as in store_best_words. */
 static inline void best_two_store_four(const best_two b[4], uint32_t d[8],
-                                       uint32_t position[4])
+                                       uint16_t position[4])
 {
     const best_pair q[4] = {{b[0].best, b[0].second},
                             {b[1].best, b[1].second},
