@@ -620,7 +620,7 @@ static bool run_straight(const stint_topk_desc *d, const void *x, int64_t *index
                             d->zeros_equal | d->sorted | d->has_addend;
     if (unusual != 0 || (unsigned)d->key > STINT_TOPK_ABS ||
         (unsigned)d->nan > STINT_TOPK_NAN_LAST || d->k < 1 || d->k > d->n ||
-        d->n > (d->k > STI_TOPK_HANDFUL ? STI_TOPK_TINY : STI_TOPK_STRAIGHT) ||
+        d->n > (d->k > STI_TOPK_FEW ? STI_TOPK_TINY : STI_TOPK_STRAIGHT) ||
         d->index_base > INT64_MAX - STI_TOPK_STRAIGHT || !x || !index || !workspace ||
         given_bytes < 64 + sti_topk_brief_bytes(d->n, d->k, false))
         return false;

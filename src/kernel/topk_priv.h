@@ -117,7 +117,7 @@ extern const sti_topk_ops *const sti_topk_ref[STI_TOPK_FORMS],
     *const sti_topk_avx2[STI_TOPK_FORMS], *const sti_topk_avx512[STI_TOPK_FORMS];
 const sti_topk_ops *sti_topk_ops_now(sti_topk_form form);
 /* One row of f32 with the words of desc checked, at most STI_TOPK_TINY of them, or
- * STI_TOPK_STRAIGHT where no more than STI_TOPK_HANDFUL win; unsorted, -0 below +0.
+ * STI_TOPK_STRAIGHT where no more than STI_TOPK_FEW win; unsorted, -0 below +0.
  * False: there is a NaN, and nothing is done. */
 bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *index,
                               void *values);

@@ -52,8 +52,9 @@ INLINE bool straight_one(const sti_topk_brief *b, const straight_map *m, bool ha
         tiny_emit(b, key, tiny_mask(key, b->k, valid));
         return true;
     }
-    const bool one = b->k == 1;
-    const vec kth = one ? tiny_best(key) : tiny_of_four(key, b->k);
+    const vec kth = b->k == 1   ? tiny_best(key)
+                    : b->k == 2 ? tiny_of_two(key)
+                                : tiny_of_four(key, b->k);
     uint64_t mask = tiny_chosen(key, b->k, valid, kth);
     for (int64_t at = 0; at < b->k; at++, mask &= mask - 1)
         tiny_put(b, at, __builtin_ctzll(mask));
@@ -66,14 +67,38 @@ static __attribute__((noinline)) bool straight_many(const sti_topk_brief *b,
     return straight_one(b, m, false);
 }
 
-/* More elements than 64, and no more than four winners: the four best of each column
- * tell the k-th. */
-static __attribute__((noinline)) bool straight_rows(const sti_topk_brief *b,
-                                                    const straight_map *m)
+/* The k-th of no more than 16, `best` having the best of each column: the k-th of these
+ * is it, unless k elements are above that one. Of columns with such there are fewer
+ * than k, so no more elements than fill four registers. */
+static vec straight_kth(vec key[STRAIGHT_ROWS][TINY_VECS], int64_t rows,
+                        const vec best[TINY_VECS], int64_t k)
+{
+    const vec bound = tiny_kth_lanes(best, k);
+    uint32_t above[STI_TOPK_TINY + WORDS];
+    int64_t count = 0;
+    for (int64_t r = 0; r < rows; r++)
+        count += __builtin_popcountll(tiny_above(key[r], bound));
+    if (count < k)
+        return bound;
+    count = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int j = 0; j < TINY_VECS; j++)
+            count += keep32(key[r][j], _mm512_cmpgt_epu32_mask(key[r][j], bound),
+                            above + count);
+    memset(above + count, 0, (size_t)(STI_TOPK_TINY - count) * sizeof *above);
+    const vec few[TINY_VECS] = {vec_load(above), vec_load(above + WORDS),
+                                vec_load(above + 2 * WORDS),
+                                vec_load(above + 3 * WORDS)};
+    return tiny_kth_lanes(few, k);
+}
+
+/* More elements than 64. Of no more than four winners the four best of each column tell
+ * the k-th, of no more than 16 the best do. */
+INLINE bool straight_rows(const sti_topk_brief *b, const straight_map *m, int64_t rows,
+                          bool by_four)
 {
     vec key[STRAIGHT_ROWS][TINY_VECS], best[TINY_VECS];
     uint64_t valid[STRAIGHT_ROWS], better[STRAIGHT_ROWS], equal[STRAIGHT_ROWS];
-    const int64_t rows = (b->n + STI_TOPK_TINY - 1) / STI_TOPK_TINY;
     for (int j = 0; j < TINY_VECS; j++)
         best[j] = vec_splat32(0);
     for (int64_t r = 0; r < rows; r++) {
@@ -82,17 +107,19 @@ static __attribute__((noinline)) bool straight_rows(const sti_topk_brief *b,
             left < STI_TOPK_TINY ? UINT64_MAX >> (STI_TOPK_TINY - left) : UINT64_MAX;
         straight_keys(b->raw + 4 * r * STI_TOPK_TINY, m, valid[r], key[r]);
         vec more[TINY_VECS] = {key[r][0], key[r][1], key[r][2], key[r][3]};
-        if (b->k > 1)
+        if (by_four) {
             tiny_columns(more);
-        if (b->k > 1)
             TINY_HALF(vec, vec_max32, vec_min32, best, more)
-        else
+        } else {
             for (int j = 0; j < TINY_VECS; j++)
                 best[j] = vec_max32(best[j], more[j]);
+        }
     }
     if (straight_nan(best, m))
         return false;
-    const vec kth = b->k > 1 ? tiny_of_columns(best, b->k) : tiny_best(best);
+    const vec kth = by_four    ? tiny_of_columns(best, b->k)
+                    : b->k > 1 ? straight_kth(key, rows, best, b->k)
+                               : tiny_best(best);
     int64_t ties = b->k, at = 0;
     for (int64_t r = 0; r < rows; r++) {
         better[r] = tiny_above(key[r], kth);
@@ -109,6 +136,21 @@ static __attribute__((noinline)) bool straight_rows(const sti_topk_brief *b,
     return true;
 }
 
+/* Two rows, whose keys then stay in registers, and more. */
+static __attribute__((noinline)) bool straight_two(const sti_topk_brief *b,
+                                                   const straight_map *m)
+{
+    return b->k > 1 && b->k <= STI_TOPK_HANDFUL ? straight_rows(b, m, 2, true)
+                                                : straight_rows(b, m, 2, false);
+}
+
+static __attribute__((noinline)) bool straight_more(const sti_topk_brief *b,
+                                                    const straight_map *m)
+{
+    const int64_t rows = (b->n + STI_TOPK_TINY - 1) / STI_TOPK_TINY;
+    return straight_rows(b, m, rows, b->k > 1 && b->k <= STI_TOPK_HANDFUL);
+}
+
 bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *index,
                               void *values)
 {
@@ -121,7 +163,8 @@ bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *
     b.values = values;
     b.packed = NULL;
     const straight_map *m = &straight_maps[d->key];
-    return b.n > STI_TOPK_TINY      ? straight_rows(&b, m)
+    return b.n > 2 * STI_TOPK_TINY  ? straight_more(&b, m)
+           : b.n > STI_TOPK_TINY    ? straight_two(&b, m)
            : b.k > STI_TOPK_HANDFUL ? straight_many(&b, m)
                                     : straight_one(&b, m, true);
 }

@@ -120,6 +120,81 @@ INLINE vec tiny_of_columns(const vec r[TINY_VECS], int64_t k)
     return _mm512_broadcastd_epi32(quarter[k - 1]);
 }
 
+/* Of two lists of eight, each in a pair of lanes, the best eight to the first: one of
+ * them turned around, they fall and rise. */
+#define TINY_EIGHT(type, bits, worse, a, b)                                         \
+    {                                                                               \
+        type m_[TINY_VECS];                                                         \
+        for (int j_ = 0; j_ < TINY_VECS; j_++)                                      \
+            m_[j_] =                                                                \
+                bits##_max_epu32((a)[j_], bits##_shuffle_epi32((b)[3 - j_], 0xB1)); \
+        for (int j_ = 0; j_ < TINY_VECS; j_++) {                                    \
+            const type other_ = bits##_shuffle_epi32(m_[j_], 0xB1);                 \
+            m_[j_] = bits##_mask_min_epu32(bits##_max_epu32(m_[j_], other_), worse, \
+                                           m_[j_], other_);                         \
+        }                                                                           \
+        const type w_ = bits##_max_epu32(m_[0], m_[2]),                             \
+                   y_ = bits##_min_epu32(m_[0], m_[2]),                             \
+                   x_ = bits##_max_epu32(m_[1], m_[3]),                             \
+                   z_ = bits##_min_epu32(m_[1], m_[3]);                             \
+        (a)[0] = bits##_max_epu32(w_, x_);                                          \
+        (a)[1] = bits##_min_epu32(w_, x_);                                          \
+        (a)[2] = bits##_max_epu32(y_, z_);                                          \
+        (a)[3] = bits##_min_epu32(y_, z_);                                          \
+    }
+
+/* The k-th best of all in every lane, 4 < k <= 8. */
+static inline vec tiny_of_eight(const vec key[TINY_VECS], int64_t k)
+{
+    vec r[TINY_VECS] = {key[0], key[1], key[2], key[3]};
+    __m256i half[TINY_VECS], upper[TINY_VECS];
+    __m128i quarter[TINY_VECS], other[TINY_VECS];
+    tiny_columns(r);
+    TINY_CROSS(r, SWAP1, BIT1);
+    tiny_settle(r);
+    for (int j = 0; j < TINY_VECS; j++) {
+        half[j] = _mm512_castsi512_si256(r[j]);
+        upper[j] = _mm512_extracti64x4_epi64(r[j], 1);
+    }
+    TINY_EIGHT(__m256i, _mm256, BIT1 & 0xFF, half, upper);
+    for (int j = 0; j < TINY_VECS; j++) {
+        quarter[j] = _mm256_castsi256_si128(half[j]);
+        other[j] = _mm256_extracti128_si256(half[j], 1);
+    }
+    TINY_EIGHT(__m128i, _mm, BIT1 & 0xF, quarter, other);
+    for (int j = 0; j < TINY_VECS; j++)
+        other[j] = _mm_shuffle_epi32(quarter[j], 0x4E);
+    TINY_EIGHT(__m128i, _mm, BIT1 & 0xF, quarter, other);
+    return _mm512_broadcastd_epi32(_mm_shuffle_epi32(quarter[k - 5], 0x55));
+}
+
+/* The second best of all in every lane: of two lists of two, the best of the lesser
+ * best and the two second. */
+INLINE vec tiny_of_two(const vec key[TINY_VECS])
+{
+    const vec a = vec_max32(key[0], key[1]), b = vec_min32(key[0], key[1]);
+    const vec c = vec_max32(key[2], key[3]), d = vec_min32(key[2], key[3]);
+    const vec best = vec_max32(a, c),
+              second = vec_max32(vec_min32(a, c), vec_max32(b, d));
+    __m256i x = _mm512_castsi512_si256(best), y = _mm512_extracti64x4_epi64(best, 1);
+    const __m256i rest = _mm256_max_epu32(_mm512_castsi512_si256(second),
+                                          _mm512_extracti64x4_epi64(second, 1));
+    const __m256i half = _mm256_max_epu32(_mm256_min_epu32(x, y), rest);
+    x = _mm256_max_epu32(x, y);
+    __m128i most = _mm256_castsi256_si128(x), other = _mm256_extracti128_si256(x, 1);
+    __m128i next =
+        _mm_max_epu32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    next = _mm_max_epu32(next, _mm_min_epu32(most, other));
+    most = _mm_max_epu32(most, other);
+    other = _mm_shuffle_epi32(most, 0x4E);
+    next = _mm_max_epu32(next, _mm_shuffle_epi32(next, 0x4E));
+    next = _mm_max_epu32(next, _mm_min_epu32(most, other));
+    most = _mm_max_epu32(most, other);
+    other = _mm_shuffle_epi32(most, 0xB1);
+    next = _mm_max_epu32(next, _mm_shuffle_epi32(next, 0xB1));
+    return _mm512_broadcastd_epi32(_mm_max_epu32(next, _mm_min_epu32(most, other)));
+}
+
 INLINE vec tiny_of_four(const vec key[TINY_VECS], int64_t k)
 {
     vec r[TINY_VECS] = {key[0], key[1], key[2], key[3]};
@@ -174,9 +249,11 @@ static inline vec tiny_of_all(const vec key[TINY_VECS], int64_t k)
 
 static inline vec tiny_kth_lanes(const vec key[TINY_VECS], int64_t k)
 {
-    return k == 1           ? tiny_best(key)
-           : k <= TINY_VECS ? tiny_of_four(key, k)
-                            : tiny_of_all(key, k);
+    return k == 1               ? tiny_best(key)
+           : k == 2             ? tiny_of_two(key)
+           : k <= TINY_VECS     ? tiny_of_four(key, k)
+           : k <= 2 * TINY_VECS ? tiny_of_eight(key, k)
+                                : tiny_of_all(key, k);
 }
 
 static uint32_t tiny_kth(const vec key[TINY_VECS], int64_t k)
@@ -210,7 +287,8 @@ static inline uint64_t tiny_lowest(uint64_t mask, int64_t count)
     return mask ^ rest;
 }
 
-/* One bit for each winner; `valid` has one for each element. */
+/* One bit for each winner, or more behind those of the k winners where all are equal;
+ * `valid` has one for each element. */
 static inline uint64_t tiny_chosen(const vec key[TINY_VECS], int64_t k, uint64_t valid,
                                    vec kth)
 {
@@ -220,12 +298,15 @@ static inline uint64_t tiny_chosen(const vec key[TINY_VECS], int64_t k, uint64_t
     if (__builtin_popcountll(at_least) <= k)
         return at_least;
     const uint64_t better = tiny_above(key, kth);
+    if (better == 0)
+        return at_least;
     return better | tiny_lowest(at_least & ~better, k - __builtin_popcountll(better));
 }
 
 static inline uint64_t tiny_mask(const vec key[TINY_VECS], int64_t k, uint64_t valid)
 {
-    return tiny_chosen(key, k, valid, tiny_kth_lanes(key, k));
+    const uint64_t mask = tiny_chosen(key, k, valid, tiny_kth_lanes(key, k));
+    return __builtin_popcountll(mask) > k ? tiny_lowest(mask, k) : mask;
 }
 
 static inline void tiny_put(const sti_topk_brief *b, int64_t at, int64_t i)

@@ -379,14 +379,14 @@ static void straight_rows(void **unused)
 {
     (void)unused;
     enum { MOST = 258, BASE = 1000 };
-    static const int64_t k[] = {1, 2, 3, 4, 5, 17, 64};
+    static const int64_t k[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 64};
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(two != MAP_FAILED && mprotect(two + page, page, PROT_NONE) == 0);
     static unsigned char workspace[16384];
     for (int64_t n = 1; n <= MOST; n++)
-        for (int i = 0; i < 7 && k[i] <= n; i++) {
+        for (int i = 0; i < 12 && k[i] <= n; i++) {
             const enum order o = (enum order)((n + i) % ORDERS);
             const stint_topk_desc d = {.key = (stint_topk_key)below(3),
                                        .nan = 1 + (stint_topk_nan)below(2),
