@@ -261,21 +261,27 @@ static uint32_t tiny_kth(const vec key[TINY_VECS], int64_t k)
     return (uint32_t)_mm512_cvtsi512_si32(tiny_kth_lanes(key, k));
 }
 
+/* Joined in registers for masks: gcc 12 may spill one with 16 bits and read back 64. */
+static inline uint64_t tiny_join(const __mmask16 at[TINY_VECS])
+{
+    return _cvtmask64_u64(
+        _mm512_kunpackd(_mm512_kunpackw(at[3], at[2]), _mm512_kunpackw(at[1], at[0])));
+}
+
 static inline uint64_t tiny_at_least(const vec key[TINY_VECS], vec bound)
 {
     const __mmask16 at[TINY_VECS] = {
         _mm512_cmpge_epu32_mask(key[0], bound), _mm512_cmpge_epu32_mask(key[1], bound),
         _mm512_cmpge_epu32_mask(key[2], bound), _mm512_cmpge_epu32_mask(key[3], bound)};
-    return _cvtmask64_u64(
-        _mm512_kunpackd(_mm512_kunpackw(at[3], at[2]), _mm512_kunpackw(at[1], at[0])));
+    return tiny_join(at);
 }
 
 static inline uint64_t tiny_above(const vec key[TINY_VECS], vec bound)
 {
-    uint64_t mask = 0;
-    for (int j = 0; j < TINY_VECS; j++)
-        mask |= (uint64_t)_mm512_cmpgt_epu32_mask(key[j], bound) << (j * WORDS);
-    return mask;
+    const __mmask16 at[TINY_VECS] = {
+        _mm512_cmpgt_epu32_mask(key[0], bound), _mm512_cmpgt_epu32_mask(key[1], bound),
+        _mm512_cmpgt_epu32_mask(key[2], bound), _mm512_cmpgt_epu32_mask(key[3], bound)};
+    return tiny_join(at);
 }
 
 /* The lowest `count` of the set bits. */
