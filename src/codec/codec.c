@@ -128,7 +128,7 @@ void sti_codec_quant_set(const stint_codec_desc *desc, float most,
         q.limit = (float)limit;
         q.step = (float)(2 * half * (1 - 0x1p-21));
         q.inverse = (float)(1 / (double)q.step);
-        q.dither_unit = q.step * 0x1p-16f;
+        q.dither_unit = q.step * 0x1p-8f;
     }
     *quant_out = q;
 }

@@ -11,7 +11,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    DITHER_VALUES = 256, /* that 32 Philox blocks serve */
+    DITHER_VALUES = 512, /* that 32 Philox blocks serve */
     DITHER_VECTORS = DITHER_VALUES / 16
 };
 
@@ -40,7 +40,7 @@ INLINE __mmask16 mask_at(const uint8_t *mask, int64_t i, __mmask16 lanes)
 INLINE __m512 dither_of(__m512i bits, __m512 unit)
 {
     const __m512 f = _mm512_cvtepi32_ps(bits);
-    return _mm512_mul_ps(_mm512_sub_ps(f, _mm512_set1_ps(32767.5f)), unit);
+    return _mm512_mul_ps(_mm512_sub_ps(f, _mm512_set1_ps(127.5f)), unit);
 }
 
 /* Of values [begin, begin + DITHER_VALUES). */
@@ -48,12 +48,17 @@ INLINE void make_dither(const sti_codec_quant *quant, const philox_keys *keys,
                         int64_t begin, __m512 *u)
 {
     const __m512 unit = _mm512_set1_ps(quant->dither_unit);
-    __m512i word[DITHER_VECTORS / 2];
+    __m512i word[DITHER_VECTORS / 4];
     philox_32(keys, quant->id,
-              (uint64_t)quant->shard << 40 | ((uint64_t)begin / 128 * 16), word);
-    for (int k = 0; k < DITHER_VECTORS / 2; k++) {
-        u[2 * k] = dither_of(_mm512_and_si512(word[k], splat(0xffff)), unit);
-        u[2 * k + 1] = dither_of(_mm512_srli_epi32(word[k], 16), unit);
+              (uint64_t)quant->shard << 40 | ((uint64_t)begin / 256 * 16), word);
+    for (int k = 0; k < DITHER_VECTORS / 4; k++) {
+        const __m512i low = _mm512_set1_epi32(0xff);
+        u[4 * k] = dither_of(_mm512_and_si512(word[k], low), unit);
+        u[4 * k + 1] =
+            dither_of(_mm512_and_si512(_mm512_srli_epi32(word[k], 8), low), unit);
+        u[4 * k + 2] =
+            dither_of(_mm512_and_si512(_mm512_srli_epi32(word[k], 16), low), unit);
+        u[4 * k + 3] = dither_of(_mm512_srli_epi32(word[k], 24), unit);
     }
 }
 
@@ -231,7 +236,7 @@ static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void
 
 /* Numbers that loops need in every step. The compiler makes each anew where it is used,
  * by the port that shuffles and masks want; hidden from its sight (look_of) it is read
- * from memory, which costs nothing where the ports of loads have time left. */
+ * from memory, for which there are ports with time left. */
 enum {
     C_1,
     C_4,
@@ -269,12 +274,11 @@ typedef struct look {
     int64_t phase_step;
 } look;
 
-INLINE look look_of(const sti_codec_form *form, const bool hidden)
+INLINE look look_of(const sti_codec_form *form)
 {
     const __m256i *map = (const __m256i *)(const void *)form->map;
     const uint32_t *c = constants;
-    if (hidden)
-        __asm__("" : "+r"(c));
+    __asm__("" : "+r"(c));
     return (look){.form = form,
                   .constants = c,
                   .map = {_mm512_cvtepu8_epi16(_mm256_loadu_si256(map)),
@@ -295,12 +299,6 @@ INLINE int64_t phase_next(const look *k, int64_t phase)
     else
         phase += k->phase_step;
     return phase >= k->form->channels ? phase - k->form->channels : phase;
-}
-
-INLINE int64_t phase_before(const look *k, int64_t phase)
-{
-    phase -= k->form->channels > 16 ? 16 : k->phase_step;
-    return phase < 0 ? phase + k->form->channels : phase;
 }
 
 /* w of 16 values `back` before i; those before the chunk are 0. */
@@ -460,7 +458,7 @@ INLINE void count_from(const look *k, int64_t begin, const int32_t *w,
 static void count(const sti_codec_form *form, int64_t begin, const int32_t *w,
                   const uint8_t *mask, int64_t from, int64_t n, uint32_t *counts)
 {
-    const look k = look_of(form, true);
+    const look k = look_of(form);
 #define COUNT(p) count_from(&k, begin, w, mask, from, n, counts, p)
     BY_PREDICTOR(COUNT)
 #undef COUNT
@@ -507,31 +505,27 @@ typedef struct entries {
     __m512i even, odd;
 } entries;
 
-INLINE __m128i pair_of(const uint64_t *low, const uint64_t *high)
+/* Of which[0], [2], [4] and [6]. */
+INLINE __m256i four_entries(const uint64_t *e, const uint32_t *which)
 {
-    const __m128i l = _mm_loadl_epi64((const __m128i *)(const void *)low);
-    return _mm_castpd_si128(
-        _mm_loadh_pd(_mm_castsi128_pd(l), (const double *)(const void *)high));
+    const __m256i a = _mm256_set1_epi64x((int64_t)e[which[0]]);
+    const __m256i b = _mm256_set1_epi64x((int64_t)e[which[2]]);
+    const __m256i c = _mm256_set1_epi64x((int64_t)e[which[4]]);
+    const __m256i d = _mm256_set1_epi64x((int64_t)e[which[6]]);
+    return _mm256_blend_epi32(_mm256_blend_epi32(a, b, 0x0c),
+                              _mm256_blend_epi32(c, d, 0xc0), 0xf0);
 }
 
-INLINE __m512i four_pairs(__m128i a, __m128i b, __m128i c, __m128i d)
+/* By loads of their own, which go to every lane and are blended: on many processors two
+ * gathers take longer. */
+INLINE entries entries_of(const sti_codec_coder *coder, const uint32_t *which)
 {
-    const __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1);
-    const __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-}
-
-/* By loads of their own: on many processors two gathers take longer. */
-INLINE entries entries_of(const sti_codec_coder *coder, __m512i which)
-{
-    uint32_t i[16] __attribute__((aligned(64)));
     const uint64_t *e = coder->entry;
-    _mm512_store_si512(i, which);
     return (entries){
-        four_pairs(pair_of(e + i[0], e + i[2]), pair_of(e + i[4], e + i[6]),
-                   pair_of(e + i[8], e + i[10]), pair_of(e + i[12], e + i[14])),
-        four_pairs(pair_of(e + i[1], e + i[3]), pair_of(e + i[5], e + i[7]),
-                   pair_of(e + i[9], e + i[11]), pair_of(e + i[13], e + i[15]))};
+        _mm512_inserti64x4(_mm512_castsi256_si512(four_entries(e, which)),
+                           four_entries(e, which + 8), 1),
+        _mm512_inserti64x4(_mm512_castsi256_si512(four_entries(e, which + 1)),
+                           four_entries(e, which + 9), 1)};
 }
 
 /* Lower halves of lanes of 64 of `even`'s upper halves, upper ones of odd. */
@@ -553,7 +547,10 @@ INLINE __m512i push_tokens(const look *k, const entries *e, __m512i x, __m512i p
     const __m512i bias =
         _mm512_and_si512(_mm512_srli_epi32(parts, 12), constant(k, C_BIAS));
     x = spill(x,
-              _mm512_mask_cmpge_epu32_mask(lanes, _mm512_srli_epi32(x, 19), frequency),
+              _mm512_mask_cmpge_epu32_mask(
+                  lanes,
+                  _mm512_srli_epi32(x, STI_CODEC_STATE_BITS - STI_CODEC_SCALE_LOG2),
+                  frequency),
               at);
     const __m512i even = _mm512_mul_epu32(x, e->even);
     const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), e->odd);
@@ -563,10 +560,21 @@ INLINE __m512i push_tokens(const look *k, const entries *e, __m512i x, __m512i p
                                  _mm512_mullo_epi32(high, rest));
 }
 
-INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, int64_t begin,
-                         const int32_t *w, int64_t i, int64_t phase, __mmask16 lanes,
-                         __mmask16 wanted, __m512i x, uint8_t **at,
-                         const stint_codec_predictor predictor, const bool edge)
+/* Values made ready for coding. Places of entries are numbers in memory then, written
+ * long before they are read: taken out of a vector just made they cost more than the
+ * entries. */
+enum { READY = 512 };
+
+typedef struct ready_values {
+    uint32_t which[READY]; /* context * STI_CODEC_TOKENS + token */
+    int32_t v[READY];
+    __mmask16 wanted[READY / 16];
+} ready_values;
+
+INLINE void prepare_16(const look *k, int64_t begin, const int32_t *w, int64_t i,
+                       int64_t phase, __mmask16 lanes, __mmask16 wanted,
+                       const stint_codec_predictor predictor, const bool edge,
+                       ready_values *ready, int64_t to)
 {
     __m512i guess;
     const __m512i bucket =
@@ -577,22 +585,54 @@ INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder, int64_t be
     const __m512i v = fold(k->form, here, guess);
     const __mmask16 large =
         _mm512_mask_cmpge_epu32_mask(wanted, v, constant(k, C_PLAIN));
-    __m512i token = large ? large_tokens(v) : v;
+    const __m512i token = large ? large_tokens(v) : v;
     /* Others may have no token at all. */
-    __m512i which = _mm512_maskz_add_epi32(wanted, context, token);
+    _mm512_storeu_si512(ready->which + to,
+                        _mm512_maskz_add_epi32(wanted, context, token));
+    _mm512_storeu_si512(ready->v + to, v);
+    ready->wanted[to / 16] = wanted;
+}
+
+/* Values [from, to) of a chunk of n; from a multiple of 16. */
+INLINE void prepare(const look *k, int64_t begin, const int32_t *w, const uint8_t *mask,
+                    int64_t from, int64_t to, int64_t n,
+                    const stint_codec_predictor predictor, ready_values *ready)
+{
+    const int64_t reach = k->form->left + k->form->up;
+    int64_t phase = (begin + from) % k->form->channels;
+    for (int64_t i = from; i < to; i += 16) {
+        const __mmask16 lanes = lanes_below(n - i);
+        if (lanes != 0xffff || i < reach || mask)
+            prepare_16(k, begin, w, i, phase, lanes, mask_at(mask, begin + i, lanes),
+                       predictor, true, ready, i - from);
+        else
+            prepare_16(k, begin, w, i, phase, 0xffff, 0xffff, predictor, false, ready,
+                       i - from);
+        phase = phase_next(k, phase);
+    }
+}
+
+INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder,
+                         ready_values *ready, int64_t at, __m512i x, uint8_t **to)
+{
+    const __mmask16 wanted = ready->wanted[at / 16];
+    uint32_t *which = ready->which + at;
     entries e = entries_of(coder, which);
     __m512i parts = parts_of(&e);
+    const __m512i v = _mm512_loadu_si512(ready->v + at);
+    const __mmask16 large =
+        _mm512_mask_cmpge_epu32_mask(wanted, v, constant(k, C_PLAIN));
     const __mmask16 none =
         _mm512_mask_cmpeq_epi32_mask(wanted, parts, splat(UINT32_MAX));
-    if (none) {
-        token = _mm512_mask_mov_epi32(token, none, splat(STI_CODEC_ESCAPE));
-        which = _mm512_maskz_add_epi32(wanted, context, token);
+    if (large | none) {
+        __m512i all = _mm512_loadu_si512(which);
+        all = _mm512_mask_or_epi32(all, none, all, constant(k, C_BYTE));
+        _mm512_storeu_si512(which, all);
         e = entries_of(coder, which);
         parts = parts_of(&e);
+        x = push_below(x, v, _mm512_and_si512(all, constant(k, C_BYTE)), wanted, to);
     }
-    if (large | none)
-        x = push_below(x, v, token, wanted, at);
-    return push_tokens(k, &e, x, parts, wanted, at);
+    return push_tokens(k, &e, x, parts, wanted, to);
 }
 
 INLINE uint8_t *encode_from(const look *k, const sti_codec_coder *coder, int64_t begin,
@@ -600,21 +640,17 @@ INLINE uint8_t *encode_from(const look *k, const sti_codec_coder *coder, int64_t
                             uint8_t *floor, uint8_t *top,
                             const stint_codec_predictor predictor)
 {
-    const int64_t last = (n - 1) & ~INT64_C(15), reach = k->form->left + k->form->up;
-    int64_t phase = (begin + last) % k->form->channels;
+    ready_values ready;
     __m512i x = splat(STI_CODEC_STATE_MIN);
     uint8_t *at = top;
-    for (int64_t i = last; i >= 0; i -= 16) {
-        const __mmask16 lanes = lanes_below(n - i);
-        if (at - floor < STI_CODEC_STATES_BYTES + 96)
-            return NULL;
-        if (lanes != 0xffff || i < reach || mask)
-            x = encode_16(k, coder, begin, w, i, phase, lanes,
-                          mask_at(mask, begin + i, lanes), x, &at, predictor, true);
-        else
-            x = encode_16(k, coder, begin, w, i, phase, 0xffff, 0xffff, x, &at,
-                          predictor, false);
-        phase = phase_before(k, phase);
+    for (int64_t from = (n - 1) / READY * READY, to = n; from >= 0;
+         to = from, from -= READY) {
+        prepare(k, begin, w, mask, from, to, n, predictor, &ready);
+        for (int64_t i = (to - from - 1) & ~INT64_C(15); i >= 0; i -= 16) {
+            if (at - floor < STI_CODEC_STATES_BYTES + 96)
+                return NULL;
+            x = encode_16(k, coder, &ready, i, x, &at);
+        }
     }
     at -= STI_CODEC_STATES_BYTES;
     _mm512_storeu_si512(at, x);
@@ -625,7 +661,7 @@ static uint8_t *encode(const sti_codec_form *form, const sti_codec_coder *coder,
                        int64_t begin, const int32_t *w, const uint8_t *mask, int64_t n,
                        uint8_t *floor, uint8_t *top)
 {
-    const look k = look_of(form, true);
+    const look k = look_of(form);
     uint8_t *at = NULL;
 #define ENCODE(p) at = encode_from(&k, coder, begin, w, mask, n, floor, top, p)
     BY_PREDICTOR(ENCODE)
@@ -643,9 +679,14 @@ INLINE __m512i refill(__m512i x, __m512i least, __mmask16 lanes, const uint8_t *
     return _mm512_mask_or_epi32(x, empty, _mm512_slli_epi32(x, 16), mine);
 }
 
-/* Adds what lies below tokens to v: low part, then high part. */
-static __m512i pull_below(__m512i *x, __m512i token, __mmask16 lanes,
-                          const uint8_t **at)
+/* What lies below tokens, and the states and words after it. */
+typedef struct pulled {
+    __m512i x, v;
+    const uint8_t *at;
+} pulled;
+
+/* Low part, then high part. */
+static pulled pull_below(__m512i x, __m512i token, __mmask16 lanes, const uint8_t *at)
 {
     const __m512i bits = token_bits(token), most = splat(STI_CODEC_PART_BITS);
     const __m512i low = _mm512_min_epu32(bits, most);
@@ -654,17 +695,16 @@ static __m512i pull_below(__m512i *x, __m512i token, __mmask16 lanes,
     __m512i v = token_base(token, bits);
     __mmask16 m = _mm512_mask_test_epi32_mask(lanes, low, low);
     __m512i ones = _mm512_sub_epi32(_mm512_sllv_epi32(one, low), one);
-    v = _mm512_mask_add_epi32(v, m, v, _mm512_and_si512(*x, ones));
-    *x = refill(_mm512_mask_srlv_epi32(*x, m, *x, low), least, m, at);
+    v = _mm512_mask_add_epi32(v, m, v, _mm512_and_si512(x, ones));
+    x = refill(_mm512_mask_srlv_epi32(x, m, x, low), least, m, &at);
     m = _mm512_mask_test_epi32_mask(lanes, high, high);
     if (m) {
         ones = _mm512_sub_epi32(_mm512_sllv_epi32(one, high), one);
         v = _mm512_mask_add_epi32(
-            v, m, v,
-            _mm512_slli_epi32(_mm512_and_si512(*x, ones), STI_CODEC_PART_BITS));
-        *x = refill(_mm512_mask_srlv_epi32(*x, m, *x, high), least, m, at);
+            v, m, v, _mm512_slli_epi32(_mm512_and_si512(x, ones), STI_CODEC_PART_BITS));
+        x = refill(_mm512_mask_srlv_epi32(x, m, x, high), least, m, &at);
     }
-    return v;
+    return (pulled){x, v, at};
 }
 
 /* One of the streams decoded side by side. */
@@ -674,36 +714,66 @@ typedef struct runner {
     int64_t phase;
 } runner;
 
-INLINE void decode_16(const look *k, const uint32_t *table, const sti_codec_stream *s,
-                      runner *r, int64_t i, __mmask16 lanes,
-                      const stint_codec_predictor predictor, const bool edge)
+/* A step of a stream between its look-up and the rest. */
+typedef struct found_16 {
+    __m512i entry, guess;
+    __mmask16 wanted;
+} found_16;
+
+INLINE found_16 find_16(const look *k, const uint32_t *table, const sti_codec_stream *s,
+                        const runner *r, int64_t i, __mmask16 lanes,
+                        const stint_codec_predictor predictor, const bool edge)
 {
-    const __mmask16 wanted = edge ? mask_at(s->mask, s->begin + i, lanes) : 0xffff;
-    __m512i guess;
+    found_16 f = {.wanted = edge ? mask_at(s->mask, s->begin + i, lanes) : 0xffff};
     const __m512i bucket =
-        look_around(k, s->begin, s->w, i, lanes, r->phase, predictor, edge, &guess);
+        look_around(k, s->begin, s->w, i, lanes, r->phase, predictor, edge, &f.guess);
     const __m512i slot = _mm512_and_si512(r->x, constant(k, C_PART));
     const __m512i which = _mm512_add_epi32(
         _mm512_slli_epi32(contexts_of(k, bucket), STI_CODEC_SCALE_LOG2), slot);
-    const __m512i e = _mm512_i32gather_epi32(which, table, 4);
-    const __m512i token = _mm512_and_si512(e, constant(k, C_BYTE));
+    f.entry = _mm512_i32gather_epi32(which, table, 4);
+    return f;
+}
+
+INLINE void take_16(const look *k, const found_16 *f, const sti_codec_stream *s,
+                    runner *r, int64_t i, __mmask16 lanes, const bool edge)
+{
+    const __m512i token = _mm512_and_si512(f->entry, constant(k, C_BYTE));
     const __m512i frequency =
-        _mm512_add_epi32(_mm512_srli_epi32(e, 20), constant(k, C_1));
-    const __m512i bias = _mm512_and_si512(_mm512_srli_epi32(e, 8), constant(k, C_PART));
+        _mm512_add_epi32(_mm512_srli_epi32(f->entry, 20), constant(k, C_1));
+    const __m512i bias =
+        _mm512_and_si512(_mm512_srli_epi32(f->entry, 8), constant(k, C_PART));
     const __m512i high = _mm512_srli_epi32(r->x, STI_CODEC_SCALE_LOG2);
-    r->x =
-        _mm512_mask_add_epi32(r->x, wanted, _mm512_mullo_epi32(frequency, high), bias);
-    r->x = refill(r->x, constant(k, C_STATE_MIN), wanted, &r->at);
+    const __m512i x = _mm512_mask_add_epi32(r->x, f->wanted,
+                                            _mm512_mullo_epi32(frequency, high), bias);
+    r->x = refill(x, constant(k, C_STATE_MIN), f->wanted, &r->at);
     __m512i v = token;
-    if (_mm512_mask_cmpge_epu32_mask(wanted, token, constant(k, C_PLAIN)))
-        v = pull_below(&r->x, token, wanted, &r->at);
-    const __m512i w = _mm512_maskz_mov_epi32(wanted, unfold(k, v, guess));
+    if (_mm512_mask_cmpge_epu32_mask(f->wanted, token, constant(k, C_PLAIN))) {
+        const pulled p = pull_below(r->x, token, f->wanted, r->at);
+        r->x = p.x;
+        r->at = p.at;
+        v = p.v;
+    }
+    const __m512i w = _mm512_maskz_mov_epi32(f->wanted, unfold(k, v, f->guess));
     char *to = (char *)s->w + 4 * i;
     if (edge)
         _mm512_mask_storeu_epi32(to, lanes, w);
     else
         _mm512_storeu_si512(to, w);
     r->phase = phase_next(k, r->phase);
+}
+
+/* All look-ups first, so that none is waited for while others could be under way. */
+INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_stream *s,
+                        runner *r, const int streams, int64_t i, __mmask16 lanes,
+                        const stint_codec_predictor predictor, const bool edge)
+{
+    found_16 f[STI_CODEC_GROUP];
+#pragma GCC unroll 4
+    for (int j = 0; j < streams; j++)
+        f[j] = find_16(k, table, &s[j], &r[j], i, lanes, predictor, edge);
+#pragma GCC unroll 4
+    for (int j = 0; j < streams; j++)
+        take_16(k, &f[j], &s[j], &r[j], i, lanes, edge);
 }
 
 /* `streams` of them in step, their chunks equally long; the rest of a shorter last one
@@ -728,15 +798,10 @@ INLINE bool decode_side_by_side(const look *k, const uint32_t *table,
             past |= r[j].at > s[j].end;
         if (past)
             return false;
-        if (lanes != 0xffff || i < reach || s[0].mask) {
-#pragma GCC unroll 4
-            for (int j = 0; j < streams; j++)
-                decode_16(k, table, &s[j], &r[j], i, lanes, predictor, true);
-        } else {
-#pragma GCC unroll 4
-            for (int j = 0; j < streams; j++)
-                decode_16(k, table, &s[j], &r[j], i, 0xffff, predictor, false);
-        }
+        if (lanes != 0xffff || i < reach || s[0].mask)
+            decode_step(k, table, s, r, streams, i, lanes, predictor, true);
+        else
+            decode_step(k, table, s, r, streams, i, 0xffff, predictor, false);
     }
     bool good = true;
 #pragma GCC unroll 4
@@ -761,7 +826,7 @@ INLINE bool decode_with(const look *k, const uint32_t *table, int streams,
 static bool decode(const sti_codec_form *form, const uint32_t *table, int streams,
                    const sti_codec_stream *stream)
 {
-    const look k = look_of(form, false); /* gathers load enough */
+    const look k = look_of(form);
     bool good = false;
 #define DECODE(p) good = decode_with(&k, table, streams, stream, p)
     BY_PREDICTOR(DECODE)

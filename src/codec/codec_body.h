@@ -8,10 +8,10 @@
 #include "codec/codec_priv.h"
 #include "codec/codec_sums.h"
 
-enum { DITHER_RUN = 128 }; /* values that 16 Philox blocks serve, 16 bits each */
+enum { DITHER_RUN = 256 }; /* values that 16 Philox blocks serve, 8 bits each */
 
-/* Dither of values [begin, begin + 128): value i takes 16 bits of block
- * 16 (i / 128) + i % 16. */
+/* Dither of values [begin, begin + 256): value i takes 8 bits of block
+ * 16 (i / 256) + i % 16. */
 static void make_dither(const sti_codec_quant *quant, int64_t begin, float *u)
 {
     for (int lane = 0; lane < 16; lane++) {
@@ -19,9 +19,9 @@ static void make_dither(const sti_codec_quant *quant, int64_t begin, float *u)
         const uint64_t block = (uint64_t)begin / DITHER_RUN * 16 + (uint64_t)lane;
         sti_random4(quant->seed, STI_STREAM_CODEC, quant->id,
                     (uint64_t)quant->shard << 40 | block, word);
-        for (int v = 0; v < 8; v++) {
-            const uint32_t bits = word[v / 2] >> 16 * (v & 1) & 0xffffu;
-            u[16 * v + lane] = ((float)(int32_t)bits - 32767.5f) * quant->dither_unit;
+        for (int v = 0; v < 16; v++) {
+            const uint32_t bits = word[v / 4] >> 8 * (v & 3) & 0xffu;
+            u[16 * v + lane] = ((float)(int32_t)bits - 127.5f) * quant->dither_unit;
         }
     }
 }
@@ -259,7 +259,9 @@ static uint32_t push_token(const sti_codec_coder *coder, uint32_t x, uint32_t wh
 {
     const uint32_t parts = (uint32_t)(coder->entry[which] >> 32), rest = parts & 0xfff;
     const uint32_t reciprocal = (uint32_t)coder->entry[which];
-    x = spill(x, x >> 19 >= STI_CODEC_SCALE - rest, at);
+    x = spill(
+        x, x >> (STI_CODEC_STATE_BITS - STI_CODEC_SCALE_LOG2) >= STI_CODEC_SCALE - rest,
+        at);
     const uint32_t high = (uint32_t)((uint64_t)x * reciprocal >> 32);
     return x + (parts >> 12 & 0x1fff) + (high >> (parts >> 25)) * rest;
 }

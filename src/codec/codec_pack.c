@@ -18,7 +18,7 @@ enum {
 /* A run of values inside a chunk, by which the array is sampled. */
 typedef struct unit {
     int64_t chunk;
-    int64_t from, to; /* in the chunk; from a multiple of 128 */
+    int64_t from, to; /* in the chunk; from a multiple of 256 */
     int64_t first;    /* where quantising must begin for neighbours to be there */
 } unit;
 
@@ -31,10 +31,10 @@ static unit unit_of(const sti_codec_layout *l, int64_t i, int64_t units, int64_t
     u.from = at % l->chunk;
     if (u.from + n > size)
         u.from = size > n ? size - n : 0;
-    u.from &= ~INT64_C(127);
+    u.from &= ~INT64_C(255);
     u.to = u.from + n < size ? u.from + n : size;
     u.first = u.from - l->left - l->up;
-    u.first = u.first > 0 ? u.first & ~INT64_C(127) : 0;
+    u.first = u.first > 0 ? u.first & ~INT64_C(255) : 0;
     return u;
 }
 
@@ -53,7 +53,7 @@ static int64_t sample_units(const sti_codec_layout *l)
 static int64_t sample_n(const sti_codec_layout *l)
 {
     enum { LEAST = 8192, MOST = 16384 };
-    const int64_t share = l->count / 256 & ~INT64_C(127);
+    const int64_t share = l->count / 256 & ~INT64_C(255);
     return share < LEAST ? LEAST : share > MOST ? MOST : share;
 }
 

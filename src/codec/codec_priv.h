@@ -11,7 +11,7 @@
  * buckets, by halves of octaves.
  *
  * Coding is rANS (Duda 2013; interleaved as Giesen 2014): 16 states of 31 bits, value i
- * of a chunk in state i % 16, words of 16 bits, probabilities of 12 bits. All 16 values
+ * of a chunk in state i % 16, words of 16 bits, probabilities of 11 bits. All 16 values
  * of a step are coded at once, so neighbours must lie at least 16 values back. */
 #ifndef STI_CODEC_CODEC_PRIV_H
 #define STI_CODEC_CODEC_PRIV_H
@@ -35,8 +35,9 @@ enum {
     STI_CODEC_PLAIN = 128,  /* below: the value itself; above: 8 tokens an octave */
     STI_CODEC_ESCAPE_BITS = 24,
     STI_CODEC_PART_BITS = 12, /* most bits below a token that go into a state at once */
-    STI_CODEC_SCALE_LOG2 = 12,
+    STI_CODEC_SCALE_LOG2 = 11,
     STI_CODEC_SCALE = 1 << STI_CODEC_SCALE_LOG2,
+    STI_CODEC_STATE_BITS = 31,
     STI_CODEC_STATE_MIN = 1 << 15,
     STI_CODEC_STATES_BYTES = 64,
     STI_CODEC_OUTLIER_BYTES = 6,
@@ -57,14 +58,14 @@ typedef struct sti_codec_form {
 typedef struct sti_codec_quant {
     float step, inverse; /* D and 1 / D */
     float limit;         /* |x' - x| in float that proves the bound */
-    float dither_unit;   /* D / 65536 */
+    float dither_unit;   /* D / 256 */
     bool dither;
     bool positive; /* w < 0 is not to be had: exact instead */
     uint64_t seed, id;
     uint32_t shard;
 } sti_codec_quant;
 
-/* Values [begin, begin + n) of the array, begin a multiple of 128. */
+/* Values [begin, begin + n) of the array, begin a multiple of 256. */
 typedef struct sti_codec_span {
     const float *x;      /* at begin */
     const uint8_t *mask; /* of the whole array, or NULL */
@@ -79,7 +80,7 @@ typedef struct sti_codec_found {
 } sti_codec_found;
 
 /* Ready for coding: by context * STI_CODEC_TOKENS + token. The lower 32 bits: a
- * reciprocal; the upper ones: 4096 - frequency, 12 bits; bias, 13 bits; shift, 4 bits;
+ * reciprocal; the upper ones: STI_CODEC_SCALE - frequency, 12 bits; bias, 13 bits; shift, 4 bits;
  * all ones for tokens without a probability. */
 typedef struct sti_codec_coder {
     const uint64_t *entry;
@@ -131,7 +132,7 @@ typedef struct sti_codec_model {
     bool direct_positive;
     int contexts;
     uint8_t map[STI_CODEC_BUCKETS];
-    uint16_t frequency[STI_CODEC_CONTEXTS][STI_CODEC_TOKENS]; /* rows sum to 4096 */
+    uint16_t frequency[STI_CODEC_CONTEXTS][STI_CODEC_TOKENS]; /* rows sum to STI_CODEC_SCALE */
 } sti_codec_model;
 
 /* What follows from the shape alone. */
@@ -207,7 +208,7 @@ typedef struct sti_codec_entry {
 #define STI_CODEC_LEAST_BOUND 0x1p-100
 
 #define STI_CODEC_RAW     UINT32_MAX
-#define STI_CODEC_VERSION UINT32_C(1)
+#define STI_CODEC_VERSION UINT32_C(2)
 
 /* STINT_E_USAGE with the reason; the layout of the shape. The second looks at rank and
  * dim alone. */

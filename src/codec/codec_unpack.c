@@ -82,7 +82,7 @@ static stint_status read_model(const sti_team *team, sti_codec_unpack_job *job)
                                  .kind = job->sink.kind};
     job->quant = (sti_codec_quant){.step = h->step,
                                    .dither = h->flags & STI_CODEC_DITHER,
-                                   .dither_unit = h->step * 0x1p-16f,
+                                   .dither_unit = h->step * 0x1p-8f,
                                    .seed = h->seed,
                                    .id = h->id,
                                    .shard = h->shard};

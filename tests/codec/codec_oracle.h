@@ -80,7 +80,7 @@ static void oracle_frequencies(oracle *o, const uint8_t *model)
             f[t] = guess + (r % 2 ? -(r + 1) / 2 : r / 2);
             sum += f[t];
         }
-        f[255] = 4096 - sum;
+        f[255] = 2048 - sum;
     }
 }
 
@@ -141,10 +141,10 @@ static float oracle_dither(const oracle *o, int64_t i)
     if (!o->dither)
         return 0.0f;
     sti_random4(o->seed, STI_STREAM_CODEC, o->id,
-                (uint64_t)o->shard << 40 | (uint64_t)(i / 128 * 16 + i % 16), word);
-    const int part = (int)(i / 16 % 8);
-    const uint32_t bits = word[part / 2] >> (part % 2 ? 16 : 0) & 0xffff;
-    return ((float)bits - 32767.5f) * (o->step * 0x1p-16f);
+                (uint64_t)o->shard << 40 | (uint64_t)(i / 256 * 16 + i % 16), word);
+    const int part = (int)(i / 16 % 16);
+    const uint32_t bits = word[part / 4] >> part % 4 * 8 & 0xff;
+    return ((float)bits - 127.5f) * (o->step * 0x1p-8f);
 }
 
 typedef struct oracle_stream {
@@ -163,12 +163,12 @@ static void oracle_refill(oracle_stream *s, int lane)
 /* Token of lane by its state, which steps back. */
 static int oracle_token(oracle *o, oracle_stream *s, int lane, int context)
 {
-    const int slot = (int)(s->state[lane] % 4096), *f = o->frequency[context];
+    const int slot = (int)(s->state[lane] % 2048), *f = o->frequency[context];
     int start = 0, t = 0;
     while (start + f[t] <= slot)
         start += f[t++];
     s->state[lane] =
-        (uint32_t)f[t] * (s->state[lane] / 4096) + (uint32_t)(slot - start);
+        (uint32_t)f[t] * (s->state[lane] / 2048) + (uint32_t)(slot - start);
     o->counts[context][t]++;
     return t;
 }
