@@ -776,59 +776,55 @@ INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_st
         take_16(k, &f[j], &s[j], &r[j], i, lanes, edge);
 }
 
-/* `streams` of them in step, their chunks equally long; the rest of a shorter last one
- * is looked after by the caller. */
-INLINE bool decode_side_by_side(const look *k, const uint32_t *table,
-                                const sti_codec_stream *s, const int streams,
-                                const stint_codec_predictor predictor)
+/* `streams` of them in step. */
+INLINE bool decode_in_step(const look *k, const uint32_t *table, sti_codec_stream *s,
+                           const int streams, int64_t from, int64_t to,
+                           const stint_codec_predictor predictor)
 {
-    const int64_t n = s[0].n, reach = k->form->left + k->form->up;
+    const int64_t reach = k->form->left + k->form->up;
     runner r[STI_CODEC_GROUP];
+    bool past = false;
 #pragma GCC unroll 4
     for (int j = 0; j < streams; j++) {
-        r[j].x = _mm512_loadu_si512(s[j].states);
+        r[j].x = _mm512_loadu_si512(s[j].state);
         r[j].at = s[j].words;
-        r[j].phase = s[j].begin % k->form->channels;
+        r[j].phase = (s[j].begin + from) % k->form->channels;
     }
-    for (int64_t i = 0; i < n; i += 16) {
-        const __mmask16 lanes = lanes_below(n - i);
-        bool past = false;
+    for (int64_t i = from; i < to && !past; i += 16) {
+        const __mmask16 lanes = lanes_below(to - i);
 #pragma GCC unroll 4
         for (int j = 0; j < streams; j++)
             past |= r[j].at > s[j].end;
         if (past)
-            return false;
+            break;
         if (lanes != 0xffff || i < reach || s[0].mask)
             decode_step(k, table, s, r, streams, i, lanes, predictor, true);
         else
             decode_step(k, table, s, r, streams, i, 0xffff, predictor, false);
     }
-    bool good = true;
 #pragma GCC unroll 4
-    for (int j = 0; j < streams; j++)
-        good &= r[j].at == s[j].end &&
-                _mm512_cmpneq_epi32_mask(r[j].x, splat(STI_CODEC_STATE_MIN)) == 0;
-    return good;
+    for (int j = 0; j < streams; j++) {
+        _mm512_storeu_si512(s[j].state, r[j].x);
+        s[j].words = r[j].at;
+    }
+    return !past;
 }
 
 INLINE bool decode_with(const look *k, const uint32_t *table, int streams,
-                        const sti_codec_stream *s,
+                        sti_codec_stream *s, int64_t from, int64_t to,
                         const stint_codec_predictor predictor)
 {
-    bool good = true;
-    if (streams == STI_CODEC_GROUP && s[streams - 1].n == s[0].n)
-        return decode_side_by_side(k, table, s, STI_CODEC_GROUP, predictor);
-    for (int j = 0; j < streams; j++)
-        good &= decode_side_by_side(k, table, &s[j], 1, predictor);
-    return good;
+    if (streams == STI_CODEC_GROUP)
+        return decode_in_step(k, table, s, STI_CODEC_GROUP, from, to, predictor);
+    return decode_in_step(k, table, s, 1, from, to, predictor);
 }
 
 static bool decode(const sti_codec_form *form, const uint32_t *table, int streams,
-                   const sti_codec_stream *stream)
+                   sti_codec_stream *stream, int64_t from, int64_t to)
 {
     const look k = look_of(form);
     bool good = false;
-#define DECODE(p) good = decode_with(&k, table, streams, stream, p)
+#define DECODE(p) good = decode_with(&k, table, streams, stream, from, to, p)
     BY_PREDICTOR(DECODE)
 #undef DECODE
     return good;

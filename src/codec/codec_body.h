@@ -333,10 +333,9 @@ static uint32_t refill(uint32_t x, const uint8_t **at)
 }
 
 static void decode_step(const sti_codec_form *form, const uint32_t *table,
-                        const sti_codec_stream *s, int64_t i, int lanes, uint32_t *x,
-                        const uint8_t **at)
+                        sti_codec_stream *s, int64_t i, int lanes)
 {
-    uint32_t guess[16], token[16], v[16];
+    uint32_t guess[16], token[16], v[16], *x = s->state;
     for (int j = 0; j < lanes; j++) {
         token[j] = UINT32_MAX;
         if (!mask_bit(s->mask, s->begin + i + j))
@@ -347,7 +346,7 @@ static void decode_step(const sti_codec_form *form, const uint32_t *table,
         token[j] = e & 0xff;
         v[j] = token_base(token[j]);
         x[j] = ((e >> 20) + 1) * (x[j] >> STI_CODEC_SCALE_LOG2) + (e >> 8 & 0xfff);
-        x[j] = refill(x[j], at);
+        x[j] = refill(x[j], &s->words);
     }
     for (int part = 0; part < 2; part++)
         for (int j = 0; j < lanes; j++) {
@@ -360,7 +359,7 @@ static void decode_step(const sti_codec_form *form, const uint32_t *table,
             if (bits == 0)
                 continue;
             v[j] += (x[j] & ((1u << bits) - 1)) << (part == 0 ? 0 : most);
-            x[j] = refill(x[j] >> bits, at);
+            x[j] = refill(x[j] >> bits, &s->words);
         }
     for (int j = 0; j < lanes; j++) {
         const uint32_t w = token[j] == UINT32_MAX ? 0 : unfold(form, v[j], guess[j]);
@@ -368,30 +367,16 @@ static void decode_step(const sti_codec_form *form, const uint32_t *table,
     }
 }
 
-static bool decode_stream(const sti_codec_form *form, const uint32_t *table,
-                          const sti_codec_stream *s)
-{
-    uint32_t x[16];
-    const uint8_t *at = s->words;
-    memcpy(x, s->states, sizeof x);
-    for (int64_t i = 0; i < s->n; i += 16) {
-        if (at > s->end)
-            return false;
-        decode_step(form, table, s, i, s->n - i < 16 ? (int)(s->n - i) : 16, x, &at);
-    }
-    for (int j = 0; j < 16; j++)
-        if (x[j] != STI_CODEC_STATE_MIN)
-            return false;
-    return at == s->end;
-}
-
 static bool decode(const sti_codec_form *form, const uint32_t *table, int streams,
-                   const sti_codec_stream *stream)
+                   sti_codec_stream *stream, int64_t from, int64_t to)
 {
-    bool good = true;
-    for (int i = 0; i < streams; i++)
-        good = decode_stream(form, table, &stream[i]) && good;
-    return good;
+    for (int k = 0; k < streams; k++)
+        for (int64_t i = from; i < to; i += 16) {
+            if (stream[k].words > stream[k].end)
+                return false;
+            decode_step(form, table, &stream[k], i, to - i < 16 ? (int)(to - i) : 16);
+        }
+    return true;
 }
 
 const sti_codec_kernels CODEC_KERNELS = {.quantise = quantise,

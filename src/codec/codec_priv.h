@@ -80,15 +80,16 @@ typedef struct sti_codec_found {
 } sti_codec_found;
 
 /* Ready for coding: by context * STI_CODEC_TOKENS + token. The lower 32 bits: a
- * reciprocal; the upper ones: STI_CODEC_SCALE - frequency, 12 bits; bias, 13 bits; shift, 4 bits;
- * all ones for tokens without a probability. */
+ * reciprocal; the upper ones: STI_CODEC_SCALE - frequency, 12 bits; bias, 13 bits;
+ * shift, 4 bits; all ones for tokens without a probability. */
 typedef struct sti_codec_coder {
     const uint64_t *entry;
 } sti_codec_coder;
 
 /* One chunk to decode: stream in, w out. */
 typedef struct sti_codec_stream {
-    const uint8_t *states, *words, *end;
+    uint32_t state[STI_CODEC_LANES];
+    const uint8_t *words, *end; /* the next word; behind the last */
     const uint8_t *mask;
     int64_t begin, n;
     void *w; /* int32 [n], any alignment of 4 */
@@ -114,11 +115,13 @@ typedef struct sti_codec_kernels {
     uint8_t *(*encode)(const sti_codec_form *form, const sti_codec_coder *coder,
                        int64_t begin, const int32_t *w, const uint8_t *mask, int64_t n,
                        uint8_t *floor, uint8_t *top);
-    /* `streams` chunks of which all but the last have the same n; table
-     * [contexts][STI_CODEC_SCALE]: token, 8 bits; slot - start, 12; frequency - 1, 12.
-     * Reads up to STI_CODEC_PAD_BYTES past `end`. False if a stream is damaged. */
+    /* Goes on with values [from, to) of chunks of one length: 1 of them, or
+     * STI_CODEC_GROUP. from a multiple of 16, to as well or the chunks' end; w before
+     * `from` is there as far as neighbours reach. table [contexts][STI_CODEC_SCALE]:
+     * token, 8 bits; slot - start, 12; frequency - 1, 12. Reads up to
+     * STI_CODEC_PAD_BYTES past `end`. False: past the end of a stream. */
     bool (*decode)(const sti_codec_form *form, const uint32_t *table, int streams,
-                   const sti_codec_stream *stream);
+                   sti_codec_stream *stream, int64_t from, int64_t to);
     uint32_t (*checksum)(const void *bytes, size_t n_bytes); /* CRC-32C */
 } sti_codec_kernels;
 
@@ -132,7 +135,8 @@ typedef struct sti_codec_model {
     bool direct_positive;
     int contexts;
     uint8_t map[STI_CODEC_BUCKETS];
-    uint16_t frequency[STI_CODEC_CONTEXTS][STI_CODEC_TOKENS]; /* rows sum to STI_CODEC_SCALE */
+    uint16_t frequency[STI_CODEC_CONTEXTS]
+                      [STI_CODEC_TOKENS]; /* rows sum to STI_CODEC_SCALE */
 } sti_codec_model;
 
 /* What follows from the shape alone. */

@@ -1,5 +1,6 @@
 /* Unpacking: the head and its tables, then chunks in groups that one thread decodes
- * side by side, w in place of x first and x' from it after. */
+ * side by side, w in place of x first and x' from it as soon as no neighbour needs w.
+ */
 #include <string.h>
 
 #include "base/fail.h"
@@ -92,11 +93,23 @@ static stint_status read_model(const sti_team *team, sti_codec_unpack_job *job)
 
 /* ---- groups ---- */
 
-typedef struct group_part {
-    sti_codec_stream stream;
+/* Values of a stream decoded before what they allow is restored and handed over, while
+ * it is in the nearer caches. */
+enum { RUN = 4096, RUN_UNIT = 256 /* of the dither */ };
+
+/* A coded chunk. */
+typedef struct part {
     const uint8_t *outliers;
-    uint32_t outlier_count;
-} group_part;
+    uint32_t outlier_count, taken; /* outliers; those in place */
+    int64_t restored;              /* values */
+} part;
+
+typedef struct group {
+    const sti_codec_unpack_job *job;
+    sti_codec_stream stream[STI_CODEC_GROUP];
+    part part[STI_CODEC_GROUP];
+    int parts;
+} group;
 
 static void hand_over(const sti_codec_unpack_job *job, int64_t begin, int64_t n)
 {
@@ -104,29 +117,99 @@ static void hand_over(const sti_codec_unpack_job *job, int64_t begin, int64_t n)
         job->sink.take(job->sink.arg, begin, n, job->sink.x + begin);
 }
 
-static bool restore_part(const sti_codec_unpack_job *job, const group_part *p)
+/* Those of values [.., to); they are in order. */
+static bool put_outliers(const sti_codec_stream *s, part *p, int64_t to)
 {
-    const sti_codec_stream *s = &p->stream;
-    job->kernels->restore(&job->quant, s->begin, s->n, s->w);
-    for (uint32_t i = 0; i < p->outlier_count; i++) {
-        const uint8_t *o = p->outliers + (size_t)i * STI_CODEC_OUTLIER_BYTES;
+    for (; p->taken < p->outlier_count; p->taken++) {
+        const uint8_t *o = p->outliers + (size_t)p->taken * STI_CODEC_OUTLIER_BYTES;
         uint16_t position;
         memcpy(&position, o, 2);
-        if (position >= s->n)
+        if (position >= to)
+            return true;
+        if (position < p->restored)
             return false;
         memcpy((char *)s->w + 4 * (size_t)position, o + 2, 4);
     }
-    hand_over(job, s->begin, s->n);
     return true;
 }
 
-static bool unpack_group(const sti_codec_unpack_job *job, int64_t group)
+/* w in place of which nothing is decoded any more becomes x'. */
+static bool restore_to(group *g, int i, int64_t to)
 {
-    const int64_t first = group * STI_CODEC_GROUP;
-    const uint8_t *at = job->packed + job->offset[group];
-    group_part part[STI_CODEC_GROUP];
-    sti_codec_stream stream[STI_CODEC_GROUP];
-    int parts = 0;
+    const sti_codec_stream *s = &g->stream[i];
+    part *p = &g->part[i];
+    const int64_t from = p->restored;
+    if (to <= from)
+        return true;
+    g->job->kernels->restore(&g->job->quant, s->begin + from, to - from,
+                             (char *)s->w + 4 * from);
+    if (!put_outliers(s, p, to))
+        return false;
+    hand_over(g->job, s->begin + from, to - from);
+    p->restored = to;
+    return true;
+}
+
+/* `streams` chunks of n values from the group's chunk `first` on, side by side. */
+static bool decode_parts(group *g, int first, int streams)
+{
+    const sti_codec_unpack_job *job = g->job;
+    const int64_t reach = job->form.left + job->form.up, n = g->stream[first].n;
+    for (int64_t from = 0, to; from < n; from = to) {
+        to = from + RUN < n ? from + RUN : n;
+        if (!job->kernels->decode(&job->form, job->table, streams, &g->stream[first],
+                                  from, to))
+            return false;
+        const int64_t free = to < n ? to - reach : n;
+        for (int i = first; i < first + streams; i++)
+            if (!restore_to(g, i, free < n ? free / RUN_UNIT * RUN_UNIT : n))
+                return false;
+    }
+    return true;
+}
+
+/* Is the stream at its end, all of its outliers in place? */
+static bool is_done(const sti_codec_stream *s, const part *p)
+{
+    bool done = s->words == s->end && p->taken == p->outlier_count;
+    for (int i = 0; i < STI_CODEC_LANES; i++)
+        done = done && s->state[i] == STI_CODEC_STATE_MIN;
+    return done;
+}
+
+static bool decode_group(group *g)
+{
+    bool good = true;
+    if (g->parts == STI_CODEC_GROUP && g->stream[g->parts - 1].n == g->stream[0].n)
+        good = decode_parts(g, 0, g->parts);
+    else
+        for (int i = 0; i < g->parts && good; i++)
+            good = decode_parts(g, i, 1);
+    for (int i = 0; i < g->parts && good; i++)
+        good = is_done(&g->stream[i], &g->part[i]);
+    return good;
+}
+
+static void add_part(group *g, const uint8_t *at, const sti_codec_entry *e,
+                     int64_t begin, int64_t n)
+{
+    const uint8_t *list = at + e->bytes - (size_t)e->outliers * STI_CODEC_OUTLIER_BYTES;
+    sti_codec_stream *s = &g->stream[g->parts];
+    *s = (sti_codec_stream){.words = at + STI_CODEC_STATES_BYTES,
+                            .end = list,
+                            .mask = g->job->mask,
+                            .begin = begin,
+                            .n = n,
+                            .w = g->job->sink.x + begin};
+    memcpy(s->state, at, sizeof s->state);
+    g->part[g->parts++] = (part){.outliers = list, .outlier_count = e->outliers};
+}
+
+static bool unpack_group(const sti_codec_unpack_job *job, int64_t index)
+{
+    const int64_t first = index * STI_CODEC_GROUP;
+    const uint8_t *at = job->packed + job->offset[index];
+    group g = {.job = job};
     for (int64_t i = first; i < first + STI_CODEC_GROUP && i < job->layout.chunks;
          i++) {
         const sti_codec_entry e = entry_of(job, i);
@@ -138,26 +221,11 @@ static bool unpack_group(const sti_codec_unpack_job *job, int64_t group)
             memcpy(job->sink.x + begin, at, e.bytes);
             hand_over(job, begin, n);
         } else {
-            const uint8_t *list =
-                at + e.bytes - (size_t)e.outliers * STI_CODEC_OUTLIER_BYTES;
-            stream[parts] = (sti_codec_stream){.states = at,
-                                               .words = at + STI_CODEC_STATES_BYTES,
-                                               .end = list,
-                                               .mask = job->mask,
-                                               .begin = begin,
-                                               .n = n,
-                                               .w = job->sink.x + begin};
-            part[parts] = (group_part){stream[parts], list, e.outliers};
-            parts++;
+            add_part(&g, at, &e, begin, n);
         }
         at += e.bytes;
     }
-    if (parts > 0 && !job->kernels->decode(&job->form, job->table, parts, stream))
-        return false;
-    for (int i = 0; i < parts; i++)
-        if (!restore_part(job, &part[i]))
-            return false;
-    return true;
+    return decode_group(&g);
 }
 
 static void unpack_piece(void *arg, int64_t piece, int worker)
