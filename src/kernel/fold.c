@@ -39,6 +39,13 @@ static void any_fold(const sti_fold *a, int64_t begin, int64_t n, float *u)
     }
 }
 
+/* y of n at `at`, in channel k. */
+static float result_at(const sti_unfold *a, int64_t at, int64_t k, float n)
+{
+    const float y = n * a->scale[k] + a->shift[k];
+    return a->residual ? y + a->residual[at] : y;
+}
+
 static void any_unfold(const sti_unfold *a, int64_t begin, int64_t n)
 {
     for (int64_t at = begin, k = begin % a->c; at < begin + n; at++) {
@@ -46,7 +53,7 @@ static void any_unfold(const sti_unfold *a, int64_t begin, int64_t n)
         if (a->x)
             a->x[at] = v * a->deviation[k] + a->mean[k];
         if (a->y)
-            a->y[at] = bit_at(a->bits, at) ? v * a->scale[k] + a->shift[k] : 0.0f;
+            a->y[at] = bit_at(a->bits, at) ? result_at(a, at, k, v) : 0.0f;
         k = k + 1 == a->c ? 0 : k + 1;
     }
 }
@@ -97,16 +104,18 @@ void sti_unfold_f32(const sti_unfold *a, int64_t begin, int64_t n)
     for (int64_t at = begin, c; at < begin + n; at += rows * c) {
         const int64_t col = at % a->c;
         c = next_block(a->c, at, begin + n, &rows);
-        kernels->unfold(&(sti_fold_block){.rows = rows,
-                                          .c = c,
-                                          .factor = 1.0f / a->coarse,
-                                          .from = a->u + at,
-                                          .mean = a->x ? a->mean + col : NULL,
-                                          .deviation = a->x ? a->deviation + col : NULL,
-                                          .scale = a->y ? a->scale + col : NULL,
-                                          .shift = a->y ? a->shift + col : NULL,
-                                          .bits = a->bits ? a->bits + at / 8 : NULL,
-                                          .x = a->x ? a->x + at : NULL,
-                                          .y = a->y ? a->y + at : NULL});
+        kernels->unfold(
+            &(sti_fold_block){.rows = rows,
+                              .c = c,
+                              .factor = 1.0f / a->coarse,
+                              .from = a->u + at,
+                              .mean = a->x ? a->mean + col : NULL,
+                              .deviation = a->x ? a->deviation + col : NULL,
+                              .scale = a->y ? a->scale + col : NULL,
+                              .shift = a->y ? a->shift + col : NULL,
+                              .residual = a->residual ? a->residual + at : NULL,
+                              .bits = a->bits ? a->bits + at / 8 : NULL,
+                              .x = a->x ? a->x + at : NULL,
+                              .y = a->y ? a->y + at : NULL});
     }
 }

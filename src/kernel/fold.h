@@ -2,15 +2,15 @@
  *
  * fold:    u = (x - mean) * inv, and coarse times that where the bit is not set
  * unfold:  n = u, and u / coarse where the bit is not set
- *          x = n * deviation + mean        y = n * scale + shift where the bit is set,
- * else 0
+ *          x = n * deviation + mean
+ *          y = n * scale + shift (+ residual) where the bit is set, else 0
  *
  * coarse: 1/8 to 1/64. Under one bound on u all channels have the same error in units
  * of their deviation, and what a ReLU lets no gradient through (where batch-norm's
  * gradient reads x only in a small correction) an error 1 / coarse times as large:
  * fewer bits.
  *
- * x, u, y [rows, c]; mean, inv, deviation, scale, shift [c]; bits as in elementwise.h,
+ * x, u, y, residual [rows, c]; mean, inv, deviation, scale, shift [c]; bits as in elementwise.h,
  * NULL: all set. No fused multiply-adds; the bits are the same on every instruction
  * set. */
 #ifndef STI_KERNEL_FOLD_H
@@ -45,6 +45,7 @@ typedef struct sti_unfold {
     const float *u;
     const float *mean, *deviation; /* for x; deviation: 1 / inv */
     const float *scale, *shift;    /* for y */
+    const float *residual;         /* added to y, or NULL */
     const uint8_t *bits;
     float *x, *y;
 } sti_unfold;

@@ -27,7 +27,7 @@ ALWAYS void fold_rows(const sti_fold_block *b, const bool bits)
 }
 
 ALWAYS void unfold_rows(const sti_fold_block *b, const bool bits, const bool x,
-                        const bool y)
+                        const bool y, const bool residual)
 {
     const lane_f fine = lane_splat(b->factor);
     for (int64_t r = 0, row = 0; r < b->rows; r++, row += b->c)
@@ -41,6 +41,8 @@ ALWAYS void unfold_rows(const sti_fold_block *b, const bool bits, const bool x,
                                           lane_load(b->mean + col));
             if (y) {
                 lane_f v = n * lane_load(b->scale + col) + lane_load(b->shift + col);
+                if (residual)
+                    v = v + lane_load(b->residual + at);
                 lane_store(b->y + at,
                            bits ? lane_keep(v, lane_bits_load(b->bits, at)) : v);
             }
@@ -57,14 +59,17 @@ static void block_fold(const sti_fold_block *b)
 
 static void block_unfold(const sti_fold_block *b)
 {
-    if (b->bits && b->x && b->y)
-        unfold_rows(b, true, true, true);
+    const bool residual = b->residual != NULL;
+    if (b->bits && b->x && b->y && residual)
+        unfold_rows(b, true, true, true, true);
+    else if (b->bits && b->x && b->y)
+        unfold_rows(b, true, true, true, false);
     else if (b->bits && b->y)
-        unfold_rows(b, true, false, true);
+        unfold_rows(b, true, false, true, residual);
     else if (b->bits)
-        unfold_rows(b, true, true, false);
+        unfold_rows(b, true, true, false, false);
     else
-        unfold_rows(b, false, b->x != NULL, b->y != NULL);
+        unfold_rows(b, false, b->x != NULL, b->y != NULL, residual);
 }
 
 const sti_fold_kernels FOLD_KERNELS = {block_fold, block_unfold};

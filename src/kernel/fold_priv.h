@@ -10,7 +10,7 @@ typedef struct sti_fold_block {
     int64_t rows, c;
     float factor; /* where the bit is not set */
     const float *from;
-    const float *mean, *inv, *deviation, *scale, *shift;
+    const float *mean, *inv, *deviation, *scale, *shift, *residual;
     const uint8_t *bits;
     float *x, *y; /* fold: u is x */
 } sti_fold_block;

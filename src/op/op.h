@@ -94,7 +94,8 @@ enum {
 typedef struct sti_pack_attr {
     int64_t capacity; /* bytes of the block */
     int32_t row;      /* of bounds; also tells the dithers of tensors apart */
-    int32_t norm;     /* what is packed is (x - mean) inverse, see kernel/fold.h */
+    int16_t norm;     /* what is packed is (x - mean) inverse, see kernel/fold.h */
+    int16_t sum;      /* with norm: unpacking also makes a sum with a residual */
 } sti_pack_attr;
 
 /* in: x f32; bounds; mean and inverse deviation with norm; sign bits or STI_NO_INPUT
@@ -105,12 +106,13 @@ stint_value sti_op_add_pack(stint_graph *g, const sti_pack_attr *attr, stint_val
                             stint_value bounds, stint_value mean, stint_value inverse,
                             stint_value bits);
 
-/* in: block; mean, inverse, scale and shift with norm; bits as packing had them.
- * out: x, and with norm y = scale (x - mean) inverse + shift where the bit is set, 0
- * elsewhere; both optional. Its attributes begin with those of its pack. */
+/* in: block; mean, inverse, scale and shift with norm; bits as packing had them; with
+ * norm a residual or STI_NO_INPUT.
+ * out: x, and with norm y = scale (x - mean) inverse + shift + residual where the bit
+ * is set, 0 elsewhere; both optional. Its attributes begin with those of its pack. */
 extern const sti_op sti_op_unpack;
 stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value scale,
-                              stint_value shift);
+                              stint_value shift, stint_value residual);
 
 /* How far an unpacked operand disturbs the gradient that a node makes, f32
  * [STI_GAIN_FIELDS]. Zeros in runs that do not collect. of: conv2d_grad_w, a weight

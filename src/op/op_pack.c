@@ -9,8 +9,16 @@
 #include "kernel/fold.h"
 #include "op/op_priv.h"
 
-enum { X, BOUNDS, MEAN, INVERSE, PACK_BITS };                     /* of pack */
-enum { BLOCK, U_MEAN, U_INVERSE, U_SCALE, U_SHIFT, UNPACK_BITS }; /* of unpack */
+enum { X, BOUNDS, MEAN, INVERSE, PACK_BITS }; /* of pack */
+enum {
+    BLOCK,
+    U_MEAN,
+    U_INVERSE,
+    U_SCALE,
+    U_SHIFT,
+    UNPACK_BITS,
+    U_RESIDUAL
+}; /* unpack */
 
 enum { TRIES = 4, HEAD_BYTES = 64, RANGE_PIECE = 2048 };
 
@@ -115,13 +123,15 @@ static stint_status infer_unpack(const stint_graph *graph, const sti_node *node,
     const unpack_attr *attr = node->attr;
     const stint_shape x = stint_shape_make(STINT_F32, attr->rank, attr->dim);
     const stint_shape block = stint_shape_make(STINT_U8, 1, &attr->pack.capacity);
-    stint_status st = sti_op_check_count(node, 6);
+    stint_status st = sti_op_check_count(node, 7);
     if (st == STINT_OK)
         st = sti_op_check_shape(graph, node, BLOCK, &block);
     if (st == STINT_OK && attr->pack.norm)
         st = check_channels(graph, node, &x, U_MEAN, 4);
     if (st == STINT_OK)
         st = check_bits(graph, node, UNPACK_BITS, &x);
+    if (st == STINT_OK && sti_op_has_in(node, U_RESIDUAL))
+        st = sti_op_check_shape(graph, node, U_RESIDUAL, &x);
     out[0] = out[1] = x;
     return st;
 }
@@ -363,6 +373,7 @@ static sti_unfold unfold_of(const sti_call *call, float *u, float *deviation)
                         .deviation = deviation,
                         .scale = call->in[U_SCALE],
                         .shift = call->in[U_SHIFT],
+                        .residual = call->in[U_RESIDUAL],
                         .bits = call->in[UNPACK_BITS],
                         .x = call->out[0],
                         .y = call->out[1]};
@@ -431,18 +442,19 @@ const sti_op sti_op_unpack = {
 };
 
 stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value scale,
-                              stint_value shift)
+                              stint_value shift, stint_value residual)
 {
     const stint_shape *x = sti_op_in_shape(g, pack, X);
     unpack_attr attr = {.pack = *(const sti_pack_attr *)pack->attr, .rank = x->rank};
     const bool norm = attr.pack.norm != 0;
     attr.masked = !norm && sti_op_has_in(pack, PACK_BITS);
     memcpy(attr.dim, x->dim, sizeof attr.dim);
-    const stint_value in[6] = {pack->out[0],
+    const stint_value in[7] = {pack->out[0],
                                norm ? pack->in[MEAN] : STI_NO_INPUT,
                                norm ? pack->in[INVERSE] : STI_NO_INPUT,
                                norm ? scale : STI_NO_INPUT,
                                norm ? shift : STI_NO_INPUT,
-                               pack->in[PACK_BITS]};
-    return sti_graph_add(g, &sti_op_unpack, &attr, 6, in);
+                               pack->in[PACK_BITS],
+                               norm ? residual : STI_NO_INPUT};
+    return sti_graph_add(g, &sti_op_unpack, &attr, 7, in);
 }

@@ -187,12 +187,29 @@ static bool is_norm_input(const packer *p, stint_value value)
            norm_of(p, use->norm_grad) && use->norm_grad->in[GRAD_X] == value;
 }
 
+static bool has_residual(const sti_node *norm)
+{
+    return ((const sti_batch_norm_attr *)norm->attr)->has_residual;
+}
+
+/* May the backward half read what unpacking makes instead? */
+static bool can_be_made(const packer *p, stint_value y)
+{
+    return only_weights(p, y) && !p->use[y].reshaped;
+}
+
 /* The ReLU's result that the block of a batch-norm's input can stand for, or -1. */
 static stint_value also_of(const packer *p, const sti_node *norm)
 {
-    const sti_batch_norm_attr *attr = norm->attr;
     stint_value y = norm->out[Y];
-    return !attr->has_residual && only_weights(p, y) && !p->use[y].reshaped ? y : -1;
+    return !has_residual(norm) && can_be_made(p, y) ? y : -1;
+}
+
+/* The sum that it can be made with. */
+static stint_value sum_of(const packer *p, const sti_node *norm)
+{
+    stint_value y = norm->out[Y];
+    return has_residual(norm) && can_be_made(p, y) ? y : -1;
 }
 
 /* Sign bits that are there anyway: of the ReLU in the node that made the value. */
@@ -236,13 +253,19 @@ static void fill_candidate(const packer *p, stint_value value, sti_pack_candidat
     double bits = is_sparse(p, value) ? BITS_SPARSE : BITS_DENSE;
     *c = (sti_pack_candidate){.value = value,
                               .also = -1,
+                              .sum = -1,
+                              .residual = -1,
                               .form = STI_PACK_VALUE,
                               .count = stint_shape_count(shape),
                               .plain_bytes = stint_shape_bytes(shape)};
     if (is_norm_input(p, value)) {
         const sti_node *grad = p->use[value].norm_grad;
         c->form = STI_PACK_NORM;
-        c->also = also_of(p, norm_of(p, grad));
+        const sti_node *norm = norm_of(p, grad);
+        c->also = also_of(p, norm);
+        c->sum = sum_of(p, norm);
+        if (c->sum >= 0)
+            c->residual = content_of(p, norm->in[RESIDUAL]);
         bits = grad->in[GRAD_BITS] < 0 ? BITS_NORM
                : c->also >= 0          ? BITS_NORM_RELU
                                        : BITS_NORM_SUM;
@@ -344,8 +367,15 @@ typedef struct block {
     stint_value value, also;
     const sti_node *norm, *grad; /* batch-norm and its gradient, for the form NORM */
     const sti_node *pack;        /* appended */
-    stint_value x, y;            /* unpacked: value, also */
+    sti_node *unpack;
+    stint_value x, y; /* unpacked: value, also (or what a sum takes as its residual) */
 } block;
+
+/* All of them, in the order of the choices. */
+typedef struct block_list {
+    block *block;
+    int count;
+} block_list;
 
 static void add_metric(packer *p, const block *b, const char *what, stint_value value,
                        stint_value target)
@@ -362,8 +392,9 @@ static stint_status append_pack(packer *p, block *b, const sti_pack_choice *choi
 {
     stint_graph *g = p->graph;
     const sti_value_row *row = row_of(p, b->value);
-    const bool norm = choice->form == STI_PACK_NORM;
-    const sti_pack_attr attr = {choice->capacity, b->row, norm};
+    const bool norm = choice->form != STI_PACK_VALUE;
+    const sti_pack_attr attr = {choice->capacity, b->row, norm,
+                                choice->form == STI_PACK_SUM};
     int32_t first = sti_graph_node_count(g);
     stint_value v = sti_op_add_pack(
         g, &attr, b->value, p->bounds, norm ? b->grad->in[GRAD_MEAN] : STI_NO_INPUT,
@@ -378,6 +409,11 @@ static stint_status append_pack(packer *p, block *b, const sti_pack_choice *choi
     return place(p, first, 2 * p->use[b->value].last_forward + 1);
 }
 
+static bool is_sum(const block *b)
+{
+    return ((const sti_pack_attr *)b->pack->attr)->sum != 0;
+}
+
 static int32_t first_of(int32_t a, int32_t b)
 {
     return b >= 0 && b < a ? b : a;
@@ -387,18 +423,23 @@ static stint_status append_unpack(packer *p, block *b)
 {
     stint_graph *g = p->graph;
     int32_t at = p->use[b->value].first_backward, first = sti_graph_node_count(g);
-    stint_value scale = STI_NO_INPUT, shift = STI_NO_INPUT;
+    stint_value scale = STI_NO_INPUT, shift = STI_NO_INPUT, residual = STI_NO_INPUT;
     if (b->also >= 0)
         at = first_of(at, p->use[b->also].first_backward);
     if (b->grad) {
         scale = b->norm->in[SCALE];
         shift = b->norm->in[SHIFT];
     }
+    if (is_sum(b))
+        residual = b->norm->in[RESIDUAL];
     sti_graph_set_backward(g, sti_graph_node(g, at));
-    b->x = sti_op_add_unpack(g, b->pack, scale, shift);
+    b->x = sti_op_add_unpack(g, b->pack, scale, shift, residual);
     b->y = b->x < 0 ? -1 : b->x + 1;
     sti_graph_set_backward(g, NULL);
-    return b->x < 0 ? sti_graph_status(g) : place(p, first, 2 * at - 1);
+    if (b->x < 0)
+        return sti_graph_status(g);
+    b->unpack = sti_graph_node(g, first);
+    return place(p, first, 2 * at - 1);
 }
 
 /* What was unpacked, under the shape that the reader wants. */
@@ -456,9 +497,43 @@ static stint_status append_gain(packer *p, const block *b, const sti_node *reade
     return place(p, first, 2 * reader->id + 1);
 }
 
+/* The block that a residual is made again from, or NULL; *made_out: what unpacking
+ * makes of it. */
+static const block *block_behind(const packer *p, const block_list *blocks,
+                                 stint_value residual, stint_value *made_out)
+{
+    const stint_value content = content_of(p, residual);
+    for (int i = 0; i < blocks->count; i++) {
+        const block *b = &blocks->block[i];
+        *made_out = b->norm ? b->y : b->x;
+        if (b->norm ? b->norm->out[Y] == content && is_sum(b) == has_residual(b->norm)
+                    : b->value == content)
+            return b;
+    }
+    return NULL;
+}
+
+/* Errors in a sum: that of its block, and those of the blocks its residual comes from.
+ */
+static stint_status append_gains(packer *p, const block_list *blocks, const block *b,
+                                 const sti_node *reader, int operand, int out,
+                                 bool of_norm)
+{
+    stint_status st = STINT_OK;
+    while (b && st == STINT_OK) {
+        stint_value made;
+        st = append_gain(p, b, reader, operand, out,
+                         of_norm ? b->norm->in[SCALE] : STI_NO_INPUT);
+        b = of_norm && is_sum(b) ? block_behind(p, blocks, b->norm->in[RESIDUAL], &made)
+                                 : NULL;
+        of_norm = b && b->norm;
+    }
+    return st;
+}
+
 /* One read of what was packed becomes a read of what was unpacked. */
-static stint_status redirect(packer *p, const block *b, sti_node *reader, int32_t k,
-                             stint_value unpacked)
+static stint_status redirect(packer *p, const block_list *blocks, const block *b,
+                             sti_node *reader, int32_t k, stint_value unpacked)
 {
     reader_kind kind = kind_of(p, reader, k);
     const bool of_norm = unpacked == b->y;
@@ -471,8 +546,7 @@ static stint_status redirect(packer *p, const block *b, sti_node *reader, int32_
     reader->in[k] = instead;
     if (kind == READER_OTHER)
         return STINT_OK;
-    stint_value factor = of_norm ? b->norm->in[SCALE] : STI_NO_INPUT;
-    st = append_gain(p, b, reader, k, out, factor);
+    st = append_gains(p, blocks, b, reader, k, out, of_norm);
     const sti_output *gradient = gradient_of(p, reader->out[out]);
     if (st == STINT_OK && b->check && gradient)
         st = append_check(p, b, reader, raw, out, gradient->target);
@@ -480,8 +554,8 @@ static stint_status redirect(packer *p, const block *b, sti_node *reader, int32_
 }
 
 /* All backward reads of one packed content. */
-static stint_status redirect_all(packer *p, const block *b, stint_value content,
-                                 stint_value unpacked)
+static stint_status redirect_all(packer *p, const block_list *blocks, const block *b,
+                                 stint_value content, stint_value unpacked)
 {
     stint_status st = STINT_OK;
     for (int32_t n = 0; n < p->nodes && st == STINT_OK; n++) {
@@ -490,34 +564,68 @@ static stint_status redirect_all(packer *p, const block *b, stint_value content,
             continue;
         for (int32_t k = 0; k < node->n_in && st == STINT_OK; k++)
             if (content_of(p, node->in[k]) == content)
-                st = redirect(p, b, node, k, unpacked);
+                st = redirect(p, blocks, b, node, k, unpacked);
     }
     return st;
 }
 
-static stint_status pack_choice(packer *p, const sti_pack_choice *choice, int row,
-                                bool check)
+static bool is_possible(const packer *p, const sti_pack_choice *choice)
 {
-    block b = {.row = row, .check = check, .value = choice->value, .also = -1};
-    bool norm = choice->form == STI_PACK_NORM;
-    bool possible =
-        choice->value >= 0 && choice->value < p->values &&
-        (norm ? is_norm_input(p, choice->value) : only_weights(p, choice->value));
-    if (!possible)
+    if (choice->value < 0 || choice->value >= p->values)
+        return false;
+    if (choice->form == STI_PACK_VALUE)
+        return only_weights(p, choice->value);
+    return is_norm_input(p, choice->value) &&
+           (choice->form == STI_PACK_NORM ||
+            sum_of(p, norm_of(p, p->use[choice->value].norm_grad)) >= 0);
+}
+
+/* The nodes of one choice; *b knows them afterwards. */
+static stint_status append_block(packer *p, const sti_pack_choice *choice, block *b)
+{
+    if (!is_possible(p, choice))
         return sti_fail(STINT_E_BUG, "pack: value %d (%s) is no candidate",
                         (int)choice->value, stint_value_name(p->graph, choice->value));
-    if (norm) {
-        b.grad = p->use[choice->value].norm_grad;
-        b.norm = norm_of(p, b.grad);
-        b.also = also_of(p, b.norm);
+    b->value = choice->value;
+    b->also = -1;
+    if (choice->form != STI_PACK_VALUE) {
+        b->grad = p->use[choice->value].norm_grad;
+        b->norm = norm_of(p, b->grad);
+        b->also =
+            choice->form == STI_PACK_SUM ? sum_of(p, b->norm) : also_of(p, b->norm);
     }
-    stint_status st = append_pack(p, &b, choice);
+    stint_status st = append_pack(p, b, choice);
+    return st == STINT_OK ? append_unpack(p, b) : st;
+}
+
+/* Residuals that are made again are read as such. */
+static void link_residuals(packer *p, const block_list *blocks)
+{
+    enum { UNPACK_RESIDUAL = 6 };
+    for (int i = 0; i < blocks->count; i++) {
+        const block *b = &blocks->block[i];
+        stint_value made;
+        if (is_sum(b) && block_behind(p, blocks, b->norm->in[RESIDUAL], &made))
+            b->unpack->in[UNPACK_RESIDUAL] = made;
+    }
+}
+
+static stint_status pack_choices(packer *p, const sti_pack_choice *choices,
+                                 block_list *blocks, bool check)
+{
+    stint_status st = STINT_OK;
+    for (int i = 0; i < blocks->count && st == STINT_OK; i++) {
+        blocks->block[i] = (block){.row = i, .check = check};
+        st = append_block(p, &choices[i], &blocks->block[i]);
+    }
     if (st == STINT_OK)
-        st = append_unpack(p, &b);
-    if (st == STINT_OK)
-        st = redirect_all(p, &b, b.value, b.x);
-    if (st == STINT_OK && b.also >= 0)
-        st = redirect_all(p, &b, b.also, b.y);
+        link_residuals(p, blocks);
+    for (int i = 0; i < blocks->count && st == STINT_OK; i++) {
+        const block *b = &blocks->block[i];
+        st = redirect_all(p, blocks, b, b->value, b->x);
+        if (st == STINT_OK && b->also >= 0)
+            st = redirect_all(p, blocks, b, b->also, b->y);
+    }
     return st;
 }
 
@@ -525,24 +633,30 @@ stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
                            int count, bool check, sti_account *account)
 {
     packer p = {.graph = graph};
-    stint_status status = STINT_OK;
     if (count == 0)
         return STINT_OK;
+    block_list blocks = {sti_alloc_array(count, sizeof(block), "pass.pack"), count};
+    stint_status status = blocks.block ? STINT_OK : STINT_E_MEMORY;
     sti_pass_clear_inplace(graph);
     const stint_shape table = STINT_SHAPE(count, STI_BOUND_FIELDS);
-    p.bounds = stint_input(graph, "bounds", &table);
-    status = p.bounds < 0 ? sti_graph_status(graph) : packer_init(&p);
-    if (status == STINT_OK)
+    if (!status) {
+        p.bounds = stint_input(graph, "bounds", &table);
+        status = p.bounds < 0 ? sti_graph_status(graph) : packer_init(&p);
+    }
+    if (!status)
         status = place(&p, 0, 0);
     for (int32_t n = 0; n < p.nodes && !status; n++)
         p.key[n] = 2 * n;
-    for (int i = 0; i < count && !status; i++)
-        status = pack_choice(&p, &choices[i], i, check);
+    if (!status)
+        status = pack_choices(&p, choices, &blocks, check);
     if (!status)
         status = reorder(&p);
+    if (!status)
+        status = sti_graph_sort(graph); /* residuals before their sums */
     if (!status)
         status = sti_graph_status(graph);
     sti_account_set(account, "%d tensors held packed", count);
     packer_fini(&p);
+    sti_free(blocks.block);
     return status;
 }

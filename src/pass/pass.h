@@ -26,8 +26,8 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *acco
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
 stint_status sti_pass_fuse(stint_graph *graph, sti_account *account);
-/* Minimal filtering (Winograd) for the convolutions whose shape it fits; runs before the
- * gradients are made. */
+/* Minimal filtering (Winograd) for the convolutions whose shape it fits; runs before
+ * the gradients are made. */
 stint_status sti_pass_winograd(stint_graph *graph, sti_account *account);
 /* Loop strings that this host keeps for matrix products, or those of STINT_LOOPS. */
 stint_status sti_pass_loops(stint_graph *graph, sti_account *account);
@@ -48,8 +48,9 @@ stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
  * before the standard pipeline. */
 stint_status sti_pass_precision(stint_graph *graph, sti_account *account);
 
-/* Round the weights of this role (PARAM or FIXED) to so many bits wherever they are read
- * (op quantise); before the gradient and the standard pipeline. bits 0: nothing. */
+/* Round the weights of this role (PARAM or FIXED) to so many bits wherever they are
+ * read (op quantise); before the gradient and the standard pipeline. bits 0: nothing.
+ */
 stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
 
 /* What becomes of a value of the forward half until the backward half reads it. */
@@ -58,8 +59,14 @@ typedef enum sti_form {
     STI_FORM_RECOMPUTE, /* dropped; made again once, before its first reader */
     STI_FORM_REPEAT,    /* dropped; made again before each reader */
     STI_FORM_PACK,      /* held compressed within a bound */
+    STI_FORM_PACK_SUM,  /* likewise, as STI_PACK_SUM */
     STI_FORMS
 } sti_form;
+
+static inline bool sti_form_packs(sti_form form)
+{
+    return form == STI_FORM_PACK || form == STI_FORM_PACK_SUM;
+}
 
 /* Drop values and make them again in the backward half, to the same bits; the graph is
  * in order afterwards. form [form_values]: sti_form of each value that a node of the
@@ -79,13 +86,18 @@ stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
  * backward one, so that the raw bytes die with the forward half. */
 typedef enum sti_pack_form {
     STI_PACK_VALUE, /* the tensor itself: the input of a convolution or dense layer */
-    STI_PACK_NORM /* the input of a batch-norm, normalised; coarser where the ReLU lets
-                     no gradient pass. Also gives the ReLU's result when the
-                     batch-norm adds no residual: one block for two tensors. */
+    STI_PACK_NORM, /* the input of a batch-norm, normalised; coarser where the ReLU lets
+                      no gradient pass. Also gives the ReLU's result when the
+                      batch-norm adds no residual: one block for two tensors. */
+    STI_PACK_SUM   /* the same of a batch-norm that adds a residual: gives the sum, from
+                      the block and the residual, which is made again from its own block,
+                      or kept or made again as other values are */
 } sti_pack_form;
 
 typedef struct sti_pack_candidate {
     stint_value value, also; /* tensors that one block stands for; also: -1, none */
+    stint_value sum; /* what it can be made to stand for, with STI_PACK_SUM; or -1 */
+    stint_value residual; /* of that sum */
     sti_pack_form form;
     int64_t count;           /* elements of value */
     size_t plain_bytes;      /* of value and also, which the packed form frees */

@@ -153,8 +153,12 @@ void sti_budget_choices(const sti_budget *budget, const uint8_t *form,
 {
     *count_out = 0;
     for (stint_value v = 0; v < budget->values; v++)
-        if (form[v] == STI_FORM_PACK && budget->blocks[v].capacity > 0)
-            choices_out[(*count_out)++] = budget->blocks[v];
+        if (sti_form_packs((sti_form)form[v]) && budget->blocks[v].capacity > 0) {
+            choices_out[*count_out] = budget->blocks[v];
+            if (form[v] == STI_FORM_PACK_SUM)
+                choices_out[*count_out].form = STI_PACK_SUM;
+            ++*count_out;
+        }
 }
 
 /* A copy of the graph, rewritten, not planned. */
@@ -220,6 +224,30 @@ static stint_status look(explorer *e, const uint8_t *form, trial *trial_out)
     sti_plan_destroy(plan);
     stint_graph_destroy(copy);
     return STINT_OK;
+}
+
+stint_status sti_budget_height(const stint_graph *graph, const sti_budget *budget,
+                               const uint8_t *form, size_t *bytes_out)
+{
+    sti_budget sizes = *budget;
+    explorer e = {.graph = graph,
+                  .threads = 1, /* what is chosen must not depend on them */
+                  .values = budget->values,
+                  .packs =
+                      sti_alloc_array(budget->values, sizeof *e.packs, "budget.height"),
+                  .out = &sizes};
+    stint_graph *copy;
+    sti_plan *plan;
+    if (!e.packs)
+        return STINT_E_MEMORY;
+    stint_status status = rewritten(&e, form, &copy, &plan);
+    if (status == STINT_OK) {
+        *bytes_out = plan->live_bytes[plan->peak_node];
+        sti_plan_destroy(plan);
+        stint_graph_destroy(copy);
+    }
+    sti_free(e.packs);
+    return status;
 }
 
 /* Make `form` the place where the search stands. */

@@ -50,10 +50,19 @@ void sti_budget_choices(const sti_budget *budget, const uint8_t *form,
 stint_status sti_budget_blocks(const stint_graph *graph, const sti_pack_choice *sizes,
                                int size_count, sti_budget *budget);
 
-/* form_out [values of the graph]: whatever is saved and can be packed is, but for what
- * takes less time to make again from the graph's leaves than to pack and unpack: that
- * is dropped. STINT_E_MEMORY. */
-stint_status sti_budget_pack_all(const stint_graph *graph, uint8_t *form_out);
+/* Bytes of values and scratch at the height of a run by one thread of the graph
+ * rewritten as `form` [values] says, in blocks of the budget's sizes. STINT_E_MEMORY, or
+ * a failure of a pass. */
+stint_status sti_budget_height(const stint_graph *graph, const sti_budget *budget,
+                               const uint8_t *form, size_t *bytes_out);
+
+/* form_out [values of the graph]: whatever is saved and can be packed is, in blocks of
+ * the budget's sizes (sti_budget_blocks), but for what takes less time to make again
+ * from the graph's leaves than to pack and unpack, which is dropped, and sums that are
+ * made with a block that is there anyway, where that does not raise the height of a
+ * run. The same for any number of threads. STINT_E_MEMORY, or a failure of a pass. */
+stint_status sti_budget_pack_all(const stint_graph *graph, const sti_budget *budget,
+                                 uint8_t *form_out);
 
 /* Drop and make again what `form` [values] says in a graph in which the packs are
  * already (sti_pass_pack and the standard passes, if there are any): the one explored,

@@ -52,6 +52,16 @@ static void add_check(sti_error_row *row, const sti_output *output)
             row->readers[i].error = output->value;
 }
 
+/* Blocks whose errors a gradient has: several, where what it reads is a sum. */
+static int count_blocks(const sti_error_control *c, stint_value param)
+{
+    int count = 0;
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < c->rows[i].reader_count; k++)
+            count += c->rows[i].readers[k].param == param;
+    return count;
+}
+
 static stint_status find_metrics(sti_error_control *c)
 {
     const stint_graph *graph = c->network->graph;
@@ -71,6 +81,11 @@ static stint_status find_metrics(sti_error_control *c)
         if (error >= 0)
             add_check(&c->rows[error], output);
     }
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < c->rows[i].reader_count; k++) {
+            sti_error_reader *reader = &c->rows[i].readers[k];
+            reader->blocks = count_blocks(c, reader->param);
+        }
     return st;
 }
 
@@ -99,6 +114,19 @@ static size_t bits_beside(const stint_graph *graph, const sti_node *pack)
     return bytes_of(graph, pack->in[PACK_BITS]);
 }
 
+/* Would it have been kept? Not what is made for a sum alone. */
+static bool is_saved(const sti_error_control *c, stint_value unpacked)
+{
+    const stint_graph *graph = c->network->graph;
+    for (int32_t n = 0; n < sti_graph_node_count(graph); n++) {
+        const sti_node *node = sti_graph_node(graph, n);
+        for (int32_t i = 0; i < node->n_in && node->op != &sti_op_unpack; i++)
+            if (node->in[i] == unpacked)
+                return true;
+    }
+    return false;
+}
+
 /* Of the graph's nodes: pack tells what is packed, unpack what the block stands for. */
 static void find_rows(sti_error_control *c)
 {
@@ -111,14 +139,16 @@ static void find_rows(sti_error_control *c)
             row->name = node->scope;
             row->bits_bytes = bits_beside(graph, node);
             row->choice = (sti_pack_choice){node->in[0],
-                                            attr->norm ? STI_PACK_NORM : STI_PACK_VALUE,
+                                            attr->sum    ? STI_PACK_SUM
+                                            : attr->norm ? STI_PACK_NORM
+                                                         : STI_PACK_VALUE,
                                             attr->capacity};
         }
         if (node->op != &sti_op_unpack)
             continue;
         const sti_pack_attr *attr = node->attr; /* begins with it */
         for (int k = 0; k < 2; k++)
-            if (c->network->plan->place[node->out[k]].region != STI_REGION_NONE)
+            if (is_saved(c, node->out[k]))
                 c->rows[attr->row].plain_bytes += bytes_of(graph, node->out[k]);
     }
 }
@@ -334,7 +364,9 @@ static void choose_bounds(const sti_error_control *c, const char *block,
     double bound = (double)INFINITY;
     for (int i = 0; i < row->reader_count; i++) {
         sti_error_reader *reader = &row->readers[i];
-        reader->allowed = c->tau * reference(c, block, moments, steps, reader->param);
+        /* Errors of blocks are independent of each other. */
+        reader->allowed = c->tau * reference(c, block, moments, steps, reader->param) /
+                          sqrt((double)reader->blocks);
         double allows = allowed_bound(c, block, row->bound, reader);
         bound = allows < bound ? allows : bound;
     }

@@ -27,7 +27,7 @@
 #include "train/network.h"
 #include "train/recipe.h"
 
-enum { STI_ERROR_READERS = 4 };
+enum { STI_ERROR_READERS = 8 };
 
 /* A gradient that reads the unpacked tensor. */
 typedef struct sti_error_reader {
@@ -35,6 +35,7 @@ typedef struct sti_error_reader {
     /* Of the last collection; deviations a weight of the step's gradient. */
     double allowed, predicted, measured;
     double reach; /* of batch-norm: relative error predicted of its input's gradient */
+    int blocks;   /* whose errors this gradient has: what is allowed is shared */
 } sti_error_reader;
 
 typedef struct sti_error_row {

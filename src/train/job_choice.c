@@ -379,7 +379,7 @@ static stint_status try_all(sti_job *job, int lanes, double fastest, bool *taken
         form ? sti_budget_blocks(job->train.graph, job->sizes, job->size_count, &budget)
              : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = sti_budget_pack_all(job->train.graph, form);
+        st = sti_budget_pack_all(job->train.graph, &budget, form);
     if (st == STINT_OK)
         st = make_variant(job, &budget, form, lanes, &variant);
     if (st == STINT_OK) {

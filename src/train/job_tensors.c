@@ -13,6 +13,7 @@ static stint_plan_form shown(const stint_shape *shape, sti_form form)
     case STI_FORM_REPEAT:
         return STINT_PLAN_RECOMPUTED;
     case STI_FORM_PACK:
+    case STI_FORM_PACK_SUM:
         return STINT_PLAN_PACKED;
     case STI_FORM_KEEP:
     case STI_FORMS:
@@ -80,7 +81,7 @@ static stint_status find_packed(lister *l, const sti_pack_choice *blocks)
     if (st == STINT_OK)
         st = sti_pack_candidates(l->graph, list, &count);
     for (int i = 0; i < count && st == STINT_OK; i++) {
-        if (l->form[list[i].value] != STI_FORM_PACK)
+        if (!sti_form_packs((sti_form)l->form[list[i].value]))
             continue;
         l->held[list[i].value] = (size_t)blocks[list[i].value].capacity;
         if (list[i].also >= 0)

@@ -326,7 +326,9 @@ static void add_bounds_row(sti_json *json, const sti_error_control *control, int
     sti_json_begin_object(json, NULL);
     sti_json_text(json, "layer", row->name);
     sti_json_text(json, "form",
-                  row->choice.form == STI_PACK_NORM ? "normalised" : "value");
+                  row->choice.form == STI_PACK_VALUE ? "value"
+                  : row->choice.form == STI_PACK_SUM ? "normalised, sum"
+                                                     : "normalised");
     sti_json_float(json, "bound", row->bound);
     sti_json_float(json, "next_bound", row->limit);
     sti_json_int(json, "plain_bytes", (int64_t)row->plain_bytes);

@@ -15,16 +15,16 @@ enum { N = 4, H = 9, W = 7, C = 16, COUNT = N * H * W * C };
 typedef struct fixture {
     stint_graph *graph;
     op_values values;
-    stint_value x, bounds, mean, inverse, scale, shift, bits, pack, unpack;
+    stint_value x, bounds, mean, inverse, scale, shift, bits, residual, pack, unpack;
 } fixture;
 
-static fixture build(bool norm, bool bits, int64_t capacity)
+static fixture build_ways(bool norm, bool bits, bool sum, int64_t capacity)
 {
-    fixture f = {.bits = STI_NO_INPUT};
+    fixture f = {.bits = STI_NO_INPUT, .residual = STI_NO_INPUT};
     const stint_shape x = STINT_SHAPE(N, H, W, C), row = STINT_SHAPE(C);
     const stint_shape table = STINT_SHAPE(3, STI_BOUND_FIELDS);
     const stint_shape set = stint_shape_make(STINT_U8, 1, (int64_t[]){COUNT / 8});
-    const sti_pack_attr attr = {capacity, 1, norm};
+    const sti_pack_attr attr = {capacity, 1, norm, sum};
     assert_int_equal(stint_graph_create(STINT_TRAIN, &f.graph), STINT_OK);
     f.x = stint_input(f.graph, "x", &x);
     f.bounds = stint_input(f.graph, "bounds", &table);
@@ -34,12 +34,19 @@ static fixture build(bool norm, bool bits, int64_t capacity)
     f.shift = stint_input(f.graph, "shift", &row);
     if (bits)
         f.bits = stint_input(f.graph, "bits", &set);
+    if (sum)
+        f.residual = stint_input(f.graph, "residual", &x);
     f.pack = sti_op_add_pack(f.graph, &attr, f.x, f.bounds, f.mean, f.inverse, f.bits);
     const sti_node *pack = sti_graph_value(f.graph, f.pack)->producer;
-    f.unpack = sti_op_add_unpack(f.graph, pack, f.scale, f.shift);
+    f.unpack = sti_op_add_unpack(f.graph, pack, f.scale, f.shift, f.residual);
     assert_int_equal(stint_graph_check(f.graph), STINT_OK);
     op_values_init(&f.values, f.graph);
     return f;
+}
+
+static fixture build(bool norm, bool bits, int64_t capacity)
+{
+    return build_ways(norm, bits, false, capacity);
 }
 
 static float *data(const fixture *f, stint_value v)
@@ -63,6 +70,8 @@ static void fill(fixture *f, bool norm, float wanted, float limit)
     op_fill(&d, OP_POSITIVE, 0, data(f, f->inverse), C);
     op_fill(&d, OP_NORMAL, 0, data(f, f->scale), C);
     op_fill(&d, OP_NORMAL, 0, data(f, f->shift), C);
+    if (f->residual >= 0)
+        op_fill(&d, OP_NORMAL, 0, data(f, f->residual), COUNT);
     for (int64_t i = 0; i < COUNT; i++) {
         float *x = &data(f, f->x)[i];
         bool pass = op_uniform(&d) < 0.6;
@@ -121,8 +130,8 @@ static void values_come_back_within_the_bound(void **state)
 static void normalised_ones_give_x_and_y(void **state)
 {
     (void)state;
-    for (int bits = 0; bits < 2; bits++) {
-        fixture f = build(true, bits, 4 * COUNT);
+    for (int way = 0; way < 4; way++) {
+        fixture f = build_ways(true, way & 1, way & 2, 4 * COUNT);
         fill(&f, true, 0.05f, 0.05f);
         op_run(&f.values, &sti_team_serial, OP_KEEP_ALL);
         for (int64_t i = 0; i < COUNT; i++) {
@@ -131,6 +140,7 @@ static void normalised_ones_give_x_and_y(void **state)
             double x = (double)data(&f, f.x)[i];
             double n = (x - (double)data(&f, f.mean)[i % C]) * inverse;
             double y = n * scale + (double)data(&f, f.shift)[i % C];
+            y += way & 2 ? (double)data(&f, f.residual)[i] : 0;
             double bound = 0.05 * (is_set(&f, i) ? 1 : 8) * 1.0001;
             assert_true(fabs((double)data(&f, f.unpack)[i] - x) <=
                         bound / inverse + 1e-5);
@@ -259,8 +269,8 @@ static void gains_of_convolutions(void **state)
         const int64_t ow = (W + 2 * w->pad - w->size) / w->stride + 1;
         fixture f = build(false, true, 4 * COUNT);
         const stint_shape dy = STINT_SHAPE(N, oh, ow, w->co);
-        const sti_conv2d_grad_attr attr = {w->stride, w->pad, w->groups, w->size,
-                                           w->size, 0};
+        const sti_conv2d_grad_attr attr = {w->stride, w->pad,  w->groups,
+                                           w->size,   w->size, 0};
         const stint_value d = stint_input(f.graph, "dy", &dy);
         const stint_value in[2] = {f.unpack, d};
         const stint_value dw =
@@ -367,7 +377,7 @@ static void wrong_shapes_are_refused(void **state)
         const stint_value bounds = stint_input(g, "bounds", &table);
         const stint_value mean = stint_input(g, "mean", &row);
         const sti_pack_attr attr = {which == 0 ? 10 : 4096, which == 1 ? 2 : 0,
-                                    which == 2};
+                                    which == 2, 0};
         assert_int_equal(sti_op_add_pack(g, &attr, x, bounds, mean, mean, STI_NO_INPUT),
                          -1);
         assert_int_equal(stint_graph_check(g), STINT_E_INPUT);

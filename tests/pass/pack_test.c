@@ -183,6 +183,119 @@ static void a_check_adds_the_exact_gradients(void **state)
     stint_graph_destroy(g);
 }
 
+static stint_value residual_block(stint_graph *g, const char *name, stint_value x,
+                                  bool projected)
+{
+    const stint_conv2d_desc conv = {.filters = 8, .size = 3, .pad = 1};
+    stint_scope_begin(g, "%s", name);
+    stint_value y =
+        stint_batch_norm(g, stint_conv2d(g, x, &conv), &(stint_batch_norm_desc){0});
+    if (projected) {
+        stint_scope_begin(g, "projection");
+        x = stint_batch_norm(g, stint_conv2d(g, x, &conv), &(stint_batch_norm_desc){0});
+        stint_scope_end(g);
+    }
+    y = stint_relu(g, stint_add(g, y, x));
+    stint_scope_end(g);
+    return y;
+}
+
+/* A sum whose residual is projected, a sum of that one, and one of an image. */
+static stint_graph *sums(void)
+{
+    stint_graph *g = NULL;
+    const stint_shape images = STINT_SHAPE(4, 16, 16, 8);
+    const stint_shape labels = stint_shape_make(STINT_I32, 1, (int64_t[]){4});
+    assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+    stint_value x = stint_input(g, "images", &images);
+    x = residual_block(g, "image", x, false);
+    x = residual_block(g, "first", x, true);
+    x = residual_block(g, "second", x, false);
+    x = block(g, "last", x);
+    stint_value logits = stint_dense(g, stint_flatten(g, stint_global_avg_pool(g, x)),
+                                     &(stint_dense_desc){.units = 3});
+    stint_value loss =
+        stint_softmax_cross_entropy(g, logits, stint_input(g, "labels", &labels), 0);
+    sti_graph_output(
+        g, &(sti_output){
+               .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
+    assert_int_equal(sti_pass_prepare(g), STINT_OK);
+    for (int32_t i = sti_graph_output_count(g) - 1; i >= 0; i--)
+        if (strcmp(sti_graph_outputs(g)[i].name, "loss") == 0) {
+            assert_int_equal(sti_pass_train(g, sti_graph_outputs(g)[i].value),
+                             STINT_OK);
+            break;
+        }
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    return g;
+}
+
+static int count_gains(const stint_graph *g, const char *param)
+{
+    int count = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++) {
+        const sti_output *output = &sti_graph_outputs(g)[i];
+        count += strstr(output->name, ".gain") && output->target >= 0 &&
+                 strcmp(stint_value_name(g, output->target), param) == 0;
+    }
+    return count;
+}
+
+/* What unpacking reads as the residual of the sum in `scope`. */
+static const sti_node *maker_of_residual(const stint_graph *g, const char *scope)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        const sti_node *pack = node->op == &sti_op_unpack
+                                   ? sti_graph_value(g, node->in[0])->producer
+                                   : NULL;
+        if (pack && strcmp(pack->scope, scope) == 0 && node->in[6] >= 0)
+            return sti_graph_value(g, node->in[6])->producer;
+    }
+    return NULL;
+}
+
+/* Sums are made when their norm's block is unpacked, from residuals that come out of
+ * blocks; a gradient that reads one has the errors of all of these. */
+static void sums_are_made_from_blocks(void **state)
+{
+    (void)state;
+    stint_graph *g = sums();
+    sti_pack_candidate list[MOST];
+    sti_pack_choice choices[MOST];
+    int count = 0, chosen = 0, made = 0;
+    assert_true(sti_graph_value_count(g) <= MOST);
+    assert_int_equal(sti_pack_candidates(g, list, &count), STINT_OK);
+    for (int i = 0; i < count; i++) {
+        if (list[i].form == STI_PACK_VALUE)
+            continue; /* the sums themselves, and the image */
+        made += list[i].sum >= 0;
+        choices[chosen++] = (sti_pack_choice){
+            list[i].value, list[i].sum >= 0 ? STI_PACK_SUM : STI_PACK_NORM,
+            sti_pack_capacity(list[i].expected_bytes)};
+    }
+    assert_int_equal(made, 3);
+    assert_int_equal(sti_pass_pack(g, choices, chosen, false, NULL), STINT_OK);
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    assert_int_equal(sti_graph_verify(g), STINT_OK);
+    assert_null(maker_of_residual(g, "image")); /* an input, as it is */
+    assert_ptr_equal(maker_of_residual(g, "first")->op, &sti_op_unpack);
+    assert_ptr_equal(maker_of_residual(g, "second")->op, &sti_op_unpack);
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        for (int32_t k = 0; node->backward && k < node->n_in; k++) {
+            const sti_value_row *row =
+                node->in[k] >= 0 ? sti_graph_value(g, node->in[k]) : NULL;
+            bool forward = row && row->producer && !row->producer->backward;
+            assert_false(forward && is_float_of_size(g, node->in[k], 4096));
+        }
+    }
+    /* Of `last`'s convolution: second's block, first's and that of the projection. */
+    assert_int_equal(count_gains(g, "last.weight"), 3);
+    assert_int_equal(count_gains(g, "image.weight"), 0);
+    stint_graph_destroy(g);
+}
+
 static void what_is_no_candidate_is_refused(void **state)
 {
     (void)state;
@@ -201,6 +314,7 @@ int main(void)
         cmocka_unit_test(nothing_raw_crosses_to_the_backward_half),
         cmocka_unit_test(nodes_stand_where_they_free_most),
         cmocka_unit_test(a_check_adds_the_exact_gradients),
+        cmocka_unit_test(sums_are_made_from_blocks),
         cmocka_unit_test(what_is_no_candidate_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,10 +112,12 @@ static void all_is_packed_but_what_is_cheaper_to_make_again(void **state)
     const int32_t values = sti_graph_value_count(g);
     uint8_t *form = malloc((size_t)values);
     sti_pack_candidate *list = malloc((size_t)values * sizeof *list);
+    sti_budget sizes = {0};
     int packed = 0, again = 0, candidates = 0;
     assert_non_null(form);
     assert_non_null(list);
-    assert_int_equal(sti_budget_pack_all(g, form), STINT_OK);
+    assert_int_equal(sti_budget_blocks(g, NULL, 0, &sizes), STINT_OK);
+    assert_int_equal(sti_budget_pack_all(g, &sizes, form), STINT_OK);
     assert_int_equal(sti_pack_candidates(g, list, &candidates), STINT_OK);
     for (int i = 0; i < candidates; i++) {
         const stint_value v = list[i].value;
@@ -133,6 +135,7 @@ static void all_is_packed_but_what_is_cheaper_to_make_again(void **state)
     assert_int_equal(sti_budget_apply(g, form, values), STINT_OK);
     free(list);
     free(form);
+    sti_free(sizes.blocks);
     stint_graph_destroy(g);
 }
 

@@ -212,6 +212,33 @@ static void growth_gives_way_to_another_plan(void **state)
     }
 }
 
+/* Squared errors of one gradient in one step: predicted of all blocks that it has
+ * errors of, and measured. */
+typedef struct gradient_error {
+    char param[64];
+    double predicted, measured;
+} gradient_error;
+
+enum { MOST_GRADIENTS = 64 };
+
+static int add_gradient(gradient_error *list, int count, const json_t *gradient)
+{
+    const char *param = json_string_value(json_object_get(gradient, "param"));
+    const json_t *measured = json_object_get(gradient, "measured");
+    const double p = number(gradient, "predicted"), m = json_number_value(measured);
+    int at = 0;
+    while (at < count && strcmp(list[at].param, param) != 0)
+        at++;
+    assert_true(at < MOST_GRADIENTS);
+    if (at == count) {
+        list[count] = (gradient_error){.predicted = 0};
+        snprintf(list[count++].param, sizeof list->param, "%s", param);
+    }
+    list[at].predicted += p * p;
+    list[at].measured += m * m; /* 0 but once */
+    return count;
+}
+
 /* Measured against predicted errors of the convolutions' weights, all of a run. */
 static void the_error_is_the_one_predicted(void **state)
 {
@@ -225,22 +252,20 @@ static void the_error_is_the_one_predicted(void **state)
     while (fgets(line, sizeof line, f)) {
         json_t *object = json_loads(line, 0, NULL);
         const json_t *row, *gradient;
+        gradient_error list[MOST_GRADIENTS];
+        int count = 0;
         size_t i, k;
         json_array_foreach(json_object_get(object, "rows"), i, row)
         {
             assert_true(number(row, "error_share") <= 1);
-            json_array_foreach(json_object_get(row, "gradients"), k, gradient)
-            {
-                const char *param =
-                    json_string_value(json_object_get(gradient, "param"));
-                double p = number(gradient, "predicted"),
-                       m = number(gradient, "measured");
-                if (strstr(param, "weight") && p > 0) {
-                    measured += m * m / (p * p);
-                    predicted += 1;
-                }
-            }
+            json_array_foreach(json_object_get(row, "gradients"), k, gradient) count =
+                add_gradient(list, count, gradient);
         }
+        for (int at = 0; at < count; at++)
+            if (strstr(list[at].param, "weight") && list[at].predicted > 0) {
+                measured += list[at].measured / list[at].predicted;
+                predicted += 1;
+            }
         json_decref(object);
     }
     fclose(f);
