@@ -22,12 +22,34 @@ static stint_value block(stint_graph *g, const char *name, stint_value x)
     return x;
 }
 
+/* With a dense layer, a loss and gradients, through the passes that come before packs.
+ */
+static stint_graph *trained(stint_graph *g, stint_value features)
+{
+    const stint_shape labels = stint_shape_make(STINT_I32, 1, (int64_t[]){4});
+    stint_value loss = -1;
+    stint_value logits =
+        stint_dense(g, stint_flatten(g, features), &(stint_dense_desc){.units = 3});
+    sti_graph_output(g,
+                     &(sti_output){.kind = STI_OUTPUT_METRIC,
+                                   .value = stint_softmax_cross_entropy(
+                                       g, logits, stint_input(g, "labels", &labels), 0),
+                                   .target = -1,
+                                   .name = "loss"});
+    assert_int_equal(sti_pass_prepare(g), STINT_OK);
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++)
+        if (strcmp(sti_graph_outputs(g)[i].name, "loss") == 0)
+            loss = sti_graph_outputs(g)[i].value;
+    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    return g;
+}
+
 /* Two plain blocks, one with a residual, pooling, a dense layer. */
 static stint_graph *network(void)
 {
     stint_graph *g = NULL;
     const stint_shape images = STINT_SHAPE(4, 16, 16, 8);
-    const stint_shape labels = stint_shape_make(STINT_I32, 1, (int64_t[]){4});
     assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
     stint_value x = block(g, "a", stint_input(g, "images", &images));
     stint_value y = block(g, "b", x);
@@ -37,17 +59,7 @@ static stint_graph *network(void)
         g, stint_add(g, stint_batch_norm(g, y, &(stint_batch_norm_desc){0}), x));
     stint_scope_end(g);
     y = block(g, "d", stint_max_pool(g, y, &(stint_pool_desc){.size = 2}));
-    stint_value logits =
-        stint_dense(g, stint_flatten(g, y), &(stint_dense_desc){.units = 3});
-    stint_value loss =
-        stint_softmax_cross_entropy(g, logits, stint_input(g, "labels", &labels), 0);
-    sti_graph_output(
-        g, &(sti_output){
-               .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
-    assert_int_equal(sti_pass_prepare(g), STINT_OK);
-    assert_int_equal(sti_pass_train(g, sti_graph_outputs(g)[8].value), STINT_OK);
-    assert_int_equal(sti_pass_standard(g), STINT_OK);
-    return g;
+    return trained(g, y);
 }
 
 /* The pooled tensor, and with a lower limit the input images. */
@@ -205,29 +217,13 @@ static stint_graph *sums(void)
 {
     stint_graph *g = NULL;
     const stint_shape images = STINT_SHAPE(4, 16, 16, 8);
-    const stint_shape labels = stint_shape_make(STINT_I32, 1, (int64_t[]){4});
     assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
     stint_value x = stint_input(g, "images", &images);
     x = residual_block(g, "image", x, false);
     x = residual_block(g, "first", x, true);
     x = residual_block(g, "second", x, false);
     x = block(g, "last", x);
-    stint_value logits = stint_dense(g, stint_flatten(g, stint_global_avg_pool(g, x)),
-                                     &(stint_dense_desc){.units = 3});
-    stint_value loss =
-        stint_softmax_cross_entropy(g, logits, stint_input(g, "labels", &labels), 0);
-    sti_graph_output(
-        g, &(sti_output){
-               .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
-    assert_int_equal(sti_pass_prepare(g), STINT_OK);
-    for (int32_t i = sti_graph_output_count(g) - 1; i >= 0; i--)
-        if (strcmp(sti_graph_outputs(g)[i].name, "loss") == 0) {
-            assert_int_equal(sti_pass_train(g, sti_graph_outputs(g)[i].value),
-                             STINT_OK);
-            break;
-        }
-    assert_int_equal(sti_pass_standard(g), STINT_OK);
-    return g;
+    return trained(g, stint_global_avg_pool(g, x));
 }
 
 static int count_gains(const stint_graph *g, const char *param)
