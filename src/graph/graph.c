@@ -46,6 +46,16 @@ void sti_graph_set_fixed(stint_graph *graph, bool fixed)
     graph->fixed = fixed;
 }
 
+void sti_graph_freeze_norm(stint_graph *graph)
+{
+    graph->norm_frozen = true;
+}
+
+bool sti_graph_norm_frozen(const stint_graph *graph)
+{
+    return graph->norm_frozen;
+}
+
 stint_value sti_graph_fail(stint_graph *graph, stint_status status)
 {
     if (graph->status == STINT_OK) {

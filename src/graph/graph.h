@@ -177,6 +177,10 @@ void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name)
 /* What is built from now on is another model's, as it is used: its parameters and
  * states are ROLE_FIXED, and the mode is EVAL, until this is called with false. */
 void sti_graph_set_fixed(stint_graph *graph, bool fixed);
+/* Batch-norm that is built from now on takes its running statistics in training, too,
+ * and leaves them as they are. */
+void sti_graph_freeze_norm(stint_graph *graph);
+bool sti_graph_norm_frozen(const stint_graph *graph);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
 void sti_graph_set_backward(stint_graph *graph, const sti_node *of);
 

@@ -23,6 +23,7 @@ struct stint_graph {
     int32_t scope_count, scope_capacity;
     const sti_node *backward_of; /* sti_graph_set_backward */
     bool fixed;                  /* sti_graph_set_fixed */
+    bool norm_frozen;            /* sti_graph_freeze_norm */
 
     stint_status status; /* first failure of a builder call */
     const char *failure; /* its text */

@@ -222,7 +222,7 @@ stint_value stint_batch_norm(stint_graph *g, stint_value x,
         return sti_graph_fail(g, sti_fail(STINT_E_INPUT,
                                           "batch_norm: x is %s, wanted [..., channels]",
                                           sti_shape_text(&from)));
-    const bool eval = stint_graph_mode(g) == STINT_EVAL;
+    const bool eval = stint_graph_mode(g) == STINT_EVAL || sti_graph_norm_frozen(g);
     const float momentum = desc->momentum > 0.0f ? desc->momentum : 0.1f;
     const stint_shape row = STINT_SHAPE(sti_norm_channels(&from));
     const stint_param_desc one = {.init = STINT_INIT_ONE, .no_decay = true};

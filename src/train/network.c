@@ -114,6 +114,8 @@ static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
     stint_shape images =
         STINT_SHAPE(net->images, desc->height, desc->width, desc->channels);
     stint_shape labels = stint_shape_make(STINT_I32, 1, &net->images);
+    if (desc->freeze_norm)
+        sti_graph_freeze_norm(g);
     net->input = stint_input(g, "images", &images);
     net->labels = stint_input(g, "labels", &labels);
     if (taught)

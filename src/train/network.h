@@ -33,6 +33,7 @@ typedef struct sti_network_desc {
     bool bf16;                  /* activations, see sti_pass_precision */
     bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
     int weight_bits;            /* of weights; 0: f32 */
+    bool freeze_norm;           /* see sti_graph_freeze_norm */
     sti_loss_desc loss;         /* in training, of images */
 } sti_network_desc;
 

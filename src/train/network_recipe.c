@@ -10,6 +10,7 @@ sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe)
                                         .dropout = (float)v->model.dropout},
                               .smoothing = (float)v->train.label_smoothing,
                               .weight_bits = (int)v->quantise.bits,
+                              .freeze_norm = v->train.freeze_norm,
                               .bf16 = v->train.precision == STI_PRECISION_BF16,
                               .winograd = v->model.convolution == STI_CONVOLUTION_AUTO};
 }

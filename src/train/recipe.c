@@ -311,6 +311,15 @@ const sti_option sti_recipe_rows[] = {
      .unit = "MODEL",
      .help = "model to begin from: weights and normalisation"},
     {.section = "train",
+     .name = "freeze_norm",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(train.freeze_norm),
+     .help =
+         "batch-norm takes the running statistics of the model that training begins "
+         "from, as in use, and keeps them, instead of each shard's"},
+    {.section = "train",
      .name = "validation",
      .type = STI_OPTION_FLOAT,
      RANGE(0, 0.9),
@@ -707,8 +716,9 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "1",
      AT(net.error),
      .unit = "X",
-     .help = "of net.bits = auto: squared error that is allowed, as a multiple of that of "
-             "4 bits for all"},
+     .help =
+         "of net.bits = auto: squared error that is allowed, as a multiple of that of "
+         "4 bits for all"},
     {.section = "net",
      .name = "link",
      .type = STI_OPTION_TEXT,
@@ -806,8 +816,9 @@ const sti_option sti_recipe_rows[] = {
      STI_OPTION_NO_BOUND,
      .default_text = "true",
      AT(net.overlap),
-     .help = "sum over processes while the backward pass still runs, by a thread of its "
-             "own; changes no bit"},
+     .help =
+         "sum over processes while the backward pass still runs, by a thread of its "
+         "own; changes no bit"},
 
     {.section = "run",
      .name = "out",
@@ -1106,10 +1117,9 @@ stint_status sti_recipe_copy(const stint_recipe *recipe, stint_recipe **copy_out
 static bool is_free(const sti_option *row, const stint_recipe *now)
 {
     /* A tokeniser itself is compared, not where it lies. */
-    static const char *const harmless[] = {"data.path",           "data.format",
-                                           "data.tokenizer_path", "train.eval_every",
-                                           "train.start",         "loss.reference",
-                                           "net.overlap"};
+    static const char *const harmless[] = {
+        "data.path",   "data.format",    "data.tokenizer_path", "train.eval_every",
+        "train.start", "loss.reference", "net.overlap"};
     if (strcmp(row->section, "run") == 0)
         return true;
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {

@@ -63,6 +63,7 @@ typedef struct sti_recipe_values {
         int precision;      /* STI_PRECISION_... */
         int64_t eval_every; /* epochs; 0: only at the end */
         const char *start;  /* model to begin with; NULL: new weights */
+        bool freeze_norm;   /* batch-norm keeps the statistics of `start` */
         double validation;  /* share of the training images that is held out */
         int select;         /* STI_SELECT_... */
         double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */

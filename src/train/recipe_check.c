@@ -256,6 +256,14 @@ static void check_select(const sti_recipe_values *v, sti_text *list)
                        "reference's; give one by --reference, or choose 'accuracy'");
 }
 
+static void check_start(const sti_recipe_values *v, sti_text *list)
+{
+    if (v->train.freeze_norm && !v->train.start)
+        complain(list,
+                 "train.freeze_norm: new weights have no statistics to keep; give a "
+                 "model to begin from by --start, or leave it out");
+}
+
 static void check_prune(const sti_recipe_values *v, sti_text *list)
 {
     if (v->prune.sparsity > 0 && v->train.steps == 0 && v->prune.epochs > 0 &&
@@ -298,6 +306,7 @@ stint_status stint_recipe_check(const stint_recipe *recipe)
     check_net(v, &list);
     check_loss(v, &list);
     check_select(v, &list);
+    check_start(v, &list);
     check_prune(v, &list);
     stint_status st = STINT_OK;
     if (list.failed)

@@ -361,6 +361,41 @@ static void test_reference_with_batch_norm(void **state)
     assert_true(a[0] > 0); /* batch statistics here, running ones there */
 }
 
+/* With its running statistics kept, batch-norm is what it is in use: a copy of the
+ * reference agrees with it to the last bit, and where it learns, they stay. */
+static void test_frozen_batch_norm(void **state)
+{
+    static float before[64], after[64];
+    double pairing[4];
+    sti_tensor_row row;
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        train(make_recipe(i ? "learns" : "stays", "model.name", "resnet8",
+                          "model.width", "4", "loss.reference", in_folder("ref8"),
+                          "train.steps", "3", "run.log_every", "1", "train.start",
+                          in_folder("ref8"), "loss.hard", i ? "1" : "0", "loss.soft",
+                          "0", "train.freeze_norm", "true", NULL),
+              (stint_train_desc){0}, STINT_OK);
+    assert_int_equal(read_numbers("stays", "loss_parts", "pairing", pairing, 4), 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(pairing[i] == 0);
+    assert_int_equal(read_numbers("learns", "loss_parts", "pairing", pairing, 4), 3);
+    assert_true(pairing[0] == 0 && pairing[2] > 0);
+    static const char *const kept[] = {"layer1.0.bn1.mean", "layer3.0.bn2.variance"};
+    for (int i = 0; i < 2; i++) {
+        read_tensor("ref8/model.safetensors", kept[i], &row, before, sizeof before);
+        read_tensor("learns/model.safetensors", kept[i], &row, after, sizeof after);
+        assert_memory_equal(before, after, row.bytes);
+    }
+    read_tensor("ref8/model.safetensors", "layer1.0.bn1.scale", &row, before,
+                sizeof before);
+    read_tensor("learns/model.safetensors", "layer1.0.bn1.scale", &row, after,
+                sizeof after);
+    assert_memory_not_equal(before, after, row.bytes);
+    refused(make_recipe("bad", "train.freeze_norm", "true", NULL), STINT_E_USAGE,
+            "give a model to begin from");
+}
+
 static void test_budget_for_two_models(void **state)
 {
     (void)state;
@@ -414,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_focal_weights),
         cmocka_unit_test(test_models_that_do_not_fit),
         cmocka_unit_test(test_reference_with_batch_norm),
+        cmocka_unit_test(test_frozen_batch_norm),
         cmocka_unit_test(test_budget_for_two_models),
         cmocka_unit_test(test_resume_wants_the_same_reference),
         cmocka_unit_test(test_quantised_training),
