@@ -3,234 +3,9 @@
 #include "codec/codec_priv.h"
 
 #if defined(__AVX512F__)
-#include "base/rng.h"
 #include "codec/codec_checksum.h"
+#include "codec/codec_quantise_avx512.h"
 #include "codec/codec_sums.h"
-#include "codec/philox_avx512.h"
-
-#define INLINE static inline __attribute__((always_inline))
-
-enum {
-    DITHER_VALUES = 512, /* that 32 Philox blocks serve */
-    DITHER_VECTORS = DITHER_VALUES / 16
-};
-
-INLINE __m512i splat(uint32_t a)
-{
-    return _mm512_set1_epi32((int)a);
-}
-
-INLINE __mmask16 lanes_below(int64_t n)
-{
-    return (__mmask16)(n >= 16 ? 0xffffu : (1u << n) - 1);
-}
-
-/* Bits of values [i, i + 16) of the array, i a multiple of 8, `lanes` of them there. */
-INLINE __mmask16 mask_at(const uint8_t *mask, int64_t i, __mmask16 lanes)
-{
-    if (!mask)
-        return lanes;
-    const uint8_t *at = mask + (i >> 3);
-    const unsigned high = lanes >> 8 ? at[1] : 0;
-    return (__mmask16)((at[0] | high << 8) & lanes);
-}
-
-/* ---- quantiser ---- */
-
-INLINE __m512 dither_of(__m512i bits, __m512 unit)
-{
-    const __m512 f = _mm512_cvtepi32_ps(bits);
-    return _mm512_mul_ps(_mm512_sub_ps(f, _mm512_set1_ps(127.5f)), unit);
-}
-
-/* Of values [begin, begin + DITHER_VALUES). */
-INLINE void make_dither(const sti_codec_quant *quant, const philox_keys *keys,
-                        int64_t begin, __m512 *u)
-{
-    const __m512 unit = _mm512_set1_ps(quant->dither_unit);
-    __m512i word[DITHER_VECTORS / 4];
-    philox_32(keys, quant->id,
-              (uint64_t)quant->shard << 40 | ((uint64_t)begin / 256 * 16), word);
-    for (int k = 0; k < DITHER_VECTORS / 4; k++) {
-        const __m512i low = _mm512_set1_epi32(0xff);
-        u[4 * k] = dither_of(_mm512_and_si512(word[k], low), unit);
-        u[4 * k + 1] =
-            dither_of(_mm512_and_si512(_mm512_srli_epi32(word[k], 8), low), unit);
-        u[4 * k + 2] =
-            dither_of(_mm512_and_si512(_mm512_srli_epi32(word[k], 16), low), unit);
-        u[4 * k + 3] = dither_of(_mm512_srli_epi32(word[k], 24), unit);
-    }
-}
-
-typedef struct quantiser {
-    __m512 step, inverse, limit, max_error;
-    __m512i zeros; /* of each lane */
-    __mmask16 unmasked;
-    bool positive;
-} quantiser;
-
-/* What q leaves of x. */
-INLINE __m512 left_by(const quantiser *z, __m512 x, __m512i q, __m512 u,
-                      const bool dither)
-{
-    const __m512 f = _mm512_cvtepi32_ps(q);
-    return _mm512_sub_ps(x, dither ? _mm512_fmsub_ps(f, z->step, u)
-                                   : _mm512_mul_ps(f, z->step));
-}
-
-/* w of 16 values; *outliers_out: those that are to be kept as they are. */
-INLINE __m512i quantise_16(quantiser *z, __m512 x, __mmask16 some, __m512 u,
-                           const bool dither, __mmask16 *outliers_out)
-{
-    const __m512 t = _mm512_mul_ps(dither ? _mm512_add_ps(x, u) : x, z->inverse);
-    __mmask16 good = _mm512_mask_cmp_ps_mask(some, _mm512_abs_ps(t),
-                                             _mm512_set1_ps(0x1p21f), _CMP_LT_OQ);
-    __m512i q = _mm512_maskz_cvtps_epi32(good, t);
-    __m512 left = left_by(z, x, q, u, dither);
-    const __m512 off = _mm512_mul_ps(left, z->inverse);
-    /* Those that are nearer to another multiple, as rounding goes: few if any. */
-    const __mmask16 more = _mm512_mask_cmp_ps_mask(good, _mm512_abs_ps(off),
-                                                   _mm512_set1_ps(0.5f), _CMP_NLE_UQ);
-    if (more) {
-        q = _mm512_mask_add_epi32(q, good, q, _mm512_maskz_cvtps_epi32(good, off));
-        left = left_by(z, x, q, u, dither);
-    }
-    const __m512 error = _mm512_abs_ps(left);
-    good = _mm512_mask_cmp_ps_mask(good, error, z->limit, _CMP_LE_OQ);
-    if (dither) /* q + 1 for q >= 0 */
-        q = _mm512_mask_add_epi32(q, _mm512_cmpge_epi32_mask(q, _mm512_setzero_si512()),
-                                  q, splat(1));
-    if (z->positive)
-        good = _mm512_mask_cmpge_epi32_mask(good, q, _mm512_setzero_si512());
-    z->max_error = _mm512_mask_max_ps(z->max_error, good, z->max_error, error);
-    *outliers_out = (__mmask16)(some & ~good);
-    return _mm512_maskz_mov_epi32(good, q);
-}
-
-static void keep_outliers(const sti_codec_span *span, int64_t i, unsigned which,
-                          uint8_t *list, int64_t room, sti_codec_found *found)
-{
-    for (; which; which &= which - 1) {
-        if (list && found->outliers < room) {
-            const int64_t at = i + __builtin_ctz(which);
-            const uint16_t position = (uint16_t)(span->place + at);
-            uint8_t *to = list + found->outliers * STI_CODEC_OUTLIER_BYTES;
-            memcpy(to, &position, 2);
-            memcpy(to + 2, span->x + at, 4);
-        }
-        found->outliers++;
-    }
-}
-
-/* Values [from, to), at most DITHER_VALUES. whole: vectors of 16, and no mask. */
-INLINE void quantise_part(const sti_codec_span *span, int64_t from, int64_t to,
-                          quantiser *z, const __m512 *u, int32_t *w_out, uint8_t *list,
-                          int64_t room, sti_codec_found *found, const bool dither,
-                          const bool whole)
-{
-    for (int64_t i = from; i < to; i += 16, u++) {
-        const __mmask16 lanes = whole ? 0xffff : lanes_below(to - i);
-        const __m512 x = _mm512_maskz_loadu_ps(lanes, span->x + i);
-        const __mmask16 some =
-            _mm512_mask_cmp_ps_mask(lanes, x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
-        const __mmask16 wanted =
-            whole ? lanes : mask_at(span->mask, span->begin + i, lanes);
-        __mmask16 outliers;
-        z->zeros = _mm512_mask_add_epi32(z->zeros, (__mmask16)(lanes & ~some), z->zeros,
-                                         splat(1));
-        z->unmasked |= (__mmask16)(some & ~wanted);
-        const __m512i w = quantise_16(z, x, some & wanted, *u, dither, &outliers);
-        _mm512_mask_storeu_epi32(w_out + i, lanes, w);
-        if (outliers)
-            keep_outliers(span, i, outliers, list, room, found);
-    }
-}
-
-INLINE void quantise_span(const sti_codec_quant *quant, const sti_codec_span *span,
-                          int32_t *w_out, uint8_t *list, int64_t room,
-                          sti_codec_found *found, const bool dither)
-{
-    quantiser z = {.step = _mm512_set1_ps(quant->step),
-                   .inverse = _mm512_set1_ps(quant->inverse),
-                   .limit = _mm512_set1_ps(quant->limit),
-                   .max_error = _mm512_setzero_ps(),
-                   .zeros = _mm512_setzero_si512(),
-                   .positive = quant->positive};
-    __m512 u[DITHER_VECTORS];
-    for (int k = 0; k < DITHER_VECTORS; k++)
-        u[k] = _mm512_setzero_ps();
-    const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
-    for (int64_t i = 0; i < span->n; i += DITHER_VALUES) {
-        if (dither)
-            make_dither(quant, &keys, span->begin + i, u);
-        if (span->n - i >= DITHER_VALUES && !span->mask)
-            quantise_part(span, i, i + DITHER_VALUES, &z, u, w_out, list, room, found,
-                          dither, true);
-        else
-            quantise_part(span, i,
-                          span->n - i < DITHER_VALUES ? span->n : i + DITHER_VALUES, &z,
-                          u, w_out, list, room, found, dither, false);
-    }
-    const float most = _mm512_reduce_max_ps(z.max_error);
-    found->max_error = most > found->max_error ? most : found->max_error;
-    found->zeros += _mm512_reduce_add_epi32(z.zeros);
-    found->unmasked |= z.unmasked != 0;
-}
-
-static void quantise(const sti_codec_quant *quant, const sti_codec_span *span,
-                     int32_t *w_out, uint8_t *list, int64_t room,
-                     sti_codec_found *found)
-{
-    if (quant->dither)
-        quantise_span(quant, span, w_out, list, room, found, true);
-    else
-        quantise_span(quant, span, w_out, list, room, found, false);
-}
-
-/* x' of values [from, to), at most DITHER_VALUES. */
-INLINE void restore_part(char *w, int64_t from, int64_t to, __m512 step,
-                         const __m512 *u, const bool dither, const bool whole)
-{
-    for (int64_t i = from; i < to; i += 16, u++) {
-        const __mmask16 lanes = whole ? 0xffff : lanes_below(to - i);
-        char *at = w + 4 * i;
-        __m512i q = _mm512_maskz_loadu_epi32(lanes, at);
-        __m512 x;
-        if (dither) {
-            const __mmask16 some = _mm512_test_epi32_mask(q, q);
-            const __mmask16 above = _mm512_cmpgt_epi32_mask(q, _mm512_setzero_si512());
-            q = _mm512_mask_sub_epi32(q, above, q, splat(1));
-            x = _mm512_maskz_fmsub_ps(some, _mm512_cvtepi32_ps(q), step, *u);
-        } else {
-            x = _mm512_mul_ps(_mm512_cvtepi32_ps(q), step);
-        }
-        _mm512_mask_storeu_ps(at, lanes, x);
-    }
-}
-
-INLINE void restore_span(const sti_codec_quant *quant, int64_t begin, int64_t n,
-                         char *w, const bool dither)
-{
-    const __m512 step = _mm512_set1_ps(quant->step);
-    const philox_keys keys = philox_keys_of(quant->seed, STI_STREAM_CODEC);
-    __m512 u[DITHER_VECTORS];
-    for (int64_t i = 0; i < n; i += DITHER_VALUES) {
-        if (dither)
-            make_dither(quant, &keys, begin + i, u);
-        if (n - i >= DITHER_VALUES)
-            restore_part(w, i, i + DITHER_VALUES, step, u, dither, true);
-        else
-            restore_part(w, i, n, step, u, dither, false);
-    }
-}
-
-static void restore(const sti_codec_quant *quant, int64_t begin, int64_t n, void *w)
-{
-    if (quant->dither)
-        restore_span(quant, begin, n, w, true);
-    else
-        restore_span(quant, begin, n, w, false);
-}
 
 /* ---- guess, activity, token ---- */
 
@@ -312,48 +87,60 @@ INLINE __m512i before(const void *w, int64_t i, int64_t back, const bool edge)
     return _mm512_maskz_loadu_epi32((__mmask16)(0xffffu << (back - i)), at);
 }
 
-/* Buckets, and the guess. edge: neighbours may lie before the chunk. */
-INLINE __m512i look_around(const look *k, int64_t begin, const void *w, int64_t i,
-                           __mmask16 lanes, int64_t phase,
-                           const stint_codec_predictor predictor, const bool edge,
-                           __m512i *guess_out)
+/* Where 16 values stand: i of the chunk at w, which begins at `begin` of the array. */
+typedef struct place {
+    const void *w;
+    int64_t begin, i, phase;
+} place;
+
+/* Buckets and guesses of `side` places. edge: neighbours may lie before the chunk, and
+ * only `lanes` are there. */
+INLINE void look_around(const look *k, const place *p, const int side, __mmask16 lanes,
+                        const stint_codec_predictor predictor, const bool edge,
+                        __m512i *bucket_out, __m512i *guess_out)
 {
     const sti_codec_form *form = k->form;
-    const __m512i usual = _mm512_loadu_si512(form->usual + phase);
-    const __m512i l = before(w, i, form->left, edge);
-    const __m512i u = before(w, i, form->up, edge);
-    __m512i lu = _mm512_setzero_si512(), a;
-    *guess_out = _mm512_setzero_si512();
+    __m512i l[SIDE], u[SIDE], lu[SIDE], a[SIDE];
+    EACH l[j] = before(p[j].w, p[j].i, form->left, edge);
+    EACH u[j] = before(p[j].w, p[j].i, form->up, edge);
+    EACH guess_out[j] = _mm512_setzero_si512();
     if (predictor == STINT_CODEC_LEFT || predictor == STINT_CODEC_PLANE)
-        lu = before(w, i, form->left + form->up, edge);
+        EACH lu[j] = before(p[j].w, p[j].i, form->left + form->up, edge);
     if (predictor == STINT_CODEC_LEFT) {
-        *guess_out = l;
-        a = _mm512_slli_epi32(_mm512_abs_epi32(_mm512_sub_epi32(u, lu)), 2);
+        EACH guess_out[j] = l[j];
+        EACH a[j] = _mm512_abs_epi32(_mm512_sub_epi32(u[j], lu[j]));
+        EACH a[j] = _mm512_slli_epi32(a[j], 2);
     } else if (predictor == STINT_CODEC_PLANE) {
-        *guess_out = _mm512_sub_epi32(_mm512_add_epi32(l, u), lu);
-        a = _mm512_add_epi32(_mm512_abs_epi32(_mm512_sub_epi32(l, lu)),
-                             _mm512_abs_epi32(_mm512_sub_epi32(u, lu)));
-        a = _mm512_slli_epi32(a, 2);
+        EACH guess_out[j] = _mm512_sub_epi32(_mm512_add_epi32(l[j], u[j]), lu[j]);
+        EACH a[j] = _mm512_add_epi32(_mm512_abs_epi32(_mm512_sub_epi32(l[j], lu[j])),
+                                     _mm512_abs_epi32(_mm512_sub_epi32(u[j], lu[j])));
+        EACH a[j] = _mm512_slli_epi32(a[j], 2);
     } else if (predictor == STINT_CODEC_MEAN) {
-        *guess_out = _mm512_srai_epi32(_mm512_add_epi32(l, u), 1);
-        a = _mm512_slli_epi32(_mm512_abs_epi32(_mm512_sub_epi32(l, u)), 2);
-        a = _mm512_add_epi32(
-            a, _mm512_add_epi32(_mm512_abs_epi32(l), _mm512_abs_epi32(u)));
+        EACH guess_out[j] = _mm512_srai_epi32(_mm512_add_epi32(l[j], u[j]), 1);
+        EACH a[j] = _mm512_abs_epi32(_mm512_sub_epi32(l[j], u[j]));
+        EACH a[j] = _mm512_slli_epi32(a[j], 2);
+        EACH a[j] = _mm512_add_epi32(
+            a[j], _mm512_add_epi32(_mm512_abs_epi32(l[j]), _mm512_abs_epi32(u[j])));
     } else {
-        a = _mm512_add_epi32(_mm512_abs_epi32(l), _mm512_abs_epi32(u));
-        a = _mm512_slli_epi32(a, 2);
+        EACH a[j] = _mm512_add_epi32(_mm512_abs_epi32(l[j]), _mm512_abs_epi32(u[j]));
+        EACH a[j] = _mm512_slli_epi32(a[j], 2);
     }
     /* At least 4 and far from 2^31, unless a damaged stream is decoded. */
-    a = _mm512_add_epi32(_mm512_add_epi32(a, usual), constant(k, C_4));
-    const __m512i bits = _mm512_castps_si512(_mm512_cvtepi32_ps(a));
-    const __m512i quarter =
-        _mm512_sub_epi32(_mm512_srli_epi32(bits, 21), constant(k, C_OCTAVE));
-    const __m512i bucket = _mm512_min_epu32(quarter, constant(k, C_63));
+    EACH a[j] = _mm512_add_epi32(a[j], _mm512_loadu_si512(form->usual + p[j].phase));
+    EACH a[j] = _mm512_add_epi32(a[j], constant(k, C_4));
+    EACH a[j] = _mm512_castps_si512(_mm512_cvtepi32_ps(a[j]));
+    EACH a[j] = _mm512_srli_epi32(a[j], 21);
+    EACH a[j] = _mm512_sub_epi32(a[j], constant(k, C_OCTAVE));
+    EACH bucket_out[j] = _mm512_min_epu32(a[j], constant(k, C_63));
     if (!form->kind)
-        return bucket;
-    const __m512i half = _mm512_srli_epi32(bucket, 1);
-    return _mm512_mask_add_epi32(half, mask_at(form->kind, begin + i, lanes), half,
-                                 constant(k, C_32));
+        return;
+    EACH
+    {
+        const __mmask16 kind = mask_at(form->kind, p[j].begin + p[j].i, lanes);
+        bucket_out[j] = _mm512_srli_epi32(bucket_out[j], 1);
+        bucket_out[j] = _mm512_mask_add_epi32(bucket_out[j], kind, bucket_out[j],
+                                              constant(k, C_32));
+    }
 }
 
 /* The upper halves of lanes get the context of bucket 0, which is 0. */
@@ -421,9 +208,9 @@ INLINE void count_from(const look *k, int64_t begin, const int32_t *w,
         uint32_t which[16] __attribute__((aligned(64)));
         const __mmask16 lanes = lanes_below(n - i);
         unsigned wanted = mask_at(mask, begin + i, lanes);
-        __m512i guess;
-        const __m512i bucket =
-            look_around(k, begin, w, i, lanes, phase, predictor, true, &guess);
+        const place here = {w, begin, i, phase};
+        __m512i bucket, guess;
+        look_around(k, &here, 1, lanes, predictor, true, &bucket, &guess);
         const __m512i v = fold(k->form, _mm512_maskz_loadu_epi32(lanes, w + i), guess);
         _mm512_store_si512(
             which, _mm512_add_epi32(_mm512_slli_epi32(bucket, 8), large_tokens(v)));
@@ -470,7 +257,8 @@ static void count(const sti_codec_form *form, int64_t begin, const int32_t *w,
 INLINE __m512i spill(__m512i x, __mmask16 full, uint8_t **at)
 {
     const unsigned words = (unsigned)__builtin_popcount(full);
-    const __m256i low = _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(full, x));
+    __m256i low = _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(full, x));
+    __asm__("" : "+v"(low));
     *at -= 2 * words;
     _mm256_mask_storeu_epi16(*at, (__mmask16)((1u << words) - 1), low);
     return _mm512_mask_srli_epi32(x, full, x, 16);
@@ -485,9 +273,15 @@ INLINE __m512i push_bits(__m512i x, __m512i value, __m512i bits, __mmask16 lanes
     return _mm512_mask_or_epi32(x, lanes, _mm512_sllv_epi32(x, bits), value);
 }
 
+/* States, and the place of the words after them. */
+typedef struct pushed {
+    __m512i x;
+    uint8_t *at;
+} pushed;
+
 /* What lies below tokens: high part, then low part. */
-static __m512i push_below(__m512i x, __m512i v, __m512i token, __mmask16 lanes,
-                          uint8_t **at)
+static pushed push_below(__m512i x, __m512i v, __m512i token, __mmask16 lanes,
+                         uint8_t *at)
 {
     const __m512i bits = token_bits(token), most = splat(STI_CODEC_PART_BITS);
     const __m512i below = _mm512_sub_epi32(v, token_base(token, bits));
@@ -495,9 +289,10 @@ static __m512i push_below(__m512i x, __m512i v, __m512i token, __mmask16 lanes,
     const __m512i high = _mm512_sub_epi32(bits, low);
     if (_mm512_test_epi32_mask(high, high))
         x = push_bits(x, _mm512_srli_epi32(below, STI_CODEC_PART_BITS), high, lanes,
-                      at);
+                      &at);
     const __m512i ones = _mm512_sub_epi32(_mm512_sllv_epi32(splat(1), low), splat(1));
-    return push_bits(x, _mm512_and_si512(below, ones), low, lanes, at);
+    x = push_bits(x, _mm512_and_si512(below, ones), low, lanes, &at);
+    return (pushed){x, at};
 }
 
 /* Of tokens in even lanes and in odd ones: reciprocals below, parts above. */
@@ -571,26 +366,36 @@ typedef struct ready_values {
     __mmask16 wanted[READY / 16];
 } ready_values;
 
-INLINE void prepare_16(const look *k, int64_t begin, const int32_t *w, int64_t i,
-                       int64_t phase, __mmask16 lanes, __mmask16 wanted,
-                       const stint_codec_predictor predictor, const bool edge,
-                       ready_values *ready, int64_t to)
+/* `side` vectors from i on. edge: see look_around; side is 1 then, else all of them are
+ * wanted. The result is the phase behind them. */
+INLINE int64_t prepare_side(const look *k, int64_t begin, const int32_t *w, int64_t i,
+                            int64_t phase, const int side, __mmask16 lanes,
+                            __mmask16 wanted, const stint_codec_predictor predictor,
+                            const bool edge, ready_values *ready, int64_t to)
 {
-    __m512i guess;
-    const __m512i bucket =
-        look_around(k, begin, w, i, lanes, phase, predictor, edge, &guess);
-    const __m512i context = _mm512_slli_epi32(contexts_of(k, bucket), 8);
-    const __m512i here =
-        edge ? _mm512_maskz_loadu_epi32(lanes, w + i) : _mm512_loadu_si512(w + i);
-    const __m512i v = fold(k->form, here, guess);
-    const __mmask16 large =
-        _mm512_mask_cmpge_epu32_mask(wanted, v, constant(k, C_PLAIN));
-    const __m512i token = large ? large_tokens(v) : v;
+    place p[SIDE];
+    __m512i guess[SIDE], bucket[SIDE], v[SIDE], token[SIDE];
+    __mmask16 large = 0;
+    EACH
+    {
+        p[j] = (place){w, begin, i + 16 * j, phase};
+        phase = phase_next(k, phase);
+    }
+    look_around(k, p, side, lanes, predictor, edge, bucket, guess);
+    EACH v[j] = edge ? _mm512_maskz_loadu_epi32(lanes, w + i)
+                     : _mm512_loadu_si512(w + i + 16 * j);
+    EACH v[j] = fold(k->form, v[j], guess[j]);
+    EACH large |= _mm512_mask_cmpge_epu32_mask(wanted, v[j], constant(k, C_PLAIN));
+    EACH token[j] = v[j];
+    if (large)
+        EACH token[j] = large_tokens(v[j]);
+    EACH bucket[j] = _mm512_slli_epi32(contexts_of(k, bucket[j]), 8);
+    EACH token[j] = _mm512_maskz_add_epi32(wanted, bucket[j], token[j]);
     /* Others may have no token at all. */
-    _mm512_storeu_si512(ready->which + to,
-                        _mm512_maskz_add_epi32(wanted, context, token));
-    _mm512_storeu_si512(ready->v + to, v);
-    ready->wanted[to / 16] = wanted;
+    EACH _mm512_storeu_si512(ready->which + to + 16 * j, token[j]);
+    EACH _mm512_storeu_si512(ready->v + to + 16 * j, v[j]);
+    EACH ready->wanted[to / 16 + j] = wanted;
+    return phase;
 }
 
 /* Values [from, to) of a chunk of n; from a multiple of 16. */
@@ -598,17 +403,18 @@ INLINE void prepare(const look *k, int64_t begin, const int32_t *w, const uint8_
                     int64_t from, int64_t to, int64_t n,
                     const stint_codec_predictor predictor, ready_values *ready)
 {
-    const int64_t reach = k->form->left + k->form->up;
     int64_t phase = (begin + from) % k->form->channels;
+    if (to - from == READY && from >= k->form->left + k->form->up && !mask) {
+        for (int64_t i = from; i < to; i += 16 * SIDE)
+            phase = prepare_side(k, begin, w, i, phase, SIDE, 0xffff, 0xffff, predictor,
+                                 false, ready, i - from);
+        return;
+    }
     for (int64_t i = from; i < to; i += 16) {
         const __mmask16 lanes = lanes_below(n - i);
-        if (lanes != 0xffff || i < reach || mask)
-            prepare_16(k, begin, w, i, phase, lanes, mask_at(mask, begin + i, lanes),
-                       predictor, true, ready, i - from);
-        else
-            prepare_16(k, begin, w, i, phase, 0xffff, 0xffff, predictor, false, ready,
-                       i - from);
-        phase = phase_next(k, phase);
+        phase = prepare_side(k, begin, w, i, phase, 1, lanes,
+                             mask_at(mask, begin + i, lanes), predictor, true, ready,
+                             i - from);
     }
 }
 
@@ -630,7 +436,10 @@ INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder,
         _mm512_storeu_si512(which, all);
         e = entries_of(coder, which);
         parts = parts_of(&e);
-        x = push_below(x, v, _mm512_and_si512(all, constant(k, C_BYTE)), wanted, to);
+        const pushed p =
+            push_below(x, v, _mm512_and_si512(all, constant(k, C_BYTE)), wanted, *to);
+        x = p.x;
+        *to = p.at;
     }
     return push_tokens(k, &e, x, parts, wanted, to);
 }
@@ -714,66 +523,45 @@ typedef struct runner {
     int64_t phase;
 } runner;
 
-/* A step of a stream between its look-up and the rest. */
-typedef struct found_16 {
-    __m512i entry, guess;
-    __mmask16 wanted;
-} found_16;
-
-INLINE found_16 find_16(const look *k, const uint32_t *table, const sti_codec_stream *s,
-                        const runner *r, int64_t i, __mmask16 lanes,
-                        const stint_codec_predictor predictor, const bool edge)
-{
-    found_16 f = {.wanted = edge ? mask_at(s->mask, s->begin + i, lanes) : 0xffff};
-    const __m512i bucket =
-        look_around(k, s->begin, s->w, i, lanes, r->phase, predictor, edge, &f.guess);
-    const __m512i slot = _mm512_and_si512(r->x, constant(k, C_PART));
-    const __m512i which = _mm512_add_epi32(
-        _mm512_slli_epi32(contexts_of(k, bucket), STI_CODEC_SCALE_LOG2), slot);
-    f.entry = _mm512_i32gather_epi32(which, table, 4);
-    return f;
-}
-
-INLINE void take_16(const look *k, const found_16 *f, const sti_codec_stream *s,
-                    runner *r, int64_t i, __mmask16 lanes, const bool edge)
-{
-    const __m512i token = _mm512_and_si512(f->entry, constant(k, C_BYTE));
-    const __m512i frequency =
-        _mm512_add_epi32(_mm512_srli_epi32(f->entry, 20), constant(k, C_1));
-    const __m512i bias =
-        _mm512_and_si512(_mm512_srli_epi32(f->entry, 8), constant(k, C_PART));
-    const __m512i high = _mm512_srli_epi32(r->x, STI_CODEC_SCALE_LOG2);
-    const __m512i x = _mm512_mask_add_epi32(r->x, f->wanted,
-                                            _mm512_mullo_epi32(frequency, high), bias);
-    r->x = refill(x, constant(k, C_STATE_MIN), f->wanted, &r->at);
-    __m512i v = token;
-    if (_mm512_mask_cmpge_epu32_mask(f->wanted, token, constant(k, C_PLAIN))) {
-        const pulled p = pull_below(r->x, token, f->wanted, r->at);
-        r->x = p.x;
-        r->at = p.at;
-        v = p.v;
-    }
-    const __m512i w = _mm512_maskz_mov_epi32(f->wanted, unfold(k, v, f->guess));
-    char *to = (char *)s->w + 4 * i;
-    if (edge)
-        _mm512_mask_storeu_epi32(to, lanes, w);
-    else
-        _mm512_storeu_si512(to, w);
-    r->phase = phase_next(k, r->phase);
-}
-
-/* All look-ups first, so that none is waited for while others could be under way. */
+/* 16 values of each of `side` streams. edge: see look_around. */
 INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_stream *s,
-                        runner *r, const int streams, int64_t i, __mmask16 lanes,
+                        runner *r, const int side, int64_t i, __mmask16 lanes,
                         const stint_codec_predictor predictor, const bool edge)
 {
-    found_16 f[STI_CODEC_GROUP];
-#pragma GCC unroll 4
-    for (int j = 0; j < streams; j++)
-        f[j] = find_16(k, table, &s[j], &r[j], i, lanes, predictor, edge);
-#pragma GCC unroll 4
-    for (int j = 0; j < streams; j++)
-        take_16(k, &f[j], &s[j], &r[j], i, lanes, edge);
+    place p[SIDE];
+    __m512i guess[SIDE], which[SIDE], v[SIDE], x[SIDE];
+    __mmask16 wanted[SIDE], large = 0;
+    EACH wanted[j] = edge ? mask_at(s[j].mask, s[j].begin + i, lanes) : 0xffff;
+    EACH
+    {
+        p[j] = (place){s[j].w, s[j].begin, i, r[j].phase};
+        r[j].phase = phase_next(k, r[j].phase);
+    }
+    look_around(k, p, side, lanes, predictor, edge, which, guess);
+    EACH which[j] = _mm512_slli_epi32(contexts_of(k, which[j]), STI_CODEC_SCALE_LOG2);
+    EACH which[j] =
+        _mm512_add_epi32(which[j], _mm512_and_si512(r[j].x, constant(k, C_PART)));
+    /* All look-ups before anything that waits for one. */
+    EACH which[j] = _mm512_i32gather_epi32(which[j], table, 4);
+    EACH x[j] = _mm512_mullo_epi32(
+        _mm512_add_epi32(_mm512_srli_epi32(which[j], 20), constant(k, C_1)),
+        _mm512_srli_epi32(r[j].x, STI_CODEC_SCALE_LOG2));
+    EACH v[j] = _mm512_and_si512(_mm512_srli_epi32(which[j], 8), constant(k, C_PART));
+    EACH x[j] = _mm512_mask_add_epi32(r[j].x, wanted[j], x[j], v[j]);
+    EACH v[j] = _mm512_and_si512(which[j], constant(k, C_BYTE));
+    EACH r[j].x = refill(x[j], constant(k, C_STATE_MIN), wanted[j], &r[j].at);
+    EACH large |= _mm512_mask_cmpge_epu32_mask(wanted[j], v[j], constant(k, C_PLAIN));
+    if (large)
+        EACH if (_mm512_mask_cmpge_epu32_mask(wanted[j], v[j], constant(k, C_PLAIN)))
+        {
+            const pulled below = pull_below(r[j].x, v[j], wanted[j], r[j].at);
+            r[j].x = below.x;
+            r[j].at = below.at;
+            v[j] = below.v;
+        }
+    EACH v[j] = _mm512_maskz_mov_epi32(wanted[j], unfold(k, v[j], guess[j]));
+    EACH if (edge) _mm512_mask_storeu_epi32((char *)s[j].w + 4 * i, lanes, v[j]);
+    else _mm512_storeu_si512((char *)s[j].w + 4 * i, v[j]);
 }
 
 /* `streams` of them in step. */
