@@ -199,29 +199,50 @@ INLINE __m512i token_base(__m512i token, __m512i bits)
     return _mm512_maskz_mov_epi32((__mmask16)~escape, base);
 }
 
+/* `side` vectors from i on. edge: see look_around; side is 1 then, else all of them are
+ * wanted. The result is the phase behind them. */
+INLINE int64_t count_side(const look *k, int64_t begin, const int32_t *w,
+                          const uint8_t *mask, int64_t i, int64_t phase, const int side,
+                          __mmask16 lanes, const stint_codec_predictor predictor,
+                          const bool edge, uint32_t *counts)
+{
+    uint32_t which[16 * SIDE] __attribute__((aligned(64)));
+    place p[SIDE];
+    __m512i bucket[SIDE], guess[SIDE], v[SIDE];
+    EACH
+    {
+        p[j] = (place){w, begin, i + 16 * j, phase};
+        phase = phase_next(k, phase);
+    }
+    look_around(k, p, side, lanes, predictor, edge, bucket, guess);
+    EACH v[j] = _mm512_maskz_loadu_epi32(lanes, w + i + 16 * j);
+    EACH v[j] = large_tokens(fold(k->form, v[j], guess[j]));
+    EACH _mm512_store_si512(which + 16 * j,
+                            _mm512_add_epi32(_mm512_slli_epi32(bucket[j], 8), v[j]));
+    unsigned wanted = edge ? mask_at(mask, begin + i, lanes) : 0;
+    for (int j = 0; !edge && j < 16 * side; j++)
+        counts[which[j]]++;
+    for (; wanted; wanted &= wanted - 1)
+        counts[which[__builtin_ctz(wanted)]]++;
+    return phase;
+}
+
 INLINE void count_from(const look *k, int64_t begin, const int32_t *w,
                        const uint8_t *mask, int64_t from, int64_t n, uint32_t *counts,
                        const stint_codec_predictor predictor)
 {
-    int64_t phase = (begin + from) % k->form->channels;
-    for (int64_t i = from; i < n; i += 16) {
-        uint32_t which[16] __attribute__((aligned(64)));
-        const __mmask16 lanes = lanes_below(n - i);
-        unsigned wanted = mask_at(mask, begin + i, lanes);
-        const place here = {w, begin, i, phase};
-        __m512i bucket, guess;
-        look_around(k, &here, 1, lanes, predictor, true, &bucket, &guess);
-        const __m512i v = fold(k->form, _mm512_maskz_loadu_epi32(lanes, w + i), guess);
-        _mm512_store_si512(
-            which, _mm512_add_epi32(_mm512_slli_epi32(bucket, 8), large_tokens(v)));
-        if (wanted == 0xffff)
-            for (int j = 0; j < 16; j++)
-                counts[which[j]]++;
-        else
-            for (; wanted; wanted &= wanted - 1)
-                counts[which[__builtin_ctz(wanted)]]++;
-        phase = phase_next(k, phase);
-    }
+    const int64_t reach = k->form->left + k->form->up;
+    int64_t i = from, phase = (begin + from) % k->form->channels;
+    while (i < n)
+        if (i >= reach && n - i >= 16 * SIDE && !mask) {
+            phase = count_side(k, begin, w, mask, i, phase, SIDE, 0xffff, predictor,
+                               false, counts);
+            i += 16 * SIDE;
+        } else {
+            phase = count_side(k, begin, w, mask, i, phase, 1, lanes_below(n - i),
+                               predictor, true, counts);
+            i += 16;
+        }
 }
 
 #define BY_PREDICTOR(CALL)        \

@@ -218,7 +218,7 @@ static void normalise(const grouping *g, int i, bool sampled, uint16_t *frequenc
         sum += n[t];
     }
     for (int t = 0; t < TOKENS; t++) {
-        uint64_t f = (n[t] * SCALE + sum / 2) / sum;
+        uint64_t f = n[t] ? (n[t] * SCALE + sum / 2) / sum : 0;
         if (n[t] > 0 && f == 0)
             f = 1;
         frequency[t] = (uint16_t)f;
