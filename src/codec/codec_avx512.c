@@ -4,200 +4,11 @@
 
 #if defined(__AVX512F__)
 #include "codec/codec_checksum.h"
+#include "codec/codec_look_avx512.h"
 #include "codec/codec_quantise_avx512.h"
 #include "codec/codec_sums.h"
 
-/* ---- guess, activity, token ---- */
-
-/* Numbers that loops need in every step. The compiler makes each anew where it is used,
- * by the port that shuffles and masks want; hidden from its sight (look_of) it is read
- * from memory, for which there are ports with time left. */
-enum {
-    C_1,
-    C_4,
-    C_32,
-    C_63,
-    C_OCTAVE, /* of activity 1, in quarters */
-    C_PLAIN,
-    C_BYTE,
-    C_PART, /* of a frequency */
-    C_BIAS,
-    C_SCALE,
-    C_STATE_MIN,
-    CONSTANTS
-};
-
-static const uint32_t constants[CONSTANTS] = {
-    [C_1] = 1,
-    [C_4] = 4,
-    [C_32] = 32,
-    [C_63] = 63,
-    [C_OCTAVE] = 129u << 2,
-    [C_PLAIN] = STI_CODEC_PLAIN,
-    [C_BYTE] = 0xff,
-    [C_PART] = STI_CODEC_SCALE - 1,
-    [C_BIAS] = 0x1fff,
-    [C_SCALE] = STI_CODEC_SCALE,
-    [C_STATE_MIN] = STI_CODEC_STATE_MIN,
-};
-
-/* A form with its constants in registers. */
-typedef struct look {
-    const sti_codec_form *form;
-    const uint32_t *constants;
-    __m512i map[2]; /* contexts, 16 bits each, of buckets 0..31 and 32..63 */
-    int64_t phase_step;
-} look;
-
-INLINE look look_of(const sti_codec_form *form)
-{
-    const __m256i *map = (const __m256i *)(const void *)form->map;
-    const uint32_t *c = constants;
-    __asm__("" : "+r"(c));
-    return (look){.form = form,
-                  .constants = c,
-                  .map = {_mm512_cvtepu8_epi16(_mm256_loadu_si256(map)),
-                          _mm512_cvtepu8_epi16(_mm256_loadu_si256(map + 1))},
-                  .phase_step = 16 % form->channels};
-}
-
-INLINE __m512i constant(const look *k, int which)
-{
-    return _mm512_set1_epi32((int)k->constants[which]);
-}
-
-/* Where `usual` is to be read for the next 16 values. */
-INLINE int64_t phase_next(const look *k, int64_t phase)
-{
-    if (k->form->channels > 16)
-        phase += 16;
-    else
-        phase += k->phase_step;
-    return phase >= k->form->channels ? phase - k->form->channels : phase;
-}
-
-/* w of 16 values `back` before i; those before the chunk are 0. */
-INLINE __m512i before(const void *w, int64_t i, int64_t back, const bool edge)
-{
-    const char *at = (const char *)w + 4 * (i - back);
-    if (!edge || i >= back)
-        return _mm512_loadu_si512(at);
-    if (i + 16 <= back)
-        return _mm512_setzero_si512();
-    return _mm512_maskz_loadu_epi32((__mmask16)(0xffffu << (back - i)), at);
-}
-
-/* Where 16 values stand: i of the chunk at w, which begins at `begin` of the array. */
-typedef struct place {
-    const void *w;
-    int64_t begin, i, phase;
-} place;
-
-/* Buckets and guesses of `side` places. edge: neighbours may lie before the chunk, and
- * only `lanes` are there. */
-INLINE void look_around(const look *k, const place *p, const int side, __mmask16 lanes,
-                        const stint_codec_predictor predictor, const bool edge,
-                        __m512i *bucket_out, __m512i *guess_out)
-{
-    const sti_codec_form *form = k->form;
-    __m512i l[SIDE], u[SIDE], lu[SIDE], a[SIDE];
-    EACH l[j] = before(p[j].w, p[j].i, form->left, edge);
-    EACH u[j] = before(p[j].w, p[j].i, form->up, edge);
-    EACH guess_out[j] = _mm512_setzero_si512();
-    if (predictor == STINT_CODEC_LEFT || predictor == STINT_CODEC_PLANE)
-        EACH lu[j] = before(p[j].w, p[j].i, form->left + form->up, edge);
-    if (predictor == STINT_CODEC_LEFT) {
-        EACH guess_out[j] = l[j];
-        EACH a[j] = _mm512_abs_epi32(_mm512_sub_epi32(u[j], lu[j]));
-        EACH a[j] = _mm512_slli_epi32(a[j], 2);
-    } else if (predictor == STINT_CODEC_PLANE) {
-        EACH guess_out[j] = _mm512_sub_epi32(_mm512_add_epi32(l[j], u[j]), lu[j]);
-        EACH a[j] = _mm512_add_epi32(_mm512_abs_epi32(_mm512_sub_epi32(l[j], lu[j])),
-                                     _mm512_abs_epi32(_mm512_sub_epi32(u[j], lu[j])));
-        EACH a[j] = _mm512_slli_epi32(a[j], 2);
-    } else if (predictor == STINT_CODEC_MEAN) {
-        EACH guess_out[j] = _mm512_srai_epi32(_mm512_add_epi32(l[j], u[j]), 1);
-        EACH a[j] = _mm512_abs_epi32(_mm512_sub_epi32(l[j], u[j]));
-        EACH a[j] = _mm512_slli_epi32(a[j], 2);
-        EACH a[j] = _mm512_add_epi32(
-            a[j], _mm512_add_epi32(_mm512_abs_epi32(l[j]), _mm512_abs_epi32(u[j])));
-    } else {
-        EACH a[j] = _mm512_add_epi32(_mm512_abs_epi32(l[j]), _mm512_abs_epi32(u[j]));
-        EACH a[j] = _mm512_slli_epi32(a[j], 2);
-    }
-    /* At least 4 and far from 2^31, unless a damaged stream is decoded. */
-    EACH a[j] = _mm512_add_epi32(a[j], _mm512_loadu_si512(form->usual + p[j].phase));
-    EACH a[j] = _mm512_add_epi32(a[j], constant(k, C_4));
-    EACH a[j] = _mm512_castps_si512(_mm512_cvtepi32_ps(a[j]));
-    EACH a[j] = _mm512_srli_epi32(a[j], 21);
-    EACH a[j] = _mm512_sub_epi32(a[j], constant(k, C_OCTAVE));
-    EACH bucket_out[j] = _mm512_min_epu32(a[j], constant(k, C_63));
-    if (!form->kind)
-        return;
-    EACH
-    {
-        const __mmask16 kind = mask_at(form->kind, p[j].begin + p[j].i, lanes);
-        bucket_out[j] = _mm512_srli_epi32(bucket_out[j], 1);
-        bucket_out[j] = _mm512_mask_add_epi32(bucket_out[j], kind, bucket_out[j],
-                                              constant(k, C_32));
-    }
-}
-
-/* The upper halves of lanes get the context of bucket 0, which is 0. */
-INLINE __m512i contexts_of(const look *k, __m512i buckets)
-{
-    return _mm512_permutex2var_epi16(k->map[0], buckets, k->map[1]);
-}
-
-INLINE __m512i fold(const sti_codec_form *form, __m512i w, __m512i guess)
-{
-    if (form->direct_positive)
-        return w;
-    const __m512i r = _mm512_sub_epi32(w, guess);
-    return _mm512_xor_si512(_mm512_slli_epi32(r, 1), _mm512_srai_epi32(r, 31));
-}
-
-INLINE __m512i unfold(const look *k, __m512i v, __m512i guess)
-{
-    if (k->form->direct_positive)
-        return v;
-    const __m512i sign =
-        _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_and_si512(v, constant(k, C_1)));
-    return _mm512_add_epi32(guess, _mm512_xor_si512(_mm512_srli_epi32(v, 1), sign));
-}
-
-/* Tokens where some v are not below STI_CODEC_PLAIN. */
-INLINE __m512i large_tokens(__m512i v)
-{
-    const __mmask16 large = _mm512_cmpge_epu32_mask(v, splat(STI_CODEC_PLAIN));
-    const __mmask16 escape = _mm512_cmpge_epu32_mask(v, splat(1u << 22));
-    /* Exponent and three bits of the float, which is exact below 2^24. */
-    const __m512i bits = _mm512_castps_si512(_mm512_cvtepi32_ps(v));
-    const __m512i token = _mm512_sub_epi32(_mm512_srli_epi32(bits, 20),
-                                           splat((127 + 7) * 8 - STI_CODEC_PLAIN));
-    return _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(v, large, token), escape,
-                                 splat(STI_CODEC_ESCAPE));
-}
-
-/* Bits below tokens and what the tokens stand for; 0 bits below STI_CODEC_PLAIN. */
-INLINE __m512i token_bits(__m512i token)
-{
-    const __mmask16 large = _mm512_cmpge_epu32_mask(token, splat(STI_CODEC_PLAIN));
-    const __mmask16 escape = _mm512_cmpeq_epi32_mask(token, splat(STI_CODEC_ESCAPE));
-    const __m512i octave =
-        _mm512_srli_epi32(_mm512_sub_epi32(token, splat(STI_CODEC_PLAIN)), 3);
-    const __m512i bits = _mm512_maskz_add_epi32(large, octave, splat(4));
-    return _mm512_mask_mov_epi32(bits, escape, splat(STI_CODEC_ESCAPE_BITS));
-}
-
-INLINE __m512i token_base(__m512i token, __m512i bits)
-{
-    const __mmask16 large = _mm512_cmpge_epu32_mask(token, splat(STI_CODEC_PLAIN));
-    const __mmask16 escape = _mm512_cmpeq_epi32_mask(token, splat(STI_CODEC_ESCAPE));
-    const __m512i top = _mm512_or_si512(_mm512_and_si512(token, splat(7)), splat(8));
-    const __m512i base = _mm512_mask_sllv_epi32(token, large, top, bits);
-    return _mm512_maskz_mov_epi32((__mmask16)~escape, base);
-}
+/* ---- counting ---- */
 
 /* `side` vectors from i on. edge: see look_around; side is 1 then, else all of them are
  * wanted. The result is the phase behind them. */
@@ -245,28 +56,10 @@ INLINE void count_from(const look *k, int64_t begin, const int32_t *w,
         }
 }
 
-#define BY_PREDICTOR(CALL)        \
-    switch (form->predictor) {    \
-    case STINT_CODEC_LEFT:        \
-        CALL(STINT_CODEC_LEFT);   \
-        break;                    \
-    case STINT_CODEC_PLANE:       \
-        CALL(STINT_CODEC_PLANE);  \
-        break;                    \
-    case STINT_CODEC_MEAN:        \
-        CALL(STINT_CODEC_MEAN);   \
-        break;                    \
-    case STINT_CODEC_AUTO:        \
-    case STINT_CODEC_PREDICTORS:  \
-    case STINT_CODEC_DIRECT:      \
-        CALL(STINT_CODEC_DIRECT); \
-        break;                    \
-    }
-
 static void count(const sti_codec_form *form, int64_t begin, const int32_t *w,
                   const uint8_t *mask, int64_t from, int64_t n, uint32_t *counts)
 {
-    const look k = look_of(form);
+    const look k = look_of(form, 0);
 #define COUNT(p) count_from(&k, begin, w, mask, from, n, counts, p)
     BY_PREDICTOR(COUNT)
 #undef COUNT
@@ -410,7 +203,7 @@ INLINE int64_t prepare_side(const look *k, int64_t begin, const int32_t *w, int6
     EACH token[j] = v[j];
     if (large)
         EACH token[j] = large_tokens(v[j]);
-    EACH bucket[j] = _mm512_slli_epi32(contexts_of(k, bucket[j]), 8);
+    EACH bucket[j] = rows_of(k, bucket[j]);
     EACH token[j] = _mm512_maskz_add_epi32(wanted, bucket[j], token[j]);
     /* Others may have no token at all. */
     EACH _mm512_storeu_si512(ready->which + to + 16 * j, token[j]);
@@ -491,7 +284,7 @@ static uint8_t *encode(const sti_codec_form *form, const sti_codec_coder *coder,
                        int64_t begin, const int32_t *w, const uint8_t *mask, int64_t n,
                        uint8_t *floor, uint8_t *top)
 {
-    const look k = look_of(form);
+    const look k = look_of(form, STI_CODEC_TOKENS_LOG2);
     uint8_t *at = NULL;
 #define ENCODE(p) at = encode_from(&k, coder, begin, w, mask, n, floor, top, p)
     BY_PREDICTOR(ENCODE)
@@ -537,12 +330,46 @@ static pulled pull_below(__m512i x, __m512i token, __mmask16 lanes, const uint8_
     return (pulled){x, v, at};
 }
 
-/* One of the streams decoded side by side. */
+_Static_assert((int)STI_CODEC_GROUP == (int)SIDE, "streams are decoded side by side");
+
+/* One of the streams. */
 typedef struct runner {
     __m512i x;
     const uint8_t *at;
     int64_t phase;
 } runner;
+
+/* table at eight places, two of which are read at once. */
+INLINE __m256i eight_at(const uint32_t *table, const uint32_t *which)
+{
+    uint64_t two[4];
+    memcpy(two, which, sizeof two);
+#define EVEN(i) _mm256_set1_epi32((int)table[(uint32_t)two[i]])
+#define ODD(i)  _mm256_set1_epi32((int)table[two[i] >> 32])
+    const __m256i a = _mm256_blend_epi32(EVEN(0), ODD(0), 1 << 1);
+    const __m256i b = _mm256_blend_epi32(EVEN(1), ODD(1), 1 << 3);
+    const __m256i c = _mm256_blend_epi32(EVEN(2), ODD(2), 1 << 5);
+    const __m256i d = _mm256_blend_epi32(EVEN(3), ODD(3), 1 << 7);
+#undef EVEN
+#undef ODD
+    return _mm256_blend_epi32(_mm256_blend_epi32(a, b, 0x0c),
+                              _mm256_blend_epi32(c, d, 0xc0), 0xf0);
+}
+
+/* table at `which`, through memory and by loads of their own: a gather takes longer on
+ * processors whose gathers were made safe (2023), as do places taken out of a vector.
+ */
+INLINE void look_up(const uint32_t *table, const __m512i *which, const int side,
+                    __m512i *entry_out)
+{
+    uint32_t places[16 * SIDE] __attribute__((aligned(64)));
+    const uint32_t *at = places;
+    EACH _mm512_store_si512(places + 16 * j, which[j]);
+    __asm__("" : "+r"(at) : : "memory"); /* what is there is not known any more */
+    EACH entry_out[j] =
+        _mm512_inserti64x4(_mm512_castsi256_si512(eight_at(table, at + 16 * j)),
+                           eight_at(table, at + 16 * j + 8), 1);
+}
 
 /* 16 values of each of `side` streams. edge: see look_around. */
 INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_stream *s,
@@ -559,11 +386,11 @@ INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_st
         r[j].phase = phase_next(k, r[j].phase);
     }
     look_around(k, p, side, lanes, predictor, edge, which, guess);
-    EACH which[j] = _mm512_slli_epi32(contexts_of(k, which[j]), STI_CODEC_SCALE_LOG2);
+    EACH which[j] = rows_of(k, which[j]);
     EACH which[j] =
         _mm512_add_epi32(which[j], _mm512_and_si512(r[j].x, constant(k, C_PART)));
     /* All look-ups before anything that waits for one. */
-    EACH which[j] = _mm512_i32gather_epi32(which[j], table, 4);
+    look_up(table, which, side, which);
     EACH x[j] = _mm512_mullo_epi32(
         _mm512_add_epi32(_mm512_srli_epi32(which[j], 20), constant(k, C_1)),
         _mm512_srli_epi32(r[j].x, STI_CODEC_SCALE_LOG2));
@@ -591,7 +418,7 @@ INLINE bool decode_in_step(const look *k, const uint32_t *table, sti_codec_strea
                            const stint_codec_predictor predictor)
 {
     const int64_t reach = k->form->left + k->form->up;
-    runner r[STI_CODEC_GROUP];
+    runner r[SIDE];
     bool past = false;
 #pragma GCC unroll 4
     for (int j = 0; j < streams; j++) {
@@ -631,7 +458,7 @@ INLINE bool decode_with(const look *k, const uint32_t *table, int streams,
 static bool decode(const sti_codec_form *form, const uint32_t *table, int streams,
                    sti_codec_stream *stream, int64_t from, int64_t to)
 {
-    const look k = look_of(form);
+    const look k = look_of(form, STI_CODEC_SCALE_LOG2);
     bool good = false;
 #define DECODE(p) good = decode_with(&k, table, streams, stream, from, to, p)
     BY_PREDICTOR(DECODE)

@@ -30,7 +30,8 @@ enum {
     STI_CODEC_GROUP = 4, /* chunks that one thread unpacks together */
     STI_CODEC_BUCKETS = 64,
     STI_CODEC_CONTEXTS = 32, /* at most */
-    STI_CODEC_TOKENS = 256,
+    STI_CODEC_TOKENS_LOG2 = 8,
+    STI_CODEC_TOKENS = 1 << STI_CODEC_TOKENS_LOG2,
     STI_CODEC_ESCAPE = 255, /* the token of what has no probability */
     STI_CODEC_PLAIN = 128,  /* below: the value itself; above: 8 tokens an octave */
     STI_CODEC_ESCAPE_BITS = 24,
