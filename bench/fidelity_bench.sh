@@ -127,7 +127,7 @@ def run(weighting, rate):
     path = f"{setting}-{weighting}-{rate}-{seed}.train"
     return json.load(open(path)) if os.path.exists(path) and os.path.getsize(path) else None
 found = {rate: run(weighting, rate) for rate in rates.split()}
-found = {rate: r for rate, r in found.items() if r}
+found = {rate: r for rate, r in found.items() if r and "error" not in r}
 found = dict(sorted(found.items(), key=lambda r: float(r[0].split(":")[0])))
 if weighting == "plain":
     print(max(found, key=lambda r: found[r]["validation_accuracy"], default=""))
