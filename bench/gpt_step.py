@@ -2,15 +2,16 @@
 PyTorch and llm.c, one after the other, --rounds times in turns.
 
     gpt_step.py STINT TEXT [--torch PYTHON]... [--llmc SOURCES] [--steps N] [--threads N]
-                [--rounds N] [--precision f32|bf16]
+                [--rounds N] [--precision f32|bf16] [--memory SIZE]
                 [--depth 12 --width 768 --heads 12 --vocabulary 50257 --context 256 --batch 4]
 
 Ours is `stint train` on TEXT (a byte tokeniser; the model's vocabulary is the one asked
 for). --torch names an interpreter that has torch, as often as there are versions; --llmc a
 checkout of karpathy/llm.c, whose train_gpt2.c is built in a scratch folder with its own flags
 and the batch shape asked for, on random weights and tokens. bf16 is autocast in PyTorch, and
-nothing in llm.c. The rate is that of the median
-step after the first, peak memory that of the process (getrusage).
+nothing in llm.c. --memory is our budget: the same step to the last bit, with fewer
+activations held. The rate is that of the median step after the first, peak memory that
+of the process (getrusage).
 """
 import argparse
 import json
@@ -127,7 +128,8 @@ checkpoint_every = 1000000
     text, peak = peak_of([a.stint, "train", recipe, "--data", a.text, "--out",
                           f"{folder}/out", "--force", "--json", "-q", f"-j{a.threads}",
                           f"--steps={a.steps + 1}", "--set=run.log_every=1",
-                          "--precision", a.precision])
+                          "--precision", a.precision]
+                         + (["--memory", a.memory] if a.memory else []))
     with open(f"{folder}/out/log.jsonl") as f:
         lines = [json.loads(line) for line in f]
     seconds = [a.batch / e["images_per_s"] for e in lines if e["event"] == "step"][1:]
@@ -203,6 +205,7 @@ def main():
     parser.add_argument("--torch", action="append", default=[])
     parser.add_argument("--llmc")
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--memory", help="budget of our run, such as 2340M")
     for name, value in (("rounds", 1), ("steps", 3), ("threads", 2), ("depth", 12), ("width", 768),
                         ("heads", 12), ("vocabulary", 50257), ("context", 256), ("batch", 4)):
         parser.add_argument(f"--{name}", type=int, default=value)
