@@ -14,306 +14,7 @@
 #include "base/fail.h"
 #include "op/op.h"
 #include "op/op_norm_slots.h"
-#include "pass/pass_priv.h"
-
-/* Smaller tensors are not worth a block with its tables. */
-#define LEAST_ELEMENTS 4096
-
-/* Bits a value before anything is measured, as the first steps of ResNet-18 and VGG-16
- * want them at an error of 0.01 with USUAL_IMAGES in a shard: of a ReLU's result beside
- * its sign bits or with its zeros, of dense values, of a batch-norm's input with the
- * bits of its own ReLU, of one after a sum, and without. Half a bit more for half the
- * images: errors average out over them. */
-#define BITS_SPARSE    2.4
-#define BITS_DENSE     4.4
-#define BITS_NORM_RELU 2.7
-#define BITS_NORM_SUM  3.2
-#define BITS_NORM      5.0
-#define USUAL_IMAGES   128
-/* Of a block, one part in so many. What grows beyond that makes the run plan anew. */
-#define RESERVE 16
-/* Seconds of one thread a value. */
-#define PACK_S_A_VALUE   3.5e-9
-#define UNPACK_S_A_VALUE 3.0e-9
-
-typedef enum reader_kind {
-    READER_OTHER,
-    READER_WEIGHT, /* makes a weight gradient of it */
-    READER_NORM    /* batch_norm_grad, as x */
-} reader_kind;
-
-/* What is known of each content (sti_pass_contents). */
-typedef struct usage {
-    int32_t last_forward, first_backward; /* nodes that read it, -1: none */
-    int32_t weight, norm, other;          /* backward reads of each kind */
-    const sti_node *norm_grad;
-    bool leaves;   /* is a result of the graph */
-    bool reshaped; /* read backward under another shape */
-} usage;
-
-typedef struct packer {
-    stint_graph *graph;
-    int32_t nodes, values; /* before anything was appended */
-    stint_value *content;  /* [values] */
-    usage *use;            /* [values], of contents */
-    int32_t *key;          /* [capacity]: where a node belongs; appended ones too */
-    int32_t key_capacity;
-    stint_value bounds;
-} packer;
-
-static const sti_value_row *row_of(const packer *p, stint_value value)
-{
-    return sti_graph_value(p->graph, value);
-}
-
-/* Of values that were there before, else the value itself. */
-static stint_value content_of(const packer *p, stint_value value)
-{
-    return value >= 0 && value < p->values ? p->content[value] : value;
-}
-
-static const sti_output *gradient_of(const packer *p, stint_value value)
-{
-    for (int32_t i = 0; i < sti_graph_output_count(p->graph); i++) {
-        const sti_output *output = &sti_graph_outputs(p->graph)[i];
-        if (output->kind == STI_OUTPUT_GRADIENT &&
-            content_of(p, output->value) == content_of(p, value))
-            return output;
-    }
-    return NULL;
-}
-
-/* How a node of the backward half uses its input k. */
-static reader_kind kind_of(const packer *p, const sti_node *node, int32_t k)
-{
-    if (node->op == &sti_op_conv2d_grad_w && k == 0 && gradient_of(p, node->out[0]))
-        return READER_WEIGHT;
-    if (node->op == &sti_op_batch_norm_grad && k == GRAD_X)
-        return READER_NORM;
-    if (node->op == &sti_op_matmul) {
-        const sti_matmul_attr *attr = node->attr;
-        if (attr->trans_a && !attr->trans_b &&
-            row_of(p, node->in[0])->shape.rank == 2 &&
-            content_of(p, node->in[0]) != content_of(p, node->in[1]) &&
-            gradient_of(p, node->out[0]))
-            return READER_WEIGHT;
-    }
-    return READER_OTHER;
-}
-
-static void note_read(packer *p, const sti_node *node, int32_t k)
-{
-    usage *use = &p->use[p->content[node->in[k]]];
-    if (!node->backward) {
-        use->last_forward = node->id;
-        return;
-    }
-    if (use->first_backward < 0)
-        use->first_backward = node->id;
-    reader_kind kind = kind_of(p, node, k);
-    use->weight += kind == READER_WEIGHT;
-    use->norm += kind == READER_NORM;
-    use->other += kind == READER_OTHER;
-    use->reshaped |= node->in[k] != p->content[node->in[k]];
-    if (kind == READER_NORM)
-        use->norm_grad = node;
-}
-
-static void find_usage(packer *p)
-{
-    for (int32_t v = 0; v < p->values; v++)
-        p->use[v].last_forward = p->use[v].first_backward = -1;
-    for (int32_t n = 0; n < p->nodes; n++) {
-        const sti_node *node = sti_graph_node(p->graph, n);
-        for (int32_t k = 0; k < node->n_in && !(node->op->flags & STI_OP_VIEW); k++)
-            if (node->in[k] >= 0)
-                note_read(p, node, k);
-    }
-    for (int32_t i = 0; i < sti_graph_output_count(p->graph); i++)
-        p->use[p->content[sti_graph_outputs(p->graph)[i].value]].leaves = true;
-}
-
-static stint_status packer_init(packer *p)
-{
-    p->nodes = sti_graph_node_count(p->graph);
-    p->values = sti_graph_value_count(p->graph);
-    p->content = sti_alloc_array(p->values, sizeof *p->content, "pass.pack");
-    p->use = sti_alloc_array(p->values, sizeof *p->use, "pass.pack");
-    if (!p->content || !p->use)
-        return STINT_E_MEMORY;
-    sti_pass_contents(p->graph, p->content);
-    find_usage(p);
-    return STINT_OK;
-}
-
-static void packer_fini(packer *p)
-{
-    sti_free(p->content);
-    sti_free(p->use);
-    sti_free(p->key);
-}
-
-/* ---- candidates ---- */
-
-static bool can_pack(const packer *p, stint_value value)
-{
-    const sti_value_row *row = row_of(p, value);
-    const usage *use = &p->use[value];
-    bool forward =
-        row->role == STI_ROLE_INPUT || (row->producer && !row->producer->backward);
-    return p->content[value] == value && forward && row->shape.dtype == STINT_F32 &&
-           !use->leaves && use->last_forward >= 0 && use->first_backward >= 0 &&
-           use->other == 0 && stint_shape_count(&row->shape) >= LEAST_ELEMENTS;
-}
-
-static bool only_weights(const packer *p, stint_value value)
-{
-    return can_pack(p, value) && p->use[value].norm == 0;
-}
-
-/* The batch-norm whose gradient this node is, when x is its input. */
-static const sti_node *norm_of(const packer *p, const sti_node *grad)
-{
-    const sti_node *norm = row_of(p, grad->in[GRAD_MEAN])->producer;
-    return norm && norm->op == &sti_op_batch_norm && norm->in[X] == grad->in[GRAD_X]
-               ? norm
-               : NULL;
-}
-
-static bool is_norm_input(const packer *p, stint_value value)
-{
-    const usage *use = &p->use[value];
-    return can_pack(p, value) && use->weight == 0 && use->norm == 1 &&
-           norm_of(p, use->norm_grad) && use->norm_grad->in[GRAD_X] == value;
-}
-
-static bool has_residual(const sti_node *norm)
-{
-    return ((const sti_batch_norm_attr *)norm->attr)->has_residual;
-}
-
-/* May the backward half read what unpacking makes instead? */
-static bool can_be_made(const packer *p, stint_value y)
-{
-    return only_weights(p, y) && !p->use[y].reshaped;
-}
-
-/* The ReLU's result that the block of a batch-norm's input can stand for, or -1. */
-static stint_value also_of(const packer *p, const sti_node *norm)
-{
-    stint_value y = norm->out[Y];
-    return !has_residual(norm) && can_be_made(p, y) ? y : -1;
-}
-
-/* The sum that it can be made with. */
-static stint_value sum_of(const packer *p, const sti_node *norm)
-{
-    stint_value y = norm->out[Y];
-    return has_residual(norm) && can_be_made(p, y) ? y : -1;
-}
-
-/* Sign bits that are there anyway: of the ReLU in the node that made the value. */
-static stint_value bits_of(const packer *p, stint_value value)
-{
-    const sti_node *node = row_of(p, value)->producer;
-    int out = -1;
-    if (!node)
-        return STI_NO_INPUT;
-    if (node->op == &sti_op_batch_norm)
-        out = ((const sti_batch_norm_attr *)node->attr)->relu ? BITS : -1;
-    else if (node->op == &sti_op_conv2d)
-        out = ((const sti_conv2d_attr *)node->attr)->relu ? 1 : -1;
-    else if (node->op == &sti_op_matmul)
-        out = ((const sti_matmul_attr *)node->attr)->relu ? 1 : -1;
-    else if (node->op == &sti_op_relu)
-        out = 1;
-    if (out < 0 || p->use[node->out[out]].first_backward < 0)
-        return STI_NO_INPUT;
-    return node->out[out];
-}
-
-/* Zeros pass through dropout; of four values the largest is seldom zero. */
-static bool is_sparse(const packer *p, stint_value value)
-{
-    const sti_node *node = row_of(p, value)->producer;
-    return node && (bits_of(p, value) >= 0 || strcmp(node->op->name, "dropout") == 0);
-}
-
-static double fewer_images(int64_t images)
-{
-    double bits = 0;
-    for (; images > 0 && images < USUAL_IMAGES; images *= 2)
-        bits += 0.5;
-    return bits;
-}
-
-static void fill_candidate(const packer *p, stint_value value, sti_pack_candidate *c)
-{
-    const stint_shape *shape = &row_of(p, value)->shape;
-    double bits = is_sparse(p, value) ? BITS_SPARSE : BITS_DENSE;
-    *c = (sti_pack_candidate){.value = value,
-                              .also = -1,
-                              .sum = -1,
-                              .residual = -1,
-                              .form = STI_PACK_VALUE,
-                              .count = stint_shape_count(shape),
-                              .plain_bytes = stint_shape_bytes(shape)};
-    if (is_norm_input(p, value)) {
-        const sti_node *grad = p->use[value].norm_grad;
-        c->form = STI_PACK_NORM;
-        const sti_node *norm = norm_of(p, grad);
-        c->also = also_of(p, norm);
-        c->sum = sum_of(p, norm);
-        if (c->sum >= 0)
-            c->residual = content_of(p, norm->in[RESIDUAL]);
-        bits = grad->in[GRAD_BITS] < 0 ? BITS_NORM
-               : c->also >= 0          ? BITS_NORM_RELU
-                                       : BITS_NORM_SUM;
-        if (c->also >= 0)
-            c->plain_bytes += stint_shape_bytes(&row_of(p, c->also)->shape);
-    }
-    bits += fewer_images(shape->dim[0]);
-    c->expected_bytes = (size_t)((double)c->count * bits / 8.0) + 1024;
-    c->pack_s = (double)c->count * PACK_S_A_VALUE;
-    c->unpack_s = (double)c->count * UNPACK_S_A_VALUE;
-}
-
-/* Does the block of a batch-norm's input stand for it? */
-static bool is_covered(const packer *p, stint_value value)
-{
-    const sti_node *node = row_of(p, value)->producer;
-    return node && node->op == &sti_op_batch_norm && is_norm_input(p, node->in[X]) &&
-           also_of(p, node) == value;
-}
-
-/* A graph is packed once: its table of bounds is an input of fixed size. */
-static bool is_packed(const stint_graph *graph)
-{
-    for (int32_t n = 0; n < sti_graph_node_count(graph); n++)
-        if (sti_graph_node(graph, n)->op == &sti_op_pack)
-            return true;
-    return false;
-}
-
-stint_status sti_pack_candidates(const stint_graph *graph,
-                                 sti_pack_candidate *candidates_out, int *count_out)
-{
-    packer p = {.graph = (stint_graph *)(uintptr_t)graph}; /* only read here */
-    stint_status status = packer_init(&p);
-    int count = 0;
-    for (stint_value v = 0; status == STINT_OK && !is_packed(graph) && v < p.values;
-         v++)
-        if (is_norm_input(&p, v) || (only_weights(&p, v) && !is_covered(&p, v)))
-            fill_candidate(&p, v, &candidates_out[count++]);
-    *count_out = count;
-    packer_fini(&p);
-    return status;
-}
-
-int64_t sti_pack_capacity(size_t bytes)
-{
-    return (int64_t)STI_ALIGN_UP(bytes + bytes / RESERVE + 128, 64);
-}
+#include "pass/pack_priv.h"
 
 /* ---- the order ---- */
 
@@ -399,7 +100,7 @@ static stint_status append_pack(packer *p, block *b, const sti_pack_choice *choi
     stint_value v = sti_op_add_pack(
         g, &attr, b->value, p->bounds, norm ? b->grad->in[GRAD_MEAN] : STI_NO_INPUT,
         norm ? b->grad->in[GRAD_INVERSE] : STI_NO_INPUT,
-        norm ? b->grad->in[GRAD_BITS] : bits_of(p, b->value));
+        norm ? b->grad->in[GRAD_BITS] : sti_pack_bits_of(p, b->value));
     if (v < 0)
         return sti_graph_status(g);
     sti_node *pack = sti_graph_node(g, first);
@@ -483,7 +184,7 @@ static stint_status append_gain(packer *p, const block *b, const sti_node *reade
                                 int operand, int out, stint_value factor)
 {
     stint_graph *g = p->graph;
-    const sti_output *gradient = gradient_of(p, reader->out[out]);
+    const sti_output *gradient = sti_pack_gradient_of(p, reader->out[out]);
     int32_t first = sti_graph_node_count(g);
     if (!gradient)
         return STINT_OK; /* the parameter is not trained */
@@ -506,7 +207,8 @@ static const block *block_behind(const packer *p, const block_list *blocks,
     for (int i = 0; i < blocks->count; i++) {
         const block *b = &blocks->block[i];
         *made_out = b->norm ? b->y : b->x;
-        if (b->norm ? b->norm->out[Y] == content && is_sum(b) == has_residual(b->norm)
+        if (b->norm ? b->norm->out[Y] == content &&
+                          is_sum(b) == sti_pack_has_residual(b->norm)
                     : b->value == content)
             return b;
     }
@@ -535,7 +237,7 @@ static stint_status append_gains(packer *p, const block_list *blocks, const bloc
 static stint_status redirect(packer *p, const block_list *blocks, const block *b,
                              sti_node *reader, int32_t k, stint_value unpacked)
 {
-    reader_kind kind = kind_of(p, reader, k);
+    reader_kind kind = sti_pack_kind_of(p, reader, k);
     const bool of_norm = unpacked == b->y;
     const int out = kind == READER_NORM ? SCALE : 0;
     stint_value raw[8], instead, wanted = reader->in[k];
@@ -547,7 +249,7 @@ static stint_status redirect(packer *p, const block_list *blocks, const block *b
     if (kind == READER_OTHER)
         return STINT_OK;
     st = append_gains(p, blocks, b, reader, k, out, of_norm);
-    const sti_output *gradient = gradient_of(p, reader->out[out]);
+    const sti_output *gradient = sti_pack_gradient_of(p, reader->out[out]);
     if (st == STINT_OK && b->check && gradient)
         st = append_check(p, b, reader, raw, out, gradient->target);
     return st;
@@ -574,10 +276,11 @@ static bool is_possible(const packer *p, const sti_pack_choice *choice)
     if (choice->value < 0 || choice->value >= p->values)
         return false;
     if (choice->form == STI_PACK_VALUE)
-        return only_weights(p, choice->value);
-    return is_norm_input(p, choice->value) &&
+        return sti_pack_only_weights(p, choice->value);
+    return sti_pack_is_norm_input(p, choice->value) &&
            (choice->form == STI_PACK_NORM ||
-            sum_of(p, norm_of(p, p->use[choice->value].norm_grad)) >= 0);
+            sti_pack_sum_of(p, sti_pack_norm_of(p, p->use[choice->value].norm_grad)) >=
+                0);
 }
 
 /* The nodes of one choice; *b knows them afterwards. */
@@ -590,9 +293,9 @@ static stint_status append_block(packer *p, const sti_pack_choice *choice, block
     b->also = -1;
     if (choice->form != STI_PACK_VALUE) {
         b->grad = p->use[choice->value].norm_grad;
-        b->norm = norm_of(p, b->grad);
-        b->also =
-            choice->form == STI_PACK_SUM ? sum_of(p, b->norm) : also_of(p, b->norm);
+        b->norm = sti_pack_norm_of(p, b->grad);
+        b->also = choice->form == STI_PACK_SUM ? sti_pack_sum_of(p, b->norm)
+                                               : sti_pack_also_of(p, b->norm);
     }
     stint_status st = append_pack(p, b, choice);
     return st == STINT_OK ? append_unpack(p, b) : st;
@@ -641,7 +344,7 @@ stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
     const stint_shape table = STINT_SHAPE(count, STI_BOUND_FIELDS);
     if (!status) {
         p.bounds = stint_input(graph, "bounds", &table);
-        status = p.bounds < 0 ? sti_graph_status(graph) : packer_init(&p);
+        status = p.bounds < 0 ? sti_graph_status(graph) : sti_packer_init(&p);
     }
     if (!status)
         status = place(&p, 0, 0);
@@ -656,7 +359,7 @@ stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
     if (!status)
         status = sti_graph_status(graph);
     sti_account_set(account, "%d tensors held packed", count);
-    packer_fini(&p);
+    sti_packer_fini(&p);
     sti_free(blocks.block);
     return status;
 }

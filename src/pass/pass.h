@@ -79,7 +79,7 @@ static inline bool sti_form_packs(sti_form form)
 stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
                                 int32_t form_values, sti_account *account);
 
-/* ---- saved activations held packed (pack.c) ----
+/* ---- saved activations held packed (pack.c, pack_candidates.c) ----
  *
  * After COMET (arXiv 2111.09562): a tensor that the backward half reads is packed under
  * an error bound after its last forward reader and unpacked just before the first
