@@ -301,3 +301,35 @@ void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *
     fork_and_join(&r, team->threads);
     TSAN_ACQUIRE(&r.join);
 }
+
+/* ---- pieces by turns ---- */
+
+typedef struct turns {
+    sti_piece_fn *fn;
+    void *arg;
+    int64_t pieces;
+    atomic_llong next; /* piece */
+} turns;
+
+static void take_turns(void *arg, int64_t unused, int worker)
+{
+    turns *t = arg;
+    (void)unused;
+    for (;;) {
+        const int64_t piece =
+            atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+        if (piece >= t->pieces)
+            return;
+        if (sleep_seed)
+            sleep_perhaps(worker);
+        t->fn(t->arg, piece, worker);
+    }
+}
+
+void sti_team_take(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg)
+{
+    turns t = {.fn = fn, .arg = arg, .pieces = pieces};
+    const int64_t workers = pieces < team->threads ? pieces : team->threads;
+    atomic_init(&t.next, 0);
+    sti_team_run(team, workers, take_turns, &t);
+}

@@ -24,6 +24,11 @@ typedef void sti_piece_fn(void *arg, int64_t piece, int worker);
  * with FTZ/DAZ set around it. */
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
 
+/* As sti_team_run, but a worker that is done with a piece takes the next one that
+ * nobody has: pieces begin in ascending order, and a thread that is slower has fewer of
+ * them. Only for pieces whose results do not depend on who computes them. */
+void sti_team_take(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
+
 /* Run fn on the caller while the team's threads stand by: loops that fn comes to with a
  * team of this size begin at once, where each would otherwise wake and gather all
  * threads. What a thread that is late has not begun the caller does itself; threads

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -56,6 +57,51 @@ static void test_partition(void **state)
                 }
             }
         }
+}
+
+static void test_taken(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {0, 1, 2, 3, 7, 64, 1000};
+    for (int threads = 1; threads <= 8; threads++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            log_of_pieces log = {{0}, {0}, {0}};
+            sti_team_take(&(sti_team){.threads = threads}, counts[c], note_piece, &log);
+            for (int64_t i = 0; i < PIECES_MAX; i++) {
+                assert_int_equal(log.runs[i], i < counts[c]);
+                assert_in_range(log.worker[i], 0, threads - 1);
+                if (i < counts[c])
+                    assert_int_equal(log.mode[i], 0x8040u);
+            }
+        }
+}
+
+enum { TAKEN = 20 };
+
+typedef struct waiting {
+    atomic_int done;
+    int seen; /* by the first piece at its end */
+} waiting;
+
+/* The first piece ends after all others, or when it has waited for half a minute. */
+static void waiting_piece(void *arg, int64_t piece, int worker)
+{
+    waiting *w = arg;
+    (void)worker;
+    for (int i = 0; piece == 0 && i < 30000 && atomic_load(&w->done) < TAKEN - 1; i++)
+        usleep(1000);
+    if (piece == 0)
+        w->seen = atomic_load(&w->done);
+    atomic_fetch_add(&w->done, 1);
+}
+
+static void test_taken_by_turns(void **state)
+{
+    (void)state;
+    waiting w = {0};
+    sti_team_take(&(sti_team){.threads = 2}, TAKEN, waiting_piece, &w);
+    assert_int_equal(w.done, TAKEN);
+    assert_int_equal(w.seen, TAKEN - 1);
 }
 
 static void test_float_mode_restored(void **state)
@@ -240,6 +286,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_taken_by_turns),
         cmocka_unit_test(test_float_mode_restored),
         cmocka_unit_test(test_nested_is_serial),
         cmocka_unit_test(test_order_of_memory),
