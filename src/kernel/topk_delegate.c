@@ -10,9 +10,10 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <string.h>
 
 /* GUESS_LEAST: elements to look at for each winner that make a sample worth while. */
-enum { SAMPLE_LINE = 16, SAMPLE_LINES = 512, GUESS_LEAST = 16, SHARPEN_LEAST = 4 };
+enum { SAMPLE_LINE = 16, SAMPLE_LINES = 256, GUESS_LEAST = 16, SHARPEN_LEAST = 4 };
 enum { BATCH = 16, TOUCH_BYTES = 1024 };
 
 typedef struct first_pass {
@@ -40,11 +41,9 @@ static void first_piece(void *arg, int64_t piece, int worker)
 static void make_delegates(const sti_topk_job *job, bool beta)
 {
     const sti_topk_plan *p = job->plan;
-    /* Whole groups of 16 blocks a piece. */
-    const int64_t per_piece =
-        sti_topk_ceil(sti_topk_ceil(p->blocks, p->pieces), 16) * 16;
+    const int64_t per_piece = sti_topk_pass_blocks(p);
     first_pass f = {job, per_piece, beta};
-    sti_team_run(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
+    sti_team_take(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
 }
 
 /* What the delegates say before any block is gone back to. */
@@ -59,22 +58,64 @@ typedef struct walk_back {
     atomic_uint *behind; /* [back] */
 } walk_back;
 
-/* The k best delegates, packed, by ascending block. */
-static void choose_delegates(walk_back *w)
+/* Delegates of at least `key`, of which there are k, by shares of the list. */
+typedef struct taking {
+    const sti_topk_view *list;
+    uint32_t key;
+    uint64_t *packed; /* [STI_TOPK_SHARES, k] */
+    int64_t k, count[STI_TOPK_SHARES];
+} taking;
+
+static void take_share(void *arg, int64_t share, int worker)
 {
-    const sti_topk_job *job = w->job;
+    taking *t = arg;
+    const int64_t each = sti_topk_ceil(t->list->n, STI_TOPK_SHARES);
+    int64_t none = 0;
+    (void)worker;
+    t->count[share] =
+        sti_topk_ops_now(STI_TOPK_KEYS)
+            ->collect(t->list, share * each,
+                      sti_topk_min((share + 1) * each, t->list->n), t->key, UINT32_MAX,
+                      t->packed + share * t->k, &none);
+}
+
+/* The k best delegates, packed, by ascending block. */
+static void choose_delegates(const sti_topk_job *job)
+{
     sti_topk_room *room = job->room;
+    const sti_topk_plan *p = &room->inner_plan;
     const sti_topk_sink sink = {.packed = room->chosen};
-    const sti_topk_view list = {.form = STI_TOPK_KEYS,
-                                .x = (const unsigned char *)room->delegates,
-                                .n = room->inner_plan.n};
+    const sti_topk_view list = {
+        .form = STI_TOPK_KEYS, .x = (const unsigned char *)room->delegates, .n = p->n};
     const sti_topk_job inner = {.team = job->team,
-                                .plan = &room->inner_plan,
+                                .plan = p,
                                 .ops = sti_topk_ops_now(STI_TOPK_KEYS),
                                 .view = &list,
                                 .room = room->inner,
                                 .sink = &sink};
-    sti_topk_row(&inner);
+    if (!sti_topk_narrows(p) || job->plan->back < STI_TOPK_SHARES) {
+        sti_topk_row(&inner);
+        return;
+    }
+    int64_t ties;
+    taking t = {.list = &list, .packed = room->pool, .k = p->k};
+    t.key = sti_topk_narrow(&inner, &ties);
+    if (ties > 0) {
+        sti_topk_emit_row(&inner, t.key, ties);
+        return;
+    }
+    sti_team_take(job->team, STI_TOPK_SHARES, take_share, &t);
+    uint64_t *out = room->chosen;
+    for (int64_t share = 0; share < STI_TOPK_SHARES; share++) {
+        memcpy(out, t.packed + share * p->k, (size_t)t.count[share] * sizeof *out);
+        out += t.count[share];
+    }
+}
+
+static void bound_chosen(walk_back *w)
+{
+    const sti_topk_job *job = w->job;
+    const sti_topk_room *room = job->room;
     room->chosen[job->plan->k] = room->chosen[job->plan->k - 1];
     uint64_t least = UINT64_MAX, best = 0;
     for (int64_t i = 0; i < job->plan->k; i++) {
@@ -87,14 +128,22 @@ static void choose_delegates(walk_back *w)
 
 /* A list of candidates that never holds many more than k: when it is full, the k best
  * of it are kept, and then only what is strictly better than all but k - 1 of them
- * matters, for later indices are higher. */
+ * matters, for later indices are higher. Where nothing is better, that is so as soon as
+ * there are k. */
 typedef struct candidates {
     sti_topk_run run;
     int64_t capacity, k;
     uint32_t least; /* key that still matters */
+    bool alike;     /* there are none but the best key of all and its equals */
     const sti_topk_cutter *cutter;
     atomic_uint *behind; /* where `least` is told */
 } candidates;
+
+static void raise_least(candidates *c, uint32_t least)
+{
+    c->least = least;
+    atomic_store_explicit(c->behind, least, memory_order_relaxed);
+}
 
 static void keep_best(candidates *c)
 {
@@ -109,8 +158,7 @@ static void keep_best(candidates *c)
     c->run.count = kept;
     const uint32_t key = (uint32_t)(worst >> 32);
     if (key >= c->least)
-        c->least = key == UINT32_MAX ? key : key + 1;
-    atomic_store_explicit(c->behind, c->least, memory_order_relaxed);
+        raise_least(c, key == UINT32_MAX ? key : key + 1);
 }
 
 static void add_block(candidates *c, const sti_topk_job *job, int64_t block)
@@ -122,6 +170,10 @@ static void add_block(candidates *c, const sti_topk_job *job, int64_t block)
         keep_best(c);
     c->run.count +=
         job->ops->rare(job->view, begin, end, c->least, c->run.at + c->run.count);
+    if (c->alike && c->run.count >= c->k) {
+        raise_least(c, c->least + 1);
+        c->alike = false;
+    }
 }
 
 /* Whether this entry and the next are the two best of one block: a list of the two best
@@ -173,22 +225,26 @@ static inline void touch(const sti_topk_view *v, int64_t i)
 
 /* The blocks' memory comes while those of the batch before are looked at. Each is in a
  * page of its own, and prefetching may give up where the address of a page is not
- * known, so one byte of each is read. */
+ * known, so one byte of each is read, of all of them at once; the rest of a block is
+ * fetched when one of the batch before is looked at, for what is asked for in a burst
+ * is waited for. */
 static void touch_blocks(const walk_back *w, const batch *b)
+{
+    for (int64_t j = 0; j < b->count; j++)
+        touch(w->job->view, block_of(w, b->at[j]) << w->job->plan->exponent);
+}
+
+static inline void fetch_block(const walk_back *w, const batch *b, int64_t j)
 {
     const sti_topk_view *v = w->job->view;
     const int a = w->job->plan->exponent;
     const size_t bytes = sti_topk_element_bytes(v->form),
                  row_bytes = (size_t)v->n * bytes, most = bytes << a,
                  span = most < TOUCH_BYTES ? most : TOUCH_BYTES;
-    for (int64_t j = 0; j < b->count; j++)
-        touch(v, block_of(w, b->at[j]) << a);
-    for (int64_t j = 0; j < b->count; j++) {
-        const size_t begin = ((size_t)block_of(w, b->at[j]) << a) * bytes;
-        const size_t end = begin + span < row_bytes ? begin + span : row_bytes;
-        for (size_t at = begin + 64; at < end; at += 64)
-            __builtin_prefetch(v->x + at);
-    }
+    const size_t begin = ((size_t)block_of(w, b->at[j]) << a) * bytes;
+    const size_t end = begin + span < row_bytes ? begin + span : row_bytes;
+    for (size_t at = begin + 64; at < end; at += 64)
+        __builtin_prefetch(v->x + at);
 }
 
 /* The entries from `begin` on, no more than `most`, and their blocks. Which of them
@@ -238,15 +294,25 @@ static void add_back(candidates *c, const walk_back *w, int64_t i)
         add_singles(c, w, i, i + 1);
 }
 
-static void add_batch(candidates *c, const walk_back *w, const batch *b)
+static void fetch_blocks(const walk_back *w, const batch *b, int64_t from)
+{
+    for (int64_t j = from; j < b->count; j++)
+        fetch_block(w, b, j);
+}
+
+static void add_batch(candidates *c, const walk_back *w, const batch *b,
+                      const batch *next)
 {
     int64_t i = b->begin;
     for (int64_t j = 0; j < b->count; j++) {
+        if (j < next->count)
+            fetch_block(w, next, j);
         if (w->beta)
             add_singles(c, w, i, b->at[j]);
         add_back(c, w, b->at[j]);
         i = b->at[j] + 1 + w->beta;
     }
+    fetch_blocks(w, next, b->count);
     if (w->beta)
         add_singles(c, w, i, b->end);
 }
@@ -270,14 +336,16 @@ static void walk_piece(void *arg, int64_t piece, int worker)
             atomic_load_explicit(&w->behind[before], memory_order_relaxed);
         c.least = told > c.least ? told : c.least;
     }
+    c.alike = c.least == w->best && w->best < UINT32_MAX;
     batch b[2];
     int now = 0;
     take_batch(w, split_chosen(w, piece), end, c.least, &b[0]);
     touch_blocks(w, &b[0]);
+    fetch_blocks(w, &b[0], 0);
     for (; b[now].begin < end; now ^= 1) {
         take_batch(w, b[now].end, end, c.least, &b[now ^ 1]);
         touch_blocks(w, &b[now ^ 1]);
-        add_batch(&c, w, &b[now]);
+        add_batch(&c, w, &b[now], &b[now ^ 1]);
     }
     room->runs[piece] = c.run;
 }
@@ -316,19 +384,27 @@ static uint32_t sharpen_bound(const walk_back *w)
     const uint32_t enough = raised(w, keys, k, entries);
     const int64_t room_left =
         2 * job->plan->back * w->capacity - STI_TOPK_SLACK - (INT64_C(1) << a);
-    int64_t last = -1, used = 0, seen = 0, count = 0, none = 0;
-    for (int64_t i = 0; i < k && used < entries && count <= room_left; i++) {
-        const int64_t block = block_of(w, i);
-        if (key_of(chosen[i]) < enough)
-            continue;
-        used++;
-        if (block == last)
-            continue;
-        last = block;
-        count += job->ops->keys(job->view, block << a,
-                                sti_topk_min((block + 1) << a, job->view->n), w->least,
-                                UINT32_MAX, keys + count, &none);
-        if (++seen >= SHARPEN_LEAST && count < seen << a >> 2)
+    int64_t i = 0, last = -1, used = 0, seen = 0, count = 0, none = 0;
+    batch b = {.count = 1};
+    for (int64_t most = SHARPEN_LEAST; b.count > 0; most = BATCH) {
+        for (b.count = 0; i < k && used < entries && b.count < most; i++) {
+            if (key_of(chosen[i]) < enough)
+                continue;
+            used++;
+            b.at[b.count] = i;
+            b.count += block_of(w, i) != last;
+            last = block_of(w, i);
+        }
+        touch_blocks(w, &b);
+        fetch_blocks(w, &b, 0);
+        for (int64_t j = 0; j < b.count && count <= room_left; j++) {
+            const int64_t begin = block_of(w, b.at[j]) << a;
+            const int64_t end = sti_topk_min(begin + (INT64_C(1) << a), job->view->n);
+            count += job->ops->keys(job->view, begin, end, w->least, UINT32_MAX,
+                                    keys + count, &none);
+        }
+        seen += b.count;
+        if (count < seen << a >> 2)
             break;
     }
     return count < k ? w->least : raised(w, keys, count, k);
@@ -394,7 +470,7 @@ static int64_t walk(walk_back *w)
     int64_t count = 0;
     for (int64_t piece = 0; piece < job->plan->back; piece++)
         atomic_init(&w->behind[piece], 0);
-    sti_team_run(job->team, job->plan->back, walk_piece, w);
+    sti_team_take(job->team, job->plan->back, walk_piece, w);
     for (int64_t piece = 0; piece < job->plan->back; piece++)
         count += job->room->runs[piece].count;
     return count;
@@ -409,7 +485,8 @@ void sti_topk_by_delegates(const sti_topk_job *job)
                    .behind = behind,
                    .capacity = sti_topk_back_elements(p)};
     make_delegates(job, w.beta);
-    choose_delegates(&w);
+    choose_delegates(job);
+    bound_chosen(&w);
     w.least = sharpen_bound(&w);
     const uint32_t sure = w.least;
     w.least = guess_bound(&w);

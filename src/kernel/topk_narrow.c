@@ -5,6 +5,7 @@
  * list from getting shorter, it is bisected as it is. A last pass over the row emits.
  * Rows whose keys the nearer caches hold are left to topk_brief.c. */
 #include <math.h>
+#include <string.h>
 
 #include "kernel/topk_key.h"
 
@@ -12,10 +13,12 @@ enum {
     FEW = 256, /* are bisected at once */
     BRIEF_MOST = 16 * STI_TOPK_SHORT,
     SAMPLE_LEAST = 64,
-    SAMPLE_MOST = 1024
+    SAMPLE_MOST = 1024,
+    SHARED_LEAST = 1 << 16 /* of a list that threads share */
 };
 
 typedef struct narrowing {
+    const sti_team *team;
     const sti_topk_ops *ops; /* of the list */
     const sti_topk_ops *keys;
     sti_topk_view list;
@@ -61,16 +64,63 @@ static bounds bound_threshold(const narrowing *w, uint32_t *sample)
     return b;
 }
 
+/* A long list, or their number alone, by shares. */
+typedef struct keeping {
+    const narrowing *w;
+    bounds b;
+    uint32_t *out; /* NULL: count */
+    int64_t kept[STI_TOPK_SHARES], above[STI_TOPK_SHARES];
+} keeping;
+
+static int64_t share_begin(const narrowing *w, int64_t share)
+{
+    return sti_topk_min(share * sti_topk_ceil(w->list.n, STI_TOPK_SHARES), w->list.n);
+}
+
+static int64_t keep_range(const keeping *p, int64_t begin, int64_t end, uint32_t *out,
+                          int64_t *above)
+{
+    const narrowing *w = p->w;
+    return out ? w->ops->keys(&w->list, begin, end, p->b.lo, p->b.hi, out, above)
+               : w->ops->count(&w->list, begin, end, p->b.lo, p->b.hi, above);
+}
+
+static void keep_share(void *arg, int64_t share, int worker)
+{
+    keeping *p = arg;
+    const int64_t begin = share_begin(p->w, share);
+    int64_t above = 0;
+    (void)worker;
+    p->kept[share] =
+        keep_range(p, begin, share_begin(p->w, share + 1),
+                   p->out ? p->out + begin + share * STI_TOPK_SLACK : NULL, &above);
+    p->above[share] = above;
+}
+
+static int64_t keep(const narrowing *w, bounds b, uint32_t *out, int64_t *above)
+{
+    keeping p = {w, b, b.lo == b.hi ? NULL : out, {0}, {0}};
+    if (w->list.n < SHARED_LEAST)
+        return keep_range(&p, 0, w->list.n, p.out, above);
+    sti_team_take(w->team, STI_TOPK_SHARES, keep_share, &p);
+    int64_t kept = 0;
+    for (int64_t share = 0; share < STI_TOPK_SHARES; share++) {
+        if (p.out && share > 0)
+            memmove(out + kept, out + share_begin(w, share) + share * STI_TOPK_SLACK,
+                    (size_t)p.kept[share] * sizeof *out);
+        kept += p.kept[share];
+        *above += p.above[share];
+    }
+    return kept;
+}
+
 /* Keys of the list between the bounds, which are moved to where the threshold is; only
  * their number where the bounds are equal. */
 static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 {
     for (;;) {
         int64_t above = 0;
-        const int64_t kept =
-            b->lo == b->hi
-                ? w->ops->count(&w->list, 0, w->list.n, b->lo, b->hi, &above)
-                : w->ops->keys(&w->list, 0, w->list.n, b->lo, b->hi, out, &above);
+        const int64_t kept = keep(w, *b, out, &above);
         if (above >= w->rank) {
             *b = (bounds){b->hi + 1, UINT32_MAX};
         } else if (above + kept < w->rank) {
@@ -82,28 +132,31 @@ static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
     }
 }
 
-void sti_topk_by_narrowing(const sti_topk_job *job)
+bool sti_topk_narrows(const sti_topk_plan *p)
 {
-    sti_topk_room *room = job->room;
-    if (job->view->n <= BRIEF_MOST) {
-        sti_topk_by_brief(job);
-        return;
-    }
+    return p->method == STINT_TOPK_NARROW && p->n > BRIEF_MOST;
+}
+
+uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)
+{
+    const sti_topk_room *room = job->room;
     uint32_t *free_list = room->keys,
              *spare = room->keys + sti_topk_key_room(job->plan);
-    narrowing w = {.ops = job->ops,
+    narrowing w = {.team = job->team,
+                   .ops = job->ops,
                    .keys = sti_topk_ops_now(STI_TOPK_KEYS),
                    .list = *job->view,
                    .rank = job->plan->k};
     bool shorter = true;
+    *ties_out = 0;
     do {
         bounds b = {0, UINT32_MAX};
         if (w.list.n > FEW)
             b = bound_threshold(&w, room->sample);
         const int64_t before = w.list.n, kept = keep_between(&w, &b, free_list);
         if (b.lo == b.hi) {
-            sti_topk_emit_row(job, b.lo, w.rank < kept ? w.rank : 0);
-            return;
+            *ties_out = w.rank < kept ? w.rank : 0;
+            return b.lo;
         }
         w.list = (sti_topk_view){
             .form = STI_TOPK_KEYS, .x = (const unsigned char *)free_list, .n = kept};
@@ -116,10 +169,20 @@ void sti_topk_by_narrowing(const sti_topk_job *job)
     int64_t at_least = 0, more = 0;
     const uint32_t *list = (const uint32_t *)(const void *)w.list.x;
     const uint32_t key = w.keys->bisect(list, w.list.n, w.rank, &at_least);
-    int64_t ties = 0; /* winners among the equals of the threshold; 0: all of them */
     if (at_least > w.rank) {
         const int64_t equal = w.keys->count(&w.list, 0, w.list.n, key, key, &more);
-        ties = w.rank - (at_least - equal);
+        *ties_out = w.rank - (at_least - equal);
     }
+    return key;
+}
+
+void sti_topk_by_narrowing(const sti_topk_job *job)
+{
+    int64_t ties;
+    if (!sti_topk_narrows(job->plan)) {
+        sti_topk_by_brief(job);
+        return;
+    }
+    const uint32_t key = sti_topk_narrow(job, &ties);
     sti_topk_emit_row(job, key, ties);
 }

@@ -186,9 +186,13 @@ enum { STI_TOPK_NARROW_MOST = (1 << 19) - 1 };
 enum { STI_TOPK_BACK_MAX = 8 }; /* pieces of a walk back */
 /* Words that may be written behind a list of keys. */
 enum { STI_TOPK_SLACK = 64 };
+/* Shares of a list that threads go through side by side. */
+enum { STI_TOPK_SHARES = 4 };
 /* Words of each of the two lists that narrowing keeps. */
 int64_t sti_topk_key_room(const sti_topk_plan *plan);
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan);
+/* Blocks of a piece of the pass that makes delegates. */
+int64_t sti_topk_pass_blocks(const sti_topk_plan *plan);
 /* Candidates that a piece of the walk back to the blocks has room for. */
 int64_t sti_topk_back_elements(const sti_topk_plan *plan);
 sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
@@ -271,6 +275,10 @@ static inline size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
 /* Given n, k, base, index, sorted, refuse_nan, memory and given. False where there is a
  * NaN that is refused: index[0] is then where. */
 bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);
+/* The k-th key of the row, or a threshold with exactly k at or above it; *ties_out of
+ * its equals are among the k, 0: all. The row is too long for topk_brief.c. */
+uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out);
+bool sti_topk_narrows(const sti_topk_plan *plan);
 /* Methods; those that return bool say false when their guess did not hold. */
 void sti_topk_by_delegates(const sti_topk_job *job);
 void sti_topk_by_narrowing(const sti_topk_job *job);

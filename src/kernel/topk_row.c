@@ -55,6 +55,12 @@ static void take_selection(sti_topk_space *space, const sti_topk_plan *p,
     room->ordered = sti_topk_take(space, segments, sizeof(sti_topk_run));
 }
 
+int64_t sti_topk_pass_blocks(const sti_topk_plan *p)
+{
+    /* Whole groups of 16 blocks. */
+    return sti_topk_ceil(sti_topk_ceil(p->blocks, p->pieces), 16) * 16;
+}
+
 int64_t sti_topk_back_elements(const sti_topk_plan *p)
 {
     const int64_t ids = sti_topk_ceil(p->k, p->back);
@@ -84,7 +90,7 @@ static void take_delegates(sti_topk_space *space, const sti_topk_plan *p,
 
 int64_t sti_topk_key_room(const sti_topk_plan *p)
 {
-    return p->n + STI_TOPK_SLACK;
+    return p->n + STI_TOPK_SHARES * STI_TOPK_SLACK;
 }
 
 static void take_narrowing(sti_topk_space *space, const sti_topk_plan *p,
@@ -153,7 +159,7 @@ typedef struct decode_work {
     int64_t count;
 } decode_work;
 
-enum { DECODE_PIECE = 1 << 14 };
+enum { DECODE_PIECE = 1 << 14, EMIT_ALONE = 1 << 10 };
 
 static void decode_piece(void *arg, int64_t piece, int worker)
 {
@@ -233,15 +239,15 @@ void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run
     const sti_topk_sink *sink = job->sink;
     runs_emission e = {.job = job, .runs = runs, .cut = cut};
     /* Few are soon emitted by one thread. */
-    const sti_team *team = job->plan->k < DECODE_PIECE ? &sti_team_serial : job->team;
+    const sti_team *team = job->plan->k < EMIT_ALONE ? &sti_team_serial : job->team;
     e.told = !sink->packed && sink->values && sti_topk_key_tells(job->view);
     int64_t at = 0;
-    sti_team_run(team, run_count, count_run, &e);
+    sti_team_take(team, run_count, count_run, &e);
     for (int64_t r = 0; r < run_count; r++) {
         runs[r].first = at;
         at += runs[r].winners;
     }
-    sti_team_run(team, run_count, emit_run, &e);
+    sti_team_take(team, run_count, emit_run, &e);
     if (!sink->packed && sink->values && !e.told)
         sti_topk_decode(job->team, job->view, NULL, at, sink);
 }

@@ -524,6 +524,32 @@ static void blocks_of_winners(void **unused)
     free(x);
 }
 
+/* So many delegates, and k of them, that threads share the choice among them. */
+static void many_delegates(void **unused)
+{
+    (void)unused;
+    static const enum order orders[] = {NORMAL, ASCENDING, EQUAL,   TWO_VALUES,
+                                        PEAK,   CLUSTER,   SPECIAL, EQUAL};
+    const int64_t n = 1100009;
+    float *x = malloc((size_t)n * sizeof *x);
+    stint_topk_desc d = {.n = n, .k = 4100, .exponent = 4, .nan = STINT_TOPK_NAN_FIRST};
+    int64_t *want = malloc((size_t)d.k * sizeof *want);
+    for (int o = 0; o < 8; o++) {
+        fill(STINT_TOPK_F32, orders[o], n, (unsigned char *)x);
+        /* The next best value comes after far more than k of one. */
+        for (int64_t i = n - 50; o == 7 && i < n; i++)
+            x[i] = nextafterf(x[i], 4);
+        oracle(&d, (unsigned char *)x, want);
+        for (int way = 0; way < 4; way++) {
+            d.method = way % 2 ? STINT_TOPK_BETA : STINT_TOPK_DELEGATE;
+            d.threads = 1 + way;
+            check_row(&d, (unsigned char *)x, orders[o], want);
+        }
+    }
+    free(want);
+    free(x);
+}
+
 static void rows_apart(void **unused)
 {
     (void)unused;
@@ -863,6 +889,7 @@ int main(void)
         cmocka_unit_test(ranks_by_a_tree),    cmocka_unit_test(merge_refuses),
         cmocka_unit_test(workspace_is_small), cmocka_unit_test(costs_only_steer),
         cmocka_unit_test(straight_rows),      cmocka_unit_test(ties_at_the_edge),
+        cmocka_unit_test(many_delegates),
     };
     return cmocka_run_group_tests_name("kernel/topk", tests, NULL, NULL);
 }
