@@ -2,14 +2,15 @@
 with error.pack = all, in one shard of 128 images, a step of the one and a step of the
 other in turns, so that both see the same minutes of a shared machine.
 
-    packed_step.py STINT DATA NET [--steps N] [--threads N]
+    packed_step.py STINT DATA NET [--other STINT]... [--steps N] [--threads N]
 
 DATA is a folder with CIFAR-10's train.tar, NET vgg16, resnet18, ... with a stem for small
-images. Two processes, of which one is always halted; a step is timed from where its
-process goes on to the line that it logs. Pairs from the fifth step on count in which
-neither ran a step again nor chose bounds, which costs more and is rare later. Printed:
-the median step of each, the median and the quarters of the ratios of pairs, and peak
-resident memory. Run it on a machine that does nothing else.
+images, --other another build that trains packed in the same turns. All processes but one
+are always halted; a step is timed from where its process goes on to the line that it
+logs. Turns from the fifth step on count in which none ran a step again nor chose bounds,
+which costs more and is rare later. Printed: the median step of each, the median and the
+quarters of the ratios to the exact step, and peak resident memory. Run it on a machine
+that does nothing else.
 """
 import argparse
 import atexit
@@ -47,11 +48,11 @@ FIRST = 5
 class Arm:
     """One training, halted but while `step` runs."""
 
-    def __init__(self, args, folder, name, options):
+    def __init__(self, args, folder, name, stint, options):
         self.name, self.log, self.read = name, f"{folder}/{name}/log.jsonl", 0
         self.json = open(f"{folder}/{name}.json", "w+")
         self.process = subprocess.Popen(
-            [args.stint, "train", f"{folder}/net.ini", "--data", f"{folder}/data", "--set",
+            [stint, "train", f"{folder}/net.ini", "--data", f"{folder}/data", "--set",
              f"model.name={args.net}", "--steps", str(args.steps), "-j", str(args.threads),
              "--out", f"{folder}/{name}", "--force", "--json", "--quiet", *options],
             stdout=self.json, text=True)
@@ -96,6 +97,7 @@ def main():
     parser.add_argument("stint")
     parser.add_argument("data")
     parser.add_argument("net")
+    parser.add_argument("--other", action="append", default=[])
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
@@ -106,23 +108,24 @@ def main():
         os.symlink(os.path.abspath(f"{args.data}/train.tar"), f"{folder}/data/train.tar")
         with open(f"{folder}/net.ini", "w") as f:
             f.write(RECIPE)
-        arms = [Arm(args, folder, "exact", ["--error", "0"]),
-                Arm(args, folder, "packed", ["--set", "error.pack=all"])]
-        pairs = []
+        arms = [Arm(args, folder, "exact", args.stint, ["--error", "0"])]
+        for i, stint in enumerate([args.stint] + args.other):
+            arms.append(Arm(args, folder, f"packed{i}" if i else "packed", stint,
+                            ["--set", "error.pack=all"]))
+        turns = []
         for at in range(2, args.steps):
             times = [arm.step() for arm in arms]
             if at >= FIRST and all(plain for _, plain in times):
-                pairs.append([seconds for seconds, _ in times])
-        if len(pairs) < 3:
-            raise SystemExit("packed_step: fewer than 3 pairs without bounds chosen; "
+                turns.append([seconds for seconds, _ in times])
+        if len(turns) < 3:
+            raise SystemExit("packed_step: fewer than 3 turns without bounds chosen; "
                              "more --steps")
-        ratios = sorted(packed / exact for exact, packed in pairs)
         for i, arm in enumerate(arms):
-            print(f"{args.net} {arm.name:6} {statistics.median(p[i] for p in pairs):.3f} s a step, "
-                  f"least {min(p[i] for p in pairs):.3f}, peak {arm.finish():.0f} MiB")
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    print(f"{args.net}: packed takes {middle:.3f} times as long (quarters {low:.3f} and "
-          f"{high:.3f} of {len(pairs)} pairs)")
+            low, middle, high = statistics.quantiles([t[i] / t[0] for t in turns], n=4)
+            print(f"{args.net} {arm.name:7} {statistics.median(t[i] for t in turns):.3f} s a step, "
+                  f"least {min(t[i] for t in turns):.3f}, peak {arm.finish():.0f} MiB, "
+                  f"{middle:.3f} times the exact one (quarters {low:.3f} and {high:.3f} of "
+                  f"{len(turns)} turns)")
 
 
 main()
