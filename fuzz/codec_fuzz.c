@@ -45,17 +45,18 @@ static void mend(uint8_t *block, size_t size)
 
 static stint_status unpack_as(sti_isa isa, const stint_codec_desc *desc,
                               const uint8_t *block, size_t size, const uint8_t *mask,
-                              float *x)
+                              const sti_codec_sink *sink)
 {
+    const sti_team team = {1};
     size_t bytes;
     sti_isa_force(isa);
-    if (stint_codec_workspace_bytes(desc, &bytes) != STINT_OK)
+    if (sti_codec_workspace_bytes(desc, team.threads, &bytes) != STINT_OK)
         abort();
     void *workspace = malloc(bytes);
     if (!workspace)
         exit(1);
     const stint_status status =
-        stint_codec_unpack(desc, block, size, mask, x, workspace, bytes);
+        sti_codec_unpack(&team, desc, block, size, mask, sink, workspace, bytes);
     free(workspace);
     return status;
 }
@@ -69,18 +70,22 @@ static void unpack_block(const uint8_t *block, size_t size)
     memcpy(desc.dim, info.dim, sizeof desc.dim);
     const size_t bytes = (size_t)info.count * sizeof(float);
     float *x = malloc(bytes ? bytes : 1), *y = malloc(bytes ? bytes : 1);
-    uint8_t *mask = malloc((size_t)info.count / 8 + 1);
-    if (!x || !y || !mask)
+    uint8_t *bits = malloc((size_t)info.count / 8 + 1);
+    if (!x || !y || !bits)
         exit(1);
-    memset(mask, 0x6d, (size_t)info.count / 8 + 1);
-    const uint8_t *given = info.masked ? mask : NULL;
-    const stint_status a = unpack_as(STI_ISA_REF, &desc, block, size, given, x);
-    const stint_status b = unpack_as(STI_ISA_AVX512, &desc, block, size, given, y);
+    memset(bits, 0x6d, (size_t)info.count / 8 + 1);
+    sti_codec_head head;
+    memcpy(&head, block, sizeof head);
+    const uint8_t *mask = info.masked ? bits : NULL;
+    const uint8_t *kind = head.flags & STI_CODEC_KINDS ? bits : NULL;
+    const sti_codec_sink to_x = {.x = x, .kind = kind}, to_y = {.x = y, .kind = kind};
+    const stint_status a = unpack_as(STI_ISA_REF, &desc, block, size, mask, &to_x);
+    const stint_status b = unpack_as(STI_ISA_AVX512, &desc, block, size, mask, &to_y);
     if (a != b || (a == STINT_OK && bytes && memcmp(x, y, bytes) != 0))
         abort();
     free(x);
     free(y);
-    free(mask);
+    free(bits);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
