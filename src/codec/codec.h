@@ -21,6 +21,9 @@ typedef struct sti_codec_source {
     const uint8_t *kind;
     void (*make)(const void *arg, int64_t begin, int64_t n, float *x_out);
     const void *arg;
+    /* NULL, or where make reads most: for value i at from + i. It is fetched into the
+     * caches while the values before it are at work. */
+    const float *from;
 } sti_codec_source;
 
 /* Where values go. take, which may be NULL, is told of values [begin, begin + n), as
@@ -30,6 +33,9 @@ typedef struct sti_codec_sink {
     const uint8_t *kind;
     void (*take)(const void *arg, int64_t begin, int64_t n, float *x);
     const void *arg;
+    /* NULL, or where take writes besides x: for value i at also + i. It is fetched
+     * while the values are decoded. */
+    float *also;
 } sti_codec_sink;
 
 stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,

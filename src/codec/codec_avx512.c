@@ -246,10 +246,12 @@ INLINE __m512i encode_16(const look *k, const sti_codec_coder *coder,
         _mm512_mask_cmpeq_epi32_mask(wanted, parts, splat(UINT32_MAX));
     if (large | none) {
         __m512i all = _mm512_loadu_si512(which);
-        all = _mm512_mask_or_epi32(all, none, all, constant(k, C_BYTE));
-        _mm512_storeu_si512(which, all);
-        e = entries_of(coder, which);
-        parts = parts_of(&e);
+        if (none) {
+            all = _mm512_mask_or_epi32(all, none, all, constant(k, C_BYTE));
+            _mm512_storeu_si512(which, all);
+            e = entries_of(coder, which);
+            parts = parts_of(&e);
+        }
         const pushed p =
             push_below(x, v, _mm512_and_si512(all, constant(k, C_BYTE)), wanted, *to);
         x = p.x;
@@ -371,6 +373,8 @@ INLINE void look_up(const uint32_t *table, const __m512i *which, const int side,
                            eight_at(table, at + 16 * j + 8), 1);
 }
 
+enum { WRITE_AHEAD = 512 }; /* bytes */
+
 /* 16 values of each of `side` streams. edge: see look_around. */
 INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_stream *s,
                         runner *r, const int side, int64_t i, __mmask16 lanes,
@@ -379,6 +383,12 @@ INLINE void decode_step(const look *k, const uint32_t *table, const sti_codec_st
     place p[SIDE];
     __m512i guess[SIDE], which[SIDE], v[SIDE], x[SIDE];
     __mmask16 wanted[SIDE], large = 0;
+    /* To be written soon. What lies behind the array is not, and nothing is read. */
+    EACH
+    {
+        __builtin_prefetch((const char *)s[j].w + 4 * i + WRITE_AHEAD, 1);
+        __builtin_prefetch((const char *)s[j].also + 4 * i, 1);
+    }
     EACH wanted[j] = edge ? mask_at(s[j].mask, s[j].begin + i, lanes) : 0xffff;
     EACH
     {

@@ -73,16 +73,20 @@ static const float *values_at(const sti_codec_pack_job *p, int64_t begin, int64_
     return room;
 }
 
-/* w of n values from `begin`, by one thread. */
+/* w of n values from `begin`, by one thread. A piece of what comes next is fetched
+ * while one is quantised: else memory would wait for the loops and these for memory. */
 static void quantise_run(const sti_codec_pack_job *p, int64_t thread, int64_t begin,
                          int64_t n, int32_t *w, uint8_t *list, int64_t room,
                          sti_codec_found *found)
 {
-    const int64_t most = p->source.x ? n : STI_CODEC_MADE;
+    const int64_t most = STI_CODEC_MADE;
+    const float *from = p->source.x ? p->source.x : p->source.from;
     for (int64_t i = 0; i < n; i += most) {
         const int64_t here = n - i < most ? n - i : most;
-        const sti_codec_span span = {.x =
-                                         values_at(p, begin + i, here, p->made[thread]),
+        const float *x = values_at(p, begin + i, here, p->made[thread]);
+        const bool more = from && n - i >= 2 * most;
+        const sti_codec_span span = {.x = x,
+                                     .next = more ? from + begin + i + most : x,
                                      .mask = p->mask,
                                      .begin = begin + i,
                                      .n = here,
@@ -200,28 +204,46 @@ static void measure_usual(sti_codec_pack_job *p)
     }
 }
 
-/* Of the candidates the one that the probe takes the fewest bits under. */
-static stint_codec_predictor compare_predictors(const sti_codec_pack_job *p)
+typedef struct compare_job {
+    const sti_codec_pack_job *p;
+    int64_t workers;
+    double bits[STI_CODEC_CANDIDATES];
+} compare_job;
+
+/* Piece i weighs every so-many-th candidate, on half of the probe. */
+static void compare_piece(void *arg, int64_t piece, int worker)
 {
-    double least = INFINITY;
-    int best = 0;
-    memset(p->counts, 0, STI_CODEC_CANDIDATES * CELLS * sizeof *p->counts);
-    for (int k = 0, units = probe_units(&p->layout); k < units; k += 2) { /* half */
+    (void)worker;
+    compare_job *job = arg;
+    const sti_codec_pack_job *p = job->p;
+    for (int64_t i = piece; i < STI_CODEC_CANDIDATES; i += job->workers)
+        memset(p->counts + i * CELLS, 0, CELLS * sizeof *p->counts);
+    for (int k = 0, units = probe_units(&p->layout); k < units; k += 2) {
         const unit u = unit_of(&p->layout, k, units, PROBE_N);
-        const int32_t *w = quantise_unit(p, &u, 0);
-        for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
+        const int32_t *w = quantise_unit(p, &u, piece);
+        for (int64_t i = piece; i < STI_CODEC_CANDIDATES; i += job->workers) {
             const sti_codec_form form = form_of(p, (stint_codec_predictor)(i + 1));
             p->kernels->count(&form, u.chunk * p->layout.chunk, w, p->mask, u.from,
                               u.to, p->counts + i * CELLS);
         }
     }
-    for (int i = 0; i < STI_CODEC_CANDIDATES; i++) {
-        const double bits = sti_codec_model_cost(p->counts + i * CELLS);
-        if (bits < least) {
-            least = bits;
+    for (int64_t i = piece; i < STI_CODEC_CANDIDATES; i += job->workers)
+        job->bits[i] = sti_codec_model_cost(p->counts + i * CELLS);
+}
+
+/* Of the candidates the one that the probe takes the fewest bits under. */
+static stint_codec_predictor compare_predictors(const sti_codec_pack_job *p)
+{
+    const int64_t lanes = p->team.threads, most = STI_CODEC_CANDIDATES;
+    compare_job job = {.p = p, .workers = lanes < most ? lanes : most};
+    double least = INFINITY;
+    int best = 0;
+    sti_team_run(&p->team, job.workers, compare_piece, &job);
+    for (int i = 0; i < STI_CODEC_CANDIDATES; i++)
+        if (job.bits[i] < least) {
+            least = job.bits[i];
             best = i;
         }
-    }
     return (stint_codec_predictor)(best + 1);
 }
 

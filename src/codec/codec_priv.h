@@ -69,6 +69,7 @@ typedef struct sti_codec_quant {
 /* Values [begin, begin + n) of the array, begin a multiple of 256. */
 typedef struct sti_codec_span {
     const float *x;      /* at begin */
+    const float *next;   /* [n], to be fetched into the caches meanwhile; may be x */
     const uint8_t *mask; /* of the whole array, or NULL */
     int64_t begin, n;
     int64_t place; /* of begin, where outliers count from */
@@ -93,7 +94,8 @@ typedef struct sti_codec_stream {
     const uint8_t *words, *end; /* the next word; behind the last */
     const uint8_t *mask;
     int64_t begin, n;
-    void *w; /* int32 [n], any alignment of 4 */
+    void *w;          /* int32 [n], any alignment of 4 */
+    const void *also; /* [n] of 4 bytes that are written soon; may be w */
 } sti_codec_stream;
 
 typedef struct sti_codec_kernels {

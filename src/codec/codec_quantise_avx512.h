@@ -151,6 +151,7 @@ INLINE void quantise_part(const sti_codec_span *span, int64_t from, int64_t to,
         quantised out;
 #pragma GCC unroll 4
         for (int j = 0; j < side; j++) {
+            __builtin_prefetch(span->next + i + 16 * j, 0, 2);
             lanes[j] = whole ? 0xffff : lanes_below(to - i);
             x[j] = _mm512_maskz_loadu_ps(lanes[j], span->x + i + 16 * j);
         }

@@ -194,13 +194,16 @@ static void add_part(group *g, const uint8_t *at, const sti_codec_entry *e,
                      int64_t begin, int64_t n)
 {
     const uint8_t *list = at + e->bytes - (size_t)e->outliers * STI_CODEC_OUTLIER_BYTES;
+    const sti_codec_sink *sink = &g->job->sink;
+    const float *also = sink->also ? sink->also : sink->x;
     sti_codec_stream *s = &g->stream[g->parts];
     *s = (sti_codec_stream){.words = at + STI_CODEC_STATES_BYTES,
                             .end = list,
                             .mask = g->job->mask,
                             .begin = begin,
                             .n = n,
-                            .w = g->job->sink.x + begin};
+                            .w = sink->x + begin,
+                            .also = also + begin};
     memcpy(s->state, at, sizeof s->state);
     g->part[g->parts++] = (part){.outliers = list, .outlier_count = e->outliers};
 }
@@ -243,7 +246,7 @@ stint_status sti_codec_unpack_run(const sti_team *team, sti_codec_unpack_job *jo
         status = read_model(team, job);
     if (status != STINT_OK)
         return status;
-    sti_team_run(team, groups, unpack_piece, job);
+    sti_team_take(team, groups, unpack_piece, job);
     for (int64_t i = 0; i < groups; i++)
         if (job->damaged[i])
             return damaged("a chunk's checksum or stream does not fit");

@@ -7,7 +7,7 @@
 
 /* Chunks packed at once, however many threads there are. */
 enum { STI_CODEC_THREADS = 64, STI_CODEC_CANDIDATES = STINT_CODEC_PREDICTORS - 1 };
-/* Values made at once, where the array does not lie in memory. */
+/* Values quantised at once, and made, where the array does not lie in memory. */
 enum { STI_CODEC_MADE = 2048 };
 
 typedef struct sti_codec_pack_job {

@@ -302,8 +302,10 @@ static void run_pack(const sti_call *call)
     if (attr->norm) {
         p.fold = (sti_fold){last_dim(x),    coarse_of(x),      call->in[X],
                             call->in[MEAN], call->in[INVERSE], call->in[PACK_BITS]};
-        p.source = (sti_codec_source){
-            .make = make_folded, .arg = &p.fold, .kind = call->in[PACK_BITS]};
+        p.source = (sti_codec_source){.make = make_folded,
+                                      .arg = &p.fold,
+                                      .from = call->in[X],
+                                      .kind = call->in[PACK_BITS]};
     }
     stats[STI_PACK_RANGE] = wants_range(p.bounds) ? find_range(&p) : 0.0f;
     stint_status st = pack_within(&p, stats[STI_PACK_RANGE], &result);
@@ -411,6 +413,7 @@ static void run_unpack(const sti_call *call)
                            (float *)(void *)((char *)call->scratch + workspace));
         sink.take = take_folded;
         sink.arg = &unfold;
+        sink.also = call->out[0] ? call->out[1] : NULL;
         sink.kind = call->in[UNPACK_BITS];
     }
     if (head.bytes == 0)
