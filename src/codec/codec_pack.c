@@ -340,17 +340,30 @@ static void keep_raw(const sti_codec_pack_job *p, int64_t begin, int64_t n,
     o->found.max_error = 0.0f;
 }
 
-/* Outliers first gather in front of the buffer, then move behind the stream, which
- * grows towards the front. */
-static void pack_chunk(const sti_codec_pack_job *p, int64_t chunk, int64_t worker,
-                       chunk_outcome *o)
+/* Outliers of a chunk that are listed; with more of them it is raw. */
+static int64_t outlier_room(const sti_codec_pack_job *p, int64_t chunk)
+{
+    return sti_codec_chunk_n(&p->layout, chunk) / 8;
+}
+
+/* w of a chunk, and its outliers in front of the buffer. */
+static void quantise_chunk(const sti_codec_pack_job *p, int64_t chunk, int64_t worker,
+                           chunk_outcome *o)
+{
+    *o = (chunk_outcome){.payload = NULL};
+    quantise_run(p, worker, chunk * p->layout.chunk,
+                 sti_codec_chunk_n(&p->layout, chunk), p->w[worker], p->stream[worker],
+                 outlier_room(p, chunk), &o->found);
+}
+
+/* The outliers move behind the stream, which grows towards the front. */
+static void encode_chunk(const sti_codec_pack_job *p, int64_t chunk, int64_t worker,
+                         chunk_outcome *o)
 {
     const int64_t n = sti_codec_chunk_n(&p->layout, chunk);
-    const int64_t begin = chunk * p->layout.chunk, room = n / 8;
+    const int64_t begin = chunk * p->layout.chunk, room = outlier_room(p, chunk);
     uint8_t *buffer = p->stream[worker];
     const size_t size = (size_t)n * sizeof(float);
-    *o = (chunk_outcome){.payload = NULL};
-    quantise_run(p, worker, begin, n, p->w[worker], buffer, room, &o->found);
     if (o->found.outliers <= room && p->model->contexts > 0) {
         const size_t list = (size_t)o->found.outliers * STI_CODEC_OUTLIER_BYTES;
         uint8_t *top = buffer + size - list;
@@ -383,27 +396,58 @@ static void take_chunk(sti_codec_pack_job *p, int64_t chunk, const chunk_outcome
         p->raw += sti_codec_chunk_n(&p->layout, chunk);
 }
 
+static bool is_turn(const chunk_job *job, int64_t chunk)
+{
+    return atomic_load_explicit(&job->done, memory_order_acquire) == chunk;
+}
+
 static void wait_for(const chunk_job *job, int64_t chunk)
 {
     enum { SPINS = 1000 };
-    for (int i = 0; atomic_load_explicit(&job->done, memory_order_acquire) != chunk;
-         i++)
+    for (int i = 0; !is_turn(job, chunk); i++)
         if (i >= SPINS)
             sched_yield();
 }
 
+/* In its turn. */
+static void place_chunk(chunk_job *job, int64_t chunk, const chunk_outcome *o)
+{
+    wait_for(job, chunk);
+    take_chunk(job->p, chunk, o);
+    atomic_store_explicit(&job->done, chunk + 1, memory_order_release);
+}
+
+/* May the next chunk's outliers be listed while these bytes lie in the buffer? */
+static bool can_stay(const sti_codec_pack_job *p, int64_t chunk, int64_t worker,
+                     const chunk_outcome *o)
+{
+    const size_t list = (size_t)outlier_room(p, chunk) * STI_CODEC_OUTLIER_BYTES;
+    return o->entry.outliers != STI_CODEC_RAW && o->payload >= p->stream[worker] + list;
+}
+
+/* A chunk whose turn has not come when it is coded waits until the next one is
+ * quantised, if there is room for both. */
 static void pack_piece(void *arg, int64_t piece, int worker)
 {
     (void)worker;
     chunk_job *job = arg;
-    chunk_outcome outcome;
-    int64_t chunk;
+    chunk_outcome ready, outcome;
+    int64_t chunk, waiting = -1; /* whose outcome is `ready` */
     while ((chunk = atomic_fetch_add(&job->next, 1)) < job->p->layout.chunks) {
-        pack_chunk(job->p, chunk, piece, &outcome);
-        wait_for(job, chunk);
-        take_chunk(job->p, chunk, &outcome);
-        atomic_store_explicit(&job->done, chunk + 1, memory_order_release);
+        quantise_chunk(job->p, chunk, piece, &outcome);
+        if (waiting >= 0)
+            place_chunk(job, waiting, &ready);
+        encode_chunk(job->p, chunk, piece, &outcome);
+        waiting = -1;
+        if (is_turn(job, chunk) || !can_stay(job->p, chunk, piece, &outcome)) {
+            place_chunk(job, chunk, &outcome);
+        } else {
+            ready = outcome;
+            waiting = chunk;
+        }
     }
+    if (waiting >= 0)
+        place_chunk(job, waiting, &ready);
 }
 
 static void pack_chunks(sti_codec_pack_job *p)
