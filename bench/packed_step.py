@@ -9,7 +9,8 @@ images, --other another build that trains packed in the same turns. All processe
 are always halted; a step is timed from where its process goes on to the line that it
 logs. Turns from the fifth step on count in which none ran a step again nor chose bounds,
 which costs more and is rare later. Printed: the median step of each, the median and the
-quarters of the ratios to the exact step, and peak resident memory. Run it on a machine
+quarters of the ratios to the exact step (with --other also between the builds), and peak
+resident memory. Run it on a machine
 that does nothing else.
 """
 import argparse
@@ -120,6 +121,10 @@ def main():
         if len(turns) < 3:
             raise SystemExit("packed_step: fewer than 3 turns without bounds chosen; "
                              "more --steps")
+        for i in range(2, len(arms)):
+            low, middle, high = statistics.quantiles([t[1] / t[i] for t in turns], n=4)
+            print(f"{args.net} packed: {middle:.3f} times {arms[i].name} (quarters {low:.3f} "
+                  f"and {high:.3f} of {len(turns)} turns)")
         for i, arm in enumerate(arms):
             low, middle, high = statistics.quantiles([t[i] / t[0] for t in turns], n=4)
             print(f"{args.net} {arm.name:7} {statistics.median(t[i] for t in turns):.3f} s a step, "
