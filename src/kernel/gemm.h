@@ -43,11 +43,11 @@ typedef struct sti_epilogue {
     uint8_t *relu_mask; /* or NULL */
 } sti_epilogue;
 
-/* Scratch of a call: a block of A, a panel of B or a few and, for k > 4096, partial
- * sums. For k <= 4096 at most 0.8 MiB on one thread, 1.5 MiB on two, 1.7 MiB on four,
- * 0.4 MiB a thread on more; for k <= 8192 at most 1 MiB a thread, and 0.3 MiB a thread
- * more for every doubling of k. Small products that read A and B in place take next to
- * nothing. Any alignment will do. */
+/* Scratch of a call: a block of A, packed columns of B and, for k > 4096, partial sums.
+ * At most 5 MiB a thread, 22 MiB for up to 16 threads and 1.4 MiB a thread for more;
+ * for k > 8192, 0.3 MiB a thread more for every doubling of k. Never much more than
+ * A and B themselves; small products that read them in place take next to nothing.
+ * Any alignment will do. */
 size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads);
 
 /* epilogue may be NULL. No array may overlap c_out. 2 m n k flop. */

@@ -1,9 +1,12 @@
-/* Blocked product: for every block of C and chunk of k, blocks of A (second-level
- * cache) and panels of B (first-level cache) meet in register tiles. Partial sums of
- * chunks wait on a stack that is a binary counter, which is the tree of gemm.h. */
+/* Blocked product: for every chunk of k, blocks of A that stay in the second-level
+ * cache and panels of B that flow through it meet in register tiles. Columns of B are
+ * packed once for all rows of a piece where there are several blocks of them. Partial
+ * sums of chunks wait on a stack that is a binary counter, which is the tree of
+ * gemm.h. */
 #include "kernel/gemm_block.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "kernel/brgemm.h"
 
@@ -13,9 +16,11 @@ enum {
     IN_PLACE_LD = 512,
     IN_PLACE_ROWS = 252,       /* at a time */
     IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k */
-    A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
-    A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
-    LEAST_ROWS = 168,
+    A_FLOATS = 160 << 10,      /* of A copied by a thread, */
+    A_FEW_FLOATS = 80 << 10,   /* where its second-level cache has less than */
+    LARGE_CACHE = 3 << 19,     /* so many bytes; */
+    A_TEAM_FLOATS = 320 << 10, /* and by all together (LEAST_ROWS go before that) */
+    LEAST_ROWS = 96,
     PARTIAL_ROWS = 280, /* where partial sums take scratch as well */
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
@@ -23,8 +28,12 @@ enum {
     STREAM_K = 64,             /* many rows of it side by side */
     WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
     LOW_ROWS = 6,              /* but of so few rows four */
-    SHORT_K = 64,
-    SHORT_FLOATS = 32 << 10 /* of B, all columns at a time if they fit */
+    SHORT_K = 64,              /* low blocks of A */
+    SHORT_ROWS = 56,
+    GROUP_COLS = 192,           /* of B packed at a time, */
+    KEEP_FLOATS = 1 << 20,      /* kept for all rows by a thread, */
+    KEEP_TEAM_FLOATS = 4 << 20, /* and by all together (KEEP_LEAST go before that) */
+    KEEP_LEAST = 256 << 10
 };
 
 typedef struct block_plan {
@@ -38,7 +47,7 @@ typedef struct block_plan {
     bool copy_a, copy_b;
     bool quads;  /* rows of A are copied in quads of k */
     bool wide;   /* whole tiles have three panels */
-    bool keep_b; /* packed columns serve all blocks of rows; else a panel at a time */
+    bool keep_b; /* packed columns serve all blocks of rows; else a group at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
     float *scratch;
@@ -48,7 +57,6 @@ typedef struct block_plan {
 typedef struct block_piece {
     const block_plan *plan;
     int64_t item, m0, rows, n0, cols;
-    int64_t packed_item, packed_k, packed_n; /* what b holds */
     float *a, *b, *partial;
     int a_most; /* rows of a tile by which a is packed */
 } block_piece;
@@ -146,56 +154,80 @@ static void plan_copies(block_plan *p)
     p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS;
 }
 
-/* Rows of A at a time: as much as the second-level cache likes, but not more for all
- * threads together than a few of them would take. */
-static int64_t plan_rows(const block_plan *p, int threads)
+/* Floats of A at a time: as much as the second-level cache likes beside B and C. Asked
+ * once; time depends on it, bits and scratch do not. */
+static int64_t cache_floats(void)
+{
+    static _Atomic int64_t floats;
+    int64_t known = floats;
+    if (known == 0) {
+        long bytes = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+        floats = known = bytes >= LARGE_CACHE ? A_FLOATS : A_FEW_FLOATS;
+    }
+    return known;
+}
+
+/* Rows of A at a time, not more for all threads together than a few of them would
+ * take. */
+static int64_t plan_rows(const block_plan *p, int threads, int64_t a_floats)
 {
     if (p->levels > 0)
         return PARTIAL_ROWS;
-    const int64_t floats = smaller(A_FLOATS, A_TEAM_FLOATS / threads);
+    if (p->job->k <= SHORT_K)
+        return SHORT_ROWS;
+    const int64_t floats = smaller(a_floats, A_TEAM_FLOATS / threads);
     const int64_t rows = floats / (p->block_k + 16);
     return rows < LEAST_ROWS ? LEAST_ROWS : rows;
 }
 
-/* A block of A for the second-level cache, panels of B for the first. Where k is short,
- * C is what moves: low blocks over all columns then write it in order. Where B is read
- * in place for few rows, many rows of B flow side by side. */
-static void plan_blocks(block_plan *p, int threads)
+/* Columns at a time: of packed ones, as many as may be kept. */
+static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
+{
+    if (p->levels > 0)
+        return PARTIAL_FLOATS / p->block_rows;
+    if (!p->keep_b)
+        return cols;
+    int64_t floats = smaller(KEEP_FLOATS, KEEP_TEAM_FLOATS / threads);
+    floats = floats < KEEP_LEAST ? KEEP_LEAST : floats;
+    return floats / p->block_k;
+}
+
+/* Where k is short, C is what moves: low blocks over all columns then write it in
+ * order. Where B is read in place for few rows, many rows of B flow side by side. */
+static void plan_blocks(block_plan *p, int threads, int64_t a_floats)
 {
     const sti_block_job *job = p->job;
     const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
     const bool stream = !p->copy_b && job->m <= STREAM_ROWS;
     const int64_t pass = stream ? STREAM_K : p->levels > 0 ? PARTIAL_K : STI_BLOCK_K;
     p->block_k = block_length(k, pass, 16);
-    int64_t rows = plan_rows(p, threads);
-    int64_t cols = STI_BLOCK_COLS;
-    if (k <= SHORT_K && p->levels == 0) {
-        rows = 56;
-        cols = SHORT_FLOATS / p->block_k;
-    }
     const int64_t tile_rows = p->wide ? 9 : 14, tile_cols = p->wide ? 48 : 32;
-    p->block_rows = block_length(smaller(p->part_rows, job->m), rows, tile_rows);
-    if (p->levels > 0)
-        cols = PARTIAL_FLOATS / p->block_rows;
-    p->block_cols = block_length(smaller(p->part_cols, job->n), cols, tile_cols);
-    p->keep_b = job->k <= p->block_k && p->block_cols >= smaller(p->part_cols, job->n);
+    const int64_t rows = smaller(p->part_rows, job->m);
+    p->block_rows = block_length(rows, plan_rows(p, threads, a_floats), tile_rows);
+    p->keep_b = p->copy_b && p->levels == 0 && p->block_rows < rows;
+    const int64_t cols = smaller(p->part_cols, job->n);
+    p->block_cols = block_length(cols, plan_cols(p, threads, cols), tile_cols);
 }
 
-static block_plan block_plan_make(const sti_block_job *job, int threads)
+static block_plan block_plan_make(const sti_block_job *job, int threads,
+                                  int64_t a_floats)
 {
     block_plan p = {.job = job};
     p.chunks = job->k > 0 ? ceil_div(job->k, STI_GEMM_CHUNK) : 1;
     p.levels = p.chunks > 1 ? stack_levels(p.chunks) : job->store_c != NULL;
     plan_grid(&p, threads);
     plan_copies(&p);
-    plan_blocks(&p, threads);
-    const int64_t ks = smaller(job->k, p.block_k);
-    p.a_ld = round_up(ks, 16) + 16;
+    plan_blocks(&p, threads, a_floats);
+    const int64_t ks = round_up(smaller(job->k, p.block_k), 16);
+    p.a_ld = ks + 16;
     if (p.copy_a)
         p.a_floats = (size_t)(p.block_rows * p.a_ld);
     if (p.copy_b)
-        p.b_floats = (size_t)(round_up(ks, 16) *
-                              (p.keep_b ? p.block_cols : PANELS_MOST * STI_PANEL));
+        p.b_floats = (size_t)(ks * ((p.keep_b ? p.block_cols : GROUP_COLS) +
+                                    PANELS_MOST * STI_PANEL));
     p.c_floats = (size_t)(p.block_rows * p.block_cols);
     p.worker_floats = p.a_floats + p.b_floats + (size_t)p.levels * p.c_floats;
     p.worker_floats = (size_t)round_up((int64_t)p.worker_floats, 16);
@@ -204,12 +236,14 @@ static block_plan block_plan_make(const sti_block_job *job, int threads)
 
 size_t sti_block_scratch_bytes(const sti_block_job *job, int threads)
 {
-    size_t most = 0; /* over all teams up to that size */
-    for (int t = 1; t <= threads; t++) {
-        const block_plan p = block_plan_make(job, t);
-        const size_t floats = (size_t)t * p.worker_floats;
-        most = floats > most ? floats : most;
-    }
+    size_t most = 0; /* over all teams up to that size, and caches */
+    for (int t = 1; t <= threads; t++)
+        for (int large = 0; large <= 1; large++) {
+            const block_plan p =
+                block_plan_make(job, t, large ? A_FLOATS : A_FEW_FLOATS);
+            const size_t floats = (size_t)t * p.worker_floats;
+            most = floats > most ? floats : most;
+        }
     return 64 + most * sizeof(float);
 }
 
@@ -219,16 +253,16 @@ typedef struct block_pass {
     float *c;
     int64_t ldc;
     bool load, finish;
+    bool packed; /* all columns, by a block of rows before this */
     int64_t k0, ks;
 } block_pass;
 
-/* Columns of B as the tiles read them; the first tile packs them where keep is set. */
+/* Columns of B as the tiles read them. */
 typedef struct block_panel {
     const float *b;
     int64_t b_step, j0, cols;
     int nv;
-    float *keep;
-    const float *next; /* columns that will be packed then; or NULL */
+    const float *next; /* packed columns after these, or NULL */
     bool copy_rows;    /* of A, each tile's just before it runs */
 } block_panel;
 
@@ -250,25 +284,21 @@ static float *copied_rows(const block_piece *s, const block_pass *pass, int64_t 
     return s->a + r * (p->job->a_steps ? pass->ks : p->a_ld);
 }
 
-/* Copy the rows of the tile t from row r on, and have the next ones fetched. */
+/* Copy the rows of the tiles t from row r on. */
 static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
-                      const sti_gemm_tile *t, sti_gemm_ahead *ahead)
+                      const sti_gemm_tile *t)
 {
     const sti_block_job *job = s->plan->job;
-    const int64_t next = r + t->rows, rows = smaller(t->rows, s->rows - next);
     float *dst = copied_rows(s, pass, r);
     if (s->plan->quads)
         s->plan->kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks,
                                      t->rows, dst);
+    else if (job->a_steps && job->a_plain)
+        s->plan->kernels->pack(plain_rows(s, pass, r), job->lda, pass->ks,
+                               t->lines * t->rows, t->rows, dst);
     else
         job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks, dst,
                     job->a_steps ? t->rows : s->plan->a_ld);
-    ahead->a = (sti_gemm_fetch){0};
-    if (job->a_plain && rows > 0)
-        ahead->a = (sti_gemm_fetch){.from = plain_rows(s, pass, next),
-                                    .row = job->lda,
-                                    .rows = job->a_steps ? pass->ks : rows,
-                                    .cols = job->a_steps ? rows : pass->ks};
 }
 
 /* The tile's A: copied ones in rows, or in steps as long as the tile is high. */
@@ -295,7 +325,6 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
     const bool part = panel->cols < (int64_t)panel->nv * STI_PANEL;
-    sti_gemm_ahead ahead = {.b_line = 0};
     sti_gemm_tile t = {
         .b = panel->b,
         .a_run = zero_run,
@@ -305,10 +334,8 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         .c_row = pass->ldc,
         .cols = panel->cols,
         .nv = panel->nv,
-        .b_part = panel->keep || (!p->copy_b && part),
-        .b_keep = panel->keep,
+        .b_part = !p->copy_b && part,
         .load = pass->load,
-        .ahead = &ahead,
     };
     if (pass->finish) {
         t.relu = job->relu;
@@ -321,23 +348,24 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     else if (p->copy_a && (job->a_steps || p->quads))
         most = s->a_most;
     if (panel->next) {
-        ahead.b.row = job->ldb;
-        ahead.b.rows = ceil_div(pass->ks, ceil_div(s->rows, most));
-        ahead.b.cols = (int64_t)panel->nv * STI_PANEL;
-        ahead.b.from = panel->next;
-        ahead.b_line = ahead.b.rows * job->ldb;
+        t.b_next = panel->next;
+        t.b_next_steps = ceil_div(pass->ks, ceil_div(s->rows, most));
     }
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
-        t.lines = t.b_keep || panel->copy_rows ? 1 : sti_gemm_equal_tiles(left, most);
+        /* Steps are copied for all tiles at once: one would take but a part of each
+         * line of A. */
+        t.lines = panel->copy_rows && !(job->a_steps && job->a_plain)
+                      ? 1
+                      : sti_gemm_equal_tiles(left, most);
         place_rows(s, pass, r, &t);
         t.c_line = t.rows * pass->ldc;
         t.c = pass->c + r * pass->ldc + panel->j0;
         t.c_next = r + t.lines * t.rows < s->rows ? t.c + t.lines * t.c_line
                                                   : pass->c + panel->j0 + panel->cols;
         if (panel->copy_rows)
-            copy_rows(s, pass, r, &t, &ahead);
+            copy_rows(s, pass, r, &t);
         if (p->quads)
             p->kernels->quads(&t);
         else if (job->a_steps)
@@ -345,13 +373,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         else
             p->kernels->nn(&t);
         if (panel->next)
-            ahead.b.from += t.lines * ahead.b_line;
-        if (t.b_keep) { /* packed now */
-            t.b = t.b_keep;
-            t.b_step = (int64_t)panel->nv * STI_PANEL;
-            t.b_part = false;
-            t.b_keep = NULL;
-        }
+            t.b_next += t.lines * t.b_next_steps * panel->b_step;
     }
 }
 
@@ -375,53 +397,63 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     return smaller(left, (int64_t)*nv * STI_PANEL);
 }
 
-/* Whether the columns are packed already, which they will be. */
-static bool has_packed(block_piece *s, const block_pass *pass)
+/* Columns from j on that are packed together: panels of one width. */
+static int64_t group_cols(const block_piece *s, int64_t j)
 {
-    if (s->plan->keep_b && s->packed_item == s->item && s->packed_k == pass->k0 &&
-        s->packed_n == s->n0)
-        return true;
-    s->packed_item = s->item;
-    s->packed_k = pass->k0;
-    s->packed_n = s->n0;
-    return false;
+    int nv, next;
+    int64_t cols = panel_cols(s, s->cols - j, &nv);
+    while (j + cols < s->cols && cols + (int64_t)nv * STI_PANEL <= GROUP_COLS) {
+        const int64_t more = panel_cols(s, s->cols - j - cols, &next);
+        if (next != nv)
+            break;
+        cols += more;
+    }
+    return cols;
 }
 
-/* All columns of the block, a panel after the other. */
+/* All columns of the block, a panel after the other; those of a group are packed just
+ * before its first. */
 static void piece_pass(block_piece *s, const block_pass *pass)
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
-    const bool packed = p->copy_b && has_packed(s, pass);
-    const bool keep = p->copy_b && !packed && job->b_plain;
+    int64_t from = 0,
+            packed = pass->packed ? s->cols : 0; /* s->b holds from .. packed */
     for (int64_t j = 0; j < s->cols;) {
-        float *mine = p->keep_b ? s->b + j * pass->ks : s->b;
-        block_panel panel = {.b = mine,
-                             .j0 = j,
-                             .keep = keep ? mine : NULL,
-                             .copy_rows = p->copy_a && j == 0};
+        block_panel panel = {.j0 = j, .copy_rows = p->copy_a && j == 0};
         panel.cols = panel_cols(s, s->cols - j, &panel.nv);
-        panel.b_step = (int64_t)panel.nv * STI_PANEL;
-        if (keep || !p->copy_b) {
+        if (!p->copy_b) {
             panel.b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j;
             panel.b_step = job->ldb;
-            if (keep && j + panel.cols < s->cols)
-                panel.next = panel.b + panel.cols;
-        } else if (!packed) {
-            job->load_b(job, p->kernels, s->item, s->n0 + j, panel.cols, pass->k0,
-                        pass->ks, panel.b_step, mine);
+        } else {
+            panel.b_step = (int64_t)panel.nv * STI_PANEL;
+            if (j >= packed) {
+                from = p->keep_b ? 0 : j;
+                packed = j + group_cols(s, j);
+                job->load_b(job, p->kernels, s->item, s->n0 + j, packed - j, pass->k0,
+                            pass->ks, panel.b_step, s->b + (j - from) * pass->ks);
+            }
+            panel.b = s->b + (j - from) * pass->ks;
+            if (j + panel.cols < packed)
+                panel.next = panel.b + panel.cols * pass->ks;
         }
         panel_tiles(s, pass, &panel);
         j += panel.cols;
     }
 }
 
-/* One chain: k0 .. k1 in passes that the caches like. */
+/* Passes over k that the caches like. */
+static int64_t pass_length(const block_plan *p, int64_t k)
+{
+    const int64_t passes = k > 0 ? ceil_div(k, p->block_k) : 1;
+    return round_up(ceil_div(k, passes), 16);
+}
+
+/* One chain of a block of partial sums: k0 .. k1. */
 static void piece_chain(block_piece *s, block_pass pass, bool last, int64_t k0,
                         int64_t k1)
 {
-    const int64_t passes = k1 > k0 ? ceil_div(k1 - k0, s->plan->block_k) : 1;
-    const int64_t length = round_up(ceil_div(k1 - k0, passes), 16);
+    const int64_t length = pass_length(s->plan, k1 - k0);
     do {
         pass.k0 = k0;
         pass.ks = smaller(k1 - k0, length);
@@ -491,8 +523,8 @@ static void piece_chunks(block_piece *s, float *c)
         block_copy(c, job->ldc, s->partial, ld, s->rows, s->cols);
 }
 
-/* One block of C through all of k. */
-static void block_run(block_piece *s)
+/* One block of C through all of k, summed up in scratch. */
+static void piece_block(block_piece *s)
 {
     const block_plan *p = s->plan;
     const sti_block_job *job = p->job;
@@ -500,15 +532,35 @@ static void block_run(block_piece *s)
         job->store_c ? NULL : job->c + s->item * job->c_item + s->m0 * job->ldc + s->n0;
     if (p->chunks > 1)
         piece_chunks(s, c);
-    else if (job->store_c)
+    else
         piece_chain(s, (block_pass){.c = s->partial, .ldc = p->block_cols}, true, 0,
                     job->k);
-    else
-        piece_chain(s, (block_pass){.c = c, .ldc = job->ldc, .load = job->accumulate},
-                    true, 0, job->k);
     if (job->store_c)
         job->store_c(job, s->item, s->m0, s->rows, s->n0, s->cols, s->partial,
                      p->block_cols);
+}
+
+/* The columns n0 .. of rows m0 .. m1, summed up where they are: passes over k, and in
+ * each all blocks of rows. */
+static void piece_columns(block_piece *s, int64_t m0, int64_t m1)
+{
+    const block_plan *p = s->plan;
+    const sti_block_job *job = p->job;
+    const int64_t length = pass_length(p, job->k);
+    block_pass pass = {.ldc = job->ldc, .load = job->accumulate};
+    do {
+        pass.ks = smaller(job->k - pass.k0, length);
+        pass.finish = pass.k0 + pass.ks == job->k;
+        pass.packed = false;
+        for (s->m0 = m0; s->m0 < m1; s->m0 += p->block_rows) {
+            s->rows = smaller(p->block_rows, m1 - s->m0);
+            pass.c = job->c + s->item * job->c_item + s->m0 * job->ldc + s->n0;
+            piece_pass(s, &pass);
+            pass.packed = p->keep_b;
+        }
+        pass.load = true;
+        pass.k0 += pass.ks;
+    } while (pass.k0 < job->k);
 }
 
 /* Products whose copies of A and B would cost more than they save. */
@@ -541,7 +593,7 @@ static void piece_run(void *arg, int64_t piece, int worker)
 {
     const block_plan *p = arg;
     const sti_block_job *job = p->job;
-    block_piece s = {.plan = p, .packed_item = -1};
+    block_piece s = {.plan = p};
     const int64_t n0 = piece % p->col_parts * p->part_cols;
     piece /= p->col_parts;
     const int64_t m0 = piece % p->row_parts * p->part_rows;
@@ -557,20 +609,24 @@ static void piece_run(void *arg, int64_t piece, int worker)
     s.a = p->scratch + (size_t)worker * p->worker_floats;
     s.b = s.a + p->a_floats;
     s.partial = s.b + p->b_floats;
-    const int64_t width = p->levels > 0 ? p->block_cols : n1 - n0;
-    for (s.n0 = n0; s.n0 < n1; s.n0 += width)
-        for (s.m0 = m0; s.m0 < m1; s.m0 += p->block_rows) {
-            s.cols = smaller(width, n1 - s.n0);
-            s.rows = smaller(p->block_rows, m1 - s.m0);
-            block_run(&s);
+    for (s.n0 = n0; s.n0 < n1; s.n0 += p->block_cols) {
+        s.cols = smaller(p->block_cols, n1 - s.n0);
+        if (p->levels == 0) {
+            piece_columns(&s, m0, m1);
+            continue;
         }
+        for (s.m0 = m0; s.m0 < m1; s.m0 += p->block_rows) {
+            s.rows = smaller(p->block_rows, m1 - s.m0);
+            piece_block(&s);
+        }
+    }
 }
 
 void sti_block_run(const sti_team *team, const sti_block_job *job, void *scratch)
 {
     if (job->m == 0 || job->n == 0)
         return;
-    block_plan p = block_plan_make(job, team->threads);
+    block_plan p = block_plan_make(job, team->threads, cache_floats());
     p.kernels = sti_gemm_kernels_now();
     p.scratch = sti_block_align(scratch);
     sti_team_run(team, job->items * p.row_parts * p.col_parts, piece_run, &p);

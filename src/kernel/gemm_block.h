@@ -10,8 +10,7 @@
 
 enum {
     STI_BLOCK_ROWS = 336, /* 24 tiles of 14, 12 of 28 */
-    STI_BLOCK_COLS = 128, /* columns of B that stay packed */
-    STI_BLOCK_K = 384     /* the tile's rows of A and a few steps of B stay in the first
+    STI_BLOCK_K = 512     /* the tile's rows of A and a few steps of B stay in the first
                            * cache, a panel of B in the second */
 };
 
@@ -22,8 +21,8 @@ struct sti_block_job {
     bool a_steps; /* blocks of A are [k][rows], else [rows][ld] */
     bool accumulate;
     const void *arg;
-    /* Fill dst with rows m0.. and k0.. of A, those of a tile; ld >= ks (a_steps: rows;
-     * up to 15 floats after the last may be overwritten). */
+    /* Fill dst with rows m0.. and k0.. of A, those of a tile; ld >= ks (a_steps:
+     * rows). */
     void (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,
                    int64_t k0, int64_t ks, float *dst, int64_t ld);
     /* Fill panels dst [panel][ks][width] with columns n0.., zero beyond cols. */

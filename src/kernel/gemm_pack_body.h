@@ -2,6 +2,14 @@
  * its gemm_vec_*.h. */
 #include <string.h>
 
+static inline void pack_store(float *dst, vec x, int64_t room)
+{
+    if (room >= VEC_WIDTH)
+        vec_store(dst, x);
+    else
+        vec_store_part(dst, x, room);
+}
+
 /* One row of a panel. */
 static inline void pack_row(const float *src, int64_t cols, int64_t width, float *dst)
 {
@@ -9,20 +17,26 @@ static inline void pack_row(const float *src, int64_t cols, int64_t width, float
     for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH)
         vec_store(dst + j, vec_load(src + j));
     if (j < cols) {
-        vec_store(dst + j, vec_load_part(src + j, cols - j));
+        pack_store(dst + j, vec_load_part(src + j, cols - j), width - j);
         j += VEC_WIDTH;
     }
     for (; j < width; j += VEC_WIDTH)
-        vec_store(dst + j, vec_zero());
+        pack_store(dst + j, vec_zero(), width - j);
 }
 
-/* Row by row through all panels: src is read in order, which prefetchers like. */
+enum { PACK_AHEAD = 3 /* rows: they may lie in pages that no prefetcher follows */ };
+
+/* Row by row through all panels. */
 static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
                       int64_t width, float *dst)
 {
-    for (int64_t i = 0; i < k; i++, src += ld, dst += width)
+    for (int64_t i = 0; i < k; i++, src += ld, dst += width) {
+        const float *next = src + (i + PACK_AHEAD < k ? PACK_AHEAD * ld : 0);
+        for (int64_t j = 0; j < cols; j += 16)
+            __builtin_prefetch(next + j);
         for (int64_t j = 0; j < cols; j += width)
             pack_row(src + j, cols - j < width ? cols - j : width, width, dst + j * k);
+    }
 }
 
 static void pack_columns_panel(const float *src, int64_t ld, int64_t k, int64_t cols,

@@ -12,8 +12,7 @@
  * above, B goes on by b_step.
  *
  * quads (packed rows): a holds [run_k / 4][rows][4], the last quad of steps perhaps in
- * part; one run, a_run is not read; 14 rows at most. No address takes an index
- * register, so that multiply-adds load A themselves: a fifth fewer operations than nn.
+ * part; one run, a_run is not read; 14 rows at most. A lies in the order it is read.
  *
  * In all, run i of B begins at b + b_run[i], or goes on after the last one where b_run
  * is NULL. The nv * 16 columns of B must be readable, unless b_part is set.
@@ -37,20 +36,6 @@
 enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
 enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
 
-/* Rows of `cols` floats, `row` apart; rows = 0: none. */
-typedef struct sti_gemm_fetch {
-    const float *from;
-    int64_t row, rows, cols;
-} sti_gemm_fetch;
-
-/* Fetched ahead by the tiles of a call: A of the tile after them where it is still to
- * be copied, and of B what is packed after this panel, a part by each line, that far
- * apart. */
-typedef struct sti_gemm_ahead {
-    sti_gemm_fetch a, b;
-    int64_t b_line;
-} sti_gemm_ahead;
-
 typedef struct sti_gemm_tile {
     const float *a, *b;
     int64_t a_row;          /* nn */
@@ -66,11 +51,10 @@ typedef struct sti_gemm_tile {
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
     const float *c_next;    /* C of the tile after these: fetched ahead; or NULL */
+    const float *b_next;    /* packed columns after these, fetched ahead, */
+    int64_t b_next_steps;   /* so many steps by each tile; 0: none */
     bool b_part;            /* read `cols` columns of B, no more; > 16 (nv - 1) */
-    float *b_keep;          /* pack B there, [runs * run_k][16 nv], zero beyond cols; */
-                            /* wants b_part, lines = 1; or NULL */
-    const sti_gemm_ahead *ahead; /* or NULL */
-    bool load;                   /* start from C instead of 0 */
+    bool load;              /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */
 } sti_gemm_tile;
@@ -82,8 +66,7 @@ typedef struct sti_gemm_kernels {
     void (*quads)(const sti_gemm_tile *tile);
     void (*taps)(const sti_gemm_tile *tile);
     int max_rows_taps;
-    /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols;
-     * width = 16 nv; or width = cols, and up to 15 floats after the last are spoilt. */
+    /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);
     /* The same from src [cols][k]. */
@@ -111,9 +94,9 @@ int sti_gemm_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols)
 /* The same for columns that are not padded: none is left empty. */
 int sti_gemm_whole_panels(const sti_gemm_kernels *kernels, int64_t rows, int64_t cols);
 
-/* The same for many rows of many columns: three wherever they leave none alone (four are
- * two and two). Nine rows of three panels load less for a multiply-add than fourteen of
- * two, and wait less where another thread of the core wants its loads. */
+/* The same for many rows of many columns: three wherever they leave none alone (four
+ * are two and two). Nine rows of three panels load less for a multiply-add than
+ * fourteen of two, and wait less where another thread of the core wants its loads. */
 int sti_gemm_many_panels(const sti_gemm_kernels *kernels, int64_t cols);
 
 /* The same where tiles may be low: those of four and three panels load the least, and a

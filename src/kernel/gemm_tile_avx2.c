@@ -7,21 +7,20 @@
 #include "kernel/gemm_pack_body.h"
 #include "kernel/gemm_tile_body.h"
 
-#define FORMS(WALK) \
-    TILES_6(BARED, WALK, 1) TILES_6(TILE, WALK, 1) TILES_6(SIDED, WALK, 1)
+#define FORMS(WALK) TILES_6(BARED, WALK, 1) TILES_6(TILE, WALK, 1)
 FORMS(nn)
 FORMS(tn)
 FORMS(quads)
 TILES_4(TILE, taps, 1)
 
 /* By form and rows. */
-typedef tile_fn *const tile_table[3][6];
-#define TABLE(WALK)                                                    \
-    {                                                                  \
-        {TILES_6(BARED_NAME, WALK, 1)}, {TILES_6(TILE_NAME, WALK, 1)}, \
-        {                                                              \
-            TILES_6(SIDED_NAME, WALK, 1)                               \
-        }                                                              \
+typedef tile_fn *const tile_table[2][6];
+#define TABLE(WALK)                     \
+    {                                   \
+        {TILES_6(BARED_NAME, WALK, 1)}, \
+        {                               \
+            TILES_6(TILE_NAME, WALK, 1) \
+        }                               \
     }
 static tile_table nn = TABLE(nn);
 static tile_table tn = TABLE(tn);

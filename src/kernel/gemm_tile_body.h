@@ -135,33 +135,19 @@ static inline __attribute__((always_inline)) const float *run_at(const float *p,
     return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
 }
 
-/* A panel of B that the tile stores while it multiplies, and how far ahead it fetches
- * the rows that it comes from. */
-typedef struct tile_side {
-    float *keep;
-    ptrdiff_t keep_step, fetch;
-} tile_side;
-
-enum { KEEP_AHEAD = 24 /* steps: about as long as the last-level cache takes */ };
-
-static inline __attribute__((always_inline)) tile_side
-tile_side_of(const sti_gemm_tile *t, const int vecs)
-{
-    return (tile_side){t->b_keep, vecs * VEC_WIDTH, KEEP_AHEAD * t->b_step};
-}
-
 /* Whether the row's value is loaded by itself for all multiply-adds that want it, not
- * by each. Loads cost room in the pipeline, and there are but two a cycle. */
-static inline __attribute__((always_inline)) bool splat_row(const int r, const int vecs)
+ * by each: one load for two or more, where loads are what a core that feeds B from the
+ * second-level cache has least to spare of. */
+static inline __attribute__((always_inline)) bool splat_row(const int vecs)
 {
-    return vecs > 2 ? r % 2 == 0 : vecs > 1 && r % 4 == 0;
+    return vecs > 1;
 }
 
 /* The same for rows of a row_walk, some of which have an index in their address. */
 static inline __attribute__((always_inline)) bool splat_far_row(const int r,
                                                                 const int vecs)
 {
-    return r >= POINTERS || (vecs > 2 && r % 2 == 0);
+    return vecs > 1 || r >= POINTERS;
 }
 
 static inline __attribute__((always_inline)) vec load_b(const float *b, vec_lanes lanes,
@@ -170,108 +156,81 @@ static inline __attribute__((always_inline)) vec load_b(const float *b, vec_lane
     return masked ? vec_load_lanes(b, lanes) : vec_load(b);
 }
 
-/* What a tile does beside its product: nothing (BARE); it fetches what comes next
- * (AHEAD); it stores the panel of B that it reads in place (SIDE). Masks cost nothing
- * where a panel is one vector. */
-enum { BARE, AHEAD, SIDE };
+/* What a tile does beside its product: nothing (BARE), or it fetches what comes next
+ * (AHEAD). Masks cost nothing where a panel is one vector. */
+enum { BARE, AHEAD };
 
 /* One k step; A_OF is the r-th row's scalar. */
-#define TILE_STEP(A_OF, SPLAT, B)                                                   \
-    do {                                                                            \
-        vec bv[4];                                                                  \
-        if (form == SIDE)                                                           \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
-                __builtin_prefetch((B) + side.fetch + v * VEC_WIDTH);               \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =              \
-            load_b((B) + v * VEC_WIDTH, lanes[v],                                   \
-                   form == SIDE || (form == BARE && v >= vecs - VECS));             \
-        if (form == SIDE) {                                                         \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                  \
-                vec_store(side.keep + v * VEC_WIDTH, bv[v]);                        \
-            side.keep += side.keep_step;                                            \
-        }                                                                           \
-        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                     \
-        {                                                                           \
-            if (SPLAT) {                                                            \
-                const vec av = vec_splat(A_OF);                                     \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
-                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]); \
-            } else {                                                                \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)              \
-                    acc[r * vecs + v] =                                             \
-                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);           \
-            }                                                                       \
-        }                                                                           \
+#define TILE_STEP(A_OF, SPLAT, B)                                                    \
+    do {                                                                             \
+        vec bv[4];                                                                   \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =               \
+            load_b((B) + v * VEC_WIDTH, lanes[v], form == BARE && v >= vecs - VECS); \
+        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                      \
+        {                                                                            \
+            if (SPLAT) {                                                             \
+                const vec av = vec_splat(A_OF);                                      \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)               \
+                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]);  \
+            } else {                                                                 \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)               \
+                    acc[r * vecs + v] =                                              \
+                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);            \
+            }                                                                        \
+        }                                                                            \
     } while (0)
 
-/* Rows of C that the next tile takes up, fetched one by one while this one works; then
- * what else comes next, as wide as the tile at a time. */
+/* Rows of C that the next tile takes up, then steps of the next panel of B: a row or
+ * more for every quad of steps. All at once they would take every place that the core
+ * has for loads under way, and the tile's own would wait. */
 typedef struct tile_ahead {
-    const float *c, *p, *part;
-    ptrdiff_t c_row, row, part_row;
-    int64_t left, rows, parts;
-    sti_gemm_fetch then;
+    const float *p, *then;
+    ptrdiff_t row, then_row;
+    int64_t left, then_left, each;
 } tile_ahead;
-
-static inline __attribute__((always_inline)) void
-ahead_turn(tile_ahead *ahead, const sti_gemm_fetch *fetch, const int vecs)
-{
-    ahead->part = fetch->from;
-    ahead->part_row = fetch->row;
-    ahead->rows = fetch->rows;
-    ahead->parts =
-        fetch->rows > 0 ? (fetch->cols + vecs * VEC_WIDTH - 1) / (vecs * VEC_WIDTH) : 0;
-}
 
 static inline __attribute__((always_inline)) tile_ahead
 tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int rows,
               const int vecs)
 {
-    tile_ahead ahead = {.c = c,
-                        .p = c,
-                        .c_row = t->c_row,
+    tile_ahead ahead = {.p = c,
                         .row = t->c_row,
-                        .left = t->c_next ? rows : 0};
-    if (t->ahead) {
-        ahead.then = t->ahead->b;
-        if (ahead.then.rows > 0)
-            ahead.then.from += line * t->ahead->b_line;
-        ahead_turn(&ahead, &t->ahead->a, vecs);
-    }
+                        .left = t->c_next ? rows : 0,
+                        .then_row = vecs * VEC_WIDTH,
+                        .then_left = t->b_next_steps};
+    if (t->b_next_steps > 0)
+        ahead.then = t->b_next + line * t->b_next_steps * ahead.then_row;
+    const int64_t quads = t->runs * (t->run_k / QUAD);
+    ahead.each = quads >= rows + t->b_next_steps
+                     ? 1
+                     : (rows + t->b_next_steps) / (quads > 0 ? quads : 1) + 1;
     return ahead;
 }
 
-static inline __attribute__((always_inline)) bool ahead_more(tile_ahead *ahead,
-                                                             const int vecs)
+static inline __attribute__((always_inline)) bool ahead_more(tile_ahead *ahead)
 {
     if (ahead->left > 0)
         return true;
-    if (ahead->parts == 0) {
-        if (ahead->then.rows == 0)
-            return false;
-        ahead_turn(ahead, &ahead->then, vecs);
-        ahead->then.rows = 0;
-    }
-    ahead->parts--;
-    ahead->left = ahead->rows;
-    ahead->c_row = 0;
-    ahead->p = ahead->part;
-    ahead->row = ahead->part_row;
-    ahead->part += vecs * VEC_WIDTH;
+    if (ahead->then_left == 0)
+        return false;
+    ahead->p = ahead->then;
+    ahead->row = ahead->then_row;
+    ahead->left = ahead->then_left;
+    ahead->then_left = 0;
     return true;
 }
 
 static inline __attribute__((always_inline)) void ahead_fetch(tile_ahead *ahead,
                                                               const int vecs)
 {
+    int64_t rows = ahead->each;
+    do {
 #pragma GCC unroll 8
-    for (int v = 0; v < vecs; v++) {
-        __builtin_prefetch(ahead->c + v * VEC_WIDTH, 1);
-        __builtin_prefetch(ahead->p + v * VEC_WIDTH, 0, SECOND_LEVEL);
-    }
-    ahead->c += ahead->c_row;
-    ahead->p += ahead->row;
-    ahead->left--;
+        for (int v = 0; v < vecs; v++)
+            __builtin_prefetch(ahead->p + v * VEC_WIDTH, 0, SECOND_LEVEL);
+        ahead->p += ahead->row;
+        ahead->left--;
+    } while (--rows > 0 && ahead_more(ahead));
 }
 
 /* The empty asm keeps the steps from becoming index registers. */
@@ -286,29 +245,22 @@ static inline __attribute__((always_inline)) const float *next_step(const float 
 /* A run of k in quads of steps: those beside which something is fetched, the others,
  * and the rest one by one. STEP(u) is the u-th step of a quad, QUAD_ON and STEP_ON go
  * on after a quad and a step. */
-#define TILE_RUN(K, STEP, QUAD_ON, STEP_ON)                                 \
-    do {                                                                    \
-        int64_t left = (K);                                                 \
-        for (; form != BARE && left >= QUAD &&                              \
-               (form == SIDE || ahead_more(&ahead, vecs));                  \
-             left -= QUAD) {                                                \
-            const bool more = form != SIDE || ahead_more(&ahead, vecs);     \
-            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++)          \
-            {                                                               \
-                if (more)                                                   \
-                    ahead_fetch(&ahead, vecs);                              \
-                STEP(u);                                                    \
-            }                                                               \
-            QUAD_ON;                                                        \
-        }                                                                   \
-        for (; left >= QUAD; left -= QUAD) {                                \
-            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++) STEP(u); \
-            QUAD_ON;                                                        \
-        }                                                                   \
-        for (; left > 0; left--) {                                          \
-            STEP(0);                                                        \
-            STEP_ON;                                                        \
-        }                                                                   \
+#define TILE_RUN(K, STEP, QUAD_ON, STEP_ON)                                         \
+    do {                                                                            \
+        int64_t left = (K);                                                         \
+        for (; form == AHEAD && left >= QUAD && ahead_more(&ahead); left -= QUAD) { \
+            ahead_fetch(&ahead, vecs);                                              \
+            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++) STEP(u);         \
+            QUAD_ON;                                                                \
+        }                                                                           \
+        for (; left >= QUAD; left -= QUAD) {                                        \
+            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++) STEP(u);         \
+            QUAD_ON;                                                                \
+        }                                                                           \
+        for (; left > 0; left--) {                                                  \
+            STEP(0);                                                                \
+            STEP_ON;                                                                \
+        }                                                                           \
     } while (0)
 
 #define NN_STEP(U)                                                     \
@@ -322,7 +274,6 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes
         tile_ahead ahead, const int rows, const int vecs, const int form)
 {
     vec acc[ACC_MAX];
-    tile_side side = tile_side_of(t, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
@@ -336,10 +287,10 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
-#define TN_STEP(U)                                              \
-    do {                                                        \
-        TILE_STEP(a[r], splat_row(r, vecs), b + (U)*t->b_step); \
-        a = next_step(a, t->a_step);                            \
+#define TN_STEP(U)                                           \
+    do {                                                     \
+        TILE_STEP(a[r], splat_row(vecs), b + (U)*t->b_step); \
+        a = next_step(a, t->a_step);                         \
     } while (0)
 
 static inline __attribute__((always_inline)) void
@@ -347,7 +298,6 @@ tile_tn(const sti_gemm_tile *t, const float *from, float *c, const vec_lanes *la
         tile_ahead ahead, const int rows, const int vecs, const int form)
 {
     vec acc[ACC_MAX];
-    tile_side side = tile_side_of(t, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     for (int64_t i = 0; i < t->runs; i++) {
@@ -359,15 +309,13 @@ tile_tn(const sti_gemm_tile *t, const float *from, float *c, const vec_lanes *la
     tile_end(t, c, acc, lanes, rows, vecs);
 }
 
-#define QUADS_STEP(U) \
-    TILE_STEP(a[QUAD * r + (U)], splat_row(r, vecs), b + (U)*t->b_step)
+#define QUADS_STEP(U) TILE_STEP(a[QUAD * r + (U)], splat_row(vecs), b + (U)*t->b_step)
 
 static inline __attribute__((always_inline)) void
 tile_quads(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
            tile_ahead ahead, const int rows, const int vecs, const int form)
 {
     vec acc[ACC_MAX];
-    tile_side side = tile_side_of(t, vecs);
     tile_begin(t, c, acc, lanes, rows, vecs);
     const float *b = t->b;
     TILE_RUN(t->run_k, QUADS_STEP, (a += QUAD * rows, b += QUAD * t->b_step),
@@ -437,8 +385,6 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lan
 #define TILE_NAME(WALK, R, NV)  tile_##WALK##_##R##x##NV,
 #define BARED(WALK, R, NV)      TILE_AS(bare_##WALK##_##R##x##NV, WALK, R, NV, BARE)
 #define BARED_NAME(WALK, R, NV) bare_##WALK##_##R##x##NV,
-#define SIDED(WALK, R, NV)      TILE_AS(side_##WALK##_##R##x##NV, WALK, R, NV, SIDE)
-#define SIDED_NAME(WALK, R, NV) side_##WALK##_##R##x##NV,
 
 /* The tiles by number of rows, as many as registers allow. */
 #define TILES_6(X, WALK, NV) \
@@ -474,9 +420,6 @@ typedef void tile_fn(const sti_gemm_tile *t);
 
 static inline int tile_form(const sti_gemm_tile *t)
 {
-    if (t->b_keep)
-        return SIDE;
-    if (t->b_part || (VECS == 1 && !t->ahead && !t->c_next))
-        return BARE;
-    return AHEAD;
+    return t->b_part || (VECS == 1 && t->b_next_steps == 0 && !t->c_next) ? BARE
+                                                                          : AHEAD;
 }

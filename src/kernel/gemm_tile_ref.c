@@ -95,36 +95,19 @@ static void tile_elements(const sti_gemm_tile *t, operand_fn *a, operand_fn *b,
                 tile_element(t, a, b, run_k, line, r, j);
 }
 
-/* The panel of B as it was read. */
-static void keep_panel(const sti_gemm_tile *t, operand_fn *b)
-{
-    const int64_t width = (int64_t)STI_PANEL * t->nv;
-    float *to = t->b_keep;
-    for (int64_t i = 0; i < t->runs; i++)
-        for (int64_t k = 0; k < t->run_k; k++, to += width)
-            for (int64_t j = 0; j < width; j++)
-                to[j] = j < t->cols ? b(t, 0, i, k, 0, j) : 0.0F;
-}
-
 static void tile_nn(const sti_gemm_tile *t)
 {
     tile_elements(t, nn_a, nn_b, t->run_k);
-    if (t->b_keep)
-        keep_panel(t, nn_b);
 }
 
 static void tile_tn(const sti_gemm_tile *t)
 {
     tile_elements(t, tn_a, tn_b, t->run_k);
-    if (t->b_keep)
-        keep_panel(t, tn_b);
 }
 
 static void tile_quads(const sti_gemm_tile *t)
 {
     tile_elements(t, quads_a, tn_b, t->run_k);
-    if (t->b_keep)
-        keep_panel(t, tn_b);
 }
 
 static void tile_taps(const sti_gemm_tile *t)
