@@ -1,15 +1,8 @@
 /* Methods that bound the k-th key first - from a sample, or by histograms of the keys
  * where they lie - and then sift the row once: elements above both bounds are counted,
- * those between are packed, and a selection among these is exact.
- *
- * Pieces of the row pack into segments of a common pool, which they fetch as they go,
- * so that a row whose candidates lie all in one place needs no more room than any
- * other. The segments are put in order afterwards: which piece got which one does not
- * matter. */
+ * those between are packed, and a selection among these is exact. */
 #include "kernel/topk_key.h"
-
-#include <stdatomic.h>
-#include <string.h>
+#include "kernel/topk_pool.h"
 
 typedef struct sift {
     const sti_topk_job *job;
@@ -17,9 +10,7 @@ typedef struct sift {
     bool count_only; /* what lies between is all ties, or all winners: only its number
                         is wanted */
     bool tied;       /* lo may be just above the k-th, where a value is often */
-    int64_t segments;
-    atomic_llong next; /* segment */
-    atomic_bool full;
+    sti_topk_pool pool;
     int64_t above, inside, run_count; /* afterwards: totals, runs in room->ordered */
 } sift;
 
@@ -29,19 +20,6 @@ static int64_t piece_begin(const sti_topk_plan *p, int64_t piece)
 }
 
 /* ---- one pass ---- */
-
-static sti_topk_run *next_segment(sift *s, int64_t piece)
-{
-    const int64_t at = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
-    if (at >= s->segments) {
-        atomic_store_explicit(&s->full, true, memory_order_relaxed);
-        return NULL;
-    }
-    sti_topk_run *run = &s->job->room->runs[at];
-    *run = (sti_topk_run){.at = s->job->room->pool + at * STI_TOPK_SEGMENT,
-                          .piece = (int32_t)piece};
-    return run;
-}
 
 static void sift_piece(void *arg, int64_t piece, int worker)
 {
@@ -55,8 +33,8 @@ static void sift_piece(void *arg, int64_t piece, int worker)
         inside = job->ops->count(job->view, at, end, s->lo, s->hi, &above);
     for (; !s->count_only && at < end; at += STI_TOPK_LOOK) {
         if (!run || run->count + STI_TOPK_LOOK > STI_TOPK_SEGMENT)
-            if (atomic_load_explicit(&s->full, memory_order_relaxed) ||
-                !(run = next_segment(s, piece)))
+            if (sti_topk_pool_is_full(&s->pool) ||
+                !(run = sti_topk_pool_next(&s->pool, piece)))
                 return;
         const int64_t count =
             job->ops->collect(job->view, at, sti_topk_min(at + STI_TOPK_LOOK, end),
@@ -68,37 +46,21 @@ static void sift_piece(void *arg, int64_t piece, int worker)
     job->room->inside[piece] = inside;
 }
 
-/* Runs by piece; those of one piece were fetched in the order of the row. */
-static void order_runs(sift *s)
-{
-    const sti_topk_room *room = s->job->room;
-    int64_t *place = room->offset, pieces = s->job->plan->pieces;
-    memset(place, 0, (size_t)(pieces + 1) * sizeof *place);
-    for (int64_t r = 0; r < s->run_count; r++)
-        place[room->runs[r].piece + 1]++;
-    for (int64_t i = 0; i < pieces; i++)
-        place[i + 1] += place[i];
-    for (int64_t r = 0; r < s->run_count; r++)
-        room->ordered[place[room->runs[r].piece]++] = room->runs[r];
-}
-
 /* False when the pool is too small. */
 static bool sift_row(sift *s)
 {
     const sti_topk_plan *p = s->job->plan;
-    s->segments = sti_topk_pool_segments(p);
-    atomic_init(&s->next, 0);
-    atomic_init(&s->full, false);
+    sti_topk_pool_init(&s->pool, s->job->room, sti_topk_pool_segments(p),
+                       STI_TOPK_SEGMENT);
     sti_team_run(s->job->team, p->pieces, sift_piece, s);
-    if (atomic_load(&s->full))
+    if (sti_topk_pool_is_full(&s->pool))
         return false;
     s->above = s->inside = 0;
     for (int64_t i = 0; i < p->pieces; i++) {
         s->above += s->job->room->above[i];
         s->inside += s->job->room->inside[i];
     }
-    s->run_count = (int64_t)atomic_load(&s->next);
-    order_runs(s);
+    s->run_count = sti_topk_pool_order(&s->pool, p->pieces);
     return true;
 }
 
