@@ -343,9 +343,26 @@ static stint_status answer_task(topk_task *t)
     return t->args->out ? STINT_OK : print_winners(t);
 }
 
+/* The file is mapped while answers are written. */
+static stint_status check_outputs(const topk_task *t)
+{
+    const char *const outputs[] = {t->args->out, t->args->values};
+    for (int i = 0; i < 2; i++)
+        if (outputs[i] && strcmp(outputs[i], t->path) == 0)
+            return sti_fail(STINT_E_USAGE,
+                            "%s would be written over by its own answer; name another "
+                            "file",
+                            t->path);
+    if (outputs[0] && outputs[1] && strcmp(outputs[0], outputs[1]) == 0)
+        return sti_fail(STINT_E_USAGE, "--out and --values are both %s", outputs[0]);
+    return STINT_OK;
+}
+
 static stint_status run_task(topk_task *t)
 {
-    stint_status status = sti_npy_open(t->path, &t->npy);
+    stint_status status = check_outputs(t);
+    if (status == STINT_OK)
+        status = sti_npy_open(t->path, &t->npy);
     if (status == STINT_OK)
         status = describe_task(t);
     if (t->net)

@@ -527,7 +527,7 @@ static stint_status nan_fail(int64_t row, int64_t index)
 {
     return sti_fail(STINT_E_INPUT,
                     "top-k: NaN at row %" PRId64 ", index %" PRId64
-                    "; NaN may be ranked first or last instead (the field nan)",
+                    "; NaN may be ranked first or last instead (the field nan; --nan)",
                     row, index);
 }
 

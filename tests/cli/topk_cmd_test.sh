@@ -77,6 +77,7 @@ says out 5
 
 run 4 topk nan.npy -k 1
 says err "NaN at row 0, index 5"
+says err "--nan"
 run 8 topk double.npy -k 1
 says err "'f8'"
 run 8 topk fortran.npy -k 1
@@ -90,6 +91,10 @@ run 2 topk
 head -c 100 x.npy >cut.npy
 run 4 topk cut.npy -k 1
 run 5 topk x.npy -k 1 --out /nowhere/i.npy
+run 2 topk x.npy -k 1 --out x.npy
+says err "written over"
+run 2 topk x.npy -k 1 --out same.npy --values same.npy
+says err "both same.npy"
 run 2 topk x.npy -k 1 --key most
 says err "most"
 
