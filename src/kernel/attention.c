@@ -86,10 +86,10 @@ static void zero_from(float *s, int64_t n, int64_t count)
         memset(s + n, 0, (size_t)(count - n) * sizeof *s);
 }
 
-/* Room for rows [n, size] that copies may spoil a vector behind. */
+/* Rows [n, size], in whole lines of the cache. */
 static int64_t room(int64_t n, int64_t size)
 {
-    return (n * size + 31) / 16 * 16;
+    return (n * size + 15) / 16 * 16;
 }
 
 static int64_t scaled_floats(const sti_attention *a)

@@ -54,16 +54,6 @@ static void forward_load_a(const sti_block_job *job, int64_t item, int64_t m0,
         gather_pixel(job->arg, item, m0 + r, k0, ks, dst + r * ld);
 }
 
-static void forward_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
-                           int64_t item, int64_t n0, int64_t cols, int64_t k0,
-                           int64_t ks, int64_t width, float *dst)
-{
-    const gather_args *g = job->arg;
-    const sti_conv_shape *s = g->shape;
-    kernels->pack(g->w + k0 * s->co + item * (s->co / s->groups) + n0, s->co, ks, cols,
-                  width, dst);
-}
-
 static sti_block_job forward_job(const sti_conv_shape *s)
 {
     return (sti_block_job){
@@ -72,8 +62,6 @@ static sti_block_job forward_job(const sti_conv_shape *s)
         .n = s->co / s->groups,
         .k = s->kh * s->kw * (s->ci / s->groups),
         .load_a = forward_load_a,
-        .load_b = forward_load_b,
-        .b_plain = true,
         .b_item = s->co / s->groups,
         .ldb = s->co,
         .c_item = s->co / s->groups,
@@ -92,7 +80,7 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
                              const float *x, const float *w,
                              const sti_epilogue *epilogue, float *y_out, void *scratch)
 {
-    const gather_args args = {.shape = s, .x = x, .w = w};
+    const gather_args args = {.shape = s, .x = x};
     sti_block_job job = forward_job(s);
     job.arg = &args;
     job.b = w;

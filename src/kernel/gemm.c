@@ -1,42 +1,16 @@
-/* GEMM on the blocked product: the callbacks only copy rows or columns. */
+/* GEMM on the blocked product. */
 #include "kernel/gemm.h"
-
-#include <string.h>
 
 #include "kernel/brgemm.h"
 #include "kernel/gemm_block.h"
 
-typedef struct gemm_args {
-    const sti_gemm_shape *shape;
-    const float *a, *b;
-    int64_t a_stride, b_stride;
-} gemm_args;
-
-static void gemm_load_a(const sti_block_job *job, int64_t item, int64_t m0,
-                        int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
+/* Of a B that is stored [n, k]. */
+static void load_transposed(const sti_block_job *job, const sti_gemm_kernels *kernels,
+                            int64_t item, int64_t n0, int64_t cols, int64_t k0,
+                            int64_t ks, int64_t width, float *dst)
 {
-    const gemm_args *g = job->arg;
-    const int64_t lda = g->shape->lda;
-    const float *a = g->a + item * g->a_stride;
-    if (job->a_steps) {
-        sti_gemm_kernels_now()->pack(a + k0 * lda + m0, lda, ks, rows, ld, dst);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(dst + r * ld, a + (m0 + r) * lda + k0, (size_t)ks * sizeof *dst);
-}
-
-static void gemm_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
-                        int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
-                        int64_t width, float *dst)
-{
-    const gemm_args *g = job->arg;
-    const int64_t ldb = g->shape->ldb;
-    const float *b = g->b + item * g->b_stride;
-    if (g->shape->trans_b)
-        kernels->pack_transposed(b + n0 * ldb + k0, ldb, ks, cols, width, dst);
-    else
-        kernels->pack(b + k0 * ldb + n0, ldb, ks, cols, width, dst);
+    kernels->pack_transposed(job->b + item * job->b_item + n0 * job->ldb + k0, job->ldb,
+                             ks, cols, width, dst);
 }
 
 static sti_block_job gemm_job(const sti_gemm_shape *shape)
@@ -48,10 +22,7 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape)
         .k = shape->k,
         .a_steps = shape->trans_a,
         .accumulate = shape->accumulate,
-        .load_a = gemm_load_a,
-        .load_b = gemm_load_b,
-        .a_plain = true,
-        .b_plain = !shape->trans_b,
+        .load_b = shape->trans_b ? load_transposed : NULL,
         .lda = shape->lda,
         .ldb = shape->ldb,
         .ldc = shape->ldc,
@@ -110,14 +81,8 @@ void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
                           const sti_gemm_batch *batch, const float *a, const float *b,
                           const sti_epilogue *epilogue, float *c_out, void *scratch)
 {
-    const gemm_args args = {.shape = shape,
-                            .a = a,
-                            .b = b,
-                            .a_stride = batch->a_stride,
-                            .b_stride = batch->b_stride};
     sti_block_job job = gemm_job(shape);
     job.items = batch->count;
-    job.arg = &args;
     job.a = a;
     job.a_item = batch->a_stride;
     job.b = b;

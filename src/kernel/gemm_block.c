@@ -6,7 +6,6 @@
 #include "kernel/gemm_block.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "kernel/brgemm.h"
 
@@ -16,10 +15,8 @@ enum {
     IN_PLACE_LD = 512,
     IN_PLACE_ROWS = 252,       /* at a time */
     IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k */
-    A_FLOATS = 160 << 10,      /* of A copied by a thread, */
-    A_FEW_FLOATS = 80 << 10,   /* where its second-level cache has less than */
-    LARGE_CACHE = 3 << 19,     /* so many bytes; */
-    A_TEAM_FLOATS = 320 << 10, /* and by all together (LEAST_ROWS go before that) */
+    A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
+    A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
     LEAST_ROWS = 96,
     PARTIAL_ROWS = 280, /* where partial sums take scratch as well */
     PARTIAL_FLOATS = 72 << 10,
@@ -138,7 +135,7 @@ static void plan_copies(block_plan *p)
     const sti_block_job *job = p->job;
     const int64_t cols = smaller(p->part_cols, job->n);
     const int64_t rows = smaller(p->part_rows, job->m);
-    p->in_place = job->a_plain && job->b_plain && p->levels == 0 &&
+    p->in_place = !job->load_a && !job->load_b && p->levels == 0 &&
                   job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
                   job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
     const bool many_cols = cols > (crowded(job->lda) ? 48 : 64);
@@ -148,37 +145,21 @@ static void plan_copies(block_plan *p)
         p->in_place = false;
     if (p->in_place)
         return;
-    p->copy_a = !job->a_plain || many_cols;
-    p->copy_b = !job->b_plain || rows > STREAM_ROWS;
-    p->quads = p->copy_a && job->a_plain && !job->a_steps;
+    p->copy_a = job->load_a || many_cols;
+    p->copy_b = job->load_b || rows > STREAM_ROWS;
+    p->quads = p->copy_a && !job->load_a && !job->a_steps;
     p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS;
 }
 
-/* Floats of A at a time: as much as the second-level cache likes beside B and C. Asked
- * once; time depends on it, bits and scratch do not. */
-static int64_t cache_floats(void)
-{
-    static _Atomic int64_t floats;
-    int64_t known = floats;
-    if (known == 0) {
-        long bytes = 0;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-        bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-        floats = known = bytes >= LARGE_CACHE ? A_FLOATS : A_FEW_FLOATS;
-    }
-    return known;
-}
-
-/* Rows of A at a time, not more for all threads together than a few of them would
- * take. */
-static int64_t plan_rows(const block_plan *p, int threads, int64_t a_floats)
+/* Rows of A at a time: as much as the second-level cache likes, but not more for all
+ * threads together than a few of them would take. */
+static int64_t plan_rows(const block_plan *p, int threads)
 {
     if (p->levels > 0)
         return PARTIAL_ROWS;
     if (p->job->k <= SHORT_K)
         return SHORT_ROWS;
-    const int64_t floats = smaller(a_floats, A_TEAM_FLOATS / threads);
+    const int64_t floats = smaller(A_FLOATS, A_TEAM_FLOATS / threads);
     const int64_t rows = floats / (p->block_k + 16);
     return rows < LEAST_ROWS ? LEAST_ROWS : rows;
 }
@@ -197,7 +178,7 @@ static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
 
 /* Where k is short, C is what moves: low blocks over all columns then write it in
  * order. Where B is read in place for few rows, many rows of B flow side by side. */
-static void plan_blocks(block_plan *p, int threads, int64_t a_floats)
+static void plan_blocks(block_plan *p, int threads)
 {
     const sti_block_job *job = p->job;
     const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
@@ -206,21 +187,20 @@ static void plan_blocks(block_plan *p, int threads, int64_t a_floats)
     p->block_k = block_length(k, pass, 16);
     const int64_t tile_rows = p->wide ? 9 : 14, tile_cols = p->wide ? 48 : 32;
     const int64_t rows = smaller(p->part_rows, job->m);
-    p->block_rows = block_length(rows, plan_rows(p, threads, a_floats), tile_rows);
+    p->block_rows = block_length(rows, plan_rows(p, threads), tile_rows);
     p->keep_b = p->copy_b && p->levels == 0 && p->block_rows < rows;
     const int64_t cols = smaller(p->part_cols, job->n);
     p->block_cols = block_length(cols, plan_cols(p, threads, cols), tile_cols);
 }
 
-static block_plan block_plan_make(const sti_block_job *job, int threads,
-                                  int64_t a_floats)
+static block_plan block_plan_make(const sti_block_job *job, int threads)
 {
     block_plan p = {.job = job};
     p.chunks = job->k > 0 ? ceil_div(job->k, STI_GEMM_CHUNK) : 1;
     p.levels = p.chunks > 1 ? stack_levels(p.chunks) : job->store_c != NULL;
     plan_grid(&p, threads);
     plan_copies(&p);
-    plan_blocks(&p, threads, a_floats);
+    plan_blocks(&p, threads);
     const int64_t ks = round_up(smaller(job->k, p.block_k), 16);
     p.a_ld = ks + 16;
     if (p.copy_a)
@@ -236,14 +216,12 @@ static block_plan block_plan_make(const sti_block_job *job, int threads,
 
 size_t sti_block_scratch_bytes(const sti_block_job *job, int threads)
 {
-    size_t most = 0; /* over all teams up to that size, and caches */
-    for (int t = 1; t <= threads; t++)
-        for (int large = 0; large <= 1; large++) {
-            const block_plan p =
-                block_plan_make(job, t, large ? A_FLOATS : A_FEW_FLOATS);
-            const size_t floats = (size_t)t * p.worker_floats;
-            most = floats > most ? floats : most;
-        }
+    size_t most = 0; /* over all teams up to that size */
+    for (int t = 1; t <= threads; t++) {
+        const block_plan p = block_plan_make(job, t);
+        const size_t floats = (size_t)t * p.worker_floats;
+        most = floats > most ? floats : most;
+    }
     return 64 + most * sizeof(float);
 }
 
@@ -289,16 +267,16 @@ static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
                       const sti_gemm_tile *t)
 {
     const sti_block_job *job = s->plan->job;
+    const sti_gemm_kernels *kernels = s->plan->kernels;
     float *dst = copied_rows(s, pass, r);
-    if (s->plan->quads)
-        s->plan->kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks,
-                                     t->rows, dst);
-    else if (job->a_steps && job->a_plain)
-        s->plan->kernels->pack(plain_rows(s, pass, r), job->lda, pass->ks,
-                               t->lines * t->rows, t->rows, dst);
-    else
+    if (job->load_a)
         job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks, dst,
-                    job->a_steps ? t->rows : s->plan->a_ld);
+                    s->plan->a_ld);
+    else if (job->a_steps)
+        kernels->pack(plain_rows(s, pass, r), job->lda, pass->ks, t->lines * t->rows,
+                      t->rows, dst);
+    else
+        kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks, t->rows, dst);
 }
 
 /* The tile's A: copied ones in rows, or in steps as long as the tile is high. */
@@ -356,9 +334,8 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.rows = sti_gemm_next_rows(left, most);
         /* Steps are copied for all tiles at once: one would take but a part of each
          * line of A. */
-        t.lines = panel->copy_rows && !(job->a_steps && job->a_plain)
-                      ? 1
-                      : sti_gemm_equal_tiles(left, most);
+        t.lines =
+            panel->copy_rows && !job->a_steps ? 1 : sti_gemm_equal_tiles(left, most);
         place_rows(s, pass, r, &t);
         t.c_line = t.rows * pass->ldc;
         t.c = pass->c + r * pass->ldc + panel->j0;
@@ -387,7 +364,7 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
         *nv = sti_gemm_many_panels(p->kernels, left);
     else if (!p->copy_b)
         *nv = sti_gemm_wide_panels(p->kernels, left);
-    else if (!p->job->b_plain)
+    else if (p->job->load_b)
         *nv = sti_gemm_panels(p->kernels, rows, left);
     else
         *nv = sti_gemm_whole_panels(p->kernels, rows, left);
@@ -395,6 +372,25 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     if (*nv == 3 && !p->wide && p->copy_b && p->copy_a && (p->quads || p->job->a_steps))
         *nv = 2;
     return smaller(left, (int64_t)*nv * STI_PANEL);
+}
+
+/* Columns from j on in B itself. */
+static const float *plain_cols(const block_piece *s, const block_pass *pass, int64_t j)
+{
+    const sti_block_job *job = s->plan->job;
+    return job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j;
+}
+
+static void pack_cols(const block_piece *s, const block_pass *pass, int64_t j,
+                      int64_t cols, int64_t width, float *dst)
+{
+    const sti_block_job *job = s->plan->job;
+    const sti_gemm_kernels *kernels = s->plan->kernels;
+    if (job->load_b)
+        job->load_b(job, kernels, s->item, s->n0 + j, cols, pass->k0, pass->ks, width,
+                    dst);
+    else
+        kernels->pack(plain_cols(s, pass, j), job->ldb, pass->ks, cols, width, dst);
 }
 
 /* Columns from j on that are packed together: panels of one width. */
@@ -416,22 +412,21 @@ static int64_t group_cols(const block_piece *s, int64_t j)
 static void piece_pass(block_piece *s, const block_pass *pass)
 {
     const block_plan *p = s->plan;
-    const sti_block_job *job = p->job;
-    int64_t from = 0,
-            packed = pass->packed ? s->cols : 0; /* s->b holds from .. packed */
+    int64_t from = 0; /* s->b holds columns from .. packed */
+    int64_t packed = pass->packed ? s->cols : 0;
     for (int64_t j = 0; j < s->cols;) {
         block_panel panel = {.j0 = j, .copy_rows = p->copy_a && j == 0};
         panel.cols = panel_cols(s, s->cols - j, &panel.nv);
         if (!p->copy_b) {
-            panel.b = job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j;
-            panel.b_step = job->ldb;
+            panel.b = plain_cols(s, pass, j);
+            panel.b_step = p->job->ldb;
         } else {
             panel.b_step = (int64_t)panel.nv * STI_PANEL;
             if (j >= packed) {
                 from = p->keep_b ? 0 : j;
                 packed = j + group_cols(s, j);
-                job->load_b(job, p->kernels, s->item, s->n0 + j, packed - j, pass->k0,
-                            pass->ks, panel.b_step, s->b + (j - from) * pass->ks);
+                pack_cols(s, pass, j, packed - j, panel.b_step,
+                          s->b + (j - from) * pass->ks);
             }
             panel.b = s->b + (j - from) * pass->ks;
             if (j + panel.cols < packed)
@@ -626,7 +621,7 @@ void sti_block_run(const sti_team *team, const sti_block_job *job, void *scratch
 {
     if (job->m == 0 || job->n == 0)
         return;
-    block_plan p = block_plan_make(job, team->threads, cache_floats());
+    block_plan p = block_plan_make(job, team->threads);
     p.kernels = sti_gemm_kernels_now();
     p.scratch = sti_block_align(scratch);
     sti_team_run(team, job->items * p.row_parts * p.col_parts, piece_run, &p);

@@ -18,21 +18,20 @@ typedef struct sti_block_job sti_block_job;
 struct sti_block_job {
     int64_t items; /* products: a batch, or the groups of a convolution */
     int64_t m, n, k;
-    bool a_steps; /* blocks of A are [k][rows], else [rows][ld] */
+    bool a_steps; /* A lies in steps of k (load_a must then be NULL), else in rows */
     bool accumulate;
     const void *arg;
-    /* Fill dst with rows m0.. and k0.. of A, those of a tile; ld >= ks (a_steps:
-     * rows). */
+    /* Fill dst [rows][ld] with rows m0.. and k0.. of A, those of a tile; ld >= ks.
+     * NULL: A lies in memory as the tiles read it. */
     void (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,
                    int64_t k0, int64_t ks, float *dst, int64_t ld);
-    /* Fill panels dst [panel][ks][width] with columns n0.., zero beyond cols. */
+    /* Fill panels dst [panel][ks][width] with columns n0.., zero beyond cols. NULL: B
+     * lies in memory as the tiles read it. */
     void (*load_b)(const sti_block_job *job, const sti_gemm_kernels *kernels,
                    int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
                    int64_t width, float *dst);
-    /* Where an operand lies in memory as the tiles read it (a_plain, b_plain): A in
-     * rows (a_steps: steps) lda apart, B [k][n] in rows ldb apart, items a_item and
-     * b_item apart. The loads above are still used where a copy pays. */
-    bool a_plain, b_plain;
+    /* Operands that have no load: A in rows (a_steps: steps) lda apart, B [k][n] in
+     * rows ldb apart, items a_item and b_item apart. */
     const float *a, *b;
     int64_t a_item, lda, b_item, ldb;
     /* Rows of C are ldc apart, items c_item; or, where store_c is set, finished blocks
