@@ -91,8 +91,11 @@ run 2 topk
 head -c 100 x.npy >cut.npy
 run 4 topk cut.npy -k 1
 run 5 topk x.npy -k 1 --out /nowhere/i.npy
-run 2 topk x.npy -k 1 --out x.npy
-says err "written over"
+ln -s x.npy link.npy
+for name in x.npy ./x.npy link.npy; do
+	run 2 topk x.npy -k 1 --out $name
+	says err "written over"
+done
 run 2 topk x.npy -k 1 --out same.npy --values same.npy
 says err "both same.npy"
 run 2 topk x.npy -k 1 --key most
