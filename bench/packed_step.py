@@ -10,8 +10,7 @@ are always halted; a step is timed from where its process goes on to the line th
 logs. Turns from the fifth step on count in which none ran a step again nor chose bounds,
 which costs more and is rare later. Printed: the median step of each, the median and the
 quarters of the ratios to the exact step (with --other also between the builds), and peak
-resident memory. Run it on a machine
-that does nothing else.
+resident memory. Run it on a machine that does nothing else.
 """
 import argparse
 import atexit
