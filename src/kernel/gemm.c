@@ -4,15 +4,6 @@
 #include "kernel/brgemm.h"
 #include "kernel/gemm_block.h"
 
-/* Of a B that is stored [n, k]. */
-static void load_transposed(const sti_block_job *job, const sti_gemm_kernels *kernels,
-                            int64_t item, int64_t n0, int64_t cols, int64_t k0,
-                            int64_t ks, int64_t width, float *dst)
-{
-    kernels->pack_transposed(job->b + item * job->b_item + n0 * job->ldb + k0, job->ldb,
-                             ks, cols, width, dst);
-}
-
 static sti_block_job gemm_job(const sti_gemm_shape *shape)
 {
     return (sti_block_job){
@@ -21,8 +12,8 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape)
         .n = shape->n,
         .k = shape->k,
         .a_steps = shape->trans_a,
+        .b_columns = shape->trans_b,
         .accumulate = shape->accumulate,
-        .load_b = shape->trans_b ? load_transposed : NULL,
         .lda = shape->lda,
         .ldb = shape->ldb,
         .ldc = shape->ldc,

@@ -22,12 +22,19 @@ enum {
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
     STREAM_ROWS = 24,          /* up to so many rows read B in place, */
-    STREAM_K = 64,             /* many rows of it side by side */
+    STREAM_K = 64,             /* many rows of it side by side, */
+    STREAM_FEW_K = 32,         /* fewer where they are */
+    STREAM_FEW_ROWS = 16,      /* so few themselves, of more than */
+    STREAM_FEW_COLS = 512,     /* so many columns; */
+    FLOW_FLOATS = 4096,        /* of C at a time where B flows */
     WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
     LOW_ROWS = 6,              /* but of so few rows four */
     SHORT_K = 64,              /* low blocks of A */
     SHORT_ROWS = 56,
     GROUP_COLS = 192,           /* of B packed at a time, */
+    TURNED_ROWS = 128,          /* for so few rows, of a B in columns, only */
+    TURNED_COLS = 64,           /* so many, */
+    TURNED_K = 1024,            /* but of more k */
     KEEP_FLOATS = 1 << 20,      /* kept for all rows by a thread, */
     KEEP_TEAM_FLOATS = 4 << 20, /* and by all together (KEEP_LEAST go before that) */
     KEEP_LEAST = 256 << 10
@@ -43,10 +50,12 @@ typedef struct block_plan {
     bool in_place; /* one call of the tiles for many rows */
     bool copy_a, copy_b;
     bool quads;  /* rows of A are copied in quads of k */
+    bool flow;   /* so few rows that B flows past them */
     bool wide;   /* whole tiles have three panels */
     bool keep_b; /* packed columns serve all blocks of rows; else a group at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
+    int64_t group_cols; /* of B packed at a time */
     float *scratch;
 } block_plan;
 
@@ -135,7 +144,7 @@ static void plan_copies(block_plan *p)
     const sti_block_job *job = p->job;
     const int64_t cols = smaller(p->part_cols, job->n);
     const int64_t rows = smaller(p->part_rows, job->m);
-    p->in_place = !job->load_a && !job->load_b && p->levels == 0 &&
+    p->in_place = !job->load_a && !job->load_b && !job->b_columns && p->levels == 0 &&
                   job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
                   job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
     const bool many_cols = cols > (crowded(job->lda) ? 48 : 64);
@@ -145,8 +154,9 @@ static void plan_copies(block_plan *p)
         p->in_place = false;
     if (p->in_place)
         return;
-    p->copy_a = job->load_a || many_cols;
-    p->copy_b = job->load_b || rows > STREAM_ROWS;
+    p->flow = !job->load_b && job->m <= STI_GEMM_FLOW && job->k > 0;
+    p->copy_a = job->load_a || (many_cols && !p->flow);
+    p->copy_b = !p->flow && (job->load_b || job->b_columns || rows > STREAM_ROWS);
     p->quads = p->copy_a && !job->load_a && !job->a_steps;
     p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS;
 }
@@ -167,6 +177,8 @@ static int64_t plan_rows(const block_plan *p, int threads)
 /* Columns at a time: of packed ones, as many as may be kept. */
 static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
 {
+    if (p->flow)
+        return FLOW_FLOATS / p->job->m;
     if (p->levels > 0)
         return PARTIAL_FLOATS / p->block_rows;
     if (!p->keep_b)
@@ -176,6 +188,16 @@ static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
     return floats / p->block_k;
 }
 
+/* Rows of B side by side: as many as pay for C, which passes by each time. */
+static int64_t stream_pass(const block_plan *p)
+{
+    if (p->flow)
+        return STI_GEMM_CHUNK;
+    const bool few = p->job->m <= STREAM_FEW_ROWS &&
+                     smaller(p->part_cols, p->job->n) > STREAM_FEW_COLS;
+    return few ? STREAM_FEW_K : STREAM_K;
+}
+
 /* Where k is short, C is what moves: low blocks over all columns then write it in
  * order. Where B is read in place for few rows, many rows of B flow side by side. */
 static void plan_blocks(block_plan *p, int threads)
@@ -183,7 +205,13 @@ static void plan_blocks(block_plan *p, int threads)
     const sti_block_job *job = p->job;
     const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
     const bool stream = !p->copy_b && job->m <= STREAM_ROWS;
-    const int64_t pass = stream ? STREAM_K : p->levels > 0 ? PARTIAL_K : STI_BLOCK_K;
+    const bool turned =
+        p->copy_b && job->b_columns && p->levels == 0 && job->m <= TURNED_ROWS;
+    p->group_cols = turned ? TURNED_COLS : GROUP_COLS;
+    const int64_t pass = stream          ? stream_pass(p)
+                         : turned        ? TURNED_K
+                         : p->levels > 0 ? PARTIAL_K
+                                         : STI_BLOCK_K;
     p->block_k = block_length(k, pass, 16);
     const int64_t tile_rows = p->wide ? 9 : 14, tile_cols = p->wide ? 48 : 32;
     const int64_t rows = smaller(p->part_rows, job->m);
@@ -206,7 +234,7 @@ static block_plan block_plan_make(const sti_block_job *job, int threads)
     if (p.copy_a)
         p.a_floats = (size_t)(p.block_rows * p.a_ld);
     if (p.copy_b)
-        p.b_floats = (size_t)(ks * ((p.keep_b ? p.block_cols : GROUP_COLS) +
+        p.b_floats = (size_t)(ks * ((p.keep_b ? p.block_cols : p.group_cols) +
                                     PANELS_MOST * STI_PANEL));
     p.c_floats = (size_t)(p.block_rows * p.block_cols);
     p.worker_floats = p.a_floats + p.b_floats + (size_t)p.levels * p.c_floats;
@@ -240,7 +268,7 @@ typedef struct block_panel {
     const float *b;
     int64_t b_step, j0, cols;
     int nv;
-    const float *next; /* packed columns after these, or NULL */
+    const float *next; /* columns after these, or NULL */
     bool copy_rows;    /* of A, each tile's just before it runs */
 } block_panel;
 
@@ -288,6 +316,10 @@ static void place_rows(const block_piece *s, const block_pass *pass, int64_t r,
     t->a_row = p->copy_a ? p->a_ld : lda;
     t->a_step = p->copy_a ? t->rows : lda;
     t->a = p->copy_a ? copied_rows(s, pass, r) : plain_rows(s, pass, r);
+    if (p->flow) {
+        t->a_step = p->job->a_steps ? lda : 1;
+        t->a_row = p->job->a_steps ? 1 : t->a_row;
+    }
     if (p->quads)
         t->a_line = t->rows * round_up(pass->ks, STI_GEMM_QUAD);
     else if (!p->job->a_steps)
@@ -320,7 +352,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.bias =
             job->bias ? job->bias + s->item * job->bias_item + s->n0 + panel->j0 : NULL;
     }
-    int most = p->kernels->max_rows[panel->nv];
+    int most = p->flow ? STI_GEMM_FLOW : p->kernels->max_rows[panel->nv];
     if (panel->copy_rows)
         s->a_most = most;
     else if (p->copy_a && (job->a_steps || p->quads))
@@ -343,7 +375,11 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
                                                   : pass->c + panel->j0 + panel->cols;
         if (panel->copy_rows)
             copy_rows(s, pass, r, &t);
-        if (p->quads)
+        if (p->flow && job->b_columns)
+            p->kernels->flow_columns(&t);
+        else if (p->flow)
+            p->kernels->flow(&t);
+        else if (p->quads)
             p->kernels->quads(&t);
         else if (job->a_steps)
             p->kernels->tn(&t);
@@ -358,6 +394,10 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
 static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
 {
     const block_plan *p = s->plan;
+    if (p->flow) {
+        *nv = 1;
+        return left;
+    }
     /* Not by s->rows: what one block has packed the next, lower one may use. */
     const int64_t rows = smaller(p->job->m, p->block_rows);
     if (p->wide)
@@ -378,7 +418,9 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
 static const float *plain_cols(const block_piece *s, const block_pass *pass, int64_t j)
 {
     const sti_block_job *job = s->plan->job;
-    return job->b + s->item * job->b_item + pass->k0 * job->ldb + s->n0 + j;
+    const float *item = job->b + s->item * job->b_item;
+    return job->b_columns ? item + (s->n0 + j) * job->ldb + pass->k0
+                          : item + pass->k0 * job->ldb + s->n0 + j;
 }
 
 static void pack_cols(const block_piece *s, const block_pass *pass, int64_t j,
@@ -389,6 +431,9 @@ static void pack_cols(const block_piece *s, const block_pass *pass, int64_t j,
     if (job->load_b)
         job->load_b(job, kernels, s->item, s->n0 + j, cols, pass->k0, pass->ks, width,
                     dst);
+    else if (job->b_columns)
+        kernels->pack_transposed(plain_cols(s, pass, j), job->ldb, pass->ks, cols,
+                                 width, dst);
     else
         kernels->pack(plain_cols(s, pass, j), job->ldb, pass->ks, cols, width, dst);
 }
@@ -398,7 +443,8 @@ static int64_t group_cols(const block_piece *s, int64_t j)
 {
     int nv, next;
     int64_t cols = panel_cols(s, s->cols - j, &nv);
-    while (j + cols < s->cols && cols + (int64_t)nv * STI_PANEL <= GROUP_COLS) {
+    while (j + cols < s->cols &&
+           cols + (int64_t)nv * STI_PANEL <= s->plan->group_cols) {
         const int64_t more = panel_cols(s, s->cols - j - cols, &next);
         if (next != nv)
             break;
@@ -420,6 +466,10 @@ static void piece_pass(block_piece *s, const block_pass *pass)
         if (!p->copy_b) {
             panel.b = plain_cols(s, pass, j);
             panel.b_step = p->job->ldb;
+            if (j + panel.cols < s->cols)
+                panel.next = panel.b + panel.cols;
+            else if (pass->k0 + pass->ks < p->job->k)
+                panel.next = plain_cols(s, pass, 0) + pass->ks * p->job->ldb;
         } else {
             panel.b_step = (int64_t)panel.nv * STI_PANEL;
             if (j >= packed) {

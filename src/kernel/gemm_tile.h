@@ -23,6 +23,14 @@
  * that order, which meet B [(run * run_k + k) * 3 + tap][16]; nv = 1. So a load of A
  * serves three multiply-adds, where a narrow C would leave them waiting for loads.
  *
+ * flow: up to six rows of C over all columns, however many, past B as it lies: few
+ * rows make so little of an element of B that only the flow of memory counts, and that
+ * is best along whole rows of B, a few at a time. Element (r, k) of A is at
+ * a + r a_row + k a_step, one run of at least one step; a_run, b_run, nv, lines and
+ * what is fetched ahead are not read.
+ *
+ * flow_columns: the same where B lies in columns, b_step apart.
+ *
  * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
 #define STI_KERNEL_GEMM_TILE_H
@@ -35,23 +43,24 @@
 
 enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
 enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
+enum { STI_GEMM_FLOW = 6 }; /* rows at most that B flows past */
 
 typedef struct sti_gemm_tile {
     const float *a, *b;
-    int64_t a_row;          /* nn */
-    int64_t a_step, b_step; /* tn; nn, quads: b_step */
+    int64_t a_row;          /* nn, flow */
+    int64_t a_step, b_step; /* tn, flow; nn, quads: b_step */
     const int64_t *a_run;   /* [runs] floats */
     const int64_t *b_run;   /* nn, tn: [runs] floats, or NULL */
     int64_t runs, run_k;
     float *c;
     int64_t c_row;
-    int64_t cols;           /* 1 .. 16 nv */
+    int64_t cols;           /* 1 .. 16 nv; flow: >= 1 */
     int rows;               /* 1 .. max_rows */
     int nv;                 /* panels side by side, 1 to 4 */
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
     const float *c_next;    /* C of the tile after these: fetched ahead; or NULL */
-    const float *b_next;    /* packed columns after these, fetched ahead, */
+    const float *b_next;    /* columns after these, b_step apart, fetched ahead, */
     int64_t b_next_steps;   /* so many steps by each tile; 0: none */
     bool b_part;            /* read `cols` columns of B, no more; > 16 (nv - 1) */
     bool load;              /* start from C instead of 0 */
@@ -66,6 +75,8 @@ typedef struct sti_gemm_kernels {
     void (*quads)(const sti_gemm_tile *tile);
     void (*taps)(const sti_gemm_tile *tile);
     int max_rows_taps;
+    void (*flow)(const sti_gemm_tile *tile);
+    void (*flow_columns)(const sti_gemm_tile *tile);
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);

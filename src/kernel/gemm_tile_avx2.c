@@ -7,6 +7,8 @@
 #include "kernel/gemm_pack_body.h"
 #include "kernel/gemm_tile_body.h"
 
+#include "kernel/gemm_flow_body.h"
+
 #define FORMS(WALK) TILES_6(BARED, WALK, 1) TILES_6(TILE, WALK, 1)
 FORMS(nn)
 FORMS(tn)
@@ -54,6 +56,8 @@ const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 4,
+    .flow = run_flow,
+    .flow_columns = run_flow_columns,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

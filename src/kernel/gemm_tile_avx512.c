@@ -7,6 +7,8 @@
 #include "kernel/gemm_pack_body.h"
 #include "kernel/gemm_tile_body.h"
 
+#include "kernel/gemm_flow_body.h"
+
 /* Every walk in every form, at all heights that registers allow. */
 #define ALL(X, WALK, MOST) \
     MOST(X, WALK, 1) TILES_14(X, WALK, 2) TILES_9(X, WALK, 3) TILES_6(X, WALK, 4)
@@ -62,6 +64,8 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 16,
+    .flow = run_flow,
+    .flow_columns = run_flow_columns,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

@@ -196,7 +196,7 @@ tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int ro
     tile_ahead ahead = {.p = c,
                         .row = t->c_row,
                         .left = t->c_next ? rows : 0,
-                        .then_row = vecs * VEC_WIDTH,
+                        .then_row = t->b_step ? t->b_step : vecs * VEC_WIDTH,
                         .then_left = t->b_next_steps};
     if (t->b_next_steps > 0)
         ahead.then = t->b_next + line * t->b_next_steps * ahead.then_row;

@@ -115,6 +115,41 @@ static void tile_taps(const sti_gemm_tile *t)
     tile_elements(t, taps_a, taps_b, t->run_k * TAPS);
 }
 
+static float flow_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                    int64_t r, int64_t j)
+{
+    (void)line, (void)i, (void)j;
+    return t->a[r * t->a_row + k * t->a_step];
+}
+
+static float flow_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                    int64_t r, int64_t j)
+{
+    (void)line, (void)i, (void)r;
+    return t->b[k * t->b_step + j];
+}
+
+static void tile_flow(const sti_gemm_tile *t)
+{
+    sti_gemm_tile one = *t;
+    one.lines = one.runs = 1;
+    tile_elements(&one, flow_a, flow_b, t->run_k);
+}
+
+static float flow_columns_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                            int64_t r, int64_t j)
+{
+    (void)line, (void)i, (void)r;
+    return t->b[j * t->b_step + k];
+}
+
+static void tile_flow_columns(const sti_gemm_tile *t)
+{
+    sti_gemm_tile one = *t;
+    one.lines = one.runs = 1;
+    tile_elements(&one, flow_a, flow_columns_b, t->run_k);
+}
+
 /* Column j of step i. */
 static float *packed(float *dst, int64_t k, int64_t width, int64_t i, int64_t j)
 {
@@ -163,6 +198,8 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .quads = tile_quads,
     .taps = tile_taps,
     .max_rows_taps = 8,
+    .flow = tile_flow,
+    .flow_columns = tile_flow_columns,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

@@ -73,6 +73,14 @@ static inline void vec_transpose(const float *src, int64_t ld, float *dst,
     }
 }
 
+static inline void vec_load_transposed(const float *src, int64_t ld, vec *out)
+{
+    float rows[8 * 8];
+    vec_transpose(src, ld, rows, 8);
+    for (int i = 0; i < 8; i++)
+        out[i] = _mm256_loadu_ps(rows + 8 * (ptrdiff_t)i);
+}
+
 /* Two rows become quads, as in the AVX-512 file. */
 static inline void vec_quads(const float *src, int64_t ld, float *dst, int64_t step)
 {

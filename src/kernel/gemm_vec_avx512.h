@@ -88,6 +88,39 @@ static inline void vec_transpose(const float *src, int64_t ld, float *dst,
     }
 }
 
+/* The same into registers, where each line of src is best loaded but once: rows that
+ * lie a page apart push each other out of the first-level cache. */
+static inline __attribute__((always_inline)) void
+vec_load_transposed(const float *src, int64_t ld, vec *out)
+{
+    __m512 r[16], t[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        const __m512 a = _mm512_loadu_ps(src + i * ld);
+        const __m512 b = _mm512_loadu_ps(src + (i + 1) * ld);
+        t[i] = _mm512_unpacklo_ps(a, b);
+        t[i + 1] = _mm512_unpackhi_ps(a, b);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+        r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xEE);
+        r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) { /* quarters of lanes: columns c, c + 4, ... */
+        const __m512 a = _mm512_shuffle_f32x4(r[c], r[4 + c], 0x88);
+        const __m512 b = _mm512_shuffle_f32x4(r[c], r[4 + c], 0xDD);
+        const __m512 d = _mm512_shuffle_f32x4(r[8 + c], r[12 + c], 0x88);
+        const __m512 e = _mm512_shuffle_f32x4(r[8 + c], r[12 + c], 0xDD);
+        out[c] = _mm512_shuffle_f32x4(a, d, 0x88);
+        out[c + 4] = _mm512_shuffle_f32x4(b, e, 0x88);
+        out[c + 8] = _mm512_shuffle_f32x4(a, d, 0xDD);
+        out[c + 12] = _mm512_shuffle_f32x4(b, e, 0xDD);
+    }
+}
+
 /* dst[4 i + j] = src[j] + 4 i, in quarters of lanes: four rows become quads. */
 static inline void vec_quads(const float *src, int64_t ld, float *dst, int64_t step)
 {

@@ -1,0 +1,173 @@
+/* Products of few rows, past which B flows as it lies: included by each vector
+ * instruction set's file after gemm_tile_body.h, with vec_load_transposed beside the
+ * words that one takes. Each element of B serves so few multiply-adds that the walk is
+ * the one that memory likes best: along rows of B, a few at a time, or along as many
+ * columns as a vector has lanes; what comes next is fetched ahead. */
+
+enum { FLOW_MOST = 24, FLOW_AHEAD = 64 /* floats */ };
+
+/* Steps of k at a time: what registers hold of A, and no more streams of memory than
+ * prefetchers follow. */
+static inline __attribute__((always_inline)) int flow_steps(const int rows)
+{
+    const int most = VECS == 1 ? FLOW_MOST : FLOW_MOST / 3; /* splats */
+    return rows <= most / 8 ? 8 : most / rows;
+}
+
+static inline __attribute__((always_inline)) void
+flow_load(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lanes,
+          const bool whole, const bool load, const int rows)
+{
+    const float *c = t->c + j;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+        acc[r] = !load   ? vec_zero()
+                 : whole ? vec_load(c + r * t->c_row)
+                         : vec_load_lanes(c + r * t->c_row, lanes);
+}
+
+static inline __attribute__((always_inline)) void
+flow_store(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lanes,
+           const bool whole, const bool last, const int rows)
+{
+    float *c = t->c + j;
+    const vec bias = last && t->bias ? vec_load_lanes(t->bias + j, lanes) : vec_zero();
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+        if (last && t->bias)
+            acc[r] = vec_add(acc[r], bias);
+        if (last && t->relu)
+            acc[r] = vec_relu(acc[r]);
+        if (whole)
+            vec_store(c + r * t->c_row, acc[r]);
+        else
+            vec_store_lanes(c + r * t->c_row, acc[r], lanes);
+    }
+}
+
+/* A vector of columns of C after some steps of B. */
+static inline __attribute__((always_inline)) void
+flow_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t j,
+            const bool whole, const bool load, const bool last, const int rows,
+            const int steps)
+{
+    vec acc[STI_GEMM_FLOW];
+    const vec_lanes lanes = first_lanes(whole ? VEC_WIDTH : t->cols - j);
+    flow_load(t, acc, j, lanes, whole, load, rows);
+#pragma GCC unroll 8
+    for (int u = 0; u < steps; u++) {
+        const float *at = b + u * t->b_step + j;
+        if (steps > 1 && !last)
+            __builtin_prefetch(at + steps * t->b_step, 0, SECOND_LEVEL);
+        const vec bv = load_b(at, lanes, !whole);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+            acc[r] = vec_fma(av[r * steps + u], bv, acc[r]);
+    }
+    flow_store(t, acc, j, lanes, whole, last, rows);
+}
+
+/* Some steps over all columns. */
+static inline __attribute__((always_inline)) void
+flow_pass(const sti_gemm_tile *t, int64_t k, const int rows, const int steps)
+{
+    vec av[FLOW_MOST];
+    const float *a = t->a + k * t->a_step, *b = t->b + k * t->b_step;
+    const bool load = t->load || k > 0, last = k + steps == t->run_k;
+#pragma GCC unroll 24
+    for (int i = 0; i < rows * steps; i++)
+        av[i] = vec_splat(a[i / steps * t->a_row + i % steps * t->a_step]);
+    int64_t j = 0;
+    for (; j + VEC_WIDTH <= t->cols; j += VEC_WIDTH)
+        flow_vector(t, av, b, j, true, load, last, rows, steps);
+    if (j < t->cols)
+        flow_vector(t, av, b, j, false, load, last, rows, steps);
+}
+
+static inline __attribute__((always_inline)) void tile_flow(const sti_gemm_tile *t,
+                                                            const int rows)
+{
+    const int steps = flow_steps(rows);
+    int64_t k = 0;
+    for (; k + steps <= t->run_k; k += steps)
+        flow_pass(t, k, rows, steps);
+    for (; k < t->run_k; k++)
+        flow_pass(t, k, rows, 1);
+}
+
+/* A vector of columns in the steps i .. i + VEC_WIDTH. */
+static inline __attribute__((always_inline)) void flow_square(const sti_gemm_tile *t,
+                                                              vec *acc, const float *b,
+                                                              const int64_t i,
+                                                              const int rows)
+{
+    vec turned[VEC_WIDTH];
+#pragma GCC unroll 16
+    for (int l = 0; l < VEC_WIDTH; l++)
+        __builtin_prefetch(b + l * t->b_step + i + FLOW_AHEAD);
+    vec_load_transposed(b + i, t->b_step, turned);
+#pragma GCC unroll 16
+    for (int u = 0; u < VEC_WIDTH; u++)
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+            acc[r] = vec_fma(vec_splat(t->a[r * t->a_row + (i + u) * t->a_step]),
+                             turned[u], acc[r]);
+}
+
+/* Step i of up to so many columns. */
+static inline __attribute__((always_inline)) void
+flow_step(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
+          const int64_t cols, const int rows)
+{
+    float turned[VEC_WIDTH];
+    for (int64_t l = 0; l < VEC_WIDTH; l++)
+        turned[l] = l < cols ? b[l * t->b_step + i] : 0.0F;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+        acc[r] = vec_fma(vec_splat(t->a[r * t->a_row + i * t->a_step]),
+                         vec_load(turned), acc[r]);
+}
+
+static inline __attribute__((always_inline)) void
+tile_flow_columns(const sti_gemm_tile *t, const int rows)
+{
+    vec acc[STI_GEMM_FLOW];
+    const float *b = t->b;
+    for (int64_t j = 0; j < t->cols; j += VEC_WIDTH, b += VEC_WIDTH * t->b_step) {
+        const int64_t cols = t->cols - j;
+        const vec_lanes lanes = first_lanes(cols);
+        flow_load(t, acc, j, lanes, false, t->load, rows);
+        int64_t i = 0;
+        for (; cols >= VEC_WIDTH && i + VEC_WIDTH <= t->run_k; i += VEC_WIDTH)
+            flow_square(t, acc, b, i, rows);
+        for (; i < t->run_k; i++)
+            flow_step(t, acc, b, i, cols, rows);
+        flow_store(t, acc, j, lanes, false, true, rows);
+    }
+}
+
+#define FLOW(R)                                          \
+    static void flow_##R(const sti_gemm_tile *t)         \
+    {                                                    \
+        tile_flow(t, R);                                 \
+    }                                                    \
+    static void flow_columns_##R(const sti_gemm_tile *t) \
+    {                                                    \
+        tile_flow_columns(t, R);                         \
+    }
+FLOW(1)
+FLOW(2)
+FLOW(3) FLOW(4) FLOW(5) FLOW(6)
+
+    static void run_flow(const sti_gemm_tile *t)
+{
+    static tile_fn *const flow[] = {flow_1, flow_2, flow_3, flow_4, flow_5, flow_6};
+    flow[t->rows - 1](t);
+}
+
+static void run_flow_columns(const sti_gemm_tile *t)
+{
+    static tile_fn *const flow[] = {flow_columns_1, flow_columns_2, flow_columns_3,
+                                    flow_columns_4, flow_columns_5, flow_columns_6};
+    flow[t->rows - 1](t);
+}
