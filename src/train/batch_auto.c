@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "train/job.h"
+#include "train/stop.h"
 
 #define MOST_TIMES  16 /* the reference batch */
 #define MOST_SHARE  8  /* of the training images: that many steps an epoch at least */
@@ -32,6 +32,9 @@ static stint_status take_over(stint_recipe *recipe, const char *out, bool *done)
         recipe->values.train.batch = then->values.train.batch;
         recipe->values.optimizer.lr = then->values.optimizer.lr;
         recipe->values.schedule.warmup = then->values.schedule.warmup;
+        if (then->values.run.memory_bytes + STI_SEARCH_BYTES ==
+            recipe->values.run.memory_bytes)
+            recipe->values.run.memory_bytes = then->values.run.memory_bytes;
         *done = true;
     }
     stint_recipe_destroy(then);
@@ -49,7 +52,8 @@ static int64_t round_down(int64_t batch, int64_t shards)
 }
 
 /* The largest batch within the bounds and the budget. */
-static stint_status largest_batch(stint_recipe *recipe, int64_t *batch_out)
+static stint_status largest_batch(stint_recipe *recipe, int64_t count,
+                                  int64_t *batch_out)
 {
     sti_recipe_values *v = &recipe->values;
     sti_job job = {0};
@@ -57,13 +61,10 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t *batch_out)
     v->train.batch = round_down(MOST_TIMES * v->train.reference_batch, shards);
     if (v->train.batch < shards)
         v->train.batch = shards;
-    stint_status st = sti_job_count_images(recipe, batch_out);
-    if (st != STINT_OK)
-        return st;
-    int64_t most = round_down(*batch_out / MOST_SHARE, shards);
+    int64_t most = round_down(count / MOST_SHARE, shards);
     if (most >= shards && v->train.batch > most)
         v->train.batch = most;
-    st = sti_job_create(recipe, NULL, &job);
+    stint_status st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;
     *batch_out =
@@ -77,13 +78,14 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t *batch_out)
 
 /* ---- probing ---- */
 
-/* Images a second over a few steps on the first images of the set. */
+/* Images a second in the fastest of a few steps, on the first images of the set: what
+ * else the machine does slows down some of them. */
 static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed_out)
 {
     sti_data_norm norm = {0};
     int32_t *samples = sti_alloc_array(job->batch, sizeof *samples, "probe");
-    int64_t start = 0;
     stint_status st = samples ? STINT_OK : STINT_E_MEMORY;
+    double best_s = 0;
     for (int c = 0; c < (int)(sizeof norm.mean / sizeof norm.mean[0]); c++)
         norm.deviation[c] = 1;
     for (int64_t i = 0; i < job->batch && samples; i++)
@@ -95,26 +97,35 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
                                       .norm = &norm,
                                       .seed = 1,
                                       .step = step};
-        if (step == 1)
-            start = sti_clock_ns();
+        if (sti_stop_asked() != STINT_OK) {
+            st = sti_fail(sti_stop_asked(), "stopped while trying batches");
+            break;
+        }
+        const int64_t start = sti_clock_ns();
         st = sti_crew_run(crew, &batch, &result);
+        const double s = sti_seconds_since(start);
+        if (step == 1 || (step > 1 && s < best_s))
+            best_s = s;
     }
-    *speed_out = (double)(job->batch * PROBE_STEPS) / sti_seconds_since(start);
+    *speed_out = best_s > 0 ? (double)job->batch / best_s : 0;
     sti_free(samples);
     return st;
 }
 
-/* 0: does not fit after all. */
-static stint_status probe_batch(stint_recipe *recipe, int64_t batch, double *speed_out)
+/* Of *batch images, or, where those do not fit after all, of none: *batch is then what
+ * does. */
+static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *speed_out)
 {
     sti_job job;
     sti_crew *crew = NULL;
-    recipe->values.train.batch = batch;
+    recipe->values.train.batch = *batch;
     stint_status st = sti_job_create(recipe, NULL, &job);
     *speed_out = 0;
     if (st != STINT_OK)
         return st;
     if (job.plan.fits) {
+        if (job.plan.peak_bytes > recipe->values.run.tried_bytes)
+            recipe->values.run.tried_bytes = job.plan.peak_bytes;
         sti_crew_desc desc = sti_job_crew(&job);
         st = sti_crew_create(&desc, &crew);
         if (st == STINT_OK)
@@ -122,6 +133,8 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t batch, double *spe
                                           crew->states);
         if (st == STINT_OK)
             st = probe_crew(&job, crew, speed_out);
+    } else {
+        *batch = round_down(job.plan.batch_that_fits, job.shards);
     }
     sti_crew_destroy(crew);
     sti_job_fini(&job);
@@ -129,19 +142,24 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t batch, double *spe
     return st;
 }
 
+/* ---- choosing ---- */
+
 static stint_status probe_all(stint_recipe *recipe, int64_t largest, int64_t *batch_out)
 {
-    int64_t shards = recipe->values.train.shards, batch[CANDIDATES] = {0};
+    const int64_t shards = recipe->values.train.shards;
+    int64_t batch[CANDIDATES] = {0};
     double speed[CANDIDATES] = {0}, best = 0;
-    stint_status st = STINT_OK;
     int count = 0;
-    for (int64_t b = largest; b >= shards && count < CANDIDATES; count++) {
+    for (int64_t b = largest; b >= shards && count < CANDIDATES;) {
         batch[count] = b;
-        st = probe_batch(recipe, b, &speed[count]);
+        stint_status st = probe_batch(recipe, &b, &speed[count]);
         if (st != STINT_OK)
             return st;
+        if (b < batch[count])
+            continue;
         sti_log(STINT_LOG_INFO, "batch %" PRId64 ": %.0f images/s", b, speed[count]);
         best = speed[count] > best ? speed[count] : best;
+        count++;
         b = round_down(b / 2, shards);
     }
     for (int i = 0; i < count; i++)
@@ -156,51 +174,91 @@ static stint_status probe_all(stint_recipe *recipe, int64_t largest, int64_t *ba
 
 /* ---- the numbers that go with it ---- */
 
-static stint_status apply_batch(stint_recipe *recipe, int64_t batch, int64_t images)
+/* In `settled`, a copy of `recipe`. */
+static void apply_batch(const stint_recipe *recipe, int64_t batch, int64_t images,
+                        stint_recipe *settled)
 {
-    sti_recipe_values *v = &recipe->values;
+    sti_recipe_values *v = &settled->values;
     double times = (double)batch / (double)v->train.reference_batch;
     int64_t steps_per_epoch = images / batch > 0 ? images / batch : 1;
     double epochs = v->train.steps > 0
                         ? (double)v->train.steps / (double)steps_per_epoch
                         : (double)v->train.epochs;
     v->train.batch = batch;
-    v->optimizer.lr *= times;
+    v->optimizer.lr = recipe->values.optimizer.lr * times;
+    v->schedule.warmup = recipe->values.schedule.warmup;
     if (times > 1 && v->schedule.warmup == 0 &&
         v->schedule.name != STI_SCHEDULE_ONE_CYCLE)
         v->schedule.warmup = WARM_UP * epochs;
     sti_log(STINT_LOG_INFO,
             "batch auto: %" PRId64 " images, learning rate %g, warm-up %g epochs",
             batch, v->optimizer.lr, v->schedule.warmup);
-    return STINT_OK;
 }
 
-stint_status sti_batch_settle(const stint_recipe *recipe, const sti_comm *comm,
-                              const char *out, bool probe, stint_recipe **settled_out)
+static stint_status settle(const stint_recipe *recipe, bool probe,
+                           stint_recipe *settled)
+{
+    int64_t batch = 0, images = 0;
+    settled->values.run.searched = true;
+    stint_status st = sti_job_count_images(settled, &images);
+    if (st == STINT_OK)
+        st = largest_batch(settled, images, &batch);
+    if (st == STINT_OK && probe)
+        st = probe_all(settled, batch, &batch);
+    if (st == STINT_OK)
+        apply_batch(recipe, batch, images, settled);
+    return st;
+}
+
+/* *fixed: the numbers are those of an earlier run. */
+static stint_status settle_copy(const stint_recipe *recipe, const char *out, bool probe,
+                                bool *fixed, stint_recipe **settled_out)
 {
     stint_recipe *settled = NULL;
-    int64_t batch = 0, images = 0;
-    bool done = false;
-    if (comm)
-        return sti_fail(STINT_E_USAGE,
-                        "train.batch: 'auto' measures this machine, and every rank "
-                        "would find its own; give a number by --batch");
     stint_status st = sti_recipe_copy(recipe, &settled);
     if (st == STINT_OK && out)
-        st = take_over(settled, out, &done);
-    if (st == STINT_OK && !done) {
-        st = sti_job_count_images(settled, &images);
-        if (st == STINT_OK)
-            st = largest_batch(settled, &batch);
-        if (st == STINT_OK && probe)
-            st = probe_all(settled, batch, &batch);
-        if (st == STINT_OK)
-            st = apply_batch(settled, batch, images);
-    }
+        st = take_over(settled, out, fixed);
+    if (st == STINT_OK && !*fixed)
+        st = settle(recipe, probe, settled);
     if (st != STINT_OK) {
         stint_recipe_destroy(settled);
         return st;
     }
     *settled_out = settled;
     return STINT_OK;
+}
+
+/* The largest batch that fits the process as it is now, where the one chosen does not.
+ */
+static stint_status create_smaller(const stint_recipe *recipe, stint_recipe *settled,
+                                   sti_job *job)
+{
+    stint_status st = sti_job_create(settled, NULL, job);
+    while (st == STINT_OK && !job->plan.fits) {
+        const int64_t batch = round_down(job->plan.batch_that_fits, job->shards);
+        if (batch < job->shards || batch >= job->batch)
+            break;
+        apply_batch(recipe, batch, job->train_count, settled);
+        sti_job_fini(job);
+        st = sti_job_create(settled, NULL, job);
+    }
+    return st;
+}
+
+stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
+                                  const char *out, bool probe,
+                                  stint_recipe **settled_out, sti_job *job)
+{
+    bool fixed = false;
+    if (recipe->values.train.batch > 0)
+        return sti_job_create(recipe, comm, job);
+    if (comm)
+        return sti_fail(STINT_E_USAGE,
+                        "train.batch: 'auto' measures this machine, and every rank "
+                        "would find its own; give a number by --batch");
+    stint_status st = settle_copy(recipe, out, probe, &fixed, settled_out);
+    if (st != STINT_OK)
+        return st;
+    return fixed ? sti_job_create(*settled_out, NULL, job)
+                 : create_smaller(recipe, *settled_out, job);
 }

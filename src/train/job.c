@@ -627,10 +627,8 @@ stint_status stint_plan(const stint_recipe *recipe, const stint_plan_desc *desc,
         st = sti_isa_check();
     if (st == STINT_OK)
         st = plan_ranks(recipe, desc->ranks, &comm);
-    if (st == STINT_OK && recipe->values.train.batch == 0)
-        st = sti_batch_settle(recipe, comm, NULL, false, &settled);
     if (st == STINT_OK)
-        st = sti_job_create(settled ? settled : recipe, comm, &job);
+        st = sti_batch_create_job(recipe, comm, NULL, false, &settled, &job);
     if (st == STINT_OK)
         st = plan_job(&job, desc);
     if (st == STINT_OK) {

@@ -109,6 +109,11 @@ int sti_job_list_forms(const sti_job *job, sti_value_form *forms_out);
 
 #define STI_PART_REFERENCE "reference model" /* of plan->parts */
 
+/* What looking for the largest batch and trying some (batch_auto.c) may leave in the
+ * heap: holes among small blocks, 150 to 320 KiB. It has a line of its own, so that all
+ * else is planned as in a process that looked for nothing. */
+#define STI_SEARCH_BYTES ((size_t)384 << 10)
+
 /* The process as it is, code that it will touch included, without opened data. */
 size_t sti_memory_base(const sti_job *job);
 

@@ -114,7 +114,8 @@ size_t sti_memory_base(const sti_job *job)
     sti_program_settle(images ? image_libraries : libraries, &program);
     const size_t known = program.code_bytes + program.data_bytes + OWN_BYTES;
     const size_t resident = sti_process_now_bytes();
-    const size_t apart = blocks + shared; /* which have lines of their own */
+    const size_t left = job->recipe->values.run.searched ? STI_SEARCH_BYTES : 0;
+    const size_t apart = blocks + shared + left; /* which have lines of their own */
     const size_t rest = resident > apart ? resident - apart : 0;
     return job_blocks(job, blocks) +
            /* More only inside of a larger program, where no two runs need to agree. */
@@ -163,6 +164,18 @@ static void add_arenas(const sti_job *job, const sti_crew_sizes *sizes, int lane
              n * input);
 }
 
+/* With batch = auto, in the process that looks for it. */
+static void add_search(const sti_recipe_values *v, stint_plan_result *plan)
+{
+    if (!v->run.searched)
+        return;
+    add_part(plan, "search for the batch", "what it leaves behind in the heap",
+             STI_SEARCH_BYTES);
+    if (v->run.tried_bytes > plan->peak_bytes)
+        add_part(plan, "trying batches", "once: larger ones than the one chosen",
+                 v->run.tried_bytes - plan->peak_bytes);
+}
+
 void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
 {
     sti_crew_desc desc = sti_job_crew(job);
@@ -198,6 +211,7 @@ void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
              data_bytes(job, lanes));
     add_part(plan, "process", "program, libraries, threads, graphs, files",
              process_bytes(job, lanes) + plan->peak_bytes / RESERVE_SHARE);
+    add_search(&job->recipe->values, plan);
     /* Tokens were made in this very process, which took more than training will. */
     if (job->text && job->text->prepared_bytes > plan->peak_bytes)
         add_part(plan, "preparing the text", "once: its tokens are kept",

@@ -125,6 +125,10 @@ typedef struct sti_recipe_values {
         const char *out; /* NULL: runs/<recipe's name> */
         int64_t threads; /* 0: choose */
         size_t memory_bytes;
+        /* No keys: the batch was found in this process (batch_auto.c), and the highest
+         * planned peak of those that ran. */
+        bool searched;
+        size_t tried_bytes;
         int64_t lanes;            /* 0: by memory */
         int64_t checkpoint_every; /* steps, 0: each epoch */
         int64_t keep;

@@ -124,15 +124,22 @@ static stint_status remove_old_run(const sti_run *run)
     return st;
 }
 
+/* What a repeat is to use: it looks for no batch, so it has less memory to itself, and
+ * chooses the same rewrites. */
 static stint_status write_recipe(const sti_run *run)
 {
     sti_text text = {0};
+    stint_recipe *repeat = NULL;
     char *path = sti_path_join(run->arena, run->out, "recipe.ini");
-    stint_status st =
-        path ? sti_recipe_write(run->recipe, false, &text) : STINT_E_MEMORY;
+    stint_status st = path ? sti_recipe_copy(run->recipe, &repeat) : STINT_E_MEMORY;
+    if (st == STINT_OK && run->recipe->values.run.searched)
+        repeat->values.run.memory_bytes -= STI_SEARCH_BYTES;
+    if (st == STINT_OK)
+        st = sti_recipe_write(repeat, false, &text);
     if (st == STINT_OK)
         st = sti_file_write(path, text.data, text.length);
     sti_text_fini(&text);
+    stint_recipe_destroy(repeat);
     return st;
 }
 
@@ -532,14 +539,12 @@ static void write_report(const sti_run *run)
                 stint_last_error());
 }
 
-static stint_status settle_batch(sti_run *run)
+static stint_status create_job(sti_run *run)
 {
-    if (run->recipe->values.train.batch > 0)
-        return STINT_OK;
-    stint_status st =
-        sti_batch_settle(run->recipe, run->comm, run->desc->resume ? run->out : NULL,
-                         true, &run->settled);
-    if (st == STINT_OK)
+    stint_status st = sti_batch_create_job(run->recipe, run->comm,
+                                           run->desc->resume ? run->out : NULL, true,
+                                           &run->settled, &run->job);
+    if (run->settled)
         run->recipe = run->settled;
     return st;
 }
@@ -554,9 +559,7 @@ static stint_status plan_own(sti_run *run)
     if (st == STINT_OK && sti_run_is_first(run))
         st = check_out(run);
     if (st == STINT_OK)
-        st = settle_batch(run);
-    if (st == STINT_OK)
-        st = sti_job_create(run->recipe, run->comm, &run->job);
+        st = create_job(run);
     if (st == STINT_OK)
         st = sti_job_check_budget(&run->job);
     if (st == STINT_OK)

@@ -13,7 +13,7 @@ json_ok
 json "j['slowdown'] == 1 and all(t['form'] in ('kept', 'small form') for t in j['tensors'])"
 json "j['smallest_bytes'] < j['peak_bytes'] and j['peak_at_bytes'] > 0"
 read -r peak smallest < <(python3 -c 'import json; j = json.load(open("out")); print(j["peak_bytes"], j["smallest_bytes"])')
-middle=$(((peak + smallest) / 2))
+middle=$(((peak + smallest) / 2 | 1)) # odd, so that it is written out
 run 0 plan r.ini --memory $middle --error 0
 says out "recomputed"
 says out "Expected time of a step"
@@ -38,12 +38,18 @@ run 0 plan r.ini --batch auto --memory $middle --json
 json "j['fits'] and j['batch'] >= 1"
 run 0 train r.ini --batch auto --memory $middle --error 0 --out a --json --quiet
 json "j['batch'] >= 1"
+# what was tried is part of the process and of its plan
+json "j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= $middle"
 batch=$(python3 -c 'import json; print(json.load(open("out"))["batch"])')
 sha=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
 grep -q "^batch = $batch$" a/recipe.ini || fail "recipe.ini does not name the batch"
 run 0 train r.ini --batch auto --memory $middle --error 0 --out a --resume --json --quiet
 json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
+# the repeat has the same room for its plan: what the search took is off its budget
+planned=$(python3 -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
+grep -q "^memory = $((middle - 393216))" a/recipe.ini || fail "recipe.ini does not name the budget of a repeat"
 run 0 train a/recipe.ini --out b --json --quiet
+json "j['planned_peak_bytes'] == $planned"
 json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
 
 # what fitting costs: expected, and measured in the second step
