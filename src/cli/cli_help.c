@@ -77,8 +77,8 @@ void sti_cli_help_overview(int width, sti_text *out)
                       "--out runs/a\n\n"
                       "Subcommands:\n");
     for (int i = 0; sti_cli_commands[i]; i++)
-        sti_text_printf(out, "  %-12s %.*s\n", sti_cli_commands[i]->name,
-                        width > 20 ? width - 15 : 65, sti_cli_commands[i]->summary);
+        sti_text_printf(out, "  %-13s %.*s\n", sti_cli_commands[i]->name,
+                        width > 20 ? width - 16 : 64, sti_cli_commands[i]->summary);
     sti_text_add(out, "\n"
                       "  stint SUBCOMMAND -h      options of one subcommand\n"
                       "  stint help TOPIC         recipe, models, environment, exit\n"
@@ -125,6 +125,9 @@ static void add_environment(sti_text *out)
                  "that mpirun started loads\n"
                  ".TP\nSTINT_LOOPS\none loop string for all matrix products (see stint "
                  "tune gemm), or off\n"
+                 ".TP\nXDG_CACHE_HOME\ntokens of texts and orders of loops are kept in "
+                 "stint/ there, else in ~/.cache/stint; a cache may be deleted\n"
+                 ".TP\nTMPDIR\nwhere gzipped IDX files are unpacked; else /var/tmp\n"
                  ".TP\nNO_COLOR, TERM=dumb\nno bar that moves\n");
 }
 

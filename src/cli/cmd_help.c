@@ -50,11 +50,18 @@ static void recipe_topic(sti_text *out)
     }
 }
 
+static void add_models(const stint_model_info *info, sti_text *out)
+{
+    for (; info->name; info++)
+        sti_text_printf(out, "  %-12s %s\n", info->name, info->help);
+}
+
 static void models_topic(sti_text *out)
 {
     sti_text_add(out, "Networks, as in model.name:\n");
-    for (const stint_model_info *info = stint_model_list(); info->name; info++)
-        sti_text_printf(out, "  %-10s %s\n", info->name, info->help);
+    add_models(stint_model_list(), out);
+    sti_text_add(out, "Of text:\n");
+    add_models(stint_text_model_list(), out);
 }
 
 static void environment_topic(sti_text *out)
@@ -72,6 +79,9 @@ static void environment_topic(sti_text *out)
         "  STINT_LOOPS           one loop string for all matrix products, or off\n"
         "  STINT_MPI_PLUGIN      path of libstint_mpi.so, which mpirun's processes "
         "load\n"
+        "  XDG_CACHE_HOME        tokens of texts and orders of loops are kept in its\n"
+        "                        stint/; else in ~/.cache/stint. May be deleted\n"
+        "  TMPDIR                where gzipped IDX files are unpacked; else /var/tmp\n"
         "  NO_COLOR, TERM=dumb   no bar that moves\n");
 }
 

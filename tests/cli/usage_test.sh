@@ -11,7 +11,7 @@ for word in help --help -h; do
 done
 
 run 0 help
-mapfile -t commands < <(sed -n '/^Subcommands:/,/^$/s/^  \(............\) .*/\1/p' "$work/out" | sed 's/ *$//')
+mapfile -t commands < <(sed -n '/^Subcommands:/,/^$/s/^  \(.............\) .*/\1/p' "$work/out" | sed 's/ *$//')
 [ "${#commands[@]}" -ge 30 ] || fail "only ${#commands[@]} subcommands in the overview"
 cp "$work/out" "$work/overview"
 for command in "${commands[@]}"; do
@@ -19,7 +19,7 @@ for command in "${commands[@]}"; do
     says out "Usage: stint $command"
     says out "--json"
     summary=$(sed -n "1s/^stint $command - //p" "$work/out")
-    grep -qxF "$(printf '  %-12s %s' "$command" "$summary")" "$work/overview" ||
+    grep -qxF "$(printf '  %-13s %s' "$command" "$summary")" "$work/overview" ||
         fail "$command: the overview has its summary in another form"
     silent err
     cp "$work/out" "$work/short"
@@ -84,6 +84,12 @@ for topic in recipe models environment exit; do
     run 0 help $topic --json
     json 'len(j["text"]) > 100'
 done
+
+run 0 help models
+says out "  smallcnn-bn  the same"
+says out "  gpt2-124m    "
+run 0 help environment
+says out "  XDG_CACHE_HOME "
 
 # A reader that has seen enough; a full disk.
 "$STINT" help recipe | head -1 >/dev/null
