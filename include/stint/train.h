@@ -145,7 +145,7 @@ typedef struct stint_train_progress {
     double seconds_left;
     double test_loss, test_accuracy; /* of the last evaluation; NaN before the first */
     bool epoch_done;                 /* the call that closes an epoch */
-    bool evaluating;
+    bool evaluating; /* at step 0: measuring mean and deviation of training images */
     int64_t evaluated, to_evaluate;
 } stint_train_progress;
 typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);

@@ -145,8 +145,8 @@ static void on_progress(void *user, const stint_train_progress *p)
         return;
     }
     if (p->evaluating)
-        snprintf(note, sizeof note, "testing %" PRId64 "/%" PRId64, p->evaluated,
-                 p->to_evaluate);
+        snprintf(note, sizeof note, "%s %" PRId64 "/%" PRId64,
+                 p->step > 0 ? "testing" : "measuring", p->evaluated, p->to_evaluate);
     else if (p->context)
         snprintf(note, sizeof note, "%.0f tok/s  loss %.3f nats  %s", rate_of(p),
                  p->loss, sti_bytes_text(p->rss_bytes));

@@ -236,12 +236,12 @@ void sti_profile_words(const sti_profile *profile, sti_text *out)
             add_line(p, part_names[part], part_ms(p, part), out);
     add_line(p, "the rest", rest_ms(p), out);
     add_line(p, "whole step", step_ms(p), out);
-    sti_text_printf(out,
-                    "%" PRId64 " steps of %" PRId64
-                    " shards on %d lane%s of %d thread%s; "
-                    "rates are of one lane\n",
-                    p->steps, p->shards, p->lanes, p->lanes == 1 ? "" : "s",
-                    p->lane_threads, p->lane_threads == 1 ? "" : "s");
+    sti_text_printf(
+        out,
+        "%" PRId64 " steps of %" PRId64 " shard%s on %d lane%s of %d thread%s; "
+        "rates are of one lane\n",
+        p->steps, p->shards, p->shards == 1 ? "" : "s", p->lanes,
+        p->lanes == 1 ? "" : "s", p->lane_threads, p->lane_threads == 1 ? "" : "s");
     if (!p->with_roofline)
         sti_text_add(out, "the share of the roofline is shown once `stint bench step` "
                           "has measured this machine\n");
