@@ -168,7 +168,8 @@ static stint_status check_sizes(const char *name, const stint_text_model_desc *d
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
                         ", %" PRId64 " heads, %" PRId64 " of keys, %" PRId64
                         " hidden units; wanted a width that divides by the heads, and "
-                        "heads that divide by those of keys",
+                        "heads that divide by those of keys (model.heads, "
+                        "model.kv_heads)",
                         name, d->vocabulary, d->depth, d->width, d->heads, d->kv_heads,
                         d->hidden);
     if (!(d->dropout >= 0 && d->dropout < 1))

@@ -76,7 +76,8 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "0",
      AT(model.heads),
      .unit = "N",
-     .help = "of text: heads of attention; 0: one for each 64 columns of width"},
+     .help = "of text: heads of attention; 0: one for each 64 columns of width, or 12 "
+             "where those do not come out even"},
     {.section = "model",
      .name = "kv_heads",
      .type = STI_OPTION_INT,

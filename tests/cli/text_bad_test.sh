@@ -57,6 +57,7 @@ bad 2 "crop_pad" --data text.txt --set data.flip=true
 bad 2 "is of images" --data text.txt --set data.format=tar
 bad 2 "label_smoothing" --data text.txt --set train.label_smoothing=0.1
 bad 2 "divides by the heads" --data text.txt --set model.heads=3
+bad 2 "model.heads" --data text.txt --set model.width=40 --set model.heads=0
 bad 2 "are of text models" --data text.txt --set model.name=lenet5 --set model.stem=auto
 bad 2 "text is not what" --data text.txt --set model.name=resnet8 --set data.format=text
 bad 4 "model.vocabulary: 5, but the tokeniser has" --data text.txt --set model.vocabulary=5
