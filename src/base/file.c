@@ -173,6 +173,14 @@ bool sti_path_is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+bool sti_path_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return strcmp(a, b) == 0 ||
+           (stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+            one.st_ino == other.st_ino);
+}
+
 char *sti_path_join(sti_arena *arena, const char *folder, const char *name)
 {
     size_t length = strlen(folder);

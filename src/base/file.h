@@ -32,6 +32,8 @@ stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes)
 stint_status sti_dir_create(const char *path);
 bool sti_path_is_dir(const char *path);
 bool sti_path_is_file(const char *path);
+/* One name, or two of one file that is there. */
+bool sti_path_is_same(const char *a, const char *b);
 /* Join, with an absolute `name` winning; absolute form of a path. In the arena. */
 char *sti_path_join(sti_arena *arena, const char *folder, const char *name);
 char *sti_path_absolute(sti_arena *arena, const char *path);

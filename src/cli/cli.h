@@ -118,6 +118,10 @@ stint_data_progress_fn sti_cli_data_progress; /* user: a begun sti_progress */
 /* "folder/model.safetensors" for a run's folder, else the path itself. In the arena. */
 const char *sti_cli_model_path(sti_cli_call *call, const char *path);
 
+/* STINT_E_USAGE if `out` (NULL: nowhere) is the file `in`, by whatever name: no answer
+ * takes the place of what it was made from. */
+stint_status sti_cli_check_out(const char *in, const char *out);
+
 /* Help and man pages from the tables. */
 void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *out);
 void sti_cli_help_overview(int width, sti_text *out);

@@ -128,3 +128,12 @@ const char *sti_cli_model_path(sti_cli_call *call, const char *path)
         return sti_path_join(call->arena, path, "model.safetensors");
     return path;
 }
+
+stint_status sti_cli_check_out(const char *in, const char *out)
+{
+    if (!out || !sti_path_is_same(in, out))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s would be written over by its own answer; name another file",
+                    in);
+}

@@ -242,6 +242,8 @@ static stint_status pack_run(sti_cli_call *call)
     codec_task t = {.call = call, .args = call->args, .path = call->operands[0]};
     stint_status status = want_out(t.args);
     if (status == STINT_OK)
+        status = sti_cli_check_out(t.path, t.args->out);
+    if (status == STINT_OK)
         status = open_array(&t);
     if (status == STINT_OK)
         status = make_room(&t);
@@ -306,6 +308,8 @@ static stint_status unpack_run(sti_cli_call *call)
     packed_file f = {.path = call->operands[0]};
     float *x = NULL;
     stint_status status = want_out(args);
+    if (status == STINT_OK)
+        status = sti_cli_check_out(f.path, args->out);
     if (status == STINT_OK)
         status = open_packed(&f);
     if (status == STINT_OK)

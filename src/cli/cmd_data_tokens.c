@@ -187,10 +187,15 @@ static stint_status run_on(sti_cli_call *call, const char *text, size_t n_bytes)
 
 static stint_status tokens_run(sti_cli_call *call)
 {
+    const tokens_args *args = call->args;
+    const char *path = call->operands[0];
     void *text;
     size_t n_bytes;
-    stint_status status =
-        sti_file_read(call->operands[0], MAX_TEXT_BYTES, &text, &n_bytes);
+    stint_status status = sti_cli_check_out(path, args->out);
+    if (status == STINT_OK)
+        status = sti_cli_check_out(path, args->ids);
+    if (status == STINT_OK)
+        status = sti_file_read(path, MAX_TEXT_BYTES, &text, &n_bytes);
     if (status != STINT_OK)
         return status;
     status = run_on(call, text, n_bytes);

@@ -53,7 +53,10 @@ static stint_status import_run(sti_cli_call *call)
     const import_args *args = call->args;
     stint_text_model *model = NULL;
     stint_text_model_facts facts;
-    stint_status st = stint_text_model_open(call->operands[0], &model);
+    const char *source = sti_cli_model_path(call, call->operands[0]);
+    stint_status st = source ? sti_cli_check_out(source, args->out) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = stint_text_model_open(call->operands[0], &model);
     if (st == STINT_OK)
         st = stint_text_model_write(model, args->out);
     if (st == STINT_OK) {

@@ -357,7 +357,9 @@ static stint_status plan_run(sti_cli_call *call)
 {
     const plan_args *args = call->args;
     stint_plan_result plan = {0};
-    stint_status status = stint_recipe_check(call->recipe);
+    stint_status status = sti_cli_check_out(call->operands[0], args->svg);
+    if (status == STINT_OK)
+        status = stint_recipe_check(call->recipe);
     if (status == STINT_OK)
         status = stint_plan(
             call->recipe,

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/npy.h"
 #include "base/team.h"
@@ -344,25 +344,16 @@ static stint_status answer_task(topk_task *t)
     return t->args->out ? STINT_OK : print_winners(t);
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return strcmp(a, b) == 0 ||
-           (stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-            one.st_ino == other.st_ino);
-}
-
 /* No answer takes the place of the array, nor of another answer. */
 static stint_status check_outputs(const topk_task *t)
 {
     const char *const outputs[] = {t->args->out, t->args->values};
-    for (int i = 0; i < 2; i++)
-        if (outputs[i] && is_same_file(outputs[i], t->path))
-            return sti_fail(STINT_E_USAGE,
-                            "%s would be written over by its own answer; name another "
-                            "file",
-                            t->path);
-    if (outputs[0] && outputs[1] && is_same_file(outputs[0], outputs[1]))
+    stint_status status = STINT_OK;
+    for (int i = 0; i < 2 && status == STINT_OK; i++)
+        status = sti_cli_check_out(t->path, outputs[i]);
+    if (status != STINT_OK)
+        return status;
+    if (outputs[0] && outputs[1] && sti_path_is_same(outputs[0], outputs[1]))
         return sti_fail(STINT_E_USAGE, "--out and --values are both %s", outputs[0]);
     return STINT_OK;
 }

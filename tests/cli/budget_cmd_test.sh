@@ -52,6 +52,12 @@ run 0 train a/recipe.ini --out b --json --quiet
 json "j['planned_peak_bytes'] == $planned"
 json "j['batch'] == $batch and j['weights_sha256'] == '$sha'"
 
+# a recipe is no picture
+cp r.ini r.kept
+run 2 plan r.ini --svg ./r.ini
+says err "its own answer"
+cmp -s r.ini r.kept || fail "plan --svg wrote over its recipe"
+
 # what fitting costs: expected, and measured in the second step
 run 0 plan r.ini --memory $middle --error 0 --json
 json "j['slowdown'] > 1 and j['peak_bytes'] <= $middle"

@@ -137,4 +137,14 @@ for file in flip? forged?; do
 done
 [ ! -e no.npy ] && [ ! -e no.stq ] && [ ! -e no.npy.part ] && [ ! -e no.stq.part ] ||
     fail "something was written"
+# nothing takes the place of what it was made from, by whatever name
+run 0 codec pack row.npy --bound 1e-2 -o own.stp
+cp row.npy row.kept && cp own.stp own.kept && ln row.npy other.npy && ln -s own.stp other.stp
+for out in row.npy ./row.npy other.npy; do
+    run 2 codec pack row.npy --bound 1e-2 -o $out
+    says err "its own answer"
+done
+run 2 codec unpack own.stp -o other.stp
+says err "its own answer"
+cmp -s row.npy row.kept && cmp -s own.stp own.kept || fail "an input was written over"
 finish

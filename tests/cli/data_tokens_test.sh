@@ -159,5 +159,10 @@ echo '[]' >bad.json
 run 4 data tokens text.txt --from bad.json -o not-there.json
 says err "wanted one JSON object"
 [ ! -e not-there.json ] || fail "a file was written after a failure"
+cp text.txt text.kept
+run 2 data tokens text.txt -o ./text.txt
+run 2 data tokens text.txt --ids text.txt
+says err "its own answer"
+cmp -s text.txt text.kept || fail "a text was written over"
 
 finish

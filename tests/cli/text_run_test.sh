@@ -104,6 +104,10 @@ grep -qE '^[0-9]+ [0-9]+ [0-9]+ [0-9]+$' out || fail "no four identities: $(cat 
 cp out ids
 run 4 run hf --prompt the
 says err "--prompt-ids"
+cp hf/model.safetensors hf.kept
+cd hf && run 2 import hf . # whose answer is model.safetensors unless said otherwise
+says err "its own answer"
+cd .. && cmp -s hf/model.safetensors hf.kept || fail "import hf wrote over the model it read"
 run 0 import hf hf --out again.safetensors --json
 json 'j["tokenizer"] is False and j["family"] == "gpt"'
 run 0 run again.safetensors --prompt-ids 1,2,3 --tokens 4 --seed 5
