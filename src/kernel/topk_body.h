@@ -275,15 +275,70 @@ static inline bool NAME(is_max)(const sti_topk_view *v)
 #endif
 }
 
+static int64_t NAME(rare)(const sti_topk_view *v, int64_t begin, int64_t end,
+                          uint32_t lo, uint64_t *out);
+
+/* What is caught of `count` blocks from `block` on, at most 16: the best of each, or
+ * all that the block has where the second is caught too. -1: it may be more than there
+ * is room for. */
+static int64_t NAME(catch_blocks)(const sti_topk_view *v, int a, int64_t block,
+                                  int64_t count, const uint32_t *d,
+                                  const uint16_t *position, uint32_t bound,
+                                  uint64_t *out, int64_t room)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t begin = (block + i) << a, end = (block + i + 1) << a;
+        if (d[2 * i + 1] < bound) {
+            out[found] = sti_topk_pack(d[2 * i], begin + position[i]);
+            found += d[2 * i] >= bound;
+            continue;
+        }
+        if (found + (end - begin) > room)
+            return -1;
+        found += NAME(rare)(v, begin, end, bound, out + found);
+    }
+    return found;
+}
+
+/* Rows [begin, begin + 16) of the four shares, or what there is of them. False where
+ * there is too little room for them and for all rows that come. */
+static bool NAME(catch_rows)(sti_topk_net *net, const sti_topk_view *v, int a,
+                             int64_t first, int64_t share, int64_t begin,
+                             const uint32_t *d, const uint16_t *position)
+{
+    const int64_t rows = sti_topk_min(16, share - begin);
+    for (int j = 0; j < STREAMS; j++) {
+        const int64_t at = begin + j * share, left = share - begin;
+        uint64_t *out = net->list[j] + net->count[j];
+        uint32_t seconds = 0;
+        int64_t found = 0;
+        if (rows == 16)
+            found = catch_best(d + 2 * at, position + at, (uint32_t)((first + at) << a),
+                               a, net->bound, out, &seconds);
+        if (seconds || rows < 16)
+            found = NAME(catch_blocks)(v, a, first + at, rows, d + 2 * at,
+                                       position + at, net->bound, out,
+                                       STI_TOPK_NET - net->count[j] - left);
+        if (found < 0)
+            return false;
+        net->count[j] += found;
+    }
+    return true;
+}
+
 /* As delegates_far; `share` blocks of each of STREAMS shares. Without the minimum that
  * makes all NaN one, blocks with a NaN are done again. */
 INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
                                  int64_t share, uint32_t *d, uint16_t *position,
-                                 bool plain, bool max)
+                                 bool plain, bool max, sti_topk_net *net)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t steps = ((int64_t)1 << a) / LANES, gap = share << a;
-    _Static_assert(STREAMS == 4, "best_two_store_four");
+    _Static_assert(STREAMS == 4 && (int)STREAMS == (int)STI_TOPK_STREAMS,
+                   "best_two_store_four");
+    if (share > STI_TOPK_NET)
+        net = NULL;
     for (int64_t s = 0; s < share; s++) {
         best_two b[STREAMS];
         for (int j = 0; j < STREAMS; j++)
@@ -310,14 +365,25 @@ INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
                 topk_delegate2(v, begin, begin + (INT64_C(1) << a), d + 2 * at,
                                position + at);
         }
+        /* Rows whose keys have long been stored: a load would wait for them. */
+        if (net && s % 16 == 7 && s > 16 &&
+            !NAME(catch_rows)(net, v, a, first, share, s - 23, d, position))
+            net = NULL;
     }
+    for (int64_t s = sti_topk_max(0, (share - 8) / 16 * 16); net && s < share; s += 16)
+        if (!NAME(catch_rows)(net, v, a, first, share, s, d, position))
+            net = NULL;
+    if (net)
+        net->blocks = STREAMS * share;
 }
 #endif
 
 static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                             uint32_t *d, uint16_t *position)
+                             uint32_t *d, uint16_t *position, sti_topk_net *net)
 {
     int64_t s = first;
+    for (int j = 0; net && j < STREAMS; j++)
+        net->count[j] = net->blocks = 0;
 #if BITS == 32
     if (((int64_t)1 << a) >= LANES) {
         const int64_t whole = sti_topk_max(first, sti_topk_min(last, v->n >> a));
@@ -325,11 +391,12 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
         if (v->n * (BITS / 8) > FAR_BYTES) {
             const int64_t share = (whole - first) / STREAMS;
             if (NAME(is_max)(v))
-                NAME(delegates2_far)(v, a, first, share, d, position, true, true);
+                NAME(delegates2_far)(v, a, first, share, d, position, true, true, net);
             else if (plain)
-                NAME(delegates2_far)(v, a, first, share, d, position, true, false);
+                NAME(delegates2_far)(v, a, first, share, d, position, true, false, net);
             else
-                NAME(delegates2_far)(v, a, first, share, d, position, false, false);
+                NAME(delegates2_far)
+                (v, a, first, share, d, position, false, false, net);
             s += STREAMS * share;
         }
         uint32_t *rest = d + 2 * (s - first);

@@ -47,7 +47,7 @@ static void run_delegates(bench *b)
 static void run_delegates2(bench *b)
 {
     b->ops->delegates2(&b->view, b->exponent, 0, b->n >> b->exponent, b->d,
-                       (uint16_t *)(void *)(b->d + NEAR_COUNT / 2));
+                       (uint16_t *)(void *)(b->d + NEAR_COUNT / 2), NULL);
 }
 
 static void run_sift(bench *b)

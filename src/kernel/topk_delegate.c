@@ -6,10 +6,10 @@
  * above the k-th delegate matter. With the two best of each block in one list, the same
  * argument holds for the block's second: where only the best is among the k, the rest
  * of the block is out, and the best itself is known with its position. */
+#include "kernel/topk_catch.h"
 #include "kernel/topk_key.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 /* GUESS_LEAST: elements to look at for each winner that make a sample worth while. */
@@ -20,6 +20,7 @@ typedef struct first_pass {
     const sti_topk_job *job;
     int64_t per_piece; /* blocks */
     bool beta;
+    sti_topk_catch *caught; /* or NULL */
 } first_pass;
 
 static void first_piece(void *arg, int64_t piece, int worker)
@@ -29,20 +30,22 @@ static void first_piece(void *arg, int64_t piece, int worker)
     const int64_t first = piece * f->per_piece;
     const int64_t last = sti_topk_min(first + f->per_piece, job->plan->blocks);
     (void)worker;
-    if (f->beta)
+    if (f->caught)
+        sti_topk_catch_piece(f->caught, piece, first, last);
+    else if (f->beta)
         job->ops->delegates2(job->view, job->plan->exponent, first, last,
                              job->room->delegates + 2 * first,
-                             job->room->position + first);
+                             job->room->position + first, NULL);
     else
         job->ops->delegates(job->view, job->plan->exponent, first, last,
                             job->room->delegates + first);
 }
 
-static void make_delegates(const sti_topk_job *job, bool beta)
+static void make_delegates(const sti_topk_job *job, bool beta, sti_topk_catch *caught)
 {
     const sti_topk_plan *p = job->plan;
     const int64_t per_piece = sti_topk_pass_blocks(p);
-    first_pass f = {job, per_piece, beta};
+    first_pass f = {job, per_piece, beta, caught};
     sti_team_take(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
 }
 
@@ -217,12 +220,6 @@ typedef struct batch {
     int64_t at[2 * BATCH];
 } batch;
 
-static inline void touch(const sti_topk_view *v, int64_t i)
-{
-    const size_t bytes = sti_topk_element_bytes(v->form);
-    (void)*(const volatile unsigned char *)(v->x + (size_t)i * bytes);
-}
-
 /* The blocks' memory comes while those of the batch before are looked at. Each is in a
  * page of its own, and prefetching may give up where the address of a page is not
  * known, so one byte of each is read, of all of them at once; the rest of a block is
@@ -231,7 +228,7 @@ static inline void touch(const sti_topk_view *v, int64_t i)
 static void touch_blocks(const walk_back *w, const batch *b)
 {
     for (int64_t j = 0; j < b->count; j++)
-        touch(w->job->view, block_of(w, b->at[j]) << w->job->plan->exponent);
+        sti_topk_touch(w->job->view, block_of(w, b->at[j]) << w->job->plan->exponent);
 }
 
 static inline void fetch_block(const walk_back *w, const batch *b, int64_t j)
@@ -427,7 +424,7 @@ static int64_t sample_blocks(const walk_back *w, const int64_t *list, int64_t bl
             at[held] =
                 sti_topk_min((block_of(w, list[i]) << a) + SAMPLE_LINE * (int64_t)line,
                              job->view->n - SAMPLE_LINE);
-            touch(job->view, at[held++]);
+            sti_topk_touch(job->view, at[held++]);
         }
         for (int j = 0; j < held; j++, taken++)
             job->ops->keys(job->view, at[j], at[j] + SAMPLE_LINE, 0, UINT32_MAX,
@@ -476,6 +473,18 @@ static int64_t walk(walk_back *w)
     return count;
 }
 
+/* The winners when they have been caught on the way. */
+static bool emit_caught(const sti_topk_job *job, sti_topk_catch *caught)
+{
+    const int64_t runs = sti_topk_catch_end(caught);
+    if (runs == 0)
+        return false;
+    const uint64_t cut =
+        sti_topk_cut(&job->room->cutter, job->room->ordered, runs, job->plan->k);
+    sti_topk_emit_runs(job, job->room->ordered, runs, cut);
+    return true;
+}
+
 void sti_topk_by_delegates(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
@@ -484,7 +493,15 @@ void sti_topk_by_delegates(const sti_topk_job *job)
                    .beta = p->method == STINT_TOPK_BETA,
                    .behind = behind,
                    .capacity = sti_topk_back_elements(p)};
-    make_delegates(job, w.beta);
+    if (sti_topk_catches(p)) {
+        sti_topk_catch caught;
+        sti_topk_catch_begin(&caught, job);
+        make_delegates(job, w.beta, &caught);
+        if (emit_caught(job, &caught))
+            return;
+    } else {
+        make_delegates(job, w.beta, NULL);
+    }
     choose_delegates(job);
     bound_chosen(&w);
     w.least = sharpen_bound(&w);

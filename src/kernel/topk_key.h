@@ -143,6 +143,14 @@ static inline uint32_t sti_topk_key_at(const sti_topk_view *v, int64_t i)
     return sti_topk_key_of(sti_topk_bits_at(v, i), v->form, &v->map);
 }
 
+/* Read a byte of element i, so that its line comes: a prefetch may give up where the
+ * address of the page is not known. */
+static inline void sti_topk_touch(const sti_topk_view *v, int64_t i)
+{
+    const size_t bytes = sti_topk_element_bytes(v->form);
+    (void)*(const volatile unsigned char *)(v->x + (size_t)i * bytes);
+}
+
 /* Whether elements have 32 bits and a key tells them, unless it is that of NaN. */
 static inline bool sti_topk_key_tells(const sti_topk_view *v)
 {

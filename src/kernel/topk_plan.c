@@ -19,9 +19,12 @@ enum {
     SAMPLE_MAX = 1 << 17,
     PIECE_ELEMENTS = 1 << 17,
     PIECES_MAX = 64,
-    NARROW_SAMPLE = 1024, /* at most */
-    NARROW_NS = 500,      /* of the samples, whatever n */
-    SHORT = 4096          /* rows not worth a prediction */
+    NARROW_SAMPLE = 1024,  /* at most */
+    NARROW_NS = 500,       /* of the samples, whatever n */
+    CATCH_LEAST = 1 << 22, /* elements of a row */
+    CATCH_SMALL = 8,       /* exponent of blocks */
+    CATCH_LARGE = 9,
+    SHORT = 4096 /* rows not worth a prediction */
 };
 
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
@@ -96,6 +99,52 @@ static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a
            lines(again, p->form) * c->line + k * (c->select + c->emit);
 }
 
+/* Catching (topk_catch.c) is for rows out of memory of which few elements win, though
+ * not so few that going back to their blocks is nothing. Small blocks are many to write
+ * down, large ones long to look at again, and with more winners more of them are. */
+static bool may_catch(const sti_topk_plan *p, int a)
+{
+    const int least = p->k > p->n >> 10 ? CATCH_SMALL - 1 : CATCH_SMALL;
+    return p->method == STINT_TOPK_BETA && a >= least && a <= CATCH_LARGE &&
+           p->n >= CATCH_LEAST && p->k <= p->n >> 8 && p->k >= p->n >> 13;
+}
+
+/* The rank is so far beyond that of the k-th in a piece that hardly any order of the
+ * data between pieces leaves fewer than k elements in all of them. */
+static void plan_catching(sti_topk_plan *p)
+{
+    const double q = (double)p->k / (double)p->pieces;
+    const double rank = floor(q + 4 * sqrt(q) + 5);
+    p->sample_lo = (int64_t)rank;
+    p->pool = (int64_t)(2 * rank) * p->pieces;
+}
+
+bool sti_topk_catches(const sti_topk_plan *p)
+{
+    return p->method == STINT_TOPK_BETA && p->sample_lo > 0;
+}
+
+int64_t sti_topk_catch_segments(const sti_topk_plan *p)
+{
+    /* A segment is left when a block may not fit any more, a piece's last one early. */
+    const int64_t block = INT64_C(1) << CATCH_LARGE;
+    return sti_topk_catches(p)
+               ? p->pool / (STI_TOPK_CATCH_SEGMENT - block) + p->pieces + 1
+               : 0;
+}
+
+/* Of what is caught, in blocks that are still in the caches. */
+static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double m,
+                       int a)
+{
+    sti_topk_plan caught = *p;
+    plan_catching(&caught);
+    const double count = 0.5 * (double)caught.pool;
+    return fmin(count * count / (2 * m), count) * lines(ldexp(1, a), p->form) *
+               c->line +
+           count * c->select;
+}
+
 /* With the best's position known, only blocks with two winners are gone back to: about
  * k^2 / 2m of them, and each such block takes in two of the k. Where winners lie
  * together or are equal it is k / 2, so no fewer than half of that are reckoned with.
@@ -103,6 +152,8 @@ static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a
 static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
+    if (may_catch(p, a))
+        return first_ns(p, c, m, true) + catch_ns(p, c, m, a) + k * c->emit;
     const double both = k / m < 1 ? fmax(k * k / (2 * m), k / 4) : k;
     return first_ns(p, c, m, true) + choose_ns(2 * m, k, c) +
            both * (c->block + lines(ldexp(1, a), p->form) * c->line) +
@@ -128,6 +179,8 @@ static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int giv
     }
     p->blocks = sti_topk_ceil(p->n, INT64_C(1) << p->exponent);
     p->predicted_ns = best;
+    if (may_catch(p, p->exponent))
+        plan_catching(p);
     const int64_t again = p->k << p->exponent;
     p->back = again < (1 << 16)
                   ? 1

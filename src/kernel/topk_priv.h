@@ -67,6 +67,17 @@ typedef struct sti_topk_brief {
     unsigned char *given;     /* [k] values of any form, or NULL */
 } sti_topk_brief;
 
+/* Elements that are caught while the two best of blocks are looked for: those with
+ * key >= bound. The blocks are read at four places at once, and each place has a list,
+ * packed, by ascending index; the lists follow each other likewise. */
+enum { STI_TOPK_STREAMS = 4, STI_TOPK_NET = 2048 };
+typedef struct sti_topk_net {
+    uint32_t bound;
+    int64_t blocks; /* that have been seen to, from the first one on */
+    int64_t count[STI_TOPK_STREAMS];
+    uint64_t list[STI_TOPK_STREAMS][STI_TOPK_NET];
+} sti_topk_net;
+
 /* The machine-dependent loops; begin and end are element indices. */
 typedef struct sti_topk_ops {
     /* d[s - first] = best key of elements [s << a, (s + 1) << a) of the view, the last
@@ -74,9 +85,10 @@ typedef struct sti_topk_ops {
     void (*delegates)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                       uint32_t *d);
     /* d[2(s - first)], d[.. + 1]: best and second best key (0 where there is none);
-     * position: of the best within its block. */
+     * position: of the best within its block. net: NULL, or its bound given; blocks is
+     * 0 where there were too many elements, or nothing was caught. */
     void (*delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                       uint32_t *d, uint16_t *position);
+                       uint32_t *d, uint16_t *position, sti_topk_net *net);
     /* Pack the elements with lo <= key <= hi to out (room for all; nothing is written
      * behind the last one). Their count; *above += elements with key > hi. */
     int64_t (*collect)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
@@ -191,6 +203,11 @@ enum { STI_TOPK_SHARES = 4 };
 /* Words of each of the two lists that narrowing keeps. */
 int64_t sti_topk_key_room(const sti_topk_plan *plan);
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan);
+/* Whether winners are caught during the pass that makes delegates (topk_catch.c):
+ * sample_lo is then the rank of the bound in a piece, pool what there is room for. */
+bool sti_topk_catches(const sti_topk_plan *plan);
+enum { STI_TOPK_CATCH_SEGMENT = 1024 }; /* elements */
+int64_t sti_topk_catch_segments(const sti_topk_plan *plan);
 /* Blocks of a piece of the pass that makes delegates. */
 int64_t sti_topk_pass_blocks(const sti_topk_plan *plan);
 /* Candidates that a piece of the walk back to the blocks has room for. */
@@ -200,6 +217,8 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
                                  const stint_topk_costs *costs);
 
 /* ---- one row (topk_row.c and its parts) ---- */
+
+struct sti_topk_tally; /* topk_catch.h */
 
 typedef struct sti_topk_room {
     int64_t *above, *inside, *offset; /* [pieces + 1] */
@@ -211,6 +230,7 @@ typedef struct sti_topk_room {
     sti_topk_cutter cutter;
     uint32_t *delegates;
     uint16_t *position;
+    struct sti_topk_tally *caught; /* [pieces + 1] */
     uint64_t *chosen; /* [k + 1]: delegates that are winners among themselves; the last
                          one again */
     struct sti_topk_room *inner; /* to choose them */

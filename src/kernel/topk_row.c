@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "kernel/topk_catch.h"
 
 const sti_topk_ops *sti_topk_ops_now(sti_topk_form form)
 {
@@ -81,9 +82,17 @@ static void take_delegates(sti_topk_space *space, const sti_topk_plan *p,
     room->delegates = sti_topk_take(space, list, sizeof(uint32_t));
     room->position = sti_topk_take(space, beta ? p->blocks : 0, sizeof(uint16_t));
     room->chosen = sti_topk_take(space, p->k + 1, sizeof(uint64_t));
-    room->pool =
-        sti_topk_take(space, p->back * sti_topk_back_elements(p), sizeof(uint64_t));
-    room->runs = sti_topk_take(space, p->back, sizeof(sti_topk_run));
+    const int64_t segments = sti_topk_catch_segments(p);
+    const int64_t back = p->back * sti_topk_back_elements(p);
+    /* What was caught is not needed any more when blocks are gone back to. */
+    room->pool = sti_topk_take(
+        space, sti_topk_max(back, segments * STI_TOPK_CATCH_SEGMENT), sizeof(uint64_t));
+    room->runs =
+        sti_topk_take(space, sti_topk_max(p->back, segments), sizeof(sti_topk_run));
+    room->ordered = sti_topk_take(space, segments, sizeof(sti_topk_run));
+    const int64_t pieces = segments > 0 ? p->pieces + 1 : 0;
+    room->offset = sti_topk_take(space, pieces, sizeof(int64_t));
+    room->caught = sti_topk_take(space, pieces, sizeof *room->caught);
     room->inner_plan = sti_topk_plan_make(STI_TOPK_KEYS, list, p->k, method, 0, &costs);
     room->inner = sti_topk_room_take(space, &room->inner_plan);
 }
@@ -116,7 +125,8 @@ static void take_all(sti_topk_space *space, const sti_topk_plan *p, sti_topk_roo
         return;
     /* Keys of all candidates while they are few, survivors of a digit when many. */
     const int64_t few = 4096 + sti_topk_min(p->k / 2, 1 << 16);
-    const int64_t spare = sti_topk_min(p->n, p->k / 4 + few);
+    const int64_t caught = sti_topk_catches(p) ? p->pool / 2 : 0;
+    const int64_t spare = sti_topk_min(p->n, sti_topk_max(caught, p->k / 4 + few));
     room->cutter.spare_count = spare;
     room->cutter.spare = sti_topk_take(space, spare, sizeof(uint64_t));
     /* Counters for each piece of the walk back too. */
@@ -159,7 +169,7 @@ typedef struct decode_work {
     int64_t count;
 } decode_work;
 
-enum { DECODE_PIECE = 1 << 14, EMIT_ALONE = 1 << 10 };
+enum { DECODE_PIECE = 1 << 14, EMIT_ALONE = 1 << 10, EMIT_SHARES = 8 };
 
 static void decode_piece(void *arg, int64_t piece, int worker)
 {
@@ -192,32 +202,33 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
 typedef struct runs_emission {
     const sti_topk_job *job;
     sti_topk_run *runs;
+    int64_t count, each; /* runs, in a share of them */
     uint64_t cut;
     bool told; /* values come from keys */
 } runs_emission;
 
-static void count_run(void *arg, int64_t r, int worker)
+static void count_runs(void *arg, int64_t share, int worker)
 {
     const runs_emission *e = arg;
-    sti_topk_run *run = &e->runs[r];
-    int64_t winners = 0;
+    const int64_t end = sti_topk_min((share + 1) * e->each, e->count);
     (void)worker;
-    for (int64_t i = 0; i < run->count; i++)
-        winners += run->at[i] >= e->cut;
-    run->winners = winners;
+    for (int64_t r = share * e->each; r < end; r++) {
+        sti_topk_run *run = &e->runs[r];
+        int64_t winners = 0;
+        for (int64_t i = 0; i < run->count; i++)
+            winners += run->at[i] >= e->cut;
+        run->winners = winners;
+    }
 }
 
 /* Every element is written where the next winner belongs, and stays if it is one: no
  * branch to guess. Nothing is written behind the last one. */
-static void emit_run(void *arg, int64_t r, int worker)
+static void emit_run(const runs_emission *e, const sti_topk_run *run)
 {
-    const runs_emission *e = arg;
-    const sti_topk_run *run = &e->runs[r];
     const sti_topk_sink *sink = e->job->sink;
     const sti_topk_view view = *e->job->view; /* which no store can change */
     const int64_t end = run->first + run->winners;
     int64_t at = run->first;
-    (void)worker;
     for (int64_t i = 0; at < end; i++) {
         const uint64_t one = run->at[i];
         if (sink->packed) {
@@ -233,21 +244,35 @@ static void emit_run(void *arg, int64_t r, int worker)
     }
 }
 
+static void emit_share(void *arg, int64_t share, int worker)
+{
+    const runs_emission *e = arg;
+    const int64_t end = sti_topk_min((share + 1) * e->each, e->count);
+    (void)worker;
+    for (int64_t r = share * e->each; r < end; r++)
+        emit_run(e, &e->runs[r]);
+}
+
 void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
                         uint64_t cut)
 {
     const sti_topk_sink *sink = job->sink;
-    runs_emission e = {.job = job, .runs = runs, .cut = cut};
+    runs_emission e = {.job = job,
+                       .runs = runs,
+                       .count = run_count,
+                       .each = sti_topk_ceil(run_count, EMIT_SHARES),
+                       .cut = cut};
+    const int64_t shares = sti_topk_ceil(run_count, e.each);
     /* Few are soon emitted by one thread. */
     const sti_team *team = job->plan->k < EMIT_ALONE ? &sti_team_serial : job->team;
     e.told = !sink->packed && sink->values && sti_topk_key_tells(job->view);
     int64_t at = 0;
-    sti_team_take(team, run_count, count_run, &e);
+    sti_team_take(team, shares, count_runs, &e);
     for (int64_t r = 0; r < run_count; r++) {
         runs[r].first = at;
         at += runs[r].winners;
     }
-    sti_team_take(team, run_count, emit_run, &e);
+    sti_team_take(team, shares, emit_share, &e);
     if (!sink->packed && sink->values && !e.told)
         sti_topk_decode(job->team, job->view, NULL, at, sink);
 }

@@ -311,6 +311,40 @@ static inline void best_two_store(const best_two *b, uint32_t d[2], uint16_t *po
     d[1] = _mm512_reduce_max_epu32(rest);
 }
 
+/* Of 16 blocks of 2^a elements from index `begin` on: the best key of each that is at
+ * or above the bound, packed; their number. Blocks whose second best is, too, a bit
+ * each. No branch: nothing tells which are. 16 places are written to. */
+static inline int64_t catch_best(const uint32_t *d, const uint16_t *position,
+                                 uint32_t begin, int a, uint32_t bound, uint64_t *out,
+                                 uint32_t *seconds)
+{
+    const vec lane =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const vec even = _mm512_slli_epi32(lane, 1), least = vec_splat32(bound);
+    const vec odd = _mm512_or_si512(even, vec_splat32(1));
+    const vec lo = vec_load(d), hi = vec_load(d + WORDS);
+    const vec best = _mm512_permutex2var_epi32(lo, even, hi);
+    const vec second = _mm512_permutex2var_epi32(lo, odd, hi);
+    const vec place = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)position));
+    const vec block = _mm512_sll_epi32(lane, _mm_cvtsi32_si128(a));
+    const vec index =
+        _mm512_add_epi32(_mm512_add_epi32(vec_splat32(begin), block), place);
+    const __mmask16 mask = _mm512_cmpge_epu32_mask(best, least);
+    const vec k = _mm512_maskz_compress_epi32(mask, best);
+    const vec i = _mm512_maskz_compress_epi32(mask, ~index);
+    *seconds = _mm512_cmpge_epu32_mask(second, least);
+    for (int half = 0; half < 2; half++) {
+        const __m256i key =
+            half ? _mm512_extracti64x4_epi64(k, 1) : _mm512_castsi512_si256(k);
+        const __m256i at =
+            half ? _mm512_extracti64x4_epi64(i, 1) : _mm512_castsi512_si256(i);
+        vec_store(out + 8 * half,
+                  _mm512_or_si512(_mm512_slli_epi64(_mm512_cvtepu32_epi64(key), 32),
+                                  _mm512_cvtepu32_epi64(at)));
+    }
+    return __builtin_popcount(mask);
+}
+
 typedef struct best_pair {
     vec best, second;
 } best_pair;

@@ -524,6 +524,69 @@ static void blocks_of_winners(void **unused)
     free(x);
 }
 
+/* Runs of winners, longer than a block; and a first piece that is unlike the others. */
+static void fill_long(float *x, int64_t n, int way)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float u = (float)(word() >> 8) * 0x1p-24F;
+        x[i] = way == 0   ? u + 2 * (float)(i / 4096 % 64 == 5)
+               : way == 1 ? u - (float)(i < 1 << 17)
+               : way == 2 ? u + (float)(i < 1 << 17)
+                          : floorf(u * 1000);
+    }
+}
+
+/* Winners caught on the way, beside another method. */
+static void check_caught(stint_topk_desc d, const float *x, const float *addend,
+                         int order)
+{
+    d.method = STINT_TOPK_RADIX;
+    answer want = ask(&d, (const unsigned char *)x, addend);
+    assert_int_equal(want.status, STINT_OK);
+    d.method = STINT_TOPK_BETA;
+    for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+        for (d.threads = 1; d.threads <= 5 && sti_isa_force((sti_isa)isa);
+             d.threads += d.threads) {
+            answer a = ask(&d, (const unsigned char *)x, addend);
+            assert_int_equal(a.status, STINT_OK);
+            if (memcmp(a.index, want.index, (size_t)d.k * sizeof *a.index) != 0)
+                fail_msg("order %d, key %d, k %" PRId64 ", isa %d, %d threads", order,
+                         (int)d.key, d.k, isa, d.threads);
+            assert_memory_equal(a.values, want.values, (size_t)d.k * sizeof *x);
+            answer_free(&a);
+        }
+    answer_free(&want);
+}
+
+static void caught_winners(void **unused)
+{
+    (void)unused;
+    enum { LONG_WAYS = 4 };
+    const int64_t n = (1 << 22) + 777;
+    float *x = malloc((size_t)n * sizeof *x), *e = malloc((size_t)n * sizeof *e);
+    stint_topk_desc d = {.n = n, .exponent = 8, .nan = STINT_TOPK_NAN_FIRST};
+    fill(STINT_TOPK_F32, NORMAL, n, (unsigned char *)e);
+    for (int o = 0; o < ORDERS + LONG_WAYS; o++) {
+        if (o < ORDERS)
+            fill(STINT_TOPK_F32, (enum order)o, n, (unsigned char *)x);
+        else
+            fill_long(x, n, o - ORDERS);
+        d.key = (stint_topk_key)(o % 3);
+        d.k = o % 4 == 3 ? 16000 : 600 + 3000 * (o & 1);
+        d.exponent = 8 + o / 2 % 2;
+        check_caught(d, x, NULL, o);
+        d.key = STINT_TOPK_MAX;
+        d.nan = o % 2 ? STINT_TOPK_NAN_LAST : STINT_TOPK_NAN_FIRST;
+        check_caught(d, x, NULL, o);
+        d.has_addend = true;
+        if (o == NORMAL || o == PEAK)
+            check_caught(d, x, e, o);
+        d.has_addend = false;
+    }
+    free(x);
+    free(e);
+}
+
 /* So many delegates, and k of them, that threads share the choice among them. */
 static void many_delegates(void **unused)
 {
@@ -889,7 +952,7 @@ int main(void)
         cmocka_unit_test(ranks_by_a_tree),    cmocka_unit_test(merge_refuses),
         cmocka_unit_test(workspace_is_small), cmocka_unit_test(costs_only_steer),
         cmocka_unit_test(straight_rows),      cmocka_unit_test(ties_at_the_edge),
-        cmocka_unit_test(many_delegates),
+        cmocka_unit_test(many_delegates),     cmocka_unit_test(caught_winners),
     };
     return cmocka_run_group_tests_name("kernel/topk", tests, NULL, NULL);
 }
