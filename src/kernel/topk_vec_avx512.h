@@ -139,15 +139,18 @@ static inline int64_t pack32(vec keys, uint64_t mask, uint32_t base, uint64_t *o
     return pack_words(keys, mask, base, out);
 }
 
+/* Halves of a mask are taken from 32 bits of it: gcc 12, which finds a comparison's
+ * mask used by itself and extended to 64 bits, may spill the 32 and load 64. */
 static inline int64_t pack16(vec keys, uint64_t mask, uint32_t base, uint64_t *out)
 {
+    const uint32_t m = (uint32_t)mask;
     int64_t count = 0;
-    if ((uint16_t)mask)
+    if (m & 0xFFFF)
         count = pack_words(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(keys)),
-                           mask & 0xFFFF, base, out);
-    if (mask >> 16)
+                           m & 0xFFFF, base, out);
+    if (m >> 16)
         count += pack_words(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(keys, 1)),
-                            mask >> 16, base + 16, out + count);
+                            m >> 16, base + 16, out + count);
     return count;
 }
 
@@ -176,7 +179,7 @@ static inline int64_t keep16(vec keys, uint64_t mask, uint32_t *out)
     const int64_t count =
         keep32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(keys)), mask & 0xFFFF, out);
     return count + keep32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(keys, 1)),
-                          mask >> 16, out + count);
+                          (uint32_t)mask >> 16, out + count);
 }
 
 static inline int64_t keep8(vec keys, uint64_t mask, uint32_t *out)
