@@ -55,7 +55,18 @@ static int64_t count_keys(const sti_topk_view *v, int64_t begin, int64_t end,
     return real->keys(v, begin, end, lo, hi, out, above);
 }
 
-enum order { UNIFORM, ASCENDING, DESCENDING, EQUAL, TWO, CLUSTER, SCATTERED, ORDERS };
+enum order {
+    UNIFORM,
+    ASCENDING,
+    DESCENDING,
+    EQUAL,
+    TWO,
+    CLUSTER,
+    SCATTERED,
+    DENSE, /* some blocks are full of the best, of 64 values */
+    TIES,  /* twice as many of the best as are wanted */
+    ORDERS
+};
 
 static void fill(float *x, enum order order, int64_t n, int64_t k)
 {
@@ -64,12 +75,15 @@ static void fill(float *x, enum order order, int64_t n, int64_t k)
         if (i % 4 == 0)
             sti_random4(1, STI_STREAM_TEST, 5, (uint64_t)i, word);
         const float u = sti_uniform(word[i % 4]);
-        const bool best = order == CLUSTER ? i >= n / 3 && i < n / 3 + k
-                                           : order == SCATTERED && i % (n / k) == 7;
+        const bool best = order == CLUSTER     ? i >= n / 3 && i < n / 3 + k
+                          : order == SCATTERED ? i % (n / k) == 7
+                                               : order == DENSE && i % (1 << 16) < 512;
         x[i] = order == ASCENDING    ? (float)i
                : order == DESCENDING ? (float)-i
                : order == EQUAL      ? 1
                : order == TWO        ? (float)(u > 0.5F)
+               : order == TIES       ? (i % (n / k / 2) == 7 ? 2 : u)
+               : order == DENSE      ? (best ? 2 + floorf(64 * u) / 64 : u)
                : best                ? 2 + u
                                      : u;
     }
@@ -177,9 +191,34 @@ static void no_order_takes_more(void **unused)
     free(x);
 }
 
-/* What the pass over a row catches, with pieces one after the other; 0: not all
- * winners, it may be. */
-static int64_t count_caught(const float *x, int64_t n, int64_t k)
+/* Elements beyond the bound, and the first k of those at it or beyond, are caught. */
+static void check_caught(sti_topk_catch *c, int64_t runs)
+{
+    const sti_topk_view *v = c->job->view;
+    const sti_topk_run *run = c->job->room->ordered;
+    const uint64_t bound = atomic_load(&c->bound);
+    int64_t r = 0, at = 0, before = 0;
+    for (int64_t i = 0; i <= v->n; i++) {
+        while (r < runs && at == run[r].count) {
+            r++;
+            at = 0;
+        }
+        if (i == v->n)
+            break;
+        const uint32_t key = sti_topk_key_at(v, i);
+        const bool caught = r < runs && run[r].at[at] == sti_topk_pack(key, i);
+        if (!caught && (key > bound || (key == bound && before < c->job->plan->k)))
+            fail_msg("element %" PRId64 ", key %" PRIu32 ", bound %" PRIu64, i, key,
+                     bound);
+        before += key >= bound;
+        at += caught;
+    }
+    assert_int_equal(r, runs); /* by index, and nothing else */
+}
+
+/* What the pass over a row catches, with pieces one after the other, or the last one
+ * first; 0: not all winners, it may be. */
+static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards)
 {
     const stint_topk_desc d = {.n = n, .k = k};
     stint_topk_costs costs;
@@ -203,11 +242,16 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k)
     sti_topk_catch c;
     sti_topk_catch_begin(&c, &job);
     const int64_t each = sti_topk_pass_blocks(&plan);
-    for (int64_t piece = 0; piece * each < plan.blocks; piece++)
+    const int64_t pieces = sti_topk_ceil(plan.blocks, each);
+    for (int64_t i = 0; i < pieces; i++) {
+        const int64_t piece = backwards ? pieces - 1 - i : i;
         sti_topk_catch_piece(&c, piece, piece * each,
                              sti_topk_min((piece + 1) * each, plan.blocks));
+    }
     const int64_t runs = sti_topk_catch_end(&c);
     int64_t caught = 0;
+    if (runs > 0)
+        check_caught(&c, runs);
     for (int64_t r = 0; r < runs; r++)
         caught += job.room->ordered[r].count;
     free(space.base);
@@ -219,19 +263,20 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k)
 static void winners_are_caught(void **unused)
 {
     (void)unused;
-    static const bool alike[ORDERS] = {[UNIFORM] = true,
-                                       [EQUAL] = true,
-                                       [TWO] = true,
-                                       [CLUSTER] = true,
-                                       [SCATTERED] = true};
+    static const bool alike[ORDERS] = {
+        [UNIFORM] = true,   [EQUAL] = true, [TWO] = true, [CLUSTER] = true,
+        [SCATTERED] = true, [DENSE] = true, [TIES] = true};
     const int64_t n = (1 << 22) + 1000, k = 1024;
     float *x = malloc((size_t)n * sizeof *x);
     for (int order = 0; order < ORDERS; order++) {
         fill(x, (enum order)order, n, k);
-        for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
-            const int64_t found =
-                sti_isa_force((sti_isa)isa) ? count_caught(x, n, k) : -1;
-            if (found >= 0 && (alike[order] ? found < k || found > 3 * k : found != 0))
+        for (int way = 0; way < 2 * STI_ISA_COUNT; way++) {
+            const int isa = way / 2;
+            const bool backwards = way % 2;
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            const int64_t found = count_caught(x, n, k, backwards);
+            if (!backwards && (alike[order] ? found < k || found > 3 * k : found != 0))
                 fail_msg("order %d, instruction set %d: %" PRId64 " caught", order, isa,
                          found);
         }
