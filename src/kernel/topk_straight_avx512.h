@@ -83,8 +83,9 @@ static vec straight_kth(vec key[STRAIGHT_ROWS][TINY_VECS], int64_t rows,
     count = 0;
     for (int64_t r = 0; r < rows; r++)
         for (int j = 0; j < TINY_VECS; j++)
-            count += keep32(key[r][j], _mm512_cmpgt_epu32_mask(key[r][j], bound),
-                            above + count);
+            count +=
+                keep32(key[r][j], whole_mask(_mm512_cmpgt_epu32_mask(key[r][j], bound)),
+                       above + count);
     memset(above + count, 0, (size_t)(STI_TOPK_TINY - count) * sizeof *above);
     const vec few[TINY_VECS] = {vec_load(above), vec_load(above + WORDS),
                                 vec_load(above + 2 * WORDS),

@@ -10,6 +10,18 @@
 enum { VEC_BYTES = 64, WORDS = 16, STREAMS = 4 }; /* WORDS: 32-bit lanes */
 typedef __m512i vec;
 
+/* A comparison's mask, extended. Where gcc 12 finds one used by itself too, it joins
+ * the two and loses the extension if it has to spill: 16 or 32 bits are stored, 64
+ * loaded. Masks are spilled for calls, which only sanitizers put into the loops here.
+ */
+static inline uint64_t whole_mask(uint32_t mask)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    __asm__("" : "+r"(mask)); /* not to be joined */
+#endif
+    return mask;
+}
+
 /* Before code of other files runs: gcc 12 forgets this at the end of some functions,
  * and the next SSE instruction, wherever it is, would wait for the upper halves. */
 #define vec_leave() _mm256_zeroupper()
@@ -28,8 +40,8 @@ typedef __m512i vec;
 #define vec_min32(a, b)          _mm512_min_epu32(a, b)
 #define vec_min16(a, b)          _mm512_min_epu16(a, b)
 #define vec_min8(a, b)           _mm512_min_epu8(a, b)
-#define vec_ge32(a, b)           (uint64_t) _mm512_cmpge_epu32_mask(a, b)
-#define vec_ge16(a, b)           (uint64_t) _mm512_cmpge_epu16_mask(a, b)
+#define vec_ge32(a, b)           whole_mask(_mm512_cmpge_epu32_mask(a, b))
+#define vec_ge16(a, b)           whole_mask(_mm512_cmpge_epu16_mask(a, b))
 #define vec_ge8(a, b)            (uint64_t) _mm512_cmpge_epu8_mask(a, b)
 /* Lanes of a below those of b; others zero. */
 #define vec_below32(a, b) _mm512_maskz_mov_epi32(_mm512_cmplt_epu32_mask(a, b), a)
@@ -139,8 +151,6 @@ static inline int64_t pack32(vec keys, uint64_t mask, uint32_t base, uint64_t *o
     return pack_words(keys, mask, base, out);
 }
 
-/* Halves of a mask are taken from 32 bits of it: gcc 12, which finds a comparison's
- * mask used by itself and extended to 64 bits, may spill the 32 and load 64. */
 static inline int64_t pack16(vec keys, uint64_t mask, uint32_t base, uint64_t *out)
 {
     const uint32_t m = (uint32_t)mask;
@@ -290,7 +300,7 @@ static inline void best_two_add(best_two *b, vec key, uint32_t step)
  * one lane only, that lane's step says it all. */
 static inline uint16_t best_two_place(const best_two *b, vec best)
 {
-    const uint32_t at = _mm512_cmpeq_epu32_mask(b->best, best);
+    const uint32_t at = (uint32_t)whole_mask(_mm512_cmpeq_epu32_mask(b->best, best));
     const uint32_t lane = (uint32_t)__builtin_ctz(at);
     uint32_t step[WORDS];
     if ((at & (at - 1)) == 0) {
@@ -332,10 +342,10 @@ static inline int64_t catch_best(const uint32_t *d, const uint16_t *position,
     const vec block = _mm512_sll_epi32(lane, _mm_cvtsi32_si128(a));
     const vec index =
         _mm512_add_epi32(_mm512_add_epi32(vec_splat32(begin), block), place);
-    const __mmask16 mask = _mm512_cmpge_epu32_mask(best, least);
+    const __mmask16 mask = (__mmask16)vec_ge32(best, least);
     const vec k = _mm512_maskz_compress_epi32(mask, best);
     const vec i = _mm512_maskz_compress_epi32(mask, ~index);
-    *seconds = _mm512_cmpge_epu32_mask(second, least);
+    *seconds = (uint32_t)vec_ge32(second, least);
     for (int half = 0; half < 2; half++) {
         const __m256i key =
             half ? _mm512_extracti64x4_epi64(k, 1) : _mm512_castsi512_si256(k);
