@@ -146,28 +146,50 @@ tile_flow_columns(const sti_gemm_tile *t, const int rows)
     }
 }
 
-#define FLOW(R)                                          \
-    static void flow_##R(const sti_gemm_tile *t)         \
-    {                                                    \
-        tile_flow(t, R);                                 \
-    }                                                    \
-    static void flow_columns_##R(const sti_gemm_tile *t) \
-    {                                                    \
-        tile_flow_columns(t, R);                         \
-    }
-FLOW(1)
-FLOW(2)
-FLOW(3) FLOW(4) FLOW(5) FLOW(6)
-
-    static void run_flow(const sti_gemm_tile *t)
+static void run_flow(const sti_gemm_tile *t)
 {
-    static tile_fn *const flow[] = {flow_1, flow_2, flow_3, flow_4, flow_5, flow_6};
-    flow[t->rows - 1](t);
+    switch (t->rows) {
+    case 1:
+        tile_flow(t, 1);
+        break;
+    case 2:
+        tile_flow(t, 2);
+        break;
+    case 3:
+        tile_flow(t, 3);
+        break;
+    case 4:
+        tile_flow(t, 4);
+        break;
+    case 5:
+        tile_flow(t, 5);
+        break;
+    default:
+        tile_flow(t, STI_GEMM_FLOW);
+        break;
+    }
 }
 
 static void run_flow_columns(const sti_gemm_tile *t)
 {
-    static tile_fn *const flow[] = {flow_columns_1, flow_columns_2, flow_columns_3,
-                                    flow_columns_4, flow_columns_5, flow_columns_6};
-    flow[t->rows - 1](t);
+    switch (t->rows) {
+    case 1:
+        tile_flow_columns(t, 1);
+        break;
+    case 2:
+        tile_flow_columns(t, 2);
+        break;
+    case 3:
+        tile_flow_columns(t, 3);
+        break;
+    case 4:
+        tile_flow_columns(t, 4);
+        break;
+    case 5:
+        tile_flow_columns(t, 5);
+        break;
+    default:
+        tile_flow_columns(t, STI_GEMM_FLOW);
+        break;
+    }
 }

@@ -129,13 +129,6 @@ static float flow_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
     return t->b[k * t->b_step + j];
 }
 
-static void tile_flow(const sti_gemm_tile *t)
-{
-    sti_gemm_tile one = *t;
-    one.lines = one.runs = 1;
-    tile_elements(&one, flow_a, flow_b, t->run_k);
-}
-
 static float flow_columns_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
                             int64_t r, int64_t j)
 {
@@ -143,11 +136,21 @@ static float flow_columns_b(const sti_gemm_tile *t, int64_t line, int64_t i, int
     return t->b[j * t->b_step + k];
 }
 
-static void tile_flow_columns(const sti_gemm_tile *t)
+static void flow_elements(const sti_gemm_tile *t, operand_fn *b)
 {
     sti_gemm_tile one = *t;
     one.lines = one.runs = 1;
-    tile_elements(&one, flow_a, flow_columns_b, t->run_k);
+    tile_elements(&one, flow_a, b, t->run_k);
+}
+
+static void tile_flow(const sti_gemm_tile *t)
+{
+    flow_elements(t, flow_b);
+}
+
+static void tile_flow_columns(const sti_gemm_tile *t)
+{
+    flow_elements(t, flow_columns_b);
 }
 
 /* Column j of step i. */
