@@ -43,6 +43,7 @@ typedef struct piece_catch {
     sti_topk_run *run;     /* the last of */
     sti_topk_run *runs[RUNS];
     int run_count;
+    bool first; /* its own bound is not yet closer than delegates tell */
 } piece_catch;
 
 static int64_t caught_here(const piece_catch *p)
@@ -51,11 +52,11 @@ static int64_t caught_here(const piece_catch *p)
 }
 
 /* Whether anything does; and from which key on. A piece that has many more than are
- * wanted in all is nothing like the one that the bound is from. */
+ * wanted in all is nothing like another one that the bound is from. */
 static bool still_matters(piece_catch *p)
 {
     const int64_t k = p->c->job->plan->k, here = caught_here(p);
-    if (here > k + PIECE_MOST)
+    if (here > k + PIECE_MOST && !p->first)
         sti_topk_pool_give_up(&p->c->pool);
     p->bound = p->least + (p->before + here >= k);
     return p->bound <= UINT32_MAX && !sti_topk_pool_is_full(&p->c->pool);
@@ -193,21 +194,38 @@ static void drop_below(piece_catch *p, uint64_t least)
     }
 }
 
+static int64_t keep_from(uint32_t least, uint32_t *keys, int64_t count)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; i++) {
+        keys[kept] = keys[i];
+        kept += keys[i] >= least;
+    }
+    return kept;
+}
+
 /* The rank-th best element that a piece has caught: where two delegates a block were
- * too few to stand for the elements, it is far above that of the delegates. False where
- * they do not fit `keys`. */
+ * too few to stand for the elements, it is far above that of the delegates. Whenever
+ * `keys` is full, only those that may be it stay. False where too many are alike. */
 static bool raise_least(piece_catch *p, uint32_t *keys, int64_t room_for)
 {
+    const sti_topk_ops *ops = sti_topk_ops_now(STI_TOPK_KEYS);
     const int64_t rank = p->c->job->plan->sample_lo;
     int64_t count = 0, at_least;
-    if (caught_here(p) > room_for || p->run_count == RUNS)
+    if (p->run_count == RUNS || 2 * rank > room_for)
         return false;
     if (caught_here(p) < 2 * rank)
         return true;
     for (int r = 0; r < p->run_count; r++)
-        for (int64_t i = 0; i < p->runs[r]->count; i++)
+        for (int64_t i = 0; i < p->runs[r]->count; i++) {
+            if (count == room_for)
+                count =
+                    keep_from(ops->bisect(keys, count, rank, &at_least), keys, count);
+            if (count > room_for - 1)
+                return false;
             keys[count++] = (uint32_t)(p->runs[r]->at[i] >> 32);
-    p->least = sti_topk_ops_now(STI_TOPK_KEYS)->bisect(keys, count, rank, &at_least);
+        }
+    p->least = ops->bisect(keys, count, rank, &at_least);
     drop_below(p, p->least);
     return true;
 }
@@ -224,11 +242,13 @@ static bool catch_first(piece_catch *p, int64_t first, int64_t last, sti_topk_ne
     if (entries <= rank)
         return false;
     p->before = 0;
+    p->first = true;
     p->least = sti_topk_ops_now(STI_TOPK_KEYS)->bisect(list, entries, rank, &at_least);
     const bool few_values = at_least > 2 * rank; /* equals of the bound are many */
     if (!catch_by_list(p, first, last) || sti_topk_pool_is_full(&p->c->pool) ||
         (!few_values && !raise_least(p, (uint32_t *)(void *)net->list, room_for)))
         return false;
+    p->first = false;
     if (atomic_compare_exchange_strong(&p->c->bound, &theirs, p->least))
         return true;
     if (theirs == p->least)

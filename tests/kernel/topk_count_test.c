@@ -284,12 +284,32 @@ static void winners_are_caught(void **unused)
     free(x);
 }
 
+/* The delegates' bound lies below runs of the best that are longer than the list which
+ * a closer one is looked for in. */
+static void long_runs_are_caught(void **unused)
+{
+    (void)unused;
+    const int64_t n = 1 << 22, k = 16000;
+    float *x = malloc((size_t)n * sizeof *x);
+    fill(x, UNIFORM, n, k);
+    for (int64_t i = 0; i < n; i++)
+        x[i] += i % (1 << 17) < 20000 ? 2 : 0;
+    for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+        if (sti_isa_force((sti_isa)isa)) {
+            const int64_t found = count_caught(x, n, k, false);
+            if (found < k || found > 3 * k)
+                fail_msg("%" PRId64 " caught", found);
+        }
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_is_as_modelled),
         cmocka_unit_test(no_order_takes_more),
         cmocka_unit_test(winners_are_caught),
+        cmocka_unit_test(long_runs_are_caught),
     };
     return cmocka_run_group_tests_name("kernel/topk_count", tests, NULL, NULL);
 }
