@@ -14,7 +14,7 @@
 
 /* GUESS_LEAST: elements to look at for each winner that make a sample worth while. */
 enum { SAMPLE_LINE = 16, SAMPLE_LINES = 256, GUESS_LEAST = 16, SHARPEN_LEAST = 4 };
-enum { BATCH = 16, TOUCH_BYTES = 1024 };
+enum { BATCH = 16, TOUCH_BYTES = 1024, FETCH_WINNERS = 1 << 14 };
 
 typedef struct first_pass {
     const sti_topk_job *job;
@@ -197,8 +197,9 @@ static inline uint32_t key_of(uint64_t packed)
 static inline bool goes_back(const walk_back *w, int64_t i, uint32_t least)
 {
     const uint64_t *chosen = w->job->room->chosen;
-    return w->beta ? both_chosen(chosen + i) & (key_of(chosen[i + 1]) >= least)
-                   : key_of(chosen[i]) >= least;
+    return w->beta
+               ? (int)both_chosen(chosen + i) & (int)(key_of(chosen[i + 1]) >= least)
+               : key_of(chosen[i]) >= least;
 }
 
 static int64_t block_of(const walk_back *w, int64_t i)
@@ -473,12 +474,27 @@ static int64_t walk(walk_back *w)
     return count;
 }
 
+/* The memory that winners are written to comes while the last of them are told from
+ * the rest. */
+static void fetch_sink(const sti_topk_job *job)
+{
+    const sti_topk_sink *sink = job->sink;
+    const int64_t count = sti_topk_min(job->plan->k, FETCH_WINNERS);
+    if (sink->packed)
+        return;
+    for (int64_t i = 0; i < count; i += 8)
+        __builtin_prefetch(sink->index + i, 1);
+    for (int64_t i = 0; sink->values && i < count; i += 16)
+        __builtin_prefetch(sink->values + 4 * i, 1);
+}
+
 /* The winners when they have been caught on the way. */
 static bool emit_caught(const sti_topk_job *job, sti_topk_catch *caught)
 {
     const int64_t runs = sti_topk_catch_end(caught);
     if (runs == 0)
         return false;
+    fetch_sink(job);
     const uint64_t cut =
         sti_topk_cut(&job->room->cutter, job->room->ordered, runs, job->plan->k);
     sti_topk_emit_runs(job, job->room->ordered, runs, cut);

@@ -169,7 +169,7 @@ typedef struct decode_work {
     int64_t count;
 } decode_work;
 
-enum { DECODE_PIECE = 1 << 14, EMIT_ALONE = 1 << 10, EMIT_SHARES = 8 };
+enum { DECODE_PIECE = 1 << 14, EMIT_ALONE = 1 << 14, EMIT_SHARES = 8 };
 
 static void decode_piece(void *arg, int64_t piece, int worker)
 {
@@ -221,27 +221,28 @@ static void count_runs(void *arg, int64_t share, int worker)
     }
 }
 
-/* Every element is written where the next winner belongs, and stays if it is one: no
- * branch to guess. Nothing is written behind the last one. */
-static void emit_run(const runs_emission *e, const sti_topk_run *run)
+/* Winners of a run to the places from `at` on, none at `end` or behind it; the place
+ * after the last one. Every element is written where the next winner belongs, and stays
+ * if it is one: no branch to guess. */
+static int64_t emit_run(const runs_emission *e, const sti_topk_run *run, int64_t at,
+                        int64_t end)
 {
-    const sti_topk_sink *sink = e->job->sink;
-    const sti_topk_view view = *e->job->view; /* which no store can change */
-    const int64_t end = run->first + run->winners;
-    int64_t at = run->first;
-    for (int64_t i = 0; at < end; i++) {
+    const sti_topk_sink sink = *e->job->sink; /* which no store can change */
+    const sti_topk_view view = *e->job->view;
+    for (int64_t i = 0; i < run->count && at < end; i++) {
         const uint64_t one = run->at[i];
-        if (sink->packed) {
-            sink->packed[at] = one;
+        if (sink.packed) {
+            sink.packed[at] = one;
         } else {
-            sink->index[at] = sink->base + sti_topk_packed_index(one);
+            sink.index[at] = sink.base + sti_topk_packed_index(one);
             if (e->told) {
                 const uint32_t bits = sti_topk_packed_bits(&view, one);
-                memcpy(sink->values + 4 * at, &bits, sizeof bits);
+                memcpy(sink.values + 4 * at, &bits, sizeof bits);
             }
         }
         at += one >= e->cut;
     }
+    return at;
 }
 
 static void emit_share(void *arg, int64_t share, int worker)
@@ -249,8 +250,10 @@ static void emit_share(void *arg, int64_t share, int worker)
     const runs_emission *e = arg;
     const int64_t end = sti_topk_min((share + 1) * e->each, e->count);
     (void)worker;
-    for (int64_t r = share * e->each; r < end; r++)
-        emit_run(e, &e->runs[r]);
+    for (int64_t r = share * e->each; r < end; r++) {
+        const sti_topk_run *run = &e->runs[r];
+        emit_run(e, run, run->first, run->first + run->winners);
+    }
 }
 
 void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
@@ -262,19 +265,22 @@ void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run
                        .count = run_count,
                        .each = sti_topk_ceil(run_count, EMIT_SHARES),
                        .cut = cut};
-    const int64_t shares = sti_topk_ceil(run_count, e.each);
-    /* Few are soon emitted by one thread. */
-    const sti_team *team = job->plan->k < EMIT_ALONE ? &sti_team_serial : job->team;
-    e.told = !sink->packed && sink->values && sti_topk_key_tells(job->view);
+    const int64_t shares = sti_topk_ceil(run_count, e.each), k = job->plan->k;
     int64_t at = 0;
-    sti_team_take(team, shares, count_runs, &e);
-    for (int64_t r = 0; r < run_count; r++) {
-        runs[r].first = at;
-        at += runs[r].winners;
+    e.told = !sink->packed && sink->values && sti_topk_key_tells(job->view);
+    if (k < EMIT_ALONE) { /* before threads would have agreed on who does what */
+        for (int64_t r = 0; r < run_count; r++)
+            at = emit_run(&e, &runs[r], at, k);
+    } else {
+        sti_team_take(job->team, shares, count_runs, &e);
+        for (int64_t r = 0; r < run_count; r++) {
+            runs[r].first = at;
+            at += runs[r].winners;
+        }
+        sti_team_take(job->team, shares, emit_share, &e);
     }
-    sti_team_take(team, shares, emit_share, &e);
     if (!sink->packed && sink->values && !e.told)
-        sti_topk_decode(job->team, job->view, NULL, at, sink);
+        sti_topk_decode(job->team, job->view, NULL, k, sink);
 }
 
 /* ---- methods ---- */

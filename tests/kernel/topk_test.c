@@ -586,7 +586,7 @@ static void caught_winners(void **unused)
         else
             fill_long(x, n, o - ORDERS);
         d.key = (stint_topk_key)(o % 3);
-        d.k = o % 4 == 3 ? 16000 : 600 + 3000 * (o & 1);
+        d.k = o % 4 == 3 ? 16387 : 600 + 3000 * (o & 1);
         d.exponent = 8 + o / 2 % 2;
         check_caught(d, x, NULL, o);
         d.key = STINT_TOPK_MAX;
