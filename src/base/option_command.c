@@ -245,24 +245,30 @@ static bool row_matches(const sti_option *row, const char *variable, size_t leng
 
 static bool is_known(const char *name, const char *const *known)
 {
-    /* Read by base itself. */
-    if (strcmp(name, "STINT_ISA") == 0 || strcmp(name, "STINT_NUM_THREADS") == 0 ||
-        strcmp(name, "STINT_SLEEPS") == 0)
-        return true;
     for (; known && *known; known++)
         if (strcmp(name, *known) == 0)
             return true;
     return false;
 }
 
-static void warn_unknown(const sti_option_set *set, const char *name)
+/* The nearest of the set's own flags, else of the other good variables: one that is
+ * ignored is most often mistyped. */
+static void warn_unknown(const sti_option_set *set, const char *name,
+                         const char *const *known)
 {
+    enum { PREFIX = sizeof "STINT_" - 1 };
     const char *names[STI_OPTION_ROWS_MAX], *near;
     int count = 0;
     for (int row = 0; row < set->count && count < STI_OPTION_ROWS_MAX; row++)
         if (is_flag(&set->rows[row]))
             names[count++] = sti_option_flag(&set->rows[row]);
-    near = sti_text_nearest(name + strlen("STINT_"), names, count);
+    near = sti_text_nearest(name + PREFIX, names, count);
+    bool own = near != NULL;
+    for (; !own && known && *known; known++) {
+        const char *two[] = {near ? near : "", *known + PREFIX};
+        if (strncmp(*known, "STINT_", PREFIX) == 0)
+            near = sti_text_nearest(name + PREFIX, two, 2);
+    }
     char shown[NAME_BYTES] = "";
     if (near)
         snprintf(shown, sizeof shown, "; did you mean STINT_%s?", near);
@@ -290,7 +296,7 @@ static void take_variable(sti_option_set *set, sti_complaints *complaints,
         return;
     }
     if (!is_known(name, known))
-        warn_unknown(set, name);
+        warn_unknown(set, name, known);
 }
 
 stint_status sti_options_read_environment(sti_option_set *set, const char *const *known)

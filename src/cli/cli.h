@@ -127,6 +127,12 @@ void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *o
 void sti_cli_help_overview(int width, sti_text *out);
 void sti_cli_man(const sti_cli_command *command, sti_text *out);
 void sti_cli_man_overview(sti_text *out);
+/* The environment in both. */
+void sti_cli_help_environment(int width, sti_text *out);
+void sti_cli_man_environment(sti_text *out);
+/* Variables that some subcommand or the library reads, so that one meant for `train` is
+ * no mistake when `eval` runs. NULL-ended, in the arena; NULL: no memory. */
+const char **sti_cli_known_variables(sti_arena *arena);
 /* What --version says: a line each, or as JSON. */
 void sti_cli_version(bool json, sti_text *out);
 

@@ -2,7 +2,6 @@
  * the command line, so the command line is read twice: once to find the recipe and to
  * refuse a mistyped flag before anything is opened, once to override what the recipe
  * and the environment said. */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -10,51 +9,9 @@
 #include "net/net.h"
 #include "train/recipe.h"
 
-/* Variables that are read outside of option tables. */
-static const char *const fixed_variables[] = {"STINT_ISA", "STINT_LOOPS",
-                                              "STINT_MPI_PLUGIN", "STINT_NUM_THREADS"};
-
-/* "STINT_DATA_PATH" from "data" and "path"; section may be NULL. */
-static const char *variable_name(sti_arena *arena, const char *section,
-                                 const char *name)
-{
-    char *text = section ? sti_arena_printf(arena, "STINT_%s_%s", section, name)
-                         : sti_arena_printf(arena, "STINT_%s", name);
-    for (char *c = text; c && *c; c++)
-        *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
-    return text;
-}
-
-/* Variables of every subcommand, so that one meant for `train` is no mistake when
- * `eval` runs. NULL-ended, in the arena. */
-static const char **known_variables(sti_arena *arena)
-{
-    const int fixed = sizeof fixed_variables / sizeof fixed_variables[0];
-    int capacity = fixed + 1 + 3 * sti_recipe_row_count, count = 0;
-    for (int i = 0; sti_cli_commands[i]; i++)
-        capacity += sti_cli_commands[i]->row_count;
-    const char **names = sti_arena_alloc(arena, (size_t)capacity * sizeof *names);
-    if (!names)
-        return NULL;
-    for (int i = 0; i < fixed; i++)
-        names[count++] = fixed_variables[i];
-    for (int i = 0; i < sti_recipe_row_count; i++) {
-        const sti_option *row = &sti_recipe_rows[i];
-        names[count++] = variable_name(arena, NULL, row->name);
-        names[count++] = variable_name(arena, row->section, row->name);
-        if (row->flag_name)
-            names[count++] = variable_name(arena, NULL, row->flag_name);
-    }
-    for (int i = 0; sti_cli_commands[i]; i++)
-        for (int r = 0; r < sti_cli_commands[i]->row_count; r++)
-            names[count++] =
-                variable_name(arena, NULL, sti_cli_commands[i]->rows[r].name);
-    return names;
-}
-
 static stint_status read_environment(sti_cli_call *call)
 {
-    const char **known = known_variables(call->arena);
+    const char **known = sti_cli_known_variables(call->arena);
     return known ? sti_options_read_environment(&call->set, known) : STINT_E_MEMORY;
 }
 

@@ -109,28 +109,6 @@ static void add_exit_status(sti_text *out)
     }
 }
 
-static void add_environment(sti_text *out)
-{
-    sti_text_add(out,
-                 ".SH ENVIRONMENT\nEvery option and recipe key can be given as "
-                 "STINT_NAME or STINT_SECTION_NAME; flags beat variables, variables "
-                 "beat the recipe.\n"
-                 ".TP\nSTINT_NUM_THREADS, OMP_NUM_THREADS\nthreads, where no "
-                 "\\-j is given\n"
-                 ".TP\nSTINT_ISA\nref, avx2 or avx512: force an instruction set; "
-                 "results do not depend on it\n"
-                 ".TP\nSTINT_SLEEPS\na seed: threads sleep at random moments, to look "
-                 "for races; results do not depend on it\n"
-                 ".TP\nSTINT_MPI_PLUGIN\npath of libstint_mpi.so, which a process "
-                 "that mpirun started loads\n"
-                 ".TP\nSTINT_LOOPS\none loop string for all matrix products (see stint "
-                 "tune gemm), or off\n"
-                 ".TP\nXDG_CACHE_HOME\ntokens of texts and orders of loops are kept in "
-                 "stint/ there, else in ~/.cache/stint; a cache may be deleted\n"
-                 ".TP\nTMPDIR\nwhere gzipped IDX files are unpacked; else /var/tmp\n"
-                 ".TP\nNO_COLOR, TERM=dumb\nno bar that moves\n");
-}
-
 static void add_heading(sti_text *out, const char *name)
 {
     sti_text_add(out, ".TH \"");
@@ -159,7 +137,7 @@ void sti_cli_man(const sti_cli_command *command, sti_text *out)
                      "by \\-\\-set SECTION.KEY=VALUE.\n");
         sti_options_write_man(sti_recipe_rows, sti_recipe_row_count, out);
     }
-    add_environment(out);
+    sti_cli_man_environment(out);
     add_exit_status(out);
     sti_text_add(out, ".SH SEE ALSO\n.BR stint (1)\n");
 }
@@ -179,7 +157,7 @@ void sti_cli_man_overview(sti_text *out)
         sti_text_add_roff(out, sti_cli_commands[i]->summary);
         sti_text_add(out, "\n");
     }
-    add_environment(out);
+    sti_cli_man_environment(out);
     add_exit_status(out);
     sti_text_add(out, ".SH SEE ALSO\n");
     for (int i = 0; sti_cli_commands[i]; i++) {

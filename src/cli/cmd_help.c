@@ -66,23 +66,7 @@ static void models_topic(sti_text *out)
 
 static void environment_topic(sti_text *out)
 {
-    sti_text_add(
-        out,
-        "A flag beats a variable, a variable beats the recipe, the recipe beats the "
-        "default.\n"
-        "  STINT_NAME            any option, for example STINT_MEMORY=150M\n"
-        "  STINT_SECTION_NAME    any recipe key, for example STINT_TRAIN_BATCH=64\n"
-        "  STINT_NUM_THREADS     threads, where no -j is given; else OMP_NUM_THREADS;\n"
-        "                        else what affinity mask and cgroup allow\n"
-        "  STINT_ISA             ref, avx2 or avx512 (results do not depend on it)\n"
-        "  STINT_SLEEPS          a seed: threads sleep at random, to look for races\n"
-        "  STINT_LOOPS           one loop string for all matrix products, or off\n"
-        "  STINT_MPI_PLUGIN      path of libstint_mpi.so, which mpirun's processes "
-        "load\n"
-        "  XDG_CACHE_HOME        tokens of texts and orders of loops are kept in its\n"
-        "                        stint/; else in ~/.cache/stint. May be deleted\n"
-        "  TMPDIR                where gzipped IDX files are unpacked; else /var/tmp\n"
-        "  NO_COLOR, TERM=dumb   no bar that moves\n");
+    sti_cli_help_environment(sti_cli_width(), out);
 }
 
 static void exit_topic(sti_text *out)

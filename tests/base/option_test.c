@@ -389,7 +389,10 @@ static void test_environment(void **state)
     setenv("STINT_THREAD", "2", 1);
     setenv("STINT_NUM_THREADS", "2", 1);
     setenv("STINT_HOME", "/", 1);
-    static const char *const known[] = {"STINT_HOME", NULL};
+    setenv("STINT_SLEPS", "1", 1);
+    setenv("STINT_NOTHING", "1", 1);
+    static const char *const known[] = {"STINT_HOME", "STINT_NUM_THREADS",
+                                        "STINT_SLEEPS", NULL};
     assert_int_equal(sti_options_read_environment(&f->set, known), STINT_OK);
     stint_set_log(NULL, NULL);
     assert_int_equal(f->s.batch, 16);
@@ -397,6 +400,10 @@ static void test_environment(void **state)
     assert_string_equal(f->s.note, "hello");
     assert_non_null(strstr(log.data, "unknown environment variable STINT_THREAD is "
                                      "ignored; did you mean STINT_THREADS?"));
+    assert_non_null(strstr(log.data, "unknown environment variable STINT_SLEPS is "
+                                     "ignored; did you mean STINT_SLEEPS?"));
+    assert_non_null(
+        strstr(log.data, "unknown environment variable STINT_NOTHING is ignored\n"));
     assert_null(strstr(log.data, "STINT_HOME"));
     assert_null(strstr(log.data, "NUM_THREADS"));
     setenv("STINT_BATCH", "none", 1);
@@ -405,8 +412,9 @@ static void test_environment(void **state)
         stint_last_error(),
         "STINT_BATCH: 'none' is no whole number; write for example 128");
     static const char *const names[] = {
-        "STINT_BATCH",  "STINT_TRAIN_WARMUP", "STINT_RUN_NOTE", "STINT_MEMORY",
-        "STINT_THREAD", "STINT_NUM_THREADS",  "STINT_HOME"};
+        "STINT_BATCH",  "STINT_TRAIN_WARMUP", "STINT_RUN_NOTE",
+        "STINT_MEMORY", "STINT_THREAD",       "STINT_NUM_THREADS",
+        "STINT_HOME",   "STINT_SLEPS",        "STINT_NOTHING"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unsetenv(names[i]);
     sti_text_fini(&log);

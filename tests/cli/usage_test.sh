@@ -90,6 +90,7 @@ says out "  smallcnn-bn  the same"
 says out "  gpt2-124m    "
 run 0 help environment
 says out "  XDG_CACHE_HOME "
+awk 'length($0) > 80 { exit 1 }' "$work/out" || fail "help environment: lines too long"
 
 # A reader that has seen enough; a full disk.
 "$STINT" help recipe | head -1 >/dev/null
@@ -104,6 +105,14 @@ fi
 STINT_MEMORRY=3M run 0 data glyphs -h
 STINT_BATCHH=3 run 2 completion nosuchshell
 says err "STINT_BATCHH"
+says err "did you mean STINT_BATCH?"
+STINT_SLEPS=1 run 2 completion nosuchshell
+says err "unknown environment variable STINT_SLEPS is ignored; did you mean STINT_SLEEPS?"
+# Each name of the topic is known, but for the two that stand for whole tables.
+for name in $("$STINT" help environment | sed -n 's/^  \(STINT_[A-Z_]*\) .*/\1/p' | tail -n +3); do
+    env "$name=" "$STINT" completion nosuchshell 2>"$work/err"
+    grep -q unknown "$work/err" && fail "$name is unknown to its own topic"
+done
 STINT_BATCH=3 run 2 completion nosuchshell
 grep -q STINT_BATCH "$work/err" && fail "STINT_BATCH is known, though not used here"
 STINT_SIZE=two run 2 data glyphs
