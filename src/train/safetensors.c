@@ -1,6 +1,7 @@
 /* Reading of safetensors. */
 #include "train/safetensors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -275,6 +276,28 @@ static stint_status read_header(sti_tensor_file *f)
     return st;
 }
 
+/* A folder that was given for a model, as any command takes one, has its own words. */
+static stint_status cannot_open(sti_arena *arena, const char *path)
+{
+    const int error = errno;
+    const char *folder = sti_path_folder(arena, path);
+    if (error == ENOENT && folder && sti_path_is_dir(folder) &&
+        strcmp(sti_path_name(path), "model.safetensors") == 0) {
+        const char *kept = sti_path_join(arena, folder, "checkpoints");
+        if (kept && sti_path_is_dir(kept))
+            return sti_fail(STINT_E_INPUT,
+                            "%s holds no model.safetensors yet, only checkpoints of a "
+                            "run; `stint train` with --resume finishes it",
+                            folder);
+        return sti_fail(STINT_E_INPUT,
+                        "%s holds no model.safetensors; give a model file, or the "
+                        "folder of a finished run",
+                        folder);
+    }
+    errno = error;
+    return sti_fail_errno("%s: cannot be read", path);
+}
+
 stint_status sti_tensor_file_open(const char *path, sti_tensor_file **file_out)
 {
     sti_arena *arena = sti_arena_create("safetensors");
@@ -291,7 +314,7 @@ stint_status sti_tensor_file_open(const char *path, sti_tensor_file **file_out)
     f->path = sti_arena_strdup(arena, path);
     if (f->path) {
         f->fd = open(path, O_RDONLY | O_CLOEXEC);
-        st = f->fd >= 0 ? read_header(f) : sti_fail_errno("%s: cannot be read", path);
+        st = f->fd >= 0 ? read_header(f) : cannot_open(arena, path);
     }
     if (st != STINT_OK) {
         sti_tensor_file_close(f);

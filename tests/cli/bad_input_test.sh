@@ -107,6 +107,17 @@ for name in cut short header noise deep shape overlap missing recipe foreign fli
 done
 run 4 eval bad/m_flip.safetensors
 says err "SHA-256"
+mkdir unfinished unfinished/checkpoints
+for folder in empty unfinished; do
+    run 4 eval $folder
+    says err "$folder holds no model.safetensors"
+    run 4 diff ok $folder
+    says err "$folder holds no model.safetensors"
+    run 4 train r.ini --start $folder --out x_start
+    says err "$folder holds no model.safetensors"
+done
+run 4 run unfinished bad/good/train/cat/0.png
+says err "--resume"
 run 4 eval ok --data bad/good
 says err "class 'cat' is not one of the 2"
 run 4 eval ok --data nowhere
