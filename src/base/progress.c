@@ -50,9 +50,10 @@ static bool wants_colour(void)
     return !no || !*no;
 }
 
-void sti_progress_begin(sti_progress *p, const char *title, int64_t total, bool quiet)
+void sti_progress_begin(sti_progress *p, const char *title, const char *unit,
+                        int64_t total, bool quiet)
 {
-    *p = (sti_progress){.title = title, .total = total, .quiet = quiet};
+    *p = (sti_progress){.title = title, .unit = unit, .total = total, .quiet = quiet};
     p->start_ns = sti_clock_ns();
     p->terminal = !quiet && is_terminal();
     p->width = p->terminal ? terminal_width() : 80;
@@ -60,27 +61,40 @@ void sti_progress_begin(sti_progress *p, const char *title, int64_t total, bool 
     p->last_ns = p->terminal ? p->start_ns - BAR_EVERY_NS : p->start_ns;
 }
 
-/* "  45 %  12.3/s  34 s left  note" */
+/* "  12.3 images/s  34 s left" */
+static int add_rate(const sti_progress *p, char *line, size_t size)
+{
+    const double elapsed = sti_seconds_since(p->start_ns);
+    const double made = (double)(p->done - p->from);
+    const double rate = elapsed > 0 ? made / elapsed : 0;
+    const int64_t left = p->total - p->done;
+    int length = 0;
+    if (!p->unit || !(rate > 0))
+        return 0;
+    if (strcmp(p->unit, "B") == 0)
+        length += sti_c_snprintf(line, size, "  %s/s", sti_bytes_text((size_t)rate));
+    else
+        length += sti_c_snprintf(
+            line, size, rate < 1000 ? "  %.3g %s/s" : "  %.0f %s/s", rate, p->unit);
+    if (left > 0 && p->total > 0)
+        length += sti_c_snprintf(line + length, size - (size_t)length, "  %s left",
+                                 sti_time_text((double)left / rate));
+    else if (p->total > 0)
+        length += sti_c_snprintf(line + length, size - (size_t)length, "  in %s",
+                                 sti_time_text(elapsed));
+    return length;
+}
+
+/* "  45 %  12.3 images/s  34 s left  note" */
 static int add_figures(const sti_progress *p, const char *note, char *line, size_t size)
 {
-    double elapsed = sti_seconds_since(p->start_ns);
-    double rate = elapsed > 0 ? (double)p->done / elapsed : 0;
-    int64_t left = p->total - p->done;
     int length = 0;
     if (p->total > 0)
         length += sti_c_snprintf(line, size, "%3d %%",
                                  (int)(100.0 * (double)p->done / (double)p->total));
     else
         length += sti_c_snprintf(line, size, "%s", sti_count_text(p->done));
-    if (rate > 0)
-        length += sti_c_snprintf(line + length, size - (size_t)length,
-                                 rate < 1000 ? "  %.3g/s" : "  %.0f/s", rate);
-    if (rate > 0 && left > 0 && p->total > 0)
-        length += sti_c_snprintf(line + length, size - (size_t)length, "  %s left",
-                                 sti_time_text((double)left / rate));
-    else if (p->total > 0 && left <= 0)
-        length += sti_c_snprintf(line + length, size - (size_t)length, "  in %s",
-                                 sti_time_text(elapsed));
+    length += add_rate(p, line + length, size - (size_t)length);
     if (note && *note)
         length += sti_c_snprintf(line + length, size - (size_t)length, "  %s", note);
     return length < (int)size ? length : (int)size - 1;

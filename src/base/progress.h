@@ -7,14 +7,19 @@
 #include <stdint.h>
 
 typedef struct sti_progress {
-    const char *title;
+    const char *title, *unit;
     int64_t total, done;
+    int64_t
+        from; /* of done, what was there at start_ns: rates and times leave it out */
     int64_t start_ns, last_ns;
     bool terminal, quiet;
     int width;
 } sti_progress;
 
-void sti_progress_begin(sti_progress *p, const char *title, int64_t total, bool quiet);
+/* `unit` of the rate, such as "images"; "B": bytes, shown as sizes; NULL: neither rate
+ * nor times, the notes have them. */
+void sti_progress_begin(sti_progress *p, const char *title, const char *unit,
+                        int64_t total, bool quiet);
 /* `note` is a short text such as "loss 1.234  61.2 %  812 img/s  104 MiB";
  * rate-limited. */
 void sti_progress_update(sti_progress *p, int64_t done, const char *note);

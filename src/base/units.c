@@ -364,3 +364,8 @@ const char *sti_float_text(double value)
     }
     return text;
 }
+
+const char *sti_s(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}

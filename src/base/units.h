@@ -24,6 +24,7 @@ const char *sti_bytes_text(size_t bytes);     /* "153.2 MiB" */
 const char *sti_time_text(double seconds);    /* "1 h 02 min", "3.4 s", "25 ms" */
 const char *sti_rate_text(double bits_per_s); /* "94.2 Mbit/s" */
 const char *sti_count_text(int64_t count);    /* "272,474" */
+const char *sti_s(int64_t count); /* "1 layer%s", "2 layer%s": "" for 1, else "s" */
 
 /* Shortest text that reads back as the same float or double, "." as the point. */
 const char *sti_float_text(double value);

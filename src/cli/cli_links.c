@@ -82,7 +82,7 @@ static void describe(const sti_links *links, sti_comm *comm, sti_text *text)
                         sti_comm_host(comm, m->to),
                         sti_time_text(sti_link_seconds(m, 1)),
                         sti_rate_text(8 / fmax(last->beta_s, 1e-15)), m->count,
-                        m->count == 1 ? "" : "s", 100 * m->confident, m->spread,
+                        sti_s(m->count), 100 * m->confident, m->spread,
                         m->spread > 2 ? "; varies too much to predict by" : "",
                         last->bounded ? "; alpha held at 0" : "",
                         m->samples < STI_LINK_SIZES_DRAWN * STI_LINK_LEAST_DRAWS

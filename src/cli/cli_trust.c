@@ -80,7 +80,8 @@ void sti_cli_trust_progress(void *user, const char *what, int64_t done, int64_t 
 {
     sti_cli_trust_view *view = user;
     if (!view->begun) {
-        sti_progress_begin(&view->bar, view->title, total, view->quiet);
+        sti_progress_begin(&view->bar, view->title, "runs", total, view->quiet);
+        view->bar.from = done; /* by an earlier call, or before the first word */
         view->begun = true;
     }
     sti_progress_update(&view->bar, done, what);

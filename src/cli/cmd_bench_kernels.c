@@ -121,9 +121,10 @@ static stint_status table_begin(table *t, sti_cli_call *call)
         sti_json_begin_array(&t->json, "cases");
         return STINT_OK;
     }
-    sti_text_printf(&t->text, "%s, %s, %d threads\n%-44s %10s %10s %9s %8s\n",
+    sti_text_printf(&t->text, "%s, %s, %d thread%s\n%-44s %10s %10s %9s %8s\n",
                     sti_cpu_name(), sti_isa_name(sti_isa_now()), t->team.threads,
-                    "case", "best us", "median us", "GFLOP/s", "scratch");
+                    sti_s(t->team.threads), "case", "best us", "median us", "GFLOP/s",
+                    "scratch");
     return sti_cli_print(&t->text);
 }
 

@@ -274,10 +274,10 @@ static void add_words(const bench *b, const bench_figures *f, const sti_profile 
                     text ? "tokens" : "images");
     sti_profile_words(p, out);
     sti_text_printf(out,
-                    "%.1f %s/s (median of %" PRId64 " steps of %.1f ms; best "
+                    "%.1f %s/s (median of %" PRId64 " step%s of %.1f ms; best "
                     "%.1f ms), peak memory %s\n",
-                    rate(b, f), text ? "tokens" : "images", f->runs, f->median_s * 1e3,
-                    f->best_s * 1e3, sti_bytes_text(f->peak_bytes));
+                    rate(b, f), text ? "tokens" : "images", f->runs, sti_s(f->runs),
+                    f->median_s * 1e3, f->best_s * 1e3, sti_bytes_text(f->peak_bytes));
 }
 
 static stint_status measure(bench *b, sti_cli_call *call)

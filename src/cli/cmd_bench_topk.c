@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/team.h"
+#include "base/units.h"
 #include "cli/cli.h"
 #include "kernel/reduce.h"
 
@@ -270,12 +271,12 @@ static stint_status begin(bench *b, sti_cli_call *call)
         return STINT_OK;
     }
     sti_text_printf(&b->text,
-                    "%s, %s, %d threads; microseconds, best of %d\n"
+                    "%s, %s, %d thread%s; microseconds, best of %d\n"
                     "maximum: the floor, one read of the array. quickselect (on a copy "
                     "with indices) and heap:\nbuilt in, one thread; other libraries: "
                     "bench/topk_peers.sh\n%10s %9s  %-12s",
-                    sti_cpu_name(), sti_isa_name(sti_isa_now()), b->team.threads, RUNS,
-                    "n", "k", "method");
+                    sti_cpu_name(), sti_isa_name(sti_isa_now()), b->team.threads,
+                    sti_s(b->team.threads), RUNS, "n", "k", "method");
     for (int w = 0; w < WAYS; w++)
         sti_text_printf(&b->text, " %11s", way_names[w]);
     sti_text_printf(&b->text, " %8s\n", "x max");

@@ -85,8 +85,10 @@ typedef struct compare_view {
 static void on_progress(void *user, const stint_train_progress *p)
 {
     compare_view *view = user;
-    if (view->bar.total != p->to_evaluate) /* test images, or those of training */
-        sti_progress_begin(&view->bar, "compare", p->to_evaluate, view->quiet);
+    /* Another model has begun, or with the same one training images after test ones. */
+    if (view->bar.total != p->to_evaluate || p->evaluated < view->bar.done)
+        sti_progress_begin(&view->bar, "compare", "images", p->to_evaluate,
+                           view->quiet);
     sti_progress_update(&view->bar, p->evaluated, "");
 }
 
@@ -120,12 +122,12 @@ static void add_floor(sti_text *out, const stint_fidelity *f)
                           "seeds differ by anyway.\n");
         return;
     }
-    sti_text_printf(out,
-                    "\nBy chance alone (%" PRId64
-                    " models): %.3f %% other answers, %.3f "
-                    "%% lost.\nBeyond chance: %+.3f points, 95 %%: %+.3f to %+.3f\n",
-                    f->floors, 100 * f->floor_mismatch, 100 * f->floor_nfr,
-                    100 * f->excess, 100 * f->excess_low, 100 * f->excess_high);
+    sti_text_printf(
+        out,
+        "\nBy chance alone (%" PRId64 " model%s): %.3f %% other answers, %.3f "
+        "%% lost.\nBeyond chance: %+.3f points, 95 %%: %+.3f to %+.3f\n",
+        f->floors, sti_s(f->floors), 100 * f->floor_mismatch, 100 * f->floor_nfr,
+        100 * f->excess, 100 * f->excess_low, 100 * f->excess_high);
 }
 
 static void add_agreement(sti_text *out, const char *name, const stint_agreement *a)

@@ -280,7 +280,7 @@ static stint_status check_run(sti_cli_call *call)
         sti_cli_json_begin(&view.json, &view.text);
         sti_json_begin_array(&view.json, "findings");
     }
-    sti_progress_begin(&view.bar, "check", 0, call->common->quiet);
+    sti_progress_begin(&view.bar, "check", "images", 0, call->common->quiet);
     stint_data_check_result result = {0};
     status =
         stint_data_check(&(stint_data_check_desc){.path = call->operands[0],
@@ -419,7 +419,7 @@ static stint_status glyphs_run(sti_cli_call *call)
     if (status != STINT_OK)
         return status;
     sti_progress bar;
-    sti_progress_begin(&bar, "render", 0, call->common->quiet);
+    sti_progress_begin(&bar, "render", "images", 0, call->common->quiet);
     stint_data_glyphs_result result = {0};
     status =
         stint_data_glyphs(&(stint_data_glyphs_desc){.folder = args->out,
@@ -486,7 +486,7 @@ static stint_status get_run(sti_cli_call *call)
     if (!out)
         return STINT_E_MEMORY;
     sti_progress bar;
-    sti_progress_begin(&bar, "download", 0, call->common->quiet);
+    sti_progress_begin(&bar, "download", "B", 0, call->common->quiet);
     stint_status status =
         stint_data_get(&(stint_data_get_desc){.name = name,
                                               .folder = out,

@@ -46,8 +46,8 @@ static void add_histogram(const stint_diff_result *r, sti_text *out)
         char name[32];
         bin_name(i, name);
         if (total[i])
-            sti_text_printf(out, "  %22s  %s elements\n", name,
-                            sti_count_text(total[i]));
+            sti_text_printf(out, "  %22s  %s element%s\n", name,
+                            sti_count_text(total[i]), sti_s(total[i]));
     }
 }
 
@@ -79,13 +79,13 @@ static void add_words(const diff_args *args, const stint_diff_result *r, sti_tex
                         shown - 10);
     if (r->only_a + r->only_b > 0)
         sti_text_printf(out,
-                        "only in the first: %" PRId64 " tensors, only in the second: "
+                        "only in the first: %" PRId64 " tensor%s, only in the second: "
                         "%" PRId64 ", such as %s\n",
-                        r->only_a, r->only_b, r->first_only);
+                        r->only_a, sti_s(r->only_a), r->only_b, r->first_only);
     if (r->different > 0)
         add_histogram(r, out);
-    sti_text_printf(out, "%" PRId64 " of %" PRId64 " tensors differ\n", r->different,
-                    r->tensors);
+    sti_text_printf(out, "%" PRId64 " of %" PRId64 " tensor%s differ\n", r->different,
+                    r->tensors, sti_s(r->tensors));
 }
 
 static void add_json(const stint_diff_result *r, sti_text *out)

@@ -70,6 +70,7 @@ static const sti_option eval_rows[] = {
 
 typedef struct eval_view {
     sti_progress bar;
+    const char *unit;
     int64_t start_ns;
     bool begun, quiet;
 } eval_view;
@@ -78,7 +79,7 @@ static void on_progress(void *user, const stint_train_progress *p)
 {
     eval_view *view = user;
     if (!view->begun) {
-        sti_progress_begin(&view->bar, "eval", p->to_evaluate, view->quiet);
+        sti_progress_begin(&view->bar, "eval", view->unit, p->to_evaluate, view->quiet);
         view->bar.start_ns = view->start_ns; /* some are done already */
         view->begun = true;
     }
@@ -183,9 +184,9 @@ static void add_words(const eval_args *args, const stint_model_facts *facts,
                         r->class_count[c]);
     if (args->confusion)
         add_confusions(facts, r, out);
-    sti_text_printf(out, "accuracy %.2f %% of %s images, loss %.4f, %.0f images/s\n",
-                    100 * r->accuracy, sti_count_text(r->count), r->loss,
-                    r->images_per_s);
+    sti_text_printf(out, "accuracy %.2f %% of %s image%s, loss %.4f, %.0f images/s\n",
+                    100 * r->accuracy, sti_count_text(r->count), sti_s(r->count),
+                    r->loss, r->images_per_s);
 }
 
 /* Where the images of the run lie that left this model: its recipe.ini is beside it
@@ -247,7 +248,9 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     if (status != STINT_OK)
         return status;
 
-    eval_view view = {.start_ns = sti_clock_ns(), .quiet = call->common->quiet};
+    eval_view view = {.unit = facts.context ? "windows" : "images",
+                      .start_ns = sti_clock_ns(),
+                      .quiet = call->common->quiet};
     stint_eval_result result = {0};
     sti_cli_catch_signals();
     status = stint_eval(model, &desc, (int)args->threads, args->batch, on_progress,

@@ -28,10 +28,11 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
     sti_text text = {0};
     sti_json j;
     sti_cli_say(call,
-                "%s: %s of %" PRId64 " layers, width %" PRId64 ", %" PRId64
-                " heads, context %" PRId64 ", vocabulary %" PRId64 "; %s parameters",
-                args->out, f->family, f->sizes.depth, f->sizes.width, f->sizes.heads,
-                f->context, f->sizes.vocabulary, sti_count_text(f->parameters));
+                "%s: %s of %" PRId64 " layer%s, width %" PRId64 ", %" PRId64
+                " head%s, context %" PRId64 ", vocabulary %" PRId64 "; %s parameters",
+                args->out, f->family, f->sizes.depth, sti_s(f->sizes.depth),
+                f->sizes.width, f->sizes.heads, sti_s(f->sizes.heads), f->context,
+                f->sizes.vocabulary, sti_count_text(f->parameters));
     if (!f->tokenizer)
         sti_cli_say(call, "no tokeniser came with it (%s); it takes --prompt-ids",
                     f->no_tokenizer);

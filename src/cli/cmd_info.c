@@ -237,10 +237,11 @@ static void add_model_words(const stint_model_facts *f, const stint_model_file *
     else
         sti_text_printf(out,
                         "%s, %s parameters, images %" PRId64 " x %" PRId64 " x %" PRId64
-                        ", %d classes\n",
+                        ", %d class%s\n",
                         f->network, sti_count_text(f->parameters), f->width, f->height,
-                        f->channels, f->classes);
-    sti_text_printf(out, "trained for %s steps", sti_count_text(f->step));
+                        f->channels, f->classes, f->classes == 1 ? "" : "es");
+    sti_text_printf(out, "trained for %s step%s", sti_count_text(f->step),
+                    sti_s(f->step));
     if (isfinite(f->test_accuracy))
         sti_text_printf(out, ", test accuracy %.2f %%", 100 * f->test_accuracy);
     else if (isfinite(f->test_loss))

@@ -61,9 +61,9 @@ void sti_cli_start_line(const sti_cli_call *call, const stint_plan_result *plan)
                 "%s, %s, %d thread%s (%s), %d lane%s of %" PRId64
                 " shard%s; planned peak %s%s%s",
                 sti_cpu_name(), sti_isa_name(sti_isa_now()), plan->threads,
-                plan->threads == 1 ? "" : "s", why, plan->lanes,
-                plan->lanes == 1 ? "" : "s", plan->shards, plan->shards == 1 ? "" : "s",
-                sti_bytes_text(plan->peak_bytes), plan->budget_bytes ? " of " : "",
+                sti_s(plan->threads), why, plan->lanes, sti_s(plan->lanes),
+                plan->shards, sti_s(plan->shards), sti_bytes_text(plan->peak_bytes),
+                plan->budget_bytes ? " of " : "",
                 plan->budget_bytes ? sti_bytes_text(plan->budget_bytes) : "");
     if (plan->slowdown > 1)
         sti_cli_say(call, "to fit, a step is expected to take %.2f x the time",
@@ -235,7 +235,7 @@ static void add_way(const stint_plan_sum *s, sti_text *out)
     else if (s->bits == 32)
         sti_text_add(out, "float32");
     else
-        sti_text_printf(out, "%d bit%s", s->bits, s->bits == 1 ? "" : "s");
+        sti_text_printf(out, "%d bit%s", s->bits, sti_s(s->bits));
 }
 
 static void add_sums(const stint_plan_net *n, sti_text *out)
@@ -310,13 +310,13 @@ static void add_net(const stint_plan_result *p, sti_text *out)
 
 static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
 {
-    sti_text_printf(
-        out,
-        "batch %" PRId64 " in %" PRId64 " shard%s, %d at a time, %d thread%s;"
-        " %s parameters, %.3g Mflop %s forward\n\n",
-        p->batch, p->shards, p->shards == 1 ? "" : "s", p->lanes, p->threads,
-        p->threads == 1 ? "" : "s", sti_count_text(p->parameters),
-        p->forward_flop * 1e-6, p->context ? "a sequence" : "an image");
+    sti_text_printf(out,
+                    "batch %" PRId64 " in %" PRId64
+                    " shard%s, %d at a time, %d thread%s;"
+                    " %s parameters, %.3g Mflop %s forward\n\n",
+                    p->batch, p->shards, sti_s(p->shards), p->lanes, p->threads,
+                    sti_s(p->threads), sti_count_text(p->parameters),
+                    p->forward_flop * 1e-6, p->context ? "a sequence" : "an image");
     add_parts(p, out);
     add_timeline(p, out);
     if (tensors)

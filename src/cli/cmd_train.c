@@ -135,23 +135,25 @@ static void on_planned(void *user, const stint_plan_result *plan)
 static void on_progress(void *user, const stint_train_progress *p)
 {
     train_view *view = user;
-    char note[160];
+    char note[160], left[48] = "";
     if (!view->begun) {
-        sti_progress_begin(&view->bar, "train", p->steps, view->quiet);
+        sti_progress_begin(&view->bar, "train", NULL, p->steps, view->quiet);
         view->begun = true;
     }
     if (p->epoch_done) {
         epoch_line(view, p);
         return;
     }
+    if (p->step < p->steps && p->seconds_left > 0)
+        snprintf(left, sizeof left, "%s left  ", sti_time_text(p->seconds_left));
     if (p->evaluating)
         snprintf(note, sizeof note, "%s %" PRId64 "/%" PRId64,
                  p->step > 0 ? "testing" : "measuring", p->evaluated, p->to_evaluate);
     else if (p->context)
-        snprintf(note, sizeof note, "%.0f tok/s  loss %.3f nats  %s", rate_of(p),
-                 p->loss, sti_bytes_text(p->rss_bytes));
+        snprintf(note, sizeof note, "%s%.0f tokens/s  loss %.3f nats  %s", left,
+                 rate_of(p), p->loss, sti_bytes_text(p->rss_bytes));
     else
-        snprintf(note, sizeof note, "%.0f img/s  loss %.3f  %.1f %%  %s",
+        snprintf(note, sizeof note, "%s%.0f images/s  loss %.3f  %.1f %%  %s", left,
                  p->images_per_s, p->loss, 100 * p->accuracy,
                  sti_bytes_text(p->rss_bytes));
     sti_progress_update(&view->bar, p->step, note);
@@ -246,7 +248,7 @@ static void answer_words(const stint_train_result *r, const sti_profile *profile
                         text ? "text" : "images");
     sti_text_printf(out, "%.0f %s/s on %d thread%s",
                     text ? r->tokens_per_s : r->images_per_s,
-                    text ? "tokens" : "images", r->threads, r->threads == 1 ? "" : "s");
+                    text ? "tokens" : "images", r->threads, sti_s(r->threads));
     if (r->ranks > 1)
         sti_text_printf(out, " of each of %d processes", r->ranks);
     sti_text_printf(out, ", %s in all\n", sti_time_text(r->seconds));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "cli/cli_trust.h"
 #include "train/recipe.h"
 
@@ -60,8 +61,9 @@ static void add_words(const stint_bits_result *r, const char *out, sti_text *tex
                             "", out, r->run[0].folder, out, run->folder);
     }
     sti_text_printf(text,
-                    "%" PRId64 " value%s in %" PRId64 " runs of %" PRId64 " steps\n",
-                    r->distinct, r->distinct == 1 ? "" : "s", r->runs, r->steps);
+                    "%" PRId64 " value%s in %" PRId64 " run%s of %" PRId64 " step%s\n",
+                    r->distinct, sti_s(r->distinct), r->runs, sti_s(r->runs), r->steps,
+                    sti_s(r->steps));
 }
 
 static void add_json(const stint_bits_result *r, const char *out, sti_text *text)

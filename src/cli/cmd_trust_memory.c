@@ -71,7 +71,8 @@ static void on_progress(void *user, const stint_train_progress *p)
     memory_view *view = user;
     char note[80] = "";
     if (!view->begun) {
-        sti_progress_begin(&view->bar, "runs", p->steps, view->quiet);
+        sti_progress_begin(&view->bar, "runs", "runs", p->steps, view->quiet);
+        view->bar.from = p->step; /* runs of an earlier call among them */
         view->begun = true;
     }
     snprintf(note, sizeof note, "%s", sti_bytes_text(p->rss_bytes));
@@ -131,8 +132,8 @@ static void add_words(const stint_memory *m, sti_text *out)
         sti_text_printf(out, "%12.3f %9.3f  %" PRId64 "\n", m->memorisation[i],
                         m->error[i], i);
     }
-    sti_text_printf(out, "\n%" PRId64 " runs in this call, %s, peak memory %s\n",
-                    m->runs_done, sti_time_text(m->seconds),
+    sti_text_printf(out, "\n%" PRId64 " run%s in this call, %s, peak memory %s\n",
+                    m->runs_done, sti_s(m->runs_done), sti_time_text(m->seconds),
                     sti_bytes_text(m->peak_rss_bytes));
     sti_text_printf(out, "list %s/memorised.tsv\npage %s/memory.html\n", m->out,
                     m->out);
@@ -232,7 +233,8 @@ const sti_cli_command sti_cmd_trust_memory = {
         "Trains many networks, each on a random part of the images. An image that "
         "networks get right only if they have seen it is memorised; a test image "
         "that they get right only if one training image was seen is influenced by "
-        "it. Runs are plain: a recipe that starts from a model, has a reference, prunes "
+        "it. Runs are plain: a recipe that starts from a model, has a reference, "
+        "prunes "
         "or holds images out is refused. They are kept in the out folder: a "
         "stopped study goes on where it was. Leaves lists, arrays and a page with the "
         "images there.",

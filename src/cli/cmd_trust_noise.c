@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "cli/cli_trust.h"
 #include "train/recipe.h"
 #include "trust/noise_page.h"
@@ -124,9 +125,10 @@ static void add_words(const stint_noise_result *r, const char *out, sti_text *te
     add_parts(r, false, text);
     if (r->groups > 0)
         add_parts(r, true, text);
-    sti_text_printf(
-        text, "\n%" PRId64 " runs made, %" PRId64 " were there\npage %s/noise.html\n",
-        r->made, r->kept, out);
+    sti_text_printf(text,
+                    "\n%" PRId64 " run%s made, %" PRId64
+                    " there before\npage %s/noise.html\n",
+                    r->made, sti_s(r->made), r->kept, out);
 }
 
 /* ---- JSON ---- */

@@ -177,9 +177,9 @@ static void add_words(const tuning *t, sti_text *out)
                     "%s%s, %d thread%s; %d candidate%s, %d measured\n\n"
                     "%-34s %12s %12s %9s\n",
                     s->m, s->n, s->k, s->trans_a ? ", A transposed" : "",
-                    s->trans_b ? ", B transposed" : "", t->threads,
-                    t->threads == 1 ? "" : "s", t->count, t->count == 1 ? "" : "s",
-                    t->measured, "loops", "predicted ms", "measured ms", "GFLOP/s");
+                    s->trans_b ? ", B transposed" : "", t->threads, sti_s(t->threads),
+                    t->count, sti_s(t->count), t->measured, "loops", "predicted ms",
+                    "measured ms", "GFLOP/s");
     for (int i = 0; i < rows_shown(t); i++)
         sti_text_printf(out, "%-34s %12.4f %12.4f %9.1f\n", t->choices[i].text,
                         t->choices[i].predicted_s * 1e3, t->choices[i].measured_s * 1e3,

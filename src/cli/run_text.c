@@ -246,9 +246,9 @@ static stint_status answer(writer_run *w)
     sti_text text = {0};
     sti_json j;
     sti_cli_say(w->call,
-                "%" PRId64 " tokens, %.1f tokens/s; prompt of %" PRId64
+                "%" PRId64 " token%s, %.1f tokens/s; prompt of %" PRId64
                 ", %.1f tokens/s; seed %" PRId64 "; peak memory %s, planned %s",
-                w->count, rate(w->count, w->draw_s), w->prompt_count,
+                w->count, sti_s(w->count), rate(w->count, w->draw_s), w->prompt_count,
                 rate(w->prompt_count, w->prompt_s), w->args->seed,
                 sti_bytes_text(sti_process_peak_bytes()),
                 sti_bytes_text(w->planned_bytes));
@@ -324,7 +324,8 @@ static stint_status run(writer_run *w)
         return answered;
     return st == STINT_OK
                ? st
-               : sti_fail(st, "stopped by a signal after %" PRId64 " tokens", w->count);
+               : sti_fail(st, "stopped by a signal after %" PRId64 " token%s", w->count,
+                          sti_s(w->count));
 }
 
 stint_status sti_run_text(sti_cli_call *call)

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/units.h"
 #include "data/data_priv.h"
 
 #define ROUND      1024
@@ -217,5 +218,5 @@ stint_status stint_data_check(const stint_data_check_desc *desc,
     return result_out->problems == 0
                ? STINT_OK
                : sti_fail(STINT_E_INPUT, "%s: %" PRId64 " problem%s found", desc->path,
-                          result_out->problems, result_out->problems == 1 ? "" : "s");
+                          result_out->problems, sti_s(result_out->problems));
 }

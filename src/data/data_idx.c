@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
+#include "base/units.h"
 #include "data/data_priv.h"
 
 #define IDX_IMAGES_HEADER 16
@@ -91,8 +92,8 @@ static stint_status read_header(gzFile file, const char *path, int dimensions,
             STINT_E_INPUT,
             "%s is not an IDX file of bytes with %d dimension%s: it begins with "
             "%02x%02x%02x%02x, wanted 000008%02x",
-            path, dimensions, dimensions == 1 ? "" : "s", header[0], header[1],
-            header[2], header[3], dimensions);
+            path, dimensions, sti_s(dimensions), header[0], header[1], header[2],
+            header[3], dimensions);
     for (int i = 0; i < dimensions; i++)
         sizes[i] = big_endian(header + 4 + 4 * i);
     return STINT_OK;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "op/op.h"
 #include "op/op_norm_slots.h"
 #include "pass/pack_priv.h"
@@ -358,7 +359,7 @@ stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
         status = sti_graph_sort(graph); /* residuals before their sums */
     if (!status)
         status = sti_graph_status(graph);
-    sti_account_set(account, "%d tensors held packed", count);
+    sti_account_set(account, "%d tensor%s held packed", count, sti_s(count));
     sti_packer_fini(&p);
     sti_free(blocks.block);
     return status;

@@ -240,11 +240,13 @@ static stint_status count_steps(sti_job *job)
         v->train.steps > 0 ? v->train.steps : v->train.epochs * job->steps_per_epoch;
     job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
     if (v->prune.sparsity > 0 && v->prune.epochs > 0 && v->prune.epochs >= job->epochs)
-        return sti_fail(STINT_E_INPUT,
-                        "prune.epochs: %" PRId64 " epochs of pruning leave none of the "
-                        "%" PRId64 " that %" PRId64 " steps are to train what is left; "
-                        "use fewer",
-                        v->prune.epochs, job->epochs, job->steps);
+        return sti_fail(
+            STINT_E_INPUT,
+            "prune.epochs: %" PRId64 " epoch%s of pruning leave none of the "
+            "%" PRId64 " that %" PRId64 " step%s are to train what is left; "
+            "use fewer",
+            v->prune.epochs, sti_s(v->prune.epochs), job->epochs, job->steps,
+            sti_s(job->steps));
     return STINT_OK;
 }
 
@@ -292,12 +294,12 @@ static stint_status check_ranks(const sti_job *job)
     int ranks = job->comm ? sti_comm_size(job->comm) : 1;
     if (ranks <= job->shards)
         return STINT_OK;
-    return sti_fail(
-        STINT_E_USAGE,
-        "train.shards: a batch of %" PRId64 " shard%s cannot be shared out "
-        "to %d processes; start at most %" PRId64 ", or train with --shards "
-        "%d (which is another run: normalisation works on other parts)",
-        job->shards, job->shards == 1 ? "" : "s", ranks, job->shards, ranks);
+    return sti_fail(STINT_E_USAGE,
+                    "train.shards: a batch of %" PRId64 " shard%s cannot be shared out "
+                    "to %d processes; start at most %" PRId64
+                    ", or train with --shards "
+                    "%d (which is another run: normalisation works on other parts)",
+                    job->shards, sti_s(job->shards), ranks, job->shards, ranks);
 }
 
 /* ---- what would fit ---- */

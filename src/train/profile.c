@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "op/op.h"
 
 stint_status sti_profile_begin(sti_profile *profile, const stint_graph *graph,
@@ -236,12 +237,12 @@ void sti_profile_words(const sti_profile *profile, sti_text *out)
             add_line(p, part_names[part], part_ms(p, part), out);
     add_line(p, "the rest", rest_ms(p), out);
     add_line(p, "whole step", step_ms(p), out);
-    sti_text_printf(
-        out,
-        "%" PRId64 " steps of %" PRId64 " shard%s on %d lane%s of %d thread%s; "
-        "rates are of one lane\n",
-        p->steps, p->shards, p->shards == 1 ? "" : "s", p->lanes,
-        p->lanes == 1 ? "" : "s", p->lane_threads, p->lane_threads == 1 ? "" : "s");
+    sti_text_printf(out,
+                    "%" PRId64 " steps of %" PRId64
+                    " shard%s on %d lane%s of %d thread%s; "
+                    "rates are of one lane\n",
+                    p->steps, p->shards, sti_s(p->shards), p->lanes, sti_s(p->lanes),
+                    p->lane_threads, sti_s(p->lane_threads));
     if (!p->with_roofline)
         sti_text_add(out, "the share of the roofline is shown once `stint bench step` "
                           "has measured this machine\n");

@@ -187,15 +187,16 @@ static void check_train(const sti_recipe_values *v, sti_text *list)
                        "SIZE, or a number of images");
     if (v->train.batch % v->train.shards != 0)
         COMPLAIN(list,
-                 "train.batch: %" PRId64 " images cannot be cut into %" PRId64
+                 "train.batch: %" PRId64 " image%s cannot be cut into %" PRId64
                  " equal shards; use --batch %" PRId64 " or other --shards",
-                 v->train.batch, v->train.shards,
+                 v->train.batch, sti_s(v->train.batch), v->train.shards,
                  rounded_batch(v->train.batch, v->train.shards));
     if (v->noise.order > 0 && v->train.shards < 3)
         COMPLAIN(list,
-                 "noise.order: %" PRId64 " shards can be summed in one order only; use "
+                 "noise.order: %" PRId64
+                 " shard%s can be summed in one order only; use "
                  "--shards 3 or more, or noise.ulp",
-                 v->train.shards);
+                 v->train.shards, sti_s(v->train.shards));
     if (v->run.lanes > v->train.shards)
         COMPLAIN(list,
                  "run.lanes: %" PRId64 " lanes for %" PRId64
@@ -270,9 +271,10 @@ static void check_prune(const sti_recipe_values *v, sti_text *list)
         v->prune.epochs >= v->train.epochs)
         COMPLAIN(list,
                  "prune.epochs: %" PRId64
-                 " epochs of pruning leave none of the %" PRId64
-                 " epochs to train what is left; use fewer",
-                 v->prune.epochs, v->train.epochs);
+                 " epoch%s of pruning leave none of the %" PRId64
+                 " epoch%s to train what is left; use fewer",
+                 v->prune.epochs, sti_s(v->prune.epochs), v->train.epochs,
+                 sti_s(v->train.epochs));
 }
 
 static void check_loss(const sti_recipe_values *v, sti_text *list)

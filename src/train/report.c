@@ -76,12 +76,12 @@ static void add_head(const sti_report_run *run, sti_text *out)
             strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &parts))
             sti_text_printf(out, "%s, ", date);
     }
-    sti_text_printf(out, "%s of %s steps, seed %" PRId64,
+    sti_text_printf(out, "%s of %s step%s, seed %" PRId64,
                     sti_count_text(run->steps_done), sti_count_text(run->steps),
-                    run->seed);
+                    sti_s(run->steps), run->seed);
     if (run->resumes > 0)
         sti_text_printf(out, ", resumed %" PRId64 " time%s", run->resumes,
-                        run->resumes == 1 ? "" : "s");
+                        sti_s(run->resumes));
     sti_text_add(out, "</p></header>\n");
 }
 
@@ -369,8 +369,8 @@ static void add_machine(const sti_report_run *run, sti_text *out)
         run->threads_why ? run->threads_why : "", run->threads_why ? ")" : "");
     add_fact("threads", line.data, out);
     line.length = 0;
-    sti_text_printf(&line, "%" PRId64 " in %" PRId64 " shards, %" PRId64 " at a time",
-                    run->batch, run->shards, run->lanes);
+    sti_text_printf(&line, "%" PRId64 " in %" PRId64 " shard%s, %" PRId64 " at a time",
+                    run->batch, run->shards, sti_s(run->shards), run->lanes);
     add_fact("batch", line.data, out);
     if (run->net_why)
         add_fact("gradients between processes", run->net_why, out);

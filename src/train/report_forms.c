@@ -32,7 +32,7 @@ static void add_sums(const sti_report_run *run, sti_text *out)
                 count++;
             }
         sti_text name = {0};
-        sti_text_printf(&name, "%s tensors", sti_count_text(count));
+        sti_text_printf(&name, "%s tensor%s", sti_count_text(count), sti_s(count));
         if (count > 0)
             add_row(name.data ? name.data : "", forms[f], bytes, held, out);
         out->failed |= name.failed;

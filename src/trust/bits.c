@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/units.h"
 #include "net/socket.h"
 #include "stint/trust.h"
 #include "train/checkpoint.h"
@@ -70,7 +71,7 @@ static stint_status add_rows(bits_work *w)
     for (int64_t lanes = 1; lanes <= 3 && lanes <= shards; lanes++)
         add_row(w, (bits_row){.name = sti_arena_printf(w->matrix.arena,
                                                        "3 threads, %" PRId64 " lane%s",
-                                                       lanes, lanes == 1 ? "" : "s"),
+                                                       lanes, sti_s(lanes)),
                               .folder = sti_arena_printf(w->matrix.arena,
                                                          "lanes-%" PRId64, lanes),
                               .threads = 3,

@@ -306,7 +306,7 @@ static stint_status no_room(const sti_noise_lab *lab, size_t own, size_t one, in
                     "memory: %s is too small for %d run%s of %s at once and %s for the "
                     "laboratory itself; give --memory %s%s",
                     sti_bytes_text(lab->recipe->values.run.memory_bytes), jobs,
-                    jobs == 1 ? "" : "s", sti_bytes_text(one), sti_bytes_text(own),
+                    sti_s(jobs), sti_bytes_text(one), sti_bytes_text(own),
                     sti_bytes_text(own + (size_t)jobs * one + ((size_t)1 << 20)),
                     jobs == 1 ? "" : ", or fewer --jobs");
 }

@@ -38,7 +38,7 @@ static void run_steps(int fd, int out, bool quiet, bool clear)
     dup2(fd, STDERR_FILENO);
     sti_progress p;
     int64_t calls = sti_alloc_count();
-    sti_progress_begin(&p, "train", 20, quiet);
+    sti_progress_begin(&p, "train", "images", 20, quiet);
     for (int step = 1; step <= 20; step++)
         sti_progress_update(&p, step, "loss 1.25  12 img/s");
     if (clear)
@@ -89,6 +89,41 @@ static void test_pipe(void **state)
     assert_non_null(strstr(shown, "loss 1.25"));
     assert_null(strchr(shown, '\033'));
     assert_null(strchr(shown, '\r'));
+}
+
+/* Rates leave out what was there before; bytes are sizes; without a unit there is no
+ * rate, nor a time that would follow from it. */
+static void show_last(const char *unit, int64_t from, int64_t total)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    int saved = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    sti_progress p;
+    sti_progress_begin(&p, "work", unit, total, false);
+    p.from = from;
+    p.start_ns -= INT64_C(10000000000);
+    sti_progress_update(&p, total, "");
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    read_shown(ends[0]);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void test_rates(void **state)
+{
+    (void)state;
+    show_last("images", 0, 1000);
+    assert_string_equal(shown, "work 100 %  100 images/s  in 10.0 s\n");
+    show_last("images", 900, 1000);
+    assert_string_equal(shown, "work 100 %  10 images/s  in 10.0 s\n");
+    show_last("images", 1000, 1000);
+    assert_string_equal(shown, "work 100 %\n");
+    show_last("B", 0, INT64_C(500) << 20);
+    assert_string_equal(shown, "work 100 %  50.0 MiB/s  in 10.0 s\n");
+    show_last(NULL, 0, 1000);
+    assert_string_equal(shown, "work 100 %\n");
 }
 
 static void test_quiet(void **state)
@@ -142,9 +177,9 @@ static void test_dumb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipe),     cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_terminal), cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_dumb),
+        cmocka_unit_test(test_pipe),   cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_quiet),  cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_narrow), cmocka_unit_test(test_dumb),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
