@@ -247,9 +247,10 @@ stint_status sti_npy_open(const char *path, sti_npy *npy_out)
     if (fstat(fd, &facts) != 0) {
         status = sti_fail_errno("%s: cannot be looked at", path);
     } else if (!S_ISREG(facts.st_mode) || facts.st_size == 0) {
-        status =
-            sti_fail(STINT_E_INPUT, "%s: no .npy file, but %s", path,
-                     S_ISREG(facts.st_mode) ? "empty" : "something other than a file");
+        status = sti_fail(STINT_E_INPUT, "%s: no .npy file, but %s", path,
+                          S_ISREG(facts.st_mode)   ? "empty"
+                          : S_ISDIR(facts.st_mode) ? "a folder"
+                                                   : "something other than a file");
     } else {
         bytes = (size_t)facts.st_size;
         map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -137,6 +137,10 @@ static stint_status scale_bound(codec_task *t)
 static stint_status open_array(codec_task *t)
 {
     stint_status status = STINT_OK;
+    if (t->args->bound == 0)
+        return sti_fail(STINT_E_USAGE,
+                        "wants --bound B, above 0: the most that any value may change, "
+                        "or with --relative the part of the values' range");
     if (!(t->args->bound > 0))
         return sti_fail(STINT_E_USAGE,
                         "--bound %s: the most that a value may change is wanted, a "
@@ -340,17 +344,22 @@ static void add_info(const stint_codec_info *info, sti_text *out)
     sti_text_add(out, "shape      ");
     for (int i = 0; i < info->rank; i++)
         sti_text_printf(out, i ? " x %" PRId64 : "%" PRId64, info->dim[i]);
-    sti_text_printf(out, " float32\nbytes      %zu, 1/%.2f of the values'\n",
-                    info->bytes, ratio_of(info->bytes, info->count));
+    sti_text_printf(out, " float32\nbytes      %s, 1/%.2f of the values' %s\n",
+                    sti_count_text((int64_t)info->bytes),
+                    ratio_of(info->bytes, info->count),
+                    sti_bytes_text((size_t)info->count * sizeof(float)));
     sti_text_printf(out, "bound      %s", sti_float_text(info->bound));
     sti_text_printf(out, ", largest error %s\n", sti_float_text(info->max_error));
     sti_text_printf(out, "dither     %s\n", info->dither ? "yes" : "no");
-    sti_text_printf(out, "predictor  %s, %d contexts\n",
-                    stint_codec_predictor_name(info->predictor), info->contexts);
+    sti_text_printf(out, "predictor  %s, %d context%s\n",
+                    stint_codec_predictor_name(info->predictor), info->contexts,
+                    sti_s(info->contexts));
     sti_text_printf(out,
-                    "values     %" PRId64 ": %" PRId64 " zeros, %" PRId64
-                    " outliers kept exactly, %" PRId64 " in parts kept raw\n",
-                    info->count, info->zeros, info->outliers, info->raw);
+                    "values     %s: %s zero%s, %s outlier%s kept exactly, %s in parts "
+                    "kept raw\n",
+                    sti_count_text(info->count), sti_count_text(info->zeros),
+                    sti_s(info->zeros), sti_count_text(info->outliers),
+                    sti_s(info->outliers), sti_count_text(info->raw));
 }
 
 static stint_status answer_info(sti_cli_call *call, const stint_codec_info *info)
@@ -424,10 +433,10 @@ static stint_status answer_times(codec_task *t, const codec_times *times)
     if (!t->call->common->json) {
         sti_text_printf(&text,
                         "%.3f bits a value, 1/%.2f; packs %.2f GB/s, unpacks %.2f GB/s "
-                        "with %d threads\n",
+                        "with %d thread%s\n",
                         8.0 * (double)t->result.bytes / (double)t->count,
                         ratio_of(t->result.bytes, t->count), gb / times->pack_s,
-                        gb / times->unpack_s, t->desc.threads);
+                        gb / times->unpack_s, t->desc.threads, sti_s(t->desc.threads));
         return sti_cli_print(&text);
     }
     sti_cli_json_begin(&j, &text);

@@ -112,13 +112,15 @@ static stint_status write_ids(const char *path, const int32_t *tokens, int64_t c
                          (size_t)count * sizeof *tokens);
 }
 
-static void answer_words(const stint_tokenizer_info *info, const tokens_found *found,
-                         sti_text *out)
+static void answer_words(const tokens_args *args, const stint_tokenizer_info *info,
+                         const tokens_found *found, sti_text *out)
 {
+    const char *written[] = {args->out, args->gpt2, args->ids};
     sti_text_printf(out, "tokeniser    %s, %s tokens, %.12s...\n",
                     kind_names[info->kind], sti_count_text(info->vocabulary),
                     info->hash);
-    sti_text_printf(out, "text         %s bytes\n", sti_count_text(found->bytes));
+    sti_text_printf(out, "text         %s byte%s\n", sti_count_text(found->bytes),
+                    sti_s(found->bytes));
     sti_text_printf(out,
                     "tokens       %s, %.2f bytes each; %s of the vocabulary occur\n",
                     sti_count_text(found->count),
@@ -126,6 +128,9 @@ static void answer_words(const stint_tokenizer_info *info, const tokens_found *f
                     sti_count_text(found->used));
     sti_text_printf(out, "encoded at   %.1f MB/s\n",
                     (double)found->bytes / 1e6 / found->seconds);
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (written[i])
+            sti_text_printf(out, "written      %s\n", written[i]);
 }
 
 static void answer_json(const stint_tokenizer_info *info, const tokens_found *found,
@@ -177,7 +182,7 @@ static stint_status run_on(sti_cli_call *call, const char *text, size_t n_bytes)
         if (call->common->json)
             answer_json(info, &found, &out);
         else
-            answer_words(info, &found, &out);
+            answer_words(args, info, &found, &out);
         status = sti_cli_answer(call, &out);
     }
     stint_tokenizer_close(t);
@@ -194,6 +199,9 @@ static stint_status tokens_run(sti_cli_call *call)
     stint_status status = sti_cli_check_out(path, args->out);
     if (status == STINT_OK)
         status = sti_cli_check_out(path, args->ids);
+    if (status == STINT_OK && args->out && args->ids &&
+        sti_path_is_same(args->out, args->ids))
+        status = sti_fail(STINT_E_USAGE, "--out and --ids are both %s", args->out);
     if (status == STINT_OK)
         status = sti_file_read(path, MAX_TEXT_BYTES, &text, &n_bytes);
     if (status != STINT_OK)

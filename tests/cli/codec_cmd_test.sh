@@ -60,6 +60,7 @@ for predictor in direct left plane mean; do
 done
 run 0 codec info relu.stq
 says out "6 x 20 x 20 x 32 float32"
+says out "of the values' 300.0 KiB"
 run 0 codec info odd.stq --json
 json 'j["shape"] == [30, 40] and j["bound"] == 0.01 and j["outliers"] + j["raw"] >= 4'
 run 0 codec bench relu.npy --bound 0.02 --runs 2
@@ -71,7 +72,7 @@ for bound in 0 -1 nan inf x; do
     run 2 codec pack relu.npy --bound $bound -o no.stq
 done
 run 2 codec pack relu.npy -o no.stq
-says err "--bound"
+says err "wants --bound B"
 run 2 codec pack relu.npy --bound 1
 says err "-o FILE"
 run 4 codec pack equal.npy --bound 0.1 --relative -o no.stq

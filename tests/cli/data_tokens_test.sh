@@ -120,6 +120,7 @@ json 'j["tokens"] < j["bytes"] / 30'
 run 0 data tokens text.txt --tokenizer char -o char.json --json
 json 'j["vocabulary"] == j["vocabulary_used"]'
 run 0 data tokens text.txt --from char.json --ids ids.npy
+says out "written      ids.npy"
 $python -c '
 import numpy as np
 t = open("text.txt", newline="").read()
@@ -131,6 +132,9 @@ json 'j["tokens"] == 7'
 run 0 data tokens binary --from byte.json
 
 # Refusals.
+run 2 data tokens text.txt --tokenizer char -o one --ids one
+says err "are both one"
+[ ! -e one ] || fail "one file for two answers was written"
 run 4 data tokens binary
 says err "byte 3 (0xff) is no UTF-8"
 says err "byte tokeniser"
