@@ -60,9 +60,10 @@ static void add_split_words(const char *name, const stint_data_info *info,
                             sti_text *out)
 {
     sti_text_printf(out,
-                    "%-6s %s images of %" PRId64 " x %" PRId64 ", %s, %d classes\n",
-                    name, sti_count_text(info->count), info->width, info->height,
-                    info->channels == 1 ? "grey" : "colour", info->classes);
+                    "%-6s %s image%s of %" PRId64 " x %" PRId64 ", %s, %d class%s\n",
+                    name, sti_count_text(info->count), sti_s(info->count), info->width,
+                    info->height, info->channels == 1 ? "grey" : "colour",
+                    info->classes, info->classes == 1 ? "" : "es");
 }
 
 static void add_split_json(sti_json *j, const char *name, const stint_data_info *info)
@@ -113,16 +114,18 @@ static void add_text_info(bool json, const sti_corpus_look *text, sti_text *out)
 {
     sti_json j;
     if (!json) {
-        sti_text_printf(out, "%s (text)\n%s bytes in %s file%s, sha256 %s\n",
-                        text->path, sti_count_text(text->bytes),
-                        sti_count_text(text->files), text->files == 1 ? "" : "s",
-                        text->sha256);
+        sti_text_printf(out, "%s (text)\n%s byte%s in %s file%s, sha256 %s\n",
+                        text->path, sti_count_text(text->bytes), sti_s(text->bytes),
+                        sti_count_text(text->files), sti_s(text->files), text->sha256);
         if (text->utf8)
-            sti_text_printf(out, "UTF-8: %s characters, %s different ones\n",
-                            sti_count_text(text->characters),
+            sti_text_printf(out, "UTF-8: %s character%s, %s different\n",
+                            sti_count_text(text->characters), sti_s(text->characters),
                             sti_count_text(text->different));
         else
-            sti_text_printf(out, "no UTF-8 (%s): for the byte tokeniser only\n",
+            sti_text_printf(out,
+                            "no UTF-8: %s\nFor images give a folder with "
+                            "train/<class>/ and test/<class>/, or with train.tar and "
+                            "test.tar\n",
                             text->why);
         return;
     }
@@ -242,12 +245,12 @@ static stint_status check_answer(check_view *view, const stint_data_check_result
     sti_json *j = &view->json;
     if (!view->call->common->json) {
         sti_text_printf(&view->text,
-                        "%s training and %s test images of %" PRId64 " x %" PRId64
-                        ", %d classes: %" PRId64 " problem%s, %" PRId64 " note%s\n",
+                        "%s training and %s test image%s of %" PRId64 " x %" PRId64
+                        ", %d class%s: %" PRId64 " problem%s, %" PRId64 " note%s\n",
                         sti_count_text(r->train_count), sti_count_text(r->test_count),
-                        r->width, r->height, r->classes, r->problems,
-                        r->problems == 1 ? "" : "s", r->notes,
-                        r->notes == 1 ? "" : "s");
+                        sti_s(r->test_count), r->width, r->height, r->classes,
+                        r->classes == 1 ? "" : "es", r->problems, sti_s(r->problems),
+                        r->notes, sti_s(r->notes));
         return sti_cli_print(&view->text);
     }
     sti_json_end_array(j);
@@ -270,8 +273,8 @@ static stint_status check_run(sti_cli_call *call)
     int threads = 1;
     if (looks_like_text(call->operands[0], format_names[args->format]))
         return sti_fail(STINT_E_USAGE,
-                        "%s is text; `stint data info` reads all of it and says "
-                        "whether it is UTF-8",
+                        "%s holds no images; `stint data info` reads all of it and "
+                        "says whether it is text",
                         call->operands[0]);
     stint_status status = sti_threads_choose((int)args->threads, &threads, NULL);
     if (status != STINT_OK)

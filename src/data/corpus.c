@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -14,26 +15,35 @@
 
 /* ---- what is text ---- */
 
+/* Whoever names a picture or an archive wants images, in another layout than ours. */
+static bool is_of_images(const char *name)
+{
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".tar"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcasecmp(sti_path_extension(name), endings[i]) == 0)
+            return true;
+    return false;
+}
+
 bool sti_corpus_is_text(const char *path)
 {
-    static const char *const images[] = {"train", "test", "train.tar", "test.tar"};
     char **names;
     int64_t count = 0;
-    bool text = false, other = false, pictures = false;
+    bool text = false, other = false;
     if (sti_path_is_file(path))
-        return true;
+        return !is_of_images(path);
     sti_arena *arena = sti_arena_create("text files");
     if (arena && sti_path_is_dir(path) &&
         sti_dir_list(arena, path, &names, &count) == STINT_OK)
-        for (int64_t i = 0; i < count; i++) {
-            const char *ending = sti_path_extension(names[i]);
-            text |= strcmp(ending, ".txt") == 0;
-            other |= names[i][0] != '.';
-            for (int k = 0; k < 4; k++)
-                pictures |= strcmp(names[i], images[k]) == 0;
+        for (int64_t i = 0; i < count && !text; i++) {
+            const char *full = sti_path_join(arena, path, names[i]);
+            if (names[i][0] == '.' || !full || !sti_path_is_file(full))
+                continue;
+            text = strcmp(sti_path_extension(names[i]), ".txt") == 0;
+            other |= !is_of_images(names[i]);
         }
     sti_arena_destroy(arena);
-    return text || (other && !pictures);
+    return text || other;
 }
 
 /* ---- the cache ---- */

@@ -52,8 +52,9 @@ typedef struct sti_corpus {
     size_t prepared_bytes; /* resident memory that preparing took; 0: it was there */
 } sti_corpus;
 
-/* A text file, or a folder with *.txt (or, when there are none, with files of other
- * names that do not begin with a dot)? */
+/* A file, or a folder with *.txt (or, when there are none, with files of other names
+ * that do not begin with a dot), but for those that by their names are pictures or
+ * archives of them? */
 bool sti_corpus_is_text(const char *path);
 
 /* What is at a path, read through once; nothing is kept of it. */

@@ -37,7 +37,7 @@ refused empty 4 "empty has no train split" "train/<class>"
 run 4 train r.ini --data r.ini --out x_file -q
 says err "is a file; give the folder"
 run 2 data check r.ini -q # a text, as far as it can tell
-says err "is text" "stint data info"
+says err "holds no images"
 refused /dev/null 4 "is no folder"
 refused bad/cut 4 "train/cat/3.png" "cut short"
 refused bad/nothing 4 "train/cat/3.png" "an empty file"

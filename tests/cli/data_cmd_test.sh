@@ -22,6 +22,27 @@ run 4 data info bad
 run 4 data info nowhere
 says err "nowhere"
 
+# Pictures in a layout that is not ours are no text; what is neither says so.
+mkdir -p flat classes/cat classes/dog
+echo "no picture" | tee flat/a.PNG >classes/cat/a.png
+for folder in flat classes; do
+    run 4 data info $folder
+    says err "$folder has no train split; wanted one of: train/<class>"
+    run 4 data check $folder
+    says out "$folder has no train split; wanted one of: train/<class>"
+done
+echo "no archive" >some.tar
+run 4 data info some.tar
+says err "give the folder that holds train.tar"
+printf '\377\n' >noise
+run 0 data info noise
+says out "no UTF-8: byte 0 (0xff)"
+says out "For images give a folder"
+printf 'x' >one.txt
+run 0 data info one.txt
+says out "1 byte in 1 file"
+says out "UTF-8: 1 character, 1 different"
+
 if "$STINT" --version --json | grep -q '"freetype":true'; then
     run 0 data glyphs --out g --train 72 --test 36 --min-faces 3 --json -q
     silent err
