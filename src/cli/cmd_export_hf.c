@@ -1,5 +1,6 @@
 /* stint export hf: a folder in Hugging Face's layout from a text model. */
 #include "base/fail.h"
+#include "base/file.h"
 #include "cli/cli.h"
 
 typedef struct export_args {
@@ -41,6 +42,23 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
     return sti_cli_answer(call, &text);
 }
 
+/* The layout's file of weights has the name of ours: a run's model, or what is being
+ * exported itself, must not be lost to it. */
+static stint_status check_folder(sti_cli_call *call, const char *out)
+{
+    const char *source = sti_cli_model_path(call, call->operands[0]);
+    const char *config = sti_path_join(call->arena, out, "config.json");
+    const char *weights = sti_path_join(call->arena, out, "model.safetensors");
+    if (!source || !config || !weights)
+        return STINT_E_MEMORY;
+    if (sti_path_is_file(weights) && !sti_path_is_file(config))
+        return sti_fail(STINT_E_USAGE,
+                        "%s is no model of this layout and would be written over; "
+                        "choose another folder by --out",
+                        weights);
+    return sti_cli_check_out(source, weights);
+}
+
 static stint_status export_run(sti_cli_call *call)
 {
     const export_args *args = call->args;
@@ -48,7 +66,9 @@ static stint_status export_run(sti_cli_call *call)
     stint_text_model_facts facts;
     if (!args->out)
         return sti_fail(STINT_E_USAGE, "say where the folder goes: --out FOLDER");
-    stint_status st = stint_text_model_open(call->operands[0], &model);
+    stint_status st = check_folder(call, args->out);
+    if (st == STINT_OK)
+        st = stint_text_model_open(call->operands[0], &model);
     if (st == STINT_OK)
         st = stint_text_model_write_hf(model, args->out);
     if (st == STINT_OK) {

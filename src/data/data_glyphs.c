@@ -278,6 +278,40 @@ static stint_status write_split(render_job *job, glyph_plan *plan,
     return st;
 }
 
+/* Does the archive begin as ours do: with the first letter, of no one, from 1970? */
+static bool is_rendered(const char *path, const char *split)
+{
+    char head[148] = "", name[32];
+    FILE *file = fopen(path, "rb");
+    const bool whole = file && fread(head, 1, sizeof head, file) == sizeof head;
+    if (file)
+        fclose(file);
+    (void)snprintf(name, sizeof name, "%s/%c/00000.png", split, sti_glyph_letters[0]);
+    return whole && strncmp(head, name, 100) == 0 &&
+           memcmp(head + 136, "00000000000 ", 12) == 0;
+}
+
+/* Images that were not rendered here are somebody's, and not to be written over. */
+static stint_status check_folder(const char *folder)
+{
+    static const char *const splits[] = {"train", "test"};
+    stint_status st = STINT_OK;
+    sti_arena *arena = sti_arena_create("glyphs.paths");
+    for (int s = 0; s < 2 && st == STINT_OK; s++) {
+        char *path =
+            arena ? sti_arena_printf(arena, "%s/%s.tar", folder, splits[s]) : NULL;
+        if (!path)
+            st = STINT_E_MEMORY;
+        else if (sti_path_is_file(path) && !is_rendered(path, splits[s]))
+            st = sti_fail(STINT_E_USAGE,
+                          "%s was not rendered by Stint and would be written over; "
+                          "choose another folder by --out, or move it away",
+                          path);
+    }
+    sti_arena_destroy(arena);
+    return st;
+}
+
 static void free_job(render_job *job, int threads)
 {
     for (int t = 0; job->pens && t < threads; t++) {
@@ -340,6 +374,8 @@ stint_status stint_data_glyphs(const stint_data_glyphs_desc *desc,
     sti_fonts fonts = {0};
     render_job job = {.seed = desc->seed, .size = desc->size ? (int)desc->size : 32};
     stint_status st = make_plan(desc, &plan);
+    if (st == STINT_OK)
+        st = check_folder(desc->folder);
     if (st != STINT_OK)
         return st;
     st = sti_fonts_find(desc->fonts, desc->min_faces > 0 ? desc->min_faces : 100,

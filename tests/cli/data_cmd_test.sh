@@ -49,6 +49,13 @@ if "$STINT" --version --json | grep -q '"freetype":true'; then
     json 'j["train_count"] == 72 and j["test_count"] == 36 and j["test_families"] >= 1'
     run 0 data info g --json
     json 'j["format"] == "tar" and len(j["train"]["class_names"]) == 36'
+    run 0 data glyphs --out g --train 36 --test 36 --min-faces 3 -q # once more
+    mkdir own && tar -cf own/test.tar data
+    cp own/test.tar own.kept
+    run 2 data glyphs --out own --train 72 --test 36 --min-faces 3
+    says err "own/test.tar was not rendered by Stint"
+    cmp -s own/test.tar own.kept || fail "data glyphs wrote over an archive of others"
+    [ ! -e own/train.tar ] || fail "data glyphs wrote a half"
     mkdir none
     run 4 data glyphs --fonts none --out h
     says err "fonts"

@@ -108,6 +108,17 @@ cp hf/model.safetensors hf.kept
 cd hf && run 2 import hf . # whose answer is model.safetensors unless said otherwise
 says err "its own answer"
 cd .. && cmp -s hf/model.safetensors hf.kept || fail "import hf wrote over the model it read"
+cp run/model.safetensors run.kept
+for folder in run hf; do
+    run 2 export hf $folder --out $folder
+    says err "written over"
+done
+mkdir -p other && cp run/model.safetensors other
+run 2 export hf hf --out other
+says err "other/model.safetensors is no model of this layout"
+cmp -s run/model.safetensors run.kept && cmp -s other/model.safetensors run.kept &&
+    cmp -s hf/model.safetensors hf.kept || fail "export hf wrote over a model"
+run 0 export hf run --out hf # once more
 run 0 import hf hf --out again.safetensors --json
 json 'j["tokenizer"] is False and j["family"] == "gpt"'
 run 0 run again.safetensors --prompt-ids 1,2,3 --tokens 4 --seed 5

@@ -68,7 +68,7 @@ says err "bash, zsh or fish"
 run 2 help trian
 says err "train"
 run 2 data glyphs --size 3
-says err "from 8 to 512"
+says err "from 8 to 256"
 run 2 data glyphs --size two --train 1
 says err "--size"
 says err "--train"
