@@ -90,7 +90,8 @@ typedef struct tuning {
     sti_loop_choice *choices;
     int count, measured;
     double plain_s;
-    const char *kept; /* "" for none */
+    const char *kept;     /* "" for none */
+    stint_status keeping; /* what was measured is told in any case */
 } tuning;
 
 static stint_status read_size(const char *word, const char *name, int64_t *size_out)
@@ -188,6 +189,8 @@ static void add_words(const tuning *t, sti_text *out)
                     t->plain_s * 1e3, gflops(t, t->plain_s));
     if (!t->args->keep)
         sti_text_add(out, "nothing kept, as asked\n");
+    else if (t->keeping != STINT_OK)
+        sti_text_add(out, "nothing kept\n"); /* why is said at the end */
     else if (t->kept[0])
         sti_text_printf(out, "kept for this shape: '%s', %.2f times as fast\n", t->kept,
                         t->plain_s / t->choices[0].measured_s);
@@ -217,7 +220,7 @@ static void add_json(const tuning *t, sti_text *out)
     }
     sti_json_end_array(&j);
     sti_json_float(&j, "without_s", t->plain_s);
-    sti_json_text(&j, "kept", t->args->keep ? t->kept : NULL);
+    sti_json_text(&j, "kept", t->args->keep && t->keeping == STINT_OK ? t->kept : NULL);
     sti_json_end_object(&j);
 }
 
@@ -232,7 +235,9 @@ static stint_status tune(tuning *t)
     if (status == STINT_OK)
         status = sti_loop_gemm_measure(&team, &t->shape, t->choices, t->measured,
                                        t->args->seconds, &t->plain_s);
-    return status == STINT_OK ? keep_winner(t) : status;
+    if (status == STINT_OK)
+        t->keeping = keep_winner(t);
+    return status;
 }
 
 static stint_status tune_run(sti_cli_call *call)
@@ -248,6 +253,7 @@ static stint_status tune_run(sti_cli_call *call)
         else
             add_words(&t, &text);
         status = sti_cli_answer(call, &text);
+        status = status == STINT_OK ? t.keeping : status;
     }
     sti_free(t.choices);
     return status;

@@ -174,6 +174,10 @@ fi
 touch file
 run 5 train r.ini --out file/x
 run 5 train r.ini --out /proc/x
+XDG_CACHE_HOME=/proc run 5 tune gemm 32 32 32 -j 1
+says out "without a string"
+says out "nothing kept"
+says err "/proc/stint"
 for command in "plan r.ini" "--version" "eval ok" "info ok" "train r.ini --out full --json"; do
     # shellcheck disable=SC2086
     "$STINT" $command >/dev/full 2>err
