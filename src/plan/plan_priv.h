@@ -2,6 +2,7 @@
 #ifndef STI_PLAN_PRIV_H
 #define STI_PLAN_PRIV_H
 
+#include "plan/budget.h"
 #include "plan/plan.h"
 
 #define STI_PLAN_ALIGN 64
@@ -27,6 +28,18 @@ sti_share sti_plan_share(const sti_plan *plan, stint_value root);
 
 /* A node's part of sti_budget_seconds. */
 double sti_budget_node_seconds(const stint_graph *graph, const sti_node *node);
+
+/* The node of a value made by the forward half that a form can be given, or NULL. */
+const sti_node *sti_budget_maker(const stint_graph *graph, stint_value value);
+
+/* blocks [values]: those that can be packed, of the sizes expected of them; by_value
+ * [values] (or NULL): what is known of them. STINT_E_MEMORY. */
+stint_status sti_budget_list(const stint_graph *graph, sti_pack_candidate *by_value,
+                             sti_pack_choice *blocks);
+
+/* Blocks whose capacity is known, in place of what is expected of them. */
+stint_status sti_budget_use_sizes(sti_budget *b, const sti_pack_choice *sizes,
+                                  int count);
 
 /* Scratch bytes of a node, rounded up. */
 size_t sti_plan_scratch_bytes(const sti_plan *plan, const sti_node *node);
