@@ -106,20 +106,22 @@ static inline lane_f lane_keep(lane_f v, lane_bits bits)
 #else
 
 typedef uint8_t lane_bits;
+typedef int32_t lane_i __attribute__((vector_size(4 * STI_LANES)));
 
 static inline lane_bits lane_passes(lane_f v)
 {
-    unsigned bits = 0;
-    for (unsigned i = 0; i < 8; i++)
-        bits |= (unsigned)!(v[i] <= 0.0f) << i;
+    const lane_i pass = ~(v <= (lane_f){0.0f}) & (lane_i){1, 2, 4, 8, 16, 32, 64, 128};
+    int32_t bits = 0;
+    for (int i = 0; i < 8; i++)
+        bits |= pass[i];
     return (lane_bits)bits;
 }
 
 static inline lane_f lane_keep(lane_f v, lane_bits bits)
 {
-    for (unsigned i = 0; i < 8; i++)
-        v[i] = bits >> i & 1u ? v[i] : 0.0f;
-    return v;
+    const lane_i each = {1, 2, 4, 8, 16, 32, 64, 128};
+    const lane_i hit = (((int32_t)bits - (lane_i){0}) & each) == each;
+    return (lane_f)((lane_i)v & hit);
 }
 
 #endif
