@@ -9,8 +9,7 @@
 typedef struct sti_progress {
     const char *title, *unit;
     int64_t total, done;
-    int64_t
-        from; /* of done, what was there at start_ns: rates and times leave it out */
+    int64_t from; /* of done, there at start_ns already: rates and times leave it out */
     int64_t start_ns, last_ns;
     bool terminal, quiet;
     int width;
