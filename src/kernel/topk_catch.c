@@ -206,24 +206,28 @@ static int64_t keep_from(uint32_t least, uint32_t *keys, int64_t count)
 
 /* The rank-th best element that a piece has caught: where two delegates a block were
  * too few to stand for the elements, it is far above that of the delegates. Whenever
- * `keys` is full, only those that may be it stay. False where too many are alike. */
+ * `keys` is full, only those that may be it stay, and no others come any more. False
+ * where too many are alike. */
 static bool raise_least(piece_catch *p, uint32_t *keys, int64_t room_for)
 {
     const sti_topk_ops *ops = sti_topk_ops_now(STI_TOPK_KEYS);
     const int64_t rank = p->c->job->plan->sample_lo;
     int64_t count = 0, at_least;
-    if (p->run_count == RUNS || 2 * rank > room_for)
+    uint32_t least = 0;
+    if (p->run_count == RUNS)
         return false;
     if (caught_here(p) < 2 * rank)
         return true;
     for (int r = 0; r < p->run_count; r++)
         for (int64_t i = 0; i < p->runs[r]->count; i++) {
-            if (count == room_for)
-                count =
-                    keep_from(ops->bisect(keys, count, rank, &at_least), keys, count);
-            if (count > room_for - 1)
+            keys[count] = (uint32_t)(p->runs[r]->at[i] >> 32);
+            count += keys[count] >= least;
+            if (count < room_for)
+                continue;
+            least = ops->bisect(keys, count, rank, &at_least);
+            count = keep_from(least, keys, count);
+            if (count > room_for / 2)
                 return false;
-            keys[count++] = (uint32_t)(p->runs[r]->at[i] >> 32);
         }
     p->least = ops->bisect(keys, count, rank, &at_least);
     drop_below(p, p->least);
