@@ -146,50 +146,38 @@ tile_flow_columns(const sti_gemm_tile *t, const int rows)
     }
 }
 
-static void run_flow(const sti_gemm_tile *t)
+/* The rows as a constant, so that they are registers. */
+static inline __attribute__((always_inline)) void
+by_rows(const sti_gemm_tile *t, void (*walk)(const sti_gemm_tile *, int))
 {
     switch (t->rows) {
     case 1:
-        tile_flow(t, 1);
+        walk(t, 1);
         break;
     case 2:
-        tile_flow(t, 2);
+        walk(t, 2);
         break;
     case 3:
-        tile_flow(t, 3);
+        walk(t, 3);
         break;
     case 4:
-        tile_flow(t, 4);
+        walk(t, 4);
         break;
     case 5:
-        tile_flow(t, 5);
+        walk(t, 5);
         break;
     default:
-        tile_flow(t, STI_GEMM_FLOW);
+        walk(t, STI_GEMM_FLOW);
         break;
     }
 }
 
+static void run_flow(const sti_gemm_tile *t)
+{
+    by_rows(t, tile_flow);
+}
+
 static void run_flow_columns(const sti_gemm_tile *t)
 {
-    switch (t->rows) {
-    case 1:
-        tile_flow_columns(t, 1);
-        break;
-    case 2:
-        tile_flow_columns(t, 2);
-        break;
-    case 3:
-        tile_flow_columns(t, 3);
-        break;
-    case 4:
-        tile_flow_columns(t, 4);
-        break;
-    case 5:
-        tile_flow_columns(t, 5);
-        break;
-    default:
-        tile_flow_columns(t, STI_GEMM_FLOW);
-        break;
-    }
+    by_rows(t, tile_flow_columns);
 }
