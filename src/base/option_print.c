@@ -69,30 +69,6 @@ static void add_meaning(const sti_option *row, sti_text *out)
         sti_text_printf(out, " (default %s)", row->default_text);
 }
 
-/* Words of `text` filled into lines that begin at column `indent`; the cursor stands at
- * `column`. */
-static void add_filled(const char *text, int column, int indent, int width,
-                       sti_text *out)
-{
-    bool first = true;
-    sti_text_printf(out, "%*s", indent > column ? indent - column : 0, "");
-    column = column > indent ? column : indent;
-    while (*text) {
-        int length = (int)strcspn(text, " ");
-        if (!first && column + 1 + length > width) {
-            sti_text_printf(out, "\n%*s", indent, "");
-            column = indent;
-            first = true;
-        }
-        sti_text_printf(out, "%s%.*s", first ? "" : " ", length, text);
-        column += length + !first;
-        first = false;
-        text += length;
-        text += strspn(text, " ");
-    }
-    sti_text_add(out, "\n");
-}
-
 /* Columns that a row's usage takes. */
 static int usage_width(const sti_option *row)
 {
@@ -116,7 +92,8 @@ static void add_help_row(const sti_option *row, int indent, int width, sti_text 
     if (meaning.failed)
         out->failed = true;
     else
-        add_filled(meaning.data ? meaning.data : "", column, indent, width, out);
+        sti_text_add_filled(out, meaning.data ? meaning.data : "", column, indent,
+                            width);
     sti_text_fini(&meaning);
 }
 

@@ -213,3 +213,25 @@ void sti_text_add_roff(sti_text *text, const char *words)
             sti_text_add_bytes(text, words, 1);
     }
 }
+
+void sti_text_add_filled(sti_text *text, const char *words, int column, int indent,
+                         int width)
+{
+    bool first = true;
+    sti_text_printf(text, "%*s", indent > column ? indent - column : 0, "");
+    column = column > indent ? column : indent;
+    while (*words) {
+        const int length = (int)strcspn(words, " ");
+        if (!first && column + 1 + length > width) {
+            sti_text_printf(text, "\n%*s", indent, "");
+            column = indent;
+            first = true;
+        }
+        sti_text_printf(text, "%s%.*s", first ? "" : " ", length, words);
+        column += length + !first;
+        first = false;
+        words += length;
+        words += strspn(words, " ");
+    }
+    sti_text_add(text, "\n");
+}

@@ -19,6 +19,11 @@ void sti_text_printf(sti_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void sti_text_fini(sti_text *text);
 
+/* Words filled into lines of at most `width` that begin at column `indent`; the cursor
+ * stands at `column` of the first one. */
+void sti_text_add_filled(sti_text *text, const char *words, int column, int indent,
+                         int width);
+
 /* Nearest of `count` names to `word` by edit distance, or NULL when none is near enough
  * to be a slip of the fingers. */
 const char *sti_text_nearest(const char *word, const char *const *names, int count);

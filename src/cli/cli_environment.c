@@ -40,35 +40,14 @@ static const char order[] =
     "A flag beats a variable, a variable beats the recipe, the recipe beats the "
     "default.";
 
-/* Words of `help` from column `indent` on, which the first line has reached. */
-static void add_column(sti_text *out, const char *help, int indent, int width)
-{
-    int column = indent;
-    while (*help) {
-        int length = (int)strcspn(help, " ");
-        if (column > indent && column + 1 + length > width) {
-            sti_text_printf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            sti_text_add(out, " ");
-            column++;
-        }
-        sti_text_add_bytes(out, help, (size_t)length);
-        column += length;
-        help += length;
-        help += strspn(help, " ");
-    }
-    sti_text_add(out, "\n");
-}
-
 void sti_cli_help_environment(int width, sti_text *out)
 {
     enum { INDENT = 24 };
     width = width < 80 ? width : 80;
-    add_column(out, order, 0, width);
+    sti_text_add_filled(out, order, 0, 0, width);
     for (int i = 0; i < VARIABLE_COUNT; i++) {
         sti_text_printf(out, "  %-*s", INDENT - 2, variables[i].name);
-        add_column(out, variables[i].help, INDENT, width);
+        sti_text_add_filled(out, variables[i].help, INDENT, INDENT, width);
     }
     sti_text_add(out, "Any other that begins with STINT_ is ignored with a warning.\n");
 }

@@ -15,28 +15,6 @@ static void add_indented(sti_text *out, const char *prefix, const char *lines)
     }
 }
 
-/* Words of `text` in lines of at most `width`. */
-static void add_wrapped(sti_text *out, const char *text, int width)
-{
-    int column = 0;
-    while (*text) {
-        int length = (int)strcspn(text, " ");
-        if (column > 0 && column + 1 + length > width) {
-            sti_text_add(out, "\n");
-            column = 0;
-        }
-        if (column > 0) {
-            sti_text_add(out, " ");
-            column++;
-        }
-        sti_text_add_bytes(out, text, (size_t)length);
-        column += length;
-        text += length;
-        text += strspn(text, " ");
-    }
-    sti_text_add(out, "\n");
-}
-
 static void add_usage(sti_text *out, const sti_cli_command *command)
 {
     sti_text_printf(out, "stint %s", command->name);
@@ -53,7 +31,7 @@ void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *o
     sti_text_add(out, "\nUsage: ");
     add_usage(out, command);
     sti_text_add(out, "\n");
-    add_wrapped(out, command->about, width < 80 ? width : 80);
+    sti_text_add_filled(out, command->about, 0, 0, width < 80 ? width : 80);
     sti_text_add(out, "\nOptions:\n");
     sti_arena *arena = sti_arena_create("help");
     int count = 0;

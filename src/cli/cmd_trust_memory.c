@@ -229,15 +229,14 @@ const sti_cli_command sti_cmd_trust_memory = {
     .summary = "tell which images a network memorises, and what rests on them",
     .operands = "RECIPE",
     .example = "stint trust memory small.ini --data out/glyphs --runs 512",
-    .about =
-        "Trains many networks, each on a random part of the images. An image that "
-        "networks get right only if they have seen it is memorised; a test image "
-        "that they get right only if one training image was seen is influenced by "
-        "it. Runs are plain: a recipe that starts from a model, has a reference, "
-        "prunes "
-        "or holds images out is refused. They are kept in the out folder: a "
-        "stopped study goes on where it was. Leaves lists, arrays and a page with the "
-        "images there.",
+    .about = "Trains many networks, each on a random part of the images. An image that "
+             "networks get right only if they have seen it is memorised; a test image "
+             "that they get right only if one training image was seen is influenced by "
+             "it. Runs are plain: a recipe that starts from a model, has a reference, "
+             "prunes or holds images out is refused. They are kept in the out folder: "
+             "a stopped study goes on where it was. Leaves lists, arrays and a page "
+             "with the "
+             "images there.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
