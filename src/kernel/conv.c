@@ -7,6 +7,7 @@
 #include "kernel/conv_squares.h"
 #include "kernel/conv_winograd.h"
 
+enum { PRODUCT_COLS = 256, PRODUCT_WEIGHTS = 64 << 10 };
 enum { /* fewer do not pay for the transforms; part of the numerics */
        WINOGRAD_TILES = 16,
        WINOGRAD_CHANNELS = 32
@@ -58,13 +59,16 @@ static int64_t pack_floats(const sti_conv_shape *s)
     return s->kh * s->kw * s->groups * sti_conv_max(cig * out, cog * in);
 }
 
-enum { FEW_PIXELS = 1024, MANY_WEIGHTS = 256 << 10 };
+enum { FEW_PIXELS = 1024, MANY_WEIGHTS = 256 << 10, PLAIN_WEIGHTS = 512 << 10 };
 
-/* So many weights for so few pixels that to pack them all first would be felt. */
+/* So many weights for so few pixels that to pack them all first would be felt, or to
+ * walk all of them for a few rows. */
 static bool packing_is_felt(const sti_conv_shape *s)
 {
-    return s->groups == 1 && s->n * s->oh * s->ow <= FEW_PIXELS &&
-           pack_floats(s) > MANY_WEIGHTS;
+    const int64_t weights = pack_floats(s);
+    return s->groups == 1 &&
+           ((s->n * s->oh * s->ow <= FEW_PIXELS && weights > MANY_WEIGHTS) ||
+            (conv_is_plain(s) && weights >= PLAIN_WEIGHTS));
 }
 
 typedef enum conv_way {
@@ -208,6 +212,15 @@ static sti_gemm_shape plain_data(const sti_conv_shape *s)
                             .trans_b = true};
 }
 
+/* Many weights make more of the pixels that are copied; where there are several chunks,
+ * x and dy come from memory, which the rows way fetches ahead. */
+static bool weight_is_product(const sti_conv_shape *s)
+{
+    return s->kh == 1 && s->kw == 1 && s->pad == 0 && s->groups == 1 &&
+           s->ci * s->co >= PRODUCT_WEIGHTS &&
+           (s->n * s->oh * s->ow <= STI_GEMM_CHUNK || s->co >= PRODUCT_COLS);
+}
+
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_forward(s);
@@ -249,6 +262,8 @@ size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threa
     const size_t squares = sti_conv_squares_bytes(s);
     if (by_winograd(s))
         return squares + sti_conv_winograd_weight_bytes(s, threads);
+    if (weight_is_product(s))
+        return squares + sti_conv_product_weight_bytes(s, threads);
     return squares + (sti_conv_is_depthwise(s)
                           ? sti_conv_depthwise_weight_bytes(s, threads)
                           : sti_conv_rows_weight_bytes(s, threads));
@@ -310,6 +325,10 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
     void *rest = (char *)scratch + sti_conv_squares_bytes(s);
     if (by_winograd(s)) {
         sti_conv_winograd_weight(team, s, x, dy, dw_out, rest);
+        if (sums)
+            sti_conv_squares_chunks(team, s, dy, sums);
+    } else if (weight_is_product(s)) {
+        sti_conv_product_weight(team, s, x, dy, dw_out, rest);
         if (sums)
             sti_conv_squares_chunks(team, s, dy, sums);
     } else if (sti_conv_is_depthwise(s)) {

@@ -13,7 +13,8 @@
  * longer to pack than to multiply. The blocked product, its blocks gathered from the
  * tensors.
  *
- * The weight gradient always goes by rows, a slice of it at a time. */
+ * The weight gradient goes by rows, a slice of it at a time, or where a 1x1 convolution
+ * has many weights, as a product (conv_product.c). */
 #ifndef STI_KERNEL_CONV_PRIV_H
 #define STI_KERNEL_CONV_PRIV_H
 
@@ -101,5 +102,11 @@ void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *shape,
 void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *shape,
                           const float *x, const float *dy, float *dw_out,
                           float *squares, void *scratch);
+
+/* The weight gradient of a 1x1 convolution without padding or groups. */
+size_t sti_conv_product_weight_bytes(const sti_conv_shape *shape, int threads);
+void sti_conv_product_weight(const sti_team *team, const sti_conv_shape *shape,
+                             const float *x, const float *dy, float *dw_out,
+                             void *scratch);
 
 #endif

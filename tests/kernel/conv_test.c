@@ -221,6 +221,12 @@ static void want_weight(conv_data *d)
     operands_free(a, 1);
 }
 
+static float grad_b(const void *arg, int64_t k)
+{
+    const element *e = arg;
+    return e->d->y[k * e->d->s.co + e->channel];
+}
+
 /* Squares of one channel of dy in every fourth pixel of one chunk. */
 typedef struct square_chain {
     const float *dy;
@@ -261,7 +267,7 @@ static void want_squares(conv_data *d)
     }
 }
 
-static void data_make(conv_data *d, model_rng *rng)
+static void data_alloc(conv_data *d, model_rng *rng)
 {
     sti_conv_shape *s = &d->s;
     s->oh = sti_conv_out_length(s->h, s->kh, s->stride, s->pad);
@@ -286,6 +292,11 @@ static void data_make(conv_data *d, model_rng *rng)
     model_fill(rng, d->w, d->w_count);
     model_fill(rng, d->y, d->y_count);
     model_fill(rng, d->bias, s->co);
+}
+
+static void data_make(conv_data *d, model_rng *rng)
+{
+    data_alloc(d, rng);
     want_data(d);
     want_weight(d);
     want_squares(d);
@@ -455,11 +466,41 @@ static void chosen_shapes(void **state)
         {1, 9, 9, 130, 600, 1, 1, 2, 0, 1, 0, 0, false}, /* slices of the gradient */
         {1, 10, 10, 96, 160, 3, 3, 1, 1, 1, 0, 0, false},
         {1, 37, 53, 29, 19, 3, 3, 1, 1, 1, 0, 0, false},
+        {6, 3, 3, 40, 70, 3, 3, 1, 1, 1, 0, 0, false}, /* tiles that a tap misses */
     };
     model_rng rng = {5};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_shape(shapes[i], &rng);
+}
+
+/* Many weights, and pixels of several chunks: one element of the gradient in 61. */
+static void weight_products(void **state)
+{
+    static const sti_conv_shape shapes[] = {
+        {3, 38, 37, 256, 256, 1, 1, 1, 0, 1, 0, 0, false},
+        {2, 92, 92, 256, 256, 1, 1, 2, 0, 1, 0, 0, false},
+    };
+    model_rng rng = {7};
+    (void)state;
+    sti_isa_force((sti_isa)best);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int threads = 1; threads <= 3; threads += 2) {
+            conv_data d = {.s = shapes[i]};
+            data_alloc(&d, &rng);
+            const sti_conv_shape *s = &d.s;
+            const sti_team team = {.threads = threads};
+            void *scratch =
+                guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+            sti_conv_backward_weight_f32(&team, s, d.x, d.y, d.dw, NULL, scratch);
+            guarded_free(scratch);
+            for (int64_t w = threads; w < d.w_count; w += 61) {
+                const element e = {.d = &d, .image = w / s->co, .channel = w % s->co};
+                d.dw[w] -= model_sum(grad_a, grad_b, &e, s->n * s->oh * s->ow, 0.0F);
+                assert_true(d.dw[w] == 0.0F);
+            }
+            data_free(&d);
+        }
 }
 
 /* The error of a chain of k steps is at most k * eps * sum |a b|. */
@@ -498,9 +539,8 @@ static void lengths_and_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_shapes),
-        cmocka_unit_test(chosen_shapes),
-        cmocka_unit_test(close_to_double),
+        cmocka_unit_test(random_shapes),    cmocka_unit_test(chosen_shapes),
+        cmocka_unit_test(weight_products),  cmocka_unit_test(close_to_double),
         cmocka_unit_test(lengths_and_cost),
     };
     best = (int)sti_isa_now();
