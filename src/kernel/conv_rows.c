@@ -475,6 +475,20 @@ static int64_t data_equal_rows(const sti_conv_shape *s, const sti_conv_phase *p,
     return next - row;
 }
 
+/* Pixels that no tap reaches, in the order of memory. */
+static void zero_phase(const data_job *j, const row_block *b, const sti_conv_phase *p,
+                       int64_t end)
+{
+    const sti_conv_shape *s = j->shape;
+    for (int64_t i = b->image; i < b->image + b->images; i++)
+        for (int64_t q = b->row; q < end; q++) {
+            float *line =
+                j->dx + ((i * s->h + p->y0 + s->stride * q) * s->w + p->x0) * s->ci;
+            for (int64_t x = 0; x < p->cols; x++)
+                memset(line + x * j->walk.c_row, 0, (size_t)s->ci * sizeof *line);
+        }
+}
+
 static void data_phase(const data_job *j, const row_block *b, int64_t phase)
 {
     const sti_conv_shape *s = j->shape;
@@ -482,6 +496,10 @@ static void data_phase(const data_job *j, const row_block *b, int64_t phase)
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
     const int64_t end = sti_conv_min(b->row + b->rows, p.rows);
     sti_conv_walk w;
+    if (p.taps_y * p.taps_x == 0) {
+        zero_phase(j, b, &p, end);
+        return;
+    }
     phase_walk(j, phase, &p, &w);
     const int64_t y = p.y0 + s->stride * b->row;
     const float *in =
