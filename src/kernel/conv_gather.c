@@ -8,21 +8,38 @@
 typedef struct gather_args {
     const sti_conv_shape *shape;
     const float *x, *w, *dy;
-    float *dx;
+    float *y, *dx;
     sti_conv_phase phase;
 } gather_args;
 
+/* Rows of the product are pixels of the result: image by image, or where taps reach
+ * outside, the same pixel of all images side by side, so that a tile of rows meets a
+ * tap inside of it or not at all. */
+typedef struct row_order {
+    bool by_position;
+    int64_t images, pixels; /* of an image */
+} row_order;
+
+static void row_at(const row_order *o, int64_t row, int64_t *image, int64_t *pixel)
+{
+    *image = o->by_position ? row % o->images : row / o->pixels;
+    *pixel = o->by_position ? row / o->images : row % o->pixels;
+}
+
 /* Elements [k0, k0 + ks) of the window of one output pixel, k = (i * kw + j) * cig + c.
- * Taps whose columns lie inside are copied in one go when channels are whole. */
-static void gather_window(const sti_conv_shape *s, const float *image, int64_t group,
+ * Taps whose columns lie inside are copied in one go when channels are whole. Whether
+ * there was one. */
+static bool gather_window(const sti_conv_shape *s, const float *image, int64_t group,
                           int64_t y0, int64_t x0, int64_t k0, int64_t ks, float *dst)
 {
     const int64_t cig = s->ci / s->groups;
+    bool any = false;
     while (ks > 0) {
         const int64_t tap = k0 / cig, c = k0 % cig, i = tap / s->kw, j = tap % s->kw;
         const int64_t y = y0 + i, x = x0 + j;
         int64_t run = sti_conv_min(cig - c, ks);
         const bool inside = y >= 0 && y < s->h && x >= 0 && x < s->w;
+        any = any || inside;
         if (inside && s->groups == 1)
             run = sti_conv_min(sti_conv_min(s->kw - j, s->w - x) * cig - c, ks);
         if (inside)
@@ -34,29 +51,53 @@ static void gather_window(const sti_conv_shape *s, const float *image, int64_t g
         k0 += run;
         ks -= run;
     }
+    return any;
 }
 
-/* Window of output pixel `pixel`, counted through images and rows. */
-static void gather_pixel(const gather_args *g, int64_t group, int64_t pixel, int64_t k0,
-                         int64_t ks, float *dst)
+static row_order forward_order(const sti_conv_shape *s)
 {
-    const sti_conv_shape *s = g->shape;
-    const int64_t image = pixel / (s->oh * s->ow), at = pixel % (s->oh * s->ow);
-    gather_window(s, g->x + image * s->h * s->w * s->ci, group,
-                  at / s->ow * s->stride - s->pad, at % s->ow * s->stride - s->pad, k0,
-                  ks, dst);
+    return (row_order){
+        .by_position = s->pad > 0, .images = s->n, .pixels = s->oh * s->ow};
 }
 
-static void forward_load_a(const sti_block_job *job, int64_t item, int64_t m0,
+static bool forward_load_a(const sti_block_job *job, int64_t item, int64_t m0,
                            int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
 {
-    for (int64_t r = 0; r < rows; r++)
-        gather_pixel(job->arg, item, m0 + r, k0, ks, dst + r * ld);
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    const row_order order = forward_order(s);
+    bool any = false;
+    for (int64_t r = 0; r < rows; r++, dst += ld) {
+        int64_t image, at;
+        row_at(&order, m0 + r, &image, &at);
+        const bool inside = gather_window(s, g->x + image * s->h * s->w * s->ci, item,
+                                          at / s->ow * s->stride - s->pad,
+                                          at % s->ow * s->stride - s->pad, k0, ks, dst);
+        any = any || inside;
+    }
+    return any;
+}
+
+static void forward_store_c(const sti_block_job *job, int64_t item, int64_t m0,
+                            int64_t rows, int64_t n0, int64_t cols, const float *block,
+                            int64_t ld)
+{
+    const gather_args *g = job->arg;
+    const sti_conv_shape *s = g->shape;
+    const row_order order = forward_order(s);
+    for (int64_t r = 0; r < rows; r++, block += ld) {
+        int64_t image, at;
+        row_at(&order, m0 + r, &image, &at);
+        memcpy(g->y + (image * order.pixels + at) * s->co + item * (s->co / s->groups) +
+                   n0,
+               block, (size_t)cols * sizeof *block);
+    }
 }
 
 static sti_block_job forward_job(const sti_conv_shape *s)
 {
     return (sti_block_job){
+        .store_c = forward_order(s).by_position ? forward_store_c : NULL,
         .items = s->groups,
         .m = s->n * s->oh * s->ow,
         .n = s->co / s->groups,
@@ -80,7 +121,7 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
                              const float *x, const float *w,
                              const sti_epilogue *epilogue, float *y_out, void *scratch)
 {
-    const gather_args args = {.shape = s, .x = x};
+    const gather_args args = {.shape = s, .x = x, .y = y_out};
     sti_block_job job = forward_job(s);
     job.arg = &args;
     job.b = w;
@@ -96,28 +137,42 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
 
 /* Backward data, one phase at a time. */
 
-static void data_load_a(const sti_block_job *job, int64_t item, int64_t m0,
+static row_order data_order(const sti_conv_shape *s, const sti_conv_phase *p)
+{
+    return (row_order){.by_position = p->taps_y * p->taps_x > 1,
+                       .images = s->n,
+                       .pixels = p->rows * p->cols};
+}
+
+static bool data_load_a(const sti_block_job *job, int64_t item, int64_t m0,
                         int64_t rows, int64_t k0, int64_t ks, float *dst, int64_t ld)
 {
     const gather_args *g = job->arg;
     const sti_conv_shape *s = g->shape;
     const sti_conv_phase *p = &g->phase;
     const int64_t cog = s->co / s->groups;
+    const row_order order = data_order(s, p);
+    bool any = false;
     for (int64_t m = m0; m < m0 + rows; m++, dst += ld) {
-        const int64_t q = m / p->cols % p->rows, r = m % p->cols;
-        const float *image = g->dy + m / (p->rows * p->cols) * s->oh * s->ow * s->co;
+        int64_t number, at;
+        row_at(&order, m, &number, &at);
+        const int64_t q = at / p->cols, r = at % p->cols;
+        const float *image = g->dy + number * s->oh * s->ow * s->co;
         for (int64_t k = 0, run; k < ks; k += run) {
             const int64_t tap = (k0 + k) / cog, c = (k0 + k) % cog;
             const int64_t y = p->out_y + q - tap / p->taps_x;
             const int64_t x = p->out_x + r - tap % p->taps_x;
             run = sti_conv_min(cog - c, ks - k);
-            if (y >= 0 && y < s->oh && x >= 0 && x < s->ow)
+            const bool inside = y >= 0 && y < s->oh && x >= 0 && x < s->ow;
+            any = any || inside;
+            if (inside)
                 memcpy(dst + k, image + (y * s->ow + x) * s->co + item * cog + c,
                        (size_t)run * sizeof *dst);
             else
                 memset(dst + k, 0, (size_t)run * sizeof *dst);
         }
     }
+    return any;
 }
 
 static void data_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
@@ -148,10 +203,13 @@ static void data_store_c(const sti_block_job *job, int64_t item, int64_t m0,
     const gather_args *g = job->arg;
     const sti_conv_shape *s = g->shape;
     const sti_conv_phase *p = &g->phase;
+    const row_order order = data_order(s, p);
     for (int64_t m = m0; m < m0 + rows; m++, block += ld) {
-        const int64_t y = p->y0 + m / p->cols % p->rows * s->stride;
-        const int64_t x = p->x0 + m % p->cols * s->stride;
-        const int64_t at = (m / (p->rows * p->cols) * s->h + y) * s->w + x;
+        int64_t image, pixel;
+        row_at(&order, m, &image, &pixel);
+        const int64_t y = p->y0 + pixel / p->cols * s->stride;
+        const int64_t x = p->x0 + pixel % p->cols * s->stride;
+        const int64_t at = (image * s->h + y) * s->w + x;
         memcpy(g->dx + at * s->ci + item * (s->ci / s->groups) + n0, block,
                (size_t)cols * sizeof *block);
     }
@@ -166,7 +224,8 @@ static sti_block_job data_job(const sti_conv_shape *s, const sti_conv_phase *p)
         .k = p->taps_y * p->taps_x * (s->co / s->groups),
         .load_a = data_load_a,
         .load_b = data_load_b,
-        .store_c = s->stride > 1 ? data_store_c : NULL,
+        .store_c =
+            s->stride > 1 || data_order(s, p).by_position ? data_store_c : NULL,
         .c_item = s->ci / s->groups,
         .ldc = s->ci,
     };

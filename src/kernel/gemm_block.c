@@ -290,6 +290,32 @@ static float *copied_rows(const block_piece *s, const block_pass *pass, int64_t 
     return s->a + r * (p->job->a_steps ? pass->ks : p->a_ld);
 }
 
+/* Behind each gathered row: whether the tile that it came with holds anything. */
+static float *row_holds(const block_piece *s, const block_pass *pass, int64_t r)
+{
+    return copied_rows(s, pass, r) + s->plan->a_ld - 1;
+}
+
+static void load_rows(const block_piece *s, const block_pass *pass, int64_t r,
+                      int64_t rows)
+{
+    const sti_block_job *job = s->plan->job;
+    const bool any = job->load_a(job, s->item, s->m0 + r, rows, pass->k0, pass->ks,
+                                 copied_rows(s, pass, r), s->plan->a_ld);
+    for (int64_t i = r; i < r + rows; i++)
+        *row_holds(s, pass, i) = any;
+}
+
+/* Of a tile, which another panel may have cut elsewhere. */
+static bool rows_hold(const block_piece *s, const block_pass *pass, int64_t r,
+                      int64_t rows)
+{
+    bool any = false;
+    for (int64_t i = r; i < r + rows; i++)
+        any = any || *row_holds(s, pass, i) != 0;
+    return any;
+}
+
 /* Copy the rows of the tiles t from row r on. */
 static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
                       const sti_gemm_tile *t)
@@ -298,8 +324,7 @@ static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
     const sti_gemm_kernels *kernels = s->plan->kernels;
     float *dst = copied_rows(s, pass, r);
     if (job->load_a)
-        job->load_a(job, s->item, s->m0 + r, t->rows, pass->k0, pass->ks, dst,
-                    s->plan->a_ld);
+        load_rows(s, pass, r, t->rows);
     else if (job->a_steps)
         kernels->pack(plain_rows(s, pass, r), job->lda, pass->ks, t->lines * t->rows,
                       t->rows, dst);
@@ -366,8 +391,8 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.rows = sti_gemm_next_rows(left, most);
         /* Steps are copied for all tiles at once: one would take but a part of each
          * line of A. */
-        t.lines =
-            panel->copy_rows && !job->a_steps ? 1 : sti_gemm_equal_tiles(left, most);
+        const bool alone = job->load_a || (panel->copy_rows && !job->a_steps);
+        t.lines = alone ? 1 : sti_gemm_equal_tiles(left, most);
         place_rows(s, pass, r, &t);
         t.c_line = t.rows * pass->ldc;
         t.c = pass->c + r * pass->ldc + panel->j0;
@@ -375,6 +400,8 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
                                                   : pass->c + panel->j0 + panel->cols;
         if (panel->copy_rows)
             copy_rows(s, pass, r, &t);
+        if (job->load_a)
+            t.run_k = rows_hold(s, pass, r, t.rows) ? pass->ks : 0;
         if (p->flow && job->b_columns)
             p->kernels->flow_columns(&t);
         else if (p->flow)

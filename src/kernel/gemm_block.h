@@ -22,9 +22,10 @@ struct sti_block_job {
     bool b_columns; /* B lies in columns (load_b must then be NULL), else in steps */
     bool accumulate;
     const void *arg;
-    /* Fill dst [rows][ld] with rows m0.. and k0.. of A, those of a tile; ld >= ks.
-     * NULL: A lies in memory as the tiles read it. */
-    void (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,
+    /* Fill dst [rows][ld] with rows m0.. and k0.. of A, those of a tile; ld > ks. False
+     * where they are nothing but zeros, which are then left out of the sums. NULL: A
+     * lies in memory as the tiles read it. */
+    bool (*load_a)(const sti_block_job *job, int64_t item, int64_t m0, int64_t rows,
                    int64_t k0, int64_t ks, float *dst, int64_t ld);
     /* Fill panels dst [panel][ks][width] with columns n0.., zero beyond cols. NULL: B
      * lies in memory as the tiles read it. */
