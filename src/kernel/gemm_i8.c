@@ -1,5 +1,6 @@
 /* 8-bit products by blocks: rows of A as words of four steps (second-level cache),
- * panels of B (first level), register tiles; pieces are rows or columns of C. */
+ * panels of B (first level), register tiles; pieces are rows or columns of C. Panels
+ * are packed once for all blocks of rows of a piece. */
 #include "kernel/gemm_i8.h"
 
 #include <string.h>
@@ -8,10 +9,11 @@
 #include "kernel/gemm_i8_tile.h"
 
 enum {
-    BLOCK_K = 1536,     /* bytes of k a pass, 384 words */
-    A_WORDS = 80 << 10, /* of A copied by all threads together */
-    LEAST_ROWS = 112,   /* but so many rows at least */
-    BLOCK_COLS = 64,    /* columns of B packed at a time */
+    BLOCK_K = 1536,         /* bytes of k a pass, 384 words */
+    A_WORDS = 80 << 10,     /* of A copied by all threads together */
+    LEAST_ROWS = 112,       /* but so many rows at least */
+    PANEL_COLS = 32,        /* of B packed at a time, */
+    KEEP_WORDS = 512 << 10, /* and kept where there are several blocks of rows */
     SERIAL_PRODUCTS = 1 << 20
 };
 
@@ -23,7 +25,8 @@ typedef struct i8_plan {
     const sti_dequantize *epilogue;
     bool by_columns; /* pieces are columns of C */
     int64_t pieces, part;
-    int64_t block_rows, words, a_ld; /* words a pass; between rows or steps of A */
+    int64_t block_rows, block_cols, b_cols; /* b_cols: of B packed side by side */
+    int64_t words, a_ld; /* words a pass; between rows or steps of A */
     size_t a_words, b_words, worker_words;
     uint32_t *scratch;
 } i8_plan;
@@ -70,10 +73,14 @@ static i8_plan plan_make(const sti_gemm_i8_shape *s, int threads)
     p.words = words;
     p.block_rows = smaller(rows, round_up(p.by_columns ? s->m : p.part, 14));
     p.a_ld = s->trans_a ? round_up(p.block_rows, 16) + 16 : round_up(words, 16) + 16;
+    const int64_t cols = round_up(p.by_columns ? p.part : s->n, PANEL_COLS);
+    const bool keep = p.block_rows < (p.by_columns ? s->m : p.part);
+    p.block_cols =
+        keep ? smaller(cols, KEEP_WORDS / words / PANEL_COLS * PANEL_COLS) : cols;
     p.a_words = (size_t)((s->trans_a ? words : p.block_rows) * p.a_ld);
-    p.b_words = (size_t)(words * BLOCK_COLS);
-    p.worker_words =
-        (size_t)round_up((int64_t)(p.a_words + p.b_words) + BLOCK_COLS, 16);
+    p.b_cols = keep ? p.block_cols : PANEL_COLS;
+    p.b_words = (size_t)(words * p.b_cols);
+    p.worker_words = (size_t)round_up((int64_t)(p.a_words + p.b_words) + p.b_cols, 16);
     return p;
 }
 
@@ -92,8 +99,15 @@ typedef struct i8_block {
     const i8_plan *plan;
     int64_t m0, rows, n0, cols, k0, ks;
     uint32_t *a, *b;
-    int32_t *offset; /* [BLOCK_COLS] of this pass's columns */
+    int32_t *offset; /* [b_cols] of this pass's columns */
+    bool packed;     /* B, by a block of rows before this one */
 } i8_block;
+
+/* What a panel is packed to, j columns into the block. */
+static int64_t panel_at(const i8_block *s, int64_t j)
+{
+    return s->plan->b_cols > PANEL_COLS ? j : 0;
+}
 
 static void take_rows(const i8_block *s)
 {
@@ -115,44 +129,50 @@ static void take_rows(const i8_block *s)
     }
 }
 
-/* One panel of B at column n. */
-static void take_panel(const i8_block *s, int64_t n, int64_t cols, int64_t width)
+/* One panel of B, j columns into the block. */
+static void take_panel(const i8_block *s, int64_t j, int64_t cols, int64_t width)
 {
     const i8_plan *p = s->plan;
     const sti_gemm_i8_shape *shape = p->shape;
+    const int64_t n = s->n0 + j, words = ceil_div(s->ks, STI_I8_STEPS);
+    uint32_t *b = s->b + panel_at(s, j) * words;
+    int32_t *offset = s->offset + panel_at(s, j);
     if (shape->trans_b)
         p->kernels->pack_transposed(p->b + n * shape->ldb + s->k0, shape->ldb, s->ks,
-                                    cols, width, s->b);
+                                    cols, width, b);
     else
         p->kernels->pack(p->b + s->k0 * shape->ldb + n, shape->ldb, s->ks, cols, width,
-                         0, s->b);
+                         0, b);
     if (shape->a_signed) {
-        memset(s->offset, 0, (size_t)width * sizeof *s->offset);
-        p->kernels->offsets(s->b, ceil_div(s->ks, STI_I8_STEPS), width, s->offset);
+        memset(offset, 0, (size_t)width * sizeof *offset);
+        p->kernels->offsets(b, words, width, offset);
     }
 }
 
-static void panel_tiles(const i8_block *s, int64_t n, int64_t cols, int nv)
+static void panel_tiles(const i8_block *s, int64_t j, int64_t cols, int nv)
 {
     static const int64_t zero_run[1] = {0};
     const i8_plan *p = s->plan;
+    const int64_t n = s->n0 + j, words = ceil_div(s->ks, STI_I8_STEPS);
     const sti_gemm_i8_shape *shape = p->shape;
     const int most = p->kernels->max_rows[nv];
     const float *a = (const float *)(const void *)s->a;
     float *c = (float *)(void *)(p->c + s->m0 * shape->ldc + n);
     sti_gemm_tile t = {
-        .b = (const float *)(const void *)s->b,
+        .b = (const float *)(const void *)(s->b + panel_at(s, j) * words),
         .a_row = p->a_ld,
         .a_step = p->a_ld,
         .b_step = (int64_t)nv * STI_PANEL,
         .a_run = zero_run,
         .runs = 1,
-        .run_k = ceil_div(s->ks, STI_I8_STEPS),
+        .run_k = words,
         .c_row = shape->ldc,
         .cols = cols,
         .nv = nv,
         .load = s->k0 > 0 || shape->accumulate,
-        .bias = shape->a_signed ? (const float *)(const void *)s->offset : NULL,
+        .bias = shape->a_signed
+                    ? (const float *)(const void *)(s->offset + panel_at(s, j))
+                    : NULL,
     };
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         t.rows = sti_gemm_next_rows(s->rows - r, most);
@@ -185,14 +205,15 @@ static void block_pass(i8_block *s)
     const i8_plan *p = s->plan;
     take_rows(s);
     for (int64_t j = 0, cols; j < s->cols; j += cols) {
-        const int64_t left = s->cols - j, n = s->n0 + j;
+        const int64_t left = s->cols - j;
         const int nv = left > STI_PANEL && p->kernels->max_rows[2] > 0 ? 2 : 1;
         const int64_t width = (int64_t)nv * STI_PANEL;
         cols = smaller(left, width);
-        take_panel(s, n, cols, width);
-        panel_tiles(s, n, cols, nv);
+        if (!s->packed)
+            take_panel(s, j, cols, width);
+        panel_tiles(s, j, cols, nv);
         if (p->epilogue && s->k0 + s->ks == p->shape->k)
-            panel_finish(s, n, cols);
+            panel_finish(s, s->n0 + j, cols);
     }
 }
 
@@ -203,17 +224,22 @@ static void piece_run(void *arg, int64_t piece, int worker)
     const int64_t first = piece * p->part;
     const int64_t m0 = p->by_columns ? 0 : first;
     const int64_t m1 = p->by_columns ? shape->m : smaller(shape->m, first + p->part);
+    const int64_t n0 = p->by_columns ? first : 0;
+    const int64_t n1 = p->by_columns ? smaller(shape->n, first + p->part) : shape->n;
     i8_block s = {.plan = p};
-    s.n0 = p->by_columns ? first : 0;
-    s.cols = p->by_columns ? smaller(p->part, shape->n - first) : shape->n;
     s.a = p->scratch + (size_t)worker * p->worker_words;
     s.b = s.a + p->a_words;
     s.offset = (int32_t *)(void *)(s.b + p->b_words);
-    for (s.m0 = m0; s.m0 < m1; s.m0 += p->block_rows) {
-        s.rows = smaller(p->block_rows, m1 - s.m0);
+    for (s.n0 = n0; s.n0 < n1; s.n0 += p->block_cols) {
+        s.cols = smaller(p->block_cols, n1 - s.n0);
         for (s.k0 = 0; s.k0 < shape->k; s.k0 += BLOCK_K) {
             s.ks = smaller(BLOCK_K, shape->k - s.k0);
-            block_pass(&s);
+            s.packed = false;
+            for (s.m0 = m0; s.m0 < m1; s.m0 += p->block_rows) {
+                s.rows = smaller(p->block_rows, m1 - s.m0);
+                block_pass(&s);
+                s.packed = p->b_cols > PANEL_COLS;
+            }
         }
     }
 }
