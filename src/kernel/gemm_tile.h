@@ -59,7 +59,7 @@ typedef struct sti_gemm_tile {
     int nv;                 /* panels side by side, 1 to 4 */
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
-    const float *c_next;    /* C of the tile after these: fetched ahead; or NULL */
+    const float *c_next;    /* C of the tile after these; NULL: no C is fetched ahead */
     const float *b_next;    /* columns after these, b_step apart, fetched ahead, */
     int64_t b_next_steps;   /* so many steps by each tile; 0: none */
     bool b_part;            /* read `cols` columns of B, no more; > 16 (nv - 1) */

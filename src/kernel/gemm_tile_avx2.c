@@ -9,7 +9,7 @@
 
 #include "kernel/gemm_flow_body.h"
 
-#define FORMS(WALK) TILES_6(BARED, WALK, 1) TILES_6(TILE, WALK, 1)
+#define FORMS(WALK) TILES_6(PART_TILE, WALK, 1) TILES_6(TILE, WALK, 1)
 FORMS(nn)
 FORMS(tn)
 FORMS(quads)
@@ -19,7 +19,7 @@ TILES_4(TILE, taps, 1)
 typedef tile_fn *const tile_table[2][6];
 #define TABLE(WALK)                     \
     {                                   \
-        {TILES_6(BARED_NAME, WALK, 1)}, \
+        {TILES_6(PART_NAME, WALK, 1)},  \
         {                               \
             TILES_6(TILE_NAME, WALK, 1) \
         }                               \

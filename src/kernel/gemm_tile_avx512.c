@@ -12,7 +12,7 @@
 /* Every walk in every form, at all heights that registers allow. */
 #define ALL(X, WALK, MOST) \
     MOST(X, WALK, 1) TILES_14(X, WALK, 2) TILES_9(X, WALK, 3) TILES_6(X, WALK, 4)
-#define FORMS(WALK, MOST) ALL(BARED, WALK, MOST) ALL(TILE, WALK, MOST)
+#define FORMS(WALK, MOST) ALL(PART_TILE, WALK, MOST) ALL(TILE, WALK, MOST)
 FORMS(nn, TILES_28)
 FORMS(tn, TILES_28)
 FORMS(quads, TILES_14)
@@ -28,9 +28,9 @@ typedef tile_fn *const tile_table[2][MOST_PANELS][MOST_ROWS];
             TILES_6(NAME, WALK, 4)                                                  \
         }                                                                           \
     }
-#define TABLE(WALK, MOST)                                           \
-    {                                                               \
-        NAMES(BARED_NAME, WALK, MOST), NAMES(TILE_NAME, WALK, MOST) \
+#define TABLE(WALK, MOST)                                          \
+    {                                                              \
+        NAMES(PART_NAME, WALK, MOST), NAMES(TILE_NAME, WALK, MOST) \
     }
 static tile_table nn = TABLE(nn, TILES_28);
 static tile_table tn = TABLE(tn, TILES_28);

@@ -156,16 +156,16 @@ static inline __attribute__((always_inline)) vec load_b(const float *b, vec_lane
     return masked ? vec_load_lanes(b, lanes) : vec_load(b);
 }
 
-/* What a tile does beside its product: nothing (BARE), or it fetches what comes next
- * (AHEAD). Masks cost nothing where a panel is one vector. */
-enum { BARE, AHEAD };
+/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
+ * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). */
+enum { PART, WHOLE };
 
 /* One k step; A_OF is the r-th row's scalar. */
 #define TILE_STEP(A_OF, SPLAT, B)                                                    \
     do {                                                                             \
         vec bv[4];                                                                   \
         _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =               \
-            load_b((B) + v * VEC_WIDTH, lanes[v], form == BARE && v >= vecs - VECS); \
+            load_b((B) + v * VEC_WIDTH, lanes[v], form == PART && v >= vecs - VECS); \
         _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                      \
         {                                                                            \
             if (SPLAT) {                                                             \
@@ -195,15 +195,14 @@ tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int ro
 {
     tile_ahead ahead = {.p = c,
                         .row = t->c_row,
-                        .left = t->c_next ? rows : 0,
+                        .left = c ? rows : 0,
                         .then_row = t->b_step ? t->b_step : vecs * VEC_WIDTH,
                         .then_left = t->b_next_steps};
     if (t->b_next_steps > 0)
         ahead.then = t->b_next + line * t->b_next_steps * ahead.then_row;
-    const int64_t quads = t->runs * (t->run_k / QUAD);
-    ahead.each = quads >= rows + t->b_next_steps
-                     ? 1
-                     : (rows + t->b_next_steps) / (quads > 0 ? quads : 1) + 1;
+    const int64_t quads = t->runs * (t->run_k / QUAD),
+                  all = ahead.left + ahead.then_left;
+    ahead.each = quads >= all ? 1 : all / (quads > 0 ? quads : 1) + 1;
     return ahead;
 }
 
@@ -248,7 +247,7 @@ static inline __attribute__((always_inline)) const float *next_step(const float 
 #define TILE_RUN(K, STEP, QUAD_ON, STEP_ON)                                         \
     do {                                                                            \
         int64_t left = (K);                                                         \
-        for (; form == AHEAD && left >= QUAD && ahead_more(&ahead); left -= QUAD) { \
+        for (; form == WHOLE && left >= QUAD && ahead_more(&ahead); left -= QUAD) { \
             ahead_fetch(&ahead, vecs);                                              \
             _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++) STEP(u);         \
             QUAD_ON;                                                                \
@@ -376,15 +375,16 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lan
         vec_lanes lanes[4];                                                         \
         tile_lanes(t, lanes, (NV)*VECS);                                            \
         for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) {    \
-            const float *next = i + 1 < t->lines ? c + t->c_line : t->c_next;       \
+            const float *next =                                                     \
+                t->c_next && i + 1 < t->lines ? c + t->c_line : t->c_next;          \
             tile_##WALK(t, a, c, lanes, tile_ahead_of(t, i, next, R, (NV)*VECS), R, \
                         (NV)*VECS, FORM);                                           \
         }                                                                           \
     }
-#define TILE(WALK, R, NV)       TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, AHEAD)
-#define TILE_NAME(WALK, R, NV)  tile_##WALK##_##R##x##NV,
-#define BARED(WALK, R, NV)      TILE_AS(bare_##WALK##_##R##x##NV, WALK, R, NV, BARE)
-#define BARED_NAME(WALK, R, NV) bare_##WALK##_##R##x##NV,
+#define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, WHOLE)
+#define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
+#define PART_TILE(WALK, R, NV) TILE_AS(part_##WALK##_##R##x##NV, WALK, R, NV, PART)
+#define PART_NAME(WALK, R, NV) part_##WALK##_##R##x##NV,
 
 /* The tiles by number of rows, as many as registers allow. */
 #define TILES_6(X, WALK, NV) \
@@ -420,6 +420,5 @@ typedef void tile_fn(const sti_gemm_tile *t);
 
 static inline int tile_form(const sti_gemm_tile *t)
 {
-    return t->b_part || (VECS == 1 && t->b_next_steps == 0 && !t->c_next) ? BARE
-                                                                          : AHEAD;
+    return t->b_part ? PART : WHOLE;
 }
