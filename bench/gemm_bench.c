@@ -1,6 +1,7 @@
 /* Matrix products: ours beside oneDNN, OpenBLAS and libxsmm in one run, and BRGEMM
- * beside the peak of the multiply-add units, measured between the others so that all
- * share one clock speed (which heavy vectors lower). Packing is inside every time.
+ * beside the peak of the multiply-add units, measured right after each sample of ours
+ * so that both share one clock speed (which heavy vectors lower). Packing is inside
+ * every time.
  *
  *     gemm_bench [-j THREADS] [-s SECTION] [-r ROUNDS] [-t MS] [-c CORETYPE] [--csv]
  *                [MxNxK[t|T]...]
@@ -68,27 +69,10 @@ static int64_t repeat(work_fn *work, void *user, int64_t times)
     return sti_clock_ns() - start;
 }
 
-/* One round: warm up (other libraries' threads spin on for a while), then samples of
- * at least 0.2 ms until the time is spent. */
-static void sample(work_fn *work, void *user, double flop, samples *s)
-{
-    const double warm_ms = options.threads > 1 ? 30 : 3;
-    int64_t start = sti_clock_ns(), once = repeat(work, user, 1);
-    while (sti_seconds_since(start) * 1e3 < warm_ms)
-        once = repeat(work, user, 1);
-    const int64_t times = once > 200000 ? 1 : 200000 / (once > 0 ? once : 1) + 1;
-    start = sti_clock_ns();
-    do {
-        const int64_t ns = repeat(work, user, times);
-        if (s->count < SAMPLES)
-            s->flop_per_ns[s->count++] = flop * (double)times / (double)ns;
-    } while (sti_seconds_since(start) * 1e3 < options.ms);
-}
-
 /* ---- the peak ---- */
 
 #if defined(__x86_64__)
-enum { PEAK_STEPS = 4000, PEAK_FLOP = PEAK_STEPS * 24 * 32 };
+enum { PEAK_STEPS = 16000, PEAK_FLOP = PEAK_STEPS * 24 * 32 };
 
 /* 24 chains of multiply-adds in registers. */
 __attribute__((target("avx512f"))) static void peak_piece(void *arg, int64_t piece,
@@ -123,12 +107,35 @@ static void peak_work(void *user)
 static void sample_peak(const sti_team *team, samples *s)
 {
 #if defined(__x86_64__)
-    if (sti_isa_now() == STI_ISA_AVX512)
-        sample(peak_work, (void *)(uintptr_t)team, (double)PEAK_FLOP * team->threads,
-               s);
+    if (sti_isa_now() != STI_ISA_AVX512 || s->count == SAMPLES)
+        return;
+    const int64_t ns = repeat(peak_work, (void *)(uintptr_t)team, 1);
+    s->flop_per_ns[s->count++] = (double)PEAK_FLOP * team->threads / (double)ns;
 #else
     (void)team, (void)s;
 #endif
+}
+
+/* One round: warm up (other libraries' threads spin on for a while), then samples of
+ * at least 0.2 ms until the time is spent. After each, unless `peak` is NULL, some 50
+ * microseconds of multiply-adds in registers: a product makes the clock fall, which
+ * rises again within a millisecond. */
+static void sample(work_fn *work, void *user, double flop, samples *s,
+                   const sti_team *team, samples *peak)
+{
+    const double warm_ms = options.threads > 1 ? 30 : 3;
+    int64_t start = sti_clock_ns(), once = repeat(work, user, 1);
+    while (sti_seconds_since(start) * 1e3 < warm_ms)
+        once = repeat(work, user, 1);
+    const int64_t times = once > 200000 ? 1 : 200000 / (once > 0 ? once : 1) + 1;
+    start = sti_clock_ns();
+    do {
+        const int64_t ns = repeat(work, user, times);
+        if (s->count < SAMPLES)
+            s->flop_per_ns[s->count++] = flop * (double)times / (double)ns;
+        if (peak)
+            sample_peak(team, peak);
+    } while (sti_seconds_since(start) * 1e3 < options.ms);
 }
 
 /* ---- one product, by any library ---- */
@@ -307,14 +314,14 @@ static void measure_product(const shape *s)
             for (int i = 0; i < LIBRARIES; i++) {
                 work_fn *work = library_work(i);
                 if (work)
-                    sample(work, &p, flop, &times[i]);
+                    sample(work, &p, flop, &times[i], &p.team,
+                           i == OURS ? &peak_times : NULL);
                 if (work && i != OURS && !agree(&p)) {
                     printf("# %s differs from ours; its time is not shown\n",
                            library_name[i]);
                     times[i].count = 0;
                 }
             }
-            sample_peak(&p.team, &peak_times);
         }
         print_product(&p);
     }
@@ -397,10 +404,10 @@ static void i8_rounds(i8_product *p, product *f32, samples s[3])
 {
     const double flop = 2.0 * (double)p->s.m * (double)p->s.n * (double)p->s.k;
     for (int round = 0; round < options.rounds; round++) {
-        sample(run_i8, p, flop, &s[0]);
+        sample(run_i8, p, flop, &s[0], NULL, NULL);
         if (peers.dnnl_u8s8s32)
-            sample(run_i8_dnnl, p, flop, &s[1]);
-        sample(run_ours, f32, flop, &s[2]);
+            sample(run_i8_dnnl, p, flop, &s[1], NULL, NULL);
+        sample(run_ours, f32, flop, &s[2], NULL, NULL);
     }
     if (peers.dnnl_u8s8s32 &&
         memcmp(p->c, p->c_peer, (size_t)(p->s.m * p->s.n) * sizeof *p->c) != 0)
@@ -484,8 +491,7 @@ static void measure_reduce(int64_t m, int64_t n, int64_t k, int64_t br, int64_t 
     r.b = random_floats(k * n * br * sets);
     r.c = random_floats(m * n * sets);
     for (int round = 0; r.a && r.b && r.c && round < options.rounds; round++) {
-        sample(run_reduce, &r, 2.0 * (double)(m * n * k * br * sets), &s);
-        sample_peak(&team, &peak);
+        sample(run_reduce, &r, 2.0 * (double)(m * n * k * br * sets), &s, &team, &peak);
     }
     const double rate = median(&s), top = median(&peak);
     const double kib = 4.0 / 1024 * (double)(sets * (br * (m * k + k * n) + m * n));
