@@ -135,17 +135,19 @@ class Transformer:
         if self.llama:
             q, k = rotate(q, self.base), rotate(k, self.base)
         k, v = (z.repeat_interleave(self.heads // self.kv_heads, 1) for z in (k, v))
-        scores = q @ k.transpose(-2, -1) / math.sqrt(size)
-        hidden = torch.ones(t, t, dtype=torch.bool).triu(1)
-        y = scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
+        if hasattr(F, "scaled_dot_product_attention"):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            scores = q @ k.transpose(-2, -1) / math.sqrt(size)
+            hidden = torch.ones(t, t, dtype=torch.bool).triu(1)
+            y = scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
         return self.linear(y.transpose(1, 2).reshape(b, t, -1), name + ".c_proj")
 
     def feed(self, x, name):
         if self.llama:
             return self.linear(F.silu(self.linear(x, name + ".gate"))
                                * self.linear(x, name + ".up"), name + ".down")
-        u = self.linear(x, name + ".c_fc")
-        u = 0.5 * u * (1 + torch.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u ** 3)))
+        u = F.gelu(self.linear(x, name + ".c_fc"), approximate="tanh")
         return self.linear(u, name + ".c_proj")
 
     def loss(self, tokens, labels, reduction="mean"):
@@ -365,6 +367,15 @@ def main():
     return None
 
 
+# The C library gives large blocks back at once and PyTorch asks for them again at every
+# step: half of its time went by in page faults.
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+               "MALLOC_TOP_PAD_": str(1 << 29)}
+
+
 if __name__ == "__main__":
     os.environ.pop("OMP_NUM_THREADS", None)
+    if KEEP_MEMORY.items() - os.environ.items():
+        os.environ.update(KEEP_MEMORY)
+        os.execv(sys.executable, [sys.executable, *sys.argv])
     main()
