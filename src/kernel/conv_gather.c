@@ -57,7 +57,7 @@ static bool gather_window(const sti_conv_shape *s, const float *image, int64_t g
 static row_order forward_order(const sti_conv_shape *s)
 {
     return (row_order){
-        .by_position = s->pad > 0, .images = s->n, .pixels = s->oh * s->ow};
+        .by_position = s->pad > 0 && s->n > 1, .images = s->n, .pixels = s->oh * s->ow};
 }
 
 static bool forward_load_a(const sti_block_job *job, int64_t item, int64_t m0,
@@ -139,7 +139,7 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
 
 static row_order data_order(const sti_conv_shape *s, const sti_conv_phase *p)
 {
-    return (row_order){.by_position = p->taps_y * p->taps_x > 1,
+    return (row_order){.by_position = p->taps_y * p->taps_x > 1 && s->n > 1,
                        .images = s->n,
                        .pixels = p->rows * p->cols};
 }
@@ -224,8 +224,7 @@ static sti_block_job data_job(const sti_conv_shape *s, const sti_conv_phase *p)
         .k = p->taps_y * p->taps_x * (s->co / s->groups),
         .load_a = data_load_a,
         .load_b = data_load_b,
-        .store_c =
-            s->stride > 1 || data_order(s, p).by_position ? data_store_c : NULL,
+        .store_c = s->stride > 1 || data_order(s, p).by_position ? data_store_c : NULL,
         .c_item = s->ci / s->groups,
         .ldc = s->ci,
     };
