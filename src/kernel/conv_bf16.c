@@ -106,6 +106,7 @@ static void walk_group(const row_walk *w, const tile_grid *g, int64_t first, int
         .a = in,
         .b = w->panels + j / STI_BF16_COLS * panel_pairs(w),
         .a_row = w->a_row,
+        .a_block = STI_BF16_PAIRS,
         .b_row = STI_BF16_COLS,
         .a_run = w->run,
         .c = sums[0],

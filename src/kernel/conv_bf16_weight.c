@@ -254,6 +254,7 @@ static void group_tiles(const weight_piece *p, float *sum, bool load)
         .blocks = group_blocks(p),
         .b = p->raster,
         .a_row = j->dy_row,
+        .a_block = STI_BF16_PAIRS,
         .b_row = 2 * s->stride * s->ci,
         .a_run = zero_run,
         .c_row = STI_BF16_COLS,

@@ -9,9 +9,11 @@
 #include "kernel/gemm_bf16_tile.h"
 
 enum {
-    BLOCK_ROWS = 384,
-    BLOCK_COLS = 256,
-    RUN_BLOCKS = 12, /* 384 k: 24 KiB of B for two tiles */
+    BLOCK_ROWS = 512, /* A is packed for so many columns, B for so many rows at once; */
+    BLOCK_COLS = 1024,
+    LEAST_ROWS = 128, /* fewer, down to these, where threads would have nothing to do */
+    LEAST_COLS = 64,
+    RUN_BLOCKS = 8, /* 256 k: 16 KiB of B for two tiles, and as much of A passes by */
     K_A_BLOCK = 2 * STI_BF16_PAIRS
 };
 
@@ -23,6 +25,7 @@ typedef struct gemm_job {
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
     int64_t block_rows, block_cols, row_blocks, col_blocks, run_pairs;
+    int64_t c_ld; /* not a multiple of 4 KiB */
     int64_t a_pairs, b_pairs, c_floats, worker_pairs;
     uint32_t *scratch;
 } gemm_job;
@@ -43,77 +46,110 @@ static int64_t block_length(int64_t length, int64_t most)
     return ceil_div(ceil_div(length, ceil_div(length, most)), 16) * 16;
 }
 
-static gemm_job gemm_make(const sti_gemm_bf16_shape *s)
+/* Blocks of C, at least two for each of several threads. */
+static void cut_blocks(gemm_job *j, int64_t m, int64_t n, int threads)
+{
+    int64_t rows = BLOCK_ROWS, cols = BLOCK_COLS;
+    for (;;) {
+        j->block_rows = block_length(m, rows);
+        j->block_cols = block_length(n, cols);
+        j->row_blocks = ceil_div(m, j->block_rows);
+        j->col_blocks = ceil_div(n, j->block_cols);
+        const bool enough =
+            threads == 1 || j->row_blocks * j->col_blocks >= 2 * (int64_t)threads;
+        if (enough || (rows <= LEAST_ROWS && cols <= LEAST_COLS))
+            return;
+        if (cols > LEAST_COLS && (cols >= 2 * rows || rows <= LEAST_ROWS))
+            cols /= 2;
+        else
+            rows /= 2;
+    }
+}
+
+static gemm_job gemm_make(const sti_gemm_bf16_shape *s, int threads)
 {
     gemm_job j = {.shape = s};
-    const int64_t m = s->m > 0 ? s->m : 1, n = s->n > 0 ? s->n : 1;
     const int64_t blocks = sti_bf16_blocks(ceil_div(s->k, 2));
-    j.block_rows = block_length(m, BLOCK_ROWS);
-    j.block_cols = block_length(n, BLOCK_COLS);
-    if (ceil_div(m, j.block_rows) * ceil_div(n, j.block_cols) < 4)
-        j.block_cols = block_length(n, BLOCK_COLS / 4);
-    j.row_blocks = ceil_div(m, j.block_rows);
-    j.col_blocks = ceil_div(n, j.block_cols);
+    cut_blocks(&j, s->m > 0 ? s->m : 1, s->n > 0 ? s->n : 1, threads);
     j.run_pairs = min_of(blocks, RUN_BLOCKS) * STI_BF16_PAIRS;
-    j.a_pairs = j.block_rows * (j.run_pairs + STI_BF16_PAIRS);
+    j.a_pairs = j.block_rows * j.run_pairs;
     j.b_pairs = j.run_pairs * j.block_cols;
-    j.c_floats = j.block_rows * j.block_cols;
+    j.c_ld = j.block_cols + STI_BF16_COLS;
+    j.c_floats = j.block_rows * j.c_ld;
     j.worker_pairs = j.a_pairs + j.b_pairs + j.c_floats;
     return j;
 }
 
 size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads)
 {
-    const gemm_job j = gemm_make(shape);
-    return 64 + (size_t)(threads * j.worker_pairs) * sizeof(uint32_t);
+    int64_t most = 0; /* over all teams up to that size */
+    for (int t = 1; t <= threads; t++) {
+        const int64_t pairs = t * gemm_make(shape, t).worker_pairs;
+        most = pairs > most ? pairs : most;
+    }
+    return 64 + (size_t)most * sizeof(uint32_t);
 }
 
 /* One piece: where it stands and what it holds. */
 typedef struct gemm_piece {
     const gemm_job *job;
     int64_t m0, rows, n0, cols;
-    uint32_t *a, *b; /* a [rows, rounded up to 16][a_ld] pairs */
-    int64_t a_ld;
-    float *sums; /* [block_rows][block_cols] */
+    uint32_t *a, *b; /* a [rows / 16, rounded up][blocks of k][16][16] pairs */
+    float *sums;     /* [block_rows][c_ld] */
 } gemm_piece;
 
+enum { TILE_PAIRS = STI_BF16_ROWS * STI_BF16_PAIRS };
+
+/* Pairs of 16 rows of A: tiles that lie one after the other as they are read. */
+static int64_t tiles_a(int64_t k)
+{
+    return sti_bf16_blocks(ceil_div(k, 2)) * TILE_PAIRS;
+}
+
 /* 16 rows r.. of A, stored in columns. */
-static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1)
+static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1,
+                           uint32_t *dst)
 {
     const sti_gemm_bf16_shape *s = p->job->shape;
     const sti_bf16 *src[K_A_BLOCK];
-    for (int64_t k = k0; k < k1; k += K_A_BLOCK) {
+    for (int64_t k = k0; k < k1; k += K_A_BLOCK, dst += TILE_PAIRS) {
         for (int64_t i = 0; i < K_A_BLOCK; i++)
             src[i] = k + i < k1 ? p->job->a + (k + i) * s->lda + p->m0 + r : NULL;
         p->job->loops->transpose32(src, min_of(p->rows - r, STI_BF16_ROWS),
-                                   (sti_bf16 *)(p->a + r * p->a_ld + (k - k0) / 2),
-                                   2 * p->a_ld);
+                                   (sti_bf16 *)dst, K_A_BLOCK);
     }
 }
 
 /* The same of A in rows. */
-static void pack_rows_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1)
+static void pack_rows_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1,
+                        uint32_t *dst)
 {
     const sti_gemm_bf16_shape *s = p->job->shape;
-    const int64_t padded = sti_bf16_blocks(ceil_div(k1 - k0, 2)) * K_A_BLOCK;
-    for (int64_t i = r; i < r + STI_BF16_ROWS; i++) {
-        sti_bf16 *dst = (sti_bf16 *)(p->a + i * p->a_ld);
-        const int64_t there = i < p->rows ? k1 - k0 : 0;
-        if (there > 0)
-            memcpy(dst, p->job->a + (p->m0 + i) * s->lda + k0,
-                   (size_t)there * sizeof *dst);
-        memset(dst + there, 0, (size_t)(padded - there) * sizeof *dst);
+    for (int64_t i = 0; i < STI_BF16_ROWS; i++, dst += STI_BF16_PAIRS) {
+        const sti_bf16 *src = p->job->a + (p->m0 + r + i) * s->lda + k0;
+        int64_t left = r + i < p->rows ? k1 - k0 : 0;
+        uint32_t *block = dst;
+        for (; left >= K_A_BLOCK; left -= K_A_BLOCK, block += TILE_PAIRS) {
+            memcpy(block, src, K_A_BLOCK * sizeof *src);
+            src += K_A_BLOCK;
+        }
+        for (; block < dst + tiles_a(k1 - k0); block += TILE_PAIRS, left = 0) {
+            memset(block, 0, K_A_BLOCK * sizeof *src);
+            if (left > 0)
+                memcpy(block, src, (size_t)left * sizeof *src);
+        }
     }
 }
 
 /* Rows m0.., k0..k1 of A as pairs, padded with zeros to whole tiles. */
 static void pack_a(const gemm_piece *p, int64_t k0, int64_t k1)
 {
-    for (int64_t r = 0; r < p->rows; r += STI_BF16_ROWS) {
+    uint32_t *dst = p->a;
+    for (int64_t r = 0; r < p->rows; r += STI_BF16_ROWS, dst += tiles_a(k1 - k0)) {
         if (p->job->shape->trans_a)
-            pack_columns_a(p, r, k0, k1);
+            pack_columns_a(p, r, k0, k1, dst);
         else
-            pack_rows_a(p, r, k0, k1);
+            pack_rows_a(p, r, k0, k1, dst);
     }
 }
 
@@ -163,9 +199,9 @@ static void few_tiles(const gemm_piece *p, sti_bf16_tile *t, int64_t row, int64_
     for (int i = 0; i < t->count; i++) {
         const int64_t r = row + (int64_t)(i / cols) * STI_BF16_ROWS;
         const int64_t c = col + (int64_t)(i % cols) * STI_BF16_COLS;
-        t->a_tile[i] = r * p->a_ld;
+        t->a_tile[i] = r * t->blocks * STI_BF16_PAIRS;
         t->b_tile[i] = c * t->blocks * STI_BF16_PAIRS;
-        t->c_tile[i] = r * j->block_cols + c;
+        t->c_tile[i] = r * j->c_ld + c;
     }
     if (t->count == 4)
         j->tiles->square(t);
@@ -185,11 +221,12 @@ static void run_k(const gemm_piece *p, int64_t k0, int64_t k1)
         .blocks = sti_bf16_blocks(ceil_div(k1 - k0, 2)),
         .a = p->a,
         .b = p->b,
-        .a_row = p->a_ld,
+        .a_row = STI_BF16_PAIRS,
+        .a_block = TILE_PAIRS,
         .b_row = STI_BF16_COLS,
         .a_run = zero_run,
         .c = p->sums,
-        .c_row = p->job->block_cols,
+        .c_row = p->job->c_ld,
     };
     pack_a(p, k0, k1);
     pack_b(p, k0, k1);
@@ -205,7 +242,7 @@ static void piece_store(const gemm_piece *p)
     const sti_gemm_bf16_shape *s = j->shape;
     const sti_epilogue *e = j->epilogue;
     for (int64_t r = 0; r < p->rows; r++) {
-        float *sum = p->sums + r * j->block_cols;
+        float *sum = p->sums + r * j->c_ld;
         const int64_t at = (p->m0 + r) * s->ldc + p->n0;
         for (int64_t i = 0; e && i < p->cols; i++) {
             sum[i] += e->bias ? e->bias[p->n0 + i] : 0.0f;
@@ -229,7 +266,6 @@ static void gemm_piece_run(void *arg, int64_t piece, int worker)
     p.n0 = piece % j->col_blocks * j->block_cols;
     p.rows = min_of(j->block_rows, s->m - p.m0);
     p.cols = min_of(j->block_cols, s->n - p.n0);
-    p.a_ld = j->run_pairs + STI_BF16_PAIRS; /* not a multiple of 4 KiB */
     p.a = j->scratch + worker * j->worker_pairs;
     p.b = p.a + j->a_pairs;
     p.sums = (float *)(void *)(p.b + j->b_pairs);
@@ -246,7 +282,7 @@ void sti_gemm_bf16(const sti_team *team, const sti_gemm_bf16_shape *s,
                    const sti_bf16 *a, const sti_bf16 *b, const sti_epilogue *epilogue,
                    void *c_out, void *scratch)
 {
-    gemm_job j = gemm_make(s);
+    gemm_job j = gemm_make(s, team->threads);
     if (s->m == 0 || s->n == 0)
         return;
     j.a = a;

@@ -35,8 +35,8 @@ typedef struct sti_gemm_bf16_shape {
     bool accumulate; /* C += the product; of float C */
 } sti_gemm_bf16_shape;
 
-/* Scratch of a call: blocks of A, B and C, at most 0.9 MiB a thread. Any alignment will
- * do. */
+/* Scratch of a call: blocks of A, B and C, at most 3.2 MiB a thread, and less for small
+ * products. Any alignment will do. */
 size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads);
 
 /* epilogue may be NULL; bits of its mask are set where the stored output is > 0, and

@@ -47,7 +47,7 @@ ALWAYS void emulate_rows(const sti_bf16_tile *t, int n, int64_t r, const int row
         const sti_bf16_pair *a = t->a + t->a_tile[n] + t->a_run[i] + r * t->a_row;
         for (int64_t j = 0; j < t->blocks; j++) {
             emulate_block(a, t->a_row, b, t->b_row, rows, sum);
-            a += STI_BF16_PAIRS;
+            a += t->a_block;
             b += STI_BF16_PAIRS * t->b_row;
         }
     }

@@ -79,7 +79,7 @@ static void amx_share_b(const sti_bf16_tile *t)
     } while (0)
             EACH_TILE(STEP);
 #undef STEP
-            a += STI_BF16_PAIRS;
+            a += t->a_block;
             b += STI_BF16_PAIRS * t->b_row;
         }
     }
@@ -101,7 +101,7 @@ static void amx_share_a(const sti_bf16_tile *t)
     } while (0)
             EACH_TILE(STEP);
 #undef STEP
-            a += STI_BF16_PAIRS;
+            a += t->a_block;
             b += STI_BF16_PAIRS * t->b_row;
         }
     }
@@ -126,8 +126,8 @@ static void amx_square(const sti_bf16_tile *t)
             _tile_dpbf16ps(1, 4, 7);
             _tile_dpbf16ps(2, 5, 6);
             _tile_dpbf16ps(3, 5, 7);
-            a0 += STI_BF16_PAIRS;
-            a1 += STI_BF16_PAIRS;
+            a0 += t->a_block;
+            a1 += t->a_block;
             b0 += STI_BF16_PAIRS * t->b_row;
             b1 += STI_BF16_PAIRS * t->b_row;
         }
