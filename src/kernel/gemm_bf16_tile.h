@@ -3,7 +3,7 @@
  * kernel room. Lengths of A and B are in pairs (32 bits, the even k in the lower half).
  *
  * Tile t takes block n = i * blocks + j of run i, j < blocks, from
- *     A: row r at a + a_tile[t] + a_run[i] + j a_block + r a_row, 16 pairs side by side,
+ *     A: row r at a + a_tile[t] + a_run[i] + j a_block + r a_row, 16 side by side,
  *     B: pair p at b + b_tile[t] + (16 n + p) b_row, 16 columns side by side,
  * and adds to its sums C, row r at c + c_tile[t] + r c_row, always 16 columns. All of
  * that is read and written: operands are padded. A and B want rows within 64 byte
