@@ -14,7 +14,10 @@ typedef struct gather_args {
 
 /* Rows of the product are pixels of the result: image by image, or where taps reach
  * outside, the same pixel of all images side by side, so that a tile of rows meets a
- * tap inside of it or not at all. */
+ * tap inside of it or not at all, and then leaves it out. Which rows share a tile hangs
+ * on the instruction set and the number of threads. Products of finite weights with
+ * zeros are left out, so at most the sign of a zero would tell; hence zeros are stored
+ * without one. */
 typedef struct row_order {
     bool by_position;
     int64_t images, pixels; /* of an image */
@@ -24,6 +27,15 @@ static void row_at(const row_order *o, int64_t row, int64_t *image, int64_t *pix
 {
     *image = o->by_position ? row % o->images : row / o->pixels;
     *pixel = o->by_position ? row / o->images : row % o->pixels;
+}
+
+static void put_row(const row_order *o, const float *row, int64_t cols, float *dst)
+{
+    if (!o->by_position)
+        memcpy(dst, row, (size_t)cols * sizeof *dst);
+    else
+        for (int64_t i = 0; i < cols; i++)
+            dst[i] = row[i] + 0.0F;
 }
 
 /* Elements [k0, k0 + ks) of the window of one output pixel, k = (i * kw + j) * cig + c.
@@ -75,7 +87,7 @@ static bool forward_load_a(const sti_block_job *job, int64_t item, int64_t m0,
                                           at % s->ow * s->stride - s->pad, k0, ks, dst);
         any = any || inside;
     }
-    return any;
+    return any || !order.by_position;
 }
 
 static void forward_store_c(const sti_block_job *job, int64_t item, int64_t m0,
@@ -88,9 +100,9 @@ static void forward_store_c(const sti_block_job *job, int64_t item, int64_t m0,
     for (int64_t r = 0; r < rows; r++, block += ld) {
         int64_t image, at;
         row_at(&order, m0 + r, &image, &at);
-        memcpy(g->y + (image * order.pixels + at) * s->co + item * (s->co / s->groups) +
-                   n0,
-               block, (size_t)cols * sizeof *block);
+        put_row(&order, block, cols,
+                g->y + (image * order.pixels + at) * s->co +
+                    item * (s->co / s->groups) + n0);
     }
 }
 
@@ -172,7 +184,7 @@ static bool data_load_a(const sti_block_job *job, int64_t item, int64_t m0,
                 memset(dst + k, 0, (size_t)run * sizeof *dst);
         }
     }
-    return any;
+    return any || !order.by_position;
 }
 
 static void data_load_b(const sti_block_job *job, const sti_gemm_kernels *kernels,
@@ -210,8 +222,8 @@ static void data_store_c(const sti_block_job *job, int64_t item, int64_t m0,
         const int64_t y = p->y0 + pixel / p->cols * s->stride;
         const int64_t x = p->x0 + pixel % p->cols * s->stride;
         const int64_t at = (image * s->h + y) * s->w + x;
-        memcpy(g->dx + at * s->ci + item * (s->ci / s->groups) + n0, block,
-               (size_t)cols * sizeof *block);
+        put_row(&order, block, cols,
+                g->dx + at * s->ci + item * (s->ci / s->groups) + n0);
     }
 }
 
