@@ -147,7 +147,7 @@ static stint_status judge(const sti_child *child, int how)
     if (child->stopping)
         return sti_fail(sti_stop_asked() != STINT_OK ? sti_stop_asked()
                                                      : STINT_E_TERMINATED,
-                        "stopped; the same command goes on from here");
+                        "stopped by a signal before it was done");
     if (exited && code == 127)
         return sti_fail(STINT_E_IO, "%s: cannot be started", child->command->word[0]);
     if (exited)

@@ -441,10 +441,10 @@ stint_status sti_noise_run_all(sti_noise_lab *lab)
     while (poll_jobs(&q) > 0)
         sti_child_pause();
     sti_free(q.job);
-    if (q.status != STINT_OK)
+    const stint_status stop = sti_stop_asked();
+    if (q.status != STINT_OK && q.status != stop)
         return sti_fail(q.status, "%s", q.failure);
-    if (sti_stop_asked() != STINT_OK)
-        return sti_fail(sti_stop_asked(),
-                        "stopped; the same command goes on from here");
+    if (stop != STINT_OK)
+        return sti_fail(stop, "stopped; the same command goes on from here");
     return STINT_OK;
 }
