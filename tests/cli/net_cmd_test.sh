@@ -91,7 +91,9 @@ says err "of memory for them, this host has"
 [ ! -e nothing.json ] || fail "a pattern wrote a file"
 both 0 net measure --pattern allreduce --time 0.2s --largest 64K --net-sockets --json
 json 'j["pattern"] == "allreduce" and j["kind"] == "tcp" and len(j["sizes"]) == 8'
-json 'all(abs(s["bus_bits_per_s"] / s["algorithm_bits_per_s"] - 1) < 1e-9 for s in j["sizes"])'
+# A busy machine may leave a size without a time, and then without a rate.
+json 'any(s["bus_bits_per_s"] for s in j["sizes"])'
+json 'all(abs(s["bus_bits_per_s"] / s["algorithm_bits_per_s"] - 1) < 1e-9 for s in j["sizes"] if s["bus_bits_per_s"])'
 both 0 net check --time 0.2s
 grep -q "rank 1 on" out || fail "no rank told: $(cat out)"
 both 0 net check --time 0.2s --json
