@@ -17,8 +17,9 @@ extern "C" {
 typedef struct stint_net stint_net;
 
 typedef struct stint_net_desc {
-    const char *root; /* "host:port" of rank 0, on which it listens until all are there;
-                         NULL: ask the launcher (MPI) */
+    const char *root; /* "host:port" of rank 0, on which it listens until all are there,
+                         or "@name" that only this host knows; NULL: ask the launcher
+                         (MPI) */
     int rank, ranks;  /* with root; ranks 0: the launcher's variables say both */
     double timeout_s; /* a peer that gives no sign of life for so long is lost, from
                          0.1 to 100 days; 0: 30 */

@@ -48,9 +48,9 @@ typedef struct sti_cli_links_args {
 /* clang-format off */
 #define STI_CLI_JOIN_ROWS                                                          \
     STI_CLI_NET_ROW(sti_cli_links_args, root, "net-root", STI_OPTION_TEXT, "",     \
-                    0, -1, "HOST:PORT",                                            \
-                    "where the processes meet: an address of rank 0's host; not "  \
-                    "needed under mpirun"),                                        \
+                    0, -1, "ADDRESS",                                              \
+                    "where the processes meet: HOST:PORT of rank 0's host, or "    \
+                    "@NAME if all are on this host; not needed under mpirun"),     \
     STI_CLI_NET_ROW(sti_cli_links_args, ranks, "net-ranks", STI_OPTION_INT, "0",   \
                     0, WIRE_RANKS, "N", "processes that meet at --net-root"),      \
     STI_CLI_NET_ROW(sti_cli_links_args, rank, "net-rank", STI_OPTION_INT, "0",     \

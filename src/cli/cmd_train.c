@@ -49,8 +49,10 @@ static const sti_option train_rows[] = {
      .default_text = "",
      .offset = offsetof(train_args, net_root),
      .flag = true,
-     .unit = "HOST:PORT",
-     .help = "where processes meet when mpirun does not say"},
+     .unit = "ADDRESS",
+     .help =
+         "where processes meet when mpirun does not say: HOST:PORT of rank 0's host, "
+         "or @NAME if all are on this host"},
     {.name = "net-ranks",
      .type = STI_OPTION_INT,
      .default_text = "0",

@@ -72,9 +72,8 @@ bool sti_launcher_found(int *rank_out, int *ranks_out)
 
 static stint_status check_desc(const stint_net_desc *desc, sti_root *root)
 {
-    char host[256];
-    int port;
-    stint_status st = sti_root_parse(desc->root, host, &port);
+    sti_root_place place;
+    stint_status st = sti_root_parse(desc->root, &place);
     if (st != STINT_OK)
         return st;
     root->rank = desc->rank;
@@ -129,7 +128,7 @@ stint_status stint_net_join(const stint_net_desc *desc, stint_net **net_out)
         st =
             sti_fail(STINT_E_USAGE,
                      "net-ranks: where do the ranks meet? Say --net-root HOST:PORT, an "
-                     "address of rank 0's host");
+                     "address of rank 0's host, or @NAME if all are on this host");
     else if (sti_launcher_found(&rank, &ranks))
         st = sti_mpi_create_comm(timeout_ns, desc->sockets_only, &comm);
     return st == STINT_OK && comm ? sti_net_create(comm, net_out) : st;

@@ -20,13 +20,17 @@ void sti_build_hash(char hex_out[WIRE_BUILD + 1]);
 
 /* A meeting at rank 0's address, as an exchange for sti_comm_create_tcp. */
 typedef struct sti_root {
-    const char *address; /* "host:port", "[::1]:port" */
+    const char *address; /* "host:port", "[::1]:port", "@name" within a host */
     int rank, size;
     int64_t timeout_ns;
 } sti_root;
 sti_comm_exchange_fn sti_root_exchange; /* user: sti_root */
-/* STINT_E_USAGE: no address. host_out [256]. */
-stint_status sti_root_parse(const char *address, char *host_out, int *port_out);
+typedef struct sti_root_place {
+    char host[256]; /* or the name, without its '@' */
+    int port;       /* 0: a name, which only this host knows */
+} sti_root_place;
+/* STINT_E_USAGE: no address. */
+stint_status sti_root_parse(const char *address, sti_root_place *out);
 
 /* What libstint_mpi.so gives under the name "stint_mpi": MPI is started, tells who is
  * there, passes the addresses round, and is done: later messages are our own, since a

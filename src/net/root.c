@@ -1,5 +1,6 @@
 /* Ranks meet at rank 0: it listens at an address that all know, collects a blob of
  * each, and gives all to all. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,26 @@
 /* Of messages: larger numbers are a stranger's. */
 #define LATEST_VERSION 999
 
-stint_status sti_root_parse(const char *address, char *host_out, int *port_out)
+/* "@name": letters, digits and "-_.", so that every list of sockets can print it. */
+static stint_status parse_name(const char *name, sti_root_place *out)
 {
+    static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789-_.";
+    const size_t length = strlen(name);
+    if (length == 0 || length > SOCKET_NAME_MOST || strspn(name, fine) != length)
+        return sti_fail(STINT_E_USAGE,
+                        "net-root: '@%s' is no @NAME of 1 to %d letters, digits, '-', "
+                        "'_' and '.'",
+                        name, SOCKET_NAME_MOST);
+    *out = (sti_root_place){.port = 0};
+    memcpy(out->host, name, length);
+    return STINT_OK;
+}
+
+stint_status sti_root_parse(const char *address, sti_root_place *out)
+{
+    if (address[0] == '@')
+        return parse_name(address + 1, out);
     const char *colon = strrchr(address, ':');
     size_t length = colon ? (size_t)(colon - address) : 0;
     int64_t port = 0;
@@ -29,11 +48,12 @@ stint_status sti_root_parse(const char *address, char *host_out, int *port_out)
     if (length == 0 || length >= 256 || sti_parse_int(colon + 1, &port) != STINT_OK ||
         port < 1 || port > 65535)
         return sti_fail(STINT_E_USAGE,
-                        "net-root: '%s' is no HOST:PORT with a port from 1 to 65535",
+                        "net-root: '%s' is no HOST:PORT with a port from 1 to 65535, "
+                        "and no @NAME (within this host)",
                         address);
-    snprintf(host_out, 256, "%.*s", (int)(brackets ? length - 2 : length),
+    snprintf(out->host, sizeof out->host, "%.*s", (int)(brackets ? length - 2 : length),
              address + brackets);
-    *port_out = (int)port;
+    out->port = (int)port;
     return STINT_OK;
 }
 
@@ -149,16 +169,28 @@ static stint_status hand_out(const gathering *g)
     return STINT_OK;
 }
 
-static stint_status be_root(gathering *g, const char *host, int port)
+static stint_status listen_at(const sti_root_place *place, int *fd_out)
+{
+    uint16_t bound;
+    if (place->port > 0)
+        return sti_socket_listen(place->host, (uint16_t)place->port, fd_out, &bound);
+    *fd_out = sti_socket_listen_name(place->host);
+    if (*fd_out >= 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_PEER, "cannot meet others at @%s: %s", place->host,
+                    errno == EADDRINUSE ? "a run of this host has taken this name"
+                                        : strerror(errno));
+}
+
+static stint_status be_root(gathering *g, const sti_root_place *place)
 {
     int listener = -1;
-    uint16_t bound;
     g->sockets = sti_alloc_array(g->root->size, sizeof *g->sockets, "net.root");
     if (!g->sockets)
         return STINT_E_MEMORY;
     for (int r = 0; r < g->root->size; r++)
         g->sockets[r] = -1;
-    stint_status st = sti_socket_listen(host, (uint16_t)port, &listener, &bound);
+    stint_status st = listen_at(place, &listener);
     if (st == STINT_OK)
         st = collect(g, listener);
     if (st == STINT_OK)
@@ -174,32 +206,42 @@ static stint_status be_root(gathering *g, const char *host, int port)
 
 /* ---- the others ---- */
 
-/* Rank 0 may start later than this one. */
-static int reach_root(const gathering *g, const char *host, int port)
+static int try_root(const gathering *g, const sti_root_place *place)
 {
     wire_address all[WIRE_ADDRESSES];
+    if (place->port == 0)
+        return sti_socket_connect_name(place->host);
+    const int count = sti_socket_resolve(place->host, all, WIRE_ADDRESSES);
+    int fd = -1;
+    for (int i = 0; i < count && fd < 0; i++)
+        fd = sti_socket_connect(&all[i], (uint16_t)place->port, soon(g));
+    return fd;
+}
+
+/* Rank 0 may start later than this one. */
+static int reach_root(const gathering *g, const sti_root_place *place)
+{
     int fd = -1;
     while (fd < 0 && sti_clock_ns() < g->deadline_ns) {
-        int count = sti_socket_resolve(host, all, WIRE_ADDRESSES);
-        for (int i = 0; i < count && fd < 0; i++)
-            fd = sti_socket_connect(&all[i], (uint16_t)port, soon(g));
+        fd = try_root(g, place);
         if (fd < 0)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     return fd;
 }
 
-static stint_status be_guest(const gathering *g, const char *host, int port,
+static stint_status be_guest(const gathering *g, const sti_root_place *place,
                              const void *mine)
 {
     uint8_t out[WIRE_HELLO];
-    int fd = reach_root(g, host, port);
+    int fd = reach_root(g, place);
     if (fd < 0)
         return sti_fail(STINT_E_PEER,
                         "rank 0 cannot be reached by rank %d at %s within %s; is it "
-                        "started, and is this an address of its host?",
+                        "started, and %s its host?",
                         g->root->rank, g->root->address,
-                        sti_time_text((double)g->root->timeout_ns * 1e-9));
+                        sti_time_text((double)g->root->timeout_ns * 1e-9),
+                        place->port > 0 ? "is this an address of" : "is this");
     sti_wire_put_hello(&(wire_hello){.channel = WIRE_ROOT,
                                      .rank = g->root->rank,
                                      .size = g->root->size},
@@ -224,11 +266,10 @@ stint_status sti_root_exchange(void *user, const void *mine, size_t n_bytes,
                    .n_bytes = n_bytes,
                    .all = all_out,
                    .deadline_ns = sti_clock_ns() + root->timeout_ns};
-    char host[256];
-    int port;
-    stint_status st = sti_root_parse(root->address, host, &port);
+    sti_root_place place;
+    stint_status st = sti_root_parse(root->address, &place);
     if (st != STINT_OK)
         return st;
     memcpy(g.all + (size_t)root->rank * n_bytes, mine, n_bytes);
-    return root->rank == 0 ? be_root(&g, host, port) : be_guest(&g, host, port, mine);
+    return root->rank == 0 ? be_root(&g, &place) : be_guest(&g, &place, mine);
 }

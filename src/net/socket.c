@@ -217,39 +217,62 @@ int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadl
 /* ---- within a host ---- */
 
 /* An abstract name: no file, gone with the last who has it open. */
-static socklen_t name_of_door(const uint8_t door[WIRE_DOOR], struct sockaddr_un *out)
+static socklen_t address_of_name(const char *kind, const char *name,
+                                 struct sockaddr_un *out)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "stint-");
-    for (int i = 0; i < WIRE_DOOR; i++)
-        n += snprintf(out->sun_path + 1 + n, sizeof out->sun_path - 1 - (size_t)n,
-                      "%02x", door[i]);
+    int n =
+        snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "stint-%s%s", kind, name);
+    assert(n > 0 && n < (int)sizeof out->sun_path - 1);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
 /* Bound or connected by `join`. */
-static int open_door(const uint8_t door[WIRE_DOOR],
+static int open_name(const char *kind, const char *name,
                      int (*join)(int, const struct sockaddr *, socklen_t))
 {
-    struct sockaddr_un name;
-    const socklen_t length = name_of_door(door, &name);
+    struct sockaddr_un address;
+    const socklen_t length = address_of_name(kind, name, &address);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || join(fd, (const struct sockaddr *)&name, length) == 0)
+    if (fd < 0 || join(fd, (const struct sockaddr *)&address, length) == 0)
         return fd;
     return close_failed(fd);
+}
+
+static int listen_to(int fd)
+{
+    return fd < 0 || listen(fd, 1024) == 0 ? fd : close_failed(fd);
+}
+
+/* As text: "00ff...". */
+static const char *name_of_door(const uint8_t door[WIRE_DOOR],
+                                char name_out[2 * WIRE_DOOR + 1])
+{
+    for (int i = 0; i < WIRE_DOOR; i++)
+        snprintf(name_out + 2 * i, 3, "%02x", door[i]);
+    return name_out;
 }
 
 int sti_socket_listen_door(const uint8_t door[WIRE_DOOR])
 {
-    int fd = open_door(door, bind);
-    if (fd < 0 || listen(fd, 1024) == 0)
-        return fd;
-    return close_failed(fd);
+    char name[2 * WIRE_DOOR + 1];
+    return listen_to(open_name("", name_of_door(door, name), bind));
 }
 
 int sti_socket_connect_door(const uint8_t door[WIRE_DOOR])
 {
-    return open_door(door, connect);
+    char name[2 * WIRE_DOOR + 1];
+    return open_name("", name_of_door(door, name), connect);
+}
+
+int sti_socket_listen_name(const char *name)
+{
+    return listen_to(open_name("at-", name, bind));
+}
+
+int sti_socket_connect_name(const char *name)
+{
+    return open_name("at-", name, connect);
 }
 
 bool sti_socket_is_door(int fd)

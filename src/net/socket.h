@@ -9,6 +9,8 @@
 
 #include "net/wire.h"
 
+enum { SOCKET_NAME_MOST = 64 };
+
 /* Listen on all interfaces of both families (port 0: any), or on one address. */
 stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
                                uint16_t *port_out);
@@ -27,6 +29,9 @@ int sti_socket_own_addresses(wire_address *out, int most);
  * or nobody is there. */
 int sti_socket_listen_door(const uint8_t door[WIRE_DOOR]);
 int sti_socket_connect_door(const uint8_t door[WIRE_DOOR]);
+/* The same by a name of at most SOCKET_NAME_MOST bytes that people have agreed on. */
+int sti_socket_listen_name(const char *name);
+int sti_socket_connect_name(const char *name);
 bool sti_socket_is_door(int fd);
 /* A byte, and with it a file descriptor to a process of this host; -1: none. */
 bool sti_socket_write_fd(int fd, uint8_t byte, int pass_fd, int64_t deadline_ns);

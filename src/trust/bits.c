@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/units.h"
-#include "net/socket.h"
 #include "stint/trust.h"
 #include "train/checkpoint.h"
 #include "train/stop.h"
@@ -209,22 +209,13 @@ static stint_status run_restarted(bits_work *w, const bits_row *row, sti_command
     return st == STINT_OK ? sti_child_run(again) : st;
 }
 
-/* A port that nobody listens on; whoever takes it meanwhile makes the run fail. */
-static stint_status find_port(uint16_t *port_out)
-{
-    int fd;
-    stint_status st = sti_socket_listen("127.0.0.1", 0, &fd, port_out);
-    if (st == STINT_OK)
-        close(fd);
-    return st;
-}
-
 /* The failure of the lowest rank is what is told. */
 static stint_status run_ranks(bits_work *w, const bits_row *row)
 {
     sti_child child[RANKS_MAX] = {{.pid = 0}};
-    uint16_t port;
-    stint_status st = find_port(&port), ended = STINT_OK;
+    stint_status st = STINT_OK, ended = STINT_OK;
+    /* No port: whichever were free now could be another's when rank 0 listens. */
+    const int64_t now = sti_clock_ns();
     for (int rank = 0; rank < row->ranks && st == STINT_OK; rank++) {
         sti_command *c = command_of(w, row);
         if (!c)
@@ -232,7 +223,7 @@ static stint_status run_ranks(bits_work *w, const bits_row *row)
         if (st != STINT_OK)
             break;
         sti_command_add(c, "--force");
-        sti_command_add(c, "--net-root=127.0.0.1:%d", (int)port);
+        sti_command_add(c, "--net-root=@trust-%ld-%" PRId64, (long)getpid(), now);
         sti_command_add(c, "--net-ranks=%d", row->ranks);
         sti_command_add(c, "--net-rank=%d", rank);
         c->stderr_path = sti_arena_printf(w->matrix.arena, "%s/%s-%d.txt",

@@ -65,7 +65,7 @@ says err "no address of that name"
 
 # ---- two processes ----
 
-port=$((20000 + $$ % 20000))
+port=$((10000 + $$ % 22000)) # below those of connections
 # both STATUS ARGS...: the program as ranks 0 and 1; the status of rank 0.
 both() {
     local want=$1 got

@@ -27,17 +27,25 @@ INI
 
 sha() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["weights_sha256"])' "$1"; }
 
-# A port that nobody listens on.
+# A port that nobody listens on, below those that the system gives to connections: one of
+# them could be another's by the time that it is wanted.
 port() {
-    python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+    python3 -c 'import random, socket
+while True:
+    try:
+        s = socket.socket(); s.bind(("127.0.0.1", random.randrange(10000, 32768)))
+        break
+    except OSError:
+        s.close()
+print(s.getsockname()[1])'
 }
 
+meetings=0
 # begin N ARGUMENT...: N ranks in the background; pids, and out.R and err.R
 begin() {
     local n=$1 root r
     shift
-    root=127.0.0.1:$(port)
+    root=@$(basename "$work")-$((++meetings))
     pids=()
     for ((r = n - 1; r >= 0; r--)); do
         "$STINT" train "$@" --quiet --net-root "$root" --net-ranks "$n" --net-rank "$r" \

@@ -127,6 +127,28 @@ says err "is no HOST:PORT"
 run 6 train net.ini --net-root 192.0.2.1:29999 --net-ranks 2 --net-rank 0
 says err "cannot listen on 192.0.2.1"
 
+# Names that this host knows.
+long=$(printf 'a%.0s' {1..65})
+for name in @ "@a b" "@$long" "@a/b" "@:1"; do
+    run 2 train net.ini --net-root "$name" --net-ranks 2 --net-rank 0
+    says err "'$name' is no @NAME of 1 to 64 letters"
+done
+root=@$(basename "$work")-${long:30}
+"$STINT" train net.ini --out taken --quiet --net-root "$root" --net-ranks 2 --net-rank 0 \
+    >out.0 2>err.0 </dev/null &
+pids=([0]=$!)
+until grep -qF "at-${root#@}" /proc/net/unix; do sleep 0.02; done
+run 6 train net.ini --out elsewhere --net-root "$root" --net-ranks 2 --net-rank 0
+says err "cannot meet others at $root: a run of this host has taken this name"
+run 6 train net.ini --out elsewhere --net-root "$root-" --net-ranks 2 --net-rank 1 \
+    --net-timeout 300ms
+says err "at $root- within 300 ms; is it started, and is this its host?"
+[ ! -e elsewhere ] || fail "a folder was made"
+"$STINT" train net.ini --out taken --quiet --net-root "$root" --net-ranks 2 --net-rank 1 \
+    >out.1 2>err.1 </dev/null &
+pids[1]=$!
+all_end 0
+
 # A stranger at the door does no harm.
 root=$(port)
 "$STINT" train net.ini --out guests --quiet --net-root "127.0.0.1:$root" --net-ranks 2 \
