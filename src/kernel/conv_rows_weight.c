@@ -104,7 +104,8 @@ static void make_blocks(weight_job *j)
     j->x_in_place = is_plain(s) && j->slice_in == s->ci && s->ci % 128 != 0;
     j->width = j->slice_out > STI_PANEL && j->kernels->max_rows[2] > 0 ? 2 * STI_PANEL
                                                                        : STI_PANEL;
-    j->dy_in_place = s->co == j->slice_out && s->co == j->width;
+    /* Panels side by side in dy; a copy only pays where a slice leaves columns out. */
+    j->dy_in_place = s->co == j->slice_out && s->co % j->width == 0;
     const int64_t lines = sti_conv_min(j->block_rows * j->part_taps,
                                        j->block_rows * s->stride +
                                            (j->block_rows / oh + 2) * j->part_taps);
@@ -176,7 +177,7 @@ typedef struct pixel_block {
     int64_t a_pixel;         /* floats a pixel */
     int64_t line[MAX_LINES]; /* where the window of a row begins, tap row 0 */
     int64_t top[MAX_LINES];  /* line of the image at tap row 0 */
-    const float *dy;         /* panels of `width` columns */
+    const float *dy;         /* panels of `width` columns, b_panel apart */
     int64_t b_step, b_panel;
     sti_conv_stream ahead[2]; /* x and dy of the next block */
     int64_t ahead_steps[2];   /* lines still to fetch */
@@ -290,7 +291,7 @@ static void take_dy(const weight_job *j, const weight_slice *w, float *dst,
     const float *from = j->dy + b->pixel * co + w->out0;
     b->dy = j->dy_in_place ? from : dst;
     b->b_step = j->dy_in_place ? co : j->width;
-    b->b_panel = j->dy_in_place ? 0 : pixels * j->width;
+    b->b_panel = j->dy_in_place ? j->width : pixels * j->width;
     if (!j->dy_in_place)
         j->kernels->pack(from, co, pixels, w->out, j->width, dst);
 }

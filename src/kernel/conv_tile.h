@@ -40,8 +40,9 @@ typedef struct sti_conv_tile {
     int rows;     /* 1 .. 14 */
     bool sum;     /* C + product instead of the product */
     bool relu;
-    const float *bias; /* [cols] or NULL */
-    const char *ahead; /* first line of what is read soon; two lines every two steps */
+    const float *bias;    /* [cols] or NULL */
+    const char *ahead;    /* first line of what is read soon: two lines every two steps,
+                             once C's are fetched, a row every two steps */
     ptrdiff_t ahead_line; /* 64, or 0 where nothing is left to fetch */
 } sti_conv_tile;
 

@@ -68,14 +68,13 @@ tile_step(vec *acc, const tile_rows *w, const float *b, const int at, const int 
     }
 }
 
-/* Two steps, and two lines that will be read. */
+/* Two steps, and two lines that will be wanted. */
 static inline __attribute__((always_inline)) void
-tile_steps(vec *acc, tile_rows *w, const float **b, const char **ahead,
+tile_steps(vec *acc, tile_rows *w, const float **b, const char *ahead,
            ptrdiff_t ahead_line, const int rows, const int part)
 {
-    _mm_prefetch(*ahead, _MM_HINT_T0);
-    _mm_prefetch(*ahead + ahead_line, _MM_HINT_T0);
-    *ahead += 2 * ahead_line;
+    _mm_prefetch(ahead, _MM_HINT_T0);
+    _mm_prefetch(ahead + ahead_line, _MM_HINT_T0);
     tile_step(acc, w, *b, 0, rows, part);
     tile_step(acc, w, *b, 1, rows, part);
     *b += 64;
@@ -95,14 +94,14 @@ tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int part)
         tile_rows w = tile_rows_at(t, t->a_run[i], (rows + part - 1) / part);
         int64_t k = t->run_k;
         for (; k >= 2 && fetched < rows; k -= 2) { /* of the next tile of C, a row */
-            _mm_prefetch(c, _MM_HINT_T0);
-            _mm_prefetch(c + 64, _MM_HINT_T0);
+            tile_steps(acc, &w, &b, c, 64, rows, part);
             fetched++;
             c += c_row;
-            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, part);
         }
-        for (; k >= 2; k -= 2)
-            tile_steps(acc, &w, &b, &ahead, t->ahead_line, rows, part);
+        for (; k >= 2; k -= 2) {
+            tile_steps(acc, &w, &b, ahead, t->ahead_line, rows, part);
+            ahead += 2 * t->ahead_line;
+        }
         if (k > 0) {
             tile_step(acc, &w, b, 0, rows, part);
             b += 32;
@@ -110,26 +109,48 @@ tile_product(const sti_conv_tile *t, vec *acc, const int rows, const int part)
     }
 }
 
-/* Bias, ReLU and store of vector v, masked at the last columns. */
-static inline __attribute__((always_inline)) void
-tile_store(const sti_conv_tile *t, const vec *acc, const int v, const int rows,
-           const int part)
+/* Vector i of the tile in C. */
+static inline __attribute__((always_inline)) float *
+tile_c(float *const *c, ptrdiff_t c_row, const int i, const int part)
 {
-    const __mmask16 lanes = first_lanes(t->cols - 16 * v);
-    const vec bias =
-        t->bias ? _mm512_maskz_loadu_ps(lanes, t->bias + 16 * v) : vec_zero();
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-        float *c = t->c[r / part] + r % part * t->c_row + 16 * v;
-        vec x = acc[2 * r + v];
-        if (t->sum)
-            x = vec_add(_mm512_maskz_loadu_ps(lanes, c), x);
-        if (t->bias)
-            x = vec_add(x, bias);
-        if (t->relu)
-            x = vec_relu(x);
-        _mm512_mask_storeu_ps(c, lanes, x);
+    return c[i / 2 / part] + i / 2 % part * c_row + 16 * (i % 2);
+}
+
+/* C, bias and ReLU. What the tile says is read once, before the stores: as far as the
+ * compiler knows, one of them might change it. */
+static inline __attribute__((always_inline)) void
+tile_finish(const sti_conv_tile *t, vec *acc, const int rows, const int part)
+{
+    const __mmask16 lanes[2] = {first_lanes(t->cols), first_lanes(t->cols - 16)};
+    float *const c[STI_CONV_TILE_PARTS] = {t->c[0], t->c[1], t->c[2]};
+    const ptrdiff_t c_row = t->c_row;
+    if (t->sum) {
+#pragma GCC unroll 32
+        for (int i = 0; i < 2 * rows; i++)
+            acc[i] = vec_add(
+                _mm512_maskz_loadu_ps(lanes[i % 2], tile_c(c, c_row, i, part)), acc[i]);
     }
+    if (t->bias) {
+        const vec bias[2] = {_mm512_maskz_loadu_ps(lanes[0], t->bias),
+                             _mm512_maskz_loadu_ps(lanes[1], t->bias + 16)};
+#pragma GCC unroll 32
+        for (int i = 0; i < 2 * rows; i++)
+            acc[i] = vec_add(acc[i], bias[i % 2]);
+    }
+    if (t->relu) {
+#pragma GCC unroll 32
+        for (int i = 0; i < 2 * rows; i++)
+            acc[i] = vec_relu(acc[i]);
+    }
+    if (t->cols == STI_CONV_TILE_COLS) {
+#pragma GCC unroll 32
+        for (int i = 0; i < 2 * rows; i++)
+            vec_store(tile_c(c, c_row, i, part), acc[i]);
+        return;
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < 2 * rows; i++)
+        _mm512_mask_storeu_ps(tile_c(c, c_row, i, part), lanes[i % 2], acc[i]);
 }
 
 static inline __attribute__((always_inline)) void
@@ -140,8 +161,7 @@ tile_run(const sti_conv_tile *t, const int rows, const int part)
     for (int i = 0; i < 2 * rows; i++)
         acc[i] = vec_zero();
     tile_product(t, acc, rows, part);
-    tile_store(t, acc, 0, rows, part);
-    tile_store(t, acc, 1, rows, part);
+    tile_finish(t, acc, rows, part);
 }
 
 static void tile_quads(const sti_conv_tile *t)

@@ -28,6 +28,7 @@ typedef struct walk_panel {
     const float *bias;
     int64_t cols;
     int nv;
+    int64_t chunk, first_end; /* runs of a chunk of k; where the first one ends */
     sti_conv_ahead *ahead;
 } walk_panel;
 
@@ -41,10 +42,8 @@ static int64_t runs_a_chunk(const sti_conv_walk *w)
 
 static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t)
 {
-    const int64_t chunk = runs_a_chunk(w);
-    int64_t i = w->first_run;
+    int64_t i = w->first_run, next = p->first_end;
     do {
-        const int64_t next = sti_conv_min((i / chunk + 1) * chunk, w->end_run);
         t->a_run = w->run + i;
         t->runs = next - i;
         t->b = p->b + i * w->run_k * STI_CONV_TILE_COLS;
@@ -54,8 +53,10 @@ static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_ti
         t->ahead = p->ahead->at;
         t->ahead_line = p->ahead->at < p->ahead->end ? LINE_BYTES : 0;
         w->tile(t);
-        p->ahead->at += t->runs * (t->run_k / 2) * 2 * t->ahead_line;
+        p->ahead->at +=
+            sti_conv_max(0, t->runs * (t->run_k / 2) - t->rows) * 2 * t->ahead_line;
         i = next;
+        next = sti_conv_min(i + p->chunk, w->end_run);
     } while (i < w->end_run);
 }
 
@@ -192,23 +193,16 @@ static void plain_tile(const sti_conv_walk *w, sti_gemm_tile *t)
         w->kernels->nn(t);
 }
 
-/* Where the first chunk ends that has any run. */
-static int64_t first_end(const sti_conv_walk *w)
-{
-    const int64_t chunk = runs_a_chunk(w);
-    return sti_conv_min((w->first_run / chunk + 1) * chunk, w->end_run);
-}
-
 /* Chunks after the first of one tile; t holds the last block of the first. */
 static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_tile t)
 {
     float sums[TILE_FLOATS];
-    const int64_t chunk = runs_a_chunk(w), c_row = t.c_row;
+    const int64_t chunk = p->chunk, c_row = t.c_row;
     float *c = t.c;
     t.c = sums;
     t.c_row = (int64_t)p->nv * STI_PANEL;
     t.load = false;
-    for (int64_t i = first_end(w); i < w->end_run; i += chunk) {
+    for (int64_t i = p->first_end; i < w->end_run; i += chunk) {
         t.a_run = w->run + i;
         t.runs = sti_conv_min(chunk, w->end_run - i);
         t.b = p->b + i * w->run_k * p->nv * STI_PANEL;
@@ -222,7 +216,7 @@ static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_t
 static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
                         int64_t count, int64_t lines, int64_t pixels)
 {
-    const int64_t end = first_end(w);
+    const int64_t end = p->first_end;
     const bool finish = i0 + count >= end, last = finish && end == w->end_run;
     const int most =
         w->narrow_taps > 1 ? w->kernels->max_rows_taps : w->kernels->max_rows[p->nv];
@@ -259,7 +253,7 @@ static void plain_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lin
 {
     const int64_t k = sti_conv_max(w->run_k * w->narrow_taps, 1);
     const int64_t block = sti_conv_max(1, STI_CONV_RUN_K / k);
-    const int64_t end = first_end(w);
+    const int64_t end = p->first_end;
     int64_t i = w->first_run;
     do {
         plain_block(w, p, i, sti_conv_min(block, end - i), lines, pixels);
@@ -278,7 +272,9 @@ static int panel_at(const sti_conv_walk *w, int64_t j, int64_t *cols)
 void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
                        int64_t lines, int64_t pixels, sti_conv_ahead *ahead)
 {
-    const int64_t k = w->runs * w->run_k * w->narrow_taps;
+    const int64_t k = w->runs * w->run_k * w->narrow_taps, chunk = runs_a_chunk(w);
+    const int64_t first_end =
+        sti_conv_min((w->first_run / chunk + 1) * chunk, w->end_run);
     for (int64_t group = 0; group < w->groups; group++)
         for (int64_t j = 0, cols; j < w->out_group; j += cols) {
             const int nv = panel_at(w, j, &cols);
@@ -289,6 +285,8 @@ void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
                                   .bias = w->bias ? w->bias + first : NULL,
                                   .cols = cols,
                                   .nv = nv,
+                                  .chunk = chunk,
+                                  .first_end = first_end,
                                   .ahead = ahead};
             if (w->tile && nv * STI_PANEL == STI_CONV_TILE_COLS)
                 wide_panel(w, &p, lines, pixels);
