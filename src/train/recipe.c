@@ -951,13 +951,28 @@ stint_status stint_recipe_create(stint_recipe **recipe_out)
     return create(NULL, recipe_out);
 }
 
+/* The folder of a run is easily given for the recipe in it. */
+static stint_status refuse_folder(const stint_recipe *r)
+{
+    const char *inside = sti_path_join(r->arena, r->path, "recipe.ini");
+    if (!inside)
+        return STINT_E_MEMORY;
+    if (!sti_path_is_file(inside))
+        return sti_fail(STINT_E_IO, "%s: is a folder, the file of a recipe is wanted",
+                        r->path);
+    return sti_fail(STINT_E_IO,
+                    "%s: is a folder, the file of a recipe is wanted; that of the run "
+                    "in it is %s",
+                    r->path, inside);
+}
+
 stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out)
 {
     stint_recipe *r;
     stint_status st = create(path, &r);
     if (st != STINT_OK)
         return st;
-    st = sti_options_read_ini(&r->set, path);
+    st = sti_path_is_dir(path) ? refuse_folder(r) : sti_options_read_ini(&r->set, path);
     if (st != STINT_OK) {
         stint_recipe_destroy(r);
         return st;

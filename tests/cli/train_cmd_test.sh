@@ -51,6 +51,11 @@ PY
 run 0 train a/recipe.ini --out b --quiet --json -j 1
 silent err
 json "j['weights_sha256'] == '$sha' and j['threads'] == 1"
+run 5 train a --out b2
+says err "a: is a folder, the file of a recipe is wanted; that of the run in it is a/recipe.ini"
+run 5 plan data
+says err "data: is a folder, the file of a recipe is wanted"
+grep -q "recipe.ini" err && fail "points to a recipe that is not there"
 run 0 train r.ini --out c -q
 says out "test accuracy"
 silent err
