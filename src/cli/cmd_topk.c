@@ -27,13 +27,16 @@ typedef struct topk_args {
     .type = (kind), .default_text = (standard), .offset = offsetof(topk_args, field), \
     .flag = true, .help = (words)
 
+enum { COUNT_ROW };
+
 static const sti_option topk_rows[] = {
-    {.name = "count",
-     .letter = 'k',
-     .min = 0,
-     .max = 9e18,
-     .unit = "K",
-     TOPK_ROW(k, STI_OPTION_INT, "10", "how many of the best")},
+    [COUNT_ROW] = {.name = "count",
+                   .letter = 'k',
+                   .min = 0,
+                   .max = 9e18,
+                   .unit = "K",
+                   TOPK_ROW(k, STI_OPTION_INT, "10",
+                            "how many of the best; all, where there are fewer")},
     {.name = "key",
      .choices = "max|min|abs",
      .unit = "KEY",
@@ -165,6 +168,19 @@ static stint_status describe_task(topk_task *t)
     if (args->rows && last == 0)
         t->desc.rows = 0;
     return sti_threads_choose((int)args->threads, &t->desc.threads, NULL);
+}
+
+/* The default is nobody's wish: who has fewer than ten elements hears nothing. */
+static void warn_of_few(const topk_task *t)
+{
+    if (t->desc.k <= t->desc.n || t->call->set.origin[COUNT_ROW] == STI_FROM_DEFAULT ||
+        stint_net_rank(t->net) > 0)
+        return;
+    sti_log(STINT_LOG_WARNING,
+            "%s: -k %" PRId64 " asks for more than the %" PRId64 " element%s of %s; "
+            "as many are given",
+            t->path, t->desc.k, t->desc.n, sti_s(t->desc.n),
+            t->args->rows ? "a row" : "the array");
 }
 
 /* Every rank has its part of the file; all get the winners. */
@@ -367,8 +383,10 @@ static stint_status run_task(topk_task *t)
         status = describe_task(t);
     if (t->net)
         status = sti_comm_agree(sti_net_comm(t->net), status);
-    if (status == STINT_OK)
+    if (status == STINT_OK) {
+        warn_of_few(t);
         status = t->net ? select_over_ranks(t) : select_winners(t);
+    }
     if (status == STINT_OK && stint_net_rank(t->net) == 0)
         status = answer_task(t);
     sti_free(t->index);

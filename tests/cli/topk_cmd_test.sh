@@ -16,6 +16,7 @@ np.save("brain.npy", (rng.standard_normal(400).astype(np.float32).view(np.uint32
 np.save("double.npy", np.ones(3))
 np.save("fortran.npy", np.asfortranarray(np.ones((2, 3), np.float32)))
 np.save("empty.npy", np.ones((0, 4), np.float32))
+np.save("few.npy", np.ones(4, np.float32))
 x = np.ones(9, np.float32)
 x[5] = np.nan
 np.save("nan.npy", x)
@@ -51,6 +52,11 @@ run 0 topk x.npy -k 9 --key abs --rows --sorted --out i.npy --values v.npy -j 2
 same x.npy i.npy v.npy 9 abs 1 1
 run 0 topk x.npy -k 5000 --key min --sorted --out i.npy --values v.npy
 same x.npy i.npy v.npy 5000 min 1 0
+says err "warning: x.npy: -k 5000 asks for more than the 2100 elements of the array; as many are given"
+run 0 topk x.npy -k 301 --rows --out i.npy -q
+says err "-k 301 asks for more than the 300 elements of a row"
+run 0 topk x.npy -k 300 --rows --out i.npy
+silent err
 run 0 topk half.npy -k 30 --out i.npy --values v.npy --part 64
 same half.npy i.npy v.npy 30 max 0 0
 run 0 topk int8.npy -k 700 --key abs --out i.npy --values v.npy
@@ -70,6 +76,10 @@ json 'len(j["index"]) == 3 and j["values"][0] >= j["values"][1] and j["n"] == 21
 run 0 topk empty.npy -k 3 --json
 json 'j["index"] == []'
 run 0 topk empty.npy -k 3 --rows --out i.npy
+run 0 topk x.npy --rows --out i.npy -k 0
+silent err
+run 0 topk few.npy
+silent err
 run 0 topk x.npy -k 0
 silent out
 run 0 topk nan.npy -k 1 --nan first
