@@ -235,8 +235,7 @@ const sti_cli_command sti_cmd_trust_memory = {
              "it. Runs are plain: a recipe that starts from a model, has a reference, "
              "prunes or holds images out is refused. They are kept in the out folder: "
              "a stopped study goes on where it was. Leaves lists, arrays and a page "
-             "with the "
-             "images there.",
+             "with the images there.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
