@@ -155,9 +155,14 @@ const char *sti_comm_kind(const sti_comm *comm)
     return comm->kind;
 }
 
-size_t sti_comm_library_bytes(const sti_comm *comm)
+size_t sti_comm_shared_bytes(const sti_comm *comm)
 {
-    return comm->library_bytes;
+    return comm->shared_bytes;
+}
+
+size_t sti_comm_start_peak_bytes(const sti_comm *comm)
+{
+    return comm->start_peak_bytes;
 }
 
 size_t sti_comm_block_bytes(const sti_comm *comm)

@@ -70,9 +70,11 @@ const char *sti_comm_host(const sti_comm *comm, int rank);
 /* "threads", "tcp", "shared memory", "tcp and shared memory" */
 const char *sti_comm_kind(const sti_comm *comm);
 
-/* Resident memory that finding each other has left in the process: memory shared with
- * ranks of the same host, libraries of MPI. */
-size_t sti_comm_library_bytes(const sti_comm *comm);
+/* Memory shared with ranks of the same host, all of it. */
+size_t sti_comm_shared_bytes(const sti_comm *comm);
+/* Where the resident memory of the process was highest while MPI's libraries had the
+ * ranks find each other, most of which they then gave back; 0: without MPI. */
+size_t sti_comm_start_peak_bytes(const sti_comm *comm);
 /* Of sti_alloc, that it holds itself while nothing is on its way. */
 size_t sti_comm_block_bytes(const sti_comm *comm);
 

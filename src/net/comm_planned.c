@@ -77,7 +77,7 @@ stint_status sti_comm_create_planned(int size, int group, sti_comm **comm_out)
     me->base.block_bytes += sizeof *me;
     for (int r = 0; r < size; r++)
         snprintf(me->base.hosts[r], COMM_HOST_BYTES, "host %d", r / group);
-    me->base.library_bytes =
+    me->base.shared_bytes =
         (size_t)((group < size ? group : size) - 1) * sti_shared_bytes(group);
     *comm_out = &me->base;
     return STINT_OK;

@@ -36,7 +36,7 @@ struct sti_comm {
     const char *collective;
     int64_t step, timeout_ns;
     sti_comm_counts counts;
-    size_t library_bytes, block_bytes;
+    size_t shared_bytes, start_peak_bytes, block_bytes;
     pthread_mutex_t *lock;  /* of this rank, or of the whole world of threads */
     pthread_cond_t changed; /* a request of this rank is done, or a failure came */
     stint_status failure;

@@ -675,7 +675,7 @@ static void take_sockets(tcp_comm *c, sti_mesh *mesh)
         mesh->sockets[i][WIRE_DATA] = mesh->sockets[i][WIRE_ALIVE] = -1;
         p->shared = mesh->shared[i];
         mesh->shared[i] = (sti_shared){0};
-        c->base.library_bytes += p->shared.bytes;
+        c->base.shared_bytes += p->shared.bytes;
         sharing += p->shared.memory != NULL;
         p->heard_ns = sti_clock_ns();
         snprintf(c->base.hosts[i], COMM_HOST_BYTES, "%s", mesh->cards[i].host);

@@ -90,7 +90,6 @@ stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
                               .exchange = exchange,
                               .sockets_only = sockets_only,
                               .build = build};
-    const size_t before = sti_process_now_bytes();
     stint_status st = load(&plugin);
     if (st != STINT_OK)
         return st;
@@ -105,8 +104,7 @@ stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
     if (desc.size > 1)
         st = sti_comm_create_tcp(&desc, comm_out);
     plugin->end();
-    const size_t after = sti_process_now_bytes();
     if (st == STINT_OK && *comm_out)
-        (*comm_out)->library_bytes = after > before ? after - before : 0;
+        (*comm_out)->start_peak_bytes = sti_process_peak_bytes();
     return st;
 }

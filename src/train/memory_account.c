@@ -102,21 +102,29 @@ static size_t job_blocks(const sti_job *job, size_t now)
     return STI_ALIGN_UP(host - net, 64 * KIB) + (now > own ? now - own : 0);
 }
 
+static size_t start_peak_bytes(const sti_job *job)
+{
+    return job->comm ? sti_comm_start_peak_bytes(job->comm) : 0;
+}
+
 size_t sti_memory_base(const sti_job *job)
 {
     const char *format =
         job->text ? "text" : stint_data_describe(job->train_data)->format;
     bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
     const size_t blocks = sti_alloc_now_bytes();
-    const size_t shared = job->comm ? sti_comm_library_bytes(job->comm) : 0;
+    const size_t shared = job->comm ? sti_comm_shared_bytes(job->comm) : 0;
     sti_program_pages program;
     sti_memory_trim();
     sti_program_settle(images ? image_libraries : libraries, &program);
-    const size_t known = program.code_bytes + program.data_bytes + OWN_BYTES;
+    const size_t pages = program.code_bytes + program.data_bytes;
+    const size_t known = pages + OWN_BYTES;
     const size_t resident = sti_process_now_bytes();
     const size_t left = job->recipe->values.run.searched ? STI_SEARCH_BYTES : 0;
     const size_t apart = blocks + shared + left; /* which have lines of their own */
     const size_t rest = resident > apart ? resident - apart : 0;
+    if (start_peak_bytes(job) > 0 && rest > pages) /* by what MPI's libraries keep */
+        return job_blocks(job, blocks) + STI_ALIGN_UP(rest, 64 * KIB) + OWN_BYTES;
     return job_blocks(job, blocks) +
            /* More only inside of a larger program, where no two runs need to agree. */
            (rest > known ? STI_ALIGN_UP(rest, 64 * KIB) : known);
@@ -176,6 +184,16 @@ static void add_search(const sti_recipe_values *v, stint_plan_result *plan)
                  v->run.tried_bytes - plan->peak_bytes);
 }
 
+/* A small network takes less than MPI's libraries did before it. */
+static void add_start(const sti_job *job, stint_plan_result *plan)
+{
+    const size_t start = start_peak_bytes(job);
+    const size_t bytes = start + start / RESERVE_SHARE;
+    if (bytes > plan->peak_bytes)
+        add_part(plan, "starting MPI", "once: what its libraries gave back",
+                 bytes - plan->peak_bytes);
+}
+
 void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
 {
     sti_crew_desc desc = sti_job_crew(job);
@@ -201,7 +219,7 @@ void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
              sizes.results * (size_t)sizes.slots);
     if (job->comm)
         add_part(plan, "network", "segments on their way, buffers of sockets",
-                 sizes.net + NET_BYTES + sti_comm_library_bytes(job->comm) +
+                 sizes.net + NET_BYTES + sti_comm_shared_bytes(job->comm) +
                      (size_t)sti_comm_size(job->comm) * NET_RANK_BYTES);
     add_arenas(job, &sizes, lanes, plan);
     add_part(plan, "data pipeline",
@@ -212,6 +230,7 @@ void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
     add_part(plan, "process", "program, libraries, threads, graphs, files",
              process_bytes(job, lanes) + plan->peak_bytes / RESERVE_SHARE);
     add_search(&job->recipe->values, plan);
+    add_start(job, plan);
     /* Tokens were made in this very process, which took more than training will. */
     if (job->text && job->text->prepared_bytes > plan->peak_bytes)
         add_part(plan, "preparing the text", "once: its tokens are kept",

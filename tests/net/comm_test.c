@@ -202,7 +202,7 @@ static void check_kind(world_rank *rank)
 {
     const char *wanted = rank->user;
     RANK_CHECK(rank, strcmp(sti_comm_kind(rank->comm), wanted) == 0);
-    RANK_CHECK(rank, (sti_comm_library_bytes(rank->comm) > 0) ==
+    RANK_CHECK(rank, (sti_comm_shared_bytes(rank->comm) > 0) ==
                          (strcmp(wanted, "shared memory") == 0));
     talk(rank);
 }
@@ -415,7 +415,7 @@ static void test_no_memory(void **state)
 static void note_library(world_rank *rank)
 {
     size_t *bytes = rank->user;
-    bytes[sti_comm_rank(rank->comm)] = sti_comm_library_bytes(rank->comm);
+    bytes[sti_comm_rank(rank->comm)] = sti_comm_shared_bytes(rank->comm);
 }
 
 /* Ranks that are not there: all that can be asked, and no message. */
@@ -430,7 +430,7 @@ static void test_planned(void **state)
     assert_int_equal(sti_comm_create_planned(6, 1, &comm), STINT_OK);
     assert_int_equal(sti_comm_rank(comm), 0);
     assert_int_equal(sti_comm_size(comm), 6);
-    assert_int_equal(sti_comm_library_bytes(comm), 0);
+    assert_int_equal(sti_comm_shared_bytes(comm), 0);
     assert_int_equal(sti_comm_block_bytes(comm), sti_alloc_now_bytes() - before);
     for (int r = 1; r < 6; r++)
         assert_string_not_equal(sti_comm_host(comm, r), sti_comm_host(comm, r - 1));
@@ -454,7 +454,7 @@ static void test_planned(void **state)
     assert_string_equal(sti_comm_host(comm, 0), sti_comm_host(comm, 2));
     assert_string_not_equal(sti_comm_host(comm, 2), sti_comm_host(comm, 3));
     for (int r = 0; r < 3; r++)
-        assert_int_equal(sti_comm_library_bytes(comm), library[r]);
+        assert_int_equal(sti_comm_shared_bytes(comm), library[r]);
     sti_comm_destroy(comm);
     for (int64_t n = 1; n <= 2; n++) {
         sti_alloc_fail_nth(n);

@@ -15,11 +15,22 @@ mpi 1 train net.ini --out probe --quiet >out 2>err || {
 
 "$STINT" train net.ini --out one --quiet --json >out || fail "one"
 want=$(sha out)
+# (A sanitizer's own memory is not planned.)
+grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt" && exact=1 || exact=
+# Never less than what is taken, be it by MPI at the start or by the run; nor much more.
+planned_well() {
+    [ ! "$exact" ] ||
+        json "j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= 1.15 * j['peak_rss_bytes']"
+}
 ldd "$STINT" | grep -q libmpi && fail "the program is linked with MPI"
 for n in 2 3; do
     mpi $n train net.ini --out "of$n" --quiet --json >out 2>err || fail "$n: $(cat err)"
     json "j['ranks'] == $n"
     [ "$(sha out)" = "$want" ] || fail "$n ranks under mpirun: other weights"
+    planned_well
+    mpi $n train net.ini --out "wide$n" --set model.width=32 --steps 2 --quiet --json >out 2>err ||
+        fail "wide, $n: $(cat err)"
+    planned_well
 done
 
 mpi 9 train net.ini --out nine --quiet >out 2>err && fail "more ranks than shards"
