@@ -33,8 +33,8 @@ static stint_status check_operands(const sti_cli_call *call)
 {
     const sti_cli_command *c = call->command;
     if (call->operand_count < c->min_operands)
-        return sti_fail(STINT_E_USAGE, "wants %s, for example:\n    %s", c->operands,
-                        c->example);
+        return sti_fail(STINT_E_USAGE, "wants %s, for example:\n    %.*s", c->operands,
+                        (int)strcspn(c->example, "\n"), c->example);
     if (c->max_operands >= 0 && call->operand_count > c->max_operands)
         return sti_fail(STINT_E_USAGE,
                         "does not know what to do with '%s'; it takes %s",

@@ -245,8 +245,8 @@ static stint_status gemm_size(const char *text, int64_t size[3])
         size[i] = value;
         if (value < 1 || value > SIZE_MAX_EACH || *p != (i < 2 ? 'x' : '\0'))
             return sti_fail(STINT_E_USAGE,
-                            "bench gemm: '%s' is no size; wanted MxNxK, each 1 to %d, "
-                            "for example 256x1000x2048",
+                            "'%s' is no size; wanted MxNxK, each 1 to %d, for example "
+                            "256x1000x2048",
                             text, SIZE_MAX_EACH);
         p++;
     }
@@ -378,9 +378,8 @@ const sti_cli_command sti_cmd_bench_gemm = {
     .summary = "measure matrix products",
     .operands = "[MxNxK...]",
     .example = "stint bench gemm -j 1 512x512x512",
-    .about =
-        "Best and median time of each case, the rate at the best, and the scratch\n"
-        "that a call needs. C is M by N, the sum is over K.",
+    .about = "Best and median time of each case, the rate at the best, and the scratch "
+             "that a call needs. C is M by N, the sum is over K.",
     .min_operands = 0,
     .max_operands = -1,
     STI_CLI_ARGS(gemm_rows, kernel_args),

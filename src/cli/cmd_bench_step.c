@@ -149,9 +149,13 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
     b->recipe = &args->recipe;
     b->shards = b->recipe->train.shards;
     b->shard_batch = b->recipe->train.batch / b->shards;
+    if (b->recipe->train.batch == 0)
+        return sti_fail(STINT_E_USAGE, "train.batch: auto is found by training only; "
+                                       "give a number by --batch N");
     if (b->shard_batch < 1)
         return sti_fail(STINT_E_USAGE,
-                        "batch %" PRId64 " is smaller than %" PRId64 " shards",
+                        "batch %" PRId64 " is smaller than %" PRId64
+                        " shards; take a larger --batch or fewer --shards",
                         b->recipe->train.batch, b->shards);
     int lanes = choose_lanes(b, threads);
     stint_status status = build_network(b, call, sti_crew_lane_threads(threads, lanes));

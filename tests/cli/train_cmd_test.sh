@@ -158,6 +158,10 @@ kill -0 $pid || fail "SIGUSR1 ended the run"
 kill -TERM $pid
 wait $pid
 [ $? -eq 143 ] || fail "SIGTERM after SIGUSR1: wrong status"
+run 2 bench step r.ini --runs 1 --batch auto
+says err "train.batch: auto is found by training only"
+run 2 bench step r.ini --runs 1 --batch 1
+says err "fewer --shards"
 run 0 bench step r.ini --runs 1 --json
 json 'j["images_per_s"] > 0 and len(j["operators"]) > 5'
 # The parts of a step add up to it, on one lane and on two, and profiling changes no bit.

@@ -59,6 +59,12 @@ run 2 train
 says err "RECIPE"
 run 2 train a.ini b.ini
 says err "b.ini"
+run 2 bench step
+[ "$(grep -c 'stint bench step recipes' "$work/err")" -eq 1 ] || fail "more than one example"
+run 2 bench gemm 64x64
+says err "stint bench gemm: '64x64' is no size; wanted MxNxK"
+run 0 help bench gemm
+says out "and the scratch that a"
 run 2 plan --memroy 3M x.ini
 says err "--memory"
 run 2 run model.safetensors
