@@ -73,6 +73,14 @@ all_end() { # STATUS: of all ranks
     for r in "${!pids[@]}"; do ends "$r" "$1"; done
 }
 
+until_name() { # NAME: until somebody waits there, 20 s at most
+    for _ in $(seq 400); do
+        grep -qF "stint-at-${1#@}" /proc/net/unix && return
+        sleep 0.05
+    done
+    fail "nobody waits at $1"
+}
+
 until_file() { # PATTERN: until such a file is there, 20 s at most
     for _ in $(seq 400); do
         compgen -G "$1" >/dev/null && return

@@ -137,7 +137,7 @@ root=@$(basename "$work")-${long:30}
 "$STINT" train net.ini --out taken --quiet --net-root "$root" --net-ranks 2 --net-rank 0 \
     >out.0 2>err.0 </dev/null &
 pids=([0]=$!)
-until grep -qF "at-${root#@}" /proc/net/unix; do sleep 0.02; done
+until_name "$root"
 run 6 train net.ini --out elsewhere --net-root "$root" --net-ranks 2 --net-rank 0
 says err "cannot meet others at $root: a run of this host has taken this name"
 run 6 train net.ini --out elsewhere --net-root "$root-" --net-ranks 2 --net-rank 1 \
