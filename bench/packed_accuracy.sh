@@ -9,7 +9,7 @@
 # and the same of vgg16: many hours on two cores. One command a seed does as well: SEED is
 # the one to train, OUT a folder that keeps what was trained; the table is of all in it:
 #   SEED=2 OUT=out/packed bench/packed_accuracy.sh DATA build/release/stint resnet18 10
-# A run that OUT has already is not trained again.
+# A run that OUT has already is not trained again, one that was cut off is resumed.
 set -euo pipefail
 data=${1:?usage: bench/packed_accuracy.sh DATA [STINT] [NET] [EPOCHS] [SEEDS] [WIDTH]}
 stint=${2:-build/release/stint} net=${3:-resnet18} epochs=${4:-1} seeds=${5:-1} width=${6:-64}
@@ -54,7 +54,12 @@ for seed in $list; do
         extra=(--error 0)
         [ $arm = exact ] || extra=(--set error.pack=all)
         [ "$steps" -eq 0 ] || extra+=(--steps "$steps")
-        rm -rf "$work/$arm.$seed"
+        # One that was cut off goes on from its last epoch, to the same bits.
+        if compgen -G "$work/$arm.$seed/checkpoints/*" >/dev/null; then
+            extra+=(--resume)
+        else
+            rm -rf "$work/$arm.$seed"
+        fi
         "$stint" train "$work/net.ini" --data "$data" --out "$work/$arm.$seed" --json --quiet \
             --set train.seed="$seed" "${extra[@]}" >"$work/json"
         mv "$work/json" "$work/$arm.$seed.json"

@@ -7,7 +7,7 @@
 #include "kernel/conv_squares.h"
 #include "kernel/conv_winograd.h"
 
-enum { PRODUCT_COLS = 256, PRODUCT_WEIGHTS = 64 << 10 };
+enum { PRODUCT_COLS = 128, PRODUCT_WEIGHTS = 32 << 10 };
 enum { /* fewer do not pay for the transforms; part of the numerics */
        WINOGRAD_TILES = 16,
        WINOGRAD_CHANNELS = 32

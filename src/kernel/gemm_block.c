@@ -31,6 +31,8 @@ enum {
     LOW_ROWS = 6,              /* but of so few rows four */
     SHORT_K = 64,              /* low blocks of A */
     SHORT_ROWS = 56,
+    SMALL_C_FLOATS = 512 << 10, /* a C that stays in the second-level cache pays for */
+    SMALL_C_K = 192,            /* short passes over an A in steps */
     GROUP_COLS = 192,           /* of B packed at a time, */
     TURNED_ROWS = 128,          /* for so few rows, of a B in columns, only */
     TURNED_COLS = 64,           /* so many, */
@@ -49,9 +51,10 @@ typedef struct block_plan {
     int levels;    /* partial blocks of C held at once; 0: C itself */
     bool in_place; /* one call of the tiles for many rows */
     bool copy_a, copy_b;
-    bool quads;  /* rows of A are copied in quads of k */
-    bool flow;   /* so few rows that B flows past them */
-    bool wide;   /* whole tiles have three panels */
+    bool quads;        /* rows of A are copied in quads of k */
+    bool flow;         /* so few rows that B flows past them */
+    bool wide;         /* whole tiles have three panels */
+    bool short_passes; /* so that what the next one copies is fetched meanwhile */
     bool keep_b; /* packed columns serve all blocks of rows; else a group at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
@@ -59,12 +62,22 @@ typedef struct block_plan {
     float *scratch;
 } block_plan;
 
+/* What will be copied once the tiles under way are done, and is fetched meanwhile. */
+typedef struct block_fetch {
+    const float *at;
+    int64_t ld, rows, cols;
+} block_fetch;
+
+enum { FETCHES = 2 };
+
 /* One piece: where it stands and what it holds. */
 typedef struct block_piece {
     const block_plan *plan;
     int64_t item, m0, rows, n0, cols;
     float *a, *b, *partial;
     int a_most; /* rows of a tile by which a is packed */
+    block_fetch fetch[FETCHES];
+    int64_t fetch_tiles; /* that are left to fetch it */
 } block_piece;
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -158,7 +171,11 @@ static void plan_copies(block_plan *p)
     p->copy_a = job->load_a || (many_cols && !p->flow);
     p->copy_b = !p->flow && (job->load_b || job->b_columns || rows > STREAM_ROWS);
     p->quads = p->copy_a && !job->load_a && !job->a_steps;
-    p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS;
+    p->short_passes = p->copy_a && p->copy_b && job->a_steps && p->levels == 0 &&
+                      !job->load_a && !job->load_b && !job->b_columns &&
+                      rows * cols <= SMALL_C_FLOATS;
+    p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS &&
+              !p->short_passes;
 }
 
 /* Rows of A at a time: as much as the second-level cache likes, but not more for all
@@ -208,10 +225,11 @@ static void plan_blocks(block_plan *p, int threads)
     const bool turned =
         p->copy_b && job->b_columns && p->levels == 0 && job->m <= TURNED_ROWS;
     p->group_cols = turned ? TURNED_COLS : GROUP_COLS;
-    const int64_t pass = stream          ? stream_pass(p)
-                         : turned        ? TURNED_K
-                         : p->levels > 0 ? PARTIAL_K
-                                         : STI_BLOCK_K;
+    const int64_t pass = stream            ? stream_pass(p)
+                         : turned          ? TURNED_K
+                         : p->levels > 0   ? PARTIAL_K
+                         : p->short_passes ? SMALL_C_K
+                                           : STI_BLOCK_K;
     p->block_k = block_length(k, pass, 16);
     const int64_t tile_rows = p->wide ? 9 : 14, tile_cols = p->wide ? 48 : 32;
     const int64_t rows = smaller(p->part_rows, job->m);
@@ -268,8 +286,7 @@ typedef struct block_panel {
     const float *b;
     int64_t b_step, j0, cols;
     int nv;
-    const float *next; /* columns after these, or NULL */
-    bool copy_rows;    /* of A, each tile's just before it runs */
+    bool copy_rows; /* of A, each tile's just before it runs */
 } block_panel;
 
 /* Rows r.. of the block in A itself. */
@@ -316,20 +333,28 @@ static bool rows_hold(const block_piece *s, const block_pass *pass, int64_t r,
     return any;
 }
 
-/* Copy the rows of the tiles t from row r on. */
+/* Copy the rows of the tile from row r on. */
 static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
-                      const sti_gemm_tile *t)
+                      int64_t rows)
 {
     const sti_block_job *job = s->plan->job;
-    const sti_gemm_kernels *kernels = s->plan->kernels;
-    float *dst = copied_rows(s, pass, r);
     if (job->load_a)
-        load_rows(s, pass, r, t->rows);
-    else if (job->a_steps)
-        kernels->pack(plain_rows(s, pass, r), job->lda, pass->ks, t->lines * t->rows,
-                      t->rows, dst);
+        load_rows(s, pass, r, rows);
     else
-        kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks, t->rows, dst);
+        s->plan->kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks, rows,
+                                     copied_rows(s, pass, r));
+}
+
+/* Steps are copied for all tiles at once: one would take but a part of each line of A.
+ */
+static void copy_steps(const block_piece *s, const block_pass *pass, int most)
+{
+    for (int64_t r = 0, rows; r < s->rows; r += rows) {
+        const int64_t left = s->rows - r, high = sti_gemm_next_rows(left, most);
+        rows = sti_gemm_equal_tiles(left, most) * high;
+        s->plan->kernels->pack(plain_rows(s, pass, r), s->plan->job->lda, pass->ks,
+                               rows, high, copied_rows(s, pass, r));
+    }
 }
 
 /* The tile's A: copied ones in rows, or in steps as long as the tile is high. */
@@ -351,6 +376,31 @@ static void place_rows(const block_piece *s, const block_pass *pass, int64_t r,
         t->a_line = t->rows * t->a_row;
     else
         t->a_line = p->copy_a ? t->rows * pass->ks : t->rows;
+}
+
+/* The tiles fetch their share of what is left. */
+static void fetch_next(block_piece *s, sti_gemm_tile *t)
+{
+    block_fetch *f = s->fetch[0].rows > 0 ? &s->fetch[0] : &s->fetch[1];
+    int64_t portions = 0;
+    const int64_t width = (int64_t)t->nv * STI_PANEL;
+    for (int i = 0; i < FETCHES; i++)
+        portions += s->fetch[i].rows * ceil_div(s->fetch[i].cols, width);
+    t->next_rows = 0;
+    if (portions == 0)
+        return;
+    const int64_t tiles = s->fetch_tiles > t->lines ? s->fetch_tiles : t->lines;
+    const int64_t share = ceil_div(portions, tiles);
+    t->next = f->at;
+    t->next_row = f->ld;
+    t->next_cols = f->cols;
+    t->next_rows = ceil_div(share, ceil_div(f->cols, width));
+    const int64_t enough = ceil_div(f->rows, t->next_rows);
+    t->lines = t->lines < enough ? t->lines : enough;
+    const int64_t rows = t->lines * t->next_rows;
+    f->at += rows * f->ld;
+    f->rows -= rows < f->rows ? rows : f->rows;
+    s->fetch_tiles = tiles - t->lines;
 }
 
 static void panel_tiles(block_piece *s, const block_pass *pass,
@@ -378,28 +428,25 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
             job->bias ? job->bias + s->item * job->bias_item + s->n0 + panel->j0 : NULL;
     }
     int most = p->flow ? STI_GEMM_FLOW : p->kernels->max_rows[panel->nv];
+    if (panel->copy_rows && job->a_steps && !job->load_a)
+        copy_steps(s, pass, most);
     if (panel->copy_rows)
         s->a_most = most;
     else if (p->copy_a && (job->a_steps || p->quads))
         most = s->a_most;
-    if (panel->next) {
-        t.b_next = panel->next;
-        t.b_next_steps = ceil_div(pass->ks, ceil_div(s->rows, most));
-    }
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
-        /* Steps are copied for all tiles at once: one would take but a part of each
-         * line of A. */
         const bool alone = job->load_a || (panel->copy_rows && !job->a_steps);
         t.lines = alone ? 1 : sti_gemm_equal_tiles(left, most);
+        fetch_next(s, &t);
         place_rows(s, pass, r, &t);
         t.c_line = t.rows * pass->ldc;
         t.c = pass->c + r * pass->ldc + panel->j0;
         t.c_next = r + t.lines * t.rows < s->rows ? t.c + t.lines * t.c_line
                                                   : pass->c + panel->j0 + panel->cols;
-        if (panel->copy_rows)
-            copy_rows(s, pass, r, &t);
+        if (panel->copy_rows && alone)
+            copy_rows(s, pass, r, t.rows);
         if (job->load_a)
             t.run_k = rows_hold(s, pass, r, t.rows) ? pass->ks : 0;
         if (p->flow && job->b_columns)
@@ -412,8 +459,6 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
             p->kernels->tn(&t);
         else
             p->kernels->nn(&t);
-        if (panel->next)
-            t.b_next += t.lines * t.b_next_steps * panel->b_step;
     }
 }
 
@@ -480,6 +525,53 @@ static int64_t group_cols(const block_piece *s, int64_t j)
     return cols;
 }
 
+/* The columns of B after a panel, as they lie or packed as far as `packed`. */
+static void fetch_columns(block_piece *s, const block_pass *pass,
+                          const block_panel *panel, int64_t packed)
+{
+    const block_plan *p = s->plan;
+    const int64_t next = panel->j0 + panel->cols;
+    block_fetch *f = &s->fetch[0];
+    *f = (block_fetch){.ld = panel->b_step, .cols = panel->cols};
+    if (p->copy_b && next < packed)
+        f->at = panel->b + panel->cols * pass->ks;
+    else if (!p->copy_b && next < s->cols)
+        f->at = panel->b + panel->cols;
+    else if (!p->copy_b && pass->k0 + pass->ks < p->job->k)
+        f->at = plain_cols(s, pass, 0) + pass->ks * p->job->ldb;
+    f->rows = f->at ? pass->ks : 0;
+    s->fetch_tiles = ceil_div(s->rows, p->kernels->max_rows[panel->nv]);
+}
+
+/* Short passes: what the next block of rows copies of A, or the next pass of A and B.
+ */
+static void fetch_copied(block_piece *s, const block_pass *pass, int64_t m0, int64_t m1)
+{
+    const block_plan *p = s->plan;
+    const sti_block_job *job = p->job;
+    s->fetch[0].rows = s->fetch[1].rows = 0;
+    int64_t next = s->m0 + p->block_rows, k0 = pass->k0;
+    if (next >= m1) {
+        next = m0;
+        k0 += pass->ks;
+    }
+    if (!p->short_passes || k0 == job->k)
+        return;
+    const int64_t ks = smaller(job->k - k0, pass->ks);
+    s->fetch[0] =
+        (block_fetch){.at = job->a + s->item * job->a_item + k0 * job->lda + next,
+                      .ld = job->lda,
+                      .rows = ks,
+                      .cols = smaller(p->block_rows, m1 - next)};
+    if (k0 > pass->k0)
+        s->fetch[1] =
+            (block_fetch){.at = job->b + s->item * job->b_item + k0 * job->ldb + s->n0,
+                          .ld = job->ldb,
+                          .rows = ks,
+                          .cols = s->cols};
+    s->fetch_tiles = ceil_div(s->rows, PART_ROWS) * ceil_div(s->cols, PART_COLS);
+}
+
 /* All columns of the block, a panel after the other; those of a group are packed just
  * before its first. */
 static void piece_pass(block_piece *s, const block_pass *pass)
@@ -493,10 +585,6 @@ static void piece_pass(block_piece *s, const block_pass *pass)
         if (!p->copy_b) {
             panel.b = plain_cols(s, pass, j);
             panel.b_step = p->job->ldb;
-            if (j + panel.cols < s->cols)
-                panel.next = panel.b + panel.cols;
-            else if (pass->k0 + pass->ks < p->job->k)
-                panel.next = plain_cols(s, pass, 0) + pass->ks * p->job->ldb;
         } else {
             panel.b_step = (int64_t)panel.nv * STI_PANEL;
             if (j >= packed) {
@@ -506,9 +594,9 @@ static void piece_pass(block_piece *s, const block_pass *pass)
                           s->b + (j - from) * pass->ks);
             }
             panel.b = s->b + (j - from) * pass->ks;
-            if (j + panel.cols < packed)
-                panel.next = panel.b + panel.cols * pass->ks;
         }
+        if (!p->short_passes)
+            fetch_columns(s, pass, &panel, packed);
         panel_tiles(s, pass, &panel);
         j += panel.cols;
     }
@@ -627,6 +715,7 @@ static void piece_columns(block_piece *s, int64_t m0, int64_t m1)
         for (s->m0 = m0; s->m0 < m1; s->m0 += p->block_rows) {
             s->rows = smaller(p->block_rows, m1 - s->m0);
             pass.c = job->c + s->item * job->c_item + s->m0 * job->ldc + s->n0;
+            fetch_copied(s, &pass, m0, m1);
             piece_pass(s, &pass);
             pass.packed = p->keep_b;
         }

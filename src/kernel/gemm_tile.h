@@ -60,8 +60,10 @@ typedef struct sti_gemm_tile {
     int64_t lines;          /* tiles of these rows, >= 1, */
     int64_t a_line, c_line; /* so far apart in A and C */
     const float *c_next;    /* C of the tile after these; NULL: no C is fetched ahead */
-    const float *b_next;    /* columns after these, b_step apart, fetched ahead, */
-    int64_t b_next_steps;   /* so many steps by each tile; 0: none */
+    const float *next;      /* what is read after these tiles, fetched ahead: rows */
+    int64_t next_row;       /* so far apart, */
+    int64_t next_cols;      /* so long, */
+    int64_t next_rows;      /* so many by each tile; 0: none */
     bool b_part;            /* read `cols` columns of B, no more; > 16 (nv - 1) */
     bool load;              /* start from C instead of 0 */
     bool relu;

@@ -180,26 +180,29 @@ enum { PART, WHOLE };
         }                                                                            \
     } while (0)
 
-/* Rows of C that the next tile takes up, then steps of the next panel of B: a row or
- * more for every quad of steps. All at once they would take every place that the core
- * has for loads under way, and the tile's own would wait. */
+/* Rows of C that the next tile takes up, then rows of what is read later: a portion as
+ * wide as the tile, or more, for every quad of steps. All at once they would take every
+ * place that the core has for loads under way, and the tile's own would wait. */
 typedef struct tile_ahead {
     const float *p, *then;
     ptrdiff_t row, then_row;
-    int64_t left, then_left, each;
+    int64_t across, then_across; /* portions of a row */
+    int64_t left, then_left;     /* portions */
+    int64_t at, each;
 } tile_ahead;
 
 static inline __attribute__((always_inline)) tile_ahead
 tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int rows,
               const int vecs)
 {
-    tile_ahead ahead = {.p = c,
-                        .row = t->c_row,
-                        .left = c ? rows : 0,
-                        .then_row = t->b_step ? t->b_step : vecs * VEC_WIDTH,
-                        .then_left = t->b_next_steps};
-    if (t->b_next_steps > 0)
-        ahead.then = t->b_next + line * t->b_next_steps * ahead.then_row;
+    tile_ahead ahead = {.p = c, .row = t->c_row, .across = 1, .left = c ? rows : 0};
+    if (t->next_rows > 0) {
+        const int64_t width = (int64_t)vecs * VEC_WIDTH;
+        ahead.then = t->next + line * t->next_rows * t->next_row;
+        ahead.then_row = t->next_row;
+        ahead.then_across = (t->next_cols + width - 1) / width;
+        ahead.then_left = t->next_rows * ahead.then_across;
+    }
     const int64_t quads = t->runs * (t->run_k / QUAD),
                   all = ahead.left + ahead.then_left;
     ahead.each = quads >= all ? 1 : all / (quads > 0 ? quads : 1) + 1;
@@ -214,6 +217,7 @@ static inline __attribute__((always_inline)) bool ahead_more(tile_ahead *ahead)
         return false;
     ahead->p = ahead->then;
     ahead->row = ahead->then_row;
+    ahead->across = ahead->then_across;
     ahead->left = ahead->then_left;
     ahead->then_left = 0;
     return true;
@@ -222,14 +226,18 @@ static inline __attribute__((always_inline)) bool ahead_more(tile_ahead *ahead)
 static inline __attribute__((always_inline)) void ahead_fetch(tile_ahead *ahead,
                                                               const int vecs)
 {
-    int64_t rows = ahead->each;
+    int64_t portions = ahead->each;
     do {
+        const float *p = ahead->p + ahead->at * vecs * VEC_WIDTH;
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            __builtin_prefetch(ahead->p + v * VEC_WIDTH, 0, SECOND_LEVEL);
-        ahead->p += ahead->row;
+            __builtin_prefetch(p + v * VEC_WIDTH, 0, SECOND_LEVEL);
+        if (++ahead->at == ahead->across) {
+            ahead->at = 0;
+            ahead->p += ahead->row;
+        }
         ahead->left--;
-    } while (--rows > 0 && ahead_more(ahead));
+    } while (--portions > 0 && ahead_more(ahead));
 }
 
 /* The empty asm keeps the steps from becoming index registers. */
