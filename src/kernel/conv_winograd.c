@@ -9,8 +9,7 @@ enum {
     ELEMENTS = STI_WINOGRAD_ELEMENTS,
     TILE_FLOATS = 96 << 10, /* transformed inputs and outputs of a piece */
     LEAST_TILES = 64,       /* but so many, for the filters that pass by, */
-    MANY_TILES = 128,       /* or so many where those come from far away: */
-    FAR_FLOATS = 1 << 20,   /* so large */
+    FAR_FLOATS = 512 << 10, /* fetched ahead where they come from far away: so large */
     PACK_ROWS = 16,         /* channels of filters a piece of packing */
     GAP = 16                /* so that elements do not share a set of the cache */
 };
@@ -27,6 +26,7 @@ typedef struct job {
     size_t zero_floats, filter_floats, worker_floats;
     const float *in, *weights;
     float *out, *zeros, *filters, *workers;
+    bool far; /* filters do not stay in the second-level cache */
     const sti_epilogue *epilogue;
 } job;
 
@@ -41,9 +41,9 @@ static void job_cut(job *j)
 {
     j->tiles_y = sti_conv_ceil_div(j->oh, 2);
     j->tiles_x = sti_conv_ceil_div(j->ow, 2);
-    const bool far = ELEMENTS * j->c * j->co > FAR_FLOATS;
-    const int64_t tiles = sti_conv_max(far ? MANY_TILES : LEAST_TILES,
-                                       TILE_FLOATS / (ELEMENTS * (j->c + j->co)));
+    j->far = ELEMENTS * j->c * j->co > FAR_FLOATS;
+    const int64_t tiles =
+        sti_conv_max(LEAST_TILES, TILE_FLOATS / (ELEMENTS * (j->c + j->co)));
     j->block_rows =
         sti_conv_max(1, sti_conv_min(tiles / j->tiles_x, j->images * j->tiles_y));
     const int64_t most = j->block_rows * j->tiles_x;
@@ -215,6 +215,11 @@ static void product(const job *j, const float *tiles, const float *filters,
                            .c_row = j->co,
                            .cols = cols,
                            .nv = nv};
+        const int most = j->products->max_rows[nv];
+        t.next = n + cols < j->co ? t.b + cols * j->c : filters + j->filter_element;
+        t.next_row = t.next_cols = (int64_t)nv * STI_PANEL;
+        t.next_rows =
+            j->far ? sti_conv_ceil_div(j->c, sti_conv_ceil_div(rows, most)) : 0;
         for (int64_t r = 0; r < rows; r += t.lines * t.rows) {
             t.rows = sti_gemm_next_rows(rows - r, j->products->max_rows[nv]);
             t.lines = sti_gemm_equal_tiles(rows - r, j->products->max_rows[nv]);
@@ -223,6 +228,7 @@ static void product(const job *j, const float *tiles, const float *filters,
             t.a = tiles + r * j->c;
             t.c = out + r * j->co + n;
             j->products->nn(&t);
+            t.next += t.lines * t.next_rows * t.next_row;
         }
     }
 }

@@ -10,7 +10,7 @@
 
 enum {
     ELEMENTS = STI_WINOGRAD_ELEMENTS,
-    SLICE = 32,             /* input channels a piece, where there are more */
+    SLICE = 64,             /* input channels a piece, where there are more */
     TILE_FLOATS = 96 << 10, /* transformed operands of a block of tiles */
     LEAST_TILES = 64,
     CHUNK_TILES = 4096, /* part of the numerics */
