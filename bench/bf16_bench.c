@@ -6,6 +6,7 @@
  * Rows of CSV: what, float32 GFLOP/s, bfloat16 GFLOP/s, ratio, oneDNN GFLOP/s. Packing
  * is included in ours. All take turns; medians of the rounds. About half a minute. */
 #include <inttypes.h>
+#include <omp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,8 +248,10 @@ int main(int argc, char **argv)
     b.hc = sti_alloc_array(FLOATS, sizeof *b.hc, "bench");
     ok = b.a && b.b && b.c && b.ha && b.hb && b.hc;
     if (ok) {
+        static const char *const unit[] = {"", ", AVX512_BF16", ", AMX_BF16"};
         printf("# %s, %s%s, %d threads\n", sti_cpu_name(), sti_isa_name(sti_isa_now()),
-               sti_cpu_has_amx_bf16() ? " and AMX" : "", b.team.threads);
+               unit[sti_bf16_unit_now()], b.team.threads);
+        omp_set_num_threads(b.team.threads); /* of oneDNN */
         fill(&b);
         ok = bench_all(&b);
     }

@@ -105,34 +105,44 @@ int sti_isa_force(sti_isa isa)
     return 1;
 }
 
-static atomic_int amx_hidden;
-static int amx_usable;
-static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
+static atomic_int bf16_most = STI_BF16_MATRIX;
+static sti_bf16_unit bf16_found = STI_BF16_NONE;
+static pthread_once_t bf16_once = PTHREAD_ONCE_INIT;
 
 /* CPUID leaf 7, and Linux's leave to use the large tile registers. */
-static void find_amx(void)
+static void find_bf16(void)
 {
-#if defined(__x86_64__) && defined(__linux__) && defined(SYS_arch_prctl)
-    enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
+#if defined(__x86_64__)
     const unsigned tile = 1u << 24, amx_bf16 = 1u << 22, avx512_bf16 = 1u << 5;
     unsigned a, b, c, d, extended;
-    if (!isa_supported(STI_ISA_AVX512) || !__get_cpuid_count(7, 1, &extended, &b, &c, &d) ||
-        !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+    if (!__get_cpuid_count(7, 1, &extended, &b, &c, &d) ||
+        !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(extended & avx512_bf16))
         return;
-    if ((d & tile) && (d & amx_bf16) && (extended & avx512_bf16))
-        amx_usable = syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
+    bf16_found = STI_BF16_DOT;
+#if defined(__linux__) && defined(SYS_arch_prctl)
+    enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
+    if ((d & tile) && (d & amx_bf16) &&
+        syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0)
+        bf16_found = STI_BF16_MATRIX;
+#else
+    (void)tile;
+    (void)amx_bf16;
+#endif
 #endif
 }
 
-int sti_cpu_has_amx_bf16(void)
+sti_bf16_unit sti_bf16_unit_now(void)
 {
-    pthread_once(&amx_once, find_amx);
-    return amx_usable && !atomic_load_explicit(&amx_hidden, memory_order_relaxed);
+    if (sti_isa_now() != STI_ISA_AVX512)
+        return STI_BF16_NONE;
+    pthread_once(&bf16_once, find_bf16);
+    const int most = atomic_load_explicit(&bf16_most, memory_order_relaxed);
+    return (int)bf16_found < most ? bf16_found : (sti_bf16_unit)most;
 }
 
-void sti_cpu_hide_amx_bf16(int hide)
+void sti_bf16_unit_limit(sti_bf16_unit most)
 {
-    atomic_store(&amx_hidden, hide);
+    atomic_store(&bf16_most, (int)most);
 }
 
 static char cpu_name[64] = "unknown CPU";

@@ -23,10 +23,18 @@ stint_status sti_isa_check(void);
 const char *sti_cpu_name(void);
 /* Tests: switch the instruction set of this process (false if the CPU lacks it). */
 int sti_isa_force(sti_isa isa);
-/* AMX_BF16, on top of AVX-512 and AVX512_BF16, with the system's leave to use it
- * (asked for by the first call, for the whole process). */
-int sti_cpu_has_amx_bf16(void);
-/* Tests: pretend that it is missing (or no longer so). */
-void sti_cpu_hide_amx_bf16(int hide);
+
+/* What the CPU has for bfloat16, on top of AVX-512; each has those before it. */
+typedef enum sti_bf16_unit {
+    STI_BF16_NONE,
+    STI_BF16_DOT,   /* AVX512_BF16: conversions, dot products of pairs */
+    STI_BF16_MATRIX /* AMX_BF16, with the system's leave to use it */
+} sti_bf16_unit;
+
+/* STI_BF16_NONE where the instruction set in use is not AVX-512. The first call asks for
+ * the leave, for the whole process. */
+sti_bf16_unit sti_bf16_unit_now(void);
+/* Tests: pretend that all above `most` is missing. */
+void sti_bf16_unit_limit(sti_bf16_unit most);
 
 #endif

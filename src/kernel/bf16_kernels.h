@@ -1,6 +1,5 @@
 /* The inner loops on bfloat16 arrays, a table an instruction set. Private to the kernel
- * room. `_amx` is AVX-512 with AVX512_BF16 and AMX_BF16; all tables give the same bits.
- */
+ * room. `_avx512bf16` is AVX-512 with AVX512_BF16. All tables give the same bits. */
 #ifndef STI_KERNEL_BF16_KERNELS_H
 #define STI_KERNEL_BF16_KERNELS_H
 
@@ -8,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "kernel/bf16.h"
+#include "kernel/dispatch.h"
 
 /* `cols` columns of `rows` rows that are `ld` apart; cols is a multiple of 16. Arrays
  * of elements begin at the block's first element, whose flat index is a multiple of 16,
@@ -67,18 +67,16 @@ typedef struct sti_bf16_kernels {
 extern const sti_bf16_kernels sti_bf16_kernels_ref;
 #if defined(__x86_64__)
 extern const sti_bf16_kernels sti_bf16_kernels_avx2, sti_bf16_kernels_avx512,
-    sti_bf16_kernels_amx;
+    sti_bf16_kernels_avx512bf16;
 #endif
 
-/* As STI_KERNELS_NOW, with one more table. */
+static inline const sti_bf16_kernels *sti_bf16_kernels_now(void)
+{
 #if defined(__x86_64__)
-#define STI_BF16_KERNELS_NOW(table)                                  \
-    (sti_isa_now() == STI_ISA_AVX512                                 \
-         ? (sti_cpu_has_amx_bf16() ? &table##_amx : &table##_avx512) \
-     : sti_isa_now() == STI_ISA_AVX2 ? &table##_avx2                 \
-                                     : &table##_ref)
-#else
-#define STI_BF16_KERNELS_NOW(table) (&table##_ref)
+    if (sti_bf16_unit_now() >= STI_BF16_DOT)
+        return &sti_bf16_kernels_avx512bf16;
 #endif
+    return STI_KERNELS_NOW(sti_bf16_kernels);
+}
 
 #endif

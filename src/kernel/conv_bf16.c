@@ -56,6 +56,8 @@ static void copy_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c,
 typedef struct row_walk {
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
+    bool turned;            /* panels; copied input rows, too */
+    bool in_place;          /* rows of input are none that were copied */
     const int64_t *run;     /* [runs]: rows of taps */
     int64_t runs, run_k;    /* pairs of a run */
     const uint32_t *panels; /* [column panel][runs][run_k, whole blocks][16] */
@@ -64,6 +66,23 @@ typedef struct row_walk {
     const float *bias;
     bool relu;
 } row_walk;
+
+/* Fours of k must not cross from one pixel, of so many pairs, to the next. */
+static void walk_set_kernels(row_walk *w, int64_t pairs)
+{
+    w->tiles = sti_bf16_tiles_now();
+    w->loops = sti_bf16_kernels_now();
+    w->turned = w->tiles->turn && pairs % 2 == 0;
+}
+
+/* After copy_window: pairs that tiles read beyond it, and the order that they want. */
+static void finish_window(const row_walk *w, int64_t pairs, sti_bf16_pair *lines)
+{
+    memset(lines + pairs, 0, STI_BF16_PAIRS * sizeof *lines);
+    if (w->turned)
+        w->tiles->turn(2 * pairs, (const sti_bf16 *)(const void *)lines,
+                       (sti_bf16 *)(void *)lines);
+}
 
 static int64_t panel_pairs(const row_walk *w)
 {
@@ -109,6 +128,9 @@ static void walk_group(const row_walk *w, const tile_grid *g, int64_t first, int
         .a_block = STI_BF16_PAIRS,
         .b_row = STI_BF16_COLS,
         .a_run = w->run,
+        .a_turned = w->turned && !w->in_place,
+        .b_turned = w->turned,
+        .b_odd = STI_BF16_COLS,
         .c = sums[0],
         .c_row = STI_BF16_COLS,
     };
@@ -155,23 +177,33 @@ static void pad_panels(const row_walk *w, uint32_t *panels)
         }
 }
 
+/* Row k of `count` rows of src, rounded; zeros beyond. */
+static void round_row(const row_walk *w, int64_t k, int64_t count, int64_t cols,
+                      const float *src, int64_t ld, sti_bf16 *out)
+{
+    if (k < count)
+        w->loops->from_f32(cols, src + k * ld, out);
+    else
+        memset(out, 0, STI_BF16_COLS * sizeof *out);
+}
+
 /* Panels, pairs from `pair` of a run on, of `count` rows (k) of src, ld apart. */
 static void pack_pairs(const row_walk *w, int64_t run, int64_t pair, int64_t count,
                        const float *src, int64_t ld, uint32_t *panels)
 {
     const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
-    sti_bf16 even[STI_BF16_COLS], odd[STI_BF16_COLS];
+    const int64_t end = sti_conv_round_up(count, w->turned ? 4 : 2);
     for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
         const int64_t cols = sti_conv_min(w->channels - j, STI_BF16_COLS);
+        sti_bf16 lower[STI_BF16_COLS] = {0}, upper[STI_BF16_COLS] = {0};
         uint32_t *dst =
             panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
-        memset(even, 0, sizeof even);
-        memset(odd, 0, sizeof odd);
-        for (int64_t c = 0; c < count; c += 2, dst += STI_BF16_COLS) {
-            w->loops->from_f32(cols, src + c * ld + j, even);
-            if (c + 1 < count)
-                w->loops->from_f32(cols, src + (c + 1) * ld + j, odd);
-            w->loops->interleave(STI_BF16_COLS, even, c + 1 < count ? odd : NULL, dst);
+        for (int64_t c = 0; c < end; c += 2, dst += STI_BF16_COLS) {
+            round_row(w, sti_bf16_turned(w->turned, c), count, cols, src + j, ld,
+                      lower);
+            round_row(w, sti_bf16_turned(w->turned, c + 1), count, cols, src + j, ld,
+                      upper);
+            w->loops->interleave(STI_BF16_COLS, lower, upper, dst);
         }
     }
 }
@@ -192,7 +224,10 @@ static void pack_pairs_transposed(const row_walk *w, int64_t run, int64_t pair,
             memset(k, 0, sizeof k);
             if (j < w->channels)
                 w->loops->from_f32(n, src + j * ld + c, k);
-            for (int64_t i = 0; i < n; i += 2, dst += STI_BF16_COLS)
+            if (w->turned)
+                w->tiles->turn(STRETCH, k, k);
+            for (int64_t i = 0; i < sti_conv_round_up(n, w->turned ? 4 : 2);
+                 i += 2, dst += STI_BF16_COLS)
                 *dst = (uint32_t)k[i] | (uint32_t)k[i + 1] << 16;
         }
     }
@@ -284,18 +319,12 @@ static void forward_piece(void *arg, int64_t piece, int worker)
                                      .cols = j->line_cols};
         sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
         copy_window(x, s->h, s->w, s->ci, &win, lines);
-        memset(lines + win.rows * win.cols * j->pairs, 0, STI_BF16_PAIRS * 4);
+        finish_window(&j->walk, win.rows * win.cols * j->pairs, lines);
         in = lines;
     }
     walk_rows(&j->walk, in, j->y + at, rows, s->ow);
     if (j->mask_here)
         j->walk.loops->mask(rows * j->walk.c_line, j->y + at, j->mask + at / 8);
-}
-
-static void walk_set_kernels(row_walk *w)
-{
-    w->tiles = sti_bf16_tiles_now();
-    w->loops = STI_BF16_KERNELS_NOW(sti_bf16_kernels);
 }
 
 void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
@@ -304,7 +333,8 @@ void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
 {
     forward_job j = forward_make(s);
     const int64_t image = s->oh * j.walk.c_line;
-    walk_set_kernels(&j.walk);
+    walk_set_kernels(&j.walk, j.pairs);
+    j.walk.in_place = j.direct;
     j.x = x;
     j.w = w;
     j.y = y_out;
@@ -421,7 +451,7 @@ static void data_piece(void *arg, int64_t piece, int worker)
     sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
     copy_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co, &win,
                 lines);
-    memset(lines + win.rows * win.cols * j->pairs, 0, STI_BF16_PAIRS * 4);
+    finish_window(&j->walk, win.rows * win.cols * j->pairs, lines);
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);
         const int64_t rows = sti_conv_min(q1, p.rows) - q0;
@@ -444,7 +474,7 @@ void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *s,
                         void *scratch)
 {
     data_job j = data_make(s);
-    walk_set_kernels(&j.walk);
+    walk_set_kernels(&j.walk, j.pairs);
     j.dy = dy;
     j.w = w;
     j.dx = dx_out;

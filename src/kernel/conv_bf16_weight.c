@@ -114,7 +114,9 @@ static weight_job weight_make(const sti_conv_shape *s)
         (j.cut.images - 1) * (s->oh + j.raster.gap) + j.cut.rows + j.raster.gap;
     const int64_t phase = j.raster_rows * j.raster.length * s->stride * s->ci;
     j.raster_pairs = sti_conv_round_up(phase + slack_of(s), r16) * j.raster.phases;
-    j.plain_pairs = sti_conv_round_up(phase + slack_of(s) + s->stride * s->ci, 32) / 2;
+    /* (Two strides beyond for pairs that are turned.) */
+    j.plain_pairs =
+        sti_conv_round_up(phase + slack_of(s) + 2 * s->stride * s->ci, 32) / 2;
     j.dy_row = sti_bf16_blocks(sti_conv_ceil_div(j.raster_rows * j.raster.length, 2)) *
                    STI_BF16_PAIRS +
                STI_BF16_PAIRS; /* so that rows do not meet in one set of a cache */
@@ -137,11 +139,11 @@ size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 /* A worker at work on one piece, and the group at hand. */
 typedef struct weight_piece {
     const weight_job *job;
-    sti_bf16 *plain; /* a raster of x */
-    sti_bf16_pair
-        *raster;  /* [phases]: the same, every pixel with the one a stride on */
-    uint32_t *dy; /* [block][dy_row]: pairs along k */
-    float *sums;  /* [levels][tap][input block][block][16] */
+    sti_bf16 *plain;       /* a raster of x */
+    sti_bf16_pair *raster; /* [phases]: the same, every pixel with the one a stride on
+                              (turned: the one two strides on with every pixel) */
+    uint32_t *dy;          /* [block][dy_row]: pairs along k */
+    float *sums;           /* [levels][tap][input block][block][16] */
     int64_t j0, cols;
     int64_t image, images, row, rows;
 } weight_piece;
@@ -175,10 +177,14 @@ static void load_phase(const weight_piece *p, int64_t phase)
                        (size_t)(to - from) * sizeof *dst);
         }
     const int64_t n = dst - p->plain, slack = slack_of(s);
-    memset(dst, 0, (size_t)(slack + s->stride * c) * sizeof *dst);
-    j->loops->interleave(
-        n + slack, p->plain, p->plain + s->stride * c,
-        (uint32_t *)(void *)(p->raster + phase * (j->raster_pairs / j->raster.phases)));
+    const int64_t step = s->stride * c;
+    uint32_t *out =
+        (uint32_t *)(void *)(p->raster + phase * (j->raster_pairs / j->raster.phases));
+    memset(dst, 0, (size_t)(slack + 2 * step) * sizeof *dst);
+    if (j->tiles->turn)
+        j->loops->interleave(n + slack, p->plain + 2 * step, p->plain, out);
+    else
+        j->loops->interleave(n + slack, p->plain, p->plain + step, out);
 }
 
 /* Pairs of k of the group. */
@@ -217,8 +223,10 @@ static void load_dy(const weight_piece *p)
     const weight_job *j = p->job;
     const int64_t blocks = group_blocks(p);
     for (int64_t b = 0; b < blocks; b++) {
-        const sti_bf16 *src[2 * STI_BF16_PAIRS];
-        find_pixels(p, b * 2 * STI_BF16_PAIRS, src);
+        const sti_bf16 *pixel[2 * STI_BF16_PAIRS], *src[2 * STI_BF16_PAIRS];
+        find_pixels(p, b * 2 * STI_BF16_PAIRS, pixel);
+        for (int i = 0; i < 2 * STI_BF16_PAIRS; i++)
+            src[i] = pixel[sti_bf16_turned(j->tiles->turn != NULL, i)];
         for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS) {
             sti_bf16 *dst =
                 (sti_bf16 *)(void *)(p->dy + c * j->dy_row + b * STI_BF16_PAIRS);
@@ -257,6 +265,9 @@ static void group_tiles(const weight_piece *p, float *sum, bool load)
         .a_block = STI_BF16_PAIRS,
         .b_row = 2 * s->stride * s->ci,
         .a_run = zero_run,
+        .a_turned = j->tiles->turn != NULL,
+        .b_turned = j->tiles->turn != NULL,
+        .b_odd = s->stride * s->ci,
         .c_row = STI_BF16_COLS,
     };
     for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS)
@@ -364,7 +375,7 @@ void sti_conv_bf16_weight(const sti_team *team, const sti_conv_shape *s,
     j.dy = dy;
     j.dw = dw_out;
     j.tiles = sti_bf16_tiles_now();
-    j.loops = STI_BF16_KERNELS_NOW(sti_bf16_kernels);
+    j.loops = sti_bf16_kernels_now();
     j.scratch = sti_conv_bf16_align(scratch);
     j.slots = (float *)(void *)(j.scratch + (size_t)team->threads * j.worker_bytes);
     sti_team_run(team, j.slot_count * j.blocks, weight_piece_run, &j);

@@ -21,7 +21,7 @@ static int64_t piece_count(const flat_job *job, int64_t at)
 
 static void run_flat(const sti_team *team, sti_piece_fn *fn, flat_job *job)
 {
-    job->loops = STI_BF16_KERNELS_NOW(sti_bf16_kernels);
+    job->loops = sti_bf16_kernels_now();
     sti_team_run(team, (job->n + PIECE - 1) / PIECE, fn, job);
 }
 

@@ -7,7 +7,12 @@
  *     B: pair p at b + b_tile[t] + (16 n + p) b_row, 16 columns side by side,
  * and adds to its sums C, row r at c + c_tile[t] + r c_row, always 16 columns. All of
  * that is read and written: operands are padded. A and B want rows within 64 byte
- * lines, or they are slow. */
+ * lines, or they are slow.
+ *
+ * Kernels with a turn() are faster where an operand has the order of their dot products
+ * (a_turned, b_turned): of every four k the pairs (k + 2, k) and (k + 3, k + 1), the
+ * former in the lower half. Of A they take the places of the pairs (k, k + 1) and (k +
+ * 2, k + 3); of B that of the first, and b_odd from there. */
 #ifndef STI_KERNEL_GEMM_BF16_TILE_H
 #define STI_KERNEL_GEMM_BF16_TILE_H
 
@@ -29,6 +34,8 @@ typedef struct sti_bf16_tile {
     const sti_bf16_pair *a, *b;
     int64_t a_row, a_block, b_row;
     const int64_t *a_run; /* [runs] */
+    bool a_turned, b_turned;
+    int64_t b_odd;
     float *c;
     int64_t c_row;
     int64_t a_tile[STI_BF16_TILES], b_tile[STI_BF16_TILES], c_tile[STI_BF16_TILES];
@@ -42,17 +49,32 @@ typedef struct sti_bf16_tile_kernels {
     /* Four tiles of 16 rows, 2 x 2: tiles 0 and 1 share A, 2 and 3, 0 and 2 share B, 1
      * and 3. */
     void (*square)(const sti_bf16_tile *tile);
+    /* n elements, n a multiple of 4, in the order of dot products; out may be x. NULL
+     * where no other order than that of k is known. */
+    void (*turn)(int64_t n, const sti_bf16 *x, sti_bf16 *out);
 } sti_bf16_tile_kernels;
 
 extern const sti_bf16_tile_kernels sti_bf16_tiles_ref;
 #if defined(__x86_64__)
 extern const sti_bf16_tile_kernels sti_bf16_tiles_avx2, sti_bf16_tiles_avx512,
-    sti_bf16_tiles_amx;
+    sti_bf16_tiles_avx512bf16, sti_bf16_tiles_amx;
 #endif
 
 static inline const sti_bf16_tile_kernels *sti_bf16_tiles_now(void)
 {
-    return STI_BF16_KERNELS_NOW(sti_bf16_tiles);
+#if defined(__x86_64__)
+    if (sti_bf16_unit_now() != STI_BF16_NONE)
+        return sti_bf16_unit_now() == STI_BF16_MATRIX ? &sti_bf16_tiles_amx
+                                                      : &sti_bf16_tiles_avx512bf16;
+#endif
+    return STI_KERNELS_NOW(sti_bf16_tiles);
+}
+
+/* Which k is element i of a row of A, or of k that are turned with B. */
+static inline int64_t sti_bf16_turned(bool turned, int64_t i)
+{
+    static const int8_t k[4] = {2, 0, 3, 1};
+    return turned ? (i & ~(int64_t)3) + k[i & 3] : i;
 }
 
 static inline int64_t sti_bf16_blocks(int64_t pairs)

@@ -71,9 +71,15 @@ __attribute__((target("avx512vnni"))) static double dots_int8(int64_t rounds)
 
 static double rate_bf16(int64_t rounds)
 {
-    if (sti_cpu_has_amx_bf16())
+    switch (sti_bf16_unit_now()) {
+    case STI_BF16_MATRIX:
         return sti_machine_bf16_amx(rounds);
-    return __builtin_cpu_supports("avx512bf16") ? dots_bf16(rounds) : 0;
+    case STI_BF16_DOT:
+        return dots_bf16(rounds);
+    case STI_BF16_NONE:
+    default:
+        return 0;
+    }
 }
 
 static double rate_int8(int64_t rounds)

@@ -20,7 +20,7 @@ extern const sti_machine_kernels sti_machine_kernels_ref;
 extern const sti_machine_kernels sti_machine_kernels_avx2;
 extern const sti_machine_kernels sti_machine_kernels_avx512;
 
-/* As .bf16, for a thread that may use the matrix unit (sti_cpu_has_amx_bf16). */
+/* As .bf16, for a thread that may use the matrix unit (STI_BF16_MATRIX). */
 double sti_machine_bf16_amx(int64_t rounds);
 #endif
 

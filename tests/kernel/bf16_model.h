@@ -59,15 +59,15 @@ static inline void model_bf16_fill(model_rng *r, sti_bf16 *x, int64_t count)
         x[i] = sti_bf16_from_f32(((float)(model_random(r) % 4001) - 2000.5F) / 1024.0F);
 }
 
-/* The four ways: ref, avx2, avx512, and the matrix unit; false where the CPU lacks one.
- */
-enum { MODEL_BF16_WAYS = 4 };
+/* The five ways: ref, avx2, avx512, its dot products, and the matrix unit; false where
+ * the CPU lacks one. */
+enum { MODEL_BF16_WAYS = 5 };
 static inline bool model_bf16_force(int way)
 {
-    static const sti_isa isa[MODEL_BF16_WAYS] = {STI_ISA_REF, STI_ISA_AVX2,
-                                                 STI_ISA_AVX512, STI_ISA_AVX512};
-    sti_cpu_hide_amx_bf16(way == 2);
-    return sti_isa_force(isa[way]) && (way < 3 || sti_cpu_has_amx_bf16());
+    const sti_isa isa = way < (int)STI_ISA_AVX512 ? (sti_isa)way : STI_ISA_AVX512;
+    const int unit = way - (int)isa;
+    sti_bf16_unit_limit((sti_bf16_unit)unit);
+    return sti_isa_force(isa) && (int)sti_bf16_unit_now() == unit;
 }
 
 #endif

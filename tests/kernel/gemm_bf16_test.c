@@ -217,8 +217,8 @@ static void test_rounding(void **state)
     for (int way = 0; way < MODEL_BF16_WAYS; way++) {
         if (!model_bf16_force(way))
             continue;
-        STI_BF16_KERNELS_NOW(sti_bf16_kernels)->from_f32(COUNT - 3, x, y);
-        STI_BF16_KERNELS_NOW(sti_bf16_kernels)->to_f32(COUNT - 3, y, back);
+        sti_bf16_kernels_now()->from_f32(COUNT - 3, x, y);
+        sti_bf16_kernels_now()->to_f32(COUNT - 3, y, back);
         for (int i = 0; i < COUNT - 3; i++) {
             float want = x[i], up = x[i], down = x[i];
             uint32_t bits;

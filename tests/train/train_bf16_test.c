@@ -31,10 +31,10 @@ static void test_one_value(void **state)
         {"1", "1"}, {"3", "1"}, {"2", "2"}, {"3", "3"}};
     const sti_isa best = sti_isa_now();
     for (int isa = STI_ISA_AVX2; isa <= (int)best; isa++)
-        for (int hide = 0; hide < 2; hide++)
+        for (int unit = STI_BF16_NONE; unit <= STI_BF16_MATRIX; unit++)
             for (int i = 0; i < 4; i++) {
                 sti_isa_force((sti_isa)isa);
-                sti_cpu_hide_amx_bf16(hide);
+                sti_bf16_unit_limit((sti_bf16_unit)unit);
                 const stint_train_result r =
                     train(recipe("run", "bf16", ways[i][0], ways[i][1]),
                           (stint_train_desc){.force = true}, STINT_OK);
@@ -42,7 +42,7 @@ static void test_one_value(void **state)
                     strcpy(want, r.weights_sha256);
                 assert_string_equal(r.weights_sha256, want);
             }
-    sti_cpu_hide_amx_bf16(0);
+    sti_bf16_unit_limit(STI_BF16_MATRIX);
     sti_isa_force(best);
 }
 
