@@ -61,7 +61,9 @@ enum {
     STI_OP_NO_GRAD = 1 << 4,
     /* One cheap pass over input 0, which the gradient keeps anyway: made again for the
      * backward half rather than kept. */
-    STI_OP_CHEAP = 1 << 5
+    STI_OP_CHEAP = 1 << 5,
+    /* Its arithmetic is products of bfloat16. */
+    STI_OP_BF16 = 1 << 6
 };
 
 /* Everything one operator is, in one constant row (src/op/<family>.c). */

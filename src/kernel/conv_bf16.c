@@ -12,43 +12,6 @@
 
 enum { LINE_PAIRS = 16 << 10 }; /* padded rows a piece: 64 KiB */
 
-/* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
-static void copy_row(const sti_bf16 *row, int64_t w, int64_t c, int64_t x0,
-                     int64_t cols, sti_bf16 *dst)
-{
-    const int64_t even = sti_conv_round_up(c, 2);
-    const int64_t from = sti_conv_min(sti_conv_max(0, -x0), cols);
-    const int64_t to = sti_conv_max(from, sti_conv_min(cols, w - x0));
-    memset(dst, 0, (size_t)(from * even) * sizeof *dst);
-    memset(dst + to * even, 0, (size_t)((cols - to) * even) * sizeof *dst);
-    if (even == c && to > from) {
-        memcpy(dst + from * c, row + (x0 + from) * c,
-               (size_t)((to - from) * c) * sizeof *dst);
-        return;
-    }
-    for (int64_t i = from; i < to; i++) {
-        for (int64_t j = 0; j < c; j++)
-            dst[i * even + j] = row[(x0 + i) * c + j];
-        dst[i * even + c] = 0;
-    }
-}
-
-/* A window of an image [h][w][c] to dst [rows][cols][c / 2, rounded up] pairs; what is
- * outside is zero. */
-static void copy_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c,
-                        const sti_conv_window *win, sti_bf16_pair *dst)
-{
-    const int64_t line = win->cols * sti_conv_ceil_div(c, 2);
-    for (int64_t r = 0; r < win->rows; r++, dst += line) {
-        const int64_t y = win->y0 + r;
-        if (y < 0 || y >= h)
-            memset(dst, 0, (size_t)line * sizeof *dst);
-        else
-            copy_row(image + y * w * c, w, c, win->x0, win->cols,
-                     (sti_bf16 *)(void *)dst);
-    }
-}
-
 /* ---- the walk ---- */
 
 /* What turns rows of input pixels into rows of output pixels; lengths of the input in
@@ -56,8 +19,8 @@ static void copy_window(const sti_bf16 *image, int64_t h, int64_t w, int64_t c,
 typedef struct row_walk {
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
-    bool turned;            /* panels; copied input rows, too */
-    bool in_place;          /* rows of input are none that were copied */
+    bool turned;            /* panels and input rows */
+    bool in_place;          /* input rows are read where they lie */
     const int64_t *run;     /* [runs]: rows of taps */
     int64_t runs, run_k;    /* pairs of a run */
     const uint32_t *panels; /* [column panel][runs][run_k, whole blocks][16] */
@@ -75,13 +38,73 @@ static void walk_set_kernels(row_walk *w, int64_t pairs)
     w->turned = w->tiles->turn && pairs % 2 == 0;
 }
 
-/* After copy_window: pairs that tiles read beyond it, and the order that they want. */
-static void finish_window(const row_walk *w, int64_t pairs, sti_bf16_pair *lines)
+/* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
+static void copy_row(const row_walk *walk, const sti_bf16 *row, int64_t w, int64_t c,
+                     int64_t x0, int64_t cols, sti_bf16 *dst)
 {
-    memset(lines + pairs, 0, STI_BF16_PAIRS * sizeof *lines);
-    if (w->turned)
-        w->tiles->turn(2 * pairs, (const sti_bf16 *)(const void *)lines,
-                       (sti_bf16 *)(void *)lines);
+    const int64_t even = sti_conv_round_up(c, 2);
+    const int64_t from = sti_conv_min(sti_conv_max(0, -x0), cols);
+    const int64_t to = sti_conv_max(from, sti_conv_min(cols, w - x0));
+    const int64_t n = (to - from) * even;
+    memset(dst, 0, (size_t)(from * even) * sizeof *dst);
+    memset(dst + to * even, 0, (size_t)((cols - to) * even) * sizeof *dst);
+    row += (x0 + from) * c;
+    dst += from * even;
+    for (int64_t i = 0; i < to - from && even > c; i++) {
+        for (int64_t j = 0; j < c; j++)
+            dst[i * even + j] = row[i * c + j];
+        dst[i * even + c] = 0;
+    }
+    if (walk->turned)
+        walk->tiles->turn(n, even > c ? dst : row, dst);
+    else if (even == c)
+        memcpy(dst, row, (size_t)n * sizeof *dst);
+}
+
+/* A window of an image [h][w][c] to dst [rows][cols][c / 2, rounded up] pairs, as tiles
+ * want them; what is outside is zero. Whether the zeros that tiles find after a run of
+ * taps, whatever they meet, may be left out. */
+static bool copy_window(const row_walk *walk, const sti_bf16 *image, int64_t h,
+                        int64_t w, int64_t c, const sti_conv_window *win,
+                        sti_bf16_pair *lines)
+{
+    const int64_t line = 2 * win->cols * sti_conv_ceil_div(c, 2);
+    sti_bf16 *dst = (sti_bf16 *)(void *)lines;
+    bool finite = walk->turned;
+    for (int64_t r = 0; r < win->rows; r++, dst += line) {
+        const int64_t y = win->y0 + r;
+        if (y < 0 || y >= h) {
+            memset(dst, 0, (size_t)line * sizeof *dst);
+            continue;
+        }
+        copy_row(walk, image + y * w * c, w, c, win->x0, win->cols, dst);
+        finite = finite && walk->tiles->finite(line, dst);
+    }
+    memset(dst, 0, STI_BF16_PAIRS * sizeof *lines); /* tiles read beyond the last */
+    return finite;
+}
+
+/* Fours of k that a run of `taps` taps of so many pairs has, as sti_bf16_tile wants
+ * them: [taps + 1][blocks of all taps], for each number of taps. */
+static const uint8_t *live_of(const uint8_t *live, int64_t taps, int64_t pairs,
+                              int64_t count)
+{
+    return live + count * sti_bf16_blocks(taps * pairs);
+}
+
+static size_t live_bytes(int64_t taps, int64_t pairs)
+{
+    return (size_t)((taps + 1) * sti_bf16_blocks(taps * pairs));
+}
+
+static void set_live(int64_t taps, int64_t pairs, uint8_t *live)
+{
+    const int64_t blocks = sti_bf16_blocks(taps * pairs), block = STI_BF16_PAIRS / 2;
+    for (int64_t n = 0; n <= taps; n++)
+        for (int64_t i = 0; i < blocks; i++, live++) {
+            const int64_t fours = sti_conv_ceil_div(n * pairs, 2) - i * block;
+            *live = (uint8_t)((1u << sti_conv_max(sti_conv_min(fours, block), 0)) - 1);
+        }
 }
 
 static int64_t panel_pairs(const row_walk *w)
@@ -111,9 +134,9 @@ static int64_t grid_pixel(const tile_grid *g, int64_t tile)
 }
 
 /* Tiles first.. of one panel of columns, `count` of them. */
-static void walk_group(const row_walk *w, const tile_grid *g, int64_t first, int count,
-                       int64_t j, const float *bias, const sti_bf16_pair *in,
-                       sti_bf16 *out)
+static void walk_group(const row_walk *w, const tile_grid *g, const uint8_t *live,
+                       int64_t first, int count, int64_t j, const float *bias,
+                       const sti_bf16_pair *in, sti_bf16 *out)
 {
     float sums[STI_BF16_TILES][STI_BF16_ROWS * STI_BF16_COLS]
         __attribute__((aligned(64)));
@@ -128,9 +151,10 @@ static void walk_group(const row_walk *w, const tile_grid *g, int64_t first, int
         .a_block = STI_BF16_PAIRS,
         .b_row = STI_BF16_COLS,
         .a_run = w->run,
-        .a_turned = w->turned && !w->in_place,
+        .a_turned = w->turned,
         .b_turned = w->turned,
         .b_odd = STI_BF16_COLS,
+        .live = live,
         .c = sums[0],
         .c_row = STI_BF16_COLS,
     };
@@ -148,8 +172,8 @@ static void walk_group(const row_walk *w, const tile_grid *g, int64_t first, int
                          w->c_row);
 }
 
-static void walk_rows(const row_walk *w, const sti_bf16_pair *in, sti_bf16 *out,
-                      int64_t rows, int64_t pixels)
+static void walk_rows(const row_walk *w, const uint8_t *live, const sti_bf16_pair *in,
+                      sti_bf16 *out, int64_t rows, int64_t pixels)
 {
     const tile_grid g = grid_of(rows, pixels);
     w->tiles->begin(g.rows);
@@ -159,8 +183,8 @@ static void walk_rows(const row_walk *w, const sti_bf16_pair *in, sti_bf16 *out,
             memcpy(bias, w->bias + j,
                    (size_t)sti_conv_min(w->channels - j, STI_BF16_COLS) * sizeof *bias);
         for (int64_t i = 0; i < g.count; i += STI_BF16_TILES)
-            walk_group(w, &g, i, (int)sti_conv_min(g.count - i, STI_BF16_TILES), j,
-                       bias, in, out);
+            walk_group(w, &g, live, i, (int)sti_conv_min(g.count - i, STI_BF16_TILES),
+                       j, bias, in, out);
     }
     w->tiles->end();
 }
@@ -254,10 +278,11 @@ typedef struct forward_job {
     int64_t *run;
     uint8_t *mask;  /* of the epilogue, or NULL */
     bool mask_here; /* pieces own whole bytes of it */
-    bool direct;    /* images need no padding: no copies */
+    bool direct;    /* images need no padding: no copies if in that order */
     row_walk walk;
     int64_t pairs; /* of the input channels */
     int64_t piece_rows, pieces_an_image, line_cols, panel_pairs, line_pairs;
+    uint8_t *live;
 } forward_job;
 
 static forward_job forward_make(const sti_conv_shape *s)
@@ -277,7 +302,7 @@ static forward_job forward_make(const sti_conv_shape *s)
     j.piece_rows = rows_a_piece(s->oh, s->stride, s->kh - s->stride, line);
     j.pieces_an_image = sti_conv_ceil_div(s->oh, j.piece_rows);
     j.panel_pairs = panel_pairs(w) * sti_conv_ceil_div(s->co, STI_BF16_COLS);
-    j.line_pairs = j.direct ? 0 : ((j.piece_rows - 1) * s->stride + s->kh) * line;
+    j.line_pairs = ((j.piece_rows - 1) * s->stride + s->kh) * line;
     j.line_pairs = sti_conv_round_up(j.line_pairs, STI_BF16_PAIRS) + STI_BF16_PAIRS;
     return j;
 }
@@ -286,7 +311,7 @@ size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const forward_job j = forward_make(s);
     return 192 + (size_t)(j.panel_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
-           (size_t)s->kh * sizeof(int64_t);
+           (size_t)s->kh * sizeof(int64_t) + live_bytes(s->kw, j.pairs);
 }
 
 static void forward_pack(void *arg, int64_t tap, int worker)
@@ -310,7 +335,8 @@ static void forward_piece(void *arg, int64_t piece, int worker)
     const int64_t at = (image * s->oh + row) * j->walk.c_line;
     const sti_bf16 *x = j->x + image * s->h * s->w * s->ci;
     const sti_bf16_pair *in;
-    if (j->direct) {
+    bool leave_out = false;
+    if (j->walk.in_place) {
         in = (const sti_bf16_pair *)(const void *)(x + row * s->stride * s->w * s->ci);
     } else {
         const sti_conv_window win = {.y0 = row * s->stride - s->pad,
@@ -318,11 +344,11 @@ static void forward_piece(void *arg, int64_t piece, int worker)
                                      .rows = (rows - 1) * s->stride + s->kh,
                                      .cols = j->line_cols};
         sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
-        copy_window(x, s->h, s->w, s->ci, &win, lines);
-        finish_window(&j->walk, win.rows * win.cols * j->pairs, lines);
+        leave_out = copy_window(&j->walk, x, s->h, s->w, s->ci, &win, lines);
         in = lines;
     }
-    walk_rows(&j->walk, in, j->y + at, rows, s->ow);
+    walk_rows(&j->walk, leave_out ? live_of(j->live, s->kw, j->pairs, s->kw) : NULL, in,
+              j->y + at, rows, s->ow);
     if (j->mask_here)
         j->walk.loops->mask(rows * j->walk.c_line, j->y + at, j->mask + at / 8);
 }
@@ -334,15 +360,17 @@ void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
     forward_job j = forward_make(s);
     const int64_t image = s->oh * j.walk.c_line;
     walk_set_kernels(&j.walk, j.pairs);
-    j.walk.in_place = j.direct;
+    j.walk.in_place = j.direct && !j.walk.turned;
     j.x = x;
     j.w = w;
     j.y = y_out;
     j.run = sti_conv_bf16_align(scratch);
     j.panels = sti_conv_bf16_align(j.run + s->kh);
     j.lines = sti_conv_bf16_align(j.panels + j.panel_pairs);
+    j.live = (uint8_t *)(j.lines + team->threads * j.line_pairs);
     for (int64_t i = 0; i < s->kh; i++)
         j.run[i] = i * j.line_cols * j.pairs;
+    set_live(s->kw, j.pairs, j.live);
     j.walk.run = j.run;
     j.walk.panels = j.panels;
     if (epilogue) {
@@ -370,6 +398,7 @@ typedef struct data_job {
     row_walk walk; /* what all phases share */
     int64_t pairs; /* of the output channels */
     int64_t piece_rows, pieces_an_image, phase_rows, all_pairs, line_pairs;
+    uint8_t *live;
 } data_job;
 
 /* Of the panels of one phase. */
@@ -405,7 +434,7 @@ size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const data_job j = data_make(s);
     return 192 + (size_t)(j.all_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
-           (size_t)s->kh * sizeof(int64_t);
+           (size_t)s->kh * sizeof(int64_t) + live_bytes(s->kw, j.pairs);
 }
 
 /* The walk of one phase and its panels. */
@@ -449,9 +478,8 @@ static void data_piece(void *arg, int64_t piece, int worker)
     const int64_t q1 = sti_conv_min(q0 + j->piece_rows, j->phase_rows);
     const sti_conv_window win = sti_conv_dy_window(s, q0, q1);
     sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
-    copy_window(j->dy + image * s->oh * s->ow * s->co, s->oh, s->ow, s->co, &win,
-                lines);
-    finish_window(&j->walk, win.rows * win.cols * j->pairs, lines);
+    const bool leave_out = copy_window(&j->walk, j->dy + image * s->oh * s->ow * s->co,
+                                       s->oh, s->ow, s->co, &win, lines);
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);
         const int64_t rows = sti_conv_min(q1, p.rows) - q0;
@@ -462,10 +490,10 @@ static void data_piece(void *arg, int64_t piece, int worker)
         const int64_t x = p.out_x - (p.taps_x - 1) - win.x0;
         const sti_bf16_pair *in =
             w.runs ? lines + (y * win.cols + x) * j->pairs : lines;
-        walk_rows(&w, in,
-                  j->dx +
-                      ((image * s->h + p.y0 + s->stride * q0) * s->w + p.x0) * s->ci,
-                  rows, p.cols);
+        walk_rows(
+            &w, leave_out ? live_of(j->live, s->kw, j->pairs, p.taps_x) : NULL, in,
+            j->dx + ((image * s->h + p.y0 + s->stride * q0) * s->w + p.x0) * s->ci,
+            rows, p.cols);
     }
 }
 
@@ -481,6 +509,8 @@ void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *s,
     j.run = sti_conv_bf16_align(scratch);
     j.panels = sti_conv_bf16_align(j.run + s->kh);
     j.lines = sti_conv_bf16_align(j.panels + j.all_pairs);
+    j.live = (uint8_t *)(j.lines + team->threads * j.line_pairs);
+    set_live(s->kw, j.pairs, j.live);
     for (int64_t i = 0; i < s->kh; i++)
         j.run[i] = i * j.walk.a_line;
     j.walk.run = j.run;

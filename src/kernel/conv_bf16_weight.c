@@ -69,7 +69,7 @@ typedef struct weight_job {
     int64_t in_blocks;     /* 16 input channels each */
     int64_t raster_rows;   /* of a group */
     /* Of a worker, in pairs, each a multiple of 16: */
-    int64_t plain_pairs, raster_pairs, dy_row, dy_pairs, sum_floats;
+    int64_t plain_pairs, raster_pairs, dy_row, dy_pairs, sum_floats, live_pairs;
     char *scratch;
     size_t worker_bytes;
 } weight_job;
@@ -122,9 +122,10 @@ static weight_job weight_make(const sti_conv_shape *s)
                STI_BF16_PAIRS; /* so that rows do not meet in one set of a cache */
     j.dy_pairs = j.dy_row * j.block;
     j.sum_floats = s->kh * s->kw * j.in_blocks * r16 * j.block * j.levels;
-    j.worker_bytes =
-        (size_t)(j.plain_pairs + j.raster_pairs + j.dy_pairs + j.sum_floats) *
-        sizeof(float);
+    j.live_pairs = sti_conv_round_up(j.dy_row, 1024) / 64; /* a byte a block */
+    j.worker_bytes = (size_t)(j.plain_pairs + j.raster_pairs + j.dy_pairs +
+                              j.sum_floats + j.live_pairs) *
+                     sizeof(float);
     return j;
 }
 
@@ -144,6 +145,8 @@ typedef struct weight_piece {
                               (turned: the one two strides on with every pixel) */
     uint32_t *dy;          /* [block][dy_row]: pairs along k */
     float *sums;           /* [levels][tap][input block][block][16] */
+    uint8_t *live;         /* a block of k each: fours that have a pixel */
+    bool finite;           /* all of x at hand is */
     int64_t j0, cols;
     int64_t image, images, row, rows;
 } weight_piece;
@@ -158,7 +161,7 @@ static void set_group(weight_piece *p, int64_t group)
 }
 
 /* Raster of the phase: rows y0, y0 + stride, .. of each image. */
-static void load_phase(const weight_piece *p, int64_t phase)
+static void load_phase(weight_piece *p, int64_t phase)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
@@ -169,22 +172,27 @@ static void load_phase(const weight_piece *p, int64_t phase)
     for (int64_t m = 0; m < p->images; m++)
         for (int64_t i = 0; i < p->rows + j->raster.gap; i++, dst += line) {
             const int64_t y = (p->row + i) * s->stride + phase - s->pad;
-            memset(dst, 0, (size_t)line * sizeof *dst);
-            if (y >= 0 && y < s->h)
-                memcpy(dst + from,
-                       j->x + ((p->image + m) * s->h + y) * s->w * c + from -
-                           s->pad * c,
-                       (size_t)(to - from) * sizeof *dst);
+            if (y < 0 || y >= s->h) {
+                memset(dst, 0, (size_t)line * sizeof *dst);
+                continue;
+            }
+            memset(dst, 0, (size_t)from * sizeof *dst);
+            memcpy(dst + from,
+                   j->x + ((p->image + m) * s->h + y) * s->w * c + from - s->pad * c,
+                   (size_t)(to - from) * sizeof *dst);
+            memset(dst + to, 0, (size_t)(line - to) * sizeof *dst);
         }
     const int64_t n = dst - p->plain, slack = slack_of(s);
     const int64_t step = s->stride * c;
     uint32_t *out =
         (uint32_t *)(void *)(p->raster + phase * (j->raster_pairs / j->raster.phases));
     memset(dst, 0, (size_t)(slack + 2 * step) * sizeof *dst);
-    if (j->tiles->turn)
-        j->loops->interleave(n + slack, p->plain + 2 * step, p->plain, out);
-    else
+    if (!j->tiles->turn) {
         j->loops->interleave(n + slack, p->plain, p->plain + step, out);
+        return;
+    }
+    j->loops->interleave(n + slack, p->plain + 2 * step, p->plain, out);
+    p->finite = p->finite && j->tiles->finite(n, p->plain);
 }
 
 /* Pairs of k of the group. */
@@ -196,26 +204,40 @@ static int64_t group_blocks(const weight_piece *p)
     return sti_bf16_blocks(sti_conv_ceil_div(length, 2));
 }
 
-/* Where the 32 pixels of k from first on lie in dy; NULL: padding. */
-static void find_pixels(const weight_piece *p, int64_t first, const sti_bf16 **src)
+/* A row of the raster of dy. */
+static const sti_bf16 *dy_row(const weight_piece *p, int64_t row)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    const int64_t L = j->raster.length, H = p->rows + j->raster.gap;
+    const int64_t H = p->rows + j->raster.gap, image = row / H, y = row % H;
+    if (y >= p->rows || image >= p->images)
+        return NULL;
+    return j->dy + ((p->image + image) * s->oh + p->row + y) * s->ow * s->co + p->j0;
+}
+
+/* Where the 32 pixels of k from first on lie in dy; NULL: padding. */
+static void find_pixels(const weight_piece *p, int64_t first, const sti_bf16 **src)
+{
+    const sti_conv_shape *s = p->job->shape;
+    const int64_t L = p->job->raster.length;
     int64_t row = first / L, x = first % L;
+    const sti_bf16 *line = dy_row(p, row);
     for (int i = 0; i < 2 * STI_BF16_PAIRS; i++) {
-        const int64_t image = row / H, y = row % H;
-        const bool there = x < s->ow && y < p->rows && image < p->images;
-        src[i] = there ? j->dy +
-                             (((p->image + image) * s->oh + p->row + y) * s->ow + x) *
-                                 s->co +
-                             p->j0
-                       : NULL;
+        src[i] = line && x < s->ow ? line + x * s->co : NULL;
         if (++x == L) {
             x = 0;
-            row++;
+            line = dy_row(p, ++row);
         }
     }
+}
+
+/* Which fours of them are not padding alone. */
+static uint8_t fours_there(const sti_bf16 *const *pixel)
+{
+    unsigned there = 0;
+    for (int i = 0; i < 2 * STI_BF16_PAIRS; i++)
+        there |= (unsigned)(pixel[i] != NULL) << i / 4;
+    return (uint8_t)there;
 }
 
 static void load_dy(const weight_piece *p)
@@ -225,6 +247,7 @@ static void load_dy(const weight_piece *p)
     for (int64_t b = 0; b < blocks; b++) {
         const sti_bf16 *pixel[2 * STI_BF16_PAIRS], *src[2 * STI_BF16_PAIRS];
         find_pixels(p, b * 2 * STI_BF16_PAIRS, pixel);
+        p->live[b] = fours_there(pixel);
         for (int i = 0; i < 2 * STI_BF16_PAIRS; i++)
             src[i] = pixel[sti_bf16_turned(j->tiles->turn != NULL, i)];
         for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS) {
@@ -268,6 +291,7 @@ static void group_tiles(const weight_piece *p, float *sum, bool load)
         .a_turned = j->tiles->turn != NULL,
         .b_turned = j->tiles->turn != NULL,
         .b_odd = s->stride * s->ci,
+        .live = p->finite ? p->live : NULL,
         .c_row = STI_BF16_COLS,
     };
     for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS)
@@ -290,6 +314,7 @@ static void chunk_run(weight_piece *p, int64_t chunk, float *sum)
     const int64_t end = sti_conv_min(first + j->cut.groups, j->groups);
     for (int64_t group = first; group < end; group++) {
         set_group(p, group);
+        p->finite = j->tiles->finite != NULL;
         for (int64_t phase = 0; phase < j->raster.phases; phase++)
             load_phase(p, phase);
         load_dy(p);
@@ -327,6 +352,7 @@ static weight_piece piece_make(const weight_job *j, int64_t block, int worker)
     p.dy = at + j->raster_pairs;
     p.sums = (float *)(void *)(p.dy + j->dy_pairs);
     p.plain = (sti_bf16 *)(void *)(p.sums + j->sum_floats);
+    p.live = (uint8_t *)(p.plain + 2 * j->plain_pairs);
     return p;
 }
 

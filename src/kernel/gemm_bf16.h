@@ -17,7 +17,8 @@
  * denormal results become zeros (tininess is detected after rounding), whatever the
  * mode of the caller. A product of two bfloat16 is exact in float32, so an fma is all
  * that an emulation needs. Sums of 32 make chains short: no chunks as in gemm.h are
- * wanted. (vdpbf16ps of AVX512_BF16 has another order and is no faster than float32.)
+ * wanted. (vdpbf16ps of AVX512_BF16 adds k + 1 before k to one sum; on pairs of even k
+ * and pairs of odd k it gives these bits, see gemm_bf16_tile_avx512bf16.c.)
  * Which bits a NaN has, and the sign of a zero, are not part of this. */
 #ifndef STI_KERNEL_GEMM_BF16_H
 #define STI_KERNEL_GEMM_BF16_H
@@ -35,8 +36,9 @@ typedef struct sti_gemm_bf16_shape {
     bool accumulate; /* C += the product; of float C */
 } sti_gemm_bf16_shape;
 
-/* Scratch of a call: blocks of A, B and C, at most 3.2 MiB a thread, and less for small
- * products. Any alignment will do. */
+/* Scratch of a call: blocks of A and C, at most 3 MiB a thread, and of B, 4 MiB for all
+ * (for k above 4096 of A, B and C, 1.5 MiB a thread), less for small products. Any
+ * alignment will do. */
 size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads);
 
 /* epilogue may be NULL; bits of its mask are set where the stored output is > 0, and

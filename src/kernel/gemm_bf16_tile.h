@@ -36,6 +36,9 @@ typedef struct sti_bf16_tile {
     const int64_t *a_run; /* [runs] */
     bool a_turned, b_turned;
     int64_t b_odd;
+    /* [blocks] or NULL: bit i of block j is 0 if the fours i of k in all runs are
+     * products of zeros with finite numbers, which may be left out. */
+    const uint8_t *live;
     float *c;
     int64_t c_row;
     int64_t a_tile[STI_BF16_TILES], b_tile[STI_BF16_TILES], c_tile[STI_BF16_TILES];
@@ -52,6 +55,8 @@ typedef struct sti_bf16_tile_kernels {
     /* n elements, n a multiple of 4, in the order of dot products; out may be x. NULL
      * where no other order than that of k is known. */
     void (*turn)(int64_t n, const sti_bf16 *x, sti_bf16 *out);
+    /* Neither NaN nor infinity; NULL where nothing is left out. */
+    bool (*finite)(int64_t n, const sti_bf16 *x);
 } sti_bf16_tile_kernels;
 
 extern const sti_bf16_tile_kernels sti_bf16_tiles_ref;

@@ -15,7 +15,9 @@
 
 enum {
     PAIRS = STI_BF16_PAIRS,
-    PART = 8, /* rows: two sums each, in registers */
+    PART = 8,        /* rows: three sums each, in registers */
+    MOST_BLOCKS = 8, /* of k at a time: 8 KiB of B stay in the first cache */
+    ALL = 0xff,
     BLOCK_PAIRS = STI_BF16_ROWS * PAIRS
 };
 
@@ -35,6 +37,18 @@ static void turn(int64_t n, const sti_bf16 *x, sti_bf16 *out)
         _mm512_storeu_si512(out, turned(_mm512_loadu_si512(x)));
     const __mmask32 rest = (1u << n) - 1u;
     _mm512_mask_storeu_epi16(out, rest, turned(_mm512_maskz_loadu_epi16(rest, x)));
+}
+
+static bool all_finite(int64_t n, const sti_bf16 *x)
+{
+    const __m512i exponent = _mm512_set1_epi16(0x7f80);
+    __mmask32 special = 0;
+    for (; n > 0; n -= 2 * PAIRS, x += 2 * PAIRS) {
+        const __mmask32 there = n < 2 * PAIRS ? (1u << n) - 1u : ~0u;
+        const __m512i v = _mm512_maskz_loadu_epi16(there, x);
+        special |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, exponent), exponent);
+    }
+    return special == 0;
 }
 
 static void turn_a(const sti_bf16_pair *a, int64_t ld, int rows, dot_block *out)
@@ -68,37 +82,46 @@ ALWAYS __m512 dot(__m512 sum, const sti_bf16_pair *a, __m512i b)
     return sum;
 }
 
-/* Operands of one block of k, turned. */
+/* Turned operands of some blocks of k. */
 typedef struct dot_operands {
     const sti_bf16_pair *a, *b;
-    int64_t a_row, b_row, b_odd;
+    int64_t a_row, a_block, b_row, b_odd, blocks;
+    const uint8_t *live; /* [blocks] */
 } dot_operands;
 
-/* One block added to `rows` rows of C, or to zeros. */
+/* Those blocks added to `rows` rows of C, or to zeros. */
 ALWAYS void dot_rows(const dot_operands *o, float *c, int64_t c_row, const int rows,
                      bool load)
 {
-    __m512 even[PART], odd[PART];
-    const sti_bf16_pair *a = o->a, *b = o->b;
-    const int64_t a_row = o->a_row, b_row = 2 * o->b_row, b_odd = o->b_odd;
+    __m512 sum[PART], even[PART], odd[PART];
+    const int64_t a_row = o->a_row, b_four = 2 * o->b_row, b_odd = o->b_odd;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
-        even[r] = odd[r] = _mm512_setzero_ps();
-#pragma GCC unroll 2
-    for (int p = 0; p < PAIRS; p += 2, b += b_row) {
-        const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + b_odd);
+        sum[r] = load ? _mm512_loadu_ps(c + r * c_row) : _mm512_setzero_ps();
+    for (int64_t j = 0; j < o->blocks; j++) {
+        const sti_bf16_pair *a_block = o->a + j * o->a_block;
+        const sti_bf16_pair *b_block = o->b + j * PAIRS * o->b_row;
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++) {
-            even[r] = dot(even[r], a + r * a_row + p, b0);
-            odd[r] = dot(odd[r], a + r * a_row + p + 1, b1);
+        for (int r = 0; r < rows; r++)
+            even[r] = odd[r] = _mm512_setzero_ps();
+        for (unsigned live = o->live[j]; live; live &= live - 1) {
+            const int64_t four = __builtin_ctz(live);
+            const sti_bf16_pair *a = a_block + 2 * four, *b = b_block + four * b_four;
+            const __m512i b0 = _mm512_loadu_si512(b),
+                          b1 = _mm512_loadu_si512(b + b_odd);
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; r++) {
+                even[r] = dot(even[r], a + r * a_row, b0);
+                odd[r] = dot(odd[r], a + r * a_row + 1, b1);
+            }
         }
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+            sum[r] = _mm512_add_ps(sum[r], _mm512_add_ps(even[r], odd[r]));
     }
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) {
-        const __m512 sum = load ? _mm512_loadu_ps(c + r * c_row) : _mm512_setzero_ps();
-        _mm512_storeu_ps(c + r * c_row,
-                         _mm512_add_ps(sum, _mm512_add_ps(even[r], odd[r])));
-    }
+    for (int r = 0; r < rows; r++)
+        _mm512_storeu_ps(c + r * c_row, sum[r]);
 }
 
 static void dot_part(const dot_operands *o, float *c, int64_t c_row, int rows,
@@ -136,32 +159,54 @@ static int first_with(const int64_t *tile, int n)
     return i;
 }
 
-/* Those of tile n; a and b: block of tile 0 if its offsets were 0. */
-static dot_operands operands_of(const sti_bf16_tile *t, int n, const sti_bf16_pair *a,
-                                const sti_bf16_pair *b, dot_buffers *buffers)
+static void turn_operands(const sti_bf16_tile *t, int n, dot_operands *o,
+                          dot_buffers *buffers)
 {
-    dot_operands o = {a + t->a_tile[n], b + t->b_tile[n], t->a_row, t->b_row, t->b_odd};
     if (!t->a_turned) {
-        dot_block *turned = &buffers->a[buffers->a_of[n]];
+        dot_block *block = &buffers->a[buffers->a_of[n]];
         if (buffers->a_of[n] == n)
-            turn_a(o.a, t->a_row, t->rows, turned);
-        o.a = turned->pairs;
-        o.a_row = PAIRS;
+            turn_a(o->a, t->a_row, t->rows, block);
+        o->a = block->pairs;
+        o->a_row = PAIRS;
     }
     if (!t->b_turned) {
-        dot_block *turned = &buffers->b[buffers->b_of[n]];
+        dot_block *block = &buffers->b[buffers->b_of[n]];
         if (buffers->b_of[n] == n)
-            turn_b(o.b, t->b_row, turned);
-        o.b = turned->pairs;
-        o.b_row = o.b_odd = STI_BF16_COLS;
+            turn_b(o->b, t->b_row, block);
+        o->b = block->pairs;
+        o->b_row = o->b_odd = STI_BF16_COLS;
     }
-    return o;
+}
+
+/* Blocks j.. of a run for all tiles; a and b: block j of a tile whose offsets are 0. */
+static void dot_blocks(const sti_bf16_tile *t, int64_t j, int64_t blocks,
+                       const sti_bf16_pair *a, const sti_bf16_pair *b, bool load,
+                       dot_buffers *buffers)
+{
+    static const uint8_t all_live[MOST_BLOCKS] = {ALL, ALL, ALL, ALL,
+                                                  ALL, ALL, ALL, ALL};
+    const int parts = (t->rows + PART - 1) / PART, part = (t->rows + parts - 1) / parts;
+    for (int n = 0; n < t->count; n++) {
+        dot_operands o = {.a = a + t->a_tile[n],
+                          .b = b + t->b_tile[n],
+                          .a_row = t->a_row,
+                          .a_block = t->a_block,
+                          .b_row = t->b_row,
+                          .b_odd = t->b_odd,
+                          .blocks = blocks,
+                          .live = t->live ? t->live + j : all_live};
+        turn_operands(t, n, &o, buffers);
+        float *c = t->c + t->c_tile[n];
+        for (int r = 0; r < t->rows; r += part, o.a += part * o.a_row)
+            dot_part(&o, c + r * t->c_row, t->c_row,
+                     r + part <= t->rows ? part : t->rows - r, load);
+    }
 }
 
 static void dot_tiles(const sti_bf16_tile *t)
 {
     dot_buffers buffers;
-    const int parts = (t->rows + PART - 1) / PART, part = (t->rows + parts - 1) / parts;
+    const int64_t most = t->a_turned && t->b_turned ? MOST_BLOCKS : 1;
     const sti_bf16_pair *b = t->b;
     bool load = t->load;
     for (int n = 0; n < t->count; n++) {
@@ -170,16 +215,11 @@ static void dot_tiles(const sti_bf16_tile *t)
     }
     for (int64_t i = 0; i < t->runs; i++) {
         const sti_bf16_pair *a = t->a + t->a_run[i];
-        for (int64_t j = 0; j < t->blocks; j++, load = true) {
-            for (int n = 0; n < t->count; n++) {
-                dot_operands o = operands_of(t, n, a, b, &buffers);
-                float *c = t->c + t->c_tile[n];
-                for (int r = 0; r < t->rows; r += part, o.a += part * o.a_row)
-                    dot_part(&o, c + r * t->c_row, t->c_row,
-                             r + part <= t->rows ? part : t->rows - r, load);
-            }
-            a += t->a_block;
-            b += PAIRS * t->b_row;
+        for (int64_t j = 0; j < t->blocks; j += most, load = true) {
+            const int64_t blocks = t->blocks - j < most ? t->blocks - j : most;
+            dot_blocks(t, j, blocks, a, b, load, &buffers);
+            a += blocks * t->a_block;
+            b += blocks * PAIRS * t->b_row;
         }
     }
     if (!load) /* no k at all */
@@ -205,6 +245,7 @@ const sti_bf16_tile_kernels sti_bf16_tiles_avx512bf16 = {
     .share_a = dot_tiles,
     .square = dot_tiles,
     .turn = turn,
+    .finite = all_finite,
 };
 #else
 typedef int sti_gemm_bf16_tile_avx512bf16_unused;

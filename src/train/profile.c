@@ -82,7 +82,9 @@ static double least_seconds(const sti_profile *p, const sti_machine *m,
     const double bytes = cost->read_bytes + cost->write_bytes;
     const double touched = bytes_of(p->graph, node->in, node->n_in) +
                            bytes_of(p->graph, node->out, node->n_out);
-    const double compute = cost->flop / (m->f32_flop_per_s * (double)p->lane_threads);
+    const bool bf16 = (node->op->flags & STI_OP_BF16) && m->bf16_flop_per_s > 0;
+    const double rate = bf16 ? m->bf16_flop_per_s : m->f32_flop_per_s;
+    const double compute = cost->flop / (rate * (double)p->lane_threads);
     const double move = bytes / lane_bandwidth(p, m, touched);
     return compute > move ? compute : move;
 }
@@ -284,6 +286,7 @@ void sti_profile_json(const sti_profile *profile, sti_json *j)
         const sti_machine *m = &p->machine;
         sti_json_begin_object(j, "machine");
         sti_json_float(j, "f32_gflop_per_s", m->f32_flop_per_s * 1e-9);
+        sti_json_float(j, "bf16_gflop_per_s", m->bf16_flop_per_s * 1e-9);
         sti_json_float(j, "l2_gbyte_per_s", m->l2_bytes_per_s * 1e-9);
         sti_json_float(j, "llc_gbyte_per_s", m->llc_bytes_per_s * 1e-9);
         sti_json_float(j, "dram_gbyte_per_s", m->dram_bytes_per_s * 1e-9);

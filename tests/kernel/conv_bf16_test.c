@@ -403,12 +403,75 @@ static void test_chunks(void **state)
     try_conv(25, CONV(12, 61, 64, 1, 2, 2, 1, 0), false, false);
 }
 
+enum { SPECIAL_OUT = 8 * 8 * 20 };
+
+/* Forward, data and weight gradient with this x and dy, one way after the other. */
+static void all_passes(const sti_conv_shape *s, const sti_bf16 *x, const sti_bf16 *dy,
+                       const float *w, sti_bf16 *y, sti_bf16 *dx, float *dw)
+{
+    const sti_team *team = &sti_team_serial;
+    void *scratch = guarded_alloc(sti_conv_bf16_forward_scratch_bytes(s, 1));
+    sti_conv_bf16_forward(team, s, x, w, NULL, y, scratch);
+    guarded_free(scratch);
+    scratch = guarded_alloc(sti_conv_bf16_data_scratch_bytes(s, 1));
+    sti_conv_bf16_data(team, s, dy, w, dx, scratch);
+    guarded_free(scratch);
+    scratch = guarded_alloc(sti_conv_bf16_weight_scratch_bytes(s, 1));
+    sti_conv_bf16_weight(team, s, x, dy, dw, scratch);
+    guarded_free(scratch);
+}
+
+static void same_or_nan(float got, float want, int way, const char *what, int64_t i)
+{
+    if (isnan(got) != isnan(want) || (!isnan(want) && !(got == want)))
+        fail_msg("way %d: %s: element %lld is %a, wanted %a", way, what, (long long)i,
+                 (double)got, (double)want);
+}
+
+/* Infinities and NaN meet the same zeros everywhere, those of padding included: nothing
+ * may be left out then. */
+static void test_special(void **state)
+{
+    (void)state;
+    sti_conv_shape s = CONV(1, 8, 8, 20, 20, 3, 1, 1);
+    s.groups = 1;
+    s.oh = s.ow = 8;
+    const float special[] = {INFINITY, -INFINITY, NAN};
+    model_rng r = {31};
+    static sti_bf16 x[SPECIAL_OUT], dy[SPECIAL_OUT], y[2][SPECIAL_OUT],
+        dx[2][SPECIAL_OUT];
+    static float w[9 * 20 * 20], dw[2][9 * 20 * 20];
+    for (int round = 0; round < 6; round++) {
+        model_bf16_fill(&r, x, SPECIAL_OUT);
+        model_bf16_fill(&r, dy, SPECIAL_OUT);
+        model_fill(&r, w, 9 * 20 * 20);
+        x[model_random(&r) % SPECIAL_OUT] = sti_bf16_from_f32(special[round % 3]);
+        if (round > 2)
+            dy[model_random(&r) % SPECIAL_OUT] = sti_bf16_from_f32(special[round % 3]);
+        for (int way = 0; way < MODEL_BF16_WAYS; way++) {
+            const int at = way > 0;
+            if (!model_bf16_force(way))
+                continue;
+            all_passes(&s, x, dy, w, y[at], dx[at], dw[at]);
+            for (int64_t i = 0; i < SPECIAL_OUT; i++) {
+                same_or_nan(sti_bf16_to_f32(y[at][i]), sti_bf16_to_f32(y[0][i]), way,
+                            "y", i);
+                same_or_nan(sti_bf16_to_f32(dx[at][i]), sti_bf16_to_f32(dx[0][i]), way,
+                            "dx", i);
+            }
+            for (int64_t i = 0; i < 9 * 20 * 20; i++)
+                same_or_nan(dw[at][i], dw[0][i], way, "dw", i);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_usual),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_special),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
