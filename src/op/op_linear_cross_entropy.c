@@ -136,6 +136,7 @@ const sti_op sti_op_linear_cross_entropy_bf16 = {
     .n_out = 3,
     .optional_out = 1u << DX | 1u << DTABLE,
     .attr_bytes = sizeof(loss_attr),
+    .flags = STI_OP_BF16,
     .infer = infer,
     .cost = cost,
     .scratch_bytes = scratch_bytes,
