@@ -76,6 +76,7 @@ typedef enum conv_way {
     WAY_PLAIN,
     WAY_ROWS,
     WAY_DEPTHWISE,
+    WAY_PLACE,
     WAY_GATHER
 } conv_way;
 
@@ -92,14 +93,17 @@ static bool chunks_are_simple(int64_t taps, int64_t channels)
 static conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
 {
     const int64_t taps = s->kh * s->kw;
-    const conv_way other = conv_is_plain(s) ? WAY_PLAIN : WAY_GATHER;
+    const bool simple = chunks_are_simple(taps, channels / s->groups);
+    const conv_way other = conv_is_plain(s)                   ? WAY_PLAIN
+                           : simple && sti_conv_place_fits(s) ? WAY_PLACE
+                                                              : WAY_GATHER;
     if (by_winograd(s))
         return WAY_WINOGRAD;
     if (taps > STI_CONV_MAX_TAPS)
         return other;
     if (sti_conv_is_depthwise(s))
         return WAY_DEPTHWISE;
-    if (!chunks_are_simple(taps, channels / s->groups) || width < STI_CONV_MIN_WIDTH ||
+    if (!simple || width < STI_CONV_MIN_WIDTH ||
         pack_floats(s) > STI_CONV_PACK_FLOATS || packing_is_felt(s))
         return other;
     return WAY_ROWS;
@@ -233,6 +237,8 @@ size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
         return sti_conv_rows_forward_bytes(s, threads);
     case WAY_DEPTHWISE:
         return 0;
+    case WAY_PLACE:
+        return sti_conv_place_forward_bytes(s, threads);
     case WAY_GATHER:
         break;
     }
@@ -251,6 +257,8 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
         return sti_conv_rows_data_bytes(s, threads);
     case WAY_DEPTHWISE:
         return 0;
+    case WAY_PLACE:
+        return sti_conv_place_data_bytes(s, threads);
     case WAY_GATHER:
         break;
     }
@@ -287,6 +295,9 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const f
     case WAY_DEPTHWISE:
         sti_conv_depthwise_forward(team, s, x, w, epilogue, y_out);
         return;
+    case WAY_PLACE:
+        sti_conv_place_forward(team, s, x, w, epilogue, y_out, scratch);
+        return;
     case WAY_GATHER:
         break;
     }
@@ -310,6 +321,9 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
         return;
     case WAY_DEPTHWISE:
         sti_conv_depthwise_data(team, s, dy, w, dx_out);
+        return;
+    case WAY_PLACE:
+        sti_conv_place_data(team, s, dy, w, dx_out, scratch);
         return;
     case WAY_GATHER:
         break;

@@ -5,10 +5,10 @@
  *
  * Group g reads the g-th ci / groups input channels and writes the g-th co / groups
  * output channels. Padding is zeros that take part in the sum, except that forward and
- * backward data may leave out whole rows of taps that meet nothing else, and the weight
- * gradient the rows of dy that a row of taps finds outside (by shape alone), and
- * depthwise convolutions every tap that lies outside: that shows only where a weight, or
- * dy, is infinite or NaN, or in the sign of a zero that an underflow left.
+ * backward data may leave out taps that meet nothing else, and the weight gradient the
+ * rows of dy that a row of taps finds outside (by shape alone), and depthwise
+ * convolutions every tap that lies outside: that shows only where a weight, or dy, is
+ * infinite or NaN, or in the sign of a zero that an underflow left.
  *
  * Each direction is bit-equal to sti_gemm_f32 on the matrix that it stands for (chains
  * in chunks of 4096 k joined by the tree described there), on every instruction set and
@@ -31,8 +31,8 @@
  * input spoils all outputs of its tiles.
  *
  * No im2col of a whole tensor is made: rows are read in place or copied to zero-padded
- * scratch, where a tap is only an address offset; very small images and very large
- * weights go through gathered blocks (gemm_block.h). */
+ * scratch, where a tap is only an address offset; few pixels and very large weights go
+ * through blocks of copied pixels (conv_place.c, gemm_block.h). */
 #ifndef STI_KERNEL_CONV_H
 #define STI_KERNEL_CONV_H
 
@@ -62,11 +62,11 @@ bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 /* Scratch of one call. Forward and data: the packed weights (at most 10 MiB; none where
  * more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of the
  * image (about 256 KiB, 768 KiB where weights are larger than 1 MiB, more for very wide
- * rows) or blocks as in gemm.h (with stride in backward data 0.7 MiB more); nothing for
- * depthwise ones. Weight gradient: a thread, a slice of at most about 300 KiB for every
- * doubling of the chunks of 4096 pixels, and, where the gradient is smaller than four
- * slices, up to seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB with
- * one thread. */
+ * rows), 0.8 to 3.7 MiB where rows are the same pixel of all images, or blocks as in
+ * gemm.h (with stride in backward data 0.7 MiB more); nothing for depthwise ones.
+ * Weight gradient: a thread, a slice of at most about 300 KiB for every doubling of the
+ * chunks of 4096 pixels, and, where the gradient is smaller than four slices, up to
+ * seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB with one thread. */
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);

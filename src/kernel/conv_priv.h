@@ -1,4 +1,4 @@
-/* Shared by the files of the convolution. Forward and backward data go one of four
+/* Shared by the files of the convolution. Forward and backward data go one of five
  * ways, chosen by their shape alone; all give the same bits.
  *
  * rows: rows of four pixels and more. Weights packed once a call, rows of the image in
@@ -9,9 +9,12 @@
  *
  * plain: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it stands.
  *
- * gather: the rest, among them few pixels that meet many weights, which would take
- * longer to pack than to multiply. The blocked product, its blocks gathered from the
- * tensors.
+ * place: few pixels that meet many weights, which would take longer to pack than to
+ * multiply, and narrow images. Rows of the product are the same pixel of all images
+ * (conv_place.c).
+ *
+ * gather: the rest, among them the same of few images. The blocked product, its blocks
+ * gathered from the tensors.
  *
  * The weight gradient goes by rows, a slice of it at a time, or where a 1x1 convolution
  * has many weights, as a product (conv_product.c). */
@@ -88,6 +91,17 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *shape,
 void sti_conv_gather_data(const sti_team *team, const sti_conv_shape *shape,
                           const float *dy, const float *w, float *dx_out,
                           void *scratch);
+
+/* The place way of each direction. It takes one group of channels, enough images and
+ * chunks of k that end with a tap. */
+bool sti_conv_place_fits(const sti_conv_shape *shape);
+size_t sti_conv_place_forward_bytes(const sti_conv_shape *shape, int threads);
+size_t sti_conv_place_data_bytes(const sti_conv_shape *shape, int threads);
+void sti_conv_place_forward(const sti_team *team, const sti_conv_shape *shape,
+                            const float *x, const float *w,
+                            const sti_epilogue *epilogue, float *y_out, void *scratch);
+void sti_conv_place_data(const sti_team *team, const sti_conv_shape *shape,
+                         const float *dy, const float *w, float *dx_out, void *scratch);
 
 /* The rows way of each direction. */
 size_t sti_conv_rows_forward_bytes(const sti_conv_shape *shape, int threads);

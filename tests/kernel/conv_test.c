@@ -367,19 +367,20 @@ static void run_forward(conv_data *d, int threads)
 
 static int best; /* instruction set, with which all thread counts are tried */
 
-static void check_shape(sti_conv_shape shape, model_rng *rng)
+static void check_threads(sti_conv_shape shape, int most, model_rng *rng)
 {
     conv_data d = {.s = shape,
                    .use_bias = model_random(rng) % 2,
                    .relu = model_random(rng) % 2,
                    .use_mask = model_random(rng) % 2};
     data_make(&d, rng);
-    const int more = 1 + (int)(model_random(rng) % 2); /* 1, 2, 3 or 1, 3 threads */
+    const int more = 1 + (int)(model_random(rng) % 2); /* 1, 2, 3 or 1, 3 and so on */
     for (int forward = 0; forward < 2; forward++)      /* last, as it overwrites dy */
         for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
             if (!sti_isa_force((sti_isa)isa))
                 continue;
-            for (int threads = 1; threads <= (isa == best ? 3 : 1); threads += more) {
+            for (int threads = 1; threads <= (isa == best ? most : 1);
+                 threads += more) {
                 if (forward)
                     run_forward(&d, threads);
                 else
@@ -387,6 +388,11 @@ static void check_shape(sti_conv_shape shape, model_rng *rng)
             }
         }
     data_free(&d);
+}
+
+static void check_shape(sti_conv_shape shape, model_rng *rng)
+{
+    check_threads(shape, 3, rng);
 }
 
 static sti_conv_shape random_shape(model_rng *rng)
@@ -474,6 +480,53 @@ static void chosen_shapes(void **state)
         check_shape(shapes[i], &rng);
 }
 
+/* Narrow images, and enough of them that rows of the product are the same pixel of all.
+ */
+static void random_places(void **state)
+{
+    model_rng rng = {271828};
+    (void)state;
+    print_message("seed %d\n", (int)rng.state);
+    for (int i = 0; i < MODEL_ROUNDS(90); i++) {
+        sti_conv_shape s = {.n = model_between(&rng, 6, 20),
+                            .ci = model_between(&rng, 1, 40),
+                            .co = model_between(&rng, 1, 120),
+                            .kh = model_between(&rng, 1, 4),
+                            .kw = model_between(&rng, 1, 3),
+                            .stride = model_between(&rng, 1, 3),
+                            .pad = model_between(&rng, 0, 2),
+                            .groups = 1};
+        s.h = model_between(&rng, s.kh, 5);
+        s.w = model_between(&rng, s.kw, 3);
+        check_threads(s, 7, &rng);
+    }
+}
+
+static void chosen_places(void **state)
+{
+    static const sti_conv_shape shapes[] = {
+        {16, 2, 2, 48, 112, 3, 3, 1, 1, 1, 0, 0, false},
+        {7, 3, 3, 24, 40, 3, 3, 2, 1, 1, 0, 0, false},
+        {6, 3, 3, 8, 40, 1, 1, 2, 0, 1, 0, 0, false},     /* phases without a tap */
+        {6, 2, 2, 512, 48, 3, 3, 1, 1, 1, 0, 0, false},   /* two chunks forward, */
+        {6, 2, 2, 48, 512, 3, 3, 1, 1, 1, 0, 0, false},   /* of data, */
+        {6, 1, 2, 1024, 20, 3, 3, 1, 1, 1, 0, 0, false},  /* three, */
+        {6, 3, 3, 256, 20, 5, 5, 1, 2, 1, 0, 0, false},   /* and 16 taps in the first */
+        {6, 1, 1, 512, 40, 3, 3, 1, 1, 1, 0, 0, false},   /* none in the second */
+        {6, 3, 3, 4096, 17, 2, 1, 1, 1, 1, 0, 0, false},  /* a tap a chunk */
+        {6, 3, 3, 640, 33, 1, 2, 1, 0, 1, 0, 0, false},   /* passes of 320 channels */
+        {6, 30, 3, 20, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* more than 64 places */
+        {32, 3, 3, 512, 65, 3, 2, 1, 1, 1, 0, 0, false},  /* blocks of places */
+        {131, 2, 1, 8, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* parts of the images */
+        {6, 3, 3, 512, 1100, 1, 1, 2, 0, 1, 0, 0, false}, /* parts of the columns */
+        {6, 2, 3, 1100, 520, 1, 1, 2, 0, 1, 0, 0, false},
+    };
+    model_rng rng = {6};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check_threads(shapes[i], 7, &rng);
+}
+
 /* Many weights, and pixels of several chunks: one element of the gradient in 61. */
 static void weight_products(void **state)
 {
@@ -540,6 +593,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shapes),    cmocka_unit_test(chosen_shapes),
+        cmocka_unit_test(random_places),    cmocka_unit_test(chosen_places),
         cmocka_unit_test(weight_products),  cmocka_unit_test(close_to_double),
         cmocka_unit_test(lengths_and_cost),
     };
