@@ -152,49 +152,102 @@ static int64_t group_cols(const place_piece *p, int64_t n)
     return all;
 }
 
-static void pack_group(const place_piece *p, const place_block *b, int64_t n,
-                       int64_t cols, int64_t width, float *dst)
+/* Weights of a pass from column n of the piece on, as they lie. */
+static const float *weights_at(const place_piece *p, int64_t tap, int64_t k0, int64_t n)
 {
     const place_job *j = p->job;
-    const float *tap =
-        j->weights + b->tap / j->taps_x * j->tap_y + b->tap % j->taps_x * j->tap_x;
+    const float *w =
+        j->weights + tap / j->taps_x * j->tap_y + tap % j->taps_x * j->tap_x;
     n += p->n0;
-    if (j->transposed)
-        j->kernels->pack_transposed(tap + n * j->ld + b->k0, j->ld, b->ks, cols, width,
-                                    dst);
-    else
-        j->kernels->pack(tap + b->k0 * j->ld + n, j->ld, b->ks, cols, width, dst);
+    return j->transposed ? w + n * j->ld + k0 : w + k0 * j->ld + n;
+}
+
+/* What is read after the tiles under way, which fetch it in equal shares. */
+typedef struct place_fetch {
+    const float *at;
+    int64_t ld, rows, cols, tiles;
+} place_fetch;
+
+/* The weights of a group, to be packed next. */
+static place_fetch fetch_group(const place_piece *p, int64_t tap, int64_t k0, int64_t n)
+{
+    const place_job *j = p->job;
+    const int64_t ks = sti_conv_min(j->pass_k, j->c - k0), cols = group_cols(p, n);
+    return (place_fetch){.at = weights_at(p, tap, k0, n),
+                         .ld = j->ld,
+                         .rows = j->transposed ? cols : ks,
+                         .cols = j->transposed ? ks : cols};
+}
+
+/* The group after the one from n to `packed`: of the next pass, where this is the
+ * last. */
+static place_fetch fetch_after(const place_piece *p, const place_block *b,
+                               int64_t packed)
+{
+    const place_job *j = p->job;
+    if (packed < p->cols)
+        return fetch_group(p, b->tap, b->k0, packed);
+    const bool same = b->k0 + b->ks < j->c;
+    if (j->keep || (!same && b->tap + 1 == j->taps_y * j->taps_x))
+        return (place_fetch){.rows = 0};
+    return fetch_group(p, b->tap + !same, same ? b->k0 + b->ks : 0, 0);
+}
+
+static void fetch_share(place_fetch *f, sti_gemm_tile *t)
+{
+    const int64_t share = f->rows > 0 ? sti_conv_ceil_div(f->rows, f->tiles) : 0;
+    t->next = f->at;
+    t->next_row = f->ld;
+    t->next_cols = f->cols;
+    t->next_rows = share;
+    if (share > 0)
+        t->lines = sti_conv_min(t->lines, sti_conv_ceil_div(f->rows, share));
+    f->at += t->lines * share * f->ld;
+    f->rows = sti_conv_max(0, f->rows - t->lines * share);
+    f->tiles -= t->lines;
+}
+
+/* The rows that the next tile copies. */
+static void fetch_copied(const place_piece *p, const place_block *b, int64_t i,
+                         int64_t r, sti_gemm_tile *t)
+{
+    const place_job *j = p->job;
+    const bool on = r + t->rows < p->images;
+    t->next_row = j->h * j->w * j->c;
+    t->next_cols = b->ks;
+    t->next_rows = on || i + 1 < b->count ? t->rows : 0;
+    if (t->next_rows > 0)
+        t->next = on ? b->in[i] + (r + t->rows) * t->next_row : b->in[i + 1];
 }
 
 /* All places of a block times a panel of columns. The first panel's tiles copy what
- * they read. `next`: the panel after it, or NULL. */
+ * they read. */
 static void block_panel(const place_piece *p, const place_block *b, int64_t n, int nv,
-                        int64_t cols, const float *panel, const float *next, int most)
+                        int64_t cols, const float *panel, place_fetch *fetch, int most)
 {
     static const int64_t zero_run[1] = {0};
     const place_job *j = p->job;
     const int64_t k = sti_conv_round_up(b->ks, STI_GEMM_QUAD);
-    const int64_t tiles = b->count * sti_conv_ceil_div(p->images, most);
+    const int64_t image = j->h * j->w * j->c;
     sti_gemm_tile t = {.b = panel,
                        .b_step = (int64_t)nv * STI_PANEL,
                        .a_run = zero_run,
                        .runs = 1,
                        .run_k = b->ks,
                        .cols = cols,
-                       .nv = nv,
-                       .next = next,
-                       .next_row = (int64_t)nv * STI_PANEL,
-                       .next_cols = (int64_t)nv * STI_PANEL,
-                       .next_rows = next ? sti_conv_ceil_div(b->ks, tiles) : 0};
-    int64_t left = b->ks;
+                       .nv = nv};
     for (int64_t i = 0; i < b->count; i++) {
-        const float *a = p->a + i * p->images * k;
+        float *a = p->a + i * p->images * k;
         const place_rows sums = b->sums[i];
         t.load = b->load[i];
         t.c_row = sums.ld;
         for (int64_t r = 0; r < p->images; r += t.lines * t.rows) {
             t.rows = sti_gemm_next_rows(p->images - r, most);
             t.lines = n == 0 ? 1 : sti_gemm_equal_tiles(p->images - r, most);
+            if (n == 0)
+                fetch_copied(p, b, i, r, &t);
+            else
+                fetch_share(fetch, &t);
             t.a = a + r * k;
             t.a_line = t.rows * k;
             t.c = sums.c + r * sums.ld + n;
@@ -203,17 +256,20 @@ static void block_panel(const place_piece *p, const place_block *b, int64_t n, i
                        : i + 1 < b->count               ? b->sums[i + 1].c + n
                                                         : NULL;
             if (n == 0)
-                j->kernels->pack_quads(b->in[i] + r * j->h * j->w * j->c,
-                                       j->h * j->w * j->c, b->ks, t.rows,
-                                       p->a + i * p->images * k + r * k);
+                j->kernels->pack_quads(b->in[i] + r * image, image, b->ks, t.rows,
+                                       a + r * k);
             j->kernels->quads(&t);
-            left -= t.lines * t.next_rows;
-            t.next += t.lines * t.next_rows * t.next_row;
-            t.next_rows = left >= sti_gemm_equal_tiles(p->images, most) * t.next_rows
-                              ? t.next_rows
-                              : 0;
         }
     }
+}
+
+static void pack_group(const place_piece *p, const place_block *b, int64_t n,
+                       int64_t cols, int64_t width, float *dst)
+{
+    const place_job *j = p->job;
+    const float *w = weights_at(p, b->tap, b->k0, n);
+    (j->transposed ? j->kernels->pack_transposed : j->kernels->pack)(w, j->ld, b->ks,
+                                                                     cols, width, dst);
 }
 
 /* Channels [k0, k0 + ks) of a tap. */
@@ -221,11 +277,14 @@ static void run_pass(const place_piece *p, int64_t tap, int64_t k0, int64_t ks)
 {
     const place_job *j = p->job;
     place_block b = {.tap = tap, .k0 = k0, .ks = ks};
+    place_fetch fetch = {.rows = 0};
     int64_t packed = 0, from = 0, cols;
     const int high = j->kernels->max_rows[panel_at(p, 0, &cols)];
     const int most = high < QUAD_ROWS ? high : QUAD_ROWS;
     for (int64_t place = 0; place < places_of(j);) {
+        const bool first = packed == 0;
         place = block_fill(p, place, &b);
+        const int64_t tiles = b.count * sti_conv_ceil_div(p->images, most);
         for (int64_t n = 0; b.count > 0 && n < p->cols; n += cols) {
             const int nv = panel_at(p, n, &cols);
             if (n >= packed) {
@@ -233,10 +292,19 @@ static void run_pass(const place_piece *p, int64_t tap, int64_t k0, int64_t ks)
                 packed = n + group_cols(p, n);
                 pack_group(p, &b, n, packed - n, (int64_t)nv * STI_PANEL,
                            p->b + (n - from) * ks);
+                fetch = fetch_after(p, &b, packed);
+                fetch.tiles = sti_conv_ceil_div(packed - n, cols) * tiles;
+                if (n == 0)
+                    fetch.tiles -= tiles;
             }
             const float *panel = p->b + (n - from) * ks;
-            block_panel(p, &b, n, nv, cols, panel,
-                        n + cols < packed ? panel + cols * ks : NULL, most);
+            if (!first)
+                fetch = (place_fetch){.at = panel + cols * ks,
+                                      .ld = cols,
+                                      .rows = n + cols < packed ? ks : 0,
+                                      .cols = cols,
+                                      .tiles = tiles};
+            block_panel(p, &b, n, nv, cols, panel, &fetch, most);
         }
         packed = j->keep ? packed : 0;
     }
