@@ -1,8 +1,8 @@
 /* The rows way, forward and backward data. Weights are packed once a call in panels
  * [k][16 nv]; register tiles go along the rows of the result, every tap being an offset
  * into rows of the input. Rows that need padding are copied to scratch just before they
- * are read, others are read in place; pixels 2 KiB apart are copied too, with a gap, as
- * they would share a few sets of the first-level cache. A piece is some rows of an
+ * are read, others are read in place; pixels 4 KiB apart are copied too, with a gap, as
+ * they would share a set of the first-level cache. A piece is some rows of an
  * image, or some images where weights outgrow the second-level cache. Backward data is
  * the same walk over dy, one phase of the stride at a time, with weights transposed and
  * no multiplication by stuffed zeros. */
@@ -41,7 +41,14 @@ static int64_t source_lines(const row_source *s, int64_t rows)
     return (rows - 1) * s->step + s->reach;
 }
 
-/* Padded floats a pixel, so that neighbours do not share a set of the cache. */
+/* Whether all pixels of a tile, so far apart, fall on one set of the first-level cache.
+ * 2 KiB apart they fall on two, which hold 7 each of the 14. */
+static bool crowded(int64_t floats)
+{
+    return floats % 1024 == 0;
+}
+
+/* Padded floats a pixel of a copy, so that neighbours do not share a set at all. */
 static int64_t spread(int64_t c)
 {
     return c % 512 == 0 ? c + PIXEL_GAP : c;
@@ -204,7 +211,7 @@ static row_source forward_source(const sti_conv_shape *s)
                     .step = s->stride,
                     .reach = s->kh};
     r.cols = (s->ow - 1) * s->stride + s->kw;
-    r.in_place = s->pad == 0 && s->stride * s->ci % 512 != 0;
+    r.in_place = s->pad == 0 && !crowded(s->stride * s->ci);
     if (r.in_place) {
         r.cols = s->w;
         r.ld = s->ci;
@@ -374,7 +381,7 @@ static row_source data_source(const sti_conv_shape *s)
                     .rows = sti_conv_ceil_div(s->h, s->stride),
                     .step = 1,
                     .reach = win.rows + 1};
-    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && s->co % 512 != 0;
+    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && !crowded(s->co);
     if (r.in_place) {
         r.ld = s->co;
         r.cols = s->ow;
