@@ -104,19 +104,87 @@ static void walk_edge(const walk *w, int64_t q, int64_t p, int64_t end)
     }
 }
 
-static void walk_row(const walk *w, int64_t q)
+/* What the rows after q read of the source. */
+static sti_depthwise_ahead rows_after(const walk *w, int64_t q)
 {
     const row_set *r = w->r;
     const int64_t last = r->y.tap > 0 ? r->y.taps - 1 : 0; /* of the taps, below */
     const int64_t line = r->y.start + q * r->y.step + last + 1;
-    const sti_depthwise_ahead ahead = {.at = w->in + line * r->x.length * r->channels,
-                                       .each = r->fetches ? r->y.step * r->x.step : 0};
+    return (sti_depthwise_ahead){.at = w->in + line * r->x.length * r->channels,
+                                 .each = r->fetches ? r->y.step * r->x.step : 0};
+}
+
+static void walk_row(const walk *w, int64_t q)
+{
+    const row_set *r = w->r;
+    const sti_depthwise_ahead ahead = rows_after(w, q);
     int64_t from, to;
     whole_results(&r->x, &from, &to);
     walk_edge(w, q, 0, from);
     if (to > from)
         walk_pixels(w, q, from, to - from, 0, r->x.taps, &ahead);
     walk_edge(w, q, to, r->x.results);
+}
+
+/* Whether blocks take the rows: 3 x 3 taps, of which the first and the last result of a
+ * row leave out one column at most. */
+static bool in_blocks(const walk *w)
+{
+    const axis *x = &w->r->x, *y = &w->r->y;
+    int64_t first, end, low, high;
+    if (!w->kernels->block || x->taps != 3 || y->taps != 3 || x->step != y->step ||
+        x->step > 2 || x->results == 0)
+        return false;
+    taps_inside(x, x->tap > 0 ? 0 : x->results - 1, &first, &end);
+    taps_inside(x, x->tap > 0 ? x->results - 1 : 0, &low, &high);
+    return first <= 1 && high >= 2;
+}
+
+/* Results in the order of the taps: from the last one, where those go backward. */
+static void walk_block(const walk *w, int64_t q, int64_t rows)
+{
+    const row_set *r = w->r;
+    const int64_t tap = r->x.tap, line = r->x.length * r->channels;
+    const int64_t q0 = tap > 0 ? q : q + rows - 1;
+    const int64_t p0 = tap > 0 ? 0 : r->x.results - 1, p1 = r->x.results - 1 - p0;
+    const int64_t y = r->y.start + q0 * r->y.step, x = r->x.start + p0 * r->x.step;
+    axis reach = r->y; /* of both rows */
+    int64_t left, right, end, low;
+    sti_depthwise_block b = {.a = w->in + y * line + x * r->channels,
+                             .a_x = tap * r->channels,
+                             .a_y = tap * line,
+                             .b = w->weights + r->weight,
+                             .b_x = r->weight_x,
+                             .b_y = r->weight_y,
+                             .c = w->out + r->c + q0 * r->c_line + p0 * r->c_row,
+                             .c_x = tap * r->c_row,
+                             .c_y = tap * r->c_line,
+                             .results = r->x.results,
+                             .channels = r->channels,
+                             .rows = (int)rows,
+                             .step = (int)r->x.step,
+                             .bias = w->bias,
+                             .relu = w->relu,
+                             .ahead = rows_after(w, q + rows - 1).at};
+    reach.taps += (rows - 1) * reach.step;
+    taps_inside(&reach, q0, &b.first, &b.end);
+    taps_inside(&r->x, p0, &left, &end);
+    taps_inside(&r->x, p1, &low, &right);
+    b.left = left > 0;
+    b.right = right < r->x.taps;
+    w->kernels->block(&b);
+}
+
+static void walk_rows(const walk *w, int64_t q, int64_t end)
+{
+    const bool blocks = in_blocks(w), two = blocks && w->r->x.step == 1;
+    for (int64_t rows; q < end; q += rows) {
+        rows = two ? sti_conv_min(end - q, 2) : 1;
+        if (blocks)
+            walk_block(w, q, rows);
+        else
+            walk_row(w, q);
+    }
 }
 
 /* Images are cut into blocks of rows, a piece each. */
@@ -170,8 +238,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
                     .bias = j->epilogue ? j->epilogue->bias : NULL,
                     .relu = j->epilogue && j->epilogue->relu};
     (void)worker;
-    for (; q < end; q++)
-        walk_row(&w, q);
+    walk_rows(&w, q, end);
 }
 
 void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *s,
@@ -230,7 +297,8 @@ static void data_piece(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     int64_t image, end, first = piece_rows(&j->cut, piece, &image, &end);
     (void)worker;
-    for (int64_t q = first; q < end; q++)
+    const int64_t step = s->stride > 1 ? 1 : end - first; /* phases share lines */
+    for (int64_t q = first; q < end; q += step)
         for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
             const row_set r = phase_rows(s, phase);
             const walk w = {.kernels = j->kernels,
@@ -238,8 +306,7 @@ static void data_piece(void *arg, int64_t piece, int worker)
                             .in = j->dy + image * s->oh * s->ow * s->co,
                             .weights = j->w,
                             .out = j->dx + image * s->h * s->w * s->ci};
-            if (q < r.y.results)
-                walk_row(&w, q);
+            walk_rows(&w, q, sti_conv_min(q + step, r.y.results));
         }
 }
 

@@ -44,9 +44,31 @@ typedef struct sti_depthwise_grad {
     int64_t c_tap;
 } sti_depthwise_grad;
 
+/* One or two rows of results of 3 x 3 taps: c[r * c_y + p * c_x + j] = chain over taps
+ * (i, t), i ascending and then t, of a[(r + i) a_y + (step p + t) a_x + j] *
+ * b[i b_y + t b_x + j], then bias[j] and ReLU, for r < rows, p < results, j < channels.
+ * Only rows [first, end) of a lie inside, of 2 + rows; `left`: the first result
+ * leaves out its first column of taps, `right`: the last one its last. */
+typedef struct sti_depthwise_block {
+    const float *a;
+    int64_t a_x, a_y;
+    const float *b;
+    int64_t b_x, b_y;
+    float *c;
+    int64_t c_x, c_y;
+    int64_t results, channels;
+    int64_t first, end;
+    int rows, step; /* two rows only with a step of 1 */
+    bool left, right;
+    const float *bias; /* or NULL */
+    bool relu;
+    const float *ahead; /* what the next rows read, perhaps outside of the array */
+} sti_depthwise_block;
+
 typedef struct sti_depthwise_kernels {
     void (*line)(const sti_depthwise_line *line);
     void (*grad)(const sti_depthwise_grad *grad);
+    void (*block)(const sti_depthwise_block *block); /* or NULL */
 } sti_depthwise_kernels;
 
 extern const sti_depthwise_kernels sti_depthwise_kernels_ref;

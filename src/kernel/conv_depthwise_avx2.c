@@ -6,8 +6,11 @@
 
 #include "kernel/conv_depthwise_body.h"
 
-const sti_depthwise_kernels sti_depthwise_kernels_avx2 = {depthwise_line,
-                                                          depthwise_grad};
+#define STI_DEPTHWISE_BLOCKS 3
+#include "kernel/conv_depthwise_block_body.h"
+
+const sti_depthwise_kernels sti_depthwise_kernels_avx2 = {
+    depthwise_line, depthwise_grad, depthwise_block};
 #else
 typedef int sti_conv_depthwise_avx2_unused;
 #endif

@@ -527,6 +527,29 @@ static void chosen_places(void **state)
         check_threads(shapes[i], 7, &rng);
 }
 
+/* Blocks of depthwise results: all widths, rows by two and alone, edges on every side.
+ */
+static void depthwise_blocks(void **state)
+{
+    model_rng rng = {16180};
+    (void)state;
+    print_message("seed %d\n", (int)rng.state);
+    for (int i = 0; i < MODEL_ROUNDS(120); i++) {
+        static const int64_t channels[] = {2, 5, 8, 16, 17, 32, 41, 64};
+        sti_conv_shape s = {.n = model_between(&rng, 1, 2),
+                            .kh = 3,
+                            .kw = 3,
+                            .stride = model_between(&rng, 1, 2),
+                            .pad = model_between(&rng, 0, 2)};
+        s.groups = s.ci = s.co =
+            channels[model_random(&rng) % (sizeof channels / sizeof *channels)];
+        const int64_t least = s.pad > 0 ? 1 : 3;
+        s.h = model_between(&rng, least, 9);
+        s.w = model_between(&rng, least, model_random(&rng) % 2 ? 9 : 34);
+        check_threads(s, 4, &rng);
+    }
+}
+
 /* Many weights, and pixels of several chunks: one element of the gradient in 61. */
 static void weight_products(void **state)
 {
@@ -594,8 +617,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shapes),    cmocka_unit_test(chosen_shapes),
         cmocka_unit_test(random_places),    cmocka_unit_test(chosen_places),
-        cmocka_unit_test(weight_products),  cmocka_unit_test(close_to_double),
-        cmocka_unit_test(lengths_and_cost),
+        cmocka_unit_test(depthwise_blocks), cmocka_unit_test(weight_products),
+        cmocka_unit_test(close_to_double),  cmocka_unit_test(lengths_and_cost),
     };
     best = (int)sti_isa_now();
     return cmocka_run_group_tests(tests, NULL, NULL);
