@@ -126,18 +126,23 @@ static void walk_row(const walk *w, int64_t q)
     walk_edge(w, q, to, r->x.results);
 }
 
-/* Whether blocks take the rows: 3 x 3 taps, of which the first and the last result of a
- * row leave out one column at most. */
+/* Three taps, of which the first and the last result leave out one at most, on its own
+ * side. */
+static bool nearly_whole(const axis *a)
+{
+    int64_t first, end, low, high;
+    if (a->taps != 3 || a->step > 2 || a->results == 0)
+        return false;
+    taps_inside(a, a->tap > 0 ? 0 : a->results - 1, &first, &end);
+    taps_inside(a, a->tap > 0 ? a->results - 1 : 0, &low, &high);
+    return first <= 1 && high >= 2;
+}
+
+/* Whether blocks take the rows. */
 static bool in_blocks(const walk *w)
 {
     const axis *x = &w->r->x, *y = &w->r->y;
-    int64_t first, end, low, high;
-    if (!w->kernels->block || x->taps != 3 || y->taps != 3 || x->step != y->step ||
-        x->step > 2 || x->results == 0)
-        return false;
-    taps_inside(x, x->tap > 0 ? 0 : x->results - 1, &first, &end);
-    taps_inside(x, x->tap > 0 ? x->results - 1 : 0, &low, &high);
-    return first <= 1 && high >= 2;
+    return w->kernels->block && nearly_whole(x) && y->taps == 3 && y->step == x->step;
 }
 
 /* Results in the order of the taps: from the last one, where those go backward. */
@@ -439,6 +444,43 @@ static void add_stretch(const stretch *r, int64_t from, int64_t to)
     add_edge(r, some ? high + right : high, to);
 }
 
+enum { NINE_PIXELS = 112 }; /* that share the loads and stores of their sums */
+
+/* Rows of dy from pixel `pixel` on, with all taps: the rest of one, or some whole ones
+ * that meet all rows of taps. Returns how many pixels that were. */
+static int64_t add_rows(const weight_job *j, int64_t pixel, int64_t end, int64_t first,
+                        int64_t channels, float *sums)
+{
+    const sti_conv_shape *s = j->shape;
+    const int64_t row = pixel / s->ow, column = pixel % s->ow, y = row % s->oh;
+    const int64_t pixels = sti_conv_min(s->ow - column, end - pixel);
+    const int64_t line = row / s->oh * s->h + y * s->stride - s->pad;
+    int64_t low, high, left, right, none, rows = 1;
+    taps_inside(&j->y, y, &low, &high);
+    taps_inside(&j->col, column, &left, &none);
+    taps_inside(&j->col, column + pixels - 1, &none, &right);
+    if (pixels == s->ow && all_inside(&j->y, y))
+        while ((rows + 1) * pixels <= NINE_PIXELS && y + rows < s->oh &&
+               all_inside(&j->y, y + rows) && pixel + (rows + 1) * s->ow <= end)
+            rows++;
+    const sti_depthwise_nine g = {
+        .a = j->x + (line * s->w + column * s->stride - s->pad) * s->ci + first,
+        .dy = j->dy + pixel * s->co + first,
+        .a_x = s->ci,
+        .a_y = s->w * s->ci,
+        .dy_y = s->ow * s->co,
+        .rows = rows,
+        .pixels = pixels,
+        .channels = channels,
+        .step = s->stride,
+        .top = low > 0,
+        .bottom = high<3, .left = left> 0,
+        .right = right < 3,
+        .c = sums};
+    j->kernels->nine(&g);
+    return rows * pixels;
+}
+
 static void chunk_sums(const weight_job *j, int64_t chunk, int64_t first,
                        int64_t channels, float *sums)
 {
@@ -446,6 +488,11 @@ static void chunk_sums(const weight_job *j, int64_t chunk, int64_t first,
     const int64_t total = s->n * s->oh * s->ow;
     const int64_t end = sti_conv_min(total, (chunk + 1) * STI_GEMM_CHUNK);
     memset(sums, 0, (size_t)(s->kh * s->kw * channels) * sizeof *sums);
+    if (j->kernels->nine && nearly_whole(&j->y) && nearly_whole(&j->col)) {
+        for (int64_t pixel = chunk * STI_GEMM_CHUNK; pixel < end;)
+            pixel += add_rows(j, pixel, end, first, channels, sums);
+        return;
+    }
     for (int64_t pixel = chunk * STI_GEMM_CHUNK, count; pixel < end; pixel += count) {
         const int64_t row = pixel / s->ow, column = pixel % s->ow;
         stretch r = {

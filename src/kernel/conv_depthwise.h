@@ -65,10 +65,23 @@ typedef struct sti_depthwise_block {
     const float *ahead; /* what the next rows read, perhaps outside of the array */
 } sti_depthwise_block;
 
+/* All taps of 3 x 3 at once: c[(i * 3 + t) * channels + j] goes on as a chain over rows
+ * r and pixels p of a[(step r + i) a_y + (step p + t) a_x + j] * dy[r dy_y + p a_x +
+ * j]. `top` and `bottom` leave out the first and last row of taps, `left` the first
+ * column of the first pixel of a row, `right` the last column of the last one. */
+typedef struct sti_depthwise_nine {
+    const float *a, *dy;
+    int64_t a_x, a_y, dy_y;
+    int64_t rows, pixels, channels, step;
+    bool top, bottom, left, right;
+    float *c;
+} sti_depthwise_nine;
+
 typedef struct sti_depthwise_kernels {
     void (*line)(const sti_depthwise_line *line);
     void (*grad)(const sti_depthwise_grad *grad);
-    void (*block)(const sti_depthwise_block *block); /* or NULL */
+    void (*block)(const sti_depthwise_block *block); /* or NULL, */
+    void (*nine)(const sti_depthwise_nine *grad);    /* both */
 } sti_depthwise_kernels;
 
 extern const sti_depthwise_kernels sti_depthwise_kernels_ref;

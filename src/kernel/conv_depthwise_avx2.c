@@ -10,7 +10,7 @@
 #include "kernel/conv_depthwise_block_body.h"
 
 const sti_depthwise_kernels sti_depthwise_kernels_avx2 = {
-    depthwise_line, depthwise_grad, depthwise_block};
+    depthwise_line, depthwise_grad, depthwise_block, depthwise_nine};
 #else
 typedef int sti_conv_depthwise_avx2_unused;
 #endif

@@ -129,3 +129,92 @@ static void depthwise_block(const sti_depthwise_block *k)
         some[results - 1](k, k->c_x > 0 ? done : k->results - done - results, done);
     }
 }
+
+/* One pixel of dy, columns [from, to) of taps, the rows that `top` and `bottom` leave.
+ */
+INLINE void nine_pixel(const sti_depthwise_nine *g, const float *a, const float *dy,
+                       const int64_t lanes, const int from, const int to,
+                       const bool top, const bool bottom, const bool whole, vec acc[])
+{
+    const vec b = load_lanes(dy, whole, lanes);
+#pragma GCC unroll 3
+    for (int i = top; i < BLOCK_TAPS - bottom; i++)
+#pragma GCC unroll 3
+        for (int t = from; t < to; t++)
+            acc[i * BLOCK_TAPS + t] =
+                vec_fma(load_lanes(a + i * g->a_y + t * g->a_x, whole, lanes), b,
+                        acc[i * BLOCK_TAPS + t]);
+}
+
+/* What the rows after these read beside one pixel. */
+INLINE void nine_ahead(const sti_depthwise_nine *g, const float *a, const float *dy)
+{
+    a += (g->rows - 1) * g->step * g->a_y + BLOCK_TAPS * g->a_y + g->a_x;
+    __builtin_prefetch(dy + g->rows * g->dy_y, 0, 2);
+    __builtin_prefetch(a, 0, 2);
+    if (g->step == 1)
+        return;
+    __builtin_prefetch(a + g->a_x, 0, 2);
+    __builtin_prefetch(a + g->a_y, 0, 2);
+    __builtin_prefetch(a + g->a_y + g->a_x, 0, 2);
+}
+
+INLINE void nine_row(const sti_depthwise_nine *g, const float *a, const float *dy,
+                     int64_t lanes, const bool top, const bool bottom, const bool whole,
+                     vec acc[])
+{
+    const int64_t on = g->step * g->a_x, last = g->pixels - 1;
+    if (g->left && g->right && last == 0) {
+        nine_pixel(g, a, dy, lanes, 1, 2, top, bottom, whole, acc);
+        return;
+    }
+    if (g->left)
+        nine_pixel(g, a, dy, lanes, 1, 3, top, bottom, whole, acc);
+    for (int64_t p = g->left; p < g->pixels - g->right; p++) {
+        nine_ahead(g, a + p * on, dy + p * g->a_x);
+        nine_pixel(g, a + p * on, dy + p * g->a_x, lanes, 0, 3, top, bottom, whole,
+                   acc);
+    }
+    if (g->right)
+        nine_pixel(g, a + last * on, dy + last * g->a_x, lanes, 0, 2, top, bottom,
+                   whole, acc);
+}
+
+INLINE void nine_vector(const sti_depthwise_nine *g, int64_t j, const bool top,
+                        const bool bottom, const bool whole)
+{
+    const int64_t lanes = g->channels - j;
+    vec acc[BLOCK_TAPS * BLOCK_TAPS];
+#pragma GCC unroll 9
+    for (int t = 0; t < BLOCK_TAPS * BLOCK_TAPS; t++)
+        acc[t] = load_lanes(g->c + t * g->channels + j, whole, lanes);
+    for (int64_t r = 0; r < g->rows; r++)
+        nine_row(g, g->a + r * g->step * g->a_y + j, g->dy + r * g->dy_y + j, lanes,
+                 top, bottom, whole, acc);
+#pragma GCC unroll 9
+    for (int t = 0; t < BLOCK_TAPS * BLOCK_TAPS; t++)
+        store_lanes(g->c + t * g->channels + j, acc[t], whole, lanes);
+}
+
+INLINE void nine_channels(const sti_depthwise_nine *all, const bool top,
+                          const bool bottom)
+{
+    const sti_depthwise_nine g = *all;
+    int64_t j = 0;
+    for (; j + VEC_WIDTH <= g.channels; j += VEC_WIDTH)
+        nine_vector(&g, j, top, bottom, true);
+    if (j < g.channels)
+        nine_vector(&g, j, top, bottom, false);
+}
+
+static void depthwise_nine(const sti_depthwise_nine *g)
+{
+    if (g->top && g->bottom)
+        nine_channels(g, true, true);
+    else if (g->top)
+        nine_channels(g, true, false);
+    else if (g->bottom)
+        nine_channels(g, false, true);
+    else
+        nine_channels(g, false, false);
+}

@@ -37,4 +37,4 @@ static void depthwise_grad(const sti_depthwise_grad *g)
 }
 
 const sti_depthwise_kernels sti_depthwise_kernels_ref = {depthwise_line, depthwise_grad,
-                                                         NULL};
+                                                         NULL, NULL};

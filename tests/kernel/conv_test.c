@@ -453,6 +453,8 @@ static void chosen_shapes(void **state)
         {2, 21, 19, 33, 33, 5, 5, 2, 2, 33, 0, 0, false},
         {1, 11, 13, 437, 437, 3, 3, 1, 1, 437, 0, 0, false}, /* 3 slices of channels */
         {9, 33, 31, 17, 17, 3, 3, 1, 1, 17, 0, 0, false},    /* a chunk ends in a row */
+        {60, 10, 7, 18, 18, 3, 3, 1, 1, 18, 0, 0, false},    /* among rows, */
+        {60, 19, 13, 3, 3, 3, 3, 2, 1, 3, 0, 0, false},      /* of stride 2 */
         {9, 64, 63, 3, 3, 3, 3, 1, 1, 3, 0, 0, false},       /* subtrees of 2 chunks */
         {2, 5, 1, 33, 33, 3, 3, 1, 1, 33, 0, 0, false}, /* both edges in one pixel */
         {1, 2, 2, 70, 70, 3, 3, 1, 1, 70, 0, 0, false},
