@@ -25,10 +25,10 @@
  * instead: k = (i * cig + c) * 3 + j, and likewise with cog: one load of x then serves
  * three outputs, without which such layers would wait for loads.
  *
- * With `winograd` set and a shape that fits, all three directions take 4 multiplications
- * for 9 and other sums (conv_winograd.h). An output's error then follows that of the
- * 4 x 4 tile that it is part of: up to about 3 times as large; and one infinite or NaN
- * input spoils all outputs of its tiles.
+ * With `winograd` set and a shape that fits, all three directions take 4
+ * multiplications for 9 and other sums (conv_winograd.h). An output's error then
+ * follows that of the 4 x 4 tile that it is part of: up to about 3 times as large; and
+ * one infinite or NaN input spoils all outputs of its tiles.
  *
  * No im2col of a whole tensor is made: rows are read in place or copied to zero-padded
  * scratch, where a tap is only an address offset; few pixels and very large weights go
@@ -44,8 +44,9 @@ typedef struct sti_conv_shape {
 } sti_conv_shape;
 
 /* Whether minimal filtering F(2 x 2, 3 x 3) takes the shape: 3 x 3 taps, stride 1, one
- * group, channels in multiples of 16 but not 16 to 16, images of 16 tiles of 2 x 2 outputs and more. It
- * does not look at n: one image has the bits that it has among others. */
+ * group, channels in multiples of 16 but not 16 to 16, images of 16 tiles of 2 x 2
+ * outputs and more. It does not look at n: one image has the bits that it has among
+ * others. */
 bool sti_conv_winograd_fits(const sti_conv_shape *shape);
 
 /* Output length for an input length, or 0 if the window does not fit. */
@@ -60,13 +61,14 @@ bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
 bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
 
 /* Scratch of one call. Forward and data: the packed weights (at most 10 MiB; none where
- * more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of the
- * image (about 256 KiB, 768 KiB where weights are larger than 1 MiB, more for very wide
- * rows), 0.8 to 3.7 MiB where rows are the same pixel of all images, or blocks as in
- * gemm.h (with stride in backward data 0.7 MiB more); nothing for depthwise ones.
+ * more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of
+ * the image (about 256 KiB, 768 KiB where weights are larger than 1 MiB, more for very
+ * wide rows), up to 3.7 MiB where rows are the same pixel of all images, or blocks as
+ * in gemm.h (with stride in backward data 0.7 MiB more); nothing for depthwise ones.
  * Weight gradient: a thread, a slice of at most about 300 KiB for every doubling of the
  * chunks of 4096 pixels, and, where the gradient is smaller than four slices, up to
- * seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB with one thread. */
+ * seven of them more. The 3x3 layers of ResNet-20 take 50 to 170 KiB with one thread.
+ */
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);
