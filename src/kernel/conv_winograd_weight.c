@@ -10,7 +10,9 @@
 
 enum {
     ELEMENTS = STI_WINOGRAD_ELEMENTS,
-    SLICE = 64,             /* input channels a piece, where there are more */
+    SLICE = 64,       /* input channels a piece, where there are more; */
+    LEAST_SLICE = 32, /* so many where that leaves less than */
+    LEAST_PIECES = 4,
     TILE_FLOATS = 96 << 10, /* transformed operands of a block of tiles */
     LEAST_TILES = 64,
     CHUNK_TILES = 4096, /* part of the numerics */
@@ -24,16 +26,18 @@ typedef struct job {
     int64_t tiles_y, tiles_x, rows; /* of all images */
     int64_t chunk_rows;
     sti_conv_chunks tree;
-    int64_t slices, block_rows;
+    int64_t slice, slices, block_rows;
     int64_t x_element, dy_element, grad_element;
     size_t grad_floats, worker_floats, result_floats, zero_floats;
     const float *x, *dy;
     float *dw, *results, *workers, *zeros;
 } job;
 
-/* Subtrees of the chunks: few, as each leaves a whole gradient behind. */
-static void cut_trees(job *j)
+/* Slices, and subtrees of the chunks: few, as each leaves a whole gradient behind. */
+static void cut_pieces(job *j, int64_t slice)
 {
+    j->slice = sti_conv_min(j->shape->ci, slice);
+    j->slices = sti_conv_ceil_div(j->shape->ci, slice);
     j->chunk_rows = sti_conv_max(1, CHUNK_TILES / j->tiles_x);
     j->tree = sti_conv_chunks_cut(sti_conv_ceil_div(j->rows, j->chunk_rows),
                                   sti_conv_max(1, STI_CONV_MAX_TREES / j->slices));
@@ -45,17 +49,17 @@ static job make(const sti_conv_shape *s)
              .transforms = STI_KERNELS_NOW(sti_winograd_kernels),
              .shape = s,
              .tiles_y = sti_conv_ceil_div(s->oh, 2),
-             .tiles_x = sti_conv_ceil_div(s->ow, 2),
-             .slices = sti_conv_ceil_div(s->ci, SLICE)};
+             .tiles_x = sti_conv_ceil_div(s->ow, 2)};
     j.rows = s->n * j.tiles_y;
-    cut_trees(&j);
-    const int64_t slice = sti_conv_min(s->ci, SLICE);
+    cut_pieces(&j, SLICE);
+    if (j.slices * j.tree.trees < LEAST_PIECES)
+        cut_pieces(&j, LEAST_SLICE);
     const int64_t tiles =
-        sti_conv_max(LEAST_TILES, TILE_FLOATS / (ELEMENTS * (slice + s->co)));
+        sti_conv_max(LEAST_TILES, TILE_FLOATS / (ELEMENTS * (j.slice + s->co)));
     j.block_rows = sti_conv_max(1, sti_conv_min(tiles / j.tiles_x, j.rows));
-    j.x_element = j.block_rows * j.tiles_x * slice + GAP;
+    j.x_element = j.block_rows * j.tiles_x * j.slice + GAP;
     j.dy_element = j.block_rows * j.tiles_x * s->co + GAP;
-    j.grad_element = slice * s->co + GAP;
+    j.grad_element = j.slice * s->co + GAP;
     j.grad_floats = (size_t)(ELEMENTS * j.grad_element);
     j.worker_floats = (size_t)(ELEMENTS * (j.x_element + j.dy_element)) +
                       j.tree.levels * j.grad_floats;
@@ -74,7 +78,7 @@ size_t sti_conv_winograd_weight_bytes(const sti_conv_shape *s, int threads)
 
 static int64_t slice_channels(const job *j, int64_t slice)
 {
-    return sti_conv_min(SLICE, j->shape->ci - slice * SLICE);
+    return sti_conv_min(j->slice, j->shape->ci - slice * j->slice);
 }
 
 /* A slice of the channels of one row of tiles. */
@@ -92,7 +96,7 @@ static void input_row(const job *j, int64_t row, int64_t slice, float *tiles)
     sti_conv_winograd_lines(image, s->h, s->w, s->ci, row % j->tiles_y * 2 - s->pad, 4,
                             j->zeros, &r);
     for (int i = 0; i < 4; i++)
-        r.line[i] += slice * SLICE;
+        r.line[i] += slice * j->slice;
     j->transforms->input(&r);
 }
 
@@ -166,7 +170,8 @@ static void put_slice(const job *j, int64_t slice, const float *grad)
     const sti_conv_shape *s = j->shape;
     for (int64_t c = 0; c < slice_channels(j, slice); c++)
         j->transforms->filter_grad(grad + c * s->co, j->grad_element, s->co,
-                                   j->dw + (slice * SLICE + c) * s->co, s->ci * s->co);
+                                   j->dw + (slice * j->slice + c) * s->co,
+                                   s->ci * s->co);
 }
 
 /* A piece at work. */
