@@ -403,6 +403,16 @@ static void fetch_next(block_piece *s, sti_gemm_tile *t)
     s->fetch_tiles = tiles - t->lines;
 }
 
+/* A tile that copied its rows fetches those of the next one. */
+static void fetch_rows(const block_piece *s, const block_pass *pass, int64_t r,
+                       int most, sti_gemm_tile *t)
+{
+    t->next_rows = r < s->rows ? sti_gemm_next_rows(s->rows - r, most) : 0;
+    t->next = r < s->rows ? plain_rows(s, pass, r) : NULL;
+    t->next_row = s->plan->job->lda;
+    t->next_cols = pass->ks;
+}
+
 static void panel_tiles(block_piece *s, const block_pass *pass,
                         const block_panel *panel)
 {
@@ -439,7 +449,10 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.rows = sti_gemm_next_rows(left, most);
         const bool alone = job->load_a || (panel->copy_rows && !job->a_steps);
         t.lines = alone ? 1 : sti_gemm_equal_tiles(left, most);
-        fetch_next(s, &t);
+        if (alone && !job->load_a)
+            fetch_rows(s, pass, r + t.rows, most, &t);
+        else
+            fetch_next(s, &t);
         place_rows(s, pass, r, &t);
         t.c_line = t.rows * pass->ldc;
         t.c = pass->c + r * pass->ldc + panel->j0;
@@ -525,15 +538,16 @@ static int64_t group_cols(const block_piece *s, int64_t j)
     return cols;
 }
 
-/* The columns of B after a panel, as they lie or packed as far as `packed`. */
+/* The columns of B after a panel: as they lie, or packed by an earlier block of rows.
+ */
 static void fetch_columns(block_piece *s, const block_pass *pass,
-                          const block_panel *panel, int64_t packed)
+                          const block_panel *panel)
 {
     const block_plan *p = s->plan;
     const int64_t next = panel->j0 + panel->cols;
     block_fetch *f = &s->fetch[0];
     *f = (block_fetch){.ld = panel->b_step, .cols = panel->cols};
-    if (p->copy_b && next < packed)
+    if (p->copy_b && next < s->cols)
         f->at = panel->b + panel->cols * pass->ks;
     else if (!p->copy_b && next < s->cols)
         f->at = panel->b + panel->cols;
@@ -541,6 +555,39 @@ static void fetch_columns(block_piece *s, const block_pass *pass,
         f->at = plain_cols(s, pass, 0) + pass->ks * p->job->ldb;
     f->rows = f->at ? pass->ks : 0;
     s->fetch_tiles = ceil_div(s->rows, p->kernels->max_rows[panel->nv]);
+}
+
+/* Of the group of columns from a panel on to `end`, without those that fetch rows. */
+static int64_t group_tiles(const block_piece *s, const block_panel *panel, int64_t end)
+{
+    const block_plan *p = s->plan;
+    const int64_t panels = ceil_div(end - panel->j0, panel->b_step);
+    return (panels - (panel->copy_rows && p->quads)) *
+           ceil_div(s->rows, p->kernels->max_rows[panel->nv]);
+}
+
+/* What is packed after a group of columns that ends before j: the next one, or the
+ * first of the next pass. */
+static void fetch_group(block_piece *s, const block_pass *pass, int64_t j,
+                        int64_t tiles)
+{
+    const block_plan *p = s->plan;
+    const sti_block_job *job = p->job;
+    block_pass next = *pass;
+    s->fetch[0].rows = 0;
+    if (j == s->cols) {
+        j = 0;
+        next.k0 += pass->ks;
+        next.ks = smaller(job->k - next.k0, pass->ks);
+    }
+    if (job->load_b || next.ks <= 0 || (next.k0 > pass->k0 && p->keep_b))
+        return;
+    const int64_t cols = group_cols(s, j);
+    s->fetch[0] = (block_fetch){.at = plain_cols(s, &next, j),
+                                .ld = job->ldb,
+                                .rows = job->b_columns ? cols : next.ks,
+                                .cols = job->b_columns ? next.ks : cols};
+    s->fetch_tiles = tiles;
 }
 
 /* Short passes: what the next block of rows copies of A, or the next pass of A and B.
@@ -592,11 +639,13 @@ static void piece_pass(block_piece *s, const block_pass *pass)
                 packed = j + group_cols(s, j);
                 pack_cols(s, pass, j, packed - j, panel.b_step,
                           s->b + (j - from) * pass->ks);
+                if (!p->short_passes)
+                    fetch_group(s, pass, packed, group_tiles(s, &panel, packed));
             }
             panel.b = s->b + (j - from) * pass->ks;
         }
-        if (!p->short_passes)
-            fetch_columns(s, pass, &panel, packed);
+        if (!p->short_passes && (!p->copy_b || pass->packed))
+            fetch_columns(s, pass, &panel);
         panel_tiles(s, pass, &panel);
         j += panel.cols;
     }

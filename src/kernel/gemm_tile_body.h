@@ -232,6 +232,8 @@ static inline __attribute__((always_inline)) void ahead_fetch(tile_ahead *ahead,
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
             __builtin_prefetch(p + v * VEC_WIDTH, 0, SECOND_LEVEL);
+        /* Rows of C rarely begin with a line. */
+        __builtin_prefetch(p + vecs * VEC_WIDTH - 1, 0, SECOND_LEVEL);
         if (++ahead->at == ahead->across) {
             ahead->at = 0;
             ahead->p += ahead->row;
