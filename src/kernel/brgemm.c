@@ -25,7 +25,7 @@ static void column_tiles(const brgemm_pass *p, sti_gemm_tile *t)
 {
     const sti_brgemm *g = p->g;
     const int64_t a_row = g->trans_a ? 1 : g->lda;
-    const int most = p->kernels->max_rows[t->nv];
+    const int most = sti_gemm_most_rows(p->kernels, t->nv, t->cols);
     void (*tile)(const sti_gemm_tile *) = g->trans_a ? p->kernels->tn : p->kernels->nn;
     const int64_t tiles = g->m > most ? (g->m + most - 1) / most : 1;
     const int64_t rows = tiles > 1 ? g->m / tiles : g->m, higher = g->m - tiles * rows;
@@ -62,7 +62,7 @@ static void pass_run(const brgemm_pass *p, float *c)
         .bias = p->finish ? g->bias : NULL,
     };
     for (int64_t left = g->m > 0 ? g->n : 0; left > 0; left -= t.cols) {
-        t.nv = sti_gemm_wide_panels(p->kernels, left);
+        t.nv = sti_gemm_wide_panels(p->kernels, sti_gemm_whole_cols(p->kernels, left));
         t.cols = (int64_t)t.nv * STI_PANEL;
         t.b_part = left < t.cols;
         if (t.b_part)

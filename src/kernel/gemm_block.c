@@ -437,7 +437,8 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.bias =
             job->bias ? job->bias + s->item * job->bias_item + s->n0 + panel->j0 : NULL;
     }
-    int most = p->flow ? STI_GEMM_FLOW : p->kernels->max_rows[panel->nv];
+    int most = p->flow ? STI_GEMM_FLOW
+                       : sti_gemm_most_rows(p->kernels, panel->nv, panel->cols);
     if (panel->copy_rows && job->a_steps && !job->load_a)
         copy_steps(s, pass, most);
     if (panel->copy_rows)
@@ -485,14 +486,15 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     }
     /* Not by s->rows: what one block has packed the next, lower one may use. */
     const int64_t rows = smaller(p->job->m, p->block_rows);
+    const int64_t cols = sti_gemm_whole_cols(p->kernels, left);
     if (p->wide)
-        *nv = sti_gemm_many_panels(p->kernels, left);
+        *nv = sti_gemm_many_panels(p->kernels, cols);
     else if (!p->copy_b)
-        *nv = sti_gemm_wide_panels(p->kernels, left);
+        *nv = sti_gemm_wide_panels(p->kernels, cols);
     else if (p->job->load_b)
-        *nv = sti_gemm_panels(p->kernels, rows, left);
+        *nv = sti_gemm_panels(p->kernels, rows, cols);
     else
-        *nv = sti_gemm_whole_panels(p->kernels, rows, left);
+        *nv = sti_gemm_whole_panels(p->kernels, rows, cols);
     /* Tiles are as high as A is packed. */
     if (*nv == 3 && !p->wide && p->copy_b && p->copy_a && (p->quads || p->job->a_steps))
         *nv = 2;

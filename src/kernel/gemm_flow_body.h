@@ -59,7 +59,7 @@ flow_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t
         const float *at = b + u * t->b_step + j;
         if (steps > 1 && !last)
             __builtin_prefetch(at + steps * t->b_step, 0, SECOND_LEVEL);
-        const vec bv = load_b(at, lanes, !whole);
+        const vec bv = load_b(at, lanes, whole ? WHOLE : PART);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++)
             acc[r] = vec_fma(av[r * steps + u], bv, acc[r]);

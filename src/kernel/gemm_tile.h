@@ -71,7 +71,8 @@ typedef struct sti_gemm_tile {
 } sti_gemm_tile;
 
 typedef struct sti_gemm_kernels {
-    int max_rows[5]; /* by nv; 0: no such tile */
+    int max_rows[5];   /* by nv; 0: no such tile */
+    int max_rows_half; /* of half a panel or less; 0: no such tile */
     void (*nn)(const sti_gemm_tile *tile);
     void (*tn)(const sti_gemm_tile *tile);
     void (*quads)(const sti_gemm_tile *tile);
@@ -115,6 +116,24 @@ int sti_gemm_many_panels(const sti_gemm_kernels *kernels, int64_t cols);
 /* The same where tiles may be low: those of four and three panels load the least, and a
  * single one is left only where there is but one. */
 int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols);
+
+/* Columns that the choices above are asked for, where tiles of half a panel are fast:
+ * what is left of half a panel or less goes by itself, after the others. */
+static inline int64_t sti_gemm_whole_cols(const sti_gemm_kernels *kernels, int64_t cols)
+{
+    const int64_t rest = cols % STI_PANEL;
+    return kernels->max_rows_half > 0 && cols > STI_PANEL && rest <= STI_PANEL / 2
+               ? cols - rest
+               : cols;
+}
+
+/* Rows at most of a tile of so many panels that hold so many columns. */
+static inline int sti_gemm_most_rows(const sti_gemm_kernels *kernels, int nv,
+                                     int64_t cols)
+{
+    const bool half = nv == 1 && cols <= STI_PANEL / 2 && kernels->max_rows_half > 0;
+    return half ? kernels->max_rows_half : kernels->max_rows[nv];
+}
 
 /* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */
 static inline int sti_gemm_next_rows(int64_t rows_left, int max_rows)

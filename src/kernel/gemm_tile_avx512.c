@@ -16,6 +16,10 @@
 FORMS(nn, TILES_28)
 FORMS(tn, TILES_28)
 FORMS(quads, TILES_14)
+#define HALVES(X, WALK) TILES_14(X, WALK, 1)
+HALVES(HALF_TILE, nn)
+HALVES(HALF_TILE, tn)
+HALVES(HALF_TILE, quads)
 TILES_16(TILE, taps, 1)
 
 /* By form, panels and rows. */
@@ -35,21 +39,35 @@ typedef tile_fn *const tile_table[2][MOST_PANELS][MOST_ROWS];
 static tile_table nn = TABLE(nn, TILES_28);
 static tile_table tn = TABLE(tn, TILES_28);
 static tile_table quads = TABLE(quads, TILES_14);
+
+static tile_fn *const nn_half[] = {HALVES(HALF_NAME, nn)};
+static tile_fn *const tn_half[] = {HALVES(HALF_NAME, tn)};
+static tile_fn *const quads_half[] = {HALVES(HALF_NAME, quads)};
 static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
+
+enum { HALF_ROWS = 14 };
+
+static void run(tile_table whole, tile_fn *const *half, const sti_gemm_tile *t)
+{
+    if (t->nv == 1 && t->cols <= STI_PANEL / 2 && t->rows <= HALF_ROWS)
+        half[t->rows - 1](t);
+    else
+        whole[tile_form(t)][t->nv - 1][t->rows - 1](t);
+}
 
 static void run_nn(const sti_gemm_tile *t)
 {
-    nn[tile_form(t)][t->nv - 1][t->rows - 1](t);
+    run(nn, nn_half, t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
-    tn[tile_form(t)][t->nv - 1][t->rows - 1](t);
+    run(tn, tn_half, t);
 }
 
 static void run_quads(const sti_gemm_tile *t)
 {
-    quads[tile_form(t)][t->nv - 1][t->rows - 1](t);
+    run(quads, quads_half, t);
 }
 
 static void run_taps(const sti_gemm_tile *t)
@@ -59,6 +77,7 @@ static void run_taps(const sti_gemm_tile *t)
 
 const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .max_rows = {0, 28, 14, 9, 6},
+    .max_rows_half = HALF_ROWS,
     .nn = run_nn,
     .tn = run_tn,
     .quads = run_quads,

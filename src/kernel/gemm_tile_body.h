@@ -150,34 +150,56 @@ static inline __attribute__((always_inline)) bool splat_far_row(const int r,
     return vecs > 1 || r >= POINTERS;
 }
 
+/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
+ * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). Of
+ * half a panel or less, tiles of vectors as wide as a panel use but their lower half
+ * (HALF). */
+enum { PART, WHOLE, HALF };
+
+#ifndef vec_fma_splat_half /* no such tile */
+#define vec_fma_splat_half(a, b, c)   vec_fma_splat(a, b, c)
+#define vec_fma_onto_half(a, b, c)    vec_fma_onto(a, b, c)
+#define vec_load_lanes_half(p, lanes) vec_load_lanes(p, lanes)
+#endif
+
 static inline __attribute__((always_inline)) vec load_b(const float *b, vec_lanes lanes,
-                                                        const bool masked)
+                                                        const int form)
 {
-    return masked ? vec_load_lanes(b, lanes) : vec_load(b);
+    return form == HALF   ? vec_load_lanes_half(b, lanes)
+           : form == PART ? vec_load_lanes(b, lanes)
+                          : vec_load(b);
 }
 
-/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
- * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). */
-enum { PART, WHOLE };
+static inline __attribute__((always_inline)) vec fma_splat(const float *a, vec b, vec c,
+                                                           const int form)
+{
+    return form == HALF ? vec_fma_splat_half(a, b, c) : vec_fma_splat(a, b, c);
+}
+
+static inline __attribute__((always_inline)) vec fma_onto(vec a, vec b, vec c,
+                                                          const int form)
+{
+    return form == HALF ? vec_fma_onto_half(a, b, c) : vec_fma_onto(a, b, c);
+}
 
 /* One k step; A_OF is the r-th row's scalar. */
-#define TILE_STEP(A_OF, SPLAT, B)                                                    \
-    do {                                                                             \
-        vec bv[4];                                                                   \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =               \
-            load_b((B) + v * VEC_WIDTH, lanes[v], form == PART && v >= vecs - VECS); \
-        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                      \
-        {                                                                            \
-            if (SPLAT) {                                                             \
-                const vec av = vec_splat(A_OF);                                      \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)               \
-                    acc[r * vecs + v] = vec_fma_onto(av, bv[v], acc[r * vecs + v]);  \
-            } else {                                                                 \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)               \
-                    acc[r * vecs + v] =                                              \
-                        vec_fma_splat(&(A_OF), bv[v], acc[r * vecs + v]);            \
-            }                                                                        \
-        }                                                                            \
+#define TILE_STEP(A_OF, SPLAT, B)                                                     \
+    do {                                                                              \
+        vec bv[4];                                                                    \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                \
+            load_b((B) + v * VEC_WIDTH, lanes[v], v >= vecs - VECS ? form : WHOLE);   \
+        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                       \
+        {                                                                             \
+            if (SPLAT) {                                                              \
+                const vec av = vec_splat(A_OF);                                       \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                \
+                    acc[r * vecs + v] = fma_onto(av, bv[v], acc[r * vecs + v], form); \
+            } else {                                                                  \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                \
+                    acc[r * vecs + v] =                                               \
+                        fma_splat(&(A_OF), bv[v], acc[r * vecs + v], form);           \
+            }                                                                         \
+        }                                                                             \
     } while (0)
 
 /* Rows of C that the next tile takes up, then rows of what is read later: a portion as
@@ -395,6 +417,8 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lan
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
 #define PART_TILE(WALK, R, NV) TILE_AS(part_##WALK##_##R##x##NV, WALK, R, NV, PART)
 #define PART_NAME(WALK, R, NV) part_##WALK##_##R##x##NV,
+#define HALF_TILE(WALK, R, NV) TILE_AS(half_##WALK##_##R##x##NV, WALK, R, NV, HALF)
+#define HALF_NAME(WALK, R, NV) half_##WALK##_##R##x##NV,
 
 /* The tiles by number of rows, as many as registers allow. */
 #define TILES_6(X, WALK, NV) \

@@ -33,6 +33,21 @@ static inline vec vec_fma_onto(vec a, vec b, vec c)
     return c;
 }
 
+/* The same for the lower half of the lanes: half the work where 512 bits go through
+ * units of 256 in two turns, no more elsewhere. */
+static inline vec vec_fma_splat_half(const float *a, vec b, vec c)
+{
+    __asm__("vfmadd231ps %2%{1to8%}, %t1, %t0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+}
+
+static inline vec vec_fma_onto_half(vec a, vec b, vec c)
+{
+    __asm__("vfmadd231ps %t2, %t1, %t0" : "+v"(c) : "v"(b), "v"(a));
+    return c;
+}
+#define vec_fma_splat_half vec_fma_splat_half
+
 static inline __mmask16 first_lanes(int64_t count)
 {
     const unsigned lanes = count >= 16 ? 16 : count <= 0 ? 0 : (unsigned)count;
@@ -43,6 +58,11 @@ static inline __mmask16 first_lanes(int64_t count)
 typedef __mmask16 vec_lanes;
 #define vec_load_lanes(p, lanes)     _mm512_maskz_loadu_ps(lanes, p)
 #define vec_store_lanes(p, x, lanes) _mm512_mask_storeu_ps(p, lanes, x)
+
+static inline vec vec_load_lanes_half(const float *p, vec_lanes lanes)
+{
+    return _mm512_zextps256_ps512(_mm256_maskz_loadu_ps((__mmask8)lanes, p));
+}
 
 static inline vec vec_load_part(const float *p, int64_t count)
 {
