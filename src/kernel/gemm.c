@@ -32,7 +32,8 @@ static bool is_small(const sti_gemm_shape *s)
 {
     const int64_t most = 256;
     return s->m <= most && s->n <= most && s->k <= most && s->lda <= 2 * most &&
-           s->ldb <= 2 * most && s->m * s->n * s->k <= 1 << 20 && !s->trans_b;
+           s->ldb <= 2 * most && s->m * s->n * s->k <= 1 << 20 && !s->trans_b &&
+           (s->trans_a || !sti_gemm_turns(s->m, s->n, s->k));
 }
 
 static void small_product(const sti_gemm_shape *s, const float *a, const float *b,

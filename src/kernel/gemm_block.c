@@ -37,6 +37,7 @@ enum {
     TURNED_ROWS = 128,          /* for so few rows, of a B in columns, only */
     TURNED_COLS = 64,           /* so many, */
     TURNED_K = 1024,            /* but of more k */
+    TURN_K = 256, /* steps of a narrow B that leave room in the first-level cache */
     KEEP_FLOATS = 1 << 20,      /* kept for all rows by a thread, */
     KEEP_TEAM_FLOATS = 4 << 20, /* and by all together (KEEP_LEAST go before that) */
     KEEP_LEAST = 256 << 10
@@ -53,6 +54,7 @@ typedef struct block_plan {
     bool copy_a, copy_b;
     bool quads;        /* rows of A are copied in quads of k */
     bool flow;         /* so few rows that B flows past them */
+    bool rows_turned;  /* so few columns that rows are the lanes */
     bool wide;         /* whole tiles have three panels */
     bool short_passes; /* so that what the next one copies is fetched meanwhile */
     bool keep_b; /* packed columns serve all blocks of rows; else a group at a time */
@@ -165,8 +167,15 @@ static void plan_copies(block_plan *p)
      * the first-level cache. */
     if (job->a_steps && many_cols && rows * job->k > IN_PLACE_STEPS)
         p->in_place = false;
+    p->rows_turned = !job->load_a && !job->load_b && !job->a_steps &&
+                     sti_gemm_turns(job->m, job->n, job->k);
+    p->in_place = p->in_place && !p->rows_turned;
     if (p->in_place)
         return;
+    if (p->rows_turned) {
+        p->copy_b = job->b_columns;
+        return;
+    }
     p->flow = !job->load_b && job->m <= STI_GEMM_FLOW && job->k > 0;
     p->copy_a = job->load_a || (many_cols && !p->flow);
     p->copy_b = !p->flow && (job->load_b || job->b_columns || rows > STREAM_ROWS);
@@ -226,6 +235,7 @@ static void plan_blocks(block_plan *p, int threads)
         p->copy_b && job->b_columns && p->levels == 0 && job->m <= TURNED_ROWS;
     p->group_cols = turned ? TURNED_COLS : GROUP_COLS;
     const int64_t pass = stream            ? stream_pass(p)
+                         : p->rows_turned  ? TURN_K
                          : turned          ? TURNED_K
                          : p->levels > 0   ? PARTIAL_K
                          : p->short_passes ? SMALL_C_K
@@ -448,6 +458,14 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
+        if (p->rows_turned && left >= STI_GEMM_TURN_ROWS) {
+            t.rows = STI_GEMM_TURN_ROWS;
+            t.lines = left / STI_GEMM_TURN_ROWS;
+            place_rows(s, pass, r, &t);
+            t.c = pass->c + r * pass->ldc + panel->j0;
+            p->kernels->turned(&t);
+            continue;
+        }
         const bool alone = job->load_a || (panel->copy_rows && !job->a_steps);
         t.lines = alone ? 1 : sti_gemm_equal_tiles(left, most);
         if (alone && !job->load_a)

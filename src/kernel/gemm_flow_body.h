@@ -146,6 +146,121 @@ tile_flow_columns(const sti_gemm_tile *t, const int rows)
     }
 }
 
+/* ---- rows as lanes ---- */
+
+enum { TURN_PARTS = STI_PANEL / VEC_WIDTH };
+
+/* A column of C a vector: VEC_WIDTH rows. */
+static inline __attribute__((always_inline)) void
+turned_load(const sti_gemm_tile *t, const float *c, vec *acc, const int cols)
+{
+    float square[VEC_WIDTH * STI_PANEL] = {0};
+    vec out[VEC_WIDTH];
+    for (int64_t l = 0; t->load && l < VEC_WIDTH; l++)
+        memcpy(square + l * STI_PANEL, c + l * t->c_row, (size_t)cols * sizeof *c);
+#pragma GCC unroll 2
+    for (int part = 0; part < TURN_PARTS; part++) {
+        if (t->load)
+            vec_load_transposed(square + part * VEC_WIDTH, STI_PANEL, out);
+#pragma GCC unroll 16
+        for (int i = 0; i < VEC_WIDTH; i++)
+            if (part * VEC_WIDTH + i < cols)
+                acc[part * VEC_WIDTH + i] = t->load ? out[i] : vec_zero();
+    }
+}
+
+static inline __attribute__((always_inline)) void
+turned_store(const sti_gemm_tile *t, float *c, const vec *acc, const int cols)
+{
+    float square[STI_PANEL * VEC_WIDTH] = {0};
+    vec out[VEC_WIDTH];
+#pragma GCC unroll 16
+    for (int j = 0; j < cols; j++)
+        vec_store(square + j * VEC_WIDTH, acc[j]);
+    for (int64_t j = 0; j < cols; j += VEC_WIDTH) {
+        const vec_lanes lanes = first_lanes(cols - j);
+        const vec bias = t->bias ? vec_load_lanes(t->bias + j, lanes) : vec_zero();
+        vec_load_transposed(square + j * VEC_WIDTH, VEC_WIDTH, out);
+#pragma GCC unroll 16
+        for (int l = 0; l < VEC_WIDTH; l++) {
+            vec y = t->bias ? vec_add(out[l], bias) : out[l];
+            y = t->relu ? vec_relu(y) : y;
+            vec_store_lanes(c + l * t->c_row + j, y, lanes);
+        }
+    }
+}
+
+/* VEC_WIDTH rows; those at `next` come after them. */
+static inline __attribute__((always_inline)) void turned_rows(const sti_gemm_tile *t,
+                                                              const float *a,
+                                                              const float *next,
+                                                              float *c, const int cols)
+{
+    vec acc[STI_GEMM_TURN_COLS], turned[VEC_WIDTH];
+    const float *b = t->b;
+    int64_t i = 0;
+    turned_load(t, c, acc, cols);
+    for (; i + VEC_WIDTH <= t->run_k; i += VEC_WIDTH) {
+#pragma GCC unroll 16
+        for (int l = 0; l < VEC_WIDTH; l++)
+            __builtin_prefetch(next + l * t->a_row + i, 0, SECOND_LEVEL);
+        vec_load_transposed(a + i, t->a_row, turned);
+#pragma GCC unroll 16
+        for (int u = 0; u < VEC_WIDTH; u++, b = next_step(b, t->b_step))
+#pragma GCC unroll 12
+            for (int j = 0; j < cols; j++)
+                acc[j] = vec_fma_splat(b + j, turned[u], acc[j]);
+    }
+    for (; i < t->run_k; i++, b += t->b_step) {
+        float step[VEC_WIDTH];
+        for (int64_t l = 0; l < VEC_WIDTH; l++)
+            step[l] = a[l * t->a_row + i];
+#pragma GCC unroll 12
+        for (int j = 0; j < cols; j++)
+            acc[j] = vec_fma_splat(b + j, vec_load(step), acc[j]);
+    }
+    turned_store(t, c, acc, cols);
+}
+
+static inline __attribute__((always_inline)) void tile_turned(const sti_gemm_tile *t,
+                                                              const int cols)
+{
+    const int64_t rows = t->lines * STI_GEMM_TURN_ROWS;
+    const float *a = t->a, *next = a;
+    float *c = t->c;
+    for (int64_t r = 0; r < rows; r += VEC_WIDTH, a = next, c += VEC_WIDTH * t->c_row) {
+        next = r + VEC_WIDTH < rows ? a + VEC_WIDTH * t->a_row : a;
+        turned_rows(t, a, next, c, cols);
+    }
+}
+
+#define TURNED(N)                                       \
+    static void tile_turned_##N(const sti_gemm_tile *t) \
+    {                                                   \
+        tile_turned(t, N);                              \
+    }
+TURNED(1)
+TURNED(2)
+TURNED(3)
+TURNED(4)
+TURNED(5)
+TURNED(6)
+TURNED(7)
+TURNED(8)
+TURNED(9)
+TURNED(10)
+TURNED(11)
+TURNED(12)
+
+static void run_turned(const sti_gemm_tile *t)
+{
+    static void (*const by_cols[STI_GEMM_TURN_COLS])(const sti_gemm_tile *) = {
+        tile_turned_1, tile_turned_2,  tile_turned_3,  tile_turned_4,
+        tile_turned_5, tile_turned_6,  tile_turned_7,  tile_turned_8,
+        tile_turned_9, tile_turned_10, tile_turned_11, tile_turned_12};
+    by_cols[t->cols - 1](t);
+}
+
 /* The rows as a constant, so that they are registers. */
 static inline __attribute__((always_inline)) void
 by_rows(const sti_gemm_tile *t, void (*walk)(const sti_gemm_tile *, int))

@@ -31,6 +31,10 @@
  *
  * flow_columns: the same where B lies in columns, b_step apart.
  *
+ * turned: as nn with one run, for 16 rows a line and up to 12 columns, which leave
+ * lanes of a vector idle: rows are the lanes, A is turned in registers. Steps of B are
+ * b_step apart; nothing is fetched ahead but the next line of A.
+ *
  * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
 #define STI_KERNEL_GEMM_TILE_H
@@ -44,6 +48,7 @@
 enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
 enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
 enum { STI_GEMM_FLOW = 6 }; /* rows at most that B flows past */
+enum { STI_GEMM_TURN_ROWS = 16, STI_GEMM_TURN_COLS = 12 };
 
 typedef struct sti_gemm_tile {
     const float *a, *b;
@@ -80,6 +85,7 @@ typedef struct sti_gemm_kernels {
     int max_rows_taps;
     void (*flow)(const sti_gemm_tile *tile);
     void (*flow_columns)(const sti_gemm_tile *tile);
+    void (*turned)(const sti_gemm_tile *tile);
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);
@@ -133,6 +139,15 @@ static inline int sti_gemm_most_rows(const sti_gemm_kernels *kernels, int nv,
 {
     const bool half = nv == 1 && cols <= STI_PANEL / 2 && kernels->max_rows_half > 0;
     return half ? kernels->max_rows_half : kernels->max_rows[nv];
+}
+
+/* Whether rows, turned, fill lanes better than so few columns: not where those leave
+ * but a little of half a panel. */
+static inline bool sti_gemm_turns(int64_t m, int64_t n, int64_t k)
+{
+    const bool fills = n > STI_PANEL / 2 - 2 && n <= STI_PANEL / 2;
+    return n <= STI_GEMM_TURN_COLS && !fills && m >= 2 * STI_GEMM_TURN_ROWS &&
+           k >= 2 * STI_GEMM_TURN_ROWS;
 }
 
 /* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */

@@ -58,6 +58,7 @@ const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .max_rows_taps = 4,
     .flow = run_flow,
     .flow_columns = run_flow_columns,
+    .turned = run_turned,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

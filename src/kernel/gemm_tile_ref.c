@@ -153,6 +153,16 @@ static void tile_flow_columns(const sti_gemm_tile *t)
     flow_elements(t, flow_columns_b);
 }
 
+static void tile_turned(const sti_gemm_tile *t)
+{
+    static const int64_t zero[1] = {0};
+    sti_gemm_tile all = *t;
+    all.lines = 1;
+    all.rows = (int)t->lines * STI_GEMM_TURN_ROWS;
+    all.a_run = zero;
+    tile_nn(&all);
+}
+
 /* Column j of step i. */
 static float *packed(float *dst, int64_t k, int64_t width, int64_t i, int64_t j)
 {
@@ -203,6 +213,7 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .max_rows_taps = 8,
     .flow = tile_flow,
     .flow_columns = tile_flow_columns,
+    .turned = tile_turned,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,
