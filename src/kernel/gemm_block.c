@@ -21,11 +21,10 @@ enum {
     PARTIAL_ROWS = 280, /* where partial sums take scratch as well */
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
-    STREAM_ROWS = 24,          /* up to so many rows read B in place, */
-    STREAM_K = 64,             /* many rows of it side by side, */
-    STREAM_FEW_K = 32,         /* fewer where they are */
-    STREAM_FEW_ROWS = 16,      /* so few themselves, of more than */
-    STREAM_FEW_COLS = 512,     /* so many columns; */
+    PLAIN_ROWS = 1024,         /* up to so many rows read B in place, */
+    CROWDED_ROWS = 24,         /* fewer where its steps push each other out, */
+    CROWDED_K = 128,           /* in short passes */
+    CROWDED_TILE = 9,          /* but for so many, which read each element once; */
     FLOW_FLOATS = 4096,        /* of C at a time where B flows */
     WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
     LOW_ROWS = 6,              /* but of so few rows four */
@@ -114,6 +113,13 @@ static int stack_levels(int64_t chunks)
 
 enum { PART_ROWS = 14, PART_COLS = 32, PANELS_MOST = 4 };
 
+/* Rows so far apart fall on one set of the first-level cache, and those of a tile push
+ * each other out. */
+static bool crowded(int64_t ld)
+{
+    return ld % 1024 == 0;
+}
+
 /* A grid of pieces for so many threads: cut where less is then packed twice, A by every
  * column of the grid and B by every row. */
 static void plan_grid(block_plan *p, int threads)
@@ -126,16 +132,17 @@ static void plan_grid(block_plan *p, int threads)
     if (threads <= 1 || job->items >= 4 * threads || m * n == 0 ||
         job->k < (1 << 20) / (m * n))
         return;
+    const bool plain_b = !job->load_b && !job->b_columns && !crowded(job->ldb);
     double best = 0;
     for (int64_t r = 1; r <= threads; r++) {
         const int64_t c = ceil_div(threads, r);
-        const int64_t rows = block_length(m, ceil_div(m, r), PART_ROWS);
+        const int64_t rows = ceil_div(m, r);
         const int64_t cols = block_length(n, ceil_div(n, c), PART_COLS);
         /* Time of the largest piece, in multiply-adds of a row of A with one of B; an
-         * element packed is worth some. */
-        const double cost = (double)smaller(rows, m) * (double)smaller(cols, n) +
-                            16.0 * (double)smaller(rows, m) +
-                            16.0 * (double)smaller(cols, n);
+         * element packed is worth some, one of B that is read in place less. */
+        const double cost = (double)rows * (double)smaller(cols, n) +
+                            16.0 * (double)rows +
+                            (plain_b ? 2.0 : 16.0) * (double)smaller(cols, n);
         if (best == 0 || cost < best) {
             best = cost;
             p->part_rows = rows;
@@ -146,14 +153,9 @@ static void plan_grid(block_plan *p, int threads)
     p->col_parts = ceil_div(n, p->part_cols);
 }
 
-/* Rows so far apart fall on one set of the first-level cache, and those of a tile push
- * each other out. */
-static bool crowded(int64_t ld)
-{
-    return ld % 1024 == 0;
-}
-
-/* A copy of A pays where many columns read it, one of B where many rows do. */
+/* A copy of A pays where many columns read it. B is read as it lies, a panel of it from
+ * the second-level cache by tile after tile: a copy pays where its steps would push
+ * each other out of there, or where very many rows read it. */
 static void plan_copies(block_plan *p)
 {
     const sti_block_job *job = p->job;
@@ -162,7 +164,9 @@ static void plan_copies(block_plan *p)
     p->in_place = !job->load_a && !job->load_b && !job->b_columns && p->levels == 0 &&
                   job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
                   job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
-    const bool many_cols = cols > (crowded(job->lda) ? 48 : 64);
+    const int64_t in_place_rows = crowded(job->ldb) ? CROWDED_ROWS : PLAIN_ROWS;
+    p->copy_b = job->load_b || job->b_columns || rows > in_place_rows;
+    const bool many_cols = cols > (p->copy_b && crowded(job->lda) ? 48 : 64);
     /* Steps of A lie apart, and each tile reads few floats of them: all should stay in
      * the first-level cache. */
     if (job->a_steps && many_cols && rows * job->k > IN_PLACE_STEPS)
@@ -170,21 +174,18 @@ static void plan_copies(block_plan *p)
     p->rows_turned = !job->load_a && !job->load_b && !job->a_steps &&
                      sti_gemm_turns(job->m, job->n, job->k);
     p->in_place = p->in_place && !p->rows_turned;
-    if (p->in_place)
-        return;
-    if (p->rows_turned) {
+    if (p->in_place || p->rows_turned) {
         p->copy_b = job->b_columns;
         return;
     }
     p->flow = !job->load_b && job->m <= STI_GEMM_FLOW && job->k > 0;
     p->copy_a = job->load_a || (many_cols && !p->flow);
-    p->copy_b = !p->flow && (job->load_b || job->b_columns || rows > STREAM_ROWS);
+    p->copy_b = p->copy_b && !p->flow;
     p->quads = p->copy_a && !job->load_a && !job->a_steps;
     p->short_passes = p->copy_a && p->copy_b && job->a_steps && p->levels == 0 &&
                       !job->load_a && !job->load_b && !job->b_columns &&
                       rows * cols <= SMALL_C_FLOATS;
-    p->wide = p->copy_a && p->copy_b && cols >= WIDE_COLS && rows > LOW_ROWS &&
-              !p->short_passes;
+    p->wide = p->copy_a && cols >= WIDE_COLS && rows > LOW_ROWS && !p->short_passes;
 }
 
 /* Rows of A at a time: as much as the second-level cache likes, but not more for all
@@ -214,14 +215,14 @@ static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
     return floats / p->block_k;
 }
 
-/* Rows of B side by side: as many as pay for C, which passes by each time. */
+/* Steps of B in place at a time: many, as C passes by each time, but where several
+ * tiles read them, no more than stay in the second-level cache. */
 static int64_t stream_pass(const block_plan *p)
 {
     if (p->flow)
         return STI_GEMM_CHUNK;
-    const bool few = p->job->m <= STREAM_FEW_ROWS &&
-                     smaller(p->part_cols, p->job->n) > STREAM_FEW_COLS;
-    return few ? STREAM_FEW_K : STREAM_K;
+    const bool again = p->job->m > CROWDED_TILE && crowded(p->job->ldb);
+    return again ? CROWDED_K : STI_BLOCK_K;
 }
 
 /* Where k is short, C is what moves: low blocks over all columns then write it in
@@ -230,7 +231,7 @@ static void plan_blocks(block_plan *p, int threads)
 {
     const sti_block_job *job = p->job;
     const int64_t k = smaller(job->k, STI_GEMM_CHUNK);
-    const bool stream = !p->copy_b && job->m <= STREAM_ROWS;
+    const bool stream = !p->copy_b && job->m <= CROWDED_ROWS;
     const bool turned =
         p->copy_b && job->b_columns && p->levels == 0 && job->m <= TURNED_ROWS;
     p->group_cols = turned ? TURNED_COLS : GROUP_COLS;
@@ -508,7 +509,8 @@ static int64_t panel_cols(const block_piece *s, int64_t left, int *nv)
     if (p->wide)
         *nv = sti_gemm_many_panels(p->kernels, cols);
     else if (!p->copy_b)
-        *nv = sti_gemm_wide_panels(p->kernels, cols);
+        *nv = p->copy_a ? sti_gemm_many_panels(p->kernels, cols)
+                        : sti_gemm_wide_panels(p->kernels, cols);
     else if (p->job->load_b)
         *nv = sti_gemm_panels(p->kernels, rows, cols);
     else
