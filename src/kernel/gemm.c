@@ -28,11 +28,12 @@ size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads)
 
 /* So small that planning would be felt: one call of the tiles, which read A and B in
  * place. */
-static bool is_small(const sti_gemm_shape *s)
+static bool is_small(const sti_gemm_shape *s, int threads)
 {
     const int64_t most = 256;
+    const int64_t work = threads > 1 ? STI_BLOCK_SHARED : 1 << 20;
     return s->m <= most && s->n <= most && s->k <= most && s->lda <= 2 * most &&
-           s->ldb <= 2 * most && s->m * s->n * s->k <= 1 << 20 && !s->trans_b &&
+           s->ldb <= 2 * most && s->m * s->n * s->k <= work && !s->trans_b &&
            (s->trans_a || !sti_gemm_turns(s->m, s->n, s->k));
 }
 
@@ -62,7 +63,7 @@ void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float
                   void *scratch)
 {
     const sti_gemm_batch one = {.count = 1, .c_stride = shape->m * shape->n};
-    if (is_small(shape) && !(epilogue && epilogue->relu_mask)) {
+    if (is_small(shape, team->threads) && !(epilogue && epilogue->relu_mask)) {
         small_product(shape, a, b, epilogue, c_out);
         return;
     }

@@ -111,7 +111,7 @@ static int stack_levels(int64_t chunks)
     return levels;
 }
 
-enum { PART_ROWS = 14, PART_COLS = 32, PANELS_MOST = 4 };
+enum { PART_ROWS = 14 /* of tiles in quads */, PART_COLS = 32, PANELS_MOST = 4 };
 
 /* Rows so far apart fall on one set of the first-level cache, and those of a tile push
  * each other out. */
@@ -130,7 +130,7 @@ static void plan_grid(block_plan *p, int threads)
     p->part_rows = m;
     p->part_cols = n;
     if (threads <= 1 || job->items >= 4 * threads || m * n == 0 ||
-        job->k < (1 << 20) / (m * n))
+        job->k < STI_BLOCK_SHARED / (m * n))
         return;
     const bool plain_b = !job->load_b && !job->b_columns && !crowded(job->ldb);
     double best = 0;
@@ -450,6 +450,8 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
     }
     int most = p->flow ? STI_GEMM_FLOW
                        : sti_gemm_most_rows(p->kernels, panel->nv, panel->cols);
+    if (p->quads)
+        most = (int)smaller(most, PART_ROWS); /* even those of one panel */
     if (panel->copy_rows && job->a_steps && !job->load_a)
         copy_steps(s, pass, most);
     if (panel->copy_rows)
