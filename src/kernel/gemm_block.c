@@ -155,7 +155,8 @@ static void plan_grid(block_plan *p, int threads)
 
 /* A copy of A pays where many columns read it. B is read as it lies, a panel of it from
  * the second-level cache by tile after tile: a copy pays where its steps would push
- * each other out of there, or where very many rows read it. */
+ * each other out of there, or where very many rows read it, or many times as many as
+ * it has columns, by short passes. */
 static void plan_copies(block_plan *p)
 {
     const sti_block_job *job = p->job;
@@ -165,7 +166,9 @@ static void plan_copies(block_plan *p)
                   job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
                   job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
     const int64_t in_place_rows = crowded(job->ldb) ? CROWDED_ROWS : PLAIN_ROWS;
-    p->copy_b = job->load_b || job->b_columns || rows > in_place_rows;
+    const bool tall = job->a_steps && p->levels == 0 && rows > CROWDED_ROWS &&
+                      rows >= 2 * cols && rows * cols <= SMALL_C_FLOATS;
+    p->copy_b = job->load_b || job->b_columns || rows > in_place_rows || tall;
     const bool many_cols = cols > (p->copy_b && crowded(job->lda) ? 48 : 64);
     /* Steps of A lie apart, and each tile reads few floats of them: all should stay in
      * the first-level cache. */
@@ -182,9 +185,8 @@ static void plan_copies(block_plan *p)
     p->copy_a = job->load_a || (many_cols && !p->flow);
     p->copy_b = p->copy_b && !p->flow;
     p->quads = p->copy_a && !job->load_a && !job->a_steps;
-    p->short_passes = p->copy_a && p->copy_b && job->a_steps && p->levels == 0 &&
-                      !job->load_a && !job->load_b && !job->b_columns &&
-                      rows * cols <= SMALL_C_FLOATS;
+    p->short_passes = p->copy_a && p->copy_b && tall && !job->load_a && !job->load_b &&
+                      !job->b_columns;
     p->wide = p->copy_a && cols >= WIDE_COLS && rows > LOW_ROWS && !p->short_passes;
 }
 
