@@ -10,11 +10,16 @@
 # the one to train, OUT a folder that keeps what was trained; the table is of all in it:
 #   SEED=2 OUT=out/packed bench/packed_accuracy.sh DATA build/release/stint resnet18 10
 # A run that OUT has already is not trained again, one that was cut off is resumed.
+# BASE=3: both arms of every seed begin from one model, trained exactly for three epochs at
+# a constant rate (0.05), and go on from 0.02 down to 0, as the end of a training does.
+# Accuracies spread ten times less then than between whole short trainings, where early
+# chaos decides, so that EPOCHS=1 tells more in less time.
 set -euo pipefail
 data=${1:?usage: bench/packed_accuracy.sh DATA [STINT] [NET] [EPOCHS] [SEEDS] [WIDTH]}
 stint=${2:-build/release/stint} net=${3:-resnet18} epochs=${4:-1} seeds=${5:-1} width=${6:-64}
 steps=${STEPS:-0} # of a run, instead of epochs
 batch=${BATCH:-128}
+base=${BASE:-0} # epochs of the model to begin from
 python=${PYTHON:-/usr/bin/python3}
 list=$(seq 1 "$seeds")
 [ -z "${SEED:-}" ] || list=$SEED
@@ -48,11 +53,25 @@ name = cosine
 [run]
 log_every = 10
 INI
+train() { # OUT OPTION...
+    local out=$1
+    shift
+    "$stint" train "$work/net.ini" --data "$data" --out "$work/$out" --json --quiet "$@" \
+        >"$work/json"
+    mv "$work/json" "$work/$out.json"
+}
+
+start=()
+if [ "$base" -gt 0 ]; then
+    start=(--start "$work/base/model.safetensors" --lr 0.02)
+    [ -s "$work/base.json" ] || train base --force --error 0 --epochs "$base" --seed 100 \
+        --set schedule.name=constant --set schedule.warmup=0.3
+fi
 for seed in $list; do
     for arm in exact packed; do
         [ ! -s "$work/$arm.$seed.json" ] || continue
-        extra=(--error 0)
-        [ $arm = exact ] || extra=(--set error.pack=all)
+        extra=("${start[@]}" --error 0)
+        [ $arm = exact ] || extra=("${start[@]}" --set error.pack=all)
         [ "$steps" -eq 0 ] || extra+=(--steps "$steps")
         # One that was cut off goes on from its last epoch, to the same bits.
         if compgen -G "$work/$arm.$seed/checkpoints/*" >/dev/null; then
@@ -60,9 +79,7 @@ for seed in $list; do
         else
             rm -rf "$work/$arm.$seed"
         fi
-        "$stint" train "$work/net.ini" --data "$data" --out "$work/$arm.$seed" --json --quiet \
-            --set train.seed="$seed" "${extra[@]}" >"$work/json"
-        mv "$work/json" "$work/$arm.$seed.json"
+        train "$arm.$seed" --seed "$seed" "${extra[@]}"
     done
 done
 "$python" - "$work" <<'PY'
