@@ -155,8 +155,8 @@ static void plan_grid(block_plan *p, int threads)
 
 /* A copy of A pays where many columns read it. B is read as it lies, a panel of it from
  * the second-level cache by tile after tile: a copy pays where its steps would push
- * each other out of there, or where very many rows read it, or many times as many as
- * it has columns, by short passes. */
+ * each other out of there, where very many rows read it, or where steps of A meet at
+ * least twice as many rows as columns, which goes by short passes. */
 static void plan_copies(block_plan *p)
 {
     const sti_block_job *job = p->job;
