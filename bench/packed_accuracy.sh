@@ -20,6 +20,11 @@ stint=${2:-build/release/stint} net=${3:-resnet18} epochs=${4:-1} seeds=${5:-1} 
 steps=${STEPS:-0} # of a run, instead of epochs
 batch=${BATCH:-128}
 base=${BASE:-0} # epochs of the model to begin from
+case $base in *[!0-9]*)
+    echo "packed_accuracy.sh: BASE is '$base', but is a number of epochs (0: none)" >&2
+    exit 2
+    ;;
+esac
 python=${PYTHON:-/usr/bin/python3}
 list=$(seq 1 "$seeds")
 [ -z "${SEED:-}" ] || list=$SEED
