@@ -8,10 +8,7 @@
 #include "kernel/conv_winograd.h"
 
 enum { PRODUCT_COLS = 128, PRODUCT_WEIGHTS = 32 << 10 };
-enum { /* fewer do not pay for the transforms; part of the numerics */
-       WINOGRAD_TILES = 16,
-       WINOGRAD_CHANNELS = 32
-};
+enum { WINOGRAD_TILES = 16 }; /* fewer do not pay; part of the numerics */
 
 int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride, int64_t pad)
 {
@@ -41,8 +38,7 @@ bool sti_conv_winograd_fits(const sti_conv_shape *s)
     return s->kh == 3 && s->kw == 3 && s->stride == 1 && s->pad <= 2 &&
            s->groups == 1 && s->ci % STI_PANEL == 0 && s->co % STI_PANEL == 0 &&
            s->ci > 0 && s->ci <= STI_GEMM_CHUNK && s->co > 0 &&
-           s->co <= STI_GEMM_CHUNK && s->ci + s->co > WINOGRAD_CHANNELS &&
-           tiles >= WINOGRAD_TILES;
+           s->co <= STI_GEMM_CHUNK && tiles >= WINOGRAD_TILES;
 }
 
 static bool by_winograd(const sti_conv_shape *s)

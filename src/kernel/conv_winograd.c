@@ -7,7 +7,7 @@
 
 enum {
     ELEMENTS = STI_WINOGRAD_ELEMENTS,
-    TILE_FLOATS = 96 << 10, /* transformed inputs and outputs of a piece */
+    TILE_FLOATS = 32 << 10, /* transformed inputs and outputs of a piece */
     LEAST_TILES = 64,       /* but so many, for the filters that pass by, */
     FAR_FLOATS = 512 << 10, /* fetched ahead where they come from far away: so large */
     PACK_ROWS = 16,         /* channels of filters a piece of packing */
@@ -205,6 +205,10 @@ static void product(const job *j, const float *tiles, const float *filters,
                     int64_t rows, float *out)
 {
     static const int64_t zero_run[1] = {0};
+    if (j->products->kept && j->c == STI_GEMM_KEPT && j->co == STI_GEMM_KEPT) {
+        j->products->kept(tiles, filters, rows, out, j->co);
+        return;
+    }
     for (int64_t n = 0, cols; n < j->co; n += cols) {
         const int nv = panel_at(j, n, &cols);
         sti_gemm_tile t = {.b = filters + n * j->c,

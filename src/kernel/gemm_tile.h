@@ -35,6 +35,10 @@
  * lanes of a vector idle: rows are the lanes, A is turned in registers. Steps of B are
  * b_step apart; nothing is fetched ahead but the next line of A.
  *
+ * kept: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B lie without
+ * gaps, rows of C are c_row apart. All of B stays in registers. NULL where those are too
+ * few.
+ *
  * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
 #define STI_KERNEL_GEMM_TILE_H
@@ -47,6 +51,7 @@
 
 enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
 enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
+enum { STI_GEMM_KEPT = 16 }; /* steps and columns of a B that stays in registers */
 enum { STI_GEMM_FLOW = 6 }; /* rows at most that B flows past */
 enum { STI_GEMM_TURN_ROWS = 16, STI_GEMM_TURN_COLS = 12 };
 
@@ -86,6 +91,7 @@ typedef struct sti_gemm_kernels {
     void (*flow)(const sti_gemm_tile *tile);
     void (*flow_columns)(const sti_gemm_tile *tile);
     void (*turned)(const sti_gemm_tile *tile);
+    void (*kept)(const float *a, const float *b, int64_t rows, float *c, int64_t c_row);
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);

@@ -8,6 +8,7 @@
 #include "kernel/gemm_tile_body.h"
 
 #include "kernel/gemm_flow_body.h"
+#include "kernel/gemm_kept_body.h"
 
 /* Every walk in every form, at all heights that registers allow. */
 #define ALL(X, WALK, MOST) \
@@ -86,6 +87,7 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .flow = run_flow,
     .flow_columns = run_flow_columns,
     .turned = run_turned,
+    .kept = run_kept,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

@@ -8,7 +8,7 @@
 
 /* Of everything that decides the bits of a result and is no part of the recipe. A
  * checkpoint of other numerics is not resumed. */
-#define STI_NUMERICS_VERSION "6"
+#define STI_NUMERICS_VERSION "7"
 
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
 enum { STI_OPTIMIZER_SGD, STI_OPTIMIZER_ADAM, STI_OPTIMIZER_ADAMW };
