@@ -1,10 +1,11 @@
 /* Speed of convolutions beside oneDNN and the machine's own limit.
  *
- *     conv_bench NET [-d forward|data|weight] [-j THREADS] [-b BATCH] [-o TEXT]
+ *     conv_bench NET... [-d forward|data|weight] [-j THREADS] [-b BATCH] [-o TEXT]
  *                [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]
  *
- * NET: resnet20, resnet50, vgg16, vgg16-32 or mobilenet; every shape of it once, or
- * those whose name contains TEXT. Ours runs on channels-last tensors and dense weights,
+ * NET: resnet20, resnet50, vgg16, vgg16-32 or mobilenet, or several of them; every shape
+ * once, or those whose name contains TEXT. The mean at the end is of them, and of all
+ * convolutions, as often as the networks have each. Ours runs on channels-last tensors and dense weights,
  * packing included, by minimal filtering where the shape fits as in training (marked W;
  * --direct: never); oneDNN (where it was found at build time) directly, in layouts of
  * its choice, its reorders not timed; with --peer-auto also by the algorithm of its
@@ -46,7 +47,8 @@ typedef struct bench {
     float *x, *w, *y, *walk;
     void *scratch;
     double log_sum, least; /* of the ratios */
-    int count;
+    double log_times;      /* as often as the network has them */
+    int count, times;
 #ifdef STI_BENCH_WITH_DNNL
     peer peer;
 #endif
@@ -197,7 +199,7 @@ static size_t scratch_bytes(const bench *b)
                : sti_conv_backward_weight_scratch_bytes(&b->shape, threads);
 }
 
-static void report(bench *b, const char *name, double ours, double theirs,
+static void report(bench *b, const bench_layer *l, double ours, double theirs,
                    const char *peer_words)
 {
     const double flop = sti_conv_flop(&b->shape) * 1e-9;
@@ -208,7 +210,7 @@ static void report(bench *b, const char *name, double ours, double theirs,
     const bool filtered = b->shape.winograd && sti_conv_winograd_fits(&b->shape);
     printf(b->csv ? "%s,%s%s,%.1f,%.1f,%.4f,%.0f,%.1f,%.3f,%s\n"
                   : "%-20s %-8s%s %7.1f %5.1f %% %9.4f ms %6.0f KiB %7.1f %6.3f  %s\n",
-           name, directions[b->direction],
+           l->name, directions[b->direction],
            filtered ? "W"
            : b->csv ? ""
                     : " ",
@@ -219,10 +221,12 @@ static void report(bench *b, const char *name, double ours, double theirs,
         b->log_sum += log(ratio);
         b->least = b->count == 0 || ratio < b->least ? ratio : b->least;
         b->count++;
+        b->log_times += l->times * log(ratio);
+        b->times += l->times;
     }
 }
 
-static void bench_direction(bench *b, const char *name)
+static void bench_direction(bench *b, const bench_layer *l)
 {
     double ours, theirs;
     char words[64] = "";
@@ -240,7 +244,7 @@ static void bench_direction(bench *b, const char *name)
     if (with_peer)
         peer_close(&b->peer);
 #endif
-    report(b, name, ours, theirs, words);
+    report(b, l, ours, theirs, words);
     sti_free(b->scratch);
 }
 
@@ -266,7 +270,7 @@ static void bench_one(bench *b, const bench_layer *l)
     for (b->direction = 0; b->direction < 3; b->direction++)
         if (b->x && b->w && b->y &&
             (b->only_direction < 0 || b->only_direction == b->direction))
-            bench_direction(b, l->name);
+            bench_direction(b, l);
     sti_free(b->x);
     sti_free(b->w);
     sti_free(b->y);
@@ -288,8 +292,10 @@ static int find_direction(const char *name)
     return -1;
 }
 
-static bool parse(int argc, char **argv, bench *b, const bench_net **net)
+/* Networks up to a NULL. */
+static bool parse(int argc, char **argv, bench *b, const bench_net **nets)
 {
+    int count = 0;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--csv") == 0)
@@ -310,10 +316,10 @@ static bool parse(int argc, char **argv, bench *b, const bench_net **net)
             b->repeats = atoi(value), i++;
         else if (strcmp(argv[i], "-o") == 0)
             b->only = value, i++;
-        else
-            *net = find_net(argv[i]);
+        else if (count == BENCH_NETS || !(nets[count++] = find_net(argv[i])))
+            return false;
     }
-    return *net && b->team.threads > 0 && b->repeats > 0 && b->repeats <= MAX_REPEATS;
+    return count > 0 && b->team.threads > 0 && b->repeats > 0 && b->repeats <= MAX_REPEATS;
 }
 
 static void print_head(bench *b, const bench_net *net)
@@ -338,14 +344,14 @@ static void print_head(bench *b, const bench_net *net)
 int main(int argc, char **argv)
 {
     bench b = {.team = {.threads = 1}, .repeats = 5, .only_direction = -1};
-    const bench_net *net = NULL;
-    if (!parse(argc, argv, &b, &net)) {
-        fputs("usage: conv_bench NET [-d forward|data|weight] [-j THREADS] [-b BATCH] "
+    const bench_net *nets[BENCH_NETS + 1] = {NULL};
+    if (!parse(argc, argv, &b, nets)) {
+        fputs("usage: conv_bench NET... [-d forward|data|weight] [-j THREADS] [-b BATCH] "
               "[-o TEXT] [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]\n",
               stderr);
         return 2;
     }
-    b.batch = b.batch > 0 ? b.batch : net->batch;
+    const int64_t batch = b.batch;
     b.walk = some_floats(COLD_FLOATS);
     if (!b.walk)
         return 7;
@@ -353,15 +359,18 @@ int main(int argc, char **argv)
     if (!peer_init(&b.peer))
         return 1;
 #endif
-    print_head(&b, net);
-    for (int i = 0; i < net->count; i++)
-        if (!b.only || strstr(net->layers[i].name, b.only))
-            bench_one(&b, &net->layers[i]);
+    for (const bench_net **net = nets; *net; net++) {
+        b.batch = batch > 0 ? batch : (*net)->batch;
+        print_head(&b, *net);
+        for (int i = 0; i < (*net)->count; i++)
+            if (!b.only || strstr((*net)->layers[i].name, b.only))
+                bench_one(&b, &(*net)->layers[i]);
+    }
     const char *lead = b.csv ? "# " : "";
     printf("%speak a thread %.1f GFLOP/s", lead, b.peak);
     if (b.count > 0)
-        printf("; %d ratios, geometric mean %.3f, least %.3f", b.count,
-               exp(b.log_sum / b.count), b.least);
+        printf("; %d ratios, geometric mean %.3f, least %.3f; of all %d %.3f", b.count,
+               exp(b.log_sum / b.count), b.least, b.times, exp(b.log_times / b.times));
     puts("");
 #ifdef STI_BENCH_WITH_DNNL
     peer_fini(&b.peer);
