@@ -44,7 +44,7 @@ typedef struct sti_conv_shape {
 } sti_conv_shape;
 
 /* Whether minimal filtering F(2 x 2, 3 x 3) takes the shape: 3 x 3 taps, stride 1, one
- * group, channels in multiples of 16 but not 16 to 16, images of 16 tiles of 2 x 2
+ * group, channels in multiples of 16, images of 16 tiles of 2 x 2
  * outputs and more. It does not look at n: one image has the bits that it has among
  * others. */
 bool sti_conv_winograd_fits(const sti_conv_shape *shape);
