@@ -121,6 +121,13 @@ static bool crowded(int64_t ld)
     return ld % 1024 == 0;
 }
 
+/* Whether C is what moves, and but moves out. */
+static bool c_moves(const sti_block_job *job)
+{
+    return job->k <= SHORT_K && !job->load_a && !job->load_b && !job->bias &&
+           !job->accumulate;
+}
+
 /* A grid of pieces for so many threads: cut where less is then packed twice, A by every
  * column of the grid and B by every row. */
 static void plan_grid(block_plan *p, int threads)
@@ -134,8 +141,10 @@ static void plan_grid(block_plan *p, int threads)
         job->k < STI_BLOCK_SHARED / (m * n))
         return;
     const bool plain_b = !job->load_b && !job->b_columns && !crowded(job->ldb);
+    /* Threads that write parts of one row of C would fetch each other's lines. */
+    const bool whole_rows = c_moves(job) && m >= threads * SHORT_ROWS;
     double best = 0;
-    for (int64_t r = 1; r <= threads; r++) {
+    for (int64_t r = whole_rows ? threads : 1; r <= threads; r++) {
         const int64_t c = ceil_div(threads, r);
         const int64_t rows = ceil_div(m, r);
         const int64_t cols = block_length(n, ceil_div(n, c), PART_COLS);
@@ -188,8 +197,7 @@ static void plan_copies(block_plan *p)
     p->quads = p->copy_a && !job->load_a && !job->a_steps;
     p->short_passes = p->copy_a && p->copy_b && tall && !job->load_a && !job->load_b &&
                       !job->b_columns;
-    p->across = p->copy_a && p->levels == 0 && job->k <= SHORT_K && !job->load_a &&
-                !job->load_b && !job->bias && !job->accumulate;
+    p->across = p->copy_a && p->levels == 0 && c_moves(job);
     p->wide = p->copy_a && cols >= WIDE_COLS && rows > LOW_ROWS && !p->short_passes;
 }
 
