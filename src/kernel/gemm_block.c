@@ -14,7 +14,8 @@ enum {
     IN_PLACE_COLS = 256,
     IN_PLACE_LD = 512,
     IN_PLACE_ROWS = 252,       /* at a time */
-    IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k */
+    IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k, */
+    IN_PLACE_SLOW = 128 << 10, /* and where the second-level cache keeps up */
     A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
     A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
     LEAST_ROWS = 96,
@@ -180,9 +181,10 @@ static void plan_copies(block_plan *p)
                       rows >= 2 * cols && rows * cols <= SMALL_C_FLOATS;
     p->copy_b = job->load_b || job->b_columns || rows > in_place_rows || tall;
     const bool many_cols = cols > (p->copy_b && crowded(job->lda) ? 48 : 64);
-    /* Steps of A lie apart, and each tile reads few floats of them: all should stay in
-     * the first-level cache. */
-    if (job->a_steps && many_cols && rows * job->k > IN_PLACE_STEPS)
+    /* Steps of A lie apart, and each tile reads few floats of their lines, which fall
+     * on few sets of the first-level cache. */
+    const int64_t steps = sti_cpu_halves_vectors() ? IN_PLACE_SLOW : IN_PLACE_STEPS;
+    if (job->a_steps && many_cols && rows * job->k > steps)
         p->in_place = false;
     p->rows_turned = !job->load_a && !job->load_b && !job->a_steps &&
                      sti_gemm_turns(job->m, job->n, job->k);
