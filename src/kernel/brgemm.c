@@ -43,6 +43,14 @@ static void column_tiles(const brgemm_pass *p, sti_gemm_tile *t)
     t->c = c;
 }
 
+/* Columns to choose panels for: half a panel goes beside two or three others, or after
+ * all. */
+static int64_t beside(const sti_gemm_kernels *kernels, int64_t cols)
+{
+    const bool few = cols > 2 * STI_PANEL && cols <= 4 * STI_PANEL;
+    return few ? cols : sti_gemm_whole_cols(kernels, cols);
+}
+
 static void pass_run(const brgemm_pass *p, float *c)
 {
     const sti_brgemm *g = p->g;
@@ -62,7 +70,7 @@ static void pass_run(const brgemm_pass *p, float *c)
         .bias = p->finish ? g->bias : NULL,
     };
     for (int64_t left = g->m > 0 ? g->n : 0; left > 0; left -= t.cols) {
-        t.nv = sti_gemm_wide_panels(p->kernels, sti_gemm_whole_cols(p->kernels, left));
+        t.nv = sti_gemm_wide_panels(p->kernels, beside(p->kernels, left));
         t.cols = (int64_t)t.nv * STI_PANEL;
         t.b_part = left < t.cols;
         if (t.b_part)

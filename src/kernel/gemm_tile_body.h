@@ -70,9 +70,23 @@ tile_lanes(const sti_gemm_tile *t, vec_lanes *lanes, const int vecs)
         lanes[v] = first_lanes(t->cols - v * VEC_WIDTH);
 }
 
+/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
+ * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). Of
+ * half a panel or less at the end, tiles of vectors as wide as a panel use but their
+ * lower half (HALF). */
+enum { PART, WHOLE, HALF };
+
+/* Which vectors have lanes beyond C where it is not whole: of PART and HALF those of
+ * the last panel. (A store through a mask takes longer.) */
+static inline __attribute__((always_inline)) bool in_part(const int v, const int vecs,
+                                                          const int form)
+{
+    return form == WHOLE || v >= vecs - VECS;
+}
+
 static inline __attribute__((always_inline)) void
 tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *lanes,
-           const int rows, const int vecs)
+           const int rows, const int vecs, const int form)
 {
     if (!t->load) {
 #pragma GCC unroll 32
@@ -80,7 +94,7 @@ tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *la
             acc[i] = vec_zero();
         return;
     }
-    if (tile_whole(t, vecs)) {
+    if (form == WHOLE && tile_whole(t, vecs)) {
 #pragma GCC unroll 32
         for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
@@ -92,13 +106,15 @@ tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *la
     for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            acc[r * vecs + v] = vec_load_lanes(c + v * VEC_WIDTH, lanes[v]);
+            acc[r * vecs + v] = in_part(v, vecs, form)
+                                    ? vec_load_lanes(c + v * VEC_WIDTH, lanes[v])
+                                    : vec_load(c + v * VEC_WIDTH);
 }
 
 /* Rows from .. to of the sums, with what comes after them, to C. */
 static inline __attribute__((always_inline)) void
 tile_store(const sti_gemm_tile *t, float *c, vec *acc, const vec_lanes *lanes,
-           const int from, const int to, const int vecs)
+           const int from, const int to, const int vecs, const int form)
 {
     if (t->bias) {
 #pragma GCC unroll 8
@@ -114,7 +130,7 @@ tile_store(const sti_gemm_tile *t, float *c, vec *acc, const vec_lanes *lanes,
         for (int i = from * vecs; i < to * vecs; i++)
             acc[i] = vec_relu(acc[i]);
     }
-    if (tile_whole(t, vecs)) {
+    if (form == WHOLE && tile_whole(t, vecs)) {
 #pragma GCC unroll 32
         for (int r = from; r < to; r++, c += t->c_row)
 #pragma GCC unroll 8
@@ -126,7 +142,10 @@ tile_store(const sti_gemm_tile *t, float *c, vec *acc, const vec_lanes *lanes,
     for (int r = from; r < to; r++, c += t->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            vec_store_lanes(c + v * VEC_WIDTH, acc[r * vecs + v], lanes[v]);
+            if (in_part(v, vecs, form))
+                vec_store_lanes(c + v * VEC_WIDTH, acc[r * vecs + v], lanes[v]);
+            else
+                vec_store(c + v * VEC_WIDTH, acc[r * vecs + v]);
 }
 
 /* p + floats, where the sum may lie in another array than p. */
@@ -150,12 +169,6 @@ static inline __attribute__((always_inline)) bool splat_far_row(const int r,
 {
     return vecs > 1 || r >= POINTERS;
 }
-
-/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
- * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). Of
- * half a panel or less, tiles of vectors as wide as a panel use but their lower half
- * (HALF). */
-enum { PART, WHOLE, HALF };
 
 #ifndef vec_fma_splat_half /* no such tile */
 #define vec_fma_splat_half(a, b, c)   vec_fma_splat(a, b, c)
@@ -184,23 +197,25 @@ static inline __attribute__((always_inline)) vec fma_onto(vec a, vec b, vec c,
 }
 
 /* One k step of some rows; A_OF is the r-th one's scalar. */
-#define TILE_ROWS(FROM, TO, A_OF, SPLAT, B)                                           \
-    do {                                                                              \
-        vec bv[4];                                                                    \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                \
-            load_b((B) + v * VEC_WIDTH, lanes[v], v >= vecs - VECS ? form : WHOLE);   \
-        _Pragma("GCC unroll 32") for (int r = (FROM); r < (TO); r++)                  \
-        {                                                                             \
-            if (SPLAT) {                                                              \
-                const vec av = vec_splat(A_OF);                                       \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                \
-                    acc[r * vecs + v] = fma_onto(av, bv[v], acc[r * vecs + v], form); \
-            } else {                                                                  \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                \
-                    acc[r * vecs + v] =                                               \
-                        fma_splat(&(A_OF), bv[v], acc[r * vecs + v], form);           \
-            }                                                                         \
-        }                                                                             \
+#define TILE_ROWS(FROM, TO, A_OF, SPLAT, B)                                          \
+    do {                                                                             \
+        vec bv[4];                                                                   \
+        const int last = vecs - VECS; /* panel's first vector */                     \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =               \
+            load_b((B) + v * VEC_WIDTH, lanes[v], v < last ? WHOLE : form);          \
+        _Pragma("GCC unroll 32") for (int r = (FROM); r < (TO); r++)                 \
+        {                                                                            \
+            if (SPLAT) {                                                             \
+                const vec av = vec_splat(A_OF);                                      \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs;                    \
+                                             v++) acc[r * vecs + v] =                \
+                    fma_onto(av, bv[v], acc[r * vecs + v], v < last ? WHOLE : form); \
+            } else {                                                                 \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)               \
+                    acc[r * vecs + v] = fma_splat(&(A_OF), bv[v], acc[r * vecs + v], \
+                                                  v < last ? WHOLE : form);          \
+            }                                                                        \
+        }                                                                            \
     } while (0)
 
 #define TILE_STEP(A_OF, SPLAT, B) TILE_ROWS(0, rows, A_OF, SPLAT, B)
@@ -221,16 +236,16 @@ static inline __attribute__((always_inline)) int rows_at_end(const int vecs)
     return vecs == 1 ? 6 : 2;
 }
 
-#define TILE_END(A_OF, SPLAT, B)                                                  \
-    do {                                                                          \
-        const int some = rows_at_end(vecs);                                       \
-        _Pragma("GCC unroll 32") for (int first = 0; first < rows; first += some) \
-        {                                                                         \
-            const int past = first + some < rows ? first + some : rows;           \
-            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++)                \
-                TILE_ROWS(first, past, A_OF, SPLAT, B);                           \
-            tile_store(t, c + first * t->c_row, acc, lanes, first, past, vecs);   \
-        }                                                                         \
+#define TILE_END(A_OF, SPLAT, B)                                                      \
+    do {                                                                              \
+        const int some = rows_at_end(vecs);                                           \
+        _Pragma("GCC unroll 32") for (int first = 0; first < rows; first += some)     \
+        {                                                                             \
+            const int past = first + some < rows ? first + some : rows;               \
+            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++)                    \
+                TILE_ROWS(first, past, A_OF, SPLAT, B);                               \
+            tile_store(t, c + first * t->c_row, acc, lanes, first, past, vecs, form); \
+        }                                                                             \
     } while (0)
 
 /* Rows of C that the next tile takes up, then rows of what is read later: a portion as
@@ -351,7 +366,7 @@ tile_nn(const sti_gemm_tile *t, const float *a, const float *from_b, float *c,
         const int form)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
     const float *b = from_b;
     const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
     for (int64_t i = 0; i < t->runs; i++) {
@@ -366,7 +381,7 @@ tile_nn(const sti_gemm_tile *t, const float *a, const float *from_b, float *c,
             return;
         }
     }
-    tile_store(t, c, acc, lanes, 0, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 #define TN_STEP(U)                                           \
@@ -381,7 +396,7 @@ tile_tn(const sti_gemm_tile *t, const float *from, const float *from_b, float *c
         const int form)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
     const float *b = from_b;
     for (int64_t i = 0; i < t->runs; i++) {
         const float *a = run_at(from, t->a_run[i]);
@@ -394,7 +409,7 @@ tile_tn(const sti_gemm_tile *t, const float *from, const float *from_b, float *c
             return;
         }
     }
-    tile_store(t, c, acc, lanes, 0, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 #define QUADS_STEP(U) TILE_STEP(a[QUAD * r + (U)], splat_row(vecs), b + (U)*t->b_step)
@@ -405,7 +420,7 @@ tile_quads(const sti_gemm_tile *t, const float *a, const float *b, float *c,
            const int form)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
     const bool end = t->run_k % QUAD == 0 && ends_by_rows(t->run_k, form);
     TILE_RUN(t->run_k - end * QUAD, QUADS_STEP,
              (a += QUAD * rows, b += QUAD * t->b_step), (a++, b += t->b_step));
@@ -413,7 +428,7 @@ tile_quads(const sti_gemm_tile *t, const float *a, const float *b, float *c,
         TILE_END(a[QUAD * r + u], splat_row(vecs), b + u * t->b_step);
         return;
     }
-    tile_store(t, c, acc, lanes, 0, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 enum { TAPS = 3 };
@@ -441,9 +456,9 @@ tile_taps(const sti_gemm_tile *t, const float *a, const float *b, float *c,
           const vec_lanes *lanes, tile_ahead ahead, const int rows, const int vecs,
           const int form)
 {
-    (void)ahead, (void)form;
+    (void)ahead;
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
     for (int64_t i = 0; i < t->runs; i++) {
         row_walk w = row_walk_at(a + t->a_run[i], t->a_row, rows + TAPS - 1);
         int64_t k = t->run_k;
@@ -458,7 +473,7 @@ tile_taps(const sti_gemm_tile *t, const float *a, const float *b, float *c,
             row_walk_on(&w, rows + TAPS - 1, 1);
         }
     }
-    tile_store(t, c, acc, lanes, 0, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 #define TILE_AS(NAME, WALK, R, NV, FORM)                                             \
