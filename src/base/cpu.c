@@ -72,6 +72,15 @@ int sti_isa_has(sti_isa isa)
     return (unsigned)isa < STI_ISA_COUNT && isa_supported(isa);
 }
 
+int sti_cpu_halves_vectors(void)
+{
+#if defined(__x86_64__)
+    return sti_isa_now() == STI_ISA_AVX512 && __builtin_cpu_is("amdfam19h");
+#else
+    return 0;
+#endif
+}
+
 const char *sti_isa_name(sti_isa isa)
 {
     return (unsigned)isa < STI_ISA_COUNT ? isa_names[isa] : "unknown";

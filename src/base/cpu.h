@@ -21,6 +21,10 @@ int sti_isa_has(sti_isa isa); /* can this CPU run it? */
 stint_status sti_isa_check(void);
 /* "Intel(R) Xeon(R) ..." as the CPU names itself, or "unknown CPU". */
 const char *sti_cpu_name(void);
+/* Vectors of 512 bits take turns in units of half that width (Zen 4): one multiply-add
+ * a cycle, half of what other cores with AVX-512 do, so that caches keep up with more.
+ */
+int sti_cpu_halves_vectors(void);
 /* Tests: switch the instruction set of this process (false if the CPU lacks it). */
 int sti_isa_force(sti_isa isa);
 
@@ -31,8 +35,8 @@ typedef enum sti_bf16_unit {
     STI_BF16_MATRIX /* AMX_BF16, with the system's leave to use it */
 } sti_bf16_unit;
 
-/* STI_BF16_NONE where the instruction set in use is not AVX-512. The first call asks for
- * the leave, for the whole process. */
+/* STI_BF16_NONE where the instruction set in use is not AVX-512. The first call asks
+ * for the leave, for the whole process. */
 sti_bf16_unit sti_bf16_unit_now(void);
 /* Tests: pretend that all above `most` is missing. */
 void sti_bf16_unit_limit(sti_bf16_unit most);

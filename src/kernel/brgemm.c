@@ -43,26 +43,45 @@ static void column_tiles(const brgemm_pass *p, sti_gemm_tile *t)
     t->c = c;
 }
 
+/* What all tiles of a pass share. Field by field: an initialiser is compiled to clear
+ * the whole first, in one instruction that takes as long as stores of a small C. */
+static inline __attribute__((always_inline)) sti_gemm_tile
+pass_tile(const brgemm_pass *p, float *c)
+{
+    const sti_brgemm *g = p->g;
+    sti_gemm_tile t;
+    t.b = p->b;
+    t.a_row = t.a_step = g->lda;
+    t.b_step = g->ldb;
+    t.a_run = p->a_run;
+    t.b_run = p->b_run;
+    t.runs = p->runs;
+    t.run_k = g->k;
+    t.c = c;
+    t.c_row = g->ldc;
+    t.b_line = 0;
+    t.c_next = t.next = NULL;
+    t.next_row = t.next_cols = t.next_rows = 0;
+    t.load = p->load;
+    t.relu = p->finish && g->relu;
+    t.bias = p->finish ? g->bias : NULL;
+    return t;
+}
+
+/* Columns to choose panels for: half a panel goes beside two or three others, or after
+ * all. */
+static int64_t beside(const sti_gemm_kernels *kernels, int64_t cols)
+{
+    const bool few = cols > 2 * STI_PANEL && cols <= 4 * STI_PANEL;
+    return few ? cols : sti_gemm_whole_cols(kernels, cols);
+}
+
 static void pass_run(const brgemm_pass *p, float *c)
 {
     const sti_brgemm *g = p->g;
-    sti_gemm_tile t = {
-        .b = p->b,
-        .a_row = g->lda,
-        .a_step = g->lda,
-        .b_step = g->ldb,
-        .a_run = p->a_run,
-        .b_run = p->b_run,
-        .runs = p->runs,
-        .run_k = g->k,
-        .c = c,
-        .c_row = g->ldc,
-        .load = p->load,
-        .relu = p->finish && g->relu,
-        .bias = p->finish ? g->bias : NULL,
-    };
+    sti_gemm_tile t = pass_tile(p, c);
     for (int64_t left = g->m > 0 ? g->n : 0; left > 0; left -= t.cols) {
-        t.nv = sti_gemm_wide_panels(p->kernels, sti_gemm_whole_cols(p->kernels, left));
+        t.nv = sti_gemm_wide_panels(p->kernels, beside(p->kernels, left));
         t.cols = (int64_t)t.nv * STI_PANEL;
         t.b_part = left < t.cols;
         if (t.b_part)

@@ -14,7 +14,8 @@ enum {
     IN_PLACE_COLS = 256,
     IN_PLACE_LD = 512,
     IN_PLACE_ROWS = 252,       /* at a time */
-    IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k */
+    IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k, */
+    IN_PLACE_SLOW = 128 << 10, /* and where the second-level cache keeps up */
     A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
     A_TEAM_FLOATS = 320 << 10, /* (LEAST_ROWS go before that) */
     LEAST_ROWS = 96,
@@ -28,7 +29,7 @@ enum {
     FLOW_FLOATS = 4096,        /* of C at a time where B flows */
     WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
     LOW_ROWS = 6,              /* but of so few rows four */
-    SHORT_K = 64,              /* low blocks of A */
+    SHORT_K = 64,              /* low blocks of A, tiles along rows of C */
     SHORT_ROWS = 56,
     SMALL_C_FLOATS = 512 << 10, /* a C that stays in the second-level cache pays for */
     SMALL_C_K = 192,            /* short passes over an A in steps */
@@ -55,6 +56,7 @@ typedef struct block_plan {
     bool flow;         /* so few rows that B flows past them */
     bool rows_turned;  /* so few columns that rows are the lanes */
     bool wide;         /* whole tiles have three panels */
+    bool across;       /* the tiles of some rows go on over all panels */
     bool short_passes; /* so that what the next one copies is fetched meanwhile */
     bool keep_b; /* packed columns serve all blocks of rows; else a group at a time */
     int64_t a_ld;
@@ -120,6 +122,13 @@ static bool crowded(int64_t ld)
     return ld % 1024 == 0;
 }
 
+/* Whether C is what moves, and but moves out. */
+static bool c_moves(const sti_block_job *job)
+{
+    return job->k <= SHORT_K && !job->load_a && !job->load_b && !job->bias &&
+           !job->accumulate;
+}
+
 /* A grid of pieces for so many threads: cut where less is then packed twice, A by every
  * column of the grid and B by every row. */
 static void plan_grid(block_plan *p, int threads)
@@ -133,8 +142,10 @@ static void plan_grid(block_plan *p, int threads)
         job->k < STI_BLOCK_SHARED / (m * n))
         return;
     const bool plain_b = !job->load_b && !job->b_columns && !crowded(job->ldb);
+    /* Threads that write parts of one row of C would fetch each other's lines. */
+    const bool whole_rows = c_moves(job) && m >= threads * SHORT_ROWS;
     double best = 0;
-    for (int64_t r = 1; r <= threads; r++) {
+    for (int64_t r = whole_rows ? threads : 1; r <= threads; r++) {
         const int64_t c = ceil_div(threads, r);
         const int64_t rows = ceil_div(m, r);
         const int64_t cols = block_length(n, ceil_div(n, c), PART_COLS);
@@ -170,9 +181,10 @@ static void plan_copies(block_plan *p)
                       rows >= 2 * cols && rows * cols <= SMALL_C_FLOATS;
     p->copy_b = job->load_b || job->b_columns || rows > in_place_rows || tall;
     const bool many_cols = cols > (p->copy_b && crowded(job->lda) ? 48 : 64);
-    /* Steps of A lie apart, and each tile reads few floats of them: all should stay in
-     * the first-level cache. */
-    if (job->a_steps && many_cols && rows * job->k > IN_PLACE_STEPS)
+    /* Steps of A lie apart, and each tile reads few floats of their lines, which fall
+     * on few sets of the first-level cache. */
+    const int64_t steps = sti_cpu_halves_vectors() ? IN_PLACE_SLOW : IN_PLACE_STEPS;
+    if (job->a_steps && many_cols && rows * job->k > steps)
         p->in_place = false;
     p->rows_turned = !job->load_a && !job->load_b && !job->a_steps &&
                      sti_gemm_turns(job->m, job->n, job->k);
@@ -187,6 +199,7 @@ static void plan_copies(block_plan *p)
     p->quads = p->copy_a && !job->load_a && !job->a_steps;
     p->short_passes = p->copy_a && p->copy_b && tall && !job->load_a && !job->load_b &&
                       !job->b_columns;
+    p->across = p->copy_a && p->levels == 0 && c_moves(job);
     p->wide = p->copy_a && cols >= WIDE_COLS && rows > LOW_ROWS && !p->short_passes;
 }
 
@@ -299,6 +312,7 @@ typedef struct block_panel {
     const float *b;
     int64_t b_step, j0, cols;
     int nv;
+    int64_t count;  /* of them side by side, where tiles go across all */
     bool copy_rows; /* of A, each tile's just before it runs */
 } block_panel;
 
@@ -426,8 +440,9 @@ static void fetch_rows(const block_piece *s, const block_pass *pass, int64_t r,
     t->next_cols = pass->ks;
 }
 
-static void panel_tiles(block_piece *s, const block_pass *pass,
-                        const block_panel *panel)
+/* What all tiles of the panel share. */
+static sti_gemm_tile panel_tile(const block_piece *s, const block_pass *pass,
+                                const block_panel *panel)
 {
     static const int64_t zero_run[1] = {0};
     const block_plan *p = s->plan;
@@ -450,16 +465,70 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
         t.bias =
             job->bias ? job->bias + s->item * job->bias_item + s->n0 + panel->j0 : NULL;
     }
+    return t;
+}
+
+/* How high tiles are: as high as A is packed. Its steps are packed here. */
+static int panel_rows(block_piece *s, const block_pass *pass, const block_panel *panel)
+{
+    const block_plan *p = s->plan;
+    const bool steps = p->job->a_steps && !p->job->load_a;
     int most = p->flow ? STI_GEMM_FLOW
                        : sti_gemm_most_rows(p->kernels, panel->nv, panel->cols);
     if (p->quads)
         most = (int)smaller(most, PART_ROWS); /* even those of one panel */
-    if (panel->copy_rows && job->a_steps && !job->load_a)
+    if (panel->copy_rows && steps)
         copy_steps(s, pass, most);
     if (panel->copy_rows)
         s->a_most = most;
-    else if (p->copy_a && (job->a_steps || p->quads))
+    else if (p->copy_a && (steps || p->quads))
         most = s->a_most;
+    return most;
+}
+
+static void run_tiles(const block_plan *p, const sti_gemm_tile *t)
+{
+    if (p->flow && p->job->b_columns)
+        p->kernels->flow_columns(t);
+    else if (p->flow)
+        p->kernels->flow(t);
+    else if (p->quads)
+        p->kernels->quads(t);
+    else if (p->job->a_steps)
+        p->kernels->tn(t);
+    else
+        p->kernels->nn(t);
+}
+
+/* Where k is short, along rows of C, which is what moves. Tiles are over before they
+ * could fetch anything. */
+static void across_tiles(block_piece *s, const block_pass *pass,
+                         const block_panel *panel)
+{
+    const block_plan *p = s->plan;
+    sti_gemm_tile t = panel_tile(s, pass, panel);
+    const int most = panel_rows(s, pass, panel);
+    for (int64_t r = 0; r < s->rows; r += t.rows) {
+        t.rows = sti_gemm_next_rows(s->rows - r, most);
+        place_rows(s, pass, r, &t);
+        t.lines = panel->count;
+        t.a_line = 0;
+        t.b_line = panel->cols * (p->copy_b ? pass->ks : 1);
+        t.c_line = panel->cols;
+        t.c = pass->c + r * pass->ldc + panel->j0;
+        if (panel->copy_rows && p->quads)
+            copy_rows(s, pass, r, t.rows);
+        run_tiles(p, &t);
+    }
+}
+
+static void panel_tiles(block_piece *s, const block_pass *pass,
+                        const block_panel *panel)
+{
+    const block_plan *p = s->plan;
+    const sti_block_job *job = p->job;
+    sti_gemm_tile t = panel_tile(s, pass, panel);
+    const int most = panel_rows(s, pass, panel);
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         const int64_t left = s->rows - r;
         t.rows = sti_gemm_next_rows(left, most);
@@ -486,16 +555,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
             copy_rows(s, pass, r, t.rows);
         if (job->load_a)
             t.run_k = rows_hold(s, pass, r, t.rows) ? pass->ks : 0;
-        if (p->flow && job->b_columns)
-            p->kernels->flow_columns(&t);
-        else if (p->flow)
-            p->kernels->flow(&t);
-        else if (p->quads)
-            p->kernels->quads(&t);
-        else if (job->a_steps)
-            p->kernels->tn(&t);
-        else
-            p->kernels->nn(&t);
+        run_tiles(p, &t);
     }
 }
 
@@ -562,6 +622,18 @@ static int64_t group_cols(const block_piece *s, int64_t j)
         cols += more;
     }
     return cols;
+}
+
+/* How many panels from column j on to `end` are as wide as the first one. */
+static int64_t equal_panels(const block_piece *s, int64_t j, int64_t end)
+{
+    int nv;
+    const int64_t cols = panel_cols(s, s->cols - j, &nv);
+    int64_t count = 1;
+    while (j + count * cols < end &&
+           panel_cols(s, s->cols - j - count * cols, &nv) == cols)
+        count++;
+    return count;
 }
 
 /* The columns of B after a panel: as they lie, or packed by an earlier block of rows.
@@ -669,6 +741,12 @@ static void piece_pass(block_piece *s, const block_pass *pass)
                     fetch_group(s, pass, packed, group_tiles(s, &panel, packed));
             }
             panel.b = s->b + (j - from) * pass->ks;
+        }
+        if (p->across) {
+            panel.count = equal_panels(s, j, p->copy_b ? packed : s->cols);
+            across_tiles(s, pass, &panel);
+            j += panel.count * panel.cols;
+            continue;
         }
         if (!p->short_passes && (!p->copy_b || pass->packed))
             fetch_columns(s, pass, &panel);

@@ -4,7 +4,11 @@
  * the one that memory likes best: along rows of B, a few at a time, or along as many
  * columns as a vector has lanes; what comes next is fetched ahead. */
 
-enum { FLOW_MOST = 24, FLOW_AHEAD = 64 /* floats */ };
+enum {
+    FLOW_MOST = 24,
+    FLOW_AHEAD_COLS = 256,
+    FLOW_AHEAD = 64 /* floats of a column */
+};
 
 /* Steps of k at a time: what registers hold of A, and no more streams of memory than
  * prefetchers follow. */
@@ -45,6 +49,19 @@ flow_store(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes la
     }
 }
 
+/* What lies some columns after column j, in these steps of B or the next ones: so near
+ * that the first-level cache holds it until it is read. */
+static inline __attribute__((always_inline)) const float *
+flow_ahead(const sti_gemm_tile *t, const float *b, const int64_t j, const bool last,
+           const int steps)
+{
+    const int64_t cols = t->cols < FLOW_AHEAD_COLS ? t->cols : FLOW_AHEAD_COLS;
+    const int64_t at = j + cols;
+    if (at < t->cols)
+        return b + at;
+    return last ? b + j : b + steps * t->b_step + at - t->cols;
+}
+
 /* A vector of columns of C after some steps of B. */
 static inline __attribute__((always_inline)) void
 flow_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t j,
@@ -53,13 +70,13 @@ flow_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t
 {
     vec acc[STI_GEMM_FLOW];
     const vec_lanes lanes = first_lanes(whole ? VEC_WIDTH : t->cols - j);
+    const float *ahead = flow_ahead(t, b, j, last, steps);
     flow_load(t, acc, j, lanes, whole, load, rows);
 #pragma GCC unroll 8
     for (int u = 0; u < steps; u++) {
-        const float *at = b + u * t->b_step + j;
-        if (steps > 1 && !last)
-            __builtin_prefetch(at + steps * t->b_step, 0, SECOND_LEVEL);
-        const vec bv = load_b(at, lanes, whole ? WHOLE : PART);
+        if (steps > 1)
+            __builtin_prefetch(ahead + u * t->b_step);
+        const vec bv = load_b(b + u * t->b_step + j, lanes, whole ? WHOLE : PART);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++)
             acc[r] = vec_fma(av[r * steps + u], bv, acc[r]);

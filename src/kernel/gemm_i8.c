@@ -12,6 +12,7 @@ enum {
     BLOCK_K = 1536,         /* bytes of k a pass, 384 words */
     A_WORDS = 80 << 10,     /* of A copied by all threads together */
     LEAST_ROWS = 112,       /* but so many rows at least */
+    IN_PLACE_COLS = 64,     /* that read rows of A once or twice, as they lie */
     PANEL_COLS = 32,        /* of B packed at a time, */
     KEEP_WORDS = 512 << 10, /* and kept where there are several blocks of rows */
     SERIAL_PRODUCTS = 1 << 20
@@ -99,8 +100,10 @@ typedef struct i8_block {
     const i8_plan *plan;
     int64_t m0, rows, n0, cols, k0, ks;
     uint32_t *a, *b;
-    int32_t *offset; /* [b_cols] of this pass's columns */
-    bool packed;     /* B, by a block of rows before this one */
+    const uint32_t *rows_at; /* A as the tiles read it: in a, or in place, */
+    int64_t rows_ld;         /* in words */
+    int32_t *offset;         /* [b_cols] of this pass's columns */
+    bool packed;             /* B, by a block of rows before this one */
 } i8_block;
 
 /* What a panel is packed to, j columns into the block. */
@@ -109,10 +112,27 @@ static int64_t panel_at(const i8_block *s, int64_t j)
     return s->plan->b_cols > PANEL_COLS ? j : 0;
 }
 
-static void take_rows(const i8_block *s)
+/* Rows of whole words that few columns read: a copy would take longer than they do. */
+static bool reads_in_place(const i8_block *s)
+{
+    const sti_gemm_i8_shape *shape = s->plan->shape;
+    return !shape->trans_a && !shape->a_signed && shape->n <= IN_PLACE_COLS &&
+           shape->lda % STI_I8_STEPS == 0 && s->ks % STI_I8_STEPS == 0 &&
+           (uintptr_t)s->plan->a % sizeof(uint32_t) == 0;
+}
+
+static void take_rows(i8_block *s)
 {
     const i8_plan *p = s->plan;
     const sti_gemm_i8_shape *shape = p->shape;
+    if (reads_in_place(s)) {
+        s->rows_at =
+            (const uint32_t *)(const void *)(p->a + s->m0 * shape->lda + s->k0);
+        s->rows_ld = shape->lda / STI_I8_STEPS;
+        return;
+    }
+    s->rows_at = s->a;
+    s->rows_ld = p->a_ld;
     const uint8_t flip = shape->a_signed ? 128 : 0;
     if (shape->trans_a) {
         p->kernels->pack(p->a + s->k0 * shape->lda + s->m0, shape->lda, s->ks, s->rows,
@@ -156,12 +176,12 @@ static void panel_tiles(const i8_block *s, int64_t j, int64_t cols, int nv)
     const int64_t n = s->n0 + j, words = ceil_div(s->ks, STI_I8_STEPS);
     const sti_gemm_i8_shape *shape = p->shape;
     const int most = p->kernels->max_rows[nv];
-    const float *a = (const float *)(const void *)s->a;
+    const float *a = (const float *)(const void *)s->rows_at;
     float *c = (float *)(void *)(p->c + s->m0 * shape->ldc + n);
     sti_gemm_tile t = {
         .b = (const float *)(const void *)(s->b + panel_at(s, j) * words),
-        .a_row = p->a_ld,
-        .a_step = p->a_ld,
+        .a_row = s->rows_ld,
+        .a_step = s->rows_ld,
         .b_step = (int64_t)nv * STI_PANEL,
         .a_run = zero_run,
         .runs = 1,
@@ -177,9 +197,9 @@ static void panel_tiles(const i8_block *s, int64_t j, int64_t cols, int nv)
     for (int64_t r = 0; r < s->rows; r += t.lines * t.rows) {
         t.rows = sti_gemm_next_rows(s->rows - r, most);
         t.lines = sti_gemm_equal_tiles(s->rows - r, most);
-        t.a_line = shape->trans_a ? t.rows : t.rows * p->a_ld;
+        t.a_line = shape->trans_a ? t.rows : t.rows * s->rows_ld;
         t.c_line = t.rows * shape->ldc;
-        t.a = shape->trans_a ? a + r : a + r * p->a_ld;
+        t.a = shape->trans_a ? a + r : a + r * s->rows_ld;
         t.c = c + r * shape->ldc;
         t.c_next = r + t.lines * t.rows < s->rows ? t.c + t.lines * t.c_line : c + cols;
         if (shape->trans_a)

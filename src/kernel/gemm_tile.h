@@ -64,18 +64,18 @@ typedef struct sti_gemm_tile {
     int64_t runs, run_k;
     float *c;
     int64_t c_row;
-    int64_t cols;           /* 1 .. 16 nv; flow: >= 1 */
-    int rows;               /* 1 .. max_rows */
-    int nv;                 /* panels side by side, 1 to 4 */
-    int64_t lines;          /* tiles of these rows, >= 1, */
-    int64_t a_line, c_line; /* so far apart in A and C */
-    const float *c_next;    /* C of the tile after these; NULL: no C is fetched ahead */
-    const float *next;      /* what is read after these tiles, fetched ahead: rows */
-    int64_t next_row;       /* so far apart, */
-    int64_t next_cols;      /* so long, */
-    int64_t next_rows;      /* so many by each tile; 0: none */
-    bool b_part;            /* read `cols` columns of B, no more; > 16 (nv - 1) */
-    bool load;              /* start from C instead of 0 */
+    int64_t cols;                   /* 1 .. 16 nv; flow: >= 1 */
+    int rows;                       /* 1 .. max_rows */
+    int nv;                         /* panels side by side, 1 to 4 */
+    int64_t lines;                  /* tiles of these rows, >= 1, */
+    int64_t a_line, b_line, c_line; /* so far apart in A, B and C */
+    const float *c_next; /* C of the tile after these; NULL: no C is fetched ahead */
+    const float *next;   /* what is read after these tiles, fetched ahead: rows */
+    int64_t next_row;    /* so far apart, */
+    int64_t next_cols;   /* so long, */
+    int64_t next_rows;   /* so many by each tile; 0: none */
+    bool b_part;         /* read `cols` columns of B, no more; > 16 (nv - 1) */
+    bool load;           /* start from C instead of 0 */
     bool relu;
     const float *bias; /* [cols] or NULL; added when the tile is stored */
 } sti_gemm_tile;

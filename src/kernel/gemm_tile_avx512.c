@@ -17,15 +17,18 @@
 FORMS(nn, TILES_28)
 FORMS(tn, TILES_28)
 FORMS(quads, TILES_14)
-#define HALVES(X, WALK) TILES_14(X, WALK, 1)
-HALVES(HALF_TILE, nn)
-HALVES(HALF_TILE, tn)
-HALVES(HALF_TILE, quads)
+/* Half a panel, by itself or beside two or three whole ones. (Beside one it would be
+ * slower than after it.) */
+#define HALVES(WALK) \
+    TILES_14(HALF_TILE, WALK, 1) TILES_9(HALF_TILE, WALK, 3) TILES_6(HALF_TILE, WALK, 4)
+HALVES(nn)
+HALVES(tn)
+TILES_14(HALF_TILE, quads, 1)
 TILES_16(TILE, taps, 1)
 
 /* By form, panels and rows. */
-enum { MOST_PANELS = 4, MOST_ROWS = 28 };
-typedef tile_fn *const tile_table[2][MOST_PANELS][MOST_ROWS];
+enum { FORMS_OF_TILES = 3, MOST_PANELS = 4, MOST_ROWS = 28 };
+typedef tile_fn *const tile_table[FORMS_OF_TILES][MOST_PANELS][MOST_ROWS];
 #define NAMES(NAME, WALK, MOST)                                                     \
     {                                                                               \
         {MOST(NAME, WALK, 1)}, {TILES_14(NAME, WALK, 2)}, {TILES_9(NAME, WALK, 3)}, \
@@ -33,42 +36,50 @@ typedef tile_fn *const tile_table[2][MOST_PANELS][MOST_ROWS];
             TILES_6(NAME, WALK, 4)                                                  \
         }                                                                           \
     }
-#define TABLE(WALK, MOST)                                          \
-    {                                                              \
-        NAMES(PART_NAME, WALK, MOST), NAMES(TILE_NAME, WALK, MOST) \
+#define TABLE(WALK, MOST, HALF_TABLE)                                                  \
+    {                                                                                  \
+        [PART] = NAMES(PART_NAME, WALK, MOST), [WHOLE] = NAMES(TILE_NAME, WALK, MOST), \
+        [HALF] = HALF_TABLE                                                            \
     }
-static tile_table nn = TABLE(nn, TILES_28);
-static tile_table tn = TABLE(tn, TILES_28);
-static tile_table quads = TABLE(quads, TILES_14);
+#define HALF_NAMES(WALK)                                                       \
+    {                                                                          \
+        {TILES_14(HALF_NAME, WALK, 1)}, {NULL}, {TILES_9(HALF_NAME, WALK, 3)}, \
+        {                                                                      \
+            TILES_6(HALF_NAME, WALK, 4)                                        \
+        }                                                                      \
+    }
+static tile_table nn = TABLE(nn, TILES_28, HALF_NAMES(nn));
+static tile_table tn = TABLE(tn, TILES_28, HALF_NAMES(tn));
+static tile_table quads = TABLE(quads, TILES_14, {{TILES_14(HALF_NAME, quads, 1)}});
 
-static tile_fn *const nn_half[] = {HALVES(HALF_NAME, nn)};
-static tile_fn *const tn_half[] = {HALVES(HALF_NAME, tn)};
-static tile_fn *const quads_half[] = {HALVES(HALF_NAME, quads)};
 static tile_fn *const taps1[] = {TILES_16(TILE_NAME, taps, 1)};
 
 enum { HALF_ROWS = 14 };
 
-static void run(tile_table whole, tile_fn *const *half, const sti_gemm_tile *t)
+static void run(tile_table table, const sti_gemm_tile *t)
 {
-    if (t->nv == 1 && t->cols <= STI_PANEL / 2 && t->rows <= HALF_ROWS)
-        half[t->rows - 1](t);
+    const int64_t rest = t->cols - (t->nv - 1) * STI_PANEL;
+    const bool half = rest > 0 && rest <= STI_PANEL / 2;
+    tile_fn *const fast = half ? table[HALF][t->nv - 1][t->rows - 1] : NULL;
+    if (fast)
+        fast(t);
     else
-        whole[tile_form(t)][t->nv - 1][t->rows - 1](t);
+        table[tile_form(t)][t->nv - 1][t->rows - 1](t);
 }
 
 static void run_nn(const sti_gemm_tile *t)
 {
-    run(nn, nn_half, t);
+    run(nn, t);
 }
 
 static void run_tn(const sti_gemm_tile *t)
 {
-    run(tn, tn_half, t);
+    run(tn, t);
 }
 
 static void run_quads(const sti_gemm_tile *t)
 {
-    run(quads, quads_half, t);
+    run(quads, t);
 }
 
 static void run_taps(const sti_gemm_tile *t)

@@ -70,9 +70,23 @@ tile_lanes(const sti_gemm_tile *t, vec_lanes *lanes, const int vecs)
         lanes[v] = first_lanes(t->cols - v * VEC_WIDTH);
 }
 
+/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
+ * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). Of
+ * half a panel or less at the end, tiles of vectors as wide as a panel use but their
+ * lower half (HALF). */
+enum { PART, WHOLE, HALF };
+
+/* Which vectors have lanes beyond C where it is not whole: of PART and HALF those of
+ * the last panel. (A store through a mask takes longer.) */
+static inline __attribute__((always_inline)) bool in_part(const int v, const int vecs,
+                                                          const int form)
+{
+    return form == WHOLE || v >= vecs - VECS;
+}
+
 static inline __attribute__((always_inline)) void
 tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *lanes,
-           const int rows, const int vecs)
+           const int rows, const int vecs, const int form)
 {
     if (!t->load) {
 #pragma GCC unroll 32
@@ -80,7 +94,7 @@ tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *la
             acc[i] = vec_zero();
         return;
     }
-    if (tile_whole(t, vecs)) {
+    if (form == WHOLE && tile_whole(t, vecs)) {
 #pragma GCC unroll 32
         for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
@@ -92,40 +106,46 @@ tile_begin(const sti_gemm_tile *t, const float *c, vec *acc, const vec_lanes *la
     for (int r = 0; r < rows; r++, c += t->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            acc[r * vecs + v] = vec_load_lanes(c + v * VEC_WIDTH, lanes[v]);
+            acc[r * vecs + v] = in_part(v, vecs, form)
+                                    ? vec_load_lanes(c + v * VEC_WIDTH, lanes[v])
+                                    : vec_load(c + v * VEC_WIDTH);
 }
 
+/* Rows from .. to of the sums, with what comes after them, to C. */
 static inline __attribute__((always_inline)) void
-tile_end(const sti_gemm_tile *t, float *c, vec *acc, const vec_lanes *lanes,
-         const int rows, const int vecs)
+tile_store(const sti_gemm_tile *t, float *c, vec *acc, const vec_lanes *lanes,
+           const int from, const int to, const int vecs, const int form)
 {
     if (t->bias) {
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
             const vec bias = vec_load_lanes(t->bias + v * VEC_WIDTH, lanes[v]);
 #pragma GCC unroll 32
-            for (int r = 0; r < rows; r++)
+            for (int r = from; r < to; r++)
                 acc[r * vecs + v] = vec_add(acc[r * vecs + v], bias);
         }
     }
     if (t->relu) {
 #pragma GCC unroll 32
-        for (int i = 0; i < rows * vecs; i++)
+        for (int i = from * vecs; i < to * vecs; i++)
             acc[i] = vec_relu(acc[i]);
     }
-    if (tile_whole(t, vecs)) {
+    if (form == WHOLE && tile_whole(t, vecs)) {
 #pragma GCC unroll 32
-        for (int r = 0; r < rows; r++, c += t->c_row)
+        for (int r = from; r < to; r++, c += t->c_row)
 #pragma GCC unroll 8
             for (int v = 0; v < vecs; v++)
                 vec_store(c + v * VEC_WIDTH, acc[r * vecs + v]);
         return;
     }
 #pragma GCC unroll 32
-    for (int r = 0; r < rows; r++, c += t->c_row)
+    for (int r = from; r < to; r++, c += t->c_row)
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++)
-            vec_store_lanes(c + v * VEC_WIDTH, acc[r * vecs + v], lanes[v]);
+            if (in_part(v, vecs, form))
+                vec_store_lanes(c + v * VEC_WIDTH, acc[r * vecs + v], lanes[v]);
+            else
+                vec_store(c + v * VEC_WIDTH, acc[r * vecs + v]);
 }
 
 /* p + floats, where the sum may lie in another array than p. */
@@ -149,12 +169,6 @@ static inline __attribute__((always_inline)) bool splat_far_row(const int r,
 {
     return vecs > 1 || r >= POINTERS;
 }
-
-/* A tile reads part of the last panel of B, through masks (PART: a masked load takes a
- * place among the multiply-adds), or all of it, and fetches what comes next (WHOLE). Of
- * half a panel or less, tiles of vectors as wide as a panel use but their lower half
- * (HALF). */
-enum { PART, WHOLE, HALF };
 
 #ifndef vec_fma_splat_half /* no such tile */
 #define vec_fma_splat_half(a, b, c)   vec_fma_splat(a, b, c)
@@ -182,23 +196,55 @@ static inline __attribute__((always_inline)) vec fma_onto(vec a, vec b, vec c,
     return form == HALF ? vec_fma_onto_half(a, b, c) : vec_fma_onto(a, b, c);
 }
 
-/* One k step; A_OF is the r-th row's scalar. */
-#define TILE_STEP(A_OF, SPLAT, B)                                                     \
+/* One k step of some rows; A_OF is the r-th one's scalar. */
+#define TILE_ROWS(FROM, TO, A_OF, SPLAT, B)                                          \
+    do {                                                                             \
+        vec bv[4];                                                                   \
+        const int last = vecs - VECS; /* panel's first vector */                     \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =               \
+            load_b((B) + v * VEC_WIDTH, lanes[v], v < last ? WHOLE : form);          \
+        _Pragma("GCC unroll 32") for (int r = (FROM); r < (TO); r++)                 \
+        {                                                                            \
+            if (SPLAT) {                                                             \
+                const vec av = vec_splat(A_OF);                                      \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs;                    \
+                                             v++) acc[r * vecs + v] =                \
+                    fma_onto(av, bv[v], acc[r * vecs + v], v < last ? WHOLE : form); \
+            } else {                                                                 \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)               \
+                    acc[r * vecs + v] = fma_splat(&(A_OF), bv[v], acc[r * vecs + v], \
+                                                  v < last ? WHOLE : form);          \
+            }                                                                        \
+        }                                                                            \
+    } while (0)
+
+#define TILE_STEP(A_OF, SPLAT, B) TILE_ROWS(0, rows, A_OF, SPLAT, B)
+
+/* The last quad of steps goes by a few rows at a time, which are stored beside the
+ * multiply-adds of the next ones: where a vector takes two cycles to store, a whole
+ * tile of them holds up the multiply-adds that come after. Not where B is read through
+ * masks or half, as these rows read it again. */
+static inline __attribute__((always_inline)) bool ends_by_rows(int64_t k,
+                                                               const int form)
+{
+    return form == WHOLE && VECS == 1 && k >= QUAD;
+}
+
+/* So many that their chains fill the units. */
+static inline __attribute__((always_inline)) int rows_at_end(const int vecs)
+{
+    return vecs == 1 ? 6 : 2;
+}
+
+#define TILE_END(A_OF, SPLAT, B)                                                      \
     do {                                                                              \
-        vec bv[4];                                                                    \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) bv[v] =                \
-            load_b((B) + v * VEC_WIDTH, lanes[v], v >= vecs - VECS ? form : WHOLE);   \
-        _Pragma("GCC unroll 32") for (int r = 0; r < rows; r++)                       \
+        const int some = rows_at_end(vecs);                                           \
+        _Pragma("GCC unroll 32") for (int first = 0; first < rows; first += some)     \
         {                                                                             \
-            if (SPLAT) {                                                              \
-                const vec av = vec_splat(A_OF);                                       \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                \
-                    acc[r * vecs + v] = fma_onto(av, bv[v], acc[r * vecs + v], form); \
-            } else {                                                                  \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++)                \
-                    acc[r * vecs + v] =                                               \
-                        fma_splat(&(A_OF), bv[v], acc[r * vecs + v], form);           \
-            }                                                                         \
+            const int past = first + some < rows ? first + some : rows;               \
+            _Pragma("GCC unroll 4") for (int u = 0; u < QUAD; u++)                    \
+                TILE_ROWS(first, past, A_OF, SPLAT, B);                               \
+            tile_store(t, c + first * t->c_row, acc, lanes, first, past, vecs, form); \
         }                                                                             \
     } while (0)
 
@@ -213,21 +259,35 @@ typedef struct tile_ahead {
     int64_t at, each;
 } tile_ahead;
 
-static inline __attribute__((always_inline)) tile_ahead
-tile_ahead_of(const sti_gemm_tile *t, int64_t line, const float *c, const int rows,
-              const int vecs)
+/* Portions of a row that is fetched ahead. */
+static inline __attribute__((always_inline)) int64_t
+ahead_across(const sti_gemm_tile *t, const int vecs)
 {
-    tile_ahead ahead = {.p = c, .row = t->c_row, .across = 1, .left = c ? rows : 0};
+    const int64_t width = (int64_t)vecs * VEC_WIDTH;
+    return (t->next_cols + width - 1) / width;
+}
+
+/* Portions for every quad of a tile, but the last one that ends it. */
+static inline __attribute__((always_inline)) int64_t
+ahead_each(const sti_gemm_tile *t, const int rows, const int vecs)
+{
+    const int64_t quads = t->runs * (t->run_k / QUAD) - 1;
+    const int64_t all = (t->c_next ? rows : 0) + t->next_rows * ahead_across(t, vecs);
+    return quads >= all ? 1 : quads > 0 ? all / quads + 1 : all;
+}
+
+static inline __attribute__((always_inline)) tile_ahead
+tile_ahead_of(const sti_gemm_tile *t, int64_t line, int64_t each, const float *c,
+              const int rows, const int vecs)
+{
+    tile_ahead ahead = {
+        .p = c, .row = t->c_row, .across = 1, .left = c ? rows : 0, .each = each};
     if (t->next_rows > 0) {
-        const int64_t width = (int64_t)vecs * VEC_WIDTH;
         ahead.then = t->next + line * t->next_rows * t->next_row;
         ahead.then_row = t->next_row;
-        ahead.then_across = (t->next_cols + width - 1) / width;
+        ahead.then_across = ahead_across(t, vecs);
         ahead.then_left = t->next_rows * ahead.then_across;
     }
-    const int64_t quads = t->runs * (t->run_k / QUAD),
-                  all = ahead.left + ahead.then_left;
-    ahead.each = quads >= all ? 1 : all / (quads > 0 ? quads : 1) + 1;
     return ahead;
 }
 
@@ -301,21 +361,27 @@ static inline __attribute__((always_inline)) const float *next_step(const float 
     } while (0)
 
 static inline __attribute__((always_inline)) void
-tile_nn(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
-        tile_ahead ahead, const int rows, const int vecs, const int form)
+tile_nn(const sti_gemm_tile *t, const float *a, const float *from_b, float *c,
+        const vec_lanes *lanes, tile_ahead ahead, const int rows, const int vecs,
+        const int form)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
-    const float *b = t->b;
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
+    const float *b = from_b;
     const int64_t step = t->b_step ? t->b_step : vecs * VEC_WIDTH;
     for (int64_t i = 0; i < t->runs; i++) {
         row_walk w = row_walk_at(run_at(a, t->a_run[i]), t->a_row, rows);
         if (t->b_run)
-            b = run_at(t->b, t->b_run[i]);
-        TILE_RUN(t->run_k, NN_STEP, row_walk_on(&w, rows, QUAD),
+            b = run_at(from_b, t->b_run[i]);
+        const bool end = i + 1 == t->runs && ends_by_rows(t->run_k, form);
+        TILE_RUN(t->run_k - end * QUAD, NN_STEP, row_walk_on(&w, rows, QUAD),
                  row_walk_on(&w, rows, 1));
+        if (end) {
+            TILE_END(*row_walk_ptr(&w, r, u), splat_far_row(r, vecs), b + u * step);
+            return;
+        }
     }
-    tile_end(t, c, acc, lanes, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 #define TN_STEP(U)                                           \
@@ -325,33 +391,44 @@ tile_nn(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes
     } while (0)
 
 static inline __attribute__((always_inline)) void
-tile_tn(const sti_gemm_tile *t, const float *from, float *c, const vec_lanes *lanes,
-        tile_ahead ahead, const int rows, const int vecs, const int form)
+tile_tn(const sti_gemm_tile *t, const float *from, const float *from_b, float *c,
+        const vec_lanes *lanes, tile_ahead ahead, const int rows, const int vecs,
+        const int form)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
-    const float *b = t->b;
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
+    const float *b = from_b;
     for (int64_t i = 0; i < t->runs; i++) {
         const float *a = run_at(from, t->a_run[i]);
         if (t->b_run)
-            b = run_at(t->b, t->b_run[i]);
-        TILE_RUN(t->run_k, TN_STEP, b += QUAD * t->b_step, b += t->b_step);
+            b = run_at(from_b, t->b_run[i]);
+        const bool end = i + 1 == t->runs && ends_by_rows(t->run_k, form);
+        TILE_RUN(t->run_k - end * QUAD, TN_STEP, b += QUAD * t->b_step, b += t->b_step);
+        if (end) {
+            TILE_END(a[u * t->a_step + r], splat_row(vecs), b + u * t->b_step);
+            return;
+        }
     }
-    tile_end(t, c, acc, lanes, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 #define QUADS_STEP(U) TILE_STEP(a[QUAD * r + (U)], splat_row(vecs), b + (U)*t->b_step)
 
 static inline __attribute__((always_inline)) void
-tile_quads(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
-           tile_ahead ahead, const int rows, const int vecs, const int form)
+tile_quads(const sti_gemm_tile *t, const float *a, const float *b, float *c,
+           const vec_lanes *lanes, tile_ahead ahead, const int rows, const int vecs,
+           const int form)
 {
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
-    const float *b = t->b;
-    TILE_RUN(t->run_k, QUADS_STEP, (a += QUAD * rows, b += QUAD * t->b_step),
-             (a++, b += t->b_step));
-    tile_end(t, c, acc, lanes, rows, vecs);
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
+    const bool end = t->run_k % QUAD == 0 && ends_by_rows(t->run_k, form);
+    TILE_RUN(t->run_k - end * QUAD, QUADS_STEP,
+             (a += QUAD * rows, b += QUAD * t->b_step), (a++, b += t->b_step));
+    if (end) {
+        TILE_END(a[QUAD * r + u], splat_row(vecs), b + u * t->b_step);
+        return;
+    }
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
 enum { TAPS = 3 };
@@ -375,13 +452,13 @@ enum { TAPS = 3 };
     } while (0)
 
 static inline __attribute__((always_inline)) void
-tile_taps(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lanes,
-          tile_ahead ahead, const int rows, const int vecs, const int form)
+tile_taps(const sti_gemm_tile *t, const float *a, const float *b, float *c,
+          const vec_lanes *lanes, tile_ahead ahead, const int rows, const int vecs,
+          const int form)
 {
-    (void)ahead, (void)form;
+    (void)ahead;
     vec acc[ACC_MAX];
-    tile_begin(t, c, acc, lanes, rows, vecs);
-    const float *b = t->b;
+    tile_begin(t, c, acc, lanes, rows, vecs, form);
     for (int64_t i = 0; i < t->runs; i++) {
         row_walk w = row_walk_at(a + t->a_run[i], t->a_row, rows + TAPS - 1);
         int64_t k = t->run_k;
@@ -396,22 +473,25 @@ tile_taps(const sti_gemm_tile *t, const float *a, float *c, const vec_lanes *lan
             row_walk_on(&w, rows + TAPS - 1, 1);
         }
     }
-    tile_end(t, c, acc, lanes, rows, vecs);
+    tile_store(t, c, acc, lanes, 0, rows, vecs, form);
 }
 
-#define TILE_AS(NAME, WALK, R, NV, FORM)                                            \
-    static void NAME(const sti_gemm_tile *t)                                        \
-    {                                                                               \
-        const float *a = t->a;                                                      \
-        float *c = t->c;                                                            \
-        vec_lanes lanes[4];                                                         \
-        tile_lanes(t, lanes, (NV)*VECS);                                            \
-        for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) {    \
-            const float *next =                                                     \
-                t->c_next && i + 1 < t->lines ? c + t->c_line : t->c_next;          \
-            tile_##WALK(t, a, c, lanes, tile_ahead_of(t, i, next, R, (NV)*VECS), R, \
-                        (NV)*VECS, FORM);                                           \
-        }                                                                           \
+#define TILE_AS(NAME, WALK, R, NV, FORM)                                             \
+    static void NAME(const sti_gemm_tile *t)                                         \
+    {                                                                                \
+        const float *a = t->a, *b = t->b;                                            \
+        float *c = t->c;                                                             \
+        vec_lanes lanes[4];                                                          \
+        tile_lanes(t, lanes, (NV)*VECS);                                             \
+        const int64_t each = ahead_each(t, R, (NV)*VECS);                            \
+        for (int64_t i = 0; i < t->lines;                                            \
+             i++, a += t->a_line, b += t->b_line, c += t->c_line) {                  \
+            const float *next =                                                      \
+                t->c_next && i + 1 < t->lines ? c + t->c_line : t->c_next;           \
+            tile_##WALK(t, a, b, c, lanes,                                           \
+                        tile_ahead_of(t, i, each, next, R, (NV)*VECS), R, (NV)*VECS, \
+                        FORM);                                                       \
+        }                                                                            \
     }
 #define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, WHOLE)
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,

@@ -14,10 +14,11 @@ static const float *far(const float *p, int64_t floats)
     return (const float *)((uintptr_t)p + (uintptr_t)floats * sizeof(float));
 }
 
-static const float *run_b(const sti_gemm_tile *t, int64_t i, int64_t k, int64_t step,
-                          int64_t j)
+static const float *run_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                          int64_t step, int64_t j)
 {
-    return far(t->b, (t->b_run ? t->b_run[i] : i * t->run_k * step) + k * step + j);
+    return far(t->b + line * t->b_line,
+               (t->b_run ? t->b_run[i] : i * t->run_k * step) + k * step + j);
 }
 
 static float nn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
@@ -38,8 +39,8 @@ static float quads_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
 static float nn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
-    (void)line, (void)r;
-    return *run_b(t, i, k, t->b_step ? t->b_step : (int64_t)STI_PANEL * t->nv, j);
+    (void)r;
+    return *run_b(t, line, i, k, t->b_step ? t->b_step : (int64_t)STI_PANEL * t->nv, j);
 }
 
 static float tn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
@@ -52,8 +53,8 @@ static float tn_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, in
 static float tn_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k, int64_t r,
                   int64_t j)
 {
-    (void)line, (void)r;
-    return *run_b(t, i, k, t->b_step, j);
+    (void)r;
+    return *run_b(t, line, i, k, t->b_step, j);
 }
 
 enum { TAPS = 3 };
@@ -67,8 +68,8 @@ static float taps_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
 static float taps_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
                     int64_t r, int64_t j)
 {
-    (void)line, (void)r;
-    return t->b[(i * t->run_k * TAPS + k) * STI_PANEL + j];
+    (void)r;
+    return t->b[line * t->b_line + (i * t->run_k * TAPS + k) * STI_PANEL + j];
 }
 
 static void tile_element(const sti_gemm_tile *t, operand_fn *a, operand_fn *b,

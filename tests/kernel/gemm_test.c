@@ -200,7 +200,8 @@ static void chosen_shapes(void **state)
         {30, 105, 300}, {300, 70, 520},  {70, 1, 300},     {55, 3, 64},
         {100, 5, 39},   {40, 6, 530},    {33, 9, 100},     {163, 10, 270},
         {48, 11, 4200}, {200, 12, 50},   {30, 64, 4600},   {20, 64, 2048},
-        {26, 1024, 40}, {12, 1024, 300}, {65, 200, 700},   {1030, 70, 70}};
+        {26, 1024, 40}, {12, 1024, 300}, {65, 200, 700},   {1030, 70, 70},
+        {60, 1024, 9},  {130, 1024, 64}};
     model_rng rng = {7};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -210,8 +211,8 @@ static void chosen_shapes(void **state)
             t.shape.trans_b = kind >> 1;
             t.shape.lda = t.shape.trans_a ? t.shape.m : t.shape.k;
             t.shape.ldb = t.shape.trans_b ? t.shape.k : t.shape.n;
-            t.shape.accumulate = kind == 1 || kind == 2;
-            t.bias = t.relu = t.mask = kind >= 2;
+            t.shape.accumulate = t.bias = kind & 1;
+            t.relu = t.mask = kind >= 2;
             const int64_t work = t.shape.m * t.shape.n * t.shape.k;
             if (kind == 0 || (t.shape.k < 5000 && work < 100000000))
                 check_case(&t, &rng);
