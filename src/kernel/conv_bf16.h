@@ -31,7 +31,7 @@
 /* Scratch of one call: the packed weights (half of their float32 bytes, padded to 32 k
  * and 16 columns) and, a thread, padded rows of an image (about 64 KiB); the weight
  * gradient takes up to eight partial gradients (8 MiB at most) and, a thread, one or
- * more of 64 output channels and about 300 KiB instead. shape->groups must be 1. */
+ * more of 64 by 64 channels (of a 1x1 window 128 by 128) and about 300 KiB instead. shape->groups must be 1. */
 size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *shape, int threads);

@@ -75,13 +75,6 @@ static inline const sti_bf16_tile_kernels *sti_bf16_tiles_now(void)
     return STI_KERNELS_NOW(sti_bf16_tiles);
 }
 
-/* Which k is element i of a row of A, or of k that are turned with B. */
-static inline int64_t sti_bf16_turned(bool turned, int64_t i)
-{
-    static const int8_t k[4] = {2, 0, 3, 1};
-    return turned ? (i & ~(int64_t)3) + k[i & 3] : i;
-}
-
 static inline int64_t sti_bf16_blocks(int64_t pairs)
 {
     return (pairs + STI_BF16_PAIRS - 1) / STI_BF16_PAIRS;

@@ -41,14 +41,12 @@ static void turn(int64_t n, const sti_bf16 *x, sti_bf16 *out)
 
 static bool all_finite(int64_t n, const sti_bf16 *x)
 {
-    const __m512i exponent = _mm512_set1_epi16(0x7f80);
-    __mmask32 special = 0;
-    for (; n > 0; n -= 2 * PAIRS, x += 2 * PAIRS) {
-        const __mmask32 there = n < 2 * PAIRS ? (1u << n) - 1u : ~0u;
-        const __m512i v = _mm512_maskz_loadu_epi16(there, x);
-        special |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, exponent), exponent);
-    }
-    return special == 0;
+    __m512i most = _mm512_setzero_si512(); /* twice their sizes */
+    for (; n >= 2 * PAIRS; n -= 2 * PAIRS, x += 2 * PAIRS)
+        most = _mm512_max_epu16(most, _mm512_slli_epi16(_mm512_loadu_si512(x), 1));
+    const __m512i rest = _mm512_maskz_loadu_epi16((1u << n) - 1u, x);
+    most = _mm512_max_epu16(most, _mm512_slli_epi16(rest, 1));
+    return _mm512_cmpge_epu16_mask(most, _mm512_set1_epi16((short)0xff00)) == 0;
 }
 
 static void turn_a(const sti_bf16_pair *a, int64_t ld, int rows, dot_block *out)

@@ -382,7 +382,8 @@ static void test_random(void **state)
         sti_conv_shape s = {.n = model_between(&r, 1, 3),
                             .h = model_between(&r, 1, 11),
                             .w = model_between(&r, 1, 11),
-                            .ci = model_between(&r, 1, 9),
+                            .ci = i % 3 ? model_between(&r, 1, 17)
+                                        : model_between(&r, 16, 70),
                             .co = model_between(&r, 1, 35),
                             .kh = model_between(&r, 1, 4),
                             .kw = model_between(&r, 1, 4),
