@@ -359,8 +359,35 @@ static weight_tile tile_of(const weight_piece *p, int64_t i)
                          .rows = sti_conv_min(columns - block * r16, r16)};
 }
 
+/* What the next group reads, where it lies in one piece. */
+static void set_soon(const weight_piece *p, int64_t next, sti_bf16_soon *soon)
+{
+    const weight_job *j = p->job;
+    const sti_conv_shape *s = j->shape;
+    weight_piece n = *p;
+    if (next >= j->groups)
+        return;
+    set_group(&n, next);
+    if (j->in_pieces == 1) {
+        const sti_bf16 *x = j->x + n.image * s->h * s->w * s->ci;
+        const int64_t y = sti_conv_max(n.row * s->stride - s->pad, 0);
+        const int64_t end = (n.row + n.rows - 1) * s->stride + s->kh - s->pad;
+        soon[0].at = (const char *)(x + y * s->w * s->ci);
+        soon[0].end = (const char *)(x + ((n.images - 1) * s->h +
+                                          sti_conv_max(sti_conv_min(end, s->h), y)) *
+                                             s->w * s->ci);
+    }
+    if (j->blocks == 1) {
+        const int64_t y = n.image * s->oh + n.row;
+        soon[1].at = (const char *)(j->dy + y * s->ow * s->co);
+        soon[1].end = (const char *)(j->dy + (y + (n.images - 1) * s->oh + n.rows) *
+                                                 s->ow * s->co);
+    }
+}
+
 /* All taps and channels over the group. */
-static void group_tiles(const weight_piece *p, float *sum, bool load)
+static void group_tiles(const weight_piece *p, sti_bf16_soon *soon, float *sum,
+                        bool load)
 {
     static const int64_t zero_run[1] = {0};
     const weight_job *j = p->job;
@@ -380,8 +407,14 @@ static void group_tiles(const weight_piece *p, float *sum, bool load)
         .b_turned = j->tiles->turn != NULL,
         .b_odd = s->stride * j->width,
         .live = p->finite ? p->live : NULL,
+        .soon = soon,
         .c_row = STI_BF16_COLS,
     };
+    int64_t bytes = 0;
+    for (int i = 0; i < STI_BF16_SOON; i++)
+        bytes += soon[i].end - soon[i].at;
+    t.soon_bytes = sti_conv_ceil_div(
+        bytes, t.blocks * tiles * sti_conv_ceil_div(p->cols, STI_BF16_ROWS));
     for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS)
         for (int64_t first = 0; first < tiles; first += STI_BF16_TILES) {
             t.count = (int)sti_conv_min(tiles - first, STI_BF16_TILES);
@@ -406,7 +439,9 @@ static void chunk_run(weight_piece *p, int64_t chunk, float *sum)
         for (int64_t phase = 0; phase < j->raster.phases; phase++)
             (j->dense ? load_phase_dense : load_phase)(p, phase);
         load_dy(p);
-        group_tiles(p, sum, group > first);
+        sti_bf16_soon soon[STI_BF16_SOON] = {{NULL, NULL}};
+        set_soon(p, group + 1, soon);
+        group_tiles(p, soon, sum, group > first);
     }
 }
 

@@ -27,6 +27,14 @@ enum {
 
 typedef uint32_t sti_bf16_pair __attribute__((may_alias, aligned(2)));
 
+/* Bytes that are read after a product: kernels may bring them into the second cache
+ * meanwhile, a few lines at a time. */
+typedef struct sti_bf16_soon {
+    const char *at, *end;
+} sti_bf16_soon;
+
+enum { STI_BF16_SOON = 2 };
+
 typedef struct sti_bf16_tile {
     int count, rows; /* rows: as told to begin() */
     bool load;       /* start from C instead of 0 */
@@ -39,6 +47,8 @@ typedef struct sti_bf16_tile {
     /* [blocks] or NULL: bit i of block j is 0 if the fours i of k in all runs are
      * products of zeros with finite numbers, which may be left out. */
     const uint8_t *live;
+    sti_bf16_soon *soon; /* [STI_BF16_SOON] or NULL */
+    int64_t soon_bytes;  /* for each tile and block of k */
     float *c;
     int64_t c_row;
     int64_t a_tile[STI_BF16_TILES], b_tile[STI_BF16_TILES], c_tile[STI_BF16_TILES];

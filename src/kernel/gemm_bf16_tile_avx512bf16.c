@@ -176,6 +176,13 @@ static void turn_operands(const sti_bf16_tile *t, int n, dot_operands *o,
     }
 }
 
+static void fetch_soon(sti_bf16_soon *soon, int64_t bytes)
+{
+    for (int i = 0; i < STI_BF16_SOON; i++)
+        for (; bytes > 0 && soon[i].at < soon[i].end; bytes -= 64, soon[i].at += 64)
+            __builtin_prefetch(soon[i].at, 0, 2);
+}
+
 /* Blocks j.. of a run for all tiles; a and b: block j of a tile whose offsets are 0. */
 static void dot_blocks(const sti_bf16_tile *t, int64_t j, int64_t blocks,
                        const sti_bf16_pair *a, const sti_bf16_pair *b, bool load,
@@ -195,9 +202,12 @@ static void dot_blocks(const sti_bf16_tile *t, int64_t j, int64_t blocks,
                           .live = t->live ? t->live + j : all_live};
         turn_operands(t, n, &o, buffers);
         float *c = t->c + t->c_tile[n];
-        for (int r = 0; r < t->rows; r += part, o.a += part * o.a_row)
+        for (int r = 0; r < t->rows; r += part, o.a += part * o.a_row) {
             dot_part(&o, c + r * t->c_row, t->c_row,
                      r + part <= t->rows ? part : t->rows - r, load);
+            if (t->soon)
+                fetch_soon(t->soon, blocks * t->soon_bytes / parts);
+        }
     }
 }
 
