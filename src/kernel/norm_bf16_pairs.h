@@ -61,6 +61,15 @@ ALWAYS void join_halves(const __m512 *a, const bool narrow, float *out)
     }
 }
 
+/* Elements that lie this far ahead are brought into the second cache: prefetchers
+ * begin anew at each page. */
+enum { AHEAD = 2048 };
+
+ALWAYS void fetch_ahead(const sti_bf16 *p)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + AHEAD * sizeof *p), 0, 2);
+}
+
 /* Vectors of four rows, and elements from one to the next. */
 ALWAYS int vectors_of(const bool narrow)
 {
@@ -76,6 +85,7 @@ ALWAYS void moment_vector(const sti_norm_bf16_block *b, int64_t at, const __m512
                           __m512 *s, __m512 *q)
 {
     const __m512i x = _mm512_loadu_si512(b->x + at);
+    fetch_ahead(b->x + at);
 #pragma GCC unroll 2
     for (int odd = 0; odd < 2; odd++) {
         const __m512 d = half_of(x, odd) - x0[odd];
@@ -169,6 +179,8 @@ ALWAYS void grad_sum_vector(const sti_norm_bf16_block *b, int64_t at, const __m5
                             const bool bits, __m512 *s, __m512 *q)
 {
     const __m512i z = load_z_pairs(b, at, bits), x = _mm512_loadu_si512(b->x + at);
+    fetch_ahead(b->dy + at);
+    fetch_ahead(b->x + at);
 #pragma GCC unroll 2
     for (int odd = 0; odd < 2; odd++) {
         s[odd] += half_of(z, odd);
