@@ -290,22 +290,25 @@ static void pack_pairs_transposed(const row_walk *w, int64_t run, int64_t pair,
                                   int64_t count, const float *src, int64_t ld,
                                   uint32_t *panels)
 {
-    enum { STRETCH = 64 };
+    enum { BLOCK = 2 * STI_BF16_PAIRS };
     const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
-    sti_bf16 k[STRETCH];
-    for (int64_t j = 0; j < sti_conv_round_up(w->channels, STI_BF16_COLS); j++) {
-        uint32_t *dst = panels + j / STI_BF16_COLS * panel_pairs(w) +
-                        first * STI_BF16_COLS + j % STI_BF16_COLS;
-        for (int64_t c = 0; c < count; c += STRETCH) {
-            const int64_t n = sti_conv_min(STRETCH, count - c);
-            memset(k, 0, sizeof k);
-            if (j < w->channels)
-                w->loops->from_f32(n, src + j * ld + c, k);
-            if (w->turned)
-                w->tiles->turn(STRETCH, k, k);
-            for (int64_t i = 0; i < sti_conv_round_up(n, w->turned ? 4 : 2);
-                 i += 2, dst += STI_BF16_COLS)
-                *dst = (uint32_t)k[i] | (uint32_t)k[i + 1] << 16;
+    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
+        const int64_t cols = sti_conv_min(w->channels - j, STI_BF16_COLS);
+        uint32_t *dst =
+            panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
+        for (int64_t c = 0; c < count; c += BLOCK) {
+            float rows[STI_BF16_COLS * STI_BF16_PAIRS] = {0}; /* pairs */
+            const int64_t n = sti_conv_min(BLOCK, count - c);
+            const int64_t pairs = sti_conv_round_up(n, w->turned ? 4 : 2) / 2;
+            for (int64_t i = 0; i < cols; i++) {
+                sti_bf16 *row = (sti_bf16 *)(void *)(rows + i * STI_BF16_PAIRS);
+                w->loops->from_f32(n, src + (j + i) * ld + c, row);
+                if (w->turned)
+                    w->tiles->turn(BLOCK, row, row);
+            }
+            w->loops->transpose_f32(STI_BF16_COLS, pairs, rows, (float *)(void *)dst,
+                                    STI_BF16_COLS);
+            dst += pairs * STI_BF16_COLS;
         }
     }
 }
