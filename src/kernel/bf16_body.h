@@ -25,6 +25,14 @@ static void from_f32(int64_t n, const float *x, sti_bf16 *y)
 static void add(int64_t n, const sti_bf16 *a, const sti_bf16 *b, sti_bf16 *y)
 {
     int64_t i = 0;
+#if STI_LANES == 16
+    for (; i + 32 <= n; i += 32) {
+        const __m512i u = _mm512_loadu_si512(a + i), v = _mm512_loadu_si512(b + i);
+        const __m512 sum[2] = {lane_bf16_half(u, 0) + lane_bf16_half(v, 0),
+                               lane_bf16_half(u, 1) + lane_bf16_half(v, 1)};
+        _mm512_storeu_si512(y + i, lane_bf16_pack(sum));
+    }
+#endif
     for (; i + STI_LANES <= n; i += STI_LANES)
         lane_bf16_store(y + i, lane_bf16_load(a + i) + lane_bf16_load(b + i));
     for (; i < n; i++)

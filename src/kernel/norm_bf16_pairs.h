@@ -1,35 +1,10 @@
 /* The loops of batch normalisation on bfloat16 for AVX-512, 32 elements at a time; part
- * of norm_bf16_body.h. Even and odd columns of a load are a vector each, which a shift
- * and a mask tell apart: cheaper than to widen two halves. A vector is 32 columns of a
- * row or, where a row has 16 (`narrow`), two rows; sums are those of norm_bf16_body.h,
- * four rows having an accumulator each. Rows come in fours. */
+ * of norm_bf16_body.h. Even and odd columns of a load are a vector each (lane_bf16.h).
+ * A load is 32 columns of a row or, where a row has 16 (`narrow`), two rows; sums are
+ * those of norm_bf16_body.h, four rows having an accumulator each. Rows come in fours.
+ */
 
 enum { PAIRED = 32 };
-
-/* Even (0) or odd (1) elements as float32. */
-ALWAYS __m512 half_of(__m512i x, const int odd)
-{
-    return _mm512_castsi512_ps(
-        odd ? _mm512_and_si512(x, _mm512_set1_epi32((int)0xffff0000u))
-            : _mm512_slli_epi32(x, 16));
-}
-
-ALWAYS __m512i pack_halves(const __m512 *half)
-{
-#ifdef LANE_NARROW
-    const __m512i lanes = _mm512_set_epi32(
-        0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
-        0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
-        0x00130003, 0x00120002, 0x00110001, 0x00100000);
-    return _mm512_permutexvar_epi16(lanes,
-                                    (__m512i)_mm512_cvtne2ps_pbh(half[1], half[0]));
-#else
-    const lane_h even = lane_bf16_narrow((lane_f)half[0]);
-    const lane_h odd = lane_bf16_narrow((lane_f)half[1]);
-    return (__m512i)(__builtin_convertvector(even, lane_u) |
-                     __builtin_convertvector(odd, lane_u) << 16);
-#endif
-}
 
 /* Halves of 32 columns of p or, narrow, of 16 twice. */
 ALWAYS void load_columns(const float *p, const bool narrow, __m512 *half)
@@ -88,7 +63,7 @@ ALWAYS void moment_vector(const sti_norm_bf16_block *b, int64_t at, const __m512
     fetch_ahead(b->x + at);
 #pragma GCC unroll 2
     for (int odd = 0; odd < 2; odd++) {
-        const __m512 d = half_of(x, odd) - x0[odd];
+        const __m512 d = lane_bf16_half(x, odd) - x0[odd];
         s[odd] += d;
         q[odd] += d * d;
     }
@@ -101,8 +76,8 @@ ALWAYS void moment_pairs(const sti_norm_bf16_block *b, int64_t col, const bool n
     const __m512i first =
         narrow ? _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(b->x + col)))
                : _mm512_loadu_si512(b->x + col);
-    x0[0] = half_of(first, 0);
-    x0[1] = half_of(first, 1);
+    x0[0] = lane_bf16_half(first, 0);
+    x0[1] = lane_bf16_half(first, 1);
     for (int64_t r = 0, at = col; r < b->rows; r += 4, at += 4 * b->ld) {
 #pragma GCC unroll 4
         for (int i = 0; i < vectors_of(narrow); i++)
@@ -135,11 +110,11 @@ ALWAYS void forward_vector(const sti_norm_bf16_block *b, const pair_params *p,
     __m512 y[2];
 #pragma GCC unroll 2
     for (int odd = 0; odd < 2; odd++) {
-        y[odd] = (half_of(x, odd) - p->mean[odd]) * p->gain[odd] + p->shift[odd];
+        y[odd] = (lane_bf16_half(x, odd) - p->mean[odd]) * p->gain[odd] + p->shift[odd];
         if (residual)
-            y[odd] += half_of(more, odd);
+            y[odd] += lane_bf16_half(more, odd);
     }
-    __m512i out = pack_halves(y);
+    __m512i out = lane_bf16_pack(y);
     if (relu_too) {
         /* As integers, numbers from -inf to -0 are those up to -128; a NaN passes. No
          * float32 > 0 was rounded to 0: none was denormal. */
@@ -183,8 +158,8 @@ ALWAYS void grad_sum_vector(const sti_norm_bf16_block *b, int64_t at, const __m5
     fetch_ahead(b->x + at);
 #pragma GCC unroll 2
     for (int odd = 0; odd < 2; odd++) {
-        s[odd] += half_of(z, odd);
-        q[odd] += half_of(z, odd) * (half_of(x, odd) - m[odd]);
+        s[odd] += lane_bf16_half(z, odd);
+        q[odd] += lane_bf16_half(z, odd) * (lane_bf16_half(x, odd) - m[odd]);
     }
 }
 
@@ -207,18 +182,18 @@ ALWAYS void backward_vector(const sti_norm_bf16_block *b, const pair_params *p,
                             int64_t at, const bool bits, const bool dx, const bool dres)
 {
     const __m512i dy = load_z_pairs(b, at, bits);
-    const __m512 z[2] = {half_of(dy, 0), half_of(dy, 1)};
+    const __m512 z[2] = {lane_bf16_half(dy, 0), lane_bf16_half(dy, 1)};
     const __m512i x = dx ? _mm512_loadu_si512(b->x + at) : dy;
     if (dres)
-        _mm512_storeu_si512(b->dresidual + at, pack_halves(z));
+        _mm512_storeu_si512(b->dresidual + at, lane_bf16_pack(z));
     if (dx) {
         __m512 d[2];
 #pragma GCC unroll 2
         for (int odd = 0; odd < 2; odd++)
             d[odd] = ((z[odd] - p->shift[odd]) -
-                      (half_of(x, odd) - p->mean[odd]) * p->slope[odd]) *
+                      (lane_bf16_half(x, odd) - p->mean[odd]) * p->slope[odd]) *
                      p->gain[odd];
-        _mm512_storeu_si512(b->y + at, pack_halves(d));
+        _mm512_storeu_si512(b->y + at, lane_bf16_pack(d));
     }
 }
 
