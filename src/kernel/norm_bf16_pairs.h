@@ -36,8 +36,8 @@ ALWAYS void join_halves(const __m512 *a, const bool narrow, float *out)
     }
 }
 
-/* Elements that lie this far ahead are brought into the second cache: prefetchers
- * begin anew at each page. */
+/* Elements that lie this far ahead, read or written, are brought into the second cache:
+ * prefetchers begin anew at each page. */
 enum { AHEAD = 2048 };
 
 ALWAYS void fetch_ahead(const sti_bf16 *p)
@@ -107,6 +107,10 @@ ALWAYS void forward_vector(const sti_norm_bf16_block *b, const pair_params *p,
 {
     const __m512i x = _mm512_loadu_si512(b->x + at);
     const __m512i more = residual ? _mm512_loadu_si512(b->residual + at) : x;
+    fetch_ahead(b->x + at);
+    if (residual)
+        fetch_ahead(b->residual + at);
+    fetch_ahead(b->y + at);
     __m512 y[2];
 #pragma GCC unroll 2
     for (int odd = 0; odd < 2; odd++) {
