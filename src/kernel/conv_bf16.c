@@ -254,6 +254,8 @@ static void pad_panels(const row_walk *w, uint32_t *panels)
         }
 }
 
+enum { STRIP = 4 * STI_BF16_COLS }; /* columns packed at a time */
+
 /* Row k of `count` rows of src, rounded; zeros beyond. */
 static void round_row(const row_walk *w, int64_t k, int64_t count, int64_t cols,
                       const float *src, int64_t ld, sti_bf16 *out)
@@ -261,7 +263,7 @@ static void round_row(const row_walk *w, int64_t k, int64_t count, int64_t cols,
     if (k < count)
         w->loops->from_f32(cols, src + k * ld, out);
     else
-        memset(out, 0, STI_BF16_COLS * sizeof *out);
+        memset(out, 0, STRIP * sizeof *out);
 }
 
 /* Panels, pairs from `pair` of a run on, of `count` rows (k) of src, ld apart. */
@@ -270,17 +272,18 @@ static void pack_pairs(const row_walk *w, int64_t run, int64_t pair, int64_t cou
 {
     const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
     const int64_t end = sti_conv_round_up(count, w->turned ? 4 : 2);
-    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
-        const int64_t cols = sti_conv_min(w->channels - j, STI_BF16_COLS);
-        sti_bf16 lower[STI_BF16_COLS] = {0}, upper[STI_BF16_COLS] = {0};
+    for (int64_t j = 0; j < w->channels; j += STRIP) {
+        const int64_t cols = sti_conv_min(w->channels - j, STRIP);
+        sti_bf16 rows[2 * STRIP] = {0}; /* lower, upper */
         uint32_t *dst =
             panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
         for (int64_t c = 0; c < end; c += 2, dst += STI_BF16_COLS) {
-            round_row(w, sti_bf16_turned(w->turned, c), count, cols, src + j, ld,
-                      lower);
+            round_row(w, sti_bf16_turned(w->turned, c), count, cols, src + j, ld, rows);
             round_row(w, sti_bf16_turned(w->turned, c + 1), count, cols, src + j, ld,
-                      upper);
-            w->loops->interleave(STI_BF16_COLS, lower, upper, dst);
+                      rows + STRIP);
+            w->loops->interleave_rows(sti_conv_ceil_div(cols, STI_BF16_COLS),
+                                      STI_BF16_COLS, rows, STRIP, STI_BF16_COLS, dst,
+                                      panel_pairs(w));
         }
     }
 }
@@ -297,15 +300,15 @@ static void pack_pairs_transposed(const row_walk *w, int64_t run, int64_t pair,
         uint32_t *dst =
             panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
         for (int64_t c = 0; c < count; c += BLOCK) {
-            float rows[STI_BF16_COLS * STI_BF16_PAIRS] = {0}; /* pairs */
+            float rows[STI_BF16_COLS * STI_BF16_PAIRS] /* pairs */
+                __attribute__((aligned(64))) = {0};
+            sti_bf16 *k = (sti_bf16 *)(void *)rows; /* [16][32] */
             const int64_t n = sti_conv_min(BLOCK, count - c);
             const int64_t pairs = sti_conv_round_up(n, w->turned ? 4 : 2) / 2;
-            for (int64_t i = 0; i < cols; i++) {
-                sti_bf16 *row = (sti_bf16 *)(void *)(rows + i * STI_BF16_PAIRS);
-                w->loops->from_f32(n, src + (j + i) * ld + c, row);
-                if (w->turned)
-                    w->tiles->turn(BLOCK, row, row);
-            }
+            for (int64_t i = 0; i < cols; i++)
+                w->loops->from_f32(n, src + (j + i) * ld + c, k + i * BLOCK);
+            if (w->turned)
+                w->tiles->turn(cols * BLOCK, k, k);
             w->loops->transpose_f32(STI_BF16_COLS, pairs, rows, (float *)(void *)dst,
                                     STI_BF16_COLS);
             dst += pairs * STI_BF16_COLS;
