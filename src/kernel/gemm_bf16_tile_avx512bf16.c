@@ -155,7 +155,16 @@ typedef struct dot_result {
     bool load;                     /* start from C instead of 0 */
     const sti_bf16_finish *finish; /* or NULL: to C */
     sti_bf16 *y;                   /* of finish */
+    sti_bf16_soon *soon;           /* or NULL */
+    int64_t soon_bytes;            /* for each block */
 } dot_result;
+
+/* Few lines at a time: they would stop loads otherwise. */
+ALWAYS void fetch_soon(sti_bf16_soon *soon, int64_t bytes)
+{
+    for (; bytes > 0 && soon->at < soon->end; bytes -= 64, soon->at += 64)
+        __builtin_prefetch(soon->at, 0, 2);
+}
 
 ALWAYS void finish_rows(const dot_result *to, const int rows, __m512 *sum)
 {
@@ -197,9 +206,12 @@ ALWAYS void dot_rows(const dot_operands *o, const dot_result *to, const int rows
         sum[r] = to->load ? _mm512_loadu_ps(c + r * c_row) : _mm512_setzero_ps();
     for (int64_t i = 0; i < o->runs; i++) {
         const char *a = (const char *)(o->a + o->run[i]);
-        for (int64_t j = 0; j < o->blocks; j++, a += a_step, b += b_step)
+        for (int64_t j = 0; j < o->blocks; j++, a += a_step, b += b_step) {
             if (o->live[j])
                 dot_block_rows(&d, o->live[j], a, b, rows, sum);
+            if (to->soon)
+                fetch_soon(to->soon, to->soon_bytes);
+        }
     }
     if (to->finish) {
         finish_rows(to, rows, sum);
@@ -271,11 +283,13 @@ static void turn_operands(const sti_bf16_tile *t, int n, dot_operands *o,
     }
 }
 
-static void fetch_soon(sti_bf16_soon *soon, int64_t bytes)
+/* What is left to fetch. */
+static sti_bf16_soon *soon_left(sti_bf16_soon *soon)
 {
-    for (int i = 0; i < STI_BF16_SOON; i++)
-        for (; bytes > 0 && soon[i].at < soon[i].end; bytes -= 64, soon[i].at += 64)
-            __builtin_prefetch(soon[i].at, 0, 2);
+    for (int i = 0; soon && i < STI_BF16_SOON; i++)
+        if (soon[i].at < soon[i].end)
+            return soon + i;
+    return NULL;
 }
 
 /* Those blocks for all tiles; operands are those of a tile whose offsets are 0. */
@@ -288,7 +302,8 @@ static void dot_blocks(const sti_bf16_tile *t, const dot_operands *all, bool loa
         dot_result to = {.c = t->c + t->c_tile[n],
                          .c_row = t->c_row,
                          .load = load,
-                         .finish = last ? t->finish : NULL};
+                         .finish = last ? t->finish : NULL,
+                         .soon_bytes = t->soon_bytes / parts};
         if (to.finish)
             to.y = to.finish->y + to.finish->y_tile[n];
         o.a += t->a_tile[n];
@@ -296,13 +311,12 @@ static void dot_blocks(const sti_bf16_tile *t, const dot_operands *all, bool loa
         if (o.runs > 0)
             turn_operands(t, n, &o, buffers);
         for (int r = 0; r < t->rows; r += part) {
+            to.soon = soon_left(t->soon);
             dot_part(&o, &to, r + part <= t->rows ? part : t->rows - r);
             o.a += part * o.a_row;
             to.c += part * to.c_row;
             if (to.finish)
                 to.y += part * to.finish->y_row;
-            if (t->soon)
-                fetch_soon(t->soon, o.runs * o.blocks * t->soon_bytes / parts);
         }
     }
 }
