@@ -19,6 +19,7 @@
 
 enum {
     RASTER_PAIRS = 24 << 10, /* of a group, 96 KiB: part of the numerics */
+    RASTER_CHANNELS = 64,    /* most of a pixel that count there: likewise */
     CHUNK_PIXELS = 4096,     /* likewise */
     SLOTS_MAX = 8,
     SLOTS_FLOATS = 2 << 20, /* all slots together, unless one is larger */
@@ -26,6 +27,14 @@ enum {
     POINT_CHANNELS = 128,   /* the same of a 1x1 window: loads weigh more */
     JOIN_FLOATS = 16 << 10  /* a piece of the last joins */
 };
+
+/* Rows of whole fours of k, unless that makes for more fours: those that are padding
+ * alone may be left out. */
+int64_t sti_conv_bf16_weight_length(const sti_conv_shape *s)
+{
+    const int64_t L = sti_conv_ceil_div((s->ow - 1) * s->stride + s->kw, s->stride);
+    return L > s->ow && sti_conv_round_up(s->ow, 4) <= L ? sti_conv_round_up(L, 4) : L;
+}
 
 /* The raster of a shape: lengths in output pixels and rows. */
 typedef struct raster {
@@ -39,8 +48,9 @@ static raster raster_of(const sti_conv_shape *s)
 {
     raster r = {.gap = (s->kh - 1) / s->stride,
                 .phases = sti_conv_min(s->stride, s->kh)};
-    r.length = sti_conv_ceil_div((s->ow - 1) * s->stride + s->kw, s->stride);
-    r.row_pairs = r.phases * r.length * s->stride * s->ci;
+    r.length = sti_conv_bf16_weight_length(s);
+    r.row_pairs =
+        r.phases * r.length * s->stride * sti_conv_min(s->ci, RASTER_CHANNELS);
     return r;
 }
 
