@@ -25,6 +25,14 @@ static void from_f32(int64_t n, const float *x, sti_bf16 *y)
 static void add(int64_t n, const sti_bf16 *a, const sti_bf16 *b, sti_bf16 *y)
 {
     int64_t i = 0;
+#if STI_LANES == 16
+    for (; i + 32 <= n; i += 32) {
+        const __m512i u = _mm512_loadu_si512(a + i), v = _mm512_loadu_si512(b + i);
+        const __m512 sum[2] = {lane_bf16_half(u, 0) + lane_bf16_half(v, 0),
+                               lane_bf16_half(u, 1) + lane_bf16_half(v, 1)};
+        _mm512_storeu_si512(y + i, lane_bf16_pack(sum));
+    }
+#endif
     for (; i + STI_LANES <= n; i += STI_LANES)
         lane_bf16_store(y + i, lane_bf16_load(a + i) + lane_bf16_load(b + i));
     for (; i < n; i++)
@@ -163,24 +171,96 @@ static inline void transpose_16x16(__m512i *row)
         row[i] = t[i];
 }
 
-static inline __m512i load_row(const sti_bf16 *p, __mmask16 lanes)
+/* Columns c .. c + 7 of rows i, 8 + i, 16 + i and 24 + i of the result's order, a lane
+ * each. */
+static inline __attribute__((always_inline)) __m512i
+load_lanes(const sti_bf16 *const *src, const bool in_turn, const int i, int64_t c)
 {
-    return p ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, p))
-             : _mm512_setzero_si512();
+    __m128i x[4];
+#pragma GCC unroll 4
+    for (int lane = 0; lane < 4; lane++)
+        x[lane] = _mm_loadu_si128(
+            (const void *)(src[sti_bf16_turned(in_turn, 8 * lane + i)] + c));
+    __m512i all = _mm512_castsi128_si512(x[0]);
+    all = _mm512_mask_broadcast_i32x4(all, 0x00f0, x[1]);
+    all = _mm512_mask_broadcast_i32x4(all, 0x0f00, x[2]);
+    return _mm512_mask_broadcast_i32x4(all, 0xf000, x[3]);
 }
 
-static void transpose32(const sti_bf16 *const *src, int64_t cols, sti_bf16 *out,
-                        int64_t ld)
+/* Eight columns of 32 rows. */
+static inline __attribute__((always_inline)) void
+transpose_8x32(const sti_bf16 *const *src, const bool in_turn, int64_t c, sti_bf16 *out,
+               int64_t ld)
 {
-    const __mmask16 lanes = (__mmask16)(cols >= 16 ? 0xffffu : (1u << cols) - 1u);
-    __m512i row[16];
-    for (int i = 0; i < 16; i++)
-        row[i] =
-            _mm512_or_si512(load_row(src[2 * i], lanes),
-                            _mm512_slli_epi32(load_row(src[2 * i + 1], lanes), 16));
-    transpose_16x16(row);
-    for (int i = 0; i < 16; i++)
-        _mm512_storeu_si512(out + i * ld, row[i]);
+    __m512i x[8], t[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        x[i] = load_lanes(src, in_turn, i, c);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm512_unpacklo_epi16(x[i], x[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi16(x[i], x[i + 1]);
+    }
+    /* x[4 g + q]: columns 2 q and 2 q + 1 of rows 4 g .. of each eight */
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i += 4)
+#pragma GCC unroll 2
+        for (int h = 0; h < 2; h++) {
+            x[i + 2 * h] = _mm512_unpacklo_epi32(t[i + h], t[i + 2 + h]);
+            x[i + 2 * h + 1] = _mm512_unpackhi_epi32(t[i + h], t[i + 2 + h]);
+        }
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) {
+        _mm512_storeu_si512(out + 2 * q * ld, _mm512_unpacklo_epi64(x[q], x[4 + q]));
+        _mm512_storeu_si512(out + (2 * q + 1) * ld,
+                            _mm512_unpackhi_epi64(x[q], x[4 + q]));
+    }
+}
+
+static void transpose32(const sti_bf16 *const *src, bool in_turn, int64_t first,
+                        int64_t cols, sti_bf16 *out, int64_t ld)
+{
+    sti_bf16 part[32][16];
+    const sti_bf16 *rows[32];
+    if (cols < 16) {
+        const __mmask16 lanes = (__mmask16)((1u << cols) - 1u);
+        for (int i = 0; i < 32; i++) {
+            _mm256_storeu_si256((void *)part[i],
+                                _mm256_maskz_loadu_epi16(lanes, src[i] + first));
+            rows[i] = part[i];
+        }
+        src = rows;
+        first = 0;
+    }
+    for (int64_t c = 0; c < 16; c += 8)
+        if (in_turn)
+            transpose_8x32(src, true, first + c, out + c * ld, ld);
+        else
+            transpose_8x32(src, false, first + c, out + c * ld, ld);
+}
+
+static bool pair_pixels(int64_t n, const sti_bf16 *const *lower,
+                        const sti_bf16 *const *upper, int64_t cols, uint32_t *out,
+                        int64_t block)
+{
+    const __m512i lanes = _mm512_set_epi32(
+        0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
+        0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
+        0x00130003, 0x00120002, 0x00110001, 0x00100000);
+    __m512i most = _mm512_setzero_si512(); /* twice their sizes */
+    for (int64_t c = 0; c < cols; c += 16, out += block) {
+        const __mmask16 there =
+            (__mmask16)(cols - c >= 16 ? 0xffffu : (1u << (cols - c)) - 1u);
+        for (int64_t j = 0; j < n; j++) {
+            const __m256i low = _mm256_maskz_loadu_epi16(there, lower[j] + c);
+            const __m256i high = _mm256_maskz_loadu_epi16(there, upper[j] + c);
+            const __m512i pair = _mm512_permutexvar_epi16(
+                lanes, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+            most = _mm512_max_epu16(most, _mm512_slli_epi16(pair, 1));
+            _mm512_storeu_si512(out + j * 16, pair);
+        }
+    }
+    return _mm512_cmpge_epu16_mask(most, _mm512_set1_epi16((short)0xff00)) == 0;
 }
 
 static void transpose_f32(int64_t rows, int64_t cols, const float *x, float *out,
@@ -197,12 +277,32 @@ static void transpose_f32(int64_t rows, int64_t cols, const float *x, float *out
 
 #else
 
-static void transpose32(const sti_bf16 *const *src, int64_t cols, sti_bf16 *out,
-                        int64_t ld)
+static void transpose32(const sti_bf16 *const *src, bool in_turn, int64_t first,
+                        int64_t cols, sti_bf16 *out, int64_t ld)
 {
     for (int64_t c = 0; c < 16; c++)
         for (int64_t i = 0; i < 32; i++)
-            out[c * ld + i] = src[i] && c < cols ? src[i][c] : 0;
+            out[c * ld + i] =
+                c < cols ? src[sti_bf16_turned(in_turn, i)][first + c] : 0;
+}
+
+static bool pair_pixels(int64_t n, const sti_bf16 *const *lower,
+                        const sti_bf16 *const *upper, int64_t cols, uint32_t *out,
+                        int64_t block)
+{
+    bool finite = true;
+    for (int64_t c = 0; c < cols; c += 16, out += block) {
+        const int64_t there = cols - c < 16 ? cols - c : 16;
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = 0; i < 16; i++) {
+                const uint32_t low = i < there ? lower[j][c + i] : 0;
+                const uint32_t high = i < there ? upper[j][c + i] : 0;
+                out[j * 16 + i] = low | high << 16;
+                finite =
+                    finite && (low & 0x7f80u) < 0x7f80u && (high & 0x7f80u) < 0x7f80u;
+            }
+    }
+    return finite;
 }
 
 static void transpose_f32(int64_t rows, int64_t cols, const float *x, float *out,
@@ -229,6 +329,7 @@ const sti_bf16_kernels BF16_KERNELS = {
     .interleave_rows = interleave_rows,
     .finish = finish,
     .transpose32 = transpose32,
+    .pair_pixels = pair_pixels,
     .transpose_f32 = transpose_f32,
     .moments = block_moments,
     .forward = block_forward,

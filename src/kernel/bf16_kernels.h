@@ -23,6 +23,13 @@ typedef struct sti_norm_bf16_block {
     const uint8_t *bits;
 } sti_norm_bf16_block;
 
+/* The order of dot products (gemm_bf16_tile.h) if turned: which k is element i. */
+static inline int64_t sti_bf16_turned(bool turned, int64_t i)
+{
+    static const int8_t k[4] = {2, 0, 3, 1};
+    return turned ? (i & ~(int64_t)3) + k[i & 3] : i;
+}
+
 typedef struct sti_bf16_kernels {
     void (*to_f32)(int64_t n, const sti_bf16 *x, float *y_out);
     void (*from_f32)(int64_t n, const float *x, sti_bf16 *y_out);
@@ -45,10 +52,16 @@ typedef struct sti_bf16_kernels {
      */
     void (*finish)(int64_t rows, int64_t cols, const float *sum, const float *bias,
                    bool relu, sti_bf16 *y_out, int64_t ld);
-    /* out[c] [32], ld apart = column c < 16 of the rows src[0..31], which have `cols`
-     * columns (beyond: zeros) or are NULL (all zeros). */
-    void (*transpose32)(const sti_bf16 *const *src, int64_t cols, sti_bf16 *out,
-                        int64_t ld);
+    /* out[c] [32], ld apart = column first + c, c < 16, of the rows src[0..31] (if
+     * turned in the order of sti_bf16_turned); beyond `cols` columns: zeros. */
+    void (*transpose32)(const sti_bf16 *const *src, bool turned, int64_t first,
+                        int64_t cols, sti_bf16 *out, int64_t ld);
+    /* out[i][j] [16] = pairs (lower[j][16 i + ..], upper[j][16 i + ..]) for j < n and
+     * all `cols` columns, zeros beyond; out[i] are `block` apart. Whether all are
+     * finite. */
+    bool (*pair_pixels)(int64_t n, const sti_bf16 *const *lower,
+                        const sti_bf16 *const *upper, int64_t cols, uint32_t *out,
+                        int64_t block);
     /* out [cols][ld] = transpose of x [rows][16]; rows, cols <= 16. */
     void (*transpose_f32)(int64_t rows, int64_t cols, const float *x, float *out,
                           int64_t ld);

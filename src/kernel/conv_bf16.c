@@ -38,27 +38,41 @@ static void walk_set_kernels(row_walk *w, int64_t pairs)
     w->turned = w->tiles->turn && pairs % 2 == 0;
 }
 
-/* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. */
-static void copy_row(const row_walk *walk, const sti_bf16 *row, int64_t w, int64_t c,
+/* n zeros; a line of them where that is enough, which is written faster. Whatever they
+ * cover beyond is written later. */
+static void clear(sti_bf16 *dst, int64_t n)
+{
+    enum { LINE = 2 * STI_BF16_PAIRS };
+    if (n > LINE)
+        memset(dst, 0, (size_t)n * sizeof *dst);
+    else if (n > 0)
+        memset(dst, 0, LINE * sizeof *dst);
+}
+
+/* Pixels of one row; columns [x0, x0 + cols) of a row of w pixels. Whether all are
+ * finite, if turned. */
+static bool copy_row(const row_walk *walk, const sti_bf16 *row, int64_t w, int64_t c,
                      int64_t x0, int64_t cols, sti_bf16 *dst)
 {
     const int64_t even = sti_conv_round_up(c, 2);
     const int64_t from = sti_conv_min(sti_conv_max(0, -x0), cols);
     const int64_t to = sti_conv_max(from, sti_conv_min(cols, w - x0));
     const int64_t n = (to - from) * even;
-    memset(dst, 0, (size_t)(from * even) * sizeof *dst);
-    memset(dst + to * even, 0, (size_t)((cols - to) * even) * sizeof *dst);
+    bool finite = true;
+    sti_bf16 *pixel = dst + from * even;
+    clear(dst, from * even);
     row += (x0 + from) * c;
-    dst += from * even;
     for (int64_t i = 0; i < to - from && even > c; i++) {
         for (int64_t j = 0; j < c; j++)
-            dst[i * even + j] = row[i * c + j];
-        dst[i * even + c] = 0;
+            pixel[i * even + j] = row[i * c + j];
+        pixel[i * even + c] = 0;
     }
     if (walk->turned)
-        walk->tiles->turn(n, even > c ? dst : row, dst);
+        finite = walk->tiles->turn(n, even > c ? pixel : row, pixel);
     else if (even == c)
-        memcpy(dst, row, (size_t)n * sizeof *dst);
+        memcpy(pixel, row, (size_t)n * sizeof *dst);
+    clear(dst + to * even, (cols - to) * even);
+    return finite;
 }
 
 /* A window of an image [h][w][c] to dst [rows][cols][c / 2, rounded up] pairs, as tiles
@@ -77,8 +91,7 @@ static bool copy_window(const row_walk *walk, const sti_bf16 *image, int64_t h,
             memset(dst, 0, (size_t)line * sizeof *dst);
             continue;
         }
-        copy_row(walk, image + y * w * c, w, c, win->x0, win->cols, dst);
-        finite = finite && walk->tiles->finite(line, dst);
+        finite &= copy_row(walk, image + y * w * c, w, c, win->x0, win->cols, dst);
     }
     memset(dst, 0, STI_BF16_PAIRS * sizeof *lines); /* tiles read beyond the last */
     return finite;
@@ -133,10 +146,35 @@ static int64_t grid_pixel(const tile_grid *g, int64_t tile)
     return sti_conv_min(tile % g->across * g->rows, g->pixels - g->rows);
 }
 
+/* What the next piece reads and writes. */
+typedef struct walk_soon {
+    sti_bf16_soon range[STI_BF16_SOON];
+    int64_t bytes; /* for each tile and block of k */
+} walk_soon;
+
+/* Rows y0 .. y1 - 1 of one of `rows` rows that are `line` elements. */
+static sti_bf16_soon rows_soon(const sti_bf16 *image, int64_t y0, int64_t y1,
+                               int64_t rows, int64_t line)
+{
+    y0 = sti_conv_max(y0, 0);
+    y1 = sti_conv_max(sti_conv_min(y1, rows), y0);
+    return (sti_bf16_soon){(const char *)(image + y0 * line),
+                           (const char *)(image + y1 * line)};
+}
+
+/* Shared out among `count` tiles and blocks. */
+static void share_soon(walk_soon *soon, int64_t count)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < STI_BF16_SOON; i++)
+        bytes += soon->range[i].end - soon->range[i].at;
+    soon->bytes = sti_conv_ceil_div(bytes, sti_conv_max(count, 1));
+}
+
 /* Tiles first.. of one panel of columns, `count` of them. */
 static void walk_group(const row_walk *w, const tile_grid *g, const uint8_t *live,
-                       int64_t first, int count, int64_t j, const float *bias,
-                       const sti_bf16_pair *in, sti_bf16 *out)
+                       walk_soon *soon, int64_t first, int count, int64_t j,
+                       const float *bias, const sti_bf16_pair *in, sti_bf16 *out)
 {
     float sums[STI_BF16_TILES][STI_BF16_ROWS * STI_BF16_COLS]
         __attribute__((aligned(64)));
@@ -155,25 +193,39 @@ static void walk_group(const row_walk *w, const tile_grid *g, const uint8_t *liv
         .b_turned = w->turned,
         .b_odd = STI_BF16_COLS,
         .live = live,
+        .soon = soon->range,
+        .soon_bytes = soon->bytes,
         .c = sums[0],
         .c_row = STI_BF16_COLS,
     };
+    sti_bf16_finish finish = {.bias = bias,
+                              .relu = w->relu,
+                              .cols = sti_conv_min(w->channels - j, STI_BF16_COLS),
+                              .y = out + j,
+                              .y_row = w->c_row};
     for (int i = 0; i < count; i++) {
-        t.a_tile[i] =
-            (first + i) / g->across * w->a_line + grid_pixel(g, first + i) * w->a_row;
+        const int64_t row = (first + i) / g->across, pixel = grid_pixel(g, first + i);
+        t.a_tile[i] = row * w->a_line + pixel * w->a_row;
         t.c_tile[i] = (int64_t)i * STI_BF16_ROWS * STI_BF16_COLS;
+        finish.y_tile[i] = row * w->c_line + pixel * w->c_row;
     }
+    t.finish = w->tiles->finishes ? &finish : NULL;
     w->tiles->share_b(&t);
-    for (int i = 0; i < count; i++)
-        w->loops->finish(g->rows, sti_conv_min(w->channels - j, STI_BF16_COLS), sums[i],
-                         bias, w->relu,
-                         out + (first + i) / g->across * w->c_line +
-                             grid_pixel(g, first + i) * w->c_row + j,
-                         w->c_row);
+    for (int i = 0; i < count && !t.finish; i++)
+        w->loops->finish(g->rows, finish.cols, sums[i], bias, w->relu,
+                         finish.y + finish.y_tile[i], w->c_row);
 }
 
-static void walk_rows(const row_walk *w, const uint8_t *live, const sti_bf16_pair *in,
-                      sti_bf16 *out, int64_t rows, int64_t pixels)
+/* Tiles times blocks of k of those rows. */
+static int64_t walk_blocks(const row_walk *w, int64_t rows, int64_t pixels)
+{
+    return grid_of(rows, pixels).count * sti_conv_ceil_div(w->channels, STI_BF16_COLS) *
+           w->runs * sti_bf16_blocks(w->run_k);
+}
+
+static void walk_rows(const row_walk *w, const uint8_t *live, walk_soon *soon,
+                      const sti_bf16_pair *in, sti_bf16 *out, int64_t rows,
+                      int64_t pixels)
 {
     const tile_grid g = grid_of(rows, pixels);
     w->tiles->begin(g.rows);
@@ -183,8 +235,9 @@ static void walk_rows(const row_walk *w, const uint8_t *live, const sti_bf16_pai
             memcpy(bias, w->bias + j,
                    (size_t)sti_conv_min(w->channels - j, STI_BF16_COLS) * sizeof *bias);
         for (int64_t i = 0; i < g.count; i += STI_BF16_TILES)
-            walk_group(w, &g, live, i, (int)sti_conv_min(g.count - i, STI_BF16_TILES),
-                       j, bias, in, out);
+            walk_group(w, &g, live, soon, i,
+                       (int)sti_conv_min(g.count - i, STI_BF16_TILES), j, bias, in,
+                       out);
     }
     w->tiles->end();
 }
@@ -201,6 +254,8 @@ static void pad_panels(const row_walk *w, uint32_t *panels)
         }
 }
 
+enum { STRIP = 4 * STI_BF16_COLS }; /* columns packed at a time */
+
 /* Row k of `count` rows of src, rounded; zeros beyond. */
 static void round_row(const row_walk *w, int64_t k, int64_t count, int64_t cols,
                       const float *src, int64_t ld, sti_bf16 *out)
@@ -208,7 +263,7 @@ static void round_row(const row_walk *w, int64_t k, int64_t count, int64_t cols,
     if (k < count)
         w->loops->from_f32(cols, src + k * ld, out);
     else
-        memset(out, 0, STI_BF16_COLS * sizeof *out);
+        memset(out, 0, STRIP * sizeof *out);
 }
 
 /* Panels, pairs from `pair` of a run on, of `count` rows (k) of src, ld apart. */
@@ -217,17 +272,18 @@ static void pack_pairs(const row_walk *w, int64_t run, int64_t pair, int64_t cou
 {
     const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
     const int64_t end = sti_conv_round_up(count, w->turned ? 4 : 2);
-    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
-        const int64_t cols = sti_conv_min(w->channels - j, STI_BF16_COLS);
-        sti_bf16 lower[STI_BF16_COLS] = {0}, upper[STI_BF16_COLS] = {0};
+    for (int64_t j = 0; j < w->channels; j += STRIP) {
+        const int64_t cols = sti_conv_min(w->channels - j, STRIP);
+        sti_bf16 rows[2 * STRIP] = {0}; /* lower, upper */
         uint32_t *dst =
             panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
         for (int64_t c = 0; c < end; c += 2, dst += STI_BF16_COLS) {
-            round_row(w, sti_bf16_turned(w->turned, c), count, cols, src + j, ld,
-                      lower);
+            round_row(w, sti_bf16_turned(w->turned, c), count, cols, src + j, ld, rows);
             round_row(w, sti_bf16_turned(w->turned, c + 1), count, cols, src + j, ld,
-                      upper);
-            w->loops->interleave(STI_BF16_COLS, lower, upper, dst);
+                      rows + STRIP);
+            w->loops->interleave_rows(sti_conv_ceil_div(cols, STI_BF16_COLS),
+                                      STI_BF16_COLS, rows, STRIP, STI_BF16_COLS, dst,
+                                      panel_pairs(w));
         }
     }
 }
@@ -237,22 +293,25 @@ static void pack_pairs_transposed(const row_walk *w, int64_t run, int64_t pair,
                                   int64_t count, const float *src, int64_t ld,
                                   uint32_t *panels)
 {
-    enum { STRETCH = 64 };
+    enum { BLOCK = 2 * STI_BF16_PAIRS };
     const int64_t first = run * sti_bf16_blocks(w->run_k) * STI_BF16_PAIRS + pair;
-    sti_bf16 k[STRETCH];
-    for (int64_t j = 0; j < sti_conv_round_up(w->channels, STI_BF16_COLS); j++) {
-        uint32_t *dst = panels + j / STI_BF16_COLS * panel_pairs(w) +
-                        first * STI_BF16_COLS + j % STI_BF16_COLS;
-        for (int64_t c = 0; c < count; c += STRETCH) {
-            const int64_t n = sti_conv_min(STRETCH, count - c);
-            memset(k, 0, sizeof k);
-            if (j < w->channels)
-                w->loops->from_f32(n, src + j * ld + c, k);
+    for (int64_t j = 0; j < w->channels; j += STI_BF16_COLS) {
+        const int64_t cols = sti_conv_min(w->channels - j, STI_BF16_COLS);
+        uint32_t *dst =
+            panels + j / STI_BF16_COLS * panel_pairs(w) + first * STI_BF16_COLS;
+        for (int64_t c = 0; c < count; c += BLOCK) {
+            float rows[STI_BF16_COLS * STI_BF16_PAIRS] /* pairs */
+                __attribute__((aligned(64))) = {0};
+            sti_bf16 *k = (sti_bf16 *)(void *)rows; /* [16][32] */
+            const int64_t n = sti_conv_min(BLOCK, count - c);
+            const int64_t pairs = sti_conv_round_up(n, w->turned ? 4 : 2) / 2;
+            for (int64_t i = 0; i < cols; i++)
+                w->loops->from_f32(n, src + (j + i) * ld + c, k + i * BLOCK);
             if (w->turned)
-                w->tiles->turn(STRETCH, k, k);
-            for (int64_t i = 0; i < sti_conv_round_up(n, w->turned ? 4 : 2);
-                 i += 2, dst += STI_BF16_COLS)
-                *dst = (uint32_t)k[i] | (uint32_t)k[i + 1] << 16;
+                w->tiles->turn(cols * BLOCK, k, k);
+            w->loops->transpose_f32(STI_BF16_COLS, pairs, rows, (float *)(void *)dst,
+                                    STI_BF16_COLS);
+            dst += pairs * STI_BF16_COLS;
         }
     }
 }
@@ -325,32 +384,72 @@ static void forward_pack(void *arg, int64_t tap, int worker)
                j->w + tap * s->ci * s->co, s->co, j->panels);
 }
 
+/* Output rows of a piece. */
+typedef struct forward_rows {
+    int64_t image, row, rows;
+} forward_rows;
+
+static forward_rows forward_rows_of(const forward_job *j, int64_t piece)
+{
+    const int64_t row = piece % j->pieces_an_image * j->piece_rows;
+    return (forward_rows){piece / j->pieces_an_image, row,
+                          sti_conv_min(j->piece_rows, j->shape->oh - row)};
+}
+
+static const sti_bf16 *forward_image(const forward_job *j, int64_t image)
+{
+    const sti_conv_shape *s = j->shape;
+    return j->x + image * s->h * s->w * s->ci;
+}
+
+static sti_conv_window forward_window(const forward_job *j, const forward_rows *r)
+{
+    const sti_conv_shape *s = j->shape;
+    return (sti_conv_window){.y0 = r->row * s->stride - s->pad,
+                             .x0 = -s->pad,
+                             .rows = (r->rows - 1) * s->stride + s->kh,
+                             .cols = j->line_cols};
+}
+
+static walk_soon forward_soon(const forward_job *j, int64_t piece)
+{
+    const sti_conv_shape *s = j->shape;
+    walk_soon soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
+    if (piece >= s->n * j->pieces_an_image)
+        return soon;
+    const forward_rows r = forward_rows_of(j, piece);
+    const sti_conv_window win = forward_window(j, &r);
+    soon.range[0] = rows_soon(forward_image(j, r.image), win.y0, win.y0 + win.rows,
+                              s->h, s->w * s->ci);
+    soon.range[1] = rows_soon(j->y + r.image * s->oh * j->walk.c_line, r.row,
+                              r.row + r.rows, s->oh, j->walk.c_line);
+    share_soon(&soon, walk_blocks(&j->walk, r.rows, s->ow));
+    return soon;
+}
+
 static void forward_piece(void *arg, int64_t piece, int worker)
 {
     const forward_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    const int64_t image = piece / j->pieces_an_image;
-    const int64_t row = piece % j->pieces_an_image * j->piece_rows;
-    const int64_t rows = sti_conv_min(j->piece_rows, s->oh - row);
-    const int64_t at = (image * s->oh + row) * j->walk.c_line;
-    const sti_bf16 *x = j->x + image * s->h * s->w * s->ci;
+    const forward_rows r = forward_rows_of(j, piece);
+    const int64_t at = (r.image * s->oh + r.row) * j->walk.c_line;
+    const sti_bf16 *x = forward_image(j, r.image);
+    walk_soon soon = forward_soon(j, piece + 1);
     const sti_bf16_pair *in;
     bool leave_out = false;
     if (j->walk.in_place) {
-        in = (const sti_bf16_pair *)(const void *)(x + row * s->stride * s->w * s->ci);
+        in =
+            (const sti_bf16_pair *)(const void *)(x + r.row * s->stride * s->w * s->ci);
     } else {
-        const sti_conv_window win = {.y0 = row * s->stride - s->pad,
-                                     .x0 = -s->pad,
-                                     .rows = (rows - 1) * s->stride + s->kh,
-                                     .cols = j->line_cols};
+        const sti_conv_window win = forward_window(j, &r);
         sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
         leave_out = copy_window(&j->walk, x, s->h, s->w, s->ci, &win, lines);
         in = lines;
     }
-    walk_rows(&j->walk, leave_out ? live_of(j->live, s->kw, j->pairs, s->kw) : NULL, in,
-              j->y + at, rows, s->ow);
+    walk_rows(&j->walk, leave_out ? live_of(j->live, s->kw, j->pairs, s->kw) : NULL,
+              &soon, in, j->y + at, r.rows, s->ow);
     if (j->mask_here)
-        j->walk.loops->mask(rows * j->walk.c_line, j->y + at, j->mask + at / 8);
+        j->walk.loops->mask(r.rows * j->walk.c_line, j->y + at, j->mask + at / 8);
 }
 
 void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
@@ -469,31 +568,73 @@ static void data_pack(void *arg, int64_t tap, int worker)
                           panels);
 }
 
+/* Rows [q0, q1) of a piece, of each phase. */
+typedef struct data_rows {
+    int64_t image, q0, q1;
+} data_rows;
+
+static data_rows data_rows_of(const data_job *j, int64_t piece)
+{
+    const int64_t q0 = piece % j->pieces_an_image * j->piece_rows;
+    return (data_rows){piece / j->pieces_an_image, q0,
+                       sti_conv_min(q0 + j->piece_rows, j->phase_rows)};
+}
+
+static const sti_bf16 *data_image(const data_job *j, int64_t image)
+{
+    const sti_conv_shape *s = j->shape;
+    return j->dy + image * s->oh * s->ow * s->co;
+}
+
+static walk_soon data_soon(const data_job *j, int64_t piece)
+{
+    const sti_conv_shape *s = j->shape;
+    walk_soon soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
+    int64_t blocks = 0;
+    if (piece >= s->n * j->pieces_an_image)
+        return soon;
+    const data_rows r = data_rows_of(j, piece);
+    const sti_conv_window win = sti_conv_dy_window(s, r.q0, r.q1);
+    const int64_t line = s->w * s->ci;
+    soon.range[0] = rows_soon(data_image(j, r.image), win.y0, win.y0 + win.rows, s->oh,
+                              s->ow * s->co);
+    soon.range[1] = rows_soon(j->dx + r.image * s->h * line, r.q0 * s->stride,
+                              r.q1 * s->stride, s->h, line);
+    for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
+        const sti_conv_phase p = sti_conv_phase_of(s, phase);
+        const row_walk w = phase_walk(j, phase, &p);
+        if (p.cols > 0)
+            blocks += walk_blocks(&w, r.q1 - r.q0, p.cols);
+    }
+    share_soon(&soon, blocks);
+    return soon;
+}
+
 static void data_piece(void *arg, int64_t piece, int worker)
 {
     const data_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    const int64_t image = piece / j->pieces_an_image;
-    const int64_t q0 = piece % j->pieces_an_image * j->piece_rows;
-    const int64_t q1 = sti_conv_min(q0 + j->piece_rows, j->phase_rows);
-    const sti_conv_window win = sti_conv_dy_window(s, q0, q1);
+    const data_rows r = data_rows_of(j, piece);
+    const sti_conv_window win = sti_conv_dy_window(s, r.q0, r.q1);
     sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
-    const bool leave_out = copy_window(&j->walk, j->dy + image * s->oh * s->ow * s->co,
-                                       s->oh, s->ow, s->co, &win, lines);
+    walk_soon soon = data_soon(j, piece + 1);
+    const bool leave_out =
+        copy_window(&j->walk, data_image(j, r.image), s->oh, s->ow, s->co, &win, lines);
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);
-        const int64_t rows = sti_conv_min(q1, p.rows) - q0;
+        const int64_t rows = sti_conv_min(r.q1, p.rows) - r.q0;
         if (rows <= 0 || p.cols == 0)
             continue;
         const row_walk w = phase_walk(j, phase, &p);
-        const int64_t y = p.out_y - (p.taps_y - 1) + q0 - win.y0;
+        const int64_t y = p.out_y - (p.taps_y - 1) + r.q0 - win.y0;
         const int64_t x = p.out_x - (p.taps_x - 1) - win.x0;
         const sti_bf16_pair *in =
             w.runs ? lines + (y * win.cols + x) * j->pairs : lines;
-        walk_rows(
-            &w, leave_out ? live_of(j->live, s->kw, j->pairs, p.taps_x) : NULL, in,
-            j->dx + ((image * s->h + p.y0 + s->stride * q0) * s->w + p.x0) * s->ci,
-            rows, p.cols);
+        walk_rows(&w, leave_out ? live_of(j->live, s->kw, j->pairs, p.taps_x) : NULL,
+                  &soon, in,
+                  j->dx + ((r.image * s->h + p.y0 + s->stride * r.q0) * s->w + p.x0) *
+                              s->ci,
+                  rows, p.cols);
     }
 }
 

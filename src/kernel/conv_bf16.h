@@ -15,10 +15,12 @@
  *                    k = tap * co' + output channel, as above
  *   backward weight  k runs along output rows that are widened to L, the least length
  *                    with stride * L >= (ow - 1) * stride + kw, dy being zero beyond
- * ow. Whole images follow each other with (kh - 1) / stride rows of such zeros between
- * them, as many as make a group; large images are cut into groups of rows. k starts
- * anew at each group; sums of the groups of a chunk go on where the last ended, and
- * chunks join along the tree of gemm.h. sti_conv_bf16_weight_groups gives the lengths.
+ * ow. Where L > ow and not below ow rounded up to a multiple of four, it is rounded up
+ * to one too. Whole images follow each other with (kh - 1) / stride rows of such zeros
+ * between them, as many as make a group; large images are cut into groups of rows. k
+ * starts anew at each group; sums of the groups of a chunk go on where the last ended,
+ * and chunks join along the tree of gemm.h. sti_conv_bf16_weight_length gives L,
+ * _groups the others.
  *
  * Padding is zeros that take part in the sum. Bits do not depend on threads or the
  * instruction set. */
@@ -31,7 +33,8 @@
 /* Scratch of one call: the packed weights (half of their float32 bytes, padded to 32 k
  * and 16 columns) and, a thread, padded rows of an image (about 64 KiB); the weight
  * gradient takes up to eight partial gradients (8 MiB at most) and, a thread, one or
- * more of 64 output channels and about 300 KiB instead. shape->groups must be 1. */
+ * more of 64 by 64 channels (of a 1x1 window 128 by 128) and about 300 KiB instead.
+ * shape->groups must be 1. */
 size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *shape, int threads);
@@ -54,6 +57,7 @@ typedef struct sti_conv_bf16_groups {
     int64_t images, rows, groups;
 } sti_conv_bf16_groups;
 sti_conv_bf16_groups sti_conv_bf16_weight_groups(const sti_conv_shape *shape);
+int64_t sti_conv_bf16_weight_length(const sti_conv_shape *shape);
 
 /* dw [kh, kw, ci, co] = gradient of the weights, f32; every element is written. */
 void sti_conv_bf16_weight(const sti_team *team, const sti_conv_shape *shape,

@@ -157,13 +157,13 @@ static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k
                            uint32_t *dst)
 {
     const sti_gemm_bf16_shape *s = p->job->shape;
+    static const sti_bf16 zeros[STI_BF16_ROWS];
+    const bool turned = p->job->tiles->turn != NULL;
     const sti_bf16 *src[K_A_BLOCK];
     for (int64_t k = k0; k < k1; k += K_A_BLOCK, dst += TILE_PAIRS) {
-        for (int64_t i = 0; i < K_A_BLOCK; i++) {
-            const int64_t row = k + sti_bf16_turned(p->job->tiles->turn != NULL, i);
-            src[i] = row < k1 ? p->job->a + row * s->lda + p->m0 + r : NULL;
-        }
-        p->job->loops->transpose32(src, min_of(p->rows - r, STI_BF16_ROWS),
+        for (int64_t i = 0; i < K_A_BLOCK; i++)
+            src[i] = k + i < k1 ? p->job->a + (k + i) * s->lda + p->m0 + r : zeros;
+        p->job->loops->transpose32(src, turned, 0, min_of(p->rows - r, STI_BF16_ROWS),
                                    (sti_bf16 *)dst, K_A_BLOCK);
     }
 }

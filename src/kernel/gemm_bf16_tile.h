@@ -27,6 +27,24 @@ enum {
 
 typedef uint32_t sti_bf16_pair __attribute__((may_alias, aligned(2)));
 
+/* Bytes that are read after a product: kernels may bring them into the second cache
+ * meanwhile, a few lines at a time. */
+typedef struct sti_bf16_soon {
+    const char *at, *end;
+} sti_bf16_soon;
+
+enum { STI_BF16_SOON = 2 };
+
+/* What may become of sums instead of C: y = relu(sum + bias), rounded; tile t at y +
+ * y_tile[t]. */
+typedef struct sti_bf16_finish {
+    const float *bias; /* [16] */
+    bool relu;
+    int64_t cols; /* <= 16 */
+    sti_bf16 *y;
+    int64_t y_row, y_tile[STI_BF16_TILES];
+} sti_bf16_finish;
+
 typedef struct sti_bf16_tile {
     int count, rows; /* rows: as told to begin() */
     bool load;       /* start from C instead of 0 */
@@ -39,7 +57,10 @@ typedef struct sti_bf16_tile {
     /* [blocks] or NULL: bit i of block j is 0 if the fours i of k in all runs are
      * products of zeros with finite numbers, which may be left out. */
     const uint8_t *live;
-    float *c;
+    sti_bf16_soon *soon;           /* [STI_BF16_SOON] or NULL */
+    int64_t soon_bytes;            /* for each tile and block of k */
+    const sti_bf16_finish *finish; /* or NULL; of kernels with `finishes` */
+    float *c;                      /* with finish: what it had is lost */
     int64_t c_row;
     int64_t a_tile[STI_BF16_TILES], b_tile[STI_BF16_TILES], c_tile[STI_BF16_TILES];
 } sti_bf16_tile;
@@ -52,11 +73,13 @@ typedef struct sti_bf16_tile_kernels {
     /* Four tiles of 16 rows, 2 x 2: tiles 0 and 1 share A, 2 and 3, 0 and 2 share B, 1
      * and 3. */
     void (*square)(const sti_bf16_tile *tile);
-    /* n elements, n a multiple of 4, in the order of dot products; out may be x. NULL
-     * where no other order than that of k is known. */
-    void (*turn)(int64_t n, const sti_bf16 *x, sti_bf16 *out);
+    /* n elements, n a multiple of 4, in the order of dot products; out may be x.
+     * Whether there is neither NaN nor infinity. NULL where no other order than that of
+     * k is known. */
+    bool (*turn)(int64_t n, const sti_bf16 *x, sti_bf16 *out);
     /* Neither NaN nor infinity; NULL where nothing is left out. */
     bool (*finite)(int64_t n, const sti_bf16 *x);
+    bool finishes;
 } sti_bf16_tile_kernels;
 
 extern const sti_bf16_tile_kernels sti_bf16_tiles_ref;
@@ -73,13 +96,6 @@ static inline const sti_bf16_tile_kernels *sti_bf16_tiles_now(void)
                                                       : &sti_bf16_tiles_avx512bf16;
 #endif
     return STI_KERNELS_NOW(sti_bf16_tiles);
-}
-
-/* Which k is element i of a row of A, or of k that are turned with B. */
-static inline int64_t sti_bf16_turned(bool turned, int64_t i)
-{
-    static const int8_t k[4] = {2, 0, 3, 1};
-    return turned ? (i & ~(int64_t)3) + k[i & 3] : i;
 }
 
 static inline int64_t sti_bf16_blocks(int64_t pairs)

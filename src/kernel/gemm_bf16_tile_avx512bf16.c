@@ -15,8 +15,10 @@
 
 enum {
     PAIRS = STI_BF16_PAIRS,
-    PART = 8,        /* rows: three sums each, in registers */
-    MOST_BLOCKS = 8, /* of k at a time: 8 KiB of B stay in the first cache */
+    PART = 8,           /* rows: three sums each, in registers */
+    MOST_BLOCKS = 8,    /* of k at a time: 8 KiB of B stay in the first cache */
+    RASTER_BLOCKS = 16, /* the same of rasters of a weight gradient */
+    RUN_BLOCKS = 24,    /* the same of short runs, whose sums had better stay too */
     ALL = 0xff,
     BLOCK_PAIRS = STI_BF16_ROWS * PAIRS
 };
@@ -31,24 +33,39 @@ static __m512i turned(__m512i x)
         x, _mm512_set4_epi32(0x0b0a0f0e, 0x09080d0c, 0x03020706, 0x01000504));
 }
 
-static void turn(int64_t n, const sti_bf16 *x, sti_bf16 *out)
+/* The greater of `most` and of twice the sizes, as integers. */
+static __m512i most_of(__m512i most, __m512i x)
 {
-    for (; n >= 2 * PAIRS; n -= 2 * PAIRS, x += 2 * PAIRS, out += 2 * PAIRS)
-        _mm512_storeu_si512(out, turned(_mm512_loadu_si512(x)));
+    return _mm512_max_epu16(most, _mm512_slli_epi16(x, 1));
+}
+
+static bool is_finite(__m512i most)
+{
+    return _mm512_cmpge_epu16_mask(most, _mm512_set1_epi16((short)0xff00)) == 0;
+}
+
+static bool turn(int64_t n, const sti_bf16 *x, sti_bf16 *out)
+{
+    __m512i most = _mm512_setzero_si512();
+    for (; n >= 2 * PAIRS; n -= 2 * PAIRS, x += 2 * PAIRS, out += 2 * PAIRS) {
+        const __m512i v = _mm512_loadu_si512(x);
+        most = most_of(most, v);
+        _mm512_storeu_si512(out, turned(v));
+    }
+    if (n == 0)
+        return is_finite(most);
     const __mmask32 rest = (1u << n) - 1u;
-    _mm512_mask_storeu_epi16(out, rest, turned(_mm512_maskz_loadu_epi16(rest, x)));
+    const __m512i v = _mm512_maskz_loadu_epi16(rest, x);
+    _mm512_mask_storeu_epi16(out, rest, turned(v));
+    return is_finite(most_of(most, v));
 }
 
 static bool all_finite(int64_t n, const sti_bf16 *x)
 {
-    const __m512i exponent = _mm512_set1_epi16(0x7f80);
-    __mmask32 special = 0;
-    for (; n > 0; n -= 2 * PAIRS, x += 2 * PAIRS) {
-        const __mmask32 there = n < 2 * PAIRS ? (1u << n) - 1u : ~0u;
-        const __m512i v = _mm512_maskz_loadu_epi16(there, x);
-        special |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(v, exponent), exponent);
-    }
-    return special == 0;
+    __m512i most = _mm512_setzero_si512();
+    for (; n >= 2 * PAIRS; n -= 2 * PAIRS, x += 2 * PAIRS)
+        most = most_of(most, _mm512_loadu_si512(x));
+    return is_finite(most_of(most, _mm512_maskz_loadu_epi16((1u << n) - 1u, x)));
 }
 
 static void turn_a(const sti_bf16_pair *a, int64_t ld, int rows, dot_block *out)
@@ -82,67 +99,153 @@ ALWAYS __m512 dot(__m512 sum, const sti_bf16_pair *a, __m512i b)
     return sum;
 }
 
-/* Turned operands of some blocks of k. */
+/* Turned operands of some blocks of some runs of k. */
 typedef struct dot_operands {
     const sti_bf16_pair *a, *b;
-    int64_t a_row, a_block, b_row, b_odd, blocks;
+    const int64_t *run; /* [runs] */
+    int64_t runs, blocks;
+    int64_t a_row, a_block, b_row, b_odd;
     const uint8_t *live; /* [blocks] */
 } dot_operands;
 
-/* Those blocks added to `rows` rows of C, or to zeros. */
-ALWAYS void dot_rows(const dot_operands *o, float *c, int64_t c_row, const int rows,
-                     bool load)
+/* Row r of the eight from a on. Base registers are few: all rows are (base, index,
+ * scale) of a, its row 4 and one or three rows. */
+ALWAYS const sti_bf16_pair *row_at(const char *a, const char *a4, int64_t row,
+                                   int64_t row3, const int r)
 {
-    __m512 sum[PART], even[PART], odd[PART];
-    const int64_t a_row = o->a_row, b_four = 2 * o->b_row, b_odd = o->b_odd;
+    const char *base = r < 4 ? a : a4;
+    return (const void *)(r % 4 == 3 ? base + row3 : base + r % 4 * row);
+}
+
+/* Strides in bytes. */
+typedef struct dot_strides {
+    int64_t row, row3, b_four, b_odd;
+} dot_strides;
+
+/* The fours of one block of k that are live, added to `rows` rows of sums. */
+ALWAYS void dot_block_rows(const dot_strides *d, unsigned live, const char *a_block,
+                           const char *b_block, const int rows, __m512 *sum)
+{
+    __m512 even[PART], odd[PART];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
-        sum[r] = load ? _mm512_loadu_ps(c + r * c_row) : _mm512_setzero_ps();
-    for (int64_t j = 0; j < o->blocks; j++) {
-        const sti_bf16_pair *a_block = o->a + j * o->a_block;
-        const sti_bf16_pair *b_block = o->b + j * PAIRS * o->b_row;
+        even[r] = odd[r] = _mm512_setzero_ps();
+    for (; live; live &= live - 1) {
+        const int64_t four = __builtin_ctz(live);
+        const char *a = a_block + 8 * four, *b = b_block + four * d->b_four;
+        const char *a4 = a + 4 * d->row;
+        __asm__("" : "+r"(a), "+r"(a4));
+        const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + d->b_odd);
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++)
-            even[r] = odd[r] = _mm512_setzero_ps();
-        for (unsigned live = o->live[j]; live; live &= live - 1) {
-            const int64_t four = __builtin_ctz(live);
-            const sti_bf16_pair *a = a_block + 2 * four, *b = b_block + four * b_four;
-            const __m512i b0 = _mm512_loadu_si512(b),
-                          b1 = _mm512_loadu_si512(b + b_odd);
-#pragma GCC unroll 8
-            for (int r = 0; r < rows; r++) {
-                even[r] = dot(even[r], a + r * a_row, b0);
-                odd[r] = dot(odd[r], a + r * a_row + 1, b1);
-            }
+        for (int r = 0; r < rows; r++) {
+            const sti_bf16_pair *at = row_at(a, a4, d->row, d->row3, r);
+            even[r] = dot(even[r], at, b0);
+            odd[r] = dot(odd[r], at + 1, b1);
         }
+    }
 #pragma GCC unroll 8
-        for (int r = 0; r < rows; r++)
-            sum[r] = _mm512_add_ps(sum[r], _mm512_add_ps(even[r], odd[r]));
+    for (int r = 0; r < rows; r++)
+        sum[r] = _mm512_add_ps(sum[r], _mm512_add_ps(even[r], odd[r]));
+}
+
+/* Where sums come from and go to. */
+typedef struct dot_result {
+    float *c;
+    int64_t c_row;
+    bool load;                     /* start from C instead of 0 */
+    const sti_bf16_finish *finish; /* or NULL: to C */
+    sti_bf16 *y;                   /* of finish */
+    sti_bf16_soon *soon;           /* or NULL */
+    int64_t soon_bytes;            /* for each block */
+} dot_result;
+
+/* Few lines at a time: they would stop loads otherwise. */
+ALWAYS void fetch_soon(sti_bf16_soon *soon, int64_t bytes)
+{
+    for (; bytes > 0 && soon->at < soon->end; bytes -= 64, soon->at += 64)
+        __builtin_prefetch(soon->at, 0, 2);
+}
+
+ALWAYS void finish_rows(const dot_result *to, const int rows, __m512 *sum)
+{
+    const sti_bf16_finish *f = to->finish;
+    const __m512 bias = _mm512_loadu_ps(f->bias), zero = _mm512_setzero_ps();
+    const __mmask16 there = (__mmask16)((1u << f->cols) - 1u);
+    sti_bf16 *y = to->y;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+        sum[r] = _mm512_add_ps(sum[r], bias);
+        if (f->relu)
+            sum[r] = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(sum[r], zero, _CMP_NLE_UQ),
+                                         sum[r]);
+    }
+    if (f->cols == STI_BF16_COLS) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++, y += f->y_row)
+            _mm256_storeu_si256((void *)y, (__m256i)_mm512_cvtneps_pbh(sum[r]));
+    } else {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++, y += f->y_row)
+            _mm256_mask_storeu_epi16(y, there, (__m256i)_mm512_cvtneps_pbh(sum[r]));
+    }
+}
+
+/* Those blocks added to `rows` rows of C, or to zeros. */
+ALWAYS void dot_rows(const dot_operands *o, const dot_result *to, const int rows)
+{
+    __m512 sum[PART];
+    float *c = to->c;
+    const int64_t c_row = to->c_row;
+    const char *b = (const char *)o->b;
+    dot_strides d = {4 * o->a_row, 12 * o->a_row, 8 * o->b_row, 4 * o->b_odd};
+    /* (Values of their own, or gcc works them out at every block.) */
+    __asm__("" : "+r"(d.row), "+r"(d.row3), "+r"(d.b_four), "+r"(d.b_odd));
+    const int64_t a_step = 4 * o->a_block, b_step = 4 * PAIRS * o->b_row;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+        sum[r] = to->load ? _mm512_loadu_ps(c + r * c_row) : _mm512_setzero_ps();
+    for (int64_t i = 0; i < o->runs; i++) {
+        const char *a = (const char *)(o->a + o->run[i]);
+        for (int64_t j = 0; j < o->blocks; j++, a += a_step, b += b_step) {
+            if (o->live[j])
+                dot_block_rows(&d, o->live[j], a, b, rows, sum);
+            if (to->soon)
+                fetch_soon(to->soon, to->soon_bytes);
+        }
+    }
+    if (to->finish) {
+        finish_rows(to, rows, sum);
+        return;
     }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
         _mm512_storeu_ps(c + r * c_row, sum[r]);
 }
 
-static void dot_part(const dot_operands *o, float *c, int64_t c_row, int rows,
-                     bool load)
-{
-    switch (rows) {
-#define ROWS(n)                         \
-    case n:                             \
-        dot_rows(o, c, c_row, n, load); \
-        break
-        ROWS(1);
-        ROWS(2);
-        ROWS(3);
-        ROWS(4);
-        ROWS(5);
-        ROWS(6);
-        ROWS(7);
-    default:
-        ROWS(8);
-#undef ROWS
+/* Functions of their own: inlined, their loops would lack registers. */
+#define ROWS(n)                                                               \
+    static __attribute__((noinline)) void dot_rows_##n(const dot_operands *o, \
+                                                       const dot_result *to)  \
+    {                                                                         \
+        dot_rows(o, to, n);                                                   \
     }
+ROWS(1)
+ROWS(2)
+ROWS(3)
+ROWS(4)
+ROWS(5)
+ROWS(6)
+ROWS(7)
+ROWS(8)
+#undef ROWS
+
+static void dot_part(const dot_operands *o, const dot_result *to, int rows)
+{
+    typedef void part_fn(const dot_operands *o, const dot_result *to);
+    static part_fn *const parts[PART] = {dot_rows_1, dot_rows_2, dot_rows_3,
+                                         dot_rows_4, dot_rows_5, dot_rows_6,
+                                         dot_rows_7, dot_rows_8};
+    parts[rows - 1](o, to);
 }
 
 /* Operands that are not turned yet, and the first tile that has the same. */
@@ -162,12 +265,14 @@ static int first_with(const int64_t *tile, int n)
 static void turn_operands(const sti_bf16_tile *t, int n, dot_operands *o,
                           dot_buffers *buffers)
 {
+    static const int64_t no_run[1] = {0};
     if (!t->a_turned) {
         dot_block *block = &buffers->a[buffers->a_of[n]];
         if (buffers->a_of[n] == n)
-            turn_a(o->a, t->a_row, t->rows, block);
+            turn_a(o->a + o->run[0], t->a_row, t->rows, block);
         o->a = block->pairs;
         o->a_row = PAIRS;
+        o->run = no_run;
     }
     if (!t->b_turned) {
         dot_block *block = &buffers->b[buffers->b_of[n]];
@@ -178,55 +283,83 @@ static void turn_operands(const sti_bf16_tile *t, int n, dot_operands *o,
     }
 }
 
-/* Blocks j.. of a run for all tiles; a and b: block j of a tile whose offsets are 0. */
-static void dot_blocks(const sti_bf16_tile *t, int64_t j, int64_t blocks,
-                       const sti_bf16_pair *a, const sti_bf16_pair *b, bool load,
-                       dot_buffers *buffers)
+/* What is left to fetch. */
+static sti_bf16_soon *soon_left(sti_bf16_soon *soon)
 {
-    static const uint8_t all_live[MOST_BLOCKS] = {ALL, ALL, ALL, ALL,
-                                                  ALL, ALL, ALL, ALL};
+    for (int i = 0; soon && i < STI_BF16_SOON; i++)
+        if (soon[i].at < soon[i].end)
+            return soon + i;
+    return NULL;
+}
+
+/* Those blocks for all tiles; operands are those of a tile whose offsets are 0. */
+static void dot_blocks(const sti_bf16_tile *t, const dot_operands *all, bool load,
+                       bool last, dot_buffers *buffers)
+{
     const int parts = (t->rows + PART - 1) / PART, part = (t->rows + parts - 1) / parts;
     for (int n = 0; n < t->count; n++) {
-        dot_operands o = {.a = a + t->a_tile[n],
-                          .b = b + t->b_tile[n],
-                          .a_row = t->a_row,
-                          .a_block = t->a_block,
-                          .b_row = t->b_row,
-                          .b_odd = t->b_odd,
-                          .blocks = blocks,
-                          .live = t->live ? t->live + j : all_live};
-        turn_operands(t, n, &o, buffers);
-        float *c = t->c + t->c_tile[n];
-        for (int r = 0; r < t->rows; r += part, o.a += part * o.a_row)
-            dot_part(&o, c + r * t->c_row, t->c_row,
-                     r + part <= t->rows ? part : t->rows - r, load);
+        dot_operands o = *all;
+        dot_result to = {.c = t->c + t->c_tile[n],
+                         .c_row = t->c_row,
+                         .load = load,
+                         .finish = last ? t->finish : NULL,
+                         .soon_bytes = t->soon_bytes / parts};
+        if (to.finish)
+            to.y = to.finish->y + to.finish->y_tile[n];
+        o.a += t->a_tile[n];
+        o.b += t->b_tile[n];
+        if (o.runs > 0)
+            turn_operands(t, n, &o, buffers);
+        for (int r = 0; r < t->rows; r += part) {
+            to.soon = soon_left(t->soon);
+            dot_part(&o, &to, r + part <= t->rows ? part : t->rows - r);
+            o.a += part * o.a_row;
+            to.c += part * to.c_row;
+            if (to.finish)
+                to.y += part * to.finish->y_row;
+        }
     }
 }
 
 static void dot_tiles(const sti_bf16_tile *t)
 {
+    static const uint8_t all_live[RUN_BLOCKS] = {
+        ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL,
+        ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL};
     dot_buffers buffers;
-    const int64_t most = t->a_turned && t->b_turned ? MOST_BLOCKS : 1;
-    const sti_bf16_pair *b = t->b;
+    const bool turned = t->a_turned && t->b_turned;
+    const bool whole = turned && t->runs > 1 && 2 * t->blocks <= RUN_BLOCKS;
+    const bool raster = t->b_row == 2 * STI_BF16_COLS;
+    const int64_t most = whole     ? t->blocks
+                         : !turned ? 1
+                         : raster  ? RASTER_BLOCKS
+                                   : MOST_BLOCKS;
+    const int64_t most_runs = whole && t->blocks > 0 ? RUN_BLOCKS / t->blocks : 1;
     bool load = t->load;
     for (int n = 0; n < t->count; n++) {
         buffers.a_of[n] = first_with(t->a_tile, n);
         buffers.b_of[n] = first_with(t->b_tile, n);
     }
-    for (int64_t i = 0; i < t->runs; i++) {
-        const sti_bf16_pair *a = t->a + t->a_run[i];
+    for (int64_t i = 0; i < t->runs; i += most_runs)
         for (int64_t j = 0; j < t->blocks; j += most, load = true) {
-            const int64_t blocks = t->blocks - j < most ? t->blocks - j : most;
-            dot_blocks(t, j, blocks, a, b, load, &buffers);
-            a += blocks * t->a_block;
-            b += blocks * PAIRS * t->b_row;
+            const dot_operands o = {
+                .a = t->a + j * t->a_block,
+                .b = t->b + (i * t->blocks + j) * PAIRS * t->b_row,
+                .run = t->a_run + i,
+                .runs = t->runs - i < most_runs ? t->runs - i : most_runs,
+                .blocks = t->blocks - j < most ? t->blocks - j : most,
+                .a_row = t->a_row,
+                .a_block = t->a_block,
+                .b_row = t->b_row,
+                .b_odd = t->b_odd,
+                .live = t->live ? t->live + j : all_live};
+            dot_blocks(t, &o, load, i + most_runs >= t->runs && j + most >= t->blocks,
+                       &buffers);
         }
+    if (t->runs == 0 || t->blocks == 0) {
+        const dot_operands none = {.a = t->a, .b = t->b};
+        dot_blocks(t, &none, load, true, &buffers);
     }
-    if (!load) /* no k at all */
-        for (int n = 0; n < t->count; n++)
-            for (int r = 0; r < t->rows; r++)
-                _mm512_storeu_ps(t->c + t->c_tile[n] + r * t->c_row,
-                                 _mm512_setzero_ps());
 }
 
 static void dot_begin(int rows)
@@ -246,6 +379,7 @@ const sti_bf16_tile_kernels sti_bf16_tiles_avx512bf16 = {
     .square = dot_tiles,
     .turn = turn,
     .finite = all_finite,
+    .finishes = true,
 };
 #else
 typedef int sti_gemm_bf16_tile_avx512bf16_unused;

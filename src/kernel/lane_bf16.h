@@ -36,4 +36,35 @@ static inline void lane_bf16_store(sti_bf16 *p, lane_f x)
     *(lane_h *)(void *)p = lane_bf16_narrow(x);
 }
 
+#if STI_LANES == 16
+
+/* Even (0) or odd (1) ones of 32 elements as float32: cheaper than to widen two halves.
+ */
+static inline __m512 lane_bf16_half(__m512i x, const int odd)
+{
+    return _mm512_castsi512_ps(
+        odd ? _mm512_and_si512(x, _mm512_set1_epi32((int)0xffff0000u))
+            : _mm512_slli_epi32(x, 16));
+}
+
+/* And back, rounded. */
+static inline __m512i lane_bf16_pack(const __m512 *half)
+{
+#ifdef LANE_NARROW
+    const __m512i lanes = _mm512_set_epi32(
+        0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
+        0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
+        0x00130003, 0x00120002, 0x00110001, 0x00100000);
+    return _mm512_permutexvar_epi16(lanes,
+                                    (__m512i)_mm512_cvtne2ps_pbh(half[1], half[0]));
+#else
+    const lane_h even = lane_bf16_narrow((lane_f)half[0]);
+    const lane_h odd = lane_bf16_narrow((lane_f)half[1]);
+    return (__m512i)(__builtin_convertvector(even, lane_u) |
+                     __builtin_convertvector(odd, lane_u) << 16);
+#endif
+}
+
+#endif
+
 #endif

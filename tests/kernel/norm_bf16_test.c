@@ -192,12 +192,59 @@ static void try_norm(int64_t rows, int64_t c, double offset, unsigned form)
 static void test_norm(void **state)
 {
     (void)state;
-    static const int64_t shapes[][2] = {{1500, 16}, {700, 32}, {130, 64},
-                                        {77, 48},   {66, 320}, {53, 37},
-                                        {2000, 3},  {2, 16},   {130, 300}};
+    static const int64_t shapes[][2] = {{1500, 16}, {700, 32}, {130, 64}, {77, 48},
+                                        {66, 320},  {53, 37},  {2000, 3}, {2, 16},
+                                        {130, 300}, {80, 48}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (unsigned form = 0; form < 4; form++)
             try_norm(shapes[i][0], shapes[i][1], form == 2 ? 3 : 0, form);
+}
+
+/* NaN of both signs, infinities, zeros and denormals: what a ReLU lets pass, and what a
+ * gradient keeps of them. */
+static void test_special(void **state)
+{
+    (void)state;
+    enum { ROWS = 64, MOST = ROWS * 48 };
+    static const sti_bf16 special[16] = {0x7fc0, 0xffc0, 0x7fff, 0xffff, 0x7f80, 0xff80,
+                                         0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x8080,
+                                         0x3f80, 0xbf80, 0x7f7f, 0xff7f};
+    static sti_bf16 x[MOST], y[2][MOST], dresidual[2][MOST];
+    static uint8_t bits[2][MOST / 8];
+    static float zeros[48], ones[48], scratch[1024] __attribute__((aligned(64)));
+    model_rng r = {5};
+    assert_true(sti_norm_bf16_scratch_bytes(ROWS, 48) <= sizeof scratch);
+    for (int i = 0; i < MOST; i++)
+        x[i] = special[model_random(&r) % 16];
+    for (int i = 0; i < 48; i++)
+        ones[i] = 1.0F;
+    for (int64_t c = 16; c <= 48; c += 16)
+        for (int way = 0; way < MODEL_BF16_WAYS; way++) {
+            const int at = way > 0;
+            if (!model_bf16_force(way))
+                continue;
+            const sti_norm_bf16_forward_args forward = {.rows = ROWS,
+                                                        .c = c,
+                                                        .relu = true,
+                                                        .x = x,
+                                                        .mean = zeros,
+                                                        .inv = ones,
+                                                        .scale = ones,
+                                                        .shift = zeros,
+                                                        .y = y[at],
+                                                        .bits = bits[at]};
+            sti_norm_bf16_forward(&sti_team_serial, &forward);
+            const sti_norm_bf16_backward_args backward = {.rows = ROWS,
+                                                          .c = c,
+                                                          .dy = x,
+                                                          .x = x,
+                                                          .bits = bits[at],
+                                                          .dresidual = dresidual[at]};
+            sti_norm_bf16_backward(&sti_team_serial, &backward, scratch);
+            assert_memory_equal(y[at], y[0], (size_t)(ROWS * c) * 2);
+            assert_memory_equal(bits[at], bits[0], (size_t)(ROWS * c) / 8);
+            assert_memory_equal(dresidual[at], dresidual[0], (size_t)(ROWS * c) * 2);
+        }
 }
 
 /* Every loop over flat arrays, at lengths around the vectors'. */
@@ -239,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_special),
         cmocka_unit_test(test_flat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
