@@ -186,7 +186,7 @@ tile_run(const sti_conv_tile *t, const int rows, const int part)
 #pragma GCC unroll 32
     for (int i = 0; i < 2 * rows; i++)
         acc[i] = vec_zero();
-    if (t->run_k < END_STEPS) {
+    if (t->runs == 0 || t->run_k < END_STEPS) {
         tile_product(t, acc, 0, &w, &b, rows, part);
         tile_finish(t, acc, 0, rows, part);
         return;
