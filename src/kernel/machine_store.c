@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "kernel/machine.h"
 
-#define TITLE "stint machine 2\n"
+#define TITLE "stint machine 3\n"
 
 typedef struct figure {
     const char *name;

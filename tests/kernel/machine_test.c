@@ -71,7 +71,7 @@ static void expect_refused(const char *from, const char *to, const char *word)
 static void foreign_text_is_refused(void **state)
 {
     (void)state;
-    expect_refused("machine 2", "machine 1", "version");
+    expect_refused("machine 3", "machine 2", "version");
     expect_refused(sti_cpu_name(), "Another CPU", "another machine");
     expect_refused("l2_bytes 2097152", "l2_bytes -1", "impossible");
     expect_refused("l2_bytes 2097152", "l2_bytes nan", "impossible");
