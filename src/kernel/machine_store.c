@@ -125,7 +125,9 @@ bool sti_machine_stored(sti_machine *machine_out)
     const bool good = sti_machine_parse(text, machine_out, &why);
     sti_free(text);
     if (!good)
-        sti_log(STINT_LOG_WARNING, "%s is ignored: %s", path, why);
+        sti_log(STINT_LOG_WARNING,
+                "%s is ignored: %s; stint bench step and stint tune measure anew", path,
+                why);
     return good;
 }
 
