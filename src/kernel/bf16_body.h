@@ -243,10 +243,6 @@ static bool pair_pixels(int64_t n, const sti_bf16 *const *lower,
                         const sti_bf16 *const *upper, int64_t cols, uint32_t *out,
                         int64_t block)
 {
-    const __m512i lanes = _mm512_set_epi32(
-        0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
-        0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
-        0x00130003, 0x00120002, 0x00110001, 0x00100000);
     __m512i most = _mm512_setzero_si512(); /* twice their sizes */
     for (int64_t c = 0; c < cols; c += 16, out += block) {
         const __mmask16 there =
@@ -254,8 +250,8 @@ static bool pair_pixels(int64_t n, const sti_bf16 *const *lower,
         for (int64_t j = 0; j < n; j++) {
             const __m256i low = _mm256_maskz_loadu_epi16(there, lower[j] + c);
             const __m256i high = _mm256_maskz_loadu_epi16(there, upper[j] + c);
-            const __m512i pair = _mm512_permutexvar_epi16(
-                lanes, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+            const __m512i pair = lane_bf16_beside(
+                _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
             most = _mm512_max_epu16(most, _mm512_slli_epi16(pair, 1));
             _mm512_storeu_si512(out + j * 16, pair);
         }

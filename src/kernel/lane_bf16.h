@@ -38,6 +38,17 @@ static inline void lane_bf16_store(sti_bf16 *p, lane_f x)
 
 #if STI_LANES == 16
 
+/* Element i of the lower half beside element i of the upper one. */
+static inline __m512i lane_bf16_beside(__m512i x)
+{
+    return _mm512_permutexvar_epi16(
+        _mm512_set_epi32(0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b,
+                         0x001a000a, 0x00190009, 0x00180008, 0x00170007, 0x00160006,
+                         0x00150005, 0x00140004, 0x00130003, 0x00120002, 0x00110001,
+                         0x00100000),
+        x);
+}
+
 /* Even (0) or odd (1) ones of 32 elements as float32: cheaper than to widen two halves.
  */
 static inline __m512 lane_bf16_half(__m512i x, const int odd)
@@ -51,12 +62,7 @@ static inline __m512 lane_bf16_half(__m512i x, const int odd)
 static inline __m512i lane_bf16_pack(const __m512 *half)
 {
 #ifdef LANE_NARROW
-    const __m512i lanes = _mm512_set_epi32(
-        0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
-        0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
-        0x00130003, 0x00120002, 0x00110001, 0x00100000);
-    return _mm512_permutexvar_epi16(lanes,
-                                    (__m512i)_mm512_cvtne2ps_pbh(half[1], half[0]));
+    return lane_bf16_beside((__m512i)_mm512_cvtne2ps_pbh(half[1], half[0]));
 #else
     const lane_h even = lane_bf16_narrow((lane_f)half[0]);
     const lane_h odd = lane_bf16_narrow((lane_f)half[1]);
