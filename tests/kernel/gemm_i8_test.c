@@ -61,11 +61,19 @@ static void fill_bytes(model_rng *rng, void *bytes, int64_t count)
     }
 }
 
+static int64_t rows_end(int64_t rows, int64_t cols, int64_t ld)
+{
+    return rows > 0 ? (rows - 1) * ld + cols : 0;
+}
+
 static void data_make(const i8_case *t, i8_data *d, model_rng *rng)
 {
     const sti_gemm_i8_shape *s = &t->s;
-    const int64_t a = (s->trans_a ? s->k : s->m) * s->lda;
-    const int64_t b = (s->trans_b ? s->n : s->k) * s->ldb;
+    /* The last rows end where the matrix does: nothing beyond may be read. */
+    const int64_t a = s->trans_a ? rows_end(s->k, s->m, s->lda)
+                                 : rows_end(s->m, s->k, s->lda);
+    const int64_t b = s->trans_b ? rows_end(s->n, s->k, s->ldb)
+                                 : rows_end(s->k, s->n, s->ldb);
     d->c_count = s->m * s->ldc;
     d->a = guarded_alloc((size_t)a);
     d->b = guarded_alloc((size_t)b);
