@@ -306,9 +306,11 @@ static bool parse(int argc, char **argv, bench *b, const bench_net **nets)
             b->direct = true;
         else if (strcmp(argv[i], "--cold") == 0)
             b->cold = true;
-        else if (strcmp(argv[i], "-d") == 0)
-            b->only_direction = find_direction(value), i++;
-        else if (strcmp(argv[i], "-j") == 0)
+        else if (strcmp(argv[i], "-d") == 0) {
+            if ((b->only_direction = find_direction(value)) < 0)
+                return false;
+            i++;
+        } else if (strcmp(argv[i], "-j") == 0)
             b->team.threads = atoi(value), i++;
         else if (strcmp(argv[i], "-b") == 0)
             b->batch = atoi(value), i++;
