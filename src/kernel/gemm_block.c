@@ -23,7 +23,8 @@ enum {
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
     PLAIN_ROWS = 1024,         /* up to so many rows read B in place, */
-    CROWDED_ROWS = 24,         /* fewer where its steps push each other out, */
+    CROWDED_ROWS = 24,         /* fewer where its steps push each other out */
+    CROWDED_SLOW = 128,        /* (unless there is time to fetch them again), */
     CROWDED_K = 128,           /* in short passes */
     CROWDED_TILE = 9,          /* but for so many, which read each element once; */
     FLOW_FLOATS = 4096,        /* of C at a time where B flows */
@@ -164,6 +165,15 @@ static void plan_grid(block_plan *p, int threads)
     p->col_parts = ceil_div(n, p->part_cols);
 }
 
+/* Up to so many rows read B in place. */
+static int64_t in_place_rows(const sti_block_job *job)
+{
+    if (!crowded(job->ldb))
+        return PLAIN_ROWS;
+    return sti_cpu_halves_vectors() && job->k >= CROWDED_K ? CROWDED_SLOW
+                                                           : CROWDED_ROWS;
+}
+
 /* A copy of A pays where many columns read it. B is read as it lies, a panel of it from
  * the second-level cache by tile after tile: a copy pays where its steps would push
  * each other out of there, where very many rows read it, or where steps of A meet at
@@ -176,10 +186,9 @@ static void plan_copies(block_plan *p)
     p->in_place = !job->load_a && !job->load_b && !job->b_columns && p->levels == 0 &&
                   job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
                   job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
-    const int64_t in_place_rows = crowded(job->ldb) ? CROWDED_ROWS : PLAIN_ROWS;
     const bool tall = job->a_steps && p->levels == 0 && rows > CROWDED_ROWS &&
                       rows >= 2 * cols && rows * cols <= SMALL_C_FLOATS;
-    p->copy_b = job->load_b || job->b_columns || rows > in_place_rows || tall;
+    p->copy_b = job->load_b || job->b_columns || rows > in_place_rows(job) || tall;
     const bool many_cols = cols > (p->copy_b && crowded(job->lda) ? 48 : 64);
     /* Steps of A lie apart, and each tile reads few floats of their lines, which fall
      * on few sets of the first-level cache. */
@@ -237,7 +246,7 @@ static int64_t stream_pass(const block_plan *p)
     if (p->flow)
         return STI_GEMM_CHUNK;
     const bool again = p->job->m > CROWDED_TILE && crowded(p->job->ldb);
-    return again ? CROWDED_K : STI_BLOCK_K;
+    return again && !sti_cpu_halves_vectors() ? CROWDED_K : STI_BLOCK_K;
 }
 
 /* Where k is short, C is what moves: low blocks over all columns then write it in
