@@ -53,12 +53,13 @@ typedef struct block_plan {
     int levels;    /* partial blocks of C held at once; 0: C itself */
     bool in_place; /* one call of the tiles for many rows */
     bool copy_a, copy_b;
-    bool quads;        /* rows of A are copied in quads of k */
-    bool flow;         /* so few rows that B flows past them */
-    bool rows_turned;  /* so few columns that rows are the lanes */
-    bool wide;         /* whole tiles have three panels */
-    bool across;       /* the tiles of some rows go on over all panels */
-    bool short_passes; /* so that what the next one copies is fetched meanwhile */
+    bool quads;         /* rows of A are copied in quads of k */
+    bool steps_by_tile; /* steps of A are copied by each tile, not for all at once */
+    bool flow;          /* so few rows that B flows past them */
+    bool rows_turned;   /* so few columns that rows are the lanes */
+    bool wide;          /* whole tiles have three panels */
+    bool across;        /* the tiles of some rows go on over all panels */
+    bool short_passes;  /* so that what the next one copies is fetched meanwhile */
     bool keep_b; /* packed columns serve all blocks of rows; else a group at a time */
     int64_t a_ld;
     size_t a_floats, b_floats, c_floats, worker_floats;
@@ -209,6 +210,8 @@ static void plan_copies(block_plan *p)
     p->short_passes = p->copy_a && p->copy_b && tall && !job->load_a && !job->load_b &&
                       !job->b_columns;
     p->across = p->copy_a && p->levels == 0 && c_moves(job);
+    p->steps_by_tile =
+        p->copy_a && job->a_steps && !job->load_a && !p->across && !p->short_passes;
     p->wide = p->copy_a && cols >= WIDE_COLS && rows > LOW_ROWS && !p->short_passes;
 }
 
@@ -374,15 +377,18 @@ static void copy_rows(const block_piece *s, const block_pass *pass, int64_t r,
                       int64_t rows)
 {
     const sti_block_job *job = s->plan->job;
+    const sti_gemm_kernels *kernels = s->plan->kernels;
+    float *dst = copied_rows(s, pass, r);
     if (job->load_a)
         load_rows(s, pass, r, rows);
+    else if (job->a_steps)
+        kernels->pack(plain_rows(s, pass, r), job->lda, pass->ks, rows, rows, dst);
     else
-        s->plan->kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks, rows,
-                                     copied_rows(s, pass, r));
+        kernels->pack_quads(plain_rows(s, pass, r), job->lda, pass->ks, rows, dst);
 }
 
-/* Steps are copied for all tiles at once: one would take but a part of each line of A.
- */
+/* Steps that were fetched before are copied for all tiles at once: one takes but a part
+ * of each line of A. */
 static void copy_steps(const block_piece *s, const block_pass *pass, int most)
 {
     for (int64_t r = 0, rows; r < s->rows; r += rows) {
@@ -443,10 +449,12 @@ static void fetch_next(block_piece *s, sti_gemm_tile *t)
 static void fetch_rows(const block_piece *s, const block_pass *pass, int64_t r,
                        int most, sti_gemm_tile *t)
 {
-    t->next_rows = r < s->rows ? sti_gemm_next_rows(s->rows - r, most) : 0;
+    const sti_block_job *job = s->plan->job;
+    const int64_t rows = r < s->rows ? sti_gemm_next_rows(s->rows - r, most) : 0;
     t->next = r < s->rows ? plain_rows(s, pass, r) : NULL;
-    t->next_row = s->plan->job->lda;
-    t->next_cols = pass->ks;
+    t->next_row = job->lda;
+    t->next_rows = job->a_steps && rows > 0 ? pass->ks : rows;
+    t->next_cols = job->a_steps ? rows : pass->ks;
 }
 
 /* What all tiles of the panel share. */
@@ -477,7 +485,14 @@ static sti_gemm_tile panel_tile(const block_piece *s, const block_pass *pass,
     return t;
 }
 
-/* How high tiles are: as high as A is packed. Its steps are packed here. */
+/* Whether tiles copy their rows of A, each its own just before it runs. */
+static bool copies_rows(const block_plan *p, const block_panel *panel)
+{
+    return panel->copy_rows && (p->quads || p->steps_by_tile);
+}
+
+/* How high tiles are: as high as A is packed. Steps that all tiles share are packed
+ * here. */
 static int panel_rows(block_piece *s, const block_pass *pass, const block_panel *panel)
 {
     const block_plan *p = s->plan;
@@ -486,7 +501,7 @@ static int panel_rows(block_piece *s, const block_pass *pass, const block_panel 
                        : sti_gemm_most_rows(p->kernels, panel->nv, panel->cols);
     if (p->quads)
         most = (int)smaller(most, PART_ROWS); /* even those of one panel */
-    if (panel->copy_rows && steps)
+    if (panel->copy_rows && steps && !p->steps_by_tile)
         copy_steps(s, pass, most);
     if (panel->copy_rows)
         s->a_most = most;
@@ -549,9 +564,9 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
             p->kernels->turned(&t);
             continue;
         }
-        const bool alone = job->load_a || (panel->copy_rows && !job->a_steps);
+        const bool copies = copies_rows(p, panel), alone = job->load_a || copies;
         t.lines = alone ? 1 : sti_gemm_equal_tiles(left, most);
-        if (alone && !job->load_a)
+        if (copies)
             fetch_rows(s, pass, r + t.rows, most, &t);
         else
             fetch_next(s, &t);
@@ -669,7 +684,7 @@ static int64_t group_tiles(const block_piece *s, const block_panel *panel, int64
 {
     const block_plan *p = s->plan;
     const int64_t panels = ceil_div(end - panel->j0, panel->b_step);
-    return (panels - (panel->copy_rows && p->quads)) *
+    return (panels - copies_rows(p, panel)) *
            ceil_div(s->rows, p->kernels->max_rows[panel->nv]);
 }
 

@@ -26,10 +26,26 @@ static inline void pack_row(const float *src, int64_t cols, int64_t width, float
 
 enum { PACK_AHEAD = 3 /* rows: they may lie in pages that no prefetcher follows */ };
 
+/* Steps of a tile: two halves that overlap move a row of any such width. */
+enum { HALF_VEC = VEC_WIDTH / 2 };
+
+static void pack_strip(const float *src, int64_t ld, int64_t k, int64_t width,
+                       float *dst)
+{
+    for (; k > 0; k--, src += ld, dst += width) {
+        memcpy(dst, src, HALF_VEC * sizeof *dst);
+        memcpy(dst + width - HALF_VEC, src + width - HALF_VEC, HALF_VEC * sizeof *dst);
+    }
+}
+
 /* Row by row through all panels. */
 static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
                       int64_t width, float *dst)
 {
+    if (cols == width && width >= HALF_VEC && width < VEC_WIDTH) {
+        pack_strip(src, ld, k, width, dst);
+        return;
+    }
     for (int64_t i = 0; i < k; i++, src += ld, dst += width) {
         const float *next = src + (i + PACK_AHEAD < k ? PACK_AHEAD * ld : 0);
         for (int64_t j = 0; j < cols; j += 16)
