@@ -278,10 +278,12 @@ static void run_turned(const sti_gemm_tile *t)
     by_cols[t->cols - 1](t);
 }
 
-/* The rows as a constant, so that they are registers. */
+/* The rows as a constant, so that they are registers; the tile as a copy, which no store
+ * to C could change. */
 static inline __attribute__((always_inline)) void
-by_rows(const sti_gemm_tile *t, void (*walk)(const sti_gemm_tile *, int))
+by_rows(const sti_gemm_tile *tile, void (*walk)(const sti_gemm_tile *, int))
 {
+    const sti_gemm_tile own = *tile, *t = &own;
     switch (t->rows) {
     case 1:
         walk(t, 1);
