@@ -23,10 +23,9 @@ enum {
     PARTIAL_FLOATS = 72 << 10,
     PARTIAL_K = 256,
     PLAIN_ROWS = 1024,         /* up to so many rows read B in place, */
-    CROWDED_ROWS = 24,         /* fewer where its steps push each other out */
-    CROWDED_SLOW = 128,        /* (unless there is time to fetch them again), */
-    CROWDED_K = 128,           /* in short passes */
-    CROWDED_TILE = 9,          /* but for so many, which read each element once; */
+    CROWDED_ROWS = 24,         /* fewer where its steps push each other out, */
+    CROWDED_LONG_ROWS = 128,   /* but more of so many steps, */
+    CROWDED_LONG_K = 128,      /* which are few tiles' to fetch again */
     FLOW_FLOATS = 4096,        /* of C at a time where B flows */
     WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
     LOW_ROWS = 6,              /* but of so few rows four */
@@ -171,8 +170,7 @@ static int64_t in_place_rows(const sti_block_job *job)
 {
     if (!crowded(job->ldb))
         return PLAIN_ROWS;
-    return sti_cpu_halves_vectors() && job->k >= CROWDED_K ? CROWDED_SLOW
-                                                           : CROWDED_ROWS;
+    return job->k >= CROWDED_LONG_K ? CROWDED_LONG_ROWS : CROWDED_ROWS;
 }
 
 /* A copy of A pays where many columns read it. B is read as it lies, a panel of it from
@@ -242,18 +240,9 @@ static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
     return floats / p->block_k;
 }
 
-/* Steps of B in place at a time: many, as C passes by each time, but where several
- * tiles read them, no more than stay in the second-level cache. */
-static int64_t stream_pass(const block_plan *p)
-{
-    if (p->flow)
-        return STI_GEMM_CHUNK;
-    const bool again = p->job->m > CROWDED_TILE && crowded(p->job->ldb);
-    return again && !sti_cpu_halves_vectors() ? CROWDED_K : STI_BLOCK_K;
-}
-
 /* Where k is short, C is what moves: low blocks over all columns then write it in
- * order. Where B is read in place for few rows, many rows of B flow side by side. */
+ * order. Where B is read in place for few rows, passes are long, as C goes by in each.
+ */
 static void plan_blocks(block_plan *p, int threads)
 {
     const sti_block_job *job = p->job;
@@ -262,7 +251,8 @@ static void plan_blocks(block_plan *p, int threads)
     const bool turned =
         p->copy_b && job->b_columns && p->levels == 0 && job->m <= TURNED_ROWS;
     p->group_cols = turned ? TURNED_COLS : GROUP_COLS;
-    const int64_t pass = stream            ? stream_pass(p)
+    const int64_t pass = p->flow           ? STI_GEMM_CHUNK
+                         : stream          ? STI_BLOCK_K
                          : p->rows_turned  ? TURN_K
                          : turned          ? TURNED_K
                          : p->levels > 0   ? PARTIAL_K

@@ -278,8 +278,8 @@ static void run_turned(const sti_gemm_tile *t)
     by_cols[t->cols - 1](t);
 }
 
-/* The rows as a constant, so that they are registers; the tile as a copy, which no store
- * to C could change. */
+/* The rows as a constant, so that they are registers; the tile as a copy, which no
+ * store to C could change. */
 static inline __attribute__((always_inline)) void
 by_rows(const sti_gemm_tile *tile, void (*walk)(const sti_gemm_tile *, int))
 {
