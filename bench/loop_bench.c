@@ -265,7 +265,7 @@ static int rank_shape(const options *o, const sti_machine *machine, const int64_
 
 static int rank(int argc, char **argv)
 {
-    options o = {.threads = 1, .seconds = 0.015};
+    options o = {.threads = 1, .seconds = 0.05};
     sti_machine machine;
     if (argc > 0 && strcmp(argv[0], "--csv") == 0) {
         o.csv = true;

@@ -24,8 +24,8 @@ enum {
     PARTIAL_K = 256,
     PLAIN_ROWS = 1024,         /* up to so many rows read B in place, */
     CROWDED_ROWS = 24,         /* fewer where its steps push each other out, */
-    CROWDED_LONG_ROWS = 128,   /* but more of so many steps, */
-    CROWDED_LONG_K = 128,      /* which are few tiles' to fetch again */
+    CROWDED_LONG_ROWS = 128,   /* but more where tiles are long enough */
+    CROWDED_LONG_K = 128,      /* to fetch the next panel ahead */
     FLOW_FLOATS = 4096,        /* of C at a time where B flows */
     WIDE_COLS = 5 * STI_PANEL, /* from here on tiles are three panels wide, */
     LOW_ROWS = 6,              /* but of so few rows four */
