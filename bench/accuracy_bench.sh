@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Test accuracy of a recipe over several seeds: mean and each.
-#   bench/accuracy_bench.sh RECIPE DATA [SEEDS]      for example recipes/cifar10-resnet20.ini
+#   bench/accuracy_bench.sh RECIPE DATA [SEEDS [OPTION...]]
+# for example recipes/cifar10-resnet20.ini out/cifar10 3 --precision bf16. Options go to
+# `stint train`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-recipe=${1:?usage: bench/accuracy_bench.sh RECIPE DATA [SEEDS]}
-data=${2:?usage: bench/accuracy_bench.sh RECIPE DATA [SEEDS]}
+recipe=${1:?usage: bench/accuracy_bench.sh RECIPE DATA [SEEDS [OPTION...]]}
+data=${2:?usage: bench/accuracy_bench.sh RECIPE DATA [SEEDS [OPTION...]]}
 seeds=${3:-3}
+options=("${@:4}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for seed in $(seq "$seeds"); do
     build/release/stint train "$recipe" --data "$data" --out "$work/run$seed" --seed "$seed" \
-        --json --quiet >"$work/$seed.json"
+        --json --quiet "${options[@]}" >"$work/$seed.json"
     python3 - "$work/$seed.json" <<'PY'
 import json, sys
 r = json.load(open(sys.argv[1]))
