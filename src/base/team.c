@@ -43,6 +43,7 @@ typedef struct region {
     sti_piece_fn *fn;
     void *arg;
     int64_t pieces;
+    atomic_int here; /* threads that have come */
     char fork, join; /* addresses for ThreadSanitizer */
 } region;
 
@@ -124,13 +125,44 @@ static void run_share(region *r, int worker, int workers)
     TSAN_RELEASE(&r->join);
 }
 
+static void pause_briefly(void)
+{
+#if defined(__SSE2__)
+    _mm_pause();
+#endif
+}
+
+enum { SPINS = 1000 /* about 50 us before a thread sleeps */ };
+
+/* Before the barrier at the end of a region, where OpenMP's threads spin: a thread that
+ * woke on the CPU of one that spins would wait there for a time slice, some
+ * milliseconds. So that one sleeps for a moment. */
+static void wait_for_all(atomic_int *here, int threads)
+{
+    const struct timespec moment = {.tv_nsec = 1000};
+    for (int i = 0; atomic_load(here) < threads; i++)
+        if (i < SPINS)
+            pause_briefly();
+        else
+            nanosleep(&moment, NULL);
+}
+
+static void share_and_wait(region *r, int worker, int workers)
+{
+    TSAN_ACQUIRE(&r->fork);
+    atomic_fetch_add(&r->here, 1);
+    run_share(r, worker, workers);
+    wait_for_all(&r->here, workers);
+    TSAN_RELEASE(&r->join);
+}
+
 /* Hidden from ThreadSanitizer: the compiler's hand-over of `r` to the workers happens
  * before the first annotation can be reached. */
 TSAN_UNSEEN static void fork_and_join(region *r, int threads)
 {
     /* The runtime may give fewer threads (OMP_THREAD_LIMIT); all pieces still run. */
 #pragma omp parallel num_threads(threads)
-    run_share(r, omp_get_thread_num(), omp_get_num_threads());
+    share_and_wait(r, omp_get_thread_num(), omp_get_num_threads());
 }
 
 /* ---- held teams ----
@@ -141,7 +173,7 @@ TSAN_UNSEEN static void fork_and_join(region *r, int threads)
  * nobody up. All bits are set between loops, which makes it safe to try at any time;
  * the loop is read after that. */
 
-enum { HOLD_THREADS = 64, SPINS = 1000 /* about 50 us before a thread sleeps */ };
+enum { HOLD_THREADS = 64 };
 
 typedef struct hold {
     int threads;
@@ -151,19 +183,13 @@ typedef struct hold {
     atomic_uint turn;       /* loops so far, and one for the end */
     atomic_bool over;
     atomic_int asleep; /* threads that want to hear of a change */
+    atomic_int here;   /* threads that have come */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     char fork, join; /* addresses for ThreadSanitizer */
 } hold;
 
 static _Thread_local hold *held; /* by this thread */
-
-static void pause_briefly(void)
-{
-#if defined(__SSE2__)
-    _mm_pause();
-#endif
-}
 
 static bool has_turned(hold *h, unsigned seen)
 {
@@ -252,20 +278,23 @@ static void lead(hold *h, void (*fn)(void *arg), void *arg)
     tell(h);
 }
 
-static void lead_or_serve(hold *h, int worker, void (*fn)(void *arg), void *arg)
+static void lead_or_serve(hold *h, int worker, int workers, void (*fn)(void *arg),
+                          void *arg)
 {
     TSAN_ACQUIRE(&h->fork);
+    atomic_fetch_add(&h->here, 1);
     if (worker == 0)
         lead(h, fn, arg);
     else
         serve(h, worker);
+    wait_for_all(&h->here, workers);
     TSAN_RELEASE(&h->join);
 }
 
 TSAN_UNSEEN static void fork_and_hold(hold *h, void (*fn)(void *arg), void *arg)
 {
 #pragma omp parallel num_threads(h->threads)
-    lead_or_serve(h, omp_get_thread_num(), fn, arg);
+    lead_or_serve(h, omp_get_thread_num(), omp_get_num_threads(), fn, arg);
 }
 
 void sti_team_hold(const sti_team *team, void (*fn)(void *arg), void *arg)
