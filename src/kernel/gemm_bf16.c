@@ -17,6 +17,7 @@ enum {
     LEAST_COLS = 64,
     RUN_BLOCKS = 8, /* 256 k: 16 KiB of B for two tiles, and as much of A passes by */
     K_A_BLOCK = 2 * STI_BF16_PAIRS,
+    FETCH_A = 4 * K_A_BLOCK,  /* so far ahead */
     ONCE_PAIRS = 2048,        /* up to so many pairs of k A and B are packed once: */
     ONCE_A_PAIRS = 512 << 10, /* so much of A by a thread, */
     ONCE_B_PAIRS = 1 << 20,   /* so much of B at a time by all, */
@@ -139,17 +140,22 @@ static int64_t tiles_a(int64_t k)
 
 /* A block of k as pairs that lie side by side, the first `left` from src, then zeros.
  */
-static void copy_k(const gemm_job *j, const sti_bf16 *src, int64_t left, void *block)
+static void copy_k(const sti_bf16 *src, int64_t left, void *block)
 {
-    sti_bf16 part[K_A_BLOCK] = {0};
-    if (left < K_A_BLOCK) {
-        memcpy(part, src, (size_t)left * sizeof *src);
-        src = part;
-    }
-    if (j->tiles->turn)
-        j->tiles->turn(K_A_BLOCK, src, block);
-    else
+    if (left >= K_A_BLOCK) {
         memcpy(block, src, K_A_BLOCK * sizeof *src);
+        return;
+    }
+    memset(block, 0, K_A_BLOCK * sizeof *src);
+    memcpy(block, src, (size_t)left * sizeof *src);
+}
+
+/* Copied pairs to the order that tiles want: many in a call, while they are in the
+ * first cache. */
+static void turn_copied(const gemm_job *j, int64_t pairs, void *x)
+{
+    if (j->tiles->turn)
+        j->tiles->turn(2 * pairs, x, x);
 }
 
 /* 16 rows r.. of A, stored in columns. */
@@ -168,22 +174,20 @@ static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k
     }
 }
 
-/* The same of A in rows. */
+/* The same of A in rows, which may lie too far apart for a prefetcher. */
 static void pack_rows_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1,
                         uint32_t *dst)
 {
-    const sti_gemm_bf16_shape *s = p->job->shape;
-    for (int64_t i = 0; i < STI_BF16_ROWS; i++, dst += STI_BF16_PAIRS) {
-        const sti_bf16 *src = p->job->a + (p->m0 + r + i) * s->lda + k0;
-        int64_t left = r + i < p->rows ? k1 - k0 : 0;
-        uint32_t *block = dst;
-        for (; left >= K_A_BLOCK; left -= K_A_BLOCK, block += TILE_PAIRS) {
-            copy_k(p->job, src, K_A_BLOCK, block);
-            src += K_A_BLOCK;
+    const int64_t lda = p->job->shape->lda, rows = min_of(p->rows - r, STI_BF16_ROWS);
+    const sti_bf16 *src = p->job->a + (p->m0 + r) * lda + k0;
+    uint32_t *block = dst;
+    for (int64_t left = k1 - k0; left > 0; left -= K_A_BLOCK, src += K_A_BLOCK)
+        for (int64_t i = 0; i < STI_BF16_ROWS; i++, block += STI_BF16_PAIRS) {
+            if (i < rows)
+                __builtin_prefetch(src + i * lda + FETCH_A);
+            copy_k(src + i * lda, i < rows ? left : 0, block);
         }
-        for (; block < dst + tiles_a(k1 - k0); block += TILE_PAIRS, left = 0)
-            copy_k(p->job, src, left, block);
-    }
+    turn_copied(p->job, block - dst, dst);
 }
 
 /* Rows m0.., k0..k1 of A as pairs, padded with zeros to whole tiles. */
@@ -236,7 +240,8 @@ static void pack_block_b(const gemm_job *j, int64_t n0, int64_t cols, int64_t k0
     }
     float rows[STI_BF16_COLS * STI_BF16_PAIRS] = {0}; /* pairs */
     for (int64_t c = 0; c < cols; c++)
-        copy_k(j, j->b + (n0 + c) * ldb + k0, ks, rows + c * STI_BF16_PAIRS);
+        copy_k(j->b + (n0 + c) * ldb + k0, ks, rows + c * STI_BF16_PAIRS);
+    turn_copied(j, STI_BF16_COLS * STI_BF16_PAIRS, rows);
     j->loops->transpose_f32(STI_BF16_COLS, STI_BF16_PAIRS, rows, (float *)(void *)out,
                             STI_BF16_COLS);
 }
