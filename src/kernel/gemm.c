@@ -1,8 +1,8 @@
 /* GEMM on the blocked product. */
 #include "kernel/gemm.h"
 
-#include "kernel/brgemm.h"
 #include "kernel/gemm_block.h"
+#include "kernel/gemm_columns.h"
 
 static sti_block_job gemm_job(const sti_gemm_shape *shape)
 {
@@ -41,20 +41,21 @@ static void small_product(const sti_gemm_shape *s, const float *a, const float *
                           const sti_epilogue *epilogue, float *c)
 {
     static const int64_t zero[1] = {0};
-    const sti_brgemm g = {
-        .m = s->m,
-        .n = s->n,
-        .k = s->k,
-        .lda = s->lda,
-        .ldb = s->ldb,
-        .ldc = s->ldc,
-        .trans_a = s->trans_a,
-        .accumulate = s->accumulate,
-        .relu = epilogue && epilogue->relu,
-        .bias = epilogue ? epilogue->bias : NULL,
-    };
+    sti_gemm_tile t;
+    t.a = a;
+    t.b = b;
+    t.a_row = t.a_step = s->lda;
+    t.b_step = s->ldb;
+    t.a_run = t.b_run = zero;
+    t.runs = 1;
+    t.run_k = s->k;
+    t.c = c;
+    t.c_row = s->ldc;
+    t.load = s->accumulate;
+    t.relu = epilogue && epilogue->relu;
+    t.bias = epilogue ? epilogue->bias : NULL;
     const unsigned mode = sti_float_mode_enter();
-    sti_brgemm_offset_f32(&g, 1, a, b, zero, zero, c);
+    sti_gemm_columns(sti_gemm_kernels_now(), &t, s->m, s->n, s->trans_a);
     sti_float_mode_leave(mode);
 }
 
@@ -62,11 +63,11 @@ void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float
                   const float *b, const sti_epilogue *epilogue, float *c_out,
                   void *scratch)
 {
-    const sti_gemm_batch one = {.count = 1, .c_stride = shape->m * shape->n};
     if (is_small(shape, team->threads) && !(epilogue && epilogue->relu_mask)) {
         small_product(shape, a, b, epilogue, c_out);
         return;
     }
+    const sti_gemm_batch one = {.count = 1, .c_stride = shape->m * shape->n};
     sti_gemm_batched_f32(team, shape, &one, a, b, epilogue, c_out, scratch);
 }
 

@@ -38,11 +38,3 @@ int sti_gemm_many_panels(const sti_gemm_kernels *kernels, int64_t cols)
         return 3;
     return panels > 1 && kernels->max_rows[2] > 0 ? 2 : 1;
 }
-
-int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols)
-{
-    const int64_t panels = (cols + STI_PANEL - 1) / STI_PANEL;
-    if (kernels->max_rows[4] > 0 && panels >= 3)
-        return panels == 3 || panels == 5 ? 3 : 4;
-    return panels > 1 && kernels->max_rows[2] > 0 ? 2 : 1;
-}

@@ -127,7 +127,13 @@ int sti_gemm_many_panels(const sti_gemm_kernels *kernels, int64_t cols);
 
 /* The same where tiles may be low: those of four and three panels load the least, and a
  * single one is left only where there is but one. */
-int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols);
+static inline int sti_gemm_wide_panels(const sti_gemm_kernels *kernels, int64_t cols)
+{
+    const int64_t panels = (cols + STI_PANEL - 1) / STI_PANEL;
+    if (kernels->max_rows[4] > 0 && panels >= 3)
+        return panels == 3 || panels == 5 ? 3 : 4;
+    return panels > 1 && kernels->max_rows[2] > 0 ? 2 : 1;
+}
 
 /* Columns that the choices above are asked for, where tiles of half a panel are fast:
  * what is left of half a panel or less goes by itself, after the others. */
