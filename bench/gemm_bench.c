@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -116,14 +117,34 @@ static void sample_peak(const sti_team *team, samples *s)
 #endif
 }
 
-/* One round: warm up (other libraries' threads spin on for a while), then samples of
- * at least 0.2 ms until the time is spent. After each, unless `peak` is NULL, some 50
- * microseconds of multiply-adds in registers: a product makes the clock fall, which
- * rises again within a millisecond. */
+static double process_ms(void)
+{
+    return 1e3 * (double)clock() / CLOCKS_PER_SEC;
+}
+
+/* Other libraries' threads spin on after their work, OpenBLAS's for 100 ms, also after
+ * it is loaded: until then what comes next has but a part of the CPUs. */
+static void wait_for_quiet(void)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    double before = process_ms(), spent = 1;
+    for (int i = 0; i < 200 && spent > 0.5; i++) {
+        nanosleep(&pause, NULL);
+        const double now = process_ms();
+        spent = now - before;
+        before = now;
+    }
+}
+
+/* One round: warm up, then samples of at least 0.2 ms until the time is spent. After
+ * each, unless `peak` is NULL, some 50 microseconds of multiply-adds in registers: a
+ * product makes the clock fall, which rises again within a millisecond. */
 static void sample(work_fn *work, void *user, double flop, samples *s,
                    const sti_team *team, samples *peak)
 {
     const double warm_ms = options.threads > 1 ? 30 : 3;
+    if (options.threads > 1)
+        wait_for_quiet();
     int64_t start = sti_clock_ns(), once = repeat(work, user, 1);
     while (sti_seconds_since(start) * 1e3 < warm_ms)
         once = repeat(work, user, 1);

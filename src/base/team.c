@@ -1,13 +1,17 @@
-/* Parallel loops. The only file that knows OpenMP.
+/* Parallel loops. Each thread that runs them has a crew of its own, whose workers wait
+ * for what it comes to.
  *
- * The number of OpenMP threads is always the team's, even for fewer pieces: libgomp
- * ends and restarts threads whenever a region asks for another number than the last
- * one. */
+ * Whatever CPUs the system gives, no thread stands in the way of one that it waits for:
+ * a share of a loop that its worker has not begun is the caller's as soon as it has
+ * nothing else to do, and threads that wait spin but for a moment before they let
+ * others have the CPU. (The barriers of OpenMP's runtime spin for milliseconds, and a
+ * pair of threads that met on one CPU, because others were busy, took two time slices a
+ * loop.) */
 #define _GNU_SOURCE /* nanosleep */
 #include "base/team.h"
 
-#include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,35 +20,14 @@
 #include <xmmintrin.h>
 #endif
 
+#include "base/clock.h"
 #include "base/rng.h"
-
-/* ThreadSanitizer does not see libgomp's barriers (libgomp is not instrumented), so the
- * order that they give is spelled out to it. */
-#if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
-#ifdef WITH_TSAN
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-#define TSAN_ACQUIRE(address) __tsan_acquire(address)
-#define TSAN_RELEASE(address) __tsan_release(address)
-#define TSAN_UNSEEN           __attribute__((no_sanitize("thread"), noinline))
-#else
-#define TSAN_ACQUIRE(address) ((void)(address))
-#define TSAN_RELEASE(address) ((void)(address))
-#define TSAN_UNSEEN
-#endif
 
 typedef struct region {
     sti_piece_fn *fn;
     void *arg;
     int64_t pieces;
-    atomic_int here; /* threads that have come */
-    char fork, join; /* addresses for ThreadSanitizer */
+    int workers;
 } region;
 
 const sti_team sti_team_serial = {.threads = 1};
@@ -117,12 +100,99 @@ static int64_t first_piece(int64_t pieces, int worker, int workers)
     return pieces / workers * worker + pieces % workers * worker / workers;
 }
 
-static void run_share(region *r, int worker, int workers)
+static int smaller(int a, int b)
 {
-    TSAN_ACQUIRE(&r->fork);
-    run_pieces(r, first_piece(r->pieces, worker, workers),
-               first_piece(r->pieces, worker + 1, workers), worker);
-    TSAN_RELEASE(&r->join);
+    return a < b ? a : b;
+}
+
+static void run_share(const region *r, int worker)
+{
+    run_pieces(r, first_piece(r->pieces, worker, r->workers),
+               first_piece(r->pieces, worker + 1, r->workers), worker);
+}
+
+/* ---- crews ----
+ *
+ * Who has a worker's share of a loop: the worker takes the offer when it begins, or the
+ * caller when it has nothing else to do. No offers are left between loops, which makes
+ * it safe to try at any time; the loop is read after that. */
+
+enum {
+    LINE_BYTES = 128,    /* two, as they are fetched in pairs */
+    SPINS = 50000,       /* about 1 to 2 ms, before a thread sleeps */
+    SPINS_TO_LOOK = 250, /* for others on its CPU */
+    STAY_NS = 10000000,  /* between moves of a thread */
+};
+
+enum { OFFER_NONE, OFFER_SHARE, OFFER_TAKEN, OFFER_END };
+
+/* A thread of a crew: the caller at 0, then the workers. */
+typedef struct seat {
+    _Alignas(LINE_BYTES) atomic_int offer;
+    atomic_int cpu; /* of the worker when its last share began */
+    atomic_bool asleep;
+    int worker;
+    int64_t stay_until_ns;
+    struct crew *crew;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t rung;
+} seat;
+
+typedef struct crew {
+    const region *loop;
+    atomic_int cpu;                       /* of the caller when the loop began */
+    int asked, seated;                    /* threads, with the caller */
+    _Alignas(LINE_BYTES) atomic_int left; /* shares that are not done */
+    seat seats[];
+} crew;
+
+static bool is_called(const seat *s)
+{
+    const int offer = atomic_load(&s->offer);
+    return offer == OFFER_SHARE || offer == OFFER_END;
+}
+
+static bool is_done(const seat *s)
+{
+    return atomic_load(&s->crew->left) == 0;
+}
+
+static bool is_with_caller(const seat *s)
+{
+    return s->worker > 0 && atomic_load(&s->crew->cpu) == sched_getcpu();
+}
+
+/* Whether one that works seems to be on this thread's CPU. */
+static bool is_in_the_way(const seat *self)
+{
+    const crew *c = self->crew;
+    const int cpu = sched_getcpu();
+    for (int w = 1; w < c->asked; w++) {
+        const seat *s = &c->seats[w];
+        if (s != self && atomic_load(&s->cpu) == cpu &&
+            atomic_load(&s->offer) == OFFER_TAKEN)
+            return true;
+    }
+    return is_with_caller(self);
+}
+
+/* To another CPU, if any is allowed. What is allowed stays as it was. */
+static bool leave_cpu(seat *s)
+{
+    cpu_set_t allowed, others;
+    const int64_t now = sti_clock_ns();
+    const int cpu = sched_getcpu();
+    if (now < s->stay_until_ns || cpu < 0 ||
+        sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return false;
+    s->stay_until_ns = now + STAY_NS;
+    others = allowed;
+    CPU_CLR((size_t)cpu, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
+        return false;
+    sched_setaffinity(0, sizeof allowed, &allowed);
+    return true;
 }
 
 static void pause_briefly(void)
@@ -132,203 +202,177 @@ static void pause_briefly(void)
 #endif
 }
 
-enum { SPINS = 1000 /* about 50 us before a thread sleeps */ };
-
-/* Before the barrier at the end of a region, where OpenMP's threads spin: a thread that
- * woke on the CPU of one that spins would wait there for a time slice, some
- * milliseconds. So that one sleeps for a moment. */
-static void wait_for_all(atomic_int *here, int threads)
+/* A thread that shares its CPU with one that it waits for does not spin. A worker
+ * moves, which the system would do in its own time: some leave a CPU idle for a quarter
+ * of a second where two threads take turns so quickly. */
+static void wait_until(seat *s, bool (*test)(const seat *))
 {
-    const struct timespec moment = {.tv_nsec = 1000};
-    for (int i = 0; atomic_load(here) < threads; i++)
-        if (i < SPINS)
-            pause_briefly();
-        else
-            nanosleep(&moment, NULL);
-}
-
-static void share_and_wait(region *r, int worker, int workers)
-{
-    TSAN_ACQUIRE(&r->fork);
-    atomic_fetch_add(&r->here, 1);
-    run_share(r, worker, workers);
-    wait_for_all(&r->here, workers);
-    TSAN_RELEASE(&r->join);
-}
-
-/* Hidden from ThreadSanitizer: the compiler's hand-over of `r` to the workers happens
- * before the first annotation can be reached. */
-TSAN_UNSEEN static void fork_and_join(region *r, int threads)
-{
-    /* The runtime may give fewer threads (OMP_THREAD_LIMIT); all pieces still run. */
-#pragma omp parallel num_threads(threads)
-    share_and_wait(r, omp_get_thread_num(), omp_get_num_threads());
-}
-
-/* ---- held teams ----
- *
- * The threads of one OpenMP region wait for the loops that its first thread comes to.
- * Who has a worker's share is one bit: the worker sets it when it begins, or the first
- * thread when it has nothing else to do, so a thread that the system lets wait holds
- * nobody up. All bits are set between loops, which makes it safe to try at any time;
- * the loop is read after that. */
-
-enum { HOLD_THREADS = 64 };
-
-typedef struct hold {
-    int threads;
-    region *loop;
-    _Atomic uint64_t taken; /* bit w: somebody has the share of worker w */
-    atomic_int left;        /* shares that are not done */
-    atomic_uint turn;       /* loops so far, and one for the end */
-    atomic_bool over;
-    atomic_int asleep; /* threads that want to hear of a change */
-    atomic_int here;   /* threads that have come */
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    char fork, join; /* addresses for ThreadSanitizer */
-} hold;
-
-static _Thread_local hold *held; /* by this thread */
-
-static bool has_turned(hold *h, unsigned seen)
-{
-    return atomic_load(&h->turn) != seen;
-}
-
-static bool is_done(hold *h, unsigned unused)
-{
-    (void)unused;
-    return atomic_load(&h->left) == 0;
-}
-
-typedef bool hold_test(hold *h, unsigned seen);
-
-static void wait_until(hold *h, hold_test *test, unsigned seen)
-{
-    for (int i = 0; i < SPINS; i++) {
-        if (test(h, seen))
+    for (int i = 1; i < SPINS; i++) {
+        if (test(s))
             return;
         pause_briefly();
+        if (i % SPINS_TO_LOOK == 0 && is_in_the_way(s) &&
+            (s->worker == 0 || !leave_cpu(s)))
+            break;
     }
-    pthread_mutex_lock(&h->mutex);
-    /* Before the test, as tell() looks after a change. */
-    atomic_fetch_add(&h->asleep, 1);
-    while (!test(h, seen))
-        pthread_cond_wait(&h->changed, &h->mutex);
-    atomic_fetch_sub(&h->asleep, 1);
-    pthread_mutex_unlock(&h->mutex);
+    pthread_mutex_lock(&s->mutex);
+    /* Before the test, as ring() looks after a change. */
+    atomic_store(&s->asleep, true);
+    while (!test(s))
+        pthread_cond_wait(&s->rung, &s->mutex);
+    atomic_store(&s->asleep, false);
+    pthread_mutex_unlock(&s->mutex);
 }
 
-static void tell(hold *h)
+static void ring(seat *s)
 {
-    if (atomic_load(&h->asleep) == 0)
+    if (!atomic_load(&s->asleep))
         return;
-    pthread_mutex_lock(&h->mutex);
-    pthread_cond_broadcast(&h->changed);
-    pthread_mutex_unlock(&h->mutex);
+    pthread_mutex_lock(&s->mutex);
+    pthread_cond_signal(&s->rung);
+    pthread_mutex_unlock(&s->mutex);
 }
 
-static void run_held_share(hold *h, int worker)
+static void take_share(seat *s)
 {
-    run_share(h->loop, worker, h->threads);
-    if (atomic_fetch_sub(&h->left, 1) == 1)
-        tell(h);
-}
-
-static void take_share(hold *h, int worker)
-{
-    const uint64_t bit = UINT64_C(1) << worker;
-    if (!(atomic_fetch_or(&h->taken, bit) & bit))
-        run_held_share(h, worker);
-}
-
-static void run_held(hold *h, region *r)
-{
-    h->loop = r;
-    atomic_store(&h->left, h->threads);
-    atomic_store(&h->taken, 1);
-    atomic_fetch_add(&h->turn, 1);
-    tell(h);
-    run_held_share(h, 0);
-    for (int w = 1; w < h->threads; w++)
-        take_share(h, w);
-    wait_until(h, is_done, 0);
-}
-
-static void serve(hold *h, int worker)
-{
-    unsigned seen = 0;
-    for (;;) {
-        wait_until(h, has_turned, seen);
-        seen = atomic_load(&h->turn);
-        if (atomic_load(&h->over))
-            return;
-        take_share(h, worker);
-    }
-}
-
-static void lead(hold *h, void (*fn)(void *arg), void *arg)
-{
-    held = h;
-    fn(arg);
-    held = NULL;
-    atomic_store(&h->over, true);
-    atomic_fetch_add(&h->turn, 1);
-    tell(h);
-}
-
-static void lead_or_serve(hold *h, int worker, int workers, void (*fn)(void *arg),
-                          void *arg)
-{
-    TSAN_ACQUIRE(&h->fork);
-    atomic_fetch_add(&h->here, 1);
-    if (worker == 0)
-        lead(h, fn, arg);
-    else
-        serve(h, worker);
-    wait_for_all(&h->here, workers);
-    TSAN_RELEASE(&h->join);
-}
-
-TSAN_UNSEEN static void fork_and_hold(hold *h, void (*fn)(void *arg), void *arg)
-{
-#pragma omp parallel num_threads(h->threads)
-    lead_or_serve(h, omp_get_thread_num(), omp_get_num_threads(), fn, arg);
-}
-
-void sti_team_hold(const sti_team *team, void (*fn)(void *arg), void *arg)
-{
-    if (team->threads <= 1 || team->threads > HOLD_THREADS || depth > 0 || held) {
-        fn(arg);
+    crew *c = s->crew;
+    int offered = OFFER_SHARE;
+    if (!atomic_compare_exchange_strong(&s->offer, &offered, OFFER_TAKEN))
         return;
+    atomic_store(&s->cpu, sched_getcpu());
+    run_share(c->loop, s->worker);
+    atomic_store(&s->offer, OFFER_NONE);
+    if (atomic_fetch_sub(&c->left, 1) == 1)
+        ring(&c->seats[0]);
+}
+
+static void *serve(void *arg)
+{
+    seat *s = arg;
+    do {
+        wait_until(s, is_called);
+        if (is_with_caller(s))
+            leave_cpu(s);
+        take_share(s);
+    } while (atomic_load(&s->offer) != OFFER_END);
+    return NULL;
+}
+
+static void make_offer(seat *s, int offered)
+{
+    atomic_store(&s->offer, offered);
+    ring(s);
+}
+
+static void seat_init(seat *s, int worker, crew *c)
+{
+    *s = (seat){.worker = worker, .crew = c, .cpu = -1};
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->rung, NULL);
+}
+
+static void seat_fini(seat *s)
+{
+    pthread_cond_destroy(&s->rung);
+    pthread_mutex_destroy(&s->mutex);
+}
+
+static void crew_destroy(void *arg)
+{
+    crew *c = arg;
+    if (!c)
+        return;
+    for (int w = 1; w < c->seated; w++)
+        make_offer(&c->seats[w], OFFER_END);
+    for (int w = 1; w < c->seated; w++) {
+        pthread_join(c->seats[w].thread, NULL);
+        seat_fini(&c->seats[w]);
     }
-    hold h = {.threads = team->threads,
-              .taken = UINT64_MAX,
-              .mutex = PTHREAD_MUTEX_INITIALIZER,
-              .changed = PTHREAD_COND_INITIALIZER};
-    TSAN_RELEASE(&h.fork);
-    fork_and_hold(&h, fn, arg);
-    TSAN_ACQUIRE(&h.join);
+    seat_fini(&c->seats[0]);
+    free(c);
+}
+
+/* With as many workers as the system gives. (Not counted memory: it lasts as long as
+ * the thread that it serves.) */
+static crew *crew_create(int threads)
+{
+    crew *c = aligned_alloc(LINE_BYTES, sizeof *c + (size_t)threads * sizeof(seat));
+    if (!c)
+        return NULL;
+    *c = (crew){.asked = threads};
+    for (int w = 0; w < threads; w++)
+        seat_init(&c->seats[w], w, c);
+    int seated = 1;
+    while (seated < threads && pthread_create(&c->seats[seated].thread, NULL, serve,
+                                              &c->seats[seated]) == 0)
+        seated++;
+    for (int w = seated; w < threads; w++)
+        seat_fini(&c->seats[w]);
+    c->seated = seated;
+    return c;
+}
+
+static _Thread_local crew *own_crew;
+static pthread_key_t crew_key; /* for the end of a thread */
+static bool has_crew_key;
+static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
+
+/* In a child process, which has none of the workers. */
+static void forget_crew(void)
+{
+    own_crew = NULL;
+    pthread_setspecific(crew_key, NULL);
+}
+
+static void make_crew_key(void)
+{
+    has_crew_key = pthread_key_create(&crew_key, crew_destroy) == 0 &&
+                   pthread_atfork(NULL, NULL, forget_crew) == 0;
+}
+
+/* The calling thread's, of so many threads or more; fewer where the system gives no
+ * more. */
+static crew *crew_of(int threads)
+{
+    if (own_crew && own_crew->asked >= threads)
+        return own_crew;
+    pthread_once(&crew_once, make_crew_key);
+    if (!has_crew_key)
+        return NULL;
+    crew_destroy(own_crew);
+    own_crew = crew_create(threads);
+    pthread_setspecific(crew_key, own_crew);
+    return own_crew;
+}
+
+static void run_loop(crew *c, const region *r)
+{
+    const int seated = smaller(c->seated, r->workers);
+    c->loop = r;
+    atomic_store(&c->cpu, sched_getcpu());
+    atomic_store(&c->left, seated - 1);
+    for (int w = 1; w < seated; w++)
+        make_offer(&c->seats[w], OFFER_SHARE);
+    run_share(r, 0);
+    for (int w = seated; w < r->workers; w++)
+        run_share(r, w);
+    for (int w = 1; w < seated; w++)
+        take_share(&c->seats[w]);
+    wait_until(&c->seats[0], is_done);
 }
 
 void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg)
 {
-    region r = {.fn = fn, .arg = arg, .pieces = pieces};
+    region r = {.fn = fn, .arg = arg, .pieces = pieces, .workers = team->threads};
     if (pieces <= 0)
         return;
     pthread_once(&sleep_once, find_sleep_seed);
-    if (team->threads <= 1 || pieces == 1 || depth > 0) {
+    crew *c =
+        team->threads > 1 && pieces > 1 && depth == 0 ? crew_of(team->threads) : NULL;
+    if (c)
+        run_loop(c, &r);
+    else
         run_pieces(&r, 0, pieces, 0);
-        return;
-    }
-    TSAN_RELEASE(&r.fork);
-    if (held && held->threads == team->threads) {
-        run_held(held, &r);
-        return;
-    }
-    fork_and_join(&r, team->threads);
-    TSAN_ACQUIRE(&r.join);
 }
 
 /* ---- pieces by turns ---- */

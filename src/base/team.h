@@ -1,11 +1,13 @@
-/* Threads: fixed-partition parallel loops over OpenMP.
+/* Threads: fixed-partition parallel loops.
  *
  * A loop has `pieces` pieces, a number that depends on the problem's shape alone;
  * pieces write disjoint results, so the bits do not depend on the number of threads. A
  * team may be used by one thread at a time. Worker threads run with FTZ/DAZ set; the
  * caller's MXCSR is restored. A piece runs on one worker, 0 <= worker < threads, so
  * scratch can be indexed by worker. Loops inside a piece (nested use of another team)
- * run serially. */
+ * run serially. What a thread that is late has not begun the caller does itself, in its
+ * name: a piece may wait for one that has begun, never for one to begin. Threads wait
+ * spinning, for about a millisecond, then asleep. */
 #ifndef STI_BASE_TEAM_H
 #define STI_BASE_TEAM_H
 
@@ -28,13 +30,6 @@ void sti_team_run(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *
  * nobody has: pieces begin in ascending order, and a thread that is slower has fewer of
  * them. Only for pieces whose results do not depend on who computes them. */
 void sti_team_take(const sti_team *team, int64_t pieces, sti_piece_fn *fn, void *arg);
-
-/* Run fn on the caller while the team's threads stand by: loops that fn comes to with a
- * team of this size begin at once, where each would otherwise wake and gather all
- * threads. What a thread that is late has not begun the caller does itself; threads
- * wait spinning for some microseconds, then asleep. For many short loops in a row.
- * Inside a piece or another hold: fn alone. */
-void sti_team_hold(const sti_team *team, void (*fn)(void *arg), void *arg);
 
 /* A debugging aid: with STINT_SLEEPS=SEED in the environment, workers sleep for up to a
  * millisecond before pieces chosen at random by the seed, so that whatever depends on

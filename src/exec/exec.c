@@ -214,26 +214,19 @@ static int tell_points(const sti_exec *exec, int next, int32_t call)
     return next;
 }
 
-typedef struct all_calls {
-    sti_exec *exec;
-    const sti_team *team;
-    const sti_step *step;
-    int64_t *ns_total; /* or NULL */
-} all_calls;
-
-static void run_all(void *arg)
+void sti_exec_run_timed(sti_exec *exec, const sti_team *team, const sti_step *step,
+                        int64_t *ns_total)
 {
-    const all_calls *a = arg;
     unsigned mode = sti_float_mode_enter();
-    int64_t before = a->ns_total ? sti_clock_ns() : 0;
+    int64_t before = ns_total ? sti_clock_ns() : 0;
     int point = 0;
-    for (int32_t i = 0; i < a->exec->call_count; i++) {
-        run_call(&a->exec->calls[i], a->team, a->step);
-        point = tell_points(a->exec, point, i + 1);
-        if (!a->ns_total)
+    for (int32_t i = 0; i < exec->call_count; i++) {
+        run_call(&exec->calls[i], team, step);
+        point = tell_points(exec, point, i + 1);
+        if (!ns_total)
             continue;
         int64_t now = sti_clock_ns();
-        a->ns_total[a->exec->calls[i].call.node->id] += now - before;
+        ns_total[exec->calls[i].call.node->id] += now - before;
         before = now;
     }
     sti_float_mode_leave(mode);
@@ -241,13 +234,7 @@ static void run_all(void *arg)
 
 void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step)
 {
-    sti_team_hold(team, run_all, &(all_calls){exec, team, step, NULL});
-}
-
-void sti_exec_run_timed(sti_exec *exec, const sti_team *team, const sti_step *step,
-                        int64_t *ns_total)
-{
-    sti_team_hold(team, run_all, &(all_calls){exec, team, step, ns_total});
+    sti_exec_run_timed(exec, team, step, NULL);
 }
 
 /* ---- diagnosis ---- */

@@ -507,38 +507,22 @@ static void run_tile(const sti_decoder *d, const int32_t *tokens, int64_t rows,
     }
 }
 
-typedef struct reading {
-    const sti_decoder *d;
-    const int32_t *tokens;
-    int64_t count, position;
-    bool logits;
-} reading;
-
-static void read_tokens(void *arg)
-{
-    const reading *r = arg;
-    const sti_decoder *d = r->d;
-    const stint_text_model_desc *m = &d->desc.model;
-    const unsigned mode = sti_float_mode_enter();
-    int64_t rows = 0;
-    for (int64_t i = 0; i < r->count; i += rows) {
-        rows = r->count - i < TILE ? r->count - i : TILE;
-        run_tile(d, r->tokens + i, rows, r->position + i);
-    }
-    if (r->logits) {
-        run_norm(d, &d->last, 1, d->work.x + (rows - 1) * m->width, d->work.a);
-        sti_panels_product_f32(&d->team, &d->head, 1, d->work.a, m->width, NULL,
-                               d->work.logits, m->vocabulary);
-    }
-    sti_float_mode_leave(mode);
-}
-
 void sti_decoder_run(sti_decoder *d, const int32_t *tokens, int64_t count,
                      int64_t position, const float **logits_out)
 {
-    reading r = {d, tokens, count, position, logits_out != NULL};
+    const stint_text_model_desc *m = &d->desc.model;
     assert(count >= 1 && position >= 0 && position + count <= d->desc.capacity);
-    sti_team_hold(&d->team, read_tokens, &r);
-    if (logits_out)
+    const unsigned mode = sti_float_mode_enter();
+    int64_t rows = 0;
+    for (int64_t i = 0; i < count; i += rows) {
+        rows = count - i < TILE ? count - i : TILE;
+        run_tile(d, tokens + i, rows, position + i);
+    }
+    if (logits_out) {
+        run_norm(d, &d->last, 1, d->work.x + (rows - 1) * m->width, d->work.a);
+        sti_panels_product_f32(&d->team, &d->head, 1, d->work.a, m->width, NULL,
+                               d->work.logits, m->vocabulary);
         *logits_out = d->work.logits;
+    }
+    sti_float_mode_leave(mode);
 }

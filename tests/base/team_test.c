@@ -1,11 +1,13 @@
 #include "base/team.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -181,16 +183,11 @@ typedef struct loops {
     sti_team team;
     int64_t cells[256];
     log_of_pieces log;
-    int depth;
 } loops;
 
-static void many_loops(void *arg)
+static void *many_loops(void *arg)
 {
     loops *l = arg;
-    if (l->depth-- > 0) { /* a hold in a hold */
-        sti_team_hold(&l->team, many_loops, l);
-        return;
-    }
     for (int round = 0; round < 200; round++) {
         for (int i = 0; i < 256; i++)
             l->cells[i]++;
@@ -199,13 +196,13 @@ static void many_loops(void *arg)
             sti_team_run(&(sti_team){l->team.threads + 1}, 256, add_piece, l->cells);
     }
     sti_team_run(&l->team, PIECES_MAX, note_piece, &l->log);
+    return NULL;
 }
 
-static void hold_piece(void *arg, int64_t piece, int worker)
+static void loops_piece(void *arg, int64_t piece, int worker)
 {
     (void)worker;
-    loops *l = (loops *)arg + piece;
-    sti_team_hold(&l->team, many_loops, l);
+    many_loops((loops *)arg + piece);
 }
 
 static void check_loops(const loops *l)
@@ -219,26 +216,74 @@ static void check_loops(const loops *l)
     }
 }
 
-static void test_hold(void **state)
+static void test_many_loops(void **state)
 {
     (void)state;
     static loops l, two[2];
-    for (int threads = 1; threads <= 4; threads++)
-        for (int depth = 0; depth < 2; depth++) {
-            l = (loops){.team = {.threads = threads}, .depth = depth};
-            sti_team_hold(&l.team, many_loops, &l);
-            check_loops(&l);
-        }
-    l = (loops){.team = {.threads = 80}}; /* more than a hold takes */
-    sti_team_hold(&l.team, many_loops, &l);
+    for (int threads = 1; threads <= 4; threads++) {
+        l = (loops){.team = {.threads = threads}};
+        many_loops(&l);
+        check_loops(&l);
+    }
+    l = (loops){.team = {.threads = 80}};
+    many_loops(&l);
     check_loops(&l);
     for (int i = 0; i < 2; i++)
         two[i] = (loops){.team = {.threads = 3}};
-    sti_team_run(&(sti_team){.threads = 2}, 2, hold_piece, two);
+    sti_team_run(&(sti_team){.threads = 2}, 2, loops_piece, two);
     check_loops(&two[0]);
     check_loops(&two[1]);
-    sti_team_run(&(sti_team){.threads = 2}, 256, add_piece, l.cells);
-    assert_int_equal(l.cells[1], 200 + 204 + 1);
+}
+
+/* Each with a crew of its own, which ends with it. */
+static void test_several_callers(void **state)
+{
+    (void)state;
+    static loops l[3];
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++) {
+        l[i] = (loops){.team = {.threads = 2 + i}};
+        assert_int_equal(pthread_create(&thread[i], NULL, many_loops, &l[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        check_loops(&l[i]);
+    }
+}
+
+/* Workers that sleep by now. */
+static void test_after_a_pause(void **state)
+{
+    (void)state;
+    static log_of_pieces log;
+    for (int i = 0; i < 10; i++) {
+        sti_team_run(&(sti_team){.threads = 3}, 3, note_piece, &log);
+        usleep(5000);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(log.runs[i], 10);
+}
+
+/* A child has its parent's memory, and none of the workers. (ThreadSanitizer forbids a
+ * child to start threads.) */
+static void test_fork(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip();
+#endif
+    static loops l;
+    l = (loops){.team = {.threads = 3}};
+    sti_team_run(&l.team, 3, add_piece, (int64_t[3]){0});
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        many_loops(&l);
+        _exit(l.cells[255] == 200 + 255 * 137 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void choose(const char *own, const char *omp, int request, stint_status wanted,
@@ -291,7 +336,10 @@ int main(void)
         cmocka_unit_test(test_float_mode_restored),
         cmocka_unit_test(test_nested_is_serial),
         cmocka_unit_test(test_order_of_memory),
-        cmocka_unit_test(test_hold),
+        cmocka_unit_test(test_many_loops),
+        cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_after_a_pause),
+        cmocka_unit_test(test_fork),
         cmocka_unit_test(test_choose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
