@@ -54,9 +54,10 @@ typedef struct sti_bf16_tile {
     const int64_t *a_run; /* [runs] */
     bool a_turned, b_turned;
     int64_t b_odd;
-    /* [blocks] or NULL: bit i of block j is 0 if the fours i of k in all runs are
-     * products of zeros with finite numbers, which may be left out. */
+    /* [blocks] from live_tile[t] on, or NULL: bit i of block j is 0 if the fours i of k
+     * in all runs are products of zeros with finite numbers, which may be left out. */
     const uint8_t *live;
+    int64_t live_tile[STI_BF16_TILES];
     sti_bf16_soon *soon;           /* [STI_BF16_SOON] or NULL */
     int64_t soon_bytes;            /* for each tile and block of k */
     const sti_bf16_finish *finish; /* or NULL; of kernels with `finishes` */

@@ -308,6 +308,8 @@ static void dot_blocks(const sti_bf16_tile *t, const dot_operands *all, bool loa
             to.y = to.finish->y + to.finish->y_tile[n];
         o.a += t->a_tile[n];
         o.b += t->b_tile[n];
+        if (t->live)
+            o.live += t->live_tile[n];
         if (o.runs > 0)
             turn_operands(t, n, &o, buffers);
         for (int r = 0; r < t->rows; r += part) {
