@@ -320,13 +320,9 @@ static void mark_live(weight_piece *p, int64_t y, int64_t first)
     const int64_t top = y * s->stride - s->pad;
     const int64_t from = sti_conv_max(-top, 0), to = sti_conv_min(s->h - top, s->kh);
     const int64_t four = first / 4, end = (first + s->ow + 3) / 4;
-    for (int64_t block = four / 8; block < (end + 7) / 8; block++) {
-        const int64_t lower = sti_conv_max(four - 8 * block, 0);
-        const int64_t upper = sti_conv_min(end - 8 * block, 8);
+    for (int64_t block = four / 8; block < (end + 7) / 8; block++)
         for (int64_t i = from; i < to; i++)
-            p->live[i * live_row(p->job) + block] |= (uint8_t)((1u << upper) -
-                                                               (1u << lower));
-    }
+            p->live[i * live_row(p->job) + block] |= sti_bf16_live(block, four, end);
 }
 
 /* Where the pixels of k lie in dy, and which fours of them are not padding alone. */

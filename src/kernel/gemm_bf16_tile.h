@@ -99,6 +99,17 @@ static inline const sti_bf16_tile_kernels *sti_bf16_tiles_now(void)
     return STI_KERNELS_NOW(sti_bf16_tiles);
 }
 
+/* Bits of a block's fours that are among the fours [from, to) of k. */
+static inline uint8_t sti_bf16_live(int64_t block, int64_t from, int64_t to)
+{
+    enum { FOURS = STI_BF16_PAIRS / 2 };
+    from -= block * FOURS;
+    to -= block * FOURS;
+    from = from < 0 ? 0 : from > FOURS ? FOURS : from;
+    to = to < from ? from : to > FOURS ? FOURS : to;
+    return (uint8_t)((1u << to) - (1u << from));
+}
+
 static inline int64_t sti_bf16_blocks(int64_t pairs)
 {
     return (pairs + STI_BF16_PAIRS - 1) / STI_BF16_PAIRS;
