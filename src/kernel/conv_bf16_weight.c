@@ -164,7 +164,7 @@ static weight_job weight_make(const sti_conv_shape *s)
                STI_BF16_PAIRS; /* so that rows do not meet in one set of a cache */
     j.dy_pairs = j.dy_row * j.block;
     j.sum_floats = s->kh * j.row_tiles * r16 * j.block * j.levels;
-    j.live_pairs = sti_conv_round_up(j.dy_row, 1024) / 64; /* a byte a block */
+    j.live_pairs = sti_conv_round_up(s->kh * j.dy_row, 1024) / 64; /* a byte a block */
     j.list_pixels = sti_conv_max(j.list_pixels, 2 * j.dy_row);
     j.worker_bytes = (size_t)(j.phase_pairs * j.raster.phases + j.plain_pairs +
                               j.dy_pairs + j.sum_floats + j.live_pairs) *
@@ -191,8 +191,8 @@ typedef struct weight_piece {
                               pixel) */
     uint32_t *dy;          /* [block][dy_row]: pairs along k */
     float *sums;           /* [levels][row of taps][tile][block][16] */
-    uint8_t *live;         /* a block of k each: fours that have a pixel */
-    bool finite;           /* all of x at hand is */
+    uint8_t *live;         /* [row of taps], a block of k each: fours that count */
+    bool finite;           /* all at hand that meets zeros of padding is */
     int64_t c0, inputs;    /* input channels */
     int64_t j0, cols;      /* output channels */
     int64_t tiles;         /* of a row of taps */
@@ -306,26 +306,41 @@ static int64_t group_blocks(const weight_piece *p)
     return sti_bf16_blocks(sti_conv_ceil_div(length, 2));
 }
 
-/* Fours that the pixels [first, first + n) of k meet. */
-static void mark_live(const weight_piece *p, int64_t first, int64_t n)
+/* Bytes of p->live that a row of taps has. */
+static int64_t live_row(const weight_job *j)
 {
-    for (int64_t four = first / 4; four <= (first + n - 1) / 4; four++)
-        p->live[four / 8] |= (uint8_t)(1u << four % 8);
+    return j->dy_row / STI_BF16_PAIRS;
+}
+
+/* Fours that the pixels of output row y meet, which are those from `first` on of k: not
+ * with taps that lie above or below of the image. */
+static void mark_live(weight_piece *p, int64_t y, int64_t first)
+{
+    const sti_conv_shape *s = p->job->shape;
+    const int64_t top = y * s->stride - s->pad;
+    const int64_t from = sti_conv_max(-top, 0), to = sti_conv_min(s->h - top, s->kh);
+    const int64_t four = first / 4, end = (first + s->ow + 3) / 4;
+    for (int64_t block = four / 8; block < (end + 7) / 8; block++)
+        for (int64_t i = from; i < to; i++)
+            p->live[i * live_row(p->job) + block] |= sti_bf16_live(block, four, end);
 }
 
 /* Where the pixels of k lie in dy, and which fours of them are not padding alone. */
-static void list_dy(const weight_piece *p, int64_t blocks)
+static void list_dy(weight_piece *p, int64_t blocks)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
     const int64_t L = j->raster.length, n = blocks * 2 * STI_BF16_PAIRS;
     const sti_bf16 **end = p->list;
-    memset(p->live, 0, (size_t)blocks);
+    memset(p->live, 0, (size_t)(s->kh * live_row(j)));
     for (int64_t m = 0; m < p->images; m++) {
         for (int64_t i = 0; i < p->rows; i++) {
-            const int64_t y = (p->image + m) * s->oh + p->row + i;
-            mark_live(p, end - p->list, s->ow);
-            end = list_row(end, L, 0, s->ow, j->dy + y * s->ow * s->co + p->j0, s->co);
+            const int64_t y = p->row + i, top = y * s->stride - s->pad;
+            const sti_bf16 *dy = j->dy + ((p->image + m) * s->oh + y) * s->ow * s->co;
+            mark_live(p, y, end - p->list);
+            if (p->finite && (top < 0 || top + s->kh > s->h))
+                p->finite = j->tiles->finite(s->ow * s->co, dy);
+            end = list_row(end, L, 0, s->ow, dy + p->j0, s->co);
         }
         if (m + 1 < p->images)
             end = list_row(end, j->raster.gap * L, 0, 0, padding, 0);
@@ -334,7 +349,7 @@ static void list_dy(const weight_piece *p, int64_t blocks)
         list_row(end, n - (end - p->list), 0, 0, padding, 0);
 }
 
-static void load_dy(const weight_piece *p)
+static void load_dy(weight_piece *p)
 {
     const weight_job *j = p->job;
     const int64_t blocks = group_blocks(p);
@@ -351,6 +366,7 @@ static void load_dy(const weight_piece *p)
 /* Tile i of the group: where its x lies, and its rows of dw. */
 typedef struct weight_tile {
     int64_t at, row, rows;
+    int64_t live; /* where that of its row of taps lies */
 } weight_tile;
 
 static weight_tile tile_of(const weight_piece *p, int64_t i)
@@ -366,7 +382,8 @@ static weight_tile tile_of(const weight_piece *p, int64_t i)
                                    j->width +
                                block * (j->dense ? r16 : j->block_pairs),
                          .row = (y * s->kw + x) * s->ci + p->c0 + block * r16,
-                         .rows = sti_conv_min(columns - block * r16, r16)};
+                         .rows = sti_conv_min(columns - block * r16, r16),
+                         .live = y * live_row(j)};
 }
 
 /* What the next group reads, where it lies in one piece. */
@@ -431,7 +448,9 @@ static void group_tiles(const weight_piece *p, sti_bf16_soon *soon, float *sum,
             t.a = (const sti_bf16_pair *)p->dy + c * j->dy_row;
             t.c = sum + c * STI_BF16_COLS;
             for (int i = 0; i < t.count; i++) {
-                t.b_tile[i] = tile_of(p, first + i).at;
+                const weight_tile tile = tile_of(p, first + i);
+                t.b_tile[i] = tile.at;
+                t.live_tile[i] = tile.live;
                 t.c_tile[i] = (first + i) * j->block * STI_BF16_COLS;
             }
             j->tiles->share_a(&t);

@@ -54,9 +54,10 @@ typedef struct sti_bf16_tile {
     const int64_t *a_run; /* [runs] */
     bool a_turned, b_turned;
     int64_t b_odd;
-    /* [blocks] or NULL: bit i of block j is 0 if the fours i of k in all runs are
-     * products of zeros with finite numbers, which may be left out. */
+    /* [blocks] from live_tile[t] on, or NULL: bit i of block j is 0 if the fours i of k
+     * in all runs are products of zeros with finite numbers, which may be left out. */
     const uint8_t *live;
+    int64_t live_tile[STI_BF16_TILES];
     sti_bf16_soon *soon;           /* [STI_BF16_SOON] or NULL */
     int64_t soon_bytes;            /* for each tile and block of k */
     const sti_bf16_finish *finish; /* or NULL; of kernels with `finishes` */
@@ -96,6 +97,17 @@ static inline const sti_bf16_tile_kernels *sti_bf16_tiles_now(void)
                                                       : &sti_bf16_tiles_avx512bf16;
 #endif
     return STI_KERNELS_NOW(sti_bf16_tiles);
+}
+
+/* Bits of a block's fours that are among the fours [from, to) of k. */
+static inline uint8_t sti_bf16_live(int64_t block, int64_t from, int64_t to)
+{
+    enum { FOURS = STI_BF16_PAIRS / 2 };
+    from -= block * FOURS;
+    to -= block * FOURS;
+    from = from < 0 ? 0 : from > FOURS ? FOURS : from;
+    to = to < from ? from : to > FOURS ? FOURS : to;
+    return (uint8_t)((1u << to) - (1u << from));
 }
 
 static inline int64_t sti_bf16_blocks(int64_t pairs)

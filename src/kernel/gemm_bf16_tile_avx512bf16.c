@@ -101,11 +101,9 @@ ALWAYS __m512 dot(__m512 sum, const sti_bf16_pair *a, __m512i b)
 
 /* Turned operands of some blocks of some runs of k. */
 typedef struct dot_operands {
-    const sti_bf16_pair *a, *b;
     const int64_t *run; /* [runs] */
     int64_t runs, blocks;
     int64_t a_row, a_block, b_row, b_odd;
-    const uint8_t *live; /* [blocks] */
 } dot_operands;
 
 /* Row r of the eight from a on. Base registers are few: all rows are (base, index,
@@ -123,22 +121,22 @@ typedef struct dot_strides {
 } dot_strides;
 
 /* The fours of one block of k that are live, added to `rows` rows of sums. */
-ALWAYS void dot_block_rows(const dot_strides *d, unsigned live, const char *a_block,
-                           const char *b_block, const int rows, __m512 *sum)
+ALWAYS void dot_block_rows(const dot_strides *d, unsigned live, const char *a,
+                           const char *b, const int rows, __m512 *sum)
 {
     __m512 even[PART], odd[PART];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
         even[r] = odd[r] = _mm512_setzero_ps();
-    for (; live; live &= live - 1) {
-        const int64_t four = __builtin_ctz(live);
-        const char *a = a_block + 8 * four, *b = b_block + four * d->b_four;
-        const char *a4 = a + 4 * d->row;
-        __asm__("" : "+r"(a), "+r"(a4));
+    for (; live; live >>= 1, a += 8, b += d->b_four) {
+        if (!(live & 1u))
+            continue;
+        const char *a0 = a, *a4 = a + 4 * d->row;
+        __asm__("" : "+r"(a0), "+r"(a4));
         const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + d->b_odd);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) {
-            const sti_bf16_pair *at = row_at(a, a4, d->row, d->row3, r);
+            const sti_bf16_pair *at = row_at(a0, a4, d->row, d->row3, r);
             even[r] = dot(even[r], at, b0);
             odd[r] = dot(odd[r], at + 1, b1);
         }
@@ -150,12 +148,9 @@ ALWAYS void dot_block_rows(const dot_strides *d, unsigned live, const char *a_bl
 
 /* Where sums come from and go to. */
 typedef struct dot_result {
-    float *c;
     int64_t c_row;
     bool load;                     /* start from C instead of 0 */
     const sti_bf16_finish *finish; /* or NULL: to C */
-    sti_bf16 *y;                   /* of finish */
-    sti_bf16_soon *soon;           /* or NULL */
     int64_t soon_bytes;            /* for each block */
 } dot_result;
 
@@ -166,12 +161,11 @@ ALWAYS void fetch_soon(sti_bf16_soon *soon, int64_t bytes)
         __builtin_prefetch(soon->at, 0, 2);
 }
 
-ALWAYS void finish_rows(const dot_result *to, const int rows, __m512 *sum)
+ALWAYS void finish_rows(const sti_bf16_finish *f, sti_bf16 *y, const int rows,
+                        __m512 *sum)
 {
-    const sti_bf16_finish *f = to->finish;
     const __m512 bias = _mm512_loadu_ps(f->bias), zero = _mm512_setzero_ps();
     const __mmask16 there = (__mmask16)((1u << f->cols) - 1u);
-    sti_bf16 *y = to->y;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
         sum[r] = _mm512_add_ps(sum[r], bias);
@@ -190,13 +184,15 @@ ALWAYS void finish_rows(const dot_result *to, const int rows, __m512 *sum)
     }
 }
 
-/* Those blocks added to `rows` rows of C, or to zeros. */
-ALWAYS void dot_rows(const dot_operands *o, const dot_result *to, const int rows)
+/* Those blocks added to `rows` rows of C, or to zeros. (What differs from part to part
+ * is an argument each: compilers copy and fill structures by vectors, which queue
+ * behind the products of the part before, and loads would wait for them.) */
+ALWAYS void dot_rows(const dot_operands *o, const dot_result *to, const char *a_rows,
+                     const char *b, const uint8_t *live, float *c, sti_bf16 *y,
+                     sti_bf16_soon *soon, const int rows)
 {
     __m512 sum[PART];
-    float *c = to->c;
     const int64_t c_row = to->c_row;
-    const char *b = (const char *)o->b;
     dot_strides d = {4 * o->a_row, 12 * o->a_row, 8 * o->b_row, 4 * o->b_odd};
     /* (Values of their own, or gcc works them out at every block.) */
     __asm__("" : "+r"(d.row), "+r"(d.row3), "+r"(d.b_four), "+r"(d.b_odd));
@@ -205,16 +201,16 @@ ALWAYS void dot_rows(const dot_operands *o, const dot_result *to, const int rows
     for (int r = 0; r < rows; r++)
         sum[r] = to->load ? _mm512_loadu_ps(c + r * c_row) : _mm512_setzero_ps();
     for (int64_t i = 0; i < o->runs; i++) {
-        const char *a = (const char *)(o->a + o->run[i]);
+        const char *a = a_rows + 4 * o->run[i];
         for (int64_t j = 0; j < o->blocks; j++, a += a_step, b += b_step) {
-            if (o->live[j])
-                dot_block_rows(&d, o->live[j], a, b, rows, sum);
-            if (to->soon)
-                fetch_soon(to->soon, to->soon_bytes);
+            if (live[j])
+                dot_block_rows(&d, live[j], a, b, rows, sum);
+            if (soon)
+                fetch_soon(soon, to->soon_bytes);
         }
     }
     if (to->finish) {
-        finish_rows(to, rows, sum);
+        finish_rows(to->finish, y, rows, sum);
         return;
     }
 #pragma GCC unroll 8
@@ -222,12 +218,17 @@ ALWAYS void dot_rows(const dot_operands *o, const dot_result *to, const int rows
         _mm512_storeu_ps(c + r * c_row, sum[r]);
 }
 
+typedef void part_fn(const dot_operands *o, const dot_result *to, const char *a,
+                     const char *b, const uint8_t *live, float *c, sti_bf16 *y,
+                     sti_bf16_soon *soon);
+
 /* Functions of their own: inlined, their loops would lack registers. */
-#define ROWS(n)                                                               \
-    static __attribute__((noinline)) void dot_rows_##n(const dot_operands *o, \
-                                                       const dot_result *to)  \
-    {                                                                         \
-        dot_rows(o, to, n);                                                   \
+#define ROWS(n)                                                                    \
+    static __attribute__((noinline)) void dot_rows_##n(                            \
+        const dot_operands *o, const dot_result *to, const char *a, const char *b, \
+        const uint8_t *live, float *c, sti_bf16 *y, sti_bf16_soon *soon)           \
+    {                                                                              \
+        dot_rows(o, to, a, b, live, c, y, soon, n);                                \
     }
 ROWS(1)
 ROWS(2)
@@ -239,14 +240,9 @@ ROWS(7)
 ROWS(8)
 #undef ROWS
 
-static void dot_part(const dot_operands *o, const dot_result *to, int rows)
-{
-    typedef void part_fn(const dot_operands *o, const dot_result *to);
-    static part_fn *const parts[PART] = {dot_rows_1, dot_rows_2, dot_rows_3,
-                                         dot_rows_4, dot_rows_5, dot_rows_6,
-                                         dot_rows_7, dot_rows_8};
-    parts[rows - 1](o, to);
-}
+static part_fn *const dot_part[PART + 1] = {NULL,       dot_rows_1, dot_rows_2,
+                                            dot_rows_3, dot_rows_4, dot_rows_5,
+                                            dot_rows_6, dot_rows_7, dot_rows_8};
 
 /* Operands that are not turned yet, and the first tile that has the same. */
 typedef struct dot_buffers {
@@ -262,23 +258,25 @@ static int first_with(const int64_t *tile, int n)
     return i;
 }
 
-static void turn_operands(const sti_bf16_tile *t, int n, dot_operands *o,
-                          dot_buffers *buffers)
+/* Of tile n, whose operands are *a and *b; blocks are one. */
+static void turn_operands(const sti_bf16_tile *t, int n, int64_t run,
+                          dot_buffers *buffers, dot_operands *o,
+                          const sti_bf16_pair **a, const sti_bf16_pair **b)
 {
     static const int64_t no_run[1] = {0};
     if (!t->a_turned) {
         dot_block *block = &buffers->a[buffers->a_of[n]];
         if (buffers->a_of[n] == n)
-            turn_a(o->a + o->run[0], t->a_row, t->rows, block);
-        o->a = block->pairs;
+            turn_a(*a + run, t->a_row, t->rows, block);
+        *a = block->pairs;
         o->a_row = PAIRS;
         o->run = no_run;
     }
     if (!t->b_turned) {
         dot_block *block = &buffers->b[buffers->b_of[n]];
         if (buffers->b_of[n] == n)
-            turn_b(o->b, t->b_row, block);
-        o->b = block->pairs;
+            turn_b(*b, t->b_row, block);
+        *b = block->pairs;
         o->b_row = o->b_odd = STI_BF16_COLS;
     }
 }
@@ -292,40 +290,39 @@ static sti_bf16_soon *soon_left(sti_bf16_soon *soon)
     return NULL;
 }
 
-/* Those blocks for all tiles; operands are those of a tile whose offsets are 0. */
-static void dot_blocks(const sti_bf16_tile *t, const dot_operands *all, bool load,
-                       bool last, dot_buffers *buffers)
+/* From blocks `first` of runs run.. on, for all tiles. */
+static void dot_blocks(const sti_bf16_tile *t, dot_operands o, int64_t run,
+                       int64_t first, bool load, bool last, dot_buffers *buffers)
 {
+    static const uint8_t all_live[RUN_BLOCKS] = {
+        ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL,
+        ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL};
     const int parts = (t->rows + PART - 1) / PART, part = (t->rows + parts - 1) / parts;
+    const dot_result to = {.c_row = t->c_row,
+                           .load = load,
+                           .finish = last ? t->finish : NULL,
+                           .soon_bytes = t->soon_bytes / parts};
+    const bool turned = (t->a_turned && t->b_turned) || o.runs == 0;
     for (int n = 0; n < t->count; n++) {
-        dot_operands o = *all;
-        dot_result to = {.c = t->c + t->c_tile[n],
-                         .c_row = t->c_row,
-                         .load = load,
-                         .finish = last ? t->finish : NULL,
-                         .soon_bytes = t->soon_bytes / parts};
-        if (to.finish)
-            to.y = to.finish->y + to.finish->y_tile[n];
-        o.a += t->a_tile[n];
-        o.b += t->b_tile[n];
-        if (o.runs > 0)
-            turn_operands(t, n, &o, buffers);
+        const sti_bf16_pair *a = t->a + t->a_tile[n] + first * t->a_block;
+        const sti_bf16_pair *b =
+            t->b + t->b_tile[n] + (run * t->blocks + first) * PAIRS * t->b_row;
+        const uint8_t *live = t->live ? t->live + t->live_tile[n] + first : all_live;
+        float *c = t->c + t->c_tile[n];
+        sti_bf16 *y = to.finish ? to.finish->y + to.finish->y_tile[n] : NULL;
+        if (!turned)
+            turn_operands(t, n, t->a_run[run], buffers, &o, &a, &b);
         for (int r = 0; r < t->rows; r += part) {
-            to.soon = soon_left(t->soon);
-            dot_part(&o, &to, r + part <= t->rows ? part : t->rows - r);
-            o.a += part * o.a_row;
-            to.c += part * to.c_row;
-            if (to.finish)
-                to.y += part * to.finish->y_row;
+            const int rows = r + part <= t->rows ? part : t->rows - r;
+            dot_part[rows](&o, &to, (const char *)(a + r * o.a_row), (const char *)b,
+                           live, c + r * t->c_row, y ? y + r * to.finish->y_row : NULL,
+                           soon_left(t->soon));
         }
     }
 }
 
 static void dot_tiles(const sti_bf16_tile *t)
 {
-    static const uint8_t all_live[RUN_BLOCKS] = {
-        ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL,
-        ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL};
     dot_buffers buffers;
     const bool turned = t->a_turned && t->b_turned;
     const bool whole = turned && t->runs > 1 && 2 * t->blocks <= RUN_BLOCKS;
@@ -336,30 +333,25 @@ static void dot_tiles(const sti_bf16_tile *t)
                                    : MOST_BLOCKS;
     const int64_t most_runs = whole && t->blocks > 0 ? RUN_BLOCKS / t->blocks : 1;
     bool load = t->load;
-    for (int n = 0; n < t->count; n++) {
+    for (int n = 0; n < t->count && !turned; n++) {
         buffers.a_of[n] = first_with(t->a_tile, n);
         buffers.b_of[n] = first_with(t->b_tile, n);
     }
     for (int64_t i = 0; i < t->runs; i += most_runs)
         for (int64_t j = 0; j < t->blocks; j += most, load = true) {
             const dot_operands o = {
-                .a = t->a + j * t->a_block,
-                .b = t->b + (i * t->blocks + j) * PAIRS * t->b_row,
                 .run = t->a_run + i,
                 .runs = t->runs - i < most_runs ? t->runs - i : most_runs,
                 .blocks = t->blocks - j < most ? t->blocks - j : most,
                 .a_row = t->a_row,
                 .a_block = t->a_block,
                 .b_row = t->b_row,
-                .b_odd = t->b_odd,
-                .live = t->live ? t->live + j : all_live};
-            dot_blocks(t, &o, load, i + most_runs >= t->runs && j + most >= t->blocks,
-                       &buffers);
+                .b_odd = t->b_odd};
+            dot_blocks(t, o, i, j, load,
+                       i + most_runs >= t->runs && j + most >= t->blocks, &buffers);
         }
-    if (t->runs == 0 || t->blocks == 0) {
-        const dot_operands none = {.a = t->a, .b = t->b};
-        dot_blocks(t, &none, load, true, &buffers);
-    }
+    if (t->runs == 0 || t->blocks == 0)
+        dot_blocks(t, (dot_operands){0}, 0, 0, load, true, &buffers);
 }
 
 static void dot_begin(int rows)
