@@ -1,7 +1,8 @@
 #!/bin/bash
 # Tokens a second of one stream, GPT-2 124M shape, against the bandwidth of memory and
-# PyTorch; the programs take turns. Threads that wait do so asleep (OMP_WAIT_POLICY):
-# where a machine is shared, those that spin keep the others from their core.
+# PyTorch; the programs take turns. Threads of PyTorch's that wait do so asleep
+# (OMP_WAIT_POLICY), as ours do: where a machine is shared, those that spin keep the
+# others from their core.
 # usage: generate_bench.sh [BUILD [PYTHON...]]
 set -u
 build=${1:-build/release}

@@ -54,7 +54,7 @@ if(FREETYPE_FOUND)
   list(APPEND STINT_PC_LIBS ${FREETYPE_LIBRARIES})
 endif()
 list(TRANSFORM STINT_PC_LIBS PREPEND "-l")
-string(REPLACE ";" " " STINT_PC_LIBS "${STINT_PC_LIBS} ${OpenMP_C_FLAGS} -lpthread -ldl -lm")
+string(REPLACE ";" " " STINT_PC_LIBS "${STINT_PC_LIBS} -lpthread -ldl -lm")
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/stint.pc.in ${PROJECT_BINARY_DIR}/stint.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/stint.pc

@@ -16,7 +16,7 @@
 #include "train/text_model_file.h"
 
 /* Libraries that generation runs in (base/program.h). */
-static const char *const libraries[] = {"ld-", "libc.", "libm.", "libgomp.", NULL};
+static const char *const libraries[] = {"ld-", "libc.", "libm.", NULL};
 
 /* What the process touches beyond our own blocks: stacks of threads and their malloc
  * arenas, pages of 2 MiB at both ends of the block. */

@@ -24,11 +24,10 @@
 /* Libraries of which a run makes use; all of their code is made resident when the run
  * is planned (base/program.h), so that which parts a run happens to touch does not
  * matter. What other libraries have in memory by then is given back. */
-static const char *const libraries[] = {"ld-",        "libc.", "libm.", "libgomp.",
+static const char *const libraries[] = {"ld-",        "libc.", "libm.",
                                         "libnettle.", "libz.", NULL};
-static const char *const image_libraries[] = {"ld-",           "libc.",      "libm.",
-                                              "libgomp.",      "libnettle.", "libz.",
-                                              "libturbojpeg.", "libpng",     NULL};
+static const char *const image_libraries[] = {
+    "ld-", "libc.", "libm.", "libnettle.", "libz.", "libturbojpeg.", "libpng", NULL};
 
 /* Own pages beyond our blocks and the data of programs and libraries: the main stack,
  * what malloc keeps, a few pages of libraries of which next to nothing is used: 430 to
