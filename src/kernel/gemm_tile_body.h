@@ -224,12 +224,12 @@ static inline __attribute__((always_inline)) vec fma_onto(vec a, vec b, vec c,
 
 /* The last quad of steps goes by a few rows at a time, which are stored beside the
  * multiply-adds of the next ones: where a vector takes two cycles to store, a whole
- * tile of them holds up the multiply-adds that come after. Not where B is read through
- * masks or half, as these rows read it again. */
+ * tile of them holds up the multiply-adds that come after. Not where most of B
+ * is read through masks, as these rows read it again. */
 static inline __attribute__((always_inline)) bool ends_by_rows(int64_t k,
                                                                const int form)
 {
-    return form == WHOLE && VECS == 1 && k >= QUAD;
+    return form != PART && VECS == 1 && k >= QUAD;
 }
 
 /* So many that their chains fill the units. */
