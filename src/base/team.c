@@ -314,6 +314,14 @@ static crew *crew_create(int threads)
 
 static _Thread_local crew *own_crew;
 static pthread_key_t crew_key; /* for the end of a thread */
+
+/* Whatever else ends with the thread may run loops after this, with a new crew. */
+static void end_crew(void *arg)
+{
+    own_crew = NULL;
+    crew_destroy(arg);
+}
+
 static bool has_crew_key;
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
 
@@ -326,7 +334,7 @@ static void forget_crew(void)
 
 static void make_crew_key(void)
 {
-    has_crew_key = pthread_key_create(&crew_key, crew_destroy) == 0 &&
+    has_crew_key = pthread_key_create(&crew_key, end_crew) == 0 &&
                    pthread_atfork(NULL, NULL, forget_crew) == 0;
 }
 

@@ -251,6 +251,45 @@ static void test_several_callers(void **state)
     }
 }
 
+static void loops_at_end(void *arg)
+{
+    many_loops(arg);
+}
+
+typedef struct ending {
+    pthread_key_t key[2]; /* one before the key of crews, where this test runs first */
+    loops l[2];
+} ending;
+
+static void *end_with_loops(void *arg)
+{
+    ending *e = arg;
+    for (int i = 0; i < 2; i++)
+        pthread_setspecific(e->key[i], &e->l[i]);
+    sti_team_run(&(sti_team){.threads = 3}, 3, add_piece, (int64_t[3]){0});
+    return NULL;
+}
+
+/* Of what a thread has, something may run loops when it ends, whether its crew is still
+ * there or has ended first. */
+static void test_loops_at_end(void **state)
+{
+    (void)state;
+    static ending e;
+    pthread_t thread;
+    for (int i = 0; i < 2; i++) {
+        e.l[i] = (loops){.team = {.threads = 2}};
+        assert_int_equal(pthread_key_create(&e.key[i], loops_at_end), 0);
+        sti_team_run(&(sti_team){.threads = 2}, 2, add_piece, (int64_t[2]){0});
+    }
+    assert_int_equal(pthread_create(&thread, NULL, end_with_loops, &e), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        check_loops(&e.l[i]);
+        pthread_key_delete(e.key[i]);
+    }
+}
+
 /* Workers that sleep by now. */
 static void test_after_a_pause(void **state)
 {
@@ -330,6 +369,7 @@ static void test_choose(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loops_at_end), /* first: see there */
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_taken),
         cmocka_unit_test(test_taken_by_turns),
