@@ -177,21 +177,31 @@ static bool is_in_the_way(const seat *self)
     return is_with_caller(self);
 }
 
-/* To another CPU, if any is allowed. What is allowed stays as it was. */
+static bool find_allowed(pthread_t thread, cpu_set_t *allowed_out)
+{
+    return pthread_getaffinity_np(thread, sizeof *allowed_out, allowed_out) == 0;
+}
+
+/* To another CPU, if any is allowed. Whoever changes what is allowed while the thread
+ * waits for its turn there changes it for the caller, too, which never moves itself;
+ * a thread that has CPUs of its own stays. */
 static bool leave_cpu(seat *s)
 {
-    cpu_set_t allowed, others;
+    const pthread_t caller = s->crew->seats[0].thread;
     const int64_t now = sti_clock_ns();
     const int cpu = sched_getcpu();
-    if (now < s->stay_until_ns || cpu < 0 ||
-        sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    cpu_set_t allowed, others;
+    if (now < s->stay_until_ns || cpu < 0)
         return false;
     s->stay_until_ns = now + STAY_NS;
-    others = allowed;
+    if (!find_allowed(pthread_self(), &others) || !find_allowed(caller, &allowed) ||
+        !CPU_EQUAL(&others, &allowed))
+        return false;
     CPU_CLR((size_t)cpu, &others);
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
         return false;
-    sched_setaffinity(0, sizeof allowed, &allowed);
+    if (find_allowed(caller, &allowed))
+        sched_setaffinity(0, sizeof allowed, &allowed);
     return true;
 }
 
@@ -302,6 +312,7 @@ static crew *crew_create(int threads)
     *c = (crew){.asked = threads};
     for (int w = 0; w < threads; w++)
         seat_init(&c->seats[w], w, c);
+    c->seats[0].thread = pthread_self();
     int seated = 1;
     while (seated < threads && pthread_create(&c->seats[seated].thread, NULL, serve,
                                               &c->seats[seated]) == 0)
