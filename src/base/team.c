@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -302,6 +303,30 @@ static void crew_destroy(void *arg)
     free(c);
 }
 
+/* Signals are for the threads of the program, but for those of a thread's own faults
+ * and of its profiler. */
+static void block_signals(sigset_t *before_out)
+{
+    static const int own[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGPROF};
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&set, own[i]);
+    pthread_sigmask(SIG_BLOCK, &set, before_out);
+}
+
+static void seat_workers(crew *c)
+{
+    sigset_t before;
+    block_signals(&before);
+    c->seated = 1;
+    while (c->seated < c->asked &&
+           pthread_create(&c->seats[c->seated].thread, NULL, serve,
+                          &c->seats[c->seated]) == 0)
+        c->seated++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* With as many workers as the system gives. (Not counted memory: it lasts as long as
  * the thread that it serves.) */
 static crew *crew_create(int threads)
@@ -313,13 +338,9 @@ static crew *crew_create(int threads)
     for (int w = 0; w < threads; w++)
         seat_init(&c->seats[w], w, c);
     c->seats[0].thread = pthread_self();
-    int seated = 1;
-    while (seated < threads && pthread_create(&c->seats[seated].thread, NULL, serve,
-                                              &c->seats[seated]) == 0)
-        seated++;
-    for (int w = seated; w < threads; w++)
+    seat_workers(c);
+    for (int w = c->seated; w < threads; w++)
         seat_fini(&c->seats[w]);
-    c->seated = seated;
     return c;
 }
 

@@ -2,12 +2,14 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -290,6 +292,29 @@ static void test_loops_at_end(void **state)
     }
 }
 
+static void note_signal(int signal)
+{
+    (void)signal;
+}
+
+/* Workers take no signals that the program's threads have blocked since. */
+static void test_signals(void **state)
+{
+    (void)state;
+    sigset_t set, before;
+    struct sigaction action = {.sa_handler = note_signal}, was;
+    sti_team_run(&(sti_team){.threads = 3}, 3, add_piece, (int64_t[3]){0});
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    sigaction(SIGUSR1, &action, &was);
+    kill(getpid(), SIGUSR1);
+    usleep(1000);
+    assert_int_equal(sigtimedwait(&set, NULL, &(struct timespec){0}), SIGUSR1);
+    sigaction(SIGUSR1, &was, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Workers that sleep by now. */
 static void test_after_a_pause(void **state)
 {
@@ -378,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_order_of_memory),
         cmocka_unit_test(test_many_loops),
         cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_signals),
         cmocka_unit_test(test_after_a_pause),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_choose),
