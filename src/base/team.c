@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -177,21 +178,31 @@ static bool is_in_the_way(const seat *self)
     return is_with_caller(self);
 }
 
-/* To another CPU, if any is allowed. What is allowed stays as it was. */
+static bool find_allowed(pthread_t thread, cpu_set_t *allowed_out)
+{
+    return pthread_getaffinity_np(thread, sizeof *allowed_out, allowed_out) == 0;
+}
+
+/* To another CPU, if any is allowed. Whoever changes what is allowed while the thread
+ * waits for its turn there changes it for the caller, too, which never moves itself;
+ * a thread that has CPUs of its own stays. */
 static bool leave_cpu(seat *s)
 {
-    cpu_set_t allowed, others;
+    const pthread_t caller = s->crew->seats[0].thread;
     const int64_t now = sti_clock_ns();
     const int cpu = sched_getcpu();
-    if (now < s->stay_until_ns || cpu < 0 ||
-        sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    cpu_set_t allowed, others;
+    if (now < s->stay_until_ns || cpu < 0)
         return false;
     s->stay_until_ns = now + STAY_NS;
-    others = allowed;
+    if (!find_allowed(pthread_self(), &others) || !find_allowed(caller, &allowed) ||
+        !CPU_EQUAL(&others, &allowed))
+        return false;
     CPU_CLR((size_t)cpu, &others);
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
         return false;
-    sched_setaffinity(0, sizeof allowed, &allowed);
+    if (find_allowed(caller, &allowed))
+        sched_setaffinity(0, sizeof allowed, &allowed);
     return true;
 }
 
@@ -292,6 +303,30 @@ static void crew_destroy(void *arg)
     free(c);
 }
 
+/* Signals are for the threads of the program, but for those of a thread's own faults
+ * and of its profiler. */
+static void block_signals(sigset_t *before_out)
+{
+    static const int own[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGPROF};
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&set, own[i]);
+    pthread_sigmask(SIG_BLOCK, &set, before_out);
+}
+
+static void seat_workers(crew *c)
+{
+    sigset_t before;
+    block_signals(&before);
+    c->seated = 1;
+    while (c->seated < c->asked &&
+           pthread_create(&c->seats[c->seated].thread, NULL, serve,
+                          &c->seats[c->seated]) == 0)
+        c->seated++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* With as many workers as the system gives. (Not counted memory: it lasts as long as
  * the thread that it serves.) */
 static crew *crew_create(int threads)
@@ -302,18 +337,23 @@ static crew *crew_create(int threads)
     *c = (crew){.asked = threads};
     for (int w = 0; w < threads; w++)
         seat_init(&c->seats[w], w, c);
-    int seated = 1;
-    while (seated < threads && pthread_create(&c->seats[seated].thread, NULL, serve,
-                                              &c->seats[seated]) == 0)
-        seated++;
-    for (int w = seated; w < threads; w++)
+    c->seats[0].thread = pthread_self();
+    seat_workers(c);
+    for (int w = c->seated; w < threads; w++)
         seat_fini(&c->seats[w]);
-    c->seated = seated;
     return c;
 }
 
 static _Thread_local crew *own_crew;
 static pthread_key_t crew_key; /* for the end of a thread */
+
+/* Whatever else ends with the thread may run loops after this, with a new crew. */
+static void end_crew(void *arg)
+{
+    own_crew = NULL;
+    crew_destroy(arg);
+}
+
 static bool has_crew_key;
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
 
@@ -326,7 +366,7 @@ static void forget_crew(void)
 
 static void make_crew_key(void)
 {
-    has_crew_key = pthread_key_create(&crew_key, crew_destroy) == 0 &&
+    has_crew_key = pthread_key_create(&crew_key, end_crew) == 0 &&
                    pthread_atfork(NULL, NULL, forget_crew) == 0;
 }
 

@@ -2,12 +2,14 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -251,6 +253,68 @@ static void test_several_callers(void **state)
     }
 }
 
+static void loops_at_end(void *arg)
+{
+    many_loops(arg);
+}
+
+typedef struct ending {
+    pthread_key_t key[2]; /* one before the key of crews, where this test runs first */
+    loops l[2];
+} ending;
+
+static void *end_with_loops(void *arg)
+{
+    ending *e = arg;
+    for (int i = 0; i < 2; i++)
+        pthread_setspecific(e->key[i], &e->l[i]);
+    sti_team_run(&(sti_team){.threads = 3}, 3, add_piece, (int64_t[3]){0});
+    return NULL;
+}
+
+/* Of what a thread has, something may run loops when it ends, whether its crew is still
+ * there or has ended first. */
+static void test_loops_at_end(void **state)
+{
+    (void)state;
+    static ending e;
+    pthread_t thread;
+    for (int i = 0; i < 2; i++) {
+        e.l[i] = (loops){.team = {.threads = 2}};
+        assert_int_equal(pthread_key_create(&e.key[i], loops_at_end), 0);
+        sti_team_run(&(sti_team){.threads = 2}, 2, add_piece, (int64_t[2]){0});
+    }
+    assert_int_equal(pthread_create(&thread, NULL, end_with_loops, &e), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        check_loops(&e.l[i]);
+        pthread_key_delete(e.key[i]);
+    }
+}
+
+static void note_signal(int signal)
+{
+    (void)signal;
+}
+
+/* Workers take no signals that the program's threads have blocked since. */
+static void test_signals(void **state)
+{
+    (void)state;
+    sigset_t set, before;
+    struct sigaction action = {.sa_handler = note_signal}, was;
+    sti_team_run(&(sti_team){.threads = 3}, 3, add_piece, (int64_t[3]){0});
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    sigaction(SIGUSR1, &action, &was);
+    kill(getpid(), SIGUSR1);
+    usleep(1000);
+    assert_int_equal(sigtimedwait(&set, NULL, &(struct timespec){0}), SIGUSR1);
+    sigaction(SIGUSR1, &was, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Workers that sleep by now. */
 static void test_after_a_pause(void **state)
 {
@@ -330,6 +394,7 @@ static void test_choose(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loops_at_end), /* first: see there */
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_taken),
         cmocka_unit_test(test_taken_by_turns),
@@ -338,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_order_of_memory),
         cmocka_unit_test(test_many_loops),
         cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_signals),
         cmocka_unit_test(test_after_a_pause),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_choose),

@@ -1,4 +1,4 @@
-# The shared library exports only stint_*; the static one has only stint_* and sti_*.
+# The shared library exports only stint_*, and stays; the static one has only stint_* and sti_*.
 . "$(dirname "$0")/cli_lib.sh"
 if ! grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
     echo "a build with sanitizers: skipped" && exit 77
@@ -13,6 +13,9 @@ nm -g --defined-only "$STINT_BUILD/libstint.a" 2>/dev/null | awk 'NF == 3 { prin
 [ ! -s "$work/odd" ] || fail "libstint.a has $(tr '\n' ' ' <"$work/odd")"
 count=$(nm -D --defined-only "$STINT_BUILD/libstint.so" | grep -c ' stint_')
 [ "$count" -gt 50 ] || fail "only $count exported functions"
+
+# Threads wait in it, and so it must stay when a host closes it.
+readelf -d "$STINT_BUILD/libstint.so" | grep -q NODELETE || fail "libstint.so can be unloaded"
 
 # What the headers declare is there.
 cat "$STINT_SOURCE"/include/stint/*.h | tr '\n' ' ' |
