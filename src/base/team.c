@@ -106,6 +106,14 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
+/* Of fewer pieces than workers, some have none. */
+static bool has_share(const region *r, int worker)
+{
+    return r->pieces >= r->workers ||
+           first_piece(r->pieces, worker, r->workers) <
+               first_piece(r->pieces, worker + 1, r->workers);
+}
+
 static void run_share(const region *r, int worker)
 {
     run_pieces(r, first_piece(r->pieces, worker, r->workers),
@@ -320,9 +328,8 @@ static void seat_workers(crew *c)
     sigset_t before;
     block_signals(&before);
     c->seated = 1;
-    while (c->seated < c->asked &&
-           pthread_create(&c->seats[c->seated].thread, NULL, serve,
-                          &c->seats[c->seated]) == 0)
+    while (c->seated < c->asked && pthread_create(&c->seats[c->seated].thread, NULL,
+                                                  serve, &c->seats[c->seated]) == 0)
         c->seated++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -388,11 +395,15 @@ static crew *crew_of(int threads)
 static void run_loop(crew *c, const region *r)
 {
     const int seated = smaller(c->seated, r->workers);
+    int shares = 0;
+    for (int w = 1; w < seated; w++)
+        shares += has_share(r, w);
     c->loop = r;
     atomic_store(&c->cpu, sched_getcpu());
-    atomic_store(&c->left, seated - 1);
+    atomic_store(&c->left, shares);
     for (int w = 1; w < seated; w++)
-        make_offer(&c->seats[w], OFFER_SHARE);
+        if (has_share(r, w))
+            make_offer(&c->seats[w], OFFER_SHARE);
     run_share(r, 0);
     for (int w = seated; w < r->workers; w++)
         run_share(r, w);

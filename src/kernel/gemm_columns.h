@@ -1,6 +1,6 @@
 /* A product of any size by register tiles that read A and B in place: what BRGEMM and
- * small products share. Inline, and no more than it takes: between two products of a few
- * tiles a core has room for some hundred instructions before it waits. */
+ * small products share. Inline, and no more than it takes: between two products of a
+ * few tiles a core has room for some hundred instructions before it waits. */
 #ifndef STI_KERNEL_GEMM_COLUMNS_H
 #define STI_KERNEL_GEMM_COLUMNS_H
 
@@ -46,8 +46,8 @@ sti_gemm_column(const sti_gemm_kernels *kernels, sti_gemm_tile *t, const float *
     tile(t);
 }
 
-/* All tiles of C [m, n] at t->c, A in rows or steps at t->a and B at t->b. What says how
- * those lie, the runs of k and what is done to sums is set in t. */
+/* All tiles of C [m, n] at t->c, A in rows or steps at t->a and B at t->b. What says
+ * how those lie, the runs of k and what is done to sums is set in t. */
 static inline __attribute__((always_inline)) void
 sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
                  int64_t n, bool steps)

@@ -479,8 +479,8 @@ tile_taps(const sti_gemm_tile *t, const float *a, const float *b, float *c,
 }
 
 /* The tiles that small products are made of: one run from zero, nothing beside or after
- * it. Compiled for itself such a tile takes few instructions to begin, and those would be
- * felt: they stand in the core's way to the next multiply-adds. */
+ * it. Compiled for itself such a tile takes few instructions to begin, and those would
+ * be felt: they stand in the core's way to the next multiply-adds. */
 enum { PLAIN_nn = 1, PLAIN_tn = 0, PLAIN_quads = 0, PLAIN_taps = 0 };
 
 static inline __attribute__((always_inline)) bool
@@ -490,38 +490,38 @@ tile_plain(const sti_gemm_tile *t, const int vecs, const int form)
            !t->c_next && t->next_rows == 0 && (form == HALF || tile_whole(t, vecs));
 }
 
-#define TILE_AS(NAME, WALK, R, NV, FORM)                                              \
-    static void NAME(const sti_gemm_tile *t)                                          \
-    {                                                                                 \
-        const float *a = t->a, *b = t->b;                                             \
-        float *c = t->c;                                                              \
-        vec_lanes lanes[4];                                                           \
-        tile_lanes(t, lanes, (NV)*VECS);                                              \
-        if (PLAIN_##WALK && tile_plain(t, (NV)*VECS, FORM)) {                         \
-            const sti_gemm_tile plain = {                                             \
-                .a_row = t->a_row,                                                    \
-                .b_step = t->b_step,                                                  \
-                .a_run = t->a_run,                                                    \
-                .b_run = t->b_run,                                                    \
-                .runs = 1,                                                            \
-                .run_k = t->run_k,                                                    \
-                .c_row = t->c_row,                                                    \
-                .cols = (FORM) == WHOLE ? (NV)*STI_PANEL : t->cols};                  \
-            for (int64_t i = t->lines; i > 0;                                         \
-                 i--, a += t->a_line, b += t->b_line, c += t->c_line)                 \
-                tile_##WALK(&plain, a, b, c, lanes, (tile_ahead){0}, R, (NV)*VECS,    \
-                            FORM);                                                    \
-            return;                                                                   \
-        }                                                                             \
-        const int64_t each = ahead_each(t, R, (NV)*VECS);                             \
-        for (int64_t i = 0; i < t->lines;                                             \
-             i++, a += t->a_line, b += t->b_line, c += t->c_line) {                   \
-            const float *next =                                                       \
-                t->c_next && i + 1 < t->lines ? c + t->c_line : t->c_next;            \
-            tile_##WALK(t, a, b, c, lanes,                                            \
-                        tile_ahead_of(t, i, each, next, R, (NV)*VECS), R, (NV)*VECS,  \
-                        FORM);                                                        \
-        }                                                                             \
+#define TILE_AS(NAME, WALK, R, NV, FORM)                                             \
+    static void NAME(const sti_gemm_tile *t)                                         \
+    {                                                                                \
+        const float *a = t->a, *b = t->b;                                            \
+        float *c = t->c;                                                             \
+        vec_lanes lanes[4];                                                          \
+        tile_lanes(t, lanes, (NV)*VECS);                                             \
+        if (PLAIN_##WALK && tile_plain(t, (NV)*VECS, FORM)) {                        \
+            const sti_gemm_tile plain = {.a_row = t->a_row,                          \
+                                         .b_step = t->b_step,                        \
+                                         .a_run = t->a_run,                          \
+                                         .b_run = t->b_run,                          \
+                                         .runs = 1,                                  \
+                                         .run_k = t->run_k,                          \
+                                         .c_row = t->c_row,                          \
+                                         .cols = (FORM) == WHOLE ? (NV)*STI_PANEL    \
+                                                                 : t->cols};         \
+            for (int64_t i = t->lines; i > 0;                                        \
+                 i--, a += t->a_line, b += t->b_line, c += t->c_line)                \
+                tile_##WALK(&plain, a, b, c, lanes, (tile_ahead){0}, R, (NV)*VECS,   \
+                            FORM);                                                   \
+            return;                                                                  \
+        }                                                                            \
+        const int64_t each = ahead_each(t, R, (NV)*VECS);                            \
+        for (int64_t i = 0; i < t->lines;                                            \
+             i++, a += t->a_line, b += t->b_line, c += t->c_line) {                  \
+            const float *next =                                                      \
+                t->c_next && i + 1 < t->lines ? c + t->c_line : t->c_next;           \
+            tile_##WALK(t, a, b, c, lanes,                                           \
+                        tile_ahead_of(t, i, each, next, R, (NV)*VECS), R, (NV)*VECS, \
+                        FORM);                                                       \
+        }                                                                            \
     }
 #define TILE(WALK, R, NV)      TILE_AS(tile_##WALK##_##R##x##NV, WALK, R, NV, WHOLE)
 #define TILE_NAME(WALK, R, NV) tile_##WALK##_##R##x##NV,
