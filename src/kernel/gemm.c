@@ -33,8 +33,7 @@ static bool is_small(const sti_gemm_shape *s, int threads)
     const int64_t most = 256;
     const int64_t work = threads > 1 ? STI_BLOCK_SHARED : 1 << 20;
     return s->m <= most && s->n <= most && s->k <= most && s->lda <= 2 * most &&
-           s->ldb <= 2 * most && s->m * s->n * s->k <= work && !s->trans_b &&
-           (s->trans_a || !sti_gemm_turns(s->m, s->n, s->k));
+           s->ldb <= 2 * most && s->m * s->n * s->k <= work && !s->trans_b;
 }
 
 static void small_product(const sti_gemm_shape *s, const float *a, const float *b,

@@ -46,6 +46,26 @@ sti_gemm_column(const sti_gemm_kernels *kernels, sti_gemm_tile *t, const float *
     tile(t);
 }
 
+/* The last columns of C, too few to fill lanes of a vector: rows are the lanes, but for
+ * the last ones. */
+static inline void sti_gemm_last_columns(const sti_gemm_kernels *kernels,
+                                         sti_gemm_tile *t, const float *a, float *c,
+                                         int64_t m, int64_t cols)
+{
+    const int64_t rows = m % STI_GEMM_TURN_ROWS, turned = m - rows;
+    t->nv = 1;
+    t->cols = cols;
+    t->b_part = true;
+    t->rows = STI_GEMM_TURN_ROWS;
+    t->lines = turned / STI_GEMM_TURN_ROWS;
+    t->a = a;
+    t->c = c;
+    kernels->turned(t);
+    if (rows > 0)
+        sti_gemm_column(kernels, t, a + turned * t->a_row, c + turned * t->c_row, rows,
+                        false);
+}
+
 /* All tiles of C [m, n] at t->c, A in rows or steps at t->a and B at t->b. What says
  * how those lie, the runs of k and what is done to sums is set in t. */
 static inline __attribute__((always_inline)) void
@@ -57,7 +77,9 @@ sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
     t->b_line = 0;
     t->c_next = t->next = NULL;
     t->next_row = t->next_cols = t->next_rows = 0;
-    for (int64_t left = m > 0 ? n : 0; left > 0;) {
+    const int64_t rest = n % STI_PANEL;
+    const bool turns = !steps && rest > 0 && sti_gemm_turns(m, rest, t->run_k);
+    for (int64_t left = m > 0 ? n - turns * rest : 0; left > 0;) {
         t->nv = sti_gemm_wide_panels(kernels, sti_gemm_beside(kernels, left));
         t->cols = (int64_t)t->nv * STI_PANEL;
         t->b_part = left < t->cols;
@@ -65,13 +87,15 @@ sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
             t->cols = left;
         sti_gemm_column(kernels, t, a, c, m, steps);
         left -= t->cols;
-        if (left == 0)
+        if (left == 0 && !turns)
             return;
         c += t->cols;
         t->b += t->cols;
         if (t->bias)
             t->bias += t->cols;
     }
+    if (turns)
+        sti_gemm_last_columns(kernels, t, a, c, m, rest);
 }
 
 #endif

@@ -165,89 +165,182 @@ tile_flow_columns(const sti_gemm_tile *t, const int rows)
 
 /* ---- rows as lanes ---- */
 
-enum { TURN_PARTS = STI_PANEL / VEC_WIDTH };
+/* Rows of A or C. The empty asm keeps the compiler from making more pointers of them.
+ */
+static inline __attribute__((always_inline)) vec_rows vec_rows_at(const float *p,
+                                                                  int64_t ld)
+{
+    vec_rows w = {.p = {p, p + ld, p + 2 * ld, p + 3 * ld}, .by4 = 4 * ld};
+    w.by12 = 3 * w.by4;
+    __asm__("" : "+r"(w.by4), "+r"(w.by12));
+    return w;
+}
+
+static inline __attribute__((always_inline)) void vec_rows_on(vec_rows *w, int steps)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        w->p[i] += steps;
+        __asm__("" : "+r"(w->p[i]));
+    }
+}
+
+static inline __attribute__((always_inline)) void vec_rows_fetch(const vec_rows *w)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __builtin_prefetch(w->p[i], 0, SECOND_LEVEL);
+        __builtin_prefetch(w->p[i] + w->by4, 0, SECOND_LEVEL);
+        if (VEC_WIDTH > 8) {
+            __builtin_prefetch(w->p[i] + 2 * w->by4, 0, SECOND_LEVEL);
+            __builtin_prefetch(w->p[i] + w->by12, 0, SECOND_LEVEL);
+        }
+    }
+}
 
 /* A column of C a vector: VEC_WIDTH rows. */
 static inline __attribute__((always_inline)) void
 turned_load(const sti_gemm_tile *t, const float *c, vec *acc, const int cols)
 {
-    float square[VEC_WIDTH * STI_PANEL] = {0};
-    vec out[VEC_WIDTH];
-    for (int64_t l = 0; t->load && l < VEC_WIDTH; l++)
-        memcpy(square + l * STI_PANEL, c + l * t->c_row, (size_t)cols * sizeof *c);
-#pragma GCC unroll 2
-    for (int part = 0; part < TURN_PARTS; part++) {
-        if (t->load)
-            vec_load_transposed(square + part * VEC_WIDTH, STI_PANEL, out);
+    if (!t->load) {
 #pragma GCC unroll 16
-        for (int i = 0; i < VEC_WIDTH; i++)
-            if (part * VEC_WIDTH + i < cols)
-                acc[part * VEC_WIDTH + i] = t->load ? out[i] : vec_zero();
+        for (int j = 0; j < (cols + QUAD - 1) / QUAD * QUAD; j++)
+            acc[j] = vec_zero();
+        return;
     }
+    const vec_rows rows = vec_rows_at(c, t->c_row);
+#pragma GCC unroll 4
+    for (int j = 0; j < cols; j += QUAD)
+        vec_load_steps(&rows, j, cols - j < QUAD ? cols - j : QUAD, acc + j);
 }
 
 static inline __attribute__((always_inline)) void
-turned_store(const sti_gemm_tile *t, float *c, const vec *acc, const int cols)
+turned_store(const sti_gemm_tile *t, float *c, vec *acc, const int cols)
 {
-    float square[STI_PANEL * VEC_WIDTH] = {0};
-    vec out[VEC_WIDTH];
+    if (t->bias)
 #pragma GCC unroll 16
-    for (int j = 0; j < cols; j++)
-        vec_store(square + j * VEC_WIDTH, acc[j]);
-    for (int64_t j = 0; j < cols; j += VEC_WIDTH) {
-        const vec_lanes lanes = first_lanes(cols - j);
-        const vec bias = t->bias ? vec_load_lanes(t->bias + j, lanes) : vec_zero();
-        vec_load_transposed(square + j * VEC_WIDTH, VEC_WIDTH, out);
+        for (int j = 0; j < cols; j++)
+            acc[j] = vec_add(acc[j], vec_splat(t->bias[j]));
+    if (t->relu)
 #pragma GCC unroll 16
-        for (int l = 0; l < VEC_WIDTH; l++) {
-            vec y = t->bias ? vec_add(out[l], bias) : out[l];
-            y = t->relu ? vec_relu(y) : y;
-            vec_store_lanes(c + l * t->c_row + j, y, lanes);
-        }
-    }
+        for (int j = 0; j < cols; j++)
+            acc[j] = vec_relu(acc[j]);
+#pragma GCC unroll 4
+    for (int j = 0; j < cols; j += QUAD)
+        vec_store_steps(c + j, t->c_row, cols - j < QUAD ? cols - j : QUAD, acc + j);
 }
 
-/* VEC_WIDTH rows; those at `next` come after them. */
+/* Rows as lanes meet so many steps of B. */
+static inline __attribute__((always_inline)) const float *
+turned_steps(const sti_gemm_tile *t, const vec *turned, const float *b, vec *acc,
+             const int steps, const int cols)
+{
+#pragma GCC unroll 16
+    for (int u = 0; u < steps; u++, b = next_step(b, t->b_step))
+#pragma GCC unroll 12
+        for (int j = 0; j < cols; j++)
+            acc[j] = vec_fma_splat(b + j, turned[u], acc[j]);
+    return b;
+}
+
+/* Rows so far apart fall on one set of the first-level cache, more of them than it has
+ * places: each line of them is loaded but once. */
+static inline bool turned_crowded(const sti_gemm_tile *t)
+{
+    return VEC_WIDTH > 8 && t->a_row % 1024 == 0;
+}
+
+/* So many steps of k that the quads of a line divide. */
+static inline __attribute__((always_inline)) const float *
+turned_lines(const sti_gemm_tile *t, vec_rows *rows, vec_rows *next, const float *b,
+             vec *acc, int64_t steps, const bool fetch, const int cols)
+{
+    vec turned[QUAD];
+    for (; steps > 0; steps -= VEC_WIDTH) {
+        if (fetch)
+            vec_rows_fetch(next);
+#pragma GCC unroll 4
+        for (int q = 0; q < VEC_WIDTH; q += QUAD) {
+            vec_load_steps(rows, q, QUAD, turned);
+            b = turned_steps(t, turned, b, acc, QUAD, cols);
+        }
+        vec_rows_on(rows, VEC_WIDTH);
+        vec_rows_on(next, VEC_WIDTH);
+    }
+    return b;
+}
+
+static inline __attribute__((always_inline)) const float *
+turned_squares(const sti_gemm_tile *t, vec_rows *rows, vec_rows *next, const float *b,
+               vec *acc, int64_t steps, const bool fetch, const int cols)
+{
+    vec turned[VEC_WIDTH];
+    for (; steps > 0; steps -= VEC_WIDTH) {
+        if (fetch)
+            vec_rows_fetch(next);
+        vec_load_transposed(rows->p[0], t->a_row, turned);
+        b = turned_steps(t, turned, b, acc, VEC_WIDTH, cols);
+        vec_rows_on(rows, VEC_WIDTH);
+        vec_rows_on(next, VEC_WIDTH);
+    }
+    return b;
+}
+
+/* A run of k; rows at `then` come after these, if they are others, and are fetched. */
+static inline __attribute__((always_inline)) void
+turned_run(const sti_gemm_tile *t, const float *a, const float *then, const float *b,
+           vec *acc, const int cols)
+{
+    vec_rows rows = vec_rows_at(a, t->a_row), next = vec_rows_at(then, t->a_row);
+    const int64_t lines = t->run_k / VEC_WIDTH * VEC_WIDTH;
+    const bool fetch = then != a;
+    b = turned_crowded(t) ? turned_squares(t, &rows, &next, b, acc, lines, fetch, cols)
+                          : turned_lines(t, &rows, &next, b, acc, lines, fetch, cols);
+    vec turned[QUAD];
+    int left = (int)(t->run_k - lines);
+    for (; left >= QUAD; left -= QUAD) {
+        vec_load_steps(&rows, 0, QUAD, turned);
+        b = turned_steps(t, turned, b, acc, QUAD, cols);
+        vec_rows_on(&rows, QUAD);
+    }
+    if (left > 0)
+        vec_load_steps(&rows, 0, left, turned);
+    for (int u = 0; u < left; u++, turned[0] = turned[1], turned[1] = turned[2])
+        b = turned_steps(t, turned, b, acc, 1, cols);
+}
+
 static inline __attribute__((always_inline)) void turned_rows(const sti_gemm_tile *t,
                                                               const float *a,
                                                               const float *next,
                                                               float *c, const int cols)
 {
-    vec acc[STI_GEMM_TURN_COLS], turned[VEC_WIDTH];
+    vec acc[STI_GEMM_TURN_COLS];
     const float *b = t->b;
-    int64_t i = 0;
     turned_load(t, c, acc, cols);
-    for (; i + VEC_WIDTH <= t->run_k; i += VEC_WIDTH) {
-#pragma GCC unroll 16
-        for (int l = 0; l < VEC_WIDTH; l++)
-            __builtin_prefetch(next + l * t->a_row + i, 0, SECOND_LEVEL);
-        vec_load_transposed(a + i, t->a_row, turned);
-#pragma GCC unroll 16
-        for (int u = 0; u < VEC_WIDTH; u++, b = next_step(b, t->b_step))
-#pragma GCC unroll 12
-            for (int j = 0; j < cols; j++)
-                acc[j] = vec_fma_splat(b + j, turned[u], acc[j]);
-    }
-    for (; i < t->run_k; i++, b += t->b_step) {
-        float step[VEC_WIDTH];
-        for (int64_t l = 0; l < VEC_WIDTH; l++)
-            step[l] = a[l * t->a_row + i];
-#pragma GCC unroll 12
-        for (int j = 0; j < cols; j++)
-            acc[j] = vec_fma_splat(b + j, vec_load(step), acc[j]);
+    for (int64_t i = 0; i < t->runs; i++) {
+        if (t->b_run)
+            b = run_at(t->b, t->b_run[i]);
+        turned_run(t, run_at(a, t->a_run[i]), run_at(next, t->a_run[i]), b, acc, cols);
+        b = next_step(b, t->run_k * t->b_step);
     }
     turned_store(t, c, acc, cols);
 }
+
+/* Rows that a cache is likely to hold are not fetched ahead. */
+enum { TURNED_NEAR = 64 << 10 /* floats */ };
 
 static inline __attribute__((always_inline)) void tile_turned(const sti_gemm_tile *t,
                                                               const int cols)
 {
     const int64_t rows = t->lines * STI_GEMM_TURN_ROWS;
-    const float *a = t->a, *next = a;
+    const bool near = rows * t->run_k * t->runs <= TURNED_NEAR;
+    const float *a = t->a;
     float *c = t->c;
-    for (int64_t r = 0; r < rows; r += VEC_WIDTH, a = next, c += VEC_WIDTH * t->c_row) {
-        next = r + VEC_WIDTH < rows ? a + VEC_WIDTH * t->a_row : a;
-        turned_rows(t, a, next, c, cols);
+    for (int64_t r = 0; r < rows; r += VEC_WIDTH) {
+        const float *next = a + VEC_WIDTH * t->a_row;
+        turned_rows(t, a, near || r + VEC_WIDTH == rows ? a : next, c, cols);
+        a = next;
+        c += VEC_WIDTH * t->c_row;
     }
 }
 

@@ -31,13 +31,13 @@
  *
  * flow_columns: the same where B lies in columns, b_step apart.
  *
- * turned: as nn with one run, for 16 rows a line and up to 12 columns, which leave
+ * turned: as nn, for 16 rows a line and up to 12 columns, which leave
  * lanes of a vector idle: rows are the lanes, A is turned in registers. Steps of B are
  * b_step apart; nothing is fetched ahead but the next line of A.
  *
  * kept: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B lie without
- * gaps, rows of C are c_row apart. All of B stays in registers. NULL where those are too
- * few.
+ * gaps, rows of C are c_row apart. All of B stays in registers. NULL where those are
+ * too few.
  *
  * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
@@ -49,10 +49,10 @@
 
 #include "base/cpu.h"
 
-enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
-enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
+enum { STI_GEMM_QUAD = 4 };  /* steps of k side by side in a packed A */
+enum { STI_PANEL = 16 };     /* columns of a packed panel, on every instruction set */
 enum { STI_GEMM_KEPT = 16 }; /* steps and columns of a B that stays in registers */
-enum { STI_GEMM_FLOW = 6 }; /* rows at most that B flows past */
+enum { STI_GEMM_FLOW = 6 };  /* rows at most that B flows past */
 enum { STI_GEMM_TURN_ROWS = 16, STI_GEMM_TURN_COLS = 12 };
 
 typedef struct sti_gemm_tile {
@@ -153,13 +153,13 @@ static inline int sti_gemm_most_rows(const sti_gemm_kernels *kernels, int nv,
     return half ? kernels->max_rows_half : kernels->max_rows[nv];
 }
 
-/* Whether rows, turned, fill lanes better than so few columns: not where those leave
- * but a little of half a panel. */
+/* Whether rows, turned, fill lanes better than so few columns. A last quad of k in part
+ * takes as long as a whole one. */
 static inline bool sti_gemm_turns(int64_t m, int64_t n, int64_t k)
 {
-    const bool fills = n > STI_PANEL / 2 - 2 && n <= STI_PANEL / 2;
-    return n <= STI_GEMM_TURN_COLS && !fills && m >= 2 * STI_GEMM_TURN_ROWS &&
-           k >= 2 * STI_GEMM_TURN_ROWS;
+    const bool quads =
+        k % STI_GEMM_QUAD == 0 ? k >= 4 * STI_GEMM_QUAD : k >= 16 * STI_GEMM_QUAD;
+    return n <= STI_GEMM_TURN_COLS && m >= STI_GEMM_TURN_ROWS && quads;
 }
 
 /* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */

@@ -156,11 +156,9 @@ static void tile_flow_columns(const sti_gemm_tile *t)
 
 static void tile_turned(const sti_gemm_tile *t)
 {
-    static const int64_t zero[1] = {0};
     sti_gemm_tile all = *t;
     all.lines = 1;
     all.rows = (int)t->lines * STI_GEMM_TURN_ROWS;
-    all.a_run = zero;
     tile_nn(&all);
 }
 

@@ -50,26 +50,70 @@ static inline void vec_mask16(const float *y, uint8_t *mask)
             _mm256_cmp_ps(_mm256_loadu_ps(y + 8 * i), _mm256_setzero_ps(), _CMP_GT_OQ));
 }
 
-/* dst[j][i] = src[i][j], 8 x 8, as in the AVX-512 file. */
+/* Up to four steps of 8 rows into out[step], rows as lanes, as in the AVX-512 file. */
+typedef struct vec_rows {
+    const float *p[4];
+    int64_t by4, by12; /* floats to the rows four and twelve on */
+} vec_rows;
+
+static inline __attribute__((always_inline)) void
+vec_load_steps(const vec_rows *rows, const int at, const int steps, vec *out)
+{
+    const __m128i some =
+        _mm_cmpgt_epi32(_mm_set1_epi32(steps), _mm_setr_epi32(0, 1, 2, 3));
+    __m256 row[4];
+#define FOUR(P) (steps == 4 ? _mm_loadu_ps(P) : _mm_maskload_ps(P, some))
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const float *p = rows->p[i] + at;
+        row[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(FOUR(p)),
+                                      FOUR(p + rows->by4), 1);
+    }
+#undef FOUR
+    const __m256 a = _mm256_unpacklo_ps(row[0], row[1]);
+    const __m256 b = _mm256_unpackhi_ps(row[0], row[1]);
+    const __m256 c = _mm256_unpacklo_ps(row[2], row[3]);
+    const __m256 d = _mm256_unpackhi_ps(row[2], row[3]);
+    out[0] = _mm256_shuffle_ps(a, c, 0x44);
+    out[1] = _mm256_shuffle_ps(a, c, 0xEE);
+    out[2] = _mm256_shuffle_ps(b, d, 0x44);
+    out[3] = _mm256_shuffle_ps(b, d, 0xEE);
+}
+
+/* The way back: dst[i ld + s] = in[s][i]. */
+static inline __attribute__((always_inline)) void
+vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
+{
+    const __m128i some =
+        _mm_cmpgt_epi32(_mm_set1_epi32(steps), _mm_setr_epi32(0, 1, 2, 3));
+    const __m256 a = _mm256_unpacklo_ps(in[0], in[1]);
+    const __m256 b = _mm256_unpackhi_ps(in[0], in[1]);
+    const __m256 c = _mm256_unpacklo_ps(in[2], in[3]);
+    const __m256 d = _mm256_unpackhi_ps(in[2], in[3]);
+    const __m256 row[4] = {_mm256_shuffle_ps(a, c, 0x44), _mm256_shuffle_ps(a, c, 0xEE),
+                           _mm256_shuffle_ps(b, d, 0x44),
+                           _mm256_shuffle_ps(b, d, 0xEE)};
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < 4; i++) {
+        float *p = dst + i * ld;
+        _mm_maskstore_ps(p, some, _mm256_castps256_ps128(row[i]));
+        _mm_maskstore_ps(p + 4 * ld, some, _mm256_extractf128_ps(row[i], 1));
+    }
+}
+
+/* dst[j][i] = src[i][j], 8 x 8. */
 static inline void vec_transpose(const float *src, int64_t ld, float *dst,
                                  int64_t width)
 {
-    for (int64_t q = 0; q < 2; q++) {
-        __m256 row[4];
-        for (int64_t i = 0; i < 4; i++) {
-            const float *p = src + i * ld + 4 * q;
-            row[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)),
-                                          _mm_loadu_ps(p + 4 * ld), 1);
-        }
-        const __m256 a = _mm256_unpacklo_ps(row[0], row[1]);
-        const __m256 b = _mm256_unpackhi_ps(row[0], row[1]);
-        const __m256 c = _mm256_unpacklo_ps(row[2], row[3]);
-        const __m256 d = _mm256_unpackhi_ps(row[2], row[3]);
-        float *o = dst + 4 * q * width;
-        _mm256_storeu_ps(o, _mm256_shuffle_ps(a, c, 0x44));
-        _mm256_storeu_ps(o + width, _mm256_shuffle_ps(a, c, 0xEE));
-        _mm256_storeu_ps(o + 2 * width, _mm256_shuffle_ps(b, d, 0x44));
-        _mm256_storeu_ps(o + 3 * width, _mm256_shuffle_ps(b, d, 0xEE));
+    const vec_rows rows = {.p = {src, src + ld, src + 2 * ld, src + 3 * ld},
+                           .by4 = 4 * ld};
+#pragma GCC unroll 2
+    for (int q = 0; q < 8; q += 4) {
+        vec out[4];
+        vec_load_steps(&rows, q, 4, out);
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; s++)
+            vec_store(dst + (q + s) * width, out[s]);
     }
 }
 

@@ -82,29 +82,83 @@ static inline void vec_mask16(const float *y, uint8_t *mask)
     mask[1] = (uint8_t)(m >> 8);
 }
 
-/* dst[j][i] = src[i][j], 16 x 16: quarters of lanes are loaded so that the last two of
- * the four butterfly stages come for free. */
+/* Rows four apart, of which each vector has one in each quarter of lanes: p[i] is row i
+ * < 4. Few pointers, or the compiler makes one of every row. */
+typedef struct vec_rows {
+    const float *p[4];
+    int64_t by4, by12; /* floats to the rows four and twelve on */
+} vec_rows;
+
+/* Up to four steps, `at` on, into out[step], rows as lanes: quarters of lanes are
+ * loaded so that the last two of the four butterfly stages come for free. Two loads
+ * into each half, then two halves: a chain of three insertions takes a third longer. */
+static inline __attribute__((always_inline)) void
+vec_load_steps(const vec_rows *rows, const int at, const int steps, vec *out)
+{
+    const __mmask8 some = (__mmask8)((1U << steps) - 1U);
+    __m512 row[4];
+#define FOUR(P)     (steps == 4 ? _mm_loadu_ps(P) : _mm_maskz_loadu_ps(some, P))
+#define EIGHT(P, Q) _mm256_insertf128_ps(_mm256_castps128_ps256(FOUR(P)), FOUR(Q), 1)
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) { /* lanes 4l..4l+3 hold row 4l + i */
+        const float *p = rows->p[i] + at;
+        const __m256 low = EIGHT(p, p + rows->by4);
+        const __m256 high = EIGHT(p + 2 * rows->by4, p + rows->by12);
+        row[i] = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+    }
+#undef EIGHT
+#undef FOUR
+    const __m512 a = _mm512_unpacklo_ps(row[0], row[1]);
+    const __m512 b = _mm512_unpackhi_ps(row[0], row[1]);
+    const __m512 c = _mm512_unpacklo_ps(row[2], row[3]);
+    const __m512 d = _mm512_unpackhi_ps(row[2], row[3]);
+    out[0] = _mm512_shuffle_ps(a, c, 0x44);
+    out[1] = _mm512_shuffle_ps(a, c, 0xEE);
+    out[2] = _mm512_shuffle_ps(b, d, 0x44);
+    out[3] = _mm512_shuffle_ps(b, d, 0xEE);
+}
+
+/* The way back: dst[i ld + s] = in[s][i]. */
+static inline __attribute__((always_inline)) void
+vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
+{
+    const __mmask8 some = (__mmask8)((1U << steps) - 1U);
+    const __m512 a = _mm512_unpacklo_ps(in[0], in[1]);
+    const __m512 b = _mm512_unpackhi_ps(in[0], in[1]);
+    const __m512 c = _mm512_unpacklo_ps(in[2], in[3]);
+    const __m512 d = _mm512_unpackhi_ps(in[2], in[3]);
+    const __m512 row[4] = {_mm512_shuffle_ps(a, c, 0x44), _mm512_shuffle_ps(a, c, 0xEE),
+                           _mm512_shuffle_ps(b, d, 0x44),
+                           _mm512_shuffle_ps(b, d, 0xEE)};
+#define STORE_FOUR(L)                                                              \
+    (steps == 4 ? _mm_storeu_ps(p + (L)*4 * ld, _mm512_extractf32x4_ps(row[i], L)) \
+                : _mm_mask_storeu_ps(p + (L)*4 * ld, some,                         \
+                                     _mm512_extractf32x4_ps(row[i], L)))
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < 4; i++) {
+        float *p = dst + i * ld;
+        STORE_FOUR(0);
+        STORE_FOUR(1);
+        STORE_FOUR(2);
+        STORE_FOUR(3);
+    }
+#undef STORE_FOUR
+}
+
+/* dst[j][i] = src[i][j], 16 x 16. */
 static inline void vec_transpose(const float *src, int64_t ld, float *dst,
                                  int64_t width)
 {
-    for (int64_t q = 0; q < 4; q++) { /* four columns of src at a time */
-        __m512 row[4];
-        for (int64_t i = 0; i < 4; i++) { /* lanes 4l..4l+3 hold row 4l + i */
-            const float *p = src + i * ld + 4 * q;
-            __m512 x = _mm512_castps128_ps512(_mm_loadu_ps(p));
-            x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 4 * ld), 1);
-            x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * ld), 2);
-            row[i] = _mm512_insertf32x4(x, _mm_loadu_ps(p + 12 * ld), 3);
-        }
-        const __m512 a = _mm512_unpacklo_ps(row[0], row[1]);
-        const __m512 b = _mm512_unpackhi_ps(row[0], row[1]);
-        const __m512 c = _mm512_unpacklo_ps(row[2], row[3]);
-        const __m512 d = _mm512_unpackhi_ps(row[2], row[3]);
-        float *o = dst + 4 * q * width;
-        _mm512_storeu_ps(o, _mm512_shuffle_ps(a, c, 0x44));
-        _mm512_storeu_ps(o + width, _mm512_shuffle_ps(a, c, 0xEE));
-        _mm512_storeu_ps(o + 2 * width, _mm512_shuffle_ps(b, d, 0x44));
-        _mm512_storeu_ps(o + 3 * width, _mm512_shuffle_ps(b, d, 0xEE));
+    const vec_rows rows = {.p = {src, src + ld, src + 2 * ld, src + 3 * ld},
+                           .by4 = 4 * ld,
+                           .by12 = 12 * ld};
+#pragma GCC unroll 4
+    for (int q = 0; q < 16; q += 4) {
+        vec out[4];
+        vec_load_steps(&rows, q, 4, out);
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; s++)
+            vec_store(dst + (q + s) * width, out[s]);
     }
 }
 
