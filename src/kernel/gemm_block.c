@@ -201,7 +201,7 @@ static void plan_copies(block_plan *p)
         p->copy_b = job->b_columns;
         return;
     }
-    p->flow = !job->load_b && job->m <= STI_GEMM_FLOW && job->k > 0;
+    p->flow = !job->load_b && job->m > 0 && job->m <= STI_GEMM_FLOW && job->k > 0;
     p->copy_a = job->load_a || (many_cols && !p->flow);
     p->copy_b = p->copy_b && !p->flow;
     p->quads = p->copy_a && !job->load_a && !job->a_steps;

@@ -68,7 +68,8 @@ static i8_plan plan_make(const sti_gemm_i8_shape *s, int threads)
         p.part = round_up(ceil_div(length, threads), unit);
         p.pieces = ceil_div(length, p.part);
     }
-    const int64_t words = ceil_div(smaller(s->k, BLOCK_K), STI_I8_STEPS);
+    const int64_t steps = s->k > 0 ? smaller(s->k, BLOCK_K) : 1;
+    const int64_t words = ceil_div(steps, STI_I8_STEPS);
     int64_t rows = A_WORDS / (words + 16) / threads / 14 * 14;
     rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
     p.words = words;

@@ -70,10 +70,10 @@ static void data_make(const i8_case *t, i8_data *d, model_rng *rng)
 {
     const sti_gemm_i8_shape *s = &t->s;
     /* The last rows end where the matrix does: nothing beyond may be read. */
-    const int64_t a = s->trans_a ? rows_end(s->k, s->m, s->lda)
-                                 : rows_end(s->m, s->k, s->lda);
-    const int64_t b = s->trans_b ? rows_end(s->n, s->k, s->ldb)
-                                 : rows_end(s->k, s->n, s->ldb);
+    const int64_t a =
+        s->trans_a ? rows_end(s->k, s->m, s->lda) : rows_end(s->m, s->k, s->lda);
+    const int64_t b =
+        s->trans_b ? rows_end(s->n, s->k, s->ldb) : rows_end(s->k, s->n, s->ldb);
     d->c_count = s->m * s->ldc;
     d->a = guarded_alloc((size_t)a);
     d->b = guarded_alloc((size_t)b);
@@ -174,10 +174,10 @@ static void random_shapes(void **state)
 static void chosen_shapes(void **state)
 {
     static const int64_t sizes[][3] = {
-        {37, 53, 29},     {1, 300, 7},     {1, 1, 1},       {5, 7, 0},
-        {300, 1, 9},      {17, 33, 1536},  {15, 34, 1537},  {3, 2, 100000},
-        {28, 16, 64},     {230, 40, 1700}, {160, 200, 300}, {1, 70, 3100},
-        {201, 1370, 1540}};
+        {37, 53, 29},      {1, 300, 7},     {1, 1, 1},       {5, 7, 0},
+        {300, 1, 9},       {17, 33, 1536},  {15, 34, 1537},  {3, 2, 100000},
+        {28, 16, 64},      {230, 40, 1700}, {160, 200, 300}, {1, 70, 3100},
+        {201, 1370, 1540}, {1500, 9, 0},    {0, 5, 2000},    {700, 0, 3}};
     model_rng rng = {12};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

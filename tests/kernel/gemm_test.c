@@ -261,13 +261,39 @@ static void not_finite(void **state)
     }
 }
 
+/* Products without rows or columns write nothing, and may be asked for their scratch.
+ */
+static void empty(void **state)
+{
+    static const int64_t sizes[] = {0, 1, 5, 40, 300, 5000};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    const float operand[1] = {1.0F};
+    float c[1] = {3.0F};
+    (void)state;
+    for (int i = 0; i < SIZES * SIZES; i++)
+        for (int kind = 0; kind < 8; kind++) {
+            const bool no_rows = kind & 4;
+            sti_gemm_shape s = case_of(no_rows ? 0 : sizes[i % SIZES],
+                                       no_rows ? sizes[i % SIZES] : 0, sizes[i / SIZES])
+                                   .shape;
+            s.trans_a = kind & 1;
+            s.trans_b = kind & 2;
+            for (int threads = 1; threads <= 3; threads++) {
+                const sti_team team = {.threads = threads};
+                void *scratch = guarded_alloc(sti_gemm_scratch_bytes(&s, threads));
+                sti_gemm_f32(&team, &s, operand, operand, NULL, c, scratch);
+                guarded_free(scratch);
+            }
+        }
+    assert_true(c[0] == 3.0F);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_shapes),
-        cmocka_unit_test(chosen_shapes),
-        cmocka_unit_test(close_to_double),
-        cmocka_unit_test(not_finite),
+        cmocka_unit_test(random_shapes),   cmocka_unit_test(chosen_shapes),
+        cmocka_unit_test(close_to_double), cmocka_unit_test(not_finite),
+        cmocka_unit_test(empty),
     };
     best = (int)sti_isa_now();
     return cmocka_run_group_tests(tests, NULL, NULL);
