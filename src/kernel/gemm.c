@@ -27,13 +27,14 @@ size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads)
 }
 
 /* So small that planning would be felt: one call of the tiles, which read A and B in
- * place. */
+ * place, where rows of B do not push each other out of caches. */
 static bool is_small(const sti_gemm_shape *s, int threads)
 {
-    const int64_t most = 256;
+    const int64_t most = 256, most_cols = s->k <= 64 ? 1000 : most;
     const int64_t work = threads > 1 ? STI_BLOCK_SHARED : 1 << 20;
-    return s->m <= most && s->n <= most && s->k <= most && s->lda <= 2 * most &&
-           s->ldb <= 2 * most && s->m * s->n * s->k <= work && !s->trans_b;
+    return s->m <= most && s->n <= most_cols && s->k <= most && s->lda <= 2 * most &&
+           s->ldb <= (s->n > most ? most_cols : 2 * most) &&
+           s->m * s->n * s->k <= work && !s->trans_b;
 }
 
 static void small_product(const sti_gemm_shape *s, const float *a, const float *b,

@@ -13,7 +13,9 @@ enum {
     IN_PLACE_K = 256, /* up to so much k, and columns, A and B are read in place */
     IN_PLACE_COLS = 256,
     IN_PLACE_LD = 512,
-    IN_PLACE_ROWS = 252,       /* at a time */
+    IN_PLACE_ROWS = 252,       /* at a time; */
+    IN_PLACE_LOW_COLS = 1000,  /* more columns where no more rows meet short k, */
+    IN_PLACE_LOW_K = 8,        /* if not so short that but C moves */
     IN_PLACE_STEPS = 24 << 10, /* floats of A stored in steps of k, */
     IN_PLACE_SLOW = 128 << 10, /* and where the second-level cache keeps up */
     A_FLOATS = 160 << 10,      /* of A copied by a thread, and by all together */
@@ -37,7 +39,9 @@ enum {
     TURNED_ROWS = 128,          /* for so few rows, of a B in columns, only */
     TURNED_COLS = 64,           /* so many, */
     TURNED_K = 1024,            /* but of more k */
-    TURN_K = 256, /* steps of a narrow B that leave room in the first-level cache */
+    TURN_K = 256,    /* steps of a narrow B that leave room in the first-level cache, */
+    TURN_FAR_K = 32, /* fewer where so large an A in steps comes from memory, */
+    TURN_FAR_FLOATS = 3 << 20,  /* which likes its pages walked through */
     KEEP_FLOATS = 1 << 20,      /* kept for all rows by a thread, */
     KEEP_TEAM_FLOATS = 4 << 20, /* and by all together (KEEP_LEAST go before that) */
     KEEP_LEAST = 256 << 10
@@ -182,9 +186,13 @@ static void plan_copies(block_plan *p)
     const sti_block_job *job = p->job;
     const int64_t cols = smaller(p->part_cols, job->n);
     const int64_t rows = smaller(p->part_rows, job->m);
+    const bool low =
+        job->k > IN_PLACE_LOW_K && job->k <= SHORT_K && rows <= IN_PLACE_ROWS;
+    const int64_t most_cols = low ? IN_PLACE_LOW_COLS : IN_PLACE_COLS;
+    const int64_t most_ld = low ? IN_PLACE_LOW_COLS : IN_PLACE_LD;
     p->in_place = !job->load_a && !job->load_b && !job->b_columns && p->levels == 0 &&
-                  job->k <= IN_PLACE_K && cols <= IN_PLACE_COLS &&
-                  job->lda <= IN_PLACE_LD && job->ldb <= IN_PLACE_LD;
+                  job->k <= IN_PLACE_K && cols <= most_cols &&
+                  job->lda <= IN_PLACE_LD && job->ldb <= most_ld;
     const bool tall = job->a_steps && p->levels == 0 && rows > CROWDED_ROWS &&
                       rows >= 2 * cols && rows * cols <= SMALL_C_FLOATS;
     p->copy_b = job->load_b || job->b_columns || rows > in_place_rows(job) || tall;
@@ -194,8 +202,8 @@ static void plan_copies(block_plan *p)
     const int64_t steps = sti_cpu_halves_vectors() ? IN_PLACE_SLOW : IN_PLACE_STEPS;
     if (job->a_steps && many_cols && rows * job->k > steps)
         p->in_place = false;
-    p->rows_turned = !job->load_a && !job->load_b && !job->a_steps &&
-                     sti_gemm_turns(job->m, job->n, job->k);
+    p->rows_turned = !job->load_a && !job->load_b &&
+                     sti_gemm_turns(job->m, job->n, job->k, job->a_steps);
     p->in_place = p->in_place && !p->rows_turned;
     if (p->in_place || p->rows_turned) {
         p->copy_b = job->b_columns;
@@ -240,6 +248,14 @@ static int64_t plan_cols(const block_plan *p, int threads, int64_t cols)
     return floats / p->block_k;
 }
 
+/* Steps of k at a time where rows are lanes. */
+static int64_t turn_steps(const sti_block_job *job)
+{
+    const bool far =
+        job->a_steps && job->m * smaller(job->k, STI_GEMM_CHUNK) > TURN_FAR_FLOATS;
+    return far ? TURN_FAR_K : TURN_K;
+}
+
 /* Where k is short, C is what moves: low blocks over all columns then write it in
  * order. Where B is read in place for few rows, passes are long, as C goes by in each.
  */
@@ -253,7 +269,7 @@ static void plan_blocks(block_plan *p, int threads)
     p->group_cols = turned ? TURNED_COLS : GROUP_COLS;
     const int64_t pass = p->flow           ? STI_GEMM_CHUNK
                          : stream          ? STI_BLOCK_K
-                         : p->rows_turned  ? TURN_K
+                         : p->rows_turned  ? turn_steps(job)
                          : turned          ? TURNED_K
                          : p->levels > 0   ? PARTIAL_K
                          : p->short_passes ? SMALL_C_K
@@ -551,7 +567,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
             t.lines = left / STI_GEMM_TURN_ROWS;
             place_rows(s, pass, r, &t);
             t.c = pass->c + r * pass->ldc + panel->j0;
-            p->kernels->turned(&t);
+            job->a_steps ? p->kernels->turned_steps(&t) : p->kernels->turned(&t);
             continue;
         }
         const bool copies = copies_rows(p, panel), alone = job->load_a || copies;

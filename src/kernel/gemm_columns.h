@@ -50,8 +50,11 @@ sti_gemm_column(const sti_gemm_kernels *kernels, sti_gemm_tile *t, const float *
  * the last ones. */
 static inline void sti_gemm_last_columns(const sti_gemm_kernels *kernels,
                                          sti_gemm_tile *t, const float *a, float *c,
-                                         int64_t m, int64_t cols)
+                                         int64_t m, int64_t cols, bool steps)
 {
+    void (*const turned_tile)(const sti_gemm_tile *) =
+        steps ? kernels->turned_steps : kernels->turned;
+    const int64_t a_row = steps ? 1 : t->a_row;
     const int64_t rows = m % STI_GEMM_TURN_ROWS, turned = m - rows;
     t->nv = 1;
     t->cols = cols;
@@ -60,10 +63,10 @@ static inline void sti_gemm_last_columns(const sti_gemm_kernels *kernels,
     t->lines = turned / STI_GEMM_TURN_ROWS;
     t->a = a;
     t->c = c;
-    kernels->turned(t);
+    turned_tile(t);
     if (rows > 0)
-        sti_gemm_column(kernels, t, a + turned * t->a_row, c + turned * t->c_row, rows,
-                        false);
+        sti_gemm_column(kernels, t, a + turned * a_row, c + turned * t->c_row, rows,
+                        steps);
 }
 
 /* All tiles of C [m, n] at t->c, A in rows or steps at t->a and B at t->b. What says
@@ -78,7 +81,7 @@ sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
     t->c_next = t->next = NULL;
     t->next_row = t->next_cols = t->next_rows = 0;
     const int64_t rest = n % STI_PANEL;
-    const bool turns = !steps && rest > 0 && sti_gemm_turns(m, rest, t->run_k);
+    const bool turns = rest > 0 && sti_gemm_turns(m, rest, t->run_k, steps);
     for (int64_t left = m > 0 ? n - turns * rest : 0; left > 0;) {
         t->nv = sti_gemm_wide_panels(kernels, sti_gemm_beside(kernels, left));
         t->cols = (int64_t)t->nv * STI_PANEL;
@@ -95,7 +98,7 @@ sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
             t->bias += t->cols;
     }
     if (turns)
-        sti_gemm_last_columns(kernels, t, a, c, m, rest);
+        sti_gemm_last_columns(kernels, t, a, c, m, rest, steps);
 }
 
 #endif

@@ -165,26 +165,6 @@ tile_flow_columns(const sti_gemm_tile *t, const int rows)
 
 /* ---- rows as lanes ---- */
 
-/* Rows of A or C. The empty asm keeps the compiler from making more pointers of them.
- */
-static inline __attribute__((always_inline)) vec_rows vec_rows_at(const float *p,
-                                                                  int64_t ld)
-{
-    vec_rows w = {.p = {p, p + ld, p + 2 * ld, p + 3 * ld}, .by4 = 4 * ld};
-    w.by12 = 3 * w.by4;
-    __asm__("" : "+r"(w.by4), "+r"(w.by12));
-    return w;
-}
-
-static inline __attribute__((always_inline)) void vec_rows_on(vec_rows *w, int steps)
-{
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        w->p[i] += steps;
-        __asm__("" : "+r"(w->p[i]));
-    }
-}
-
 static inline __attribute__((always_inline)) void vec_rows_fetch(const vec_rows *w)
 {
 #pragma GCC unroll 4
@@ -232,8 +212,8 @@ turned_store(const sti_gemm_tile *t, float *c, vec *acc, const int cols)
 
 /* Rows as lanes meet so many steps of B. */
 static inline __attribute__((always_inline)) const float *
-turned_steps(const sti_gemm_tile *t, const vec *turned, const float *b, vec *acc,
-             const int steps, const int cols)
+turned_meet(const sti_gemm_tile *t, const vec *turned, const float *b, vec *acc,
+            const int steps, const int cols)
 {
 #pragma GCC unroll 16
     for (int u = 0; u < steps; u++, b = next_step(b, t->b_step))
@@ -262,7 +242,7 @@ turned_lines(const sti_gemm_tile *t, vec_rows *rows, vec_rows *next, const float
 #pragma GCC unroll 4
         for (int q = 0; q < VEC_WIDTH; q += QUAD) {
             vec_load_steps(rows, q, QUAD, turned);
-            b = turned_steps(t, turned, b, acc, QUAD, cols);
+            b = turned_meet(t, turned, b, acc, QUAD, cols);
         }
         vec_rows_on(rows, VEC_WIDTH);
         vec_rows_on(next, VEC_WIDTH);
@@ -279,7 +259,7 @@ turned_squares(const sti_gemm_tile *t, vec_rows *rows, vec_rows *next, const flo
         if (fetch)
             vec_rows_fetch(next);
         vec_load_transposed(rows->p[0], t->a_row, turned);
-        b = turned_steps(t, turned, b, acc, VEC_WIDTH, cols);
+        b = turned_meet(t, turned, b, acc, VEC_WIDTH, cols);
         vec_rows_on(rows, VEC_WIDTH);
         vec_rows_on(next, VEC_WIDTH);
     }
@@ -300,13 +280,13 @@ turned_run(const sti_gemm_tile *t, const float *a, const float *then, const floa
     int left = (int)(t->run_k - lines);
     for (; left >= QUAD; left -= QUAD) {
         vec_load_steps(&rows, 0, QUAD, turned);
-        b = turned_steps(t, turned, b, acc, QUAD, cols);
+        b = turned_meet(t, turned, b, acc, QUAD, cols);
         vec_rows_on(&rows, QUAD);
     }
     if (left > 0)
         vec_load_steps(&rows, 0, left, turned);
     for (int u = 0; u < left; u++, turned[0] = turned[1], turned[1] = turned[2])
-        b = turned_steps(t, turned, b, acc, 1, cols);
+        b = turned_meet(t, turned, b, acc, 1, cols);
 }
 
 static inline __attribute__((always_inline)) void turned_rows(const sti_gemm_tile *t,
@@ -344,10 +324,72 @@ static inline __attribute__((always_inline)) void tile_turned(const sti_gemm_til
     }
 }
 
-#define TURNED(N)                                       \
-    static void tile_turned_##N(const sti_gemm_tile *t) \
-    {                                                   \
-        tile_turned(t, N);                              \
+/* A in steps: its rows lie as lanes already. As many vectors of them as registers hold
+ * sums for meet each element of B; those of the next ones are fetched. */
+static inline __attribute__((always_inline)) void
+turned_steps_rows(const sti_gemm_tile *t, const float *a, float *c, const int cols,
+                  const int vecs)
+{
+    vec acc[4 * STI_GEMM_TURN_COLS], av[4];
+    const float *b = t->b;
+#pragma GCC unroll 4
+    for (int v = 0; v < vecs; v++)
+        turned_load(t, c + v * VEC_WIDTH * t->c_row, acc + v * STI_GEMM_TURN_COLS,
+                    cols);
+    for (int64_t i = 0; i < t->runs; i++) {
+        const float *p = run_at(a, t->a_run[i]);
+        if (t->b_run)
+            b = run_at(t->b, t->b_run[i]);
+        for (int64_t k = t->run_k; k > 0; k--) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vecs; v++) {
+                __builtin_prefetch(p + (vecs + v) * VEC_WIDTH, 0, SECOND_LEVEL);
+                av[v] = vec_load(p + v * VEC_WIDTH);
+            }
+#pragma GCC unroll 12
+            for (int j = 0; j < cols; j++) {
+                const vec bv = vec_splat(b[j]);
+#pragma GCC unroll 4
+                for (int v = 0; v < vecs; v++)
+                    acc[v * STI_GEMM_TURN_COLS + j] =
+                        vec_fma_onto(bv, av[v], acc[v * STI_GEMM_TURN_COLS + j]);
+            }
+            p = next_step(p, t->a_step);
+            b = next_step(b, t->b_step);
+        }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vecs; v++)
+        turned_store(t, c + v * VEC_WIDTH * t->c_row, acc + v * STI_GEMM_TURN_COLS,
+                     cols);
+}
+
+static inline __attribute__((always_inline)) void
+tile_turned_steps(const sti_gemm_tile *t, const int cols)
+{
+    const int sums = ACC_MAX - 4 * VECS * VECS; /* 24 of 32 registers, 12 of 16 */
+    const int most = sums / cols;
+    const int vecs = most >= 4 ? 4 : most > 0 ? most : 1;
+    int64_t left = t->lines * STI_GEMM_TURN_ROWS;
+    const float *a = t->a;
+    float *c = t->c;
+    for (; left >= vecs * VEC_WIDTH; left -= vecs * VEC_WIDTH) {
+        turned_steps_rows(t, a, c, cols, vecs);
+        a += vecs * VEC_WIDTH;
+        c += vecs * VEC_WIDTH * t->c_row;
+    }
+    for (; left > 0; left -= VEC_WIDTH, a += VEC_WIDTH, c += VEC_WIDTH * t->c_row)
+        turned_steps_rows(t, a, c, cols, 1);
+}
+
+#define TURNED(N)                                             \
+    static void tile_turned_##N(const sti_gemm_tile *t)       \
+    {                                                         \
+        tile_turned(t, N);                                    \
+    }                                                         \
+    static void tile_turned_steps_##N(const sti_gemm_tile *t) \
+    {                                                         \
+        tile_turned_steps(t, N);                              \
     }
 TURNED(1)
 TURNED(2)
@@ -368,6 +410,16 @@ static void run_turned(const sti_gemm_tile *t)
         tile_turned_1, tile_turned_2,  tile_turned_3,  tile_turned_4,
         tile_turned_5, tile_turned_6,  tile_turned_7,  tile_turned_8,
         tile_turned_9, tile_turned_10, tile_turned_11, tile_turned_12};
+    by_cols[t->cols - 1](t);
+}
+
+static void run_turned_steps(const sti_gemm_tile *t)
+{
+    static void (*const by_cols[STI_GEMM_TURN_COLS])(const sti_gemm_tile *) = {
+        tile_turned_steps_1,  tile_turned_steps_2,  tile_turned_steps_3,
+        tile_turned_steps_4,  tile_turned_steps_5,  tile_turned_steps_6,
+        tile_turned_steps_7,  tile_turned_steps_8,  tile_turned_steps_9,
+        tile_turned_steps_10, tile_turned_steps_11, tile_turned_steps_12};
     by_cols[t->cols - 1](t);
 }
 

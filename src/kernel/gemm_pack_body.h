@@ -55,6 +55,20 @@ static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
     }
 }
 
+/* Up to four steps of as many columns as a vector has lanes. */
+static inline void pack_steps(const float *src, int64_t ld, int64_t k, float *dst,
+                              int64_t width)
+{
+    const vec_rows rows = vec_rows_at(src, ld);
+    vec out[STI_GEMM_QUAD];
+    if (k >= STI_GEMM_QUAD)
+        vec_load_steps(&rows, 0, STI_GEMM_QUAD, out);
+    else
+        vec_load_steps(&rows, 0, (int)k, out);
+    for (int64_t s = 0; s < k && s < STI_GEMM_QUAD; s++)
+        vec_store(dst + s * width, out[s]);
+}
+
 static void pack_columns_panel(const float *src, int64_t ld, int64_t k, int64_t cols,
                                int64_t width, float *dst)
 {
@@ -63,9 +77,8 @@ static void pack_columns_panel(const float *src, int64_t ld, int64_t k, int64_t 
         int64_t i = 0;
         for (; i + VEC_WIDTH <= k; i += VEC_WIDTH)
             vec_transpose(src + j * ld + i, ld, dst + i * width + j, width);
-        for (; i < k; i++)
-            for (int64_t l = 0; l < VEC_WIDTH; l++)
-                dst[i * width + j + l] = src[(j + l) * ld + i];
+        for (; i < k; i += STI_GEMM_QUAD)
+            pack_steps(src + j * ld + i, ld, k - i, dst + i * width + j, width);
     }
     for (; j < width; j++)
         for (int64_t i = 0; i < k; i++)

@@ -35,6 +35,8 @@
  * lanes of a vector idle: rows are the lanes, A is turned in registers. Steps of B are
  * b_step apart; nothing is fetched ahead but the next line of A.
  *
+ * turned_steps: the same for A in steps, as tn, whose rows are lanes as they lie.
+ *
  * kept: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B lie without
  * gaps, rows of C are c_row apart. All of B stays in registers. NULL where those are
  * too few.
@@ -91,6 +93,7 @@ typedef struct sti_gemm_kernels {
     void (*flow)(const sti_gemm_tile *tile);
     void (*flow_columns)(const sti_gemm_tile *tile);
     void (*turned)(const sti_gemm_tile *tile);
+    void (*turned_steps)(const sti_gemm_tile *tile);
     void (*kept)(const float *a, const float *b, int64_t rows, float *c, int64_t c_row);
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
@@ -153,13 +156,13 @@ static inline int sti_gemm_most_rows(const sti_gemm_kernels *kernels, int nv,
     return half ? kernels->max_rows_half : kernels->max_rows[nv];
 }
 
-/* Whether rows, turned, fill lanes better than so few columns. A last quad of k in part
- * takes as long as a whole one. */
-static inline bool sti_gemm_turns(int64_t m, int64_t n, int64_t k)
+/* Whether rows as lanes are better filled than so few columns. Where they are turned, a
+ * last quad of k in part takes as long as a whole one. */
+static inline bool sti_gemm_turns(int64_t m, int64_t n, int64_t k, bool steps)
 {
-    const bool quads =
-        k % STI_GEMM_QUAD == 0 ? k >= 4 * STI_GEMM_QUAD : k >= 16 * STI_GEMM_QUAD;
-    return n <= STI_GEMM_TURN_COLS && m >= STI_GEMM_TURN_ROWS && quads;
+    const int64_t quads = steps || k % STI_GEMM_QUAD == 0 ? 4 : 16;
+    return n <= STI_GEMM_TURN_COLS && m >= STI_GEMM_TURN_ROWS &&
+           k >= quads * STI_GEMM_QUAD;
 }
 
 /* Rows are cut in the fewest tiles, as equal as can be: rows of the next tile. */

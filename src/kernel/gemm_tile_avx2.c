@@ -59,6 +59,7 @@ const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .flow = run_flow,
     .flow_columns = run_flow_columns,
     .turned = run_turned,
+    .turned_steps = run_turned_steps,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

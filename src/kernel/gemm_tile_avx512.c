@@ -98,6 +98,7 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .flow = run_flow,
     .flow_columns = run_flow_columns,
     .turned = run_turned,
+    .turned_steps = run_turned_steps,
     .kept = run_kept,
     .pack = pack_rows,
     .pack_transposed = pack_columns,

@@ -154,12 +154,24 @@ static void tile_flow_columns(const sti_gemm_tile *t)
     flow_elements(t, flow_columns_b);
 }
 
-static void tile_turned(const sti_gemm_tile *t)
+static sti_gemm_tile turned_rows(const sti_gemm_tile *t)
 {
     sti_gemm_tile all = *t;
     all.lines = 1;
     all.rows = (int)t->lines * STI_GEMM_TURN_ROWS;
+    return all;
+}
+
+static void tile_turned(const sti_gemm_tile *t)
+{
+    const sti_gemm_tile all = turned_rows(t);
     tile_nn(&all);
+}
+
+static void tile_turned_steps(const sti_gemm_tile *t)
+{
+    const sti_gemm_tile all = turned_rows(t);
+    tile_tn(&all);
 }
 
 /* Column j of step i. */
@@ -213,6 +225,7 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .flow = tile_flow,
     .flow_columns = tile_flow_columns,
     .turned = tile_turned,
+    .turned_steps = tile_turned_steps,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

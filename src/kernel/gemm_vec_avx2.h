@@ -8,6 +8,8 @@
 
 #include <immintrin.h>
 
+#include "kernel/gemm_vec_rows.h"
+
 typedef __m256 vec;
 enum { VEC_WIDTH = 8, VECS = 2 };
 
@@ -51,11 +53,6 @@ static inline void vec_mask16(const float *y, uint8_t *mask)
 }
 
 /* Up to four steps of 8 rows into out[step], rows as lanes, as in the AVX-512 file. */
-typedef struct vec_rows {
-    const float *p[4];
-    int64_t by4, by12; /* floats to the rows four and twelve on */
-} vec_rows;
-
 static inline __attribute__((always_inline)) void
 vec_load_steps(const vec_rows *rows, const int at, const int steps, vec *out)
 {
@@ -105,8 +102,7 @@ vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
 static inline void vec_transpose(const float *src, int64_t ld, float *dst,
                                  int64_t width)
 {
-    const vec_rows rows = {.p = {src, src + ld, src + 2 * ld, src + 3 * ld},
-                           .by4 = 4 * ld};
+    const vec_rows rows = vec_rows_at(src, ld);
 #pragma GCC unroll 2
     for (int q = 0; q < 8; q += 4) {
         vec out[4];

@@ -7,6 +7,8 @@
 
 #include <immintrin.h>
 
+#include "kernel/gemm_vec_rows.h"
+
 typedef __m512 vec;
 enum { VEC_WIDTH = 16, VECS = 1 };
 
@@ -82,13 +84,6 @@ static inline void vec_mask16(const float *y, uint8_t *mask)
     mask[1] = (uint8_t)(m >> 8);
 }
 
-/* Rows four apart, of which each vector has one in each quarter of lanes: p[i] is row i
- * < 4. Few pointers, or the compiler makes one of every row. */
-typedef struct vec_rows {
-    const float *p[4];
-    int64_t by4, by12; /* floats to the rows four and twelve on */
-} vec_rows;
-
 /* Up to four steps, `at` on, into out[step], rows as lanes: quarters of lanes are
  * loaded so that the last two of the four butterfly stages come for free. Two loads
  * into each half, then two halves: a chain of three insertions takes a third longer. */
@@ -118,11 +113,23 @@ vec_load_steps(const vec_rows *rows, const int at, const int steps, vec *out)
     out[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
 
+/* The empty asm keeps the compiler (gcc 12) from storing quarters by vextractf32x4
+ * through the mask: that one instruction faults on what the mask leaves out, too. */
+static inline __attribute__((always_inline)) void vec_store_four(float *p, __m128 x,
+                                                                 const int steps)
+{
+    if (steps == 4) {
+        _mm_storeu_ps(p, x);
+        return;
+    }
+    __asm__("" : "+v"(x));
+    _mm_mask_storeu_ps(p, (__mmask8)((1U << steps) - 1U), x);
+}
+
 /* The way back: dst[i ld + s] = in[s][i]. */
 static inline __attribute__((always_inline)) void
 vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
 {
-    const __mmask8 some = (__mmask8)((1U << steps) - 1U);
     const __m512 a = _mm512_unpacklo_ps(in[0], in[1]);
     const __m512 b = _mm512_unpackhi_ps(in[0], in[1]);
     const __m512 c = _mm512_unpacklo_ps(in[2], in[3]);
@@ -130,28 +137,21 @@ vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
     const __m512 row[4] = {_mm512_shuffle_ps(a, c, 0x44), _mm512_shuffle_ps(a, c, 0xEE),
                            _mm512_shuffle_ps(b, d, 0x44),
                            _mm512_shuffle_ps(b, d, 0xEE)};
-#define STORE_FOUR(L)                                                              \
-    (steps == 4 ? _mm_storeu_ps(p + (L)*4 * ld, _mm512_extractf32x4_ps(row[i], L)) \
-                : _mm_mask_storeu_ps(p + (L)*4 * ld, some,                         \
-                                     _mm512_extractf32x4_ps(row[i], L)))
 #pragma GCC unroll 4
     for (int64_t i = 0; i < 4; i++) {
         float *p = dst + i * ld;
-        STORE_FOUR(0);
-        STORE_FOUR(1);
-        STORE_FOUR(2);
-        STORE_FOUR(3);
+        vec_store_four(p, _mm512_castps512_ps128(row[i]), steps);
+        vec_store_four(p + 4 * ld, _mm512_extractf32x4_ps(row[i], 1), steps);
+        vec_store_four(p + 8 * ld, _mm512_extractf32x4_ps(row[i], 2), steps);
+        vec_store_four(p + 12 * ld, _mm512_extractf32x4_ps(row[i], 3), steps);
     }
-#undef STORE_FOUR
 }
 
 /* dst[j][i] = src[i][j], 16 x 16. */
 static inline void vec_transpose(const float *src, int64_t ld, float *dst,
                                  int64_t width)
 {
-    const vec_rows rows = {.p = {src, src + ld, src + 2 * ld, src + 3 * ld},
-                           .by4 = 4 * ld,
-                           .by12 = 12 * ld};
+    const vec_rows rows = vec_rows_at(src, ld);
 #pragma GCC unroll 4
     for (int q = 0; q < 16; q += 4) {
         vec out[4];
