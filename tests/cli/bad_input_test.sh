@@ -150,8 +150,13 @@ for flag in "--batch 0" "--batch -5" "--batch 8.5" "--batch 99999999999999999999
     says err "${flag%% *}"
 done
 [ ! -e x ] || fail "a refused flag left a folder"
-STINT_ISA=none run 2 plan r.ini
-says err "STINT_ISA"
+for command in "plan r.ini" "tune gemm 8 8 8" "bench step r.ini --runs 1" "bench gemm 8x8x8" \
+    "eval ok" "info ok"; do
+    # shellcheck disable=SC2086
+    STINT_ISA=none run 2 $command
+    says err "STINT_ISA is 'none', but must be"
+    silent out
+done
 head -c 2000 /dev/urandom >noise.ini
 run 4 plan noise.ini
 run 3 train r.ini --memory 1M --out x
@@ -236,4 +241,5 @@ sed 's#path = data#path = rö#' r.ini >"dä ta/r e.ini"
 (cd / && "$STINT" train "$work/dä ta/r e.ini" --out "$work/dä ta/öut put" -q >/dev/null) ||
     fail "names with blanks"
 run 0 eval "dä ta/öut put" -q
+
 finish
