@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Training tokens a second and peak memory of the GPT-2 124M shape, batch 4 x 256, beside
 PyTorch and llm.c, one after the other, --rounds times in turns.
 

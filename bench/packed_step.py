@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What holding every activation packed costs a training step: exact training and training
 with error.pack = all, in one shard of 128 images, a step of the one and a step of the
 other in turns, so that both see the same minutes of a shared machine.

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The same recipe, initial weights and tokens in Stint and in PyTorch: loss of every step
 and of the validation part.
 

@@ -21,8 +21,8 @@ static const variable variables[] = {
                   "depend on it"},
     {"STINT_SLEEPS", "a seed: threads sleep at random moments, to look for races; "
                      "results do not depend on it"},
-    {"STINT_LOOPS", "one loop string for all matrix products (see stint tune gemm), "
-                    "or off"},
+    {"STINT_LOOPS", "one loop string for all float32 matrix products (see stint tune "
+                    "gemm), or off"},
     {"STINT_MPI_PLUGIN", "path of libstint_mpi.so, which a process that mpirun "
                          "started loads"},
     {"XDG_CACHE_HOME", "tokens of texts, orders of loops and measurements of this "

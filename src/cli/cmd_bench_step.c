@@ -157,6 +157,18 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
                         "batch %" PRId64 " is smaller than %" PRId64
                         " shards; take a larger --batch or fewer --shards",
                         b->recipe->train.batch, b->shards);
+    if (b->recipe->train.batch % b->shards != 0)
+        return sti_fail(STINT_E_USAGE,
+                        "batch %" PRId64 " cannot be cut into %" PRId64
+                        " equal shards; use --batch %" PRId64 " or other --shards",
+                        b->recipe->train.batch, b->shards,
+                        (b->shard_batch + 1) * b->shards);
+    if (b->recipe->run.memory_bytes > 0)
+        sti_log(
+            STINT_LOG_WARNING,
+            "the budget of %s is not kept: steps are timed as they are without one; "
+            "`stint train --profile` times them within it",
+            sti_bytes_text(b->recipe->run.memory_bytes));
     int lanes = choose_lanes(b, threads);
     stint_status status = build_network(b, call, sti_crew_lane_threads(threads, lanes));
     if (status == STINT_OK)

@@ -90,7 +90,7 @@ typedef struct tuning {
     sti_loop_choice *choices;
     int count, measured;
     double plain_s;
-    const char *kept;     /* "" for none */
+    const char *kept;     /* "" for the way without a string, NULL: nothing */
     stint_status keeping; /* what was measured is told in any case */
 } tuning;
 
@@ -150,13 +150,15 @@ static stint_status take_candidates(tuning *t, const sti_machine *machine)
     return status;
 }
 
-/* A string is worth its scratch from two percent on. */
+/* A string is worth its scratch from two percent on. One that was given and is not says
+ * nothing of all others, of which the best may be kept already. */
 static stint_status keep_winner(tuning *t)
 {
     const bool faster = t->choices[0].measured_s < 0.98 * t->plain_s;
+    if (!t->args->keep || (t->args->string && !faster))
+        return STINT_OK;
     t->kept = faster ? t->choices[0].text : "";
-    return t->args->keep ? sti_loop_store_keep(&t->shape, t->threads, t->kept)
-                         : STINT_OK;
+    return sti_loop_store_keep(&t->shape, t->threads, t->kept);
 }
 
 static double gflops(const tuning *t, double seconds)
@@ -191,6 +193,10 @@ static void add_words(const tuning *t, sti_text *out)
         sti_text_add(out, "nothing kept, as asked\n");
     else if (t->keeping != STINT_OK)
         sti_text_add(out, "nothing kept\n"); /* why is said at the end */
+    else if (!t->kept)
+        sti_text_add(out,
+                     "nothing kept: the string does not beat the way without one by "
+                     "two percent\n");
     else if (t->kept[0])
         sti_text_printf(out, "kept for this shape: '%s', %.2f times as fast\n", t->kept,
                         t->plain_s / t->choices[0].measured_s);
@@ -220,7 +226,7 @@ static void add_json(const tuning *t, sti_text *out)
     }
     sti_json_end_array(&j);
     sti_json_float(&j, "without_s", t->plain_s);
-    sti_json_text(&j, "kept", t->args->keep && t->keeping == STINT_OK ? t->kept : NULL);
+    sti_json_text(&j, "kept", t->keeping == STINT_OK ? t->kept : NULL);
     sti_json_end_object(&j);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "cli/cli.h"
 
@@ -66,7 +67,9 @@ static stint_status run_command(const sti_cli_command *command, int argc, char *
         sti_cli_help_command(command, sti_cli_width(), &text);
         status = sti_cli_print(&text);
     } else if (status == STINT_OK) {
-        status = command->run(&call);
+        status = sti_isa_check(); /* or it would run, and be timed, on another */
+        if (status == STINT_OK)
+            status = command->run(&call);
     }
     if (status != STINT_OK && !call.told) {
         complain(command->name, status);

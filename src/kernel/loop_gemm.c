@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "kernel/brgemm.h"
 #include "kernel/gemm_block.h"
 
@@ -120,12 +121,33 @@ static void choose_tile(const sti_gemm_shape *s, int64_t *tile)
         tile[STI_LOOP_K] = equal_part(k, 512, 16);
 }
 
+/* Of the loop's letter; those of a grid's axis, of a clause and of "sfc" are none. */
 static int occurrences(const char *string, int loop)
 {
     int n = 0;
-    for (const char *p = string; *p; p++)
-        n += tolower((unsigned char)*p) == 'a' + loop;
+    bool grid = false;
+    if (string[0] == 's')
+        return 1;
+    for (const char *p = string; *p && *p != '@'; p++) {
+        grid = *p == '{' || (grid && *p != '}');
+        n += !grid && tolower((unsigned char)*p) == 'a' + loop;
+    }
     return n;
+}
+
+/* Blocks that no occurrence takes would be left out in silence. */
+static stint_status check_blocks_used(const char *text, const words *w)
+{
+    for (int x = 0; x < STI_LOOP_GEMM_LOOPS; x++) {
+        const int used = occurrences(w->string, x) - 1;
+        if (w->blocks[x] > 0 && w->blocks[x] != used)
+            return sti_fail(STINT_E_USAGE,
+                            "loops '%s': %c occurs %d time%s, which takes %d block "
+                            "size%s; %d %s given",
+                            text, 'a' + x, used + 1, sti_s(used + 1), used, sti_s(used),
+                            w->blocks[x], w->blocks[x] == 1 ? "is" : "are");
+    }
+    return STINT_OK;
 }
 
 /* Blocks of a loop that the string wants and the text does not give: each level holds
@@ -138,8 +160,7 @@ static void choose_blocks(const words *w, int loop, int64_t length, int64_t step
     spec->blocks = w->blocks[loop];
     for (int r = 0; r < spec->blocks; r++)
         spec->block[r] = w->block[loop][r] * step;
-    if (spec->blocks > 0 || wanted < 1 || wanted > STI_LOOP_BLOCKS_MAX ||
-        w->string[0] == 's')
+    if (spec->blocks > 0 || wanted < 1 || wanted > STI_LOOP_BLOCKS_MAX)
         return;
     int64_t factor = 1;
     for (;;) { /* the largest factor whose (wanted + 1)-th power is within the tiles */
@@ -240,6 +261,8 @@ stint_status sti_loop_gemm_bind(const char *text, const sti_gemm_shape *shape,
         choose_blocks(&w, x, spec[x].end, g.tile[x], &spec[x]);
     }
     status = sti_loop_bind(w.string, spec, STI_LOOP_GEMM_LOOPS, threads, &g.loop);
+    if (status == STINT_OK)
+        status = check_blocks_used(text, &w);
     if (status != STINT_OK)
         return status;
     for (int x = 0; x < STI_LOOP_GEMM_LOOPS; x++)

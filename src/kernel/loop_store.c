@@ -68,37 +68,44 @@ static char *find_line(char *lines, const char *key)
 }
 
 /* A string from a file may be anything: it must bind to this very shape. */
-static bool take_text(const sti_gemm_shape *shape, int threads, const char *from,
-                      char *text_out)
+static bool take_text(const char *path, const sti_gemm_shape *shape, int threads,
+                      const char *from, char *text_out)
 {
     const size_t length = strcspn(from, "\n");
     char text[STI_LOOP_GEMM_TEXT];
     sti_loop_gemm g;
-    if (from[length] != '\n' || length >= sizeof text)
-        return false;
-    memcpy(text, from, length);
-    text[length] = '\0';
-    if (length > 0 && sti_loop_gemm_bind(text, shape, threads, &g) != STINT_OK) {
-        sti_log(STINT_LOG_WARNING, "a stored string is ignored: %s",
-                stint_last_error());
-        return false;
+    stint_status status = STINT_OK;
+    if (from[length] != '\n' || length >= sizeof text) {
+        status = sti_fail(STINT_E_INPUT, "it is cut off or longer than %d characters",
+                          STI_LOOP_GEMM_TEXT - 1);
+    } else {
+        memcpy(text, from, length);
+        text[length] = '\0';
+        if (length > 0)
+            status = sti_loop_gemm_bind(text, shape, threads, &g);
     }
-    memcpy(text_out, text, length + 1);
-    return true;
+    if (status == STINT_OK)
+        memcpy(text_out, text, length + 1);
+    else
+        sti_log(STINT_LOG_WARNING,
+                "%s: the string of %" PRId64 " x %" PRId64 " x %" PRId64
+                " is ignored, `stint tune gemm` finds another: %s",
+                path, shape->m, shape->n, shape->k, stint_last_error());
+    return status == STINT_OK;
 }
 
 bool sti_loop_store_find(const sti_gemm_shape *shape, int threads,
                          char text_out[STI_LOOP_GEMM_TEXT])
 {
     char path[2048], key[KEY];
-    char *lines = sti_cache_path("loops.txt", path, sizeof path)
-                      ? read_lines(path)
-                      : NULL;
+    char *lines =
+        sti_cache_path("loops.txt", path, sizeof path) ? read_lines(path) : NULL;
     if (!lines)
         return false;
     write_key(shape, threads, key);
     const char *line = find_line(lines, key);
-    const bool found = line && take_text(shape, threads, line + strlen(key), text_out);
+    const bool found =
+        line && take_text(path, shape, threads, line + strlen(key), text_out);
     sti_free(lines);
     return found;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 
 bool sti_recipe_is_text(const stint_recipe *recipe)
 {
@@ -52,9 +53,15 @@ stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
                             .bf16 = v->train.precision == STI_PRECISION_BF16};
     if (net.text.vocabulary == 0)
         net.text.vocabulary = tokens;
+    const bool unknown = net.text.vocabulary == 0;
     const stint_status st = stint_text_model_resolve(net.name, &net.text, &net.context);
     if (st != STINT_OK)
         return st;
+    if (unknown)
+        sti_log(STINT_LOG_INFO,
+                "no text is given: a vocabulary of %s tokens is taken, as published; "
+                "--data PATH takes that of a text",
+                sti_count_text(net.text.vocabulary));
     if (tokens > net.text.vocabulary)
         return sti_fail(STINT_E_INPUT,
                         "model.vocabulary: %" PRId64 ", but the tokeniser has %" PRId64

@@ -240,11 +240,11 @@ void sti_profile_words(const sti_profile *profile, sti_text *out)
     add_line(p, "the rest", rest_ms(p), out);
     add_line(p, "whole step", step_ms(p), out);
     sti_text_printf(out,
-                    "%" PRId64 " steps of %" PRId64
+                    "%" PRId64 " step%s of %" PRId64
                     " shard%s on %d lane%s of %d thread%s; "
                     "rates are of one lane\n",
-                    p->steps, p->shards, sti_s(p->shards), p->lanes, sti_s(p->lanes),
-                    p->lane_threads, sti_s(p->lane_threads));
+                    p->steps, sti_s(p->steps), p->shards, sti_s(p->shards), p->lanes,
+                    sti_s(p->lanes), p->lane_threads, sti_s(p->lane_threads));
     if (!p->with_roofline)
         sti_text_add(out, "the share of the roofline is shown once `stint bench step` "
                           "has measured this machine\n");

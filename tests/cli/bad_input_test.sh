@@ -150,8 +150,13 @@ for flag in "--batch 0" "--batch -5" "--batch 8.5" "--batch 99999999999999999999
     says err "${flag%% *}"
 done
 [ ! -e x ] || fail "a refused flag left a folder"
-STINT_ISA=none run 2 plan r.ini
-says err "STINT_ISA"
+for command in "plan r.ini" "tune gemm 8 8 8" "bench step r.ini --runs 1" "bench gemm 8x8x8" \
+    "eval ok" "info ok"; do
+    # shellcheck disable=SC2086
+    STINT_ISA=none run 2 $command
+    says err "STINT_ISA is 'none', but must be"
+    silent out
+done
 head -c 2000 /dev/urandom >noise.ini
 run 4 plan noise.ini
 run 3 train r.ini --memory 1M --out x
@@ -236,4 +241,14 @@ sed 's#path = data#path = rö#' r.ini >"dä ta/r e.ini"
 (cd / && "$STINT" train "$work/dä ta/r e.ini" --out "$work/dä ta/öut put" -q >/dev/null) ||
     fail "names with blanks"
 run 0 eval "dä ta/öut put" -q
+
+# ---- a slow string of one's own leaves what is kept
+XDG_CACHE_HOME=$work/cache run 0 tune gemm 40 40 40 -j 1 --seconds 0.001
+echo "gemm f32 48 48 48 nn 1 = cba 14x32x16" >>cache/stint/loops.txt
+XDG_CACHE_HOME=$work/cache run 0 tune gemm 48 48 48 -j 1 --string "abc 1x1x1" --seconds 0.001
+says out "nothing kept: the string does not beat"
+grep -qx "gemm f32 48 48 48 nn 1 = cba 14x32x16" cache/stint/loops.txt || fail "what was kept is lost"
+XDG_CACHE_HOME=$work/cache run 2 tune gemm 48 48 48 -j 1 --string "abc 14x32x16 b4"
+says err "takes 0 block sizes"
+
 finish

@@ -1,5 +1,5 @@
 # Man pages come for every subcommand and are good roff; the recipe reference in docs/ is
-# what the program prints.
+# what the program prints; scripts that docs name can be run as they stand there.
 . "$(dirname "$0")/cli_lib.sh"
 
 run 0 help --man-pages "$work/man"
@@ -18,4 +18,10 @@ cmp -s "$work/out" "$work/man/stint-train.1" || fail "help --man and the page di
 run 0 help --recipe-markdown
 cmp "$work/out" "$STINT_SOURCE/docs/recipe-reference.md" ||
     fail "docs/recipe-reference.md is old: stint help --recipe-markdown > docs/recipe-reference.md"
+
+for script in $(grep -oh '\bbench/[a-z0-9_]*\.\(py\|sh\)' \
+    "$STINT_SOURCE/README.md" "$STINT_SOURCE"/docs/*.md | sort -u); do
+    [ -x "$STINT_SOURCE/$script" ] && head -1 "$STINT_SOURCE/$script" | grep -q '^#!' ||
+        fail "$script is no command: chmod +x, and a first line with #!"
+done
 finish

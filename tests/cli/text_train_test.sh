@@ -30,6 +30,7 @@ run 0 bench step gpt.ini --runs 1 --json
 json 'j["tokens_per_s"] > 0 and "images_per_s" not in j and len(j["operators"]) > 5'
 run 0 bench step gpt.ini --runs 1 --data ''
 says out "tokens/s"
+says err "no text is given: a vocabulary of 50,257 tokens"
 
 run 0 train gpt.ini --out run --json
 json 'j["test_accuracy"] is None and 0.2 < j["test_loss"] < 2.2'

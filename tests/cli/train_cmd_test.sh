@@ -162,6 +162,11 @@ run 2 bench step r.ini --runs 1 --batch auto
 says err "train.batch: auto is found by training only"
 run 2 bench step r.ini --runs 1 --batch 1
 says err "fewer --shards"
+run 2 bench step r.ini --runs 1 --batch 9
+says err "use --batch 10 or other --shards"
+run 0 bench step r.ini --runs 1 --memory 16M
+says err "the budget of 16.0 MiB is not kept"
+says out "1 step of 2 shards"
 run 0 bench step r.ini --runs 1 --json
 json 'j["images_per_s"] > 0 and len(j["operators"]) > 5'
 # The parts of a step add up to it, on one lane and on two, and profiling changes no bit.

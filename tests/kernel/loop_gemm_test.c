@@ -257,6 +257,21 @@ static void grids_run_on_smaller_teams(void **state)
     data_free(&d);
 }
 
+/* Letters of a grid's axis and of a clause are no loops: c is cut in two equal ways, 8
+ * blocks of 8 tiles, in each of these. */
+static void blocks_left_out_depend_on_loops_alone(void **state)
+{
+    static const char *const texts[] = {
+        "caCb 14x16x16", "caCb@schedule(static) 14x16x16", "C{C:1}acB{R:1} 14x16x16"};
+    const sti_gemm_shape shape = {100, 1024, 100, 100, 1024, 1024, false, false, false};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        sti_loop_gemm g;
+        assert_int_equal(sti_loop_gemm_bind(texts[i], &shape, 2, &g), STINT_OK);
+        assert_int_equal(g.loop.level[0].step, 8 * 16);
+    }
+}
+
 static void misuse_is_told(void **state)
 {
     static const char *const bad[][2] = {
@@ -272,6 +287,9 @@ static void misuse_is_told(void **state)
         {"ABc", "adds up"},
         {"abcd", "no loop"},
         {"abcbb 8x8x8 b4,3", "no multiple"},
+        {"abc b4", "b occurs 1 time, which takes 0 block sizes; 1 is given"},
+        {"abcb b8,2", "b occurs 2 times, which takes 1 block size; 2 are given"},
+        {"sfc 8x8x8 c2", "c occurs 1 time, which takes 0 block sizes; 1 is given"},
         {"ab[0,8,1]c", "as the product has it"},
         {"", "empty"},
         {"abc 1111111111111111111111111111111111111111111111111111111111111", "longer"},
@@ -294,6 +312,7 @@ int main(void)
         cmocka_unit_test(long_sums_go_through_the_tree),
         cmocka_unit_test(middle_shapes_equal_gemm),
         cmocka_unit_test(grids_run_on_smaller_teams),
+        cmocka_unit_test(blocks_left_out_depend_on_loops_alone),
         cmocka_unit_test(misuse_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,14 @@ static void the_store_keeps_what_was_tuned(void **state)
     assert_false(sti_loop_store_find(&shape, 2, text));
 }
 
-/* Whatever is in the file, nothing that does not bind comes out. */
+static void keep_line(void *user, stint_log_level level, const char *text)
+{
+    (void)level;
+    snprintf(user, 512, "%s", text);
+}
+
+/* Whatever is in the file, nothing that does not bind comes out, and the file and the
+ * shape are named. */
 static void bad_stores_are_ignored(void **state)
 {
     const sti_gemm_shape shape = second_shape();
@@ -123,13 +130,19 @@ static void bad_stores_are_ignored(void **state)
     const char *const lines[] = {"gemm f32 40 20 50 nn 1 = Abc\n",
                                  "gemm f32 40 20 50 nn 1 = bca",
                                  "gemm f32 40 20 50 nn 1 = bca 1x2\n", "\n\n=", ""};
+    char logged[512], *said;
     (void)state;
+    stint_set_log(keep_line, logged);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         snprintf(file, sizeof file, "stint loops 1\n%s, %s\n%s", sti_cpu_name(),
                  sti_isa_name(sti_isa_now()), lines[i]);
         assert_int_equal(sti_file_write(store_path(), file, strlen(file)), STINT_OK);
+        logged[0] = '\0';
         assert_false(sti_loop_store_find(&shape, 1, text));
+        said = strstr(logged, "loops.txt: the string of 40 x 20 x 50 is ignored");
+        assert_int_equal(said != NULL, i < 3);
     }
+    stint_set_log(NULL, NULL);
     const char *const foreign = "stint loops 1\nAnother CPU, avx2\n"
                                 "gemm f32 40 20 50 nn 1 = bca\n";
     assert_int_equal(sti_file_write(store_path(), foreign, strlen(foreign)), STINT_OK);
