@@ -118,6 +118,14 @@ vec_load_steps(const vec_rows *rows, const int at, const int steps, vec *out)
     out[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
 
+/* Some lanes. The empty asm keeps the compiler from making one instruction of this and
+ * of the extraction of a quarter: that one faults for lanes that it leaves out, too. */
+static inline void vec_store_quad(float *p, __mmask8 some, __m128 x)
+{
+    __asm__("" : "+v"(x));
+    _mm_mask_storeu_ps(p, some, x);
+}
+
 /* The way back: dst[i ld + s] = in[s][i]. */
 static inline __attribute__((always_inline)) void
 vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
@@ -130,10 +138,10 @@ vec_store_steps(float *dst, int64_t ld, const int steps, const vec *in)
     const __m512 row[4] = {_mm512_shuffle_ps(a, c, 0x44), _mm512_shuffle_ps(a, c, 0xEE),
                            _mm512_shuffle_ps(b, d, 0x44),
                            _mm512_shuffle_ps(b, d, 0xEE)};
-#define STORE_FOUR(L)                                                              \
-    (steps == 4 ? _mm_storeu_ps(p + (L)*4 * ld, _mm512_extractf32x4_ps(row[i], L)) \
-                : _mm_mask_storeu_ps(p + (L)*4 * ld, some,                         \
-                                     _mm512_extractf32x4_ps(row[i], L)))
+#define STORE_FOUR(L)                                                       \
+    (steps == 4                                                             \
+         ? _mm_storeu_ps(p + (L)*4 * ld, _mm512_extractf32x4_ps(row[i], L)) \
+         : vec_store_quad(p + (L)*4 * ld, some, _mm512_extractf32x4_ps(row[i], L)))
 #pragma GCC unroll 4
     for (int64_t i = 0; i < 4; i++) {
         float *p = dst + i * ld;
