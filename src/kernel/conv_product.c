@@ -41,11 +41,18 @@ static size_t product_sums_floats(const sti_conv_shape *s)
     return c.chunks > 1 ? c.levels * (size_t)(s->ci * s->co) : 0;
 }
 
+/* The last chunk may be shorter, and need more. */
 size_t sti_conv_product_weight_bytes(const sti_conv_shape *s, int threads)
 {
-    const sti_gemm_shape g = product_weight(s);
-    return 64 + (strided_floats(s) + product_sums_floats(s)) * sizeof(float) +
-           sti_gemm_scratch_bytes(&g, threads);
+    sti_gemm_shape g = product_weight(s);
+    const int64_t rest = s->n * s->oh * s->ow % STI_GEMM_CHUNK;
+    size_t product = sti_gemm_scratch_bytes(&g, threads);
+    if (rest > 0) {
+        g.k = rest;
+        const size_t last = sti_gemm_scratch_bytes(&g, threads);
+        product = last > product ? last : product;
+    }
+    return 64 + (strided_floats(s) + product_sums_floats(s)) * sizeof(float) + product;
 }
 
 typedef struct product_job {

@@ -4,10 +4,10 @@
 #include "kernel/gemm_block.h"
 #include "kernel/gemm_columns.h"
 
-static sti_block_job gemm_job(const sti_gemm_shape *shape)
+static sti_block_job gemm_job(const sti_gemm_shape *shape, int64_t count)
 {
     return (sti_block_job){
-        .items = 1,
+        .items = count,
         .m = shape->m,
         .n = shape->n,
         .k = shape->k,
@@ -20,10 +20,22 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape)
     };
 }
 
+/* Where C is read or a bias added, products may be cut in other ways: enough for both,
+ * as the epilogue comes with the call. */
+size_t sti_gemm_batched_scratch_bytes(const sti_gemm_shape *shape, int64_t count,
+                                      int threads)
+{
+    sti_block_job job = gemm_job(shape, count);
+    job.accumulate = false;
+    const size_t plain = sti_block_scratch_bytes(&job, threads);
+    job.accumulate = true;
+    const size_t other = sti_block_scratch_bytes(&job, threads);
+    return plain > other ? plain : other;
+}
+
 size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads)
 {
-    const sti_block_job job = gemm_job(shape);
-    return sti_block_scratch_bytes(&job, threads);
+    return sti_gemm_batched_scratch_bytes(shape, 1, threads);
 }
 
 /* So small that planning would be felt: one call of the tiles, which read A and B in
@@ -75,8 +87,7 @@ void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
                           const sti_gemm_batch *batch, const float *a, const float *b,
                           const sti_epilogue *epilogue, float *c_out, void *scratch)
 {
-    sti_block_job job = gemm_job(shape);
-    job.items = batch->count;
+    sti_block_job job = gemm_job(shape, batch->count);
     job.a = a;
     job.a_item = batch->a_stride;
     job.b = b;

@@ -56,12 +56,15 @@ void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float
                   void *scratch);
 
 /* `count` products of one shape; product i uses a + i * a_stride, and so on. A stride
- * of 0 shares an operand (not c). The scratch is that of one product. An epilogue's
- * bias is shared; its mask covers the flat [count, m, n], which needs
- * c_stride == m * n. */
+ * of 0 shares an operand (not c). An epilogue's bias is shared; its mask covers the
+ * flat [count, m, n], which needs c_stride == m * n. */
 typedef struct sti_gemm_batch {
     int64_t count, a_stride, b_stride, c_stride; /* floats */
 } sti_gemm_batch;
+
+/* Scratch of such a call, bounded as that of one product. */
+size_t sti_gemm_batched_scratch_bytes(const sti_gemm_shape *shape, int64_t count,
+                                      int threads);
 
 void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
                           const sti_gemm_batch *batch, const float *a, const float *b,

@@ -583,7 +583,7 @@ static void panel_tiles(block_piece *s, const block_pass *pass,
                                                   : pass->c + panel->j0 + panel->cols;
         if (panel->copy_rows && alone)
             copy_rows(s, pass, r, t.rows);
-        if (job->load_a)
+        if (job->load_a && !p->flow) /* which takes one step at least */
             t.run_k = rows_hold(s, pass, r, t.rows) ? pass->ks : 0;
         run_tiles(p, &t);
     }

@@ -94,7 +94,8 @@ static void add_sums(const float *from, int64_t count, float *to)
 static const float *all_sums(const panels_job *job, const float *panel, int64_t row,
                              int64_t rows, float sums[LEVELS][ROWS * COLUMNS])
 {
-    const int64_t chunks = (job->w->k + STI_GEMM_CHUNK - 1) / STI_GEMM_CHUNK;
+    const int64_t k = job->w->k > 0 ? job->w->k : 1; /* no steps: a chunk, too */
+    const int64_t chunks = (k + STI_GEMM_CHUNK - 1) / STI_GEMM_CHUNK;
     const int64_t count = rows * COLUMNS;
     int top = 0; /* sums waiting */
     for (int64_t c = 0; c < chunks; c++) {

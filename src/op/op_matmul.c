@@ -99,7 +99,7 @@ static size_t scratch_for(const sti_matmul_attr *attr, const sti_product *p,
     sti_loop_gemm gemm;
     if (bind_loops(attr, p, threads, &gemm))
         return sti_loop_gemm_scratch_bytes(&gemm, threads);
-    return sti_gemm_scratch_bytes(&shape, threads);
+    return sti_gemm_batched_scratch_bytes(&shape, p->count, threads);
 }
 
 /* (A call may run on one thread where several were planned.) */

@@ -53,7 +53,7 @@ static void data_make(brgemm_case *t, brgemm_data *d, model_rng *rng)
     const int64_t b = block_floats(g->k, g->n, g->ldb);
     const int64_t last = t->br > 0 ? t->br - 1 : 0;
     const int64_t a_count = last * t->a_stride + a, b_count = last * t->b_stride + b;
-    d->c_count = g->m * g->ldc;
+    d->c_count = block_floats(g->m, g->n, g->ldc);
     d->a = model_floats(a_count);
     d->b = model_floats(b_count);
     d->bias = model_floats(g->n);
@@ -151,11 +151,13 @@ static void chosen_shapes(void **state)
         {37, 53, 29, 3}, {14, 32, 32, 65}, {64, 64, 64, 4},  {1, 1, 1, 1},
         {1, 100, 3, 2},  {100, 1, 3, 2},   {6, 64, 1, 200},  {3, 5, 0, 4},
         {28, 16, 7, 0},  {6, 130, 5, 129}, {33, 47, 1, 128}, {2, 15, 50000, 2},
-        {37, 23, 67, 3}, {50, 12, 20, 5},  {17, 37, 64, 2},  {64, 1, 66, 70}};
+        {37, 23, 67, 3}, {50, 12, 20, 5},  {17, 37, 64, 2},  {64, 1, 66, 70},
+        {16, 1, 16, 1},  {32, 2, 20, 2},   {48, 5, 80, 6},   {16, 11, 70, 1},
+        {32, 23, 16, 3}, {16, 42, 64, 2}};
     model_rng rng = {5};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int repeat = 0; repeat < 4; repeat++) {
+        for (int repeat = 0; repeat < 8; repeat++) {
             brgemm_case t =
                 case_of(sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], &rng);
             check_case(&t, &rng);

@@ -327,16 +327,22 @@ static void check_equal(const conv_data *d, const char *what, int threads,
             (int)s->groups, (int)at, (double)got[at], (double)want[at]);
 }
 
+/* Full of NaN, that nothing is taken for a sum that has not been written. */
+static void *scratch_alloc(size_t bytes)
+{
+    return memset(guarded_alloc(bytes), 0xFF, bytes);
+}
+
 static void run_gradients(conv_data *d, int threads)
 {
     const sti_team team = {.threads = threads};
     const sti_conv_shape *s = &d->s;
-    void *scratch = guarded_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
+    void *scratch = scratch_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
     memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
     sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
     guarded_free(scratch);
     check_equal(d, "backward data", threads, d->dx, d->want_dx, d->x_count);
-    scratch = guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+    scratch = scratch_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
     memset(d->squares, 0xFF, (size_t)s->co * sizeof *d->squares);
     sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
@@ -355,7 +361,7 @@ static void run_forward(conv_data *d, int threads)
     const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
                             .relu = d->relu,
                             .relu_mask = d->use_mask ? d->mask : NULL};
-    void *scratch = guarded_alloc(sti_conv_forward_scratch_bytes(s, threads));
+    void *scratch = scratch_alloc(sti_conv_forward_scratch_bytes(s, threads));
     memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
     sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
     guarded_free(scratch);
@@ -475,6 +481,8 @@ static void chosen_shapes(void **state)
         {1, 10, 10, 96, 160, 3, 3, 1, 1, 1, 0, 0, false},
         {1, 37, 53, 29, 19, 3, 3, 1, 1, 1, 0, 0, false},
         {6, 3, 3, 40, 70, 3, 3, 1, 1, 1, 0, 0, false}, /* tiles that a tap misses */
+        {2, 1, 4, 3, 2, 1, 3, 7, 1, 1, 0, 0, false}, /* a few rows that meet padding */
+        {3, 2, 2, 700, 9, 3, 3, 9, 4, 1, 0, 0, false}, /* alone, in two chunks of k */
     };
     model_rng rng = {5};
     (void)state;
@@ -558,6 +566,7 @@ static void weight_products(void **state)
     static const sti_conv_shape shapes[] = {
         {3, 38, 37, 256, 256, 1, 1, 1, 0, 1, 0, 0, false},
         {2, 92, 92, 256, 256, 1, 1, 2, 0, 1, 0, 0, false},
+        {1, 61, 77, 1699, 147, 1, 1, 1, 0, 1, 0, 0, false}, /* the last needs more */
     };
     model_rng rng = {7};
     (void)state;
@@ -569,7 +578,7 @@ static void weight_products(void **state)
             const sti_conv_shape *s = &d.s;
             const sti_team team = {.threads = threads};
             void *scratch =
-                guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+                scratch_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
             sti_conv_backward_weight_f32(&team, s, d.x, d.y, d.dw, NULL, scratch);
             guarded_free(scratch);
             for (int64_t w = threads; w < d.w_count; w += 61) {

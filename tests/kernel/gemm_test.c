@@ -103,7 +103,11 @@ static void run_once(const gemm_case *t, gemm_data *d, sti_isa isa, int threads)
     const sti_epilogue e = {.bias = t->bias ? d->bias : NULL,
                             .relu = t->relu,
                             .relu_mask = t->mask ? d->mask : NULL};
-    void *scratch = guarded_alloc(sti_gemm_scratch_bytes(s, threads));
+    const size_t bytes =
+        t->batch.count == 1
+            ? sti_gemm_scratch_bytes(s, threads)
+            : sti_gemm_batched_scratch_bytes(s, t->batch.count, threads);
+    void *scratch = guarded_alloc(bytes);
     memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
     memset(d->mask, 0xA5, (size_t)d->mask_bytes);
     if (t->batch.count == 1)
@@ -220,6 +224,30 @@ static void chosen_shapes(void **state)
         }
 }
 
+/* Other cuts than those of one plain product: many products, and those with a bias,
+ * must make do with the scratch that they are promised. */
+static void scratch_suffices(void **state)
+{
+    static const int64_t sizes[][4] = {
+        /* m, n, k, count */
+        {127, 149, 46, 17}, {26, 372, 16, 25}, {87, 775, 5, 9},  {29, 116, 53, 22},
+        {673, 512, 27, 1},  {178, 742, 38, 1}, {611, 634, 31, 1}};
+    model_rng rng = {8};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int kind = 0; kind < 16; kind++) {
+            gemm_case t = case_of(sizes[i][0], sizes[i][1], sizes[i][2]);
+            t.batch.count = sizes[i][3];
+            t.shape.trans_a = kind & 1;
+            t.shape.trans_b = kind & 2;
+            t.shape.accumulate = kind & 4;
+            t.bias = kind & 8;
+            t.shape.lda = t.shape.trans_a ? t.shape.m : t.shape.k;
+            t.shape.ldb = t.shape.trans_b ? t.shape.k : t.shape.n;
+            check_case(&t, &rng);
+        }
+}
+
 /* |error| <= (k in a chunk + depth of the tree) * eps * sum |a b|. */
 static void close_to_double(void **state)
 {
@@ -293,7 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shapes),   cmocka_unit_test(chosen_shapes),
         cmocka_unit_test(close_to_double), cmocka_unit_test(not_finite),
-        cmocka_unit_test(empty),
+        cmocka_unit_test(empty),           cmocka_unit_test(scratch_suffices),
     };
     best = (int)sti_isa_now();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,10 +27,10 @@ static inline void guarded_free(void *block)
 }
 #else
 /* A page that holds the size of it all, a forbidden one, the block's, a forbidden one.
- * Of two blocks one ends at the pages' end and the other begins at their beginning. */
+ * A coin says whether a block ends at the pages' end or begins at their beginning. */
 static inline void *guarded_alloc(size_t bytes)
 {
-    static unsigned turn;
+    static uint32_t coin;
     const size_t page = GUARDED_PAGE;
     const size_t room = bytes > 0 ? (bytes + page - 1) / page * page : page;
     const size_t all = room + 3 * page;
@@ -40,7 +40,8 @@ static inline void *guarded_alloc(size_t bytes)
     assert_int_equal(mprotect(from + page, page, PROT_NONE), 0);
     assert_int_equal(mprotect(from + 2 * page + room, page, PROT_NONE), 0);
     memcpy(from, &all, sizeof all);
-    return from + 2 * page + (turn++ % 2 || bytes == 0 ? 0 : room - bytes);
+    coin = coin * 1664525U + 1013904223U;
+    return from + 2 * page + (coin >> 31 || bytes == 0 ? 0 : room - bytes);
 }
 
 static inline void guarded_free(void *block)

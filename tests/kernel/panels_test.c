@@ -21,6 +21,7 @@ static const panels_case cases[] = {
     {1, 1, 1, false},    {1, 7, 64, true},     {1, 130, 65, false},
     {3, 40, 200, true},  {64, 33, 70, true},   {29, 16, 16, false},
     {1, 12300, 5, true}, {15, 8200, 3, false}, {2, 4097, 66, false},
+    {1, 0, 65, true},    {17, 0, 3, false},
 };
 
 typedef struct panels_data {
