@@ -69,16 +69,28 @@ static inline void pack_steps(const float *src, int64_t ld, int64_t k, float *ds
         vec_store(dst + s * width, out[s]);
 }
 
+/* All steps of as many columns as a vector has lanes. */
+static inline void pack_lanes(const float *src, int64_t ld, int64_t k, int64_t width,
+                              float *dst)
+{
+    int64_t i = 0;
+    for (; i + VEC_WIDTH <= k; i += VEC_WIDTH)
+        vec_transpose(src + i, ld, dst + i * width, width);
+    for (; i < k; i += STI_GEMM_QUAD)
+        pack_steps(src + i, ld, k - i, dst + i * width, width);
+}
+
+/* The last columns are packed together with some before them once more. */
 static void pack_columns_panel(const float *src, int64_t ld, int64_t k, int64_t cols,
                                int64_t width, float *dst)
 {
     int64_t j = 0;
-    for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH) {
-        int64_t i = 0;
-        for (; i + VEC_WIDTH <= k; i += VEC_WIDTH)
-            vec_transpose(src + j * ld + i, ld, dst + i * width + j, width);
-        for (; i < k; i += STI_GEMM_QUAD)
-            pack_steps(src + j * ld + i, ld, k - i, dst + i * width + j, width);
+    for (; j + VEC_WIDTH <= cols; j += VEC_WIDTH)
+        pack_lanes(src + j * ld, ld, k, width, dst + j);
+    if (j > 0 && j < cols) {
+        j = cols - VEC_WIDTH;
+        pack_lanes(src + j * ld, ld, k, width, dst + j);
+        j = cols;
     }
     for (; j < width; j++)
         for (int64_t i = 0; i < k; i++)
