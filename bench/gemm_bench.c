@@ -208,7 +208,21 @@ static void run_blas(void *user)
                      p->c_peer, (int)g.ldc);
 }
 
+static int64_t fallbacks; /* calls for which libxsmm has no kernel */
+
 #ifdef BENCH_HAVE_LIBXSMM
+/* The BLAS that it falls back on then, whose time would go by its name. */
+#define BLAS_STUB(NAME) \
+    void NAME(void);    \
+    void NAME(void)     \
+    {                   \
+        fallbacks++;    \
+    }
+BLAS_STUB(sgemm_)
+BLAS_STUB(dgemm_)
+BLAS_STUB(sgemv_)
+BLAS_STUB(dgemv_)
+
 static void run_xsmm(void *user)
 {
     product *p = user;
@@ -324,26 +338,38 @@ static void print_product(const product *p)
     fflush(stdout);
 }
 
+/* One round of one library; false: it is left out from now on. */
+static bool measure_library(product *p, int library, double flop)
+{
+    work_fn *work = library_work(library);
+    if (!work)
+        return false;
+    fallbacks = 0;
+    sample(work, p, flop, &times[library], &p->team,
+           library == OURS ? &peak_times : NULL);
+    const char *why = fallbacks > 0                  ? "has no kernel for"
+                      : library != OURS && !agree(p) ? "differs from ours in"
+                                                     : NULL;
+    if (why) {
+        char text[64];
+        shape_text(&p->s, text);
+        printf("# %s %s %s\n", library_name[library], why, text);
+        times[library].count = 0;
+    }
+    return !why;
+}
+
 static void measure_product(const shape *s)
 {
     product p;
+    bool left_out[LIBRARIES] = {false};
     const double flop = 2.0 * (double)s->m * (double)s->n * (double)s->k;
     memset(times, 0, sizeof times);
     memset(&peak_times, 0, sizeof peak_times);
     if (product_make(&p, s)) {
-        for (int round = 0; round < options.rounds; round++) {
-            for (int i = 0; i < LIBRARIES; i++) {
-                work_fn *work = library_work(i);
-                if (work)
-                    sample(work, &p, flop, &times[i], &p.team,
-                           i == OURS ? &peak_times : NULL);
-                if (work && i != OURS && !agree(&p)) {
-                    printf("# %s differs from ours; its time is not shown\n",
-                           library_name[i]);
-                    times[i].count = 0;
-                }
-            }
-        }
+        for (int round = 0; round < options.rounds; round++)
+            for (int i = 0; i < LIBRARIES; i++)
+                left_out[i] = left_out[i] || !measure_library(&p, i, flop);
         print_product(&p);
     }
     product_free(&p);
