@@ -40,7 +40,7 @@ enum {
     TURNED_COLS = 64,           /* so many, */
     TURNED_K = 1024,            /* but of more k */
     TURN_K = 256,    /* steps of a narrow B that leave room in the first-level cache, */
-    TURN_FAR_K = 32, /* fewer where so large an A in steps comes from memory, */
+    TURN_FAR_K = 64, /* fewer where so large an A in steps comes from memory, */
     TURN_FAR_FLOATS = 3 << 20,  /* which likes its pages walked through */
     KEEP_FLOATS = 1 << 20,      /* kept for all rows by a thread, */
     KEEP_TEAM_FLOATS = 4 << 20, /* and by all together (KEEP_LEAST go before that) */

@@ -324,11 +324,32 @@ static inline __attribute__((always_inline)) void tile_turned(const sti_gemm_til
     }
 }
 
-/* A in steps: its rows lie as lanes already. As many vectors of them as registers hold
- * sums for meet each element of B; those of the next ones are fetched. */
+/* Steps of A are fetched some strips of rows ahead, and each as long at once: memory
+ * likes no visits of one line to each of many pages. */
+enum { TURNED_STRIPS = 8 };
+typedef struct turned_fetch {
+    const float *p;
+    int strip;
+} turned_fetch;
+
 static inline __attribute__((always_inline)) void
-turned_steps_rows(const sti_gemm_tile *t, const float *a, float *c, const int cols,
-                  const int vecs)
+turned_fetch_on(turned_fetch *f, int64_t a_step, const int vecs)
+{
+#pragma GCC unroll 4
+    for (int v = 0; v < vecs; v += VECS)
+        __builtin_prefetch(f->p + v * VEC_WIDTH, 0, SECOND_LEVEL);
+    f->p += vecs * VEC_WIDTH;
+    if (++f->strip == TURNED_STRIPS) {
+        f->strip = 0;
+        f->p += a_step - TURNED_STRIPS * vecs * VEC_WIDTH;
+    }
+}
+
+/* A in steps: its rows lie as lanes already. As many vectors of them as registers hold
+ * sums for meet each element of B. */
+static inline __attribute__((always_inline)) void
+turned_strip(const sti_gemm_tile *t, const float *a, float *c, turned_fetch *fetch,
+             const int cols, const int vecs)
 {
     vec acc[4 * STI_GEMM_TURN_COLS], av[4];
     const float *b = t->b;
@@ -341,11 +362,10 @@ turned_steps_rows(const sti_gemm_tile *t, const float *a, float *c, const int co
         if (t->b_run)
             b = run_at(t->b, t->b_run[i]);
         for (int64_t k = t->run_k; k > 0; k--) {
+            turned_fetch_on(fetch, t->a_step, vecs);
 #pragma GCC unroll 4
-            for (int v = 0; v < vecs; v++) {
-                __builtin_prefetch(p + (vecs + v) * VEC_WIDTH, 0, SECOND_LEVEL);
+            for (int v = 0; v < vecs; v++)
                 av[v] = vec_load(p + v * VEC_WIDTH);
-            }
 #pragma GCC unroll 12
             for (int j = 0; j < cols; j++) {
                 const vec bv = vec_splat(b[j]);
@@ -370,16 +390,18 @@ tile_turned_steps(const sti_gemm_tile *t, const int cols)
     const int sums = ACC_MAX - 4 * VECS * VECS; /* 24 of 32 registers, 12 of 16 */
     const int most = sums / cols;
     const int vecs = most >= 4 ? 4 : most > 0 ? most : 1;
-    int64_t left = t->lines * STI_GEMM_TURN_ROWS;
-    const float *a = t->a;
-    float *c = t->c;
-    for (; left >= vecs * VEC_WIDTH; left -= vecs * VEC_WIDTH) {
-        turned_steps_rows(t, a, c, cols, vecs);
-        a += vecs * VEC_WIDTH;
-        c += vecs * VEC_WIDTH * t->c_row;
+    const int64_t rows = t->lines * STI_GEMM_TURN_ROWS, width = vecs * VEC_WIDTH;
+    turned_fetch fetch = {.p = t->a};
+    int64_t r = 0;
+    for (; r + width <= rows; r += width) {
+        if (r / width % TURNED_STRIPS == 0)
+            fetch = (turned_fetch){.p = t->a + r + TURNED_STRIPS * width};
+        turned_strip(t, t->a + r, t->c + r * t->c_row, &fetch, cols, vecs);
     }
-    for (; left > 0; left -= VEC_WIDTH, a += VEC_WIDTH, c += VEC_WIDTH * t->c_row)
-        turned_steps_rows(t, a, c, cols, 1);
+    for (; r < rows; r += VEC_WIDTH) {
+        fetch = (turned_fetch){.p = t->a + r + VEC_WIDTH};
+        turned_strip(t, t->a + r, t->c + r * t->c_row, &fetch, cols, 1);
+    }
 }
 
 #define TURNED(N)                                             \
