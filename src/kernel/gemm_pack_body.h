@@ -55,29 +55,34 @@ static void pack_rows(const float *src, int64_t ld, int64_t k, int64_t cols,
     }
 }
 
-/* Up to four steps of as many columns as a vector has lanes. */
-static inline void pack_steps(const float *src, int64_t ld, int64_t k, float *dst,
-                              int64_t width)
+/* Some steps of as many columns as a vector has lanes. */
+static inline __attribute__((always_inline)) void
+pack_steps(const vec_rows *rows, const int steps, float *dst, int64_t width)
 {
-    const vec_rows rows = vec_rows_at(src, ld);
     vec out[STI_GEMM_QUAD];
-    if (k >= STI_GEMM_QUAD)
-        vec_load_steps(&rows, 0, STI_GEMM_QUAD, out);
-    else
-        vec_load_steps(&rows, 0, (int)k, out);
-    for (int64_t s = 0; s < k && s < STI_GEMM_QUAD; s++)
+    vec_load_steps(rows, 0, steps, out);
+#pragma GCC unroll 4
+    for (int s = 0; s < steps; s++)
         vec_store(dst + s * width, out[s]);
 }
 
-/* All steps of as many columns as a vector has lanes. */
+/* All steps of them; the last ones, if there are four, with some before them once more.
+ */
 static inline void pack_lanes(const float *src, int64_t ld, int64_t k, int64_t width,
                               float *dst)
 {
     int64_t i = 0;
     for (; i + VEC_WIDTH <= k; i += VEC_WIDTH)
         vec_transpose(src + i, ld, dst + i * width, width);
-    for (; i < k; i += STI_GEMM_QUAD)
-        pack_steps(src + i, ld, k - i, dst + i * width, width);
+    for (; i < k && k >= STI_GEMM_QUAD; i += STI_GEMM_QUAD) {
+        i = i + STI_GEMM_QUAD <= k ? i : k - STI_GEMM_QUAD;
+        const vec_rows rows = vec_rows_at(src + i, ld);
+        pack_steps(&rows, STI_GEMM_QUAD, dst + i * width, width);
+    }
+    for (; i < k; i++) {
+        const vec_rows rows = vec_rows_at(src + i, ld);
+        pack_steps(&rows, 1, dst + i * width, width);
+    }
 }
 
 /* The last columns are packed together with some before them once more. */
