@@ -234,7 +234,9 @@ static stint_status tune(tuning *t)
 {
     sti_machine machine;
     const sti_team team = {t->threads};
-    stint_status status = sti_machine_now(&machine);
+    stint_status status = t->args->keep ? sti_loop_store_check() : STINT_OK;
+    if (status == STINT_OK)
+        status = sti_machine_now(&machine);
     if (status == STINT_OK)
         status =
             t->args->string ? take_given(t, &machine) : take_candidates(t, &machine);
