@@ -247,6 +247,8 @@ XDG_CACHE_HOME=$work/cache run 0 tune gemm 40 40 40 -j 1 --seconds 0.001
 echo "gemm f32 48 48 48 nn 1 = cba 14x32x16" >>cache/stint/loops.txt
 XDG_CACHE_HOME=$work/cache run 0 tune gemm 48 48 48 -j 1 --string "abc 1x1x1" --seconds 0.001
 says out "nothing kept: the string does not beat"
+says out "2 candidates, 2 measured"
+grep -q "^cba 14x32x16  *[0-9]" out || fail "what is kept was not measured"
 grep -qx "gemm f32 48 48 48 nn 1 = cba 14x32x16" cache/stint/loops.txt || fail "what was kept is lost"
 XDG_CACHE_HOME=$work/cache run 2 tune gemm 48 48 48 -j 1 --string "abc 14x32x16 b4"
 says err "takes 0 block sizes"
