@@ -7,6 +7,10 @@ cd "$(dirname "$0")/.."
 stint=${STINT:-build/release/stint}
 rounds=${1:-3}
 data=${2:-}
+if [[ ! $rounds =~ ^(0|[1-9][0-9]*)$ ]] || [ $# -gt 2 ]; then
+    echo "usage: bench/bf16_step.sh [ROUNDS] [DATA], ROUNDS being a number: not '$*'" >&2
+    exit 2
+fi
 recipe=recipes/cifar10-resnet20.ini
 sizes=(--image-size 32 --image-channels 3 --classes 10)
 

@@ -580,6 +580,16 @@ static bool parse_shape(const char *text, shape *s)
     return got >= 3 && s->m > 0 && s->n > 0 && s->k > 0;
 }
 
+/* NULL is all of them. */
+static bool section_is_known(void)
+{
+    static const char *const known[] = {"brgemm", "big", "odd", "int8"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (options.section && strcmp(options.section, known[i]) == 0)
+            return true;
+    return !options.section;
+}
+
 /* Shapes found, or -1. */
 static int parse(int argc, char **argv, shape *shapes)
 {
@@ -615,7 +625,7 @@ static int parse(int argc, char **argv, shape *shapes)
             return -1;
         }
     }
-    return options.threads > 0 && options.rounds > 0 ? count : -1;
+    return options.threads > 0 && options.rounds > 0 && section_is_known() ? count : -1;
 }
 
 static bool wanted(const char *section)

@@ -263,8 +263,24 @@ static int rank_shape(const options *o, const sti_machine *machine, const int64_
     return 0;
 }
 
+static int usage(void)
+{
+    fprintf(stderr, "usage: loop_bench overhead | loop_bench rank [--csv] [threads] "
+                    "[seconds a string] [MxNxK ..]\n");
+    return 2;
+}
+
+static bool parse_shape(const char *text, int64_t mnk[3])
+{
+    int end = 0;
+    return sscanf(text, "%" SCNd64 "x%" SCNd64 "x%" SCNd64 "%n", &mnk[0], &mnk[1],
+                  &mnk[2], &end) == 3 &&
+           text[end] == '\0' && mnk[0] > 0 && mnk[1] > 0 && mnk[2] > 0;
+}
+
 static int rank(int argc, char **argv)
 {
+    int64_t mnk[3];
     options o = {.threads = 1, .seconds = 0.05};
     sti_machine machine;
     if (argc > 0 && strcmp(argv[0], "--csv") == 0) {
@@ -275,19 +291,24 @@ static int rank(int argc, char **argv)
         o.threads = atoi(argv[0]);
     if (argc > 1)
         o.seconds = atof(argv[1]);
-    if (sti_machine_now(&machine) != STINT_OK)
+    if (o.threads < 1 || !(o.seconds > 0))
+        return usage();
+    for (int i = 2; i < argc; i++) /* all before the first is measured */
+        if (!parse_shape(argv[i], mnk))
+            return usage();
+    if (sti_machine_now(&machine) != STINT_OK) {
+        fprintf(stderr, "loop_bench: %s\n", stint_last_error());
         return 1;
+    }
     printf("%-14s %4s %6s %7s %8s %8s %8s %8s %8s  %s\n", "m x n x k", "thr", "count",
            "rho", "top 5", "best ms", "GFLOP/s", "without", "model", "best string");
     int failed = 0;
     for (size_t i = 0; argc < 3 && i < sizeof shapes / sizeof shapes[0]; i++)
         failed |= rank_shape(&o, &machine, shapes[i]);
-    for (int i = 2; i < argc; i++) {
-        int64_t mnk[3];
-        if (sscanf(argv[i], "%" SCNd64 "x%" SCNd64 "x%" SCNd64, &mnk[0], &mnk[1],
-                   &mnk[2]) == 3)
-            failed |= rank_shape(&o, &machine, mnk);
-    }
+    for (int i = 2; i < argc; i++)
+        failed |= parse_shape(argv[i], mnk) && rank_shape(&o, &machine, mnk);
+    if (failed)
+        fprintf(stderr, "loop_bench: a shape is left out: %s\n", stint_last_error());
     return failed;
 }
 
@@ -297,7 +318,5 @@ int main(int argc, char **argv)
         return overhead();
     if (argc > 1 && strcmp(argv[1], "rank") == 0)
         return rank(argc - 2, argv + 2);
-    fprintf(stderr, "usage: loop_bench overhead | loop_bench rank [--csv] [threads] "
-                    "[seconds a string] [MxNxK ..]\n");
-    return 2;
+    return usage();
 }

@@ -173,6 +173,17 @@ bool sti_path_is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+stint_status sti_path_check_file(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
+        return STINT_OK;
+    return sti_fail(STINT_E_IO, "%s: is %s, a file is wanted; move it away", path,
+                    S_ISDIR(info.st_mode)    ? "a folder"
+                    : S_ISFIFO(info.st_mode) ? "a pipe"
+                                             : "a device or socket");
+}
+
 bool sti_path_is_same(const char *a, const char *b)
 {
     struct stat one, other;
@@ -254,6 +265,23 @@ stint_status sti_dir_create(const char *path)
         *slash = '/';
     }
     return make_dir(part);
+}
+
+int sti_dir_lock(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX) != 0)
+        if (errno != EINTR) {
+            close(fd);
+            fd = -1;
+        }
+    return fd;
+}
+
+void sti_dir_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }
 
 static int compare_names(const void *a, const void *b)

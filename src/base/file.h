@@ -30,8 +30,17 @@ stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes)
 
 /* With parents; an existing folder is fine. */
 stint_status sti_dir_create(const char *path);
+/* Waits until no other process holds the folder's lock and takes it, for reading a file
+ * in it and writing it anew. -1 where it cannot be had, as on some file systems: go on
+ * without. */
+int sti_dir_lock(const char *path);
+void sti_dir_unlock(int lock); /* -1 is fine */
 bool sti_path_is_dir(const char *path);
 bool sti_path_is_file(const char *path);
+/* STINT_E_IO where a pipe, a device or a folder has this name: to be asked before a
+ * file of one's own is opened there, as opening a pipe waits for its other end, and a
+ * device may never end. Nothing there is fine. */
+stint_status sti_path_check_file(const char *path);
 /* One name, or two of one file that is there. */
 bool sti_path_is_same(const char *a, const char *b);
 /* Join, with an absolute `name` winning; absolute form of a path. In the arena. */

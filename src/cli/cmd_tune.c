@@ -49,7 +49,7 @@ static const sti_option tune_rows[] = {
      .offset = offsetof(tune_args, string),
      .flag = true,
      .unit = "TEXT",
-     .help = "measure this string only, as \"aBCbc 56x64x512 b4 c8\""},
+     .help = "measure this string beside the one kept, as \"aBCbc 56x64x512 b4 c8\""},
     {.name = "trans_a",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -90,6 +90,7 @@ typedef struct tuning {
     sti_loop_choice *choices;
     int count, measured;
     double plain_s;
+    char before[STI_LOOP_GEMM_TEXT]; /* kept already and measured beside a given one */
     const char *kept;     /* "" for the way without a string, NULL: nothing */
     stint_status keeping; /* what was measured is told in any case */
 } tuning;
@@ -122,23 +123,34 @@ static stint_status read_shape(tuning *t)
     return status;
 }
 
-/* The one string that was asked for. */
-static stint_status take_given(tuning *t, const sti_machine *machine)
+static stint_status add_choice(tuning *t, const sti_machine *machine, const char *text)
 {
     sti_loop_gemm gemm;
     sti_loop_trace trace = {0};
-    stint_status status =
-        sti_loop_gemm_bind(t->args->string, &t->shape, t->threads, &gemm);
+    sti_loop_choice *choice = &t->choices[t->count];
+    stint_status status = sti_loop_gemm_bind(text, &t->shape, t->threads, &gemm);
     if (status != STINT_OK)
         return status;
-    t->choices = sti_alloc(sizeof *t->choices, "tune.choices");
+    strcpy(choice->text, text); /* bound, so it fits */
+    status = sti_loop_gemm_predict(machine, &gemm, &trace, &choice->predicted_s);
+    sti_loop_trace_fini(&trace);
+    t->measured = ++t->count;
+    return status;
+}
+
+/* The one string that was asked for, beside the one that it may replace. */
+static stint_status take_given(tuning *t, const sti_machine *machine)
+{
+    const char *given = t->args->string;
+    t->choices = sti_alloc_array(2, sizeof *t->choices, "tune.choices");
     if (!t->choices)
         return STINT_E_MEMORY;
-    strcpy(t->choices->text, t->args->string); /* bound, so it fits */
-    t->count = t->measured = 1;
-    status = sti_loop_gemm_predict(machine, &gemm, &trace, &t->choices->predicted_s);
-    sti_loop_trace_fini(&trace);
-    return status;
+    const stint_status status = add_choice(t, machine, given);
+    if (status != STINT_OK || !t->args->keep ||
+        !sti_loop_store_find(&t->shape, t->threads, t->before) ||
+        strcmp(t->before, given) == 0)
+        t->before[0] = '\0';
+    return t->before[0] ? add_choice(t, machine, t->before) : status;
 }
 
 static stint_status take_candidates(tuning *t, const sti_machine *machine)
@@ -150,12 +162,28 @@ static stint_status take_candidates(tuning *t, const sti_machine *machine)
     return status;
 }
 
-/* A string is worth its scratch from two percent on. One that was given and is not says
- * nothing of all others, of which the best may be kept already. */
+static const sti_loop_choice *choice_of(const tuning *t, const char *text)
+{
+    int i = 0;
+    while (i + 1 < t->count && strcmp(t->choices[i].text, text) != 0)
+        i++;
+    return &t->choices[i];
+}
+
+/* A string is worth its scratch from two percent on. */
+static bool is_faster(const tuning *t, const sti_loop_choice *choice)
+{
+    return choice->measured_s < 0.98 * t->plain_s;
+}
+
+/* A given string that does not win says nothing of all others, of which the best may be
+ * kept already. */
 static stint_status keep_winner(tuning *t)
 {
-    const bool faster = t->choices[0].measured_s < 0.98 * t->plain_s;
-    if (!t->args->keep || (t->args->string && !faster))
+    const bool faster = is_faster(t, &t->choices[0]);
+    const bool given_wins =
+        faster && t->args->string && strcmp(t->choices[0].text, t->args->string) == 0;
+    if (!t->args->keep || (t->args->string && !given_wins))
         return STINT_OK;
     t->kept = faster ? t->choices[0].text : "";
     return sti_loop_store_keep(&t->shape, t->threads, t->kept);
@@ -170,6 +198,30 @@ static double gflops(const tuning *t, double seconds)
 static int rows_shown(const tuning *t)
 {
     return t->args->top < t->measured ? (int)t->args->top : t->measured;
+}
+
+static void add_kept(const tuning *t, sti_text *out)
+{
+    if (!t->args->keep)
+        sti_text_add(out, "nothing kept, as asked\n");
+    else if (t->keeping != STINT_OK)
+        sti_text_add(out, "nothing kept\n"); /* why is said at the end */
+    else if (!t->kept && is_faster(t, choice_of(t, t->args->string)))
+        sti_text_printf(out,
+                        "nothing kept: '%s', which is kept already, is the faster\n",
+                        t->before);
+    else if (!t->kept)
+        sti_text_add(out,
+                     "nothing kept: the string does not beat the way without one by "
+                     "two percent\n");
+    else if (t->kept[0])
+        sti_text_printf(out, "kept for this shape: '%s', %.2f times as fast%s%s%s\n",
+                        t->kept, t->plain_s / t->choices[0].measured_s,
+                        t->before[0] ? ", in place of '" : "", t->before,
+                        t->before[0] ? "'" : "");
+    else
+        sti_text_add(out, "kept for this shape: the way without a string, which no "
+                          "string beats by two percent\n");
 }
 
 static void add_words(const tuning *t, sti_text *out)
@@ -189,20 +241,7 @@ static void add_words(const tuning *t, sti_text *out)
                         gflops(t, t->choices[i].measured_s));
     sti_text_printf(out, "%-34s %12s %12.4f %9.1f\n\n", "without a string", "",
                     t->plain_s * 1e3, gflops(t, t->plain_s));
-    if (!t->args->keep)
-        sti_text_add(out, "nothing kept, as asked\n");
-    else if (t->keeping != STINT_OK)
-        sti_text_add(out, "nothing kept\n"); /* why is said at the end */
-    else if (!t->kept)
-        sti_text_add(out,
-                     "nothing kept: the string does not beat the way without one by "
-                     "two percent\n");
-    else if (t->kept[0])
-        sti_text_printf(out, "kept for this shape: '%s', %.2f times as fast\n", t->kept,
-                        t->plain_s / t->choices[0].measured_s);
-    else
-        sti_text_add(out, "kept for this shape: the way without a string, which no "
-                          "string beats by two percent\n");
+    add_kept(t, out);
 }
 
 static void add_json(const tuning *t, sti_text *out)
@@ -234,7 +273,9 @@ static stint_status tune(tuning *t)
 {
     sti_machine machine;
     const sti_team team = {t->threads};
-    stint_status status = sti_machine_now(&machine);
+    stint_status status = t->args->keep ? sti_loop_store_check() : STINT_OK;
+    if (status == STINT_OK)
+        status = sti_machine_now(&machine);
     if (status == STINT_OK)
         status =
             t->args->string ? take_given(t, &machine) : take_candidates(t, &machine);

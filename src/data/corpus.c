@@ -185,6 +185,12 @@ static stint_status open_all(const sti_corpus_desc *desc, sti_corpus *c)
                         "%s does not exist; give --data a text file, or a folder of "
                         "them",
                         c->path);
+    /* A device may never end, and the text is read more than once. */
+    if (!sti_path_is_file(c->path) && !sti_path_is_dir(c->path))
+        return sti_fail(STINT_E_INPUT,
+                        "%s is no file and no folder; give --data a text file, or a "
+                        "folder of them",
+                        c->path);
     stint_status st = STINT_OK;
     if (!desc->tokenizer && desc->tokenizer_path)
         st = stint_tokenizer_read(desc->tokenizer_path, &c->own_tokenizer);

@@ -36,9 +36,11 @@ static char *read_lines(const char *path)
     size_t bytes;
     sti_text head = {0};
     char *lines = NULL;
-    if (!sti_path_is_file(path))
+    const stint_status readable = sti_path_check_file(path);
+    if (readable == STINT_OK && !sti_path_is_file(path))
         return NULL;
-    if (sti_file_read(path, STORE_BYTES, &text, &bytes) != STINT_OK) {
+    if (readable != STINT_OK ||
+        sti_file_read(path, STORE_BYTES, &text, &bytes) != STINT_OK) {
         sti_log(STINT_LOG_WARNING, "%s is ignored: %s", path, stint_last_error());
         return NULL;
     }
@@ -110,19 +112,21 @@ bool sti_loop_store_find(const sti_gemm_shape *shape, int threads,
     return found;
 }
 
-stint_status sti_loop_store_keep(const sti_gemm_shape *shape, int threads,
-                                 const char *text)
+stint_status sti_loop_store_check(void)
 {
-    char path[2048], key[KEY];
+    char path[2048];
+    return sti_cache_path("loops.txt", path, sizeof path) ? sti_path_check_file(path)
+                                                          : STINT_OK;
+}
+
+/* The new line, then the others, the latest first. */
+static stint_status rewrite(const char *path, const char *key, const char *text)
+{
     sti_text out = {0};
-    if (!sti_cache_path("loops.txt", path, sizeof path))
-        return sti_fail(STINT_E_IO, "no folder to keep loop strings in: set HOME or "
-                                    "XDG_CACHE_HOME to an absolute path");
     char *lines = read_lines(path);
-    write_key(shape, threads, key);
     write_head(&out);
     sti_text_printf(&out, "%s%s\n", key, text);
-    for (char *line = lines; line && *line;) { /* the others, the latest first */
+    for (char *line = lines; line && *line;) {
         char *end = strchr(line, '\n');
         if (!end)
             break;
@@ -132,14 +136,31 @@ stint_status sti_loop_store_keep(const sti_gemm_shape *shape, int threads,
         line = end + 1;
     }
     sti_free(lines);
-    stint_status status = out.failed ? STINT_E_MEMORY : STINT_OK;
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    if (status == STINT_OK)
-        status = sti_dir_create(path);
-    *slash = '/';
-    if (status == STINT_OK)
-        status = sti_file_write(path, out.data, out.length);
+    const stint_status status =
+        out.failed ? STINT_E_MEMORY : sti_file_write(path, out.data, out.length);
     sti_text_fini(&out);
+    return status;
+}
+
+stint_status sti_loop_store_keep(const sti_gemm_shape *shape, int threads,
+                                 const char *text)
+{
+    char folder[2048], path[2048], key[KEY];
+    if (!sti_cache_path("loops.txt", path, sizeof path))
+        return sti_fail(STINT_E_IO, "no folder to keep loop strings in: set HOME or "
+                                    "XDG_CACHE_HOME to an absolute path");
+    memcpy(folder, path, sizeof path);
+    *strrchr(folder, '/') = '\0';
+    stint_status status = sti_path_check_file(path);
+    if (status == STINT_OK)
+        status = sti_dir_create(folder);
+    if (status != STINT_OK)
+        return status;
+    write_key(shape, threads, key);
+    /* Another process may add its line meanwhile, which a file written from what was
+     * read before would lose. */
+    const int lock = sti_dir_lock(folder);
+    status = rewrite(path, key, text);
+    sti_dir_unlock(lock);
     return status;
 }

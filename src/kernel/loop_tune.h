@@ -65,7 +65,12 @@ stint_status sti_loop_gemm_measure(const sti_team *team, const sti_gemm_shape *s
 bool sti_loop_store_find(const sti_gemm_shape *shape, int threads,
                          char text_out[STI_LOOP_GEMM_TEXT]);
 
-/* Keep a text for a shape. STINT_E_IO where nothing can be written. */
+/* STINT_E_IO where something other than a file has the name of the store, so that a
+ * caller may say so before it measures. Whether a file can be written is not asked. */
+stint_status sti_loop_store_check(void);
+
+/* Keep a text for a shape; processes that do so at once wait for one another.
+ * STINT_E_IO where nothing can be written. */
 stint_status sti_loop_store_keep(const sti_gemm_shape *shape, int threads,
                                  const char *text);
 

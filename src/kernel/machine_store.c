@@ -146,6 +146,8 @@ static void store(const sti_machine *machine)
     stint_status status = sti_dir_create(path);
     *slash = '/';
     if (status == STINT_OK)
+        status = sti_path_check_file(path);
+    if (status == STINT_OK)
         status = sti_file_write(path, text.data, text.length);
     if (status != STINT_OK)
         sti_log(STINT_LOG_WARNING, "the measurement of this machine is not kept: %s",

@@ -247,8 +247,21 @@ XDG_CACHE_HOME=$work/cache run 0 tune gemm 40 40 40 -j 1 --seconds 0.001
 echo "gemm f32 48 48 48 nn 1 = cba 14x32x16" >>cache/stint/loops.txt
 XDG_CACHE_HOME=$work/cache run 0 tune gemm 48 48 48 -j 1 --string "abc 1x1x1" --seconds 0.001
 says out "nothing kept: the string does not beat"
+says out "2 candidates, 2 measured"
+grep -q "^cba 14x32x16  *[0-9]" out || fail "what is kept was not measured"
 grep -qx "gemm f32 48 48 48 nn 1 = cba 14x32x16" cache/stint/loops.txt || fail "what was kept is lost"
 XDG_CACHE_HOME=$work/cache run 2 tune gemm 48 48 48 -j 1 --string "abc 14x32x16 b4"
 says err "takes 0 block sizes"
+# ---- a pipe in place of what is kept is refused, and not waited for
+rm cache/stint/loops.txt
+mkfifo cache/stint/loops.txt
+export XDG_CACHE_HOME=$work/cache
+timeout 30 "$STINT" tune gemm 40 40 40 -j 1 --seconds 0.001 >out 2>err
+[ $? -eq 5 ] || fail "a pipe for loops.txt: wrong status"
+says err "loops.txt: is a pipe, a file is wanted"
+silent out
+timeout 30 "$STINT" tune gemm 40 40 40 -j 1 --seconds 0.001 --no-keep >out 2>err ||
+    fail "nothing is to be kept: $(cat err)"
+unset XDG_CACHE_HOME
 
 finish

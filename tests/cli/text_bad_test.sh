@@ -38,6 +38,13 @@ run 0 data info broken.txt
 says out "no UTF-8"
 run 0 train r.ini --data broken.txt --set data.tokenizer=byte --out bytes -q
 bad 4 "does not exist" --data nowhere.txt
+mkfifo pipe.txt
+for data in /dev/zero pipe.txt; do # which never end, or never begin
+    timeout 10 "$STINT" bench step r.ini --runs 1 --data $data >out 2>err
+    [ $? -eq 4 ] || fail "$data: wrong status"
+    says err "is no file and no folder"
+done
+rm pipe.txt
 bad 4 "context of 20000 tokens is longer" --data text.txt --set model.context=20000
 mkdir folder images
 head -c 3000 text.txt >folder/b.txt

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -99,6 +100,27 @@ static void cache_is_kept_and_distrusted(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* A pipe has no reader here, and to write to it would wait for one for ever. */
+static void what_is_no_file_is_left_alone(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/stint-machine-XXXXXX", path[64], command[64];
+    sti_machine m;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+    assert_true(sti_cache_path("machine.txt", path, sizeof path));
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(sti_dir_create(path), STINT_OK);
+    path[strlen(path)] = '/';
+    assert_int_equal(mkfifo(path, 0666), 0);
+    alarm(20);
+    assert_int_equal(sti_machine_now(&m), STINT_OK);
+    assert_false(sti_machine_stored(&m));
+    alarm(0);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void measurement_fails_cleanly(void **state)
 {
     (void)state;
@@ -115,6 +137,7 @@ int main(void)
         cmocka_unit_test(text_reads_back),
         cmocka_unit_test(foreign_text_is_refused),
         cmocka_unit_test(cache_is_kept_and_distrusted),
+        cmocka_unit_test(what_is_no_file_is_left_alone),
         cmocka_unit_test(measurement_fails_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

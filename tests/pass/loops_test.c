@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -152,6 +154,62 @@ static void bad_stores_are_ignored(void **state)
     assert_true(sti_loop_store_find(&shape, 1, text));
 }
 
+static sti_gemm_shape shape_of_process(int process, int i)
+{
+    sti_gemm_shape shape = second_shape();
+    shape.m = 100 + process;
+    shape.n = 100 + i;
+    shape.ldc = shape.ldb = shape.n;
+    return shape;
+}
+
+/* None takes away a line that another has added since it read the file. */
+static void processes_keep_strings_at_once(void **state)
+{
+    enum { PROCESSES = 4, STRINGS = 10 };
+    char text[STI_LOOP_GEMM_TEXT];
+    (void)state;
+    for (int p = 0; p < PROCESSES; p++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        for (int i = 0; child == 0 && i < STRINGS; i++) {
+            const sti_gemm_shape shape = shape_of_process(p, i);
+            if (sti_loop_store_keep(&shape, 1, "bca") != STINT_OK)
+                _exit(1);
+        }
+        if (child == 0)
+            _exit(0);
+    }
+    for (int p = 0, status = 0; p < PROCESSES; p++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    for (int p = 0; p < PROCESSES; p++)
+        for (int i = 0; i < STRINGS; i++) {
+            const sti_gemm_shape shape = shape_of_process(p, i);
+            assert_true(sti_loop_store_find(&shape, 1, text));
+        }
+}
+
+/* To open a pipe would wait for its other end. */
+static void a_pipe_is_no_store(void **state)
+{
+    const sti_gemm_shape shape = second_shape();
+    char text[STI_LOOP_GEMM_TEXT];
+    (void)state;
+    assert_int_equal(sti_loop_store_check(), STINT_OK);
+    (void)remove(store_path());
+    assert_int_equal(sti_loop_store_check(), STINT_OK);
+    assert_int_equal(mkfifo(store_path(), 0666), 0);
+    alarm(30);
+    assert_int_equal(sti_loop_store_check(), STINT_E_IO);
+    assert_int_equal(sti_loop_store_keep(&shape, 1, "bca"), STINT_E_IO);
+    assert_non_null(strstr(stint_last_error(), "loops.txt: is a pipe"));
+    assert_false(sti_loop_store_find(&shape, 1, text));
+    alarm(0);
+    assert_int_equal(remove(store_path()), 0);
+}
+
 static void the_variable_forces_and_forbids(void **state)
 {
     stint_graph *g = make_graph();
@@ -183,6 +241,8 @@ int main(void)
         cmocka_unit_test(kept_strings_reach_their_products),
         cmocka_unit_test(the_store_keeps_what_was_tuned),
         cmocka_unit_test(bad_stores_are_ignored),
+        cmocka_unit_test(processes_keep_strings_at_once),
+        cmocka_unit_test(a_pipe_is_no_store),
         cmocka_unit_test(the_variable_forces_and_forbids),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
