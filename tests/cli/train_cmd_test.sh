@@ -136,6 +136,15 @@ sleep 0.3
 kill -TERM $pid
 wait $pid
 [ $? -eq 143 ] || fail "SIGTERM: wrong status"
+# A profile of what was run until then.
+"$STINT" train long.ini --out s_timed --profile >out 2>err &
+pid=$!
+for i in $(seq 100); do grep -q '"epoch"' s_timed/log.jsonl 2>/dev/null && break; sleep 0.1; done
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] || fail "SIGINT with --profile: wrong status"
+says out "whole step"
+says err "stopped after step"
 # A second signal ends the program at once: both are waiting when it wakes up.
 "$STINT" train long.ini --out s2 >out 2>err &
 pid=$!
