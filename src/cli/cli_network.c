@@ -33,11 +33,33 @@ static stint_status text_network(const stint_recipe *recipe, sti_network_desc *d
     return status == STINT_OK ? sti_recipe_text_network(recipe, tokens, desc) : status;
 }
 
+static bool any_size(const sti_cli_sizes *sizes)
+{
+    return sizes->image_size || sizes->image_channels || sizes->classes;
+}
+
+/* A figure that looks like one of what was asked for and is of something else helps
+ * nobody. */
+static stint_status check_sizes(const stint_recipe *recipe, const sti_cli_sizes *sizes)
+{
+    if (any_size(sizes) && sti_recipe_is_text(recipe))
+        return sti_fail(STINT_E_USAGE, "--image-size, --image-channels, --classes: are "
+                                       "of images; text has none of them");
+    const int64_t of_recipe = recipe->values.data.channels;
+    if ((sizes->image_channels ? sizes->image_channels : of_recipe) == 2)
+        return sti_fail(STINT_E_USAGE, "%s: 2 is neither grey (1) nor colour (3)",
+                        sizes->image_channels ? "--image-channels" : "data.channels");
+    return STINT_OK;
+}
+
 stint_status sti_cli_network_desc(const stint_recipe *recipe,
                                   const sti_cli_sizes *sizes,
                                   sti_network_desc *desc_out)
 {
     const sti_recipe_values *r = &recipe->values;
+    const stint_status status = check_sizes(recipe, sizes);
+    if (status != STINT_OK)
+        return status;
     if (sti_recipe_is_text(recipe))
         return text_network(recipe, desc_out);
     int64_t size = sizes->image_size ? sizes->image_size : r->data.size;
@@ -49,6 +71,12 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
         sizes->image_channels ? sizes->image_channels : r->data.channels;
     if (size && desc_out->channels && desc_out->model.classes)
         return STINT_OK;
+    if (r->data.path && any_size(sizes))
+        return sti_fail(STINT_E_USAGE,
+                        "the sizes are those of the images in %s, unless --image-size, "
+                        "--image-channels and --classes are all given; give all of "
+                        "them or none",
+                        r->data.path);
     if (r->data.path)
         return sizes_of_data(recipe, desc_out);
     return sti_fail(STINT_E_USAGE, "the network's sizes are not known: say where the "

@@ -19,7 +19,8 @@ typedef struct sti_cli_sizes {
 
 /* clang-format on */
 
-/* What to build: sizes as given, else those of the recipe's data. */
+/* What to build: sizes as given, else those of the recipe's data. STINT_E_USAGE for
+ * sizes that would not be used. */
 stint_status sti_cli_network_desc(const stint_recipe *recipe,
                                   const sti_cli_sizes *sizes,
                                   sti_network_desc *desc_out);

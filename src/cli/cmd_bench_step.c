@@ -3,6 +3,7 @@
  * and its share of what the machine can do. Decoding and augmentation are what is left
  * out; `stint train --profile` has them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,15 +128,37 @@ static stint_status build_network(bench *b, const sti_cli_call *call, int lane_t
     return status;
 }
 
+static sti_crew_desc crew_desc(bench *b, int threads, int lanes)
+{
+    return (sti_crew_desc){.train = &b->network,
+                           .threads = threads,
+                           .lanes = lanes,
+                           .shards = b->shards,
+                           .moments = sti_update_moments(b->recipe),
+                           .fill = fill_shard,
+                           .fill_user = b};
+}
+
+/* What a step takes in all and what to do about it, beside the block that failed. */
+static stint_status no_memory(const sti_crew_desc *crew, int64_t batch)
+{
+    char all[32], words[1024];
+    sti_crew_sizes sizes = {0};
+    sti_crew_measure(crew, &sizes);
+    snprintf(all, sizeof all, "%s", sti_bytes_text(sizes.total));
+    snprintf(words, sizeof words, "%s", stint_last_error());
+    return sti_fail(STINT_E_MEMORY,
+                    "a step of batch %" PRId64 " in %" PRId64 " shard%s on %d lane%s "
+                    "takes %s, of which each lane's arena is %s, and there is less: "
+                    "take a smaller --batch or more --shards; `stint plan` says what "
+                    "fits in --memory (%s)",
+                    batch, crew->shards, sti_s(crew->shards), crew->lanes,
+                    sti_s(crew->lanes), all, sti_bytes_text(sizes.arena), words);
+}
+
 static stint_status create_crew(bench *b, int threads, int lanes)
 {
-    const sti_crew_desc desc = {.train = &b->network,
-                                .threads = threads,
-                                .lanes = lanes,
-                                .shards = b->shards,
-                                .moments = sti_update_moments(b->recipe),
-                                .fill = fill_shard,
-                                .fill_user = b};
+    const sti_crew_desc desc = crew_desc(b, threads, lanes);
     stint_status status = sti_crew_create(&desc, &b->crew);
     if (status == STINT_OK)
         status = sti_network_init_weights(&b->network, &b->crew->team, 1,
@@ -171,10 +194,15 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
             sti_bytes_text(b->recipe->run.memory_bytes));
     int lanes = choose_lanes(b, threads);
     stint_status status = build_network(b, call, sti_crew_lane_threads(threads, lanes));
-    if (status == STINT_OK)
-        status = create_input(b);
+    if (status != STINT_OK)
+        return status;
+    status = create_input(b);
     if (status == STINT_OK)
         status = create_crew(b, threads, lanes);
+    if (status == STINT_E_MEMORY) {
+        const sti_crew_desc desc = crew_desc(b, threads, lanes);
+        return no_memory(&desc, b->recipe->train.batch);
+    }
     return status;
 }
 

@@ -279,6 +279,22 @@ static stint_status answer(sti_cli_call *call, const stint_train_result *result,
     return sti_cli_answer(call, &text);
 }
 
+/* A run that was stopped still says where its steps' time went. In JSON the one object
+ * on stdout is that of the error. */
+static stint_status show_stopped(const sti_cli_call *call, const sti_profile *profile,
+                                 stint_status status)
+{
+    char why[2048];
+    sti_text text = {0};
+    if (!profile || !profile->rows || call->common->json)
+        return status;
+    snprintf(why, sizeof why, "%s", stint_last_error());
+    sti_profile_words(profile, &text);
+    if (sti_cli_print(&text) != STINT_OK)
+        sti_log(STINT_LOG_WARNING, "the profile is lost: %s", stint_last_error());
+    return sti_fail(status, "%s", why);
+}
+
 /* ---- several processes ---- */
 
 /* Rank 0 speaks for all; of the others only trouble is heard. */
@@ -324,6 +340,8 @@ static stint_status train(sti_cli_call *call, stint_net *net)
         sti_progress_clear(&view.bar);
     if (status == STINT_OK && first)
         status = answer(call, &result, profile);
+    else if (status == STINT_E_INTERRUPTED || status == STINT_E_TERMINATED)
+        status = show_stopped(call, profile, status);
     sti_profile_fini(&timed);
     return status;
 }

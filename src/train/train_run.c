@@ -484,6 +484,15 @@ static stint_status close_profile(const sti_run *run)
                : STINT_OK;
 }
 
+/* What was timed until a signal came, as far as it got. */
+static void close_profile_early(const sti_run *run, stint_status why)
+{
+    const bool stopped = why == STINT_E_INTERRUPTED || why == STINT_E_TERMINATED;
+    if (stopped && run->desc->profile && run->desc->profile->graph &&
+        close_profile(run) != STINT_OK)
+        sti_log(STINT_LOG_WARNING, "there is no profile: %s", stint_last_error());
+}
+
 /* The log says how the run ended, whatever the end was; the first failure is what the
  * caller hears of. */
 static stint_status finish(sti_run *run, stint_status st, stint_train_result *result)
@@ -503,6 +512,7 @@ static stint_status finish(sti_run *run, stint_status st, stint_train_result *re
         return sti_run_agree(run, log_end(run, st, result));
     char words[2048];
     snprintf(words, sizeof words, "%s", stint_last_error());
+    close_profile_early(run, st);
     if (log_end(run, st, result) != STINT_OK)
         sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
     return sti_fail(st, "%s", words);

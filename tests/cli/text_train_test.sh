@@ -32,6 +32,9 @@ run 0 bench step gpt.ini --runs 1 --data ''
 says out "tokens/s"
 says err "no text is given: a vocabulary of 50,257 tokens"
 
+run 2 bench step gpt.ini --runs 1 --image-size 20
+says err "are of images; text has none of them"
+
 run 0 train gpt.ini --out run --json
 json 'j["test_accuracy"] is None and 0.2 < j["test_loss"] < 2.2'
 json 'abs(j["bits_per_byte"] - j["test_loss"] / 0.6931471805599453) < 1e-6'

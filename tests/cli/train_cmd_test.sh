@@ -136,6 +136,15 @@ sleep 0.3
 kill -TERM $pid
 wait $pid
 [ $? -eq 143 ] || fail "SIGTERM: wrong status"
+# A profile of what was run until then.
+"$STINT" train long.ini --out s_timed --profile >out 2>err &
+pid=$!
+for i in $(seq 100); do grep -q '"epoch"' s_timed/log.jsonl 2>/dev/null && break; sleep 0.1; done
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] || fail "SIGINT with --profile: wrong status"
+says out "whole step"
+says err "stopped after step"
 # A second signal ends the program at once: both are waiting when it wakes up.
 "$STINT" train long.ini --out s2 >out 2>err &
 pid=$!
@@ -164,6 +173,20 @@ run 2 bench step r.ini --runs 1 --batch 1
 says err "fewer --shards"
 run 2 bench step r.ini --runs 1 --batch 9
 says err "use --batch 10 or other --shards"
+run 2 bench step r.ini --runs 1 --image-channels 2
+says err "--image-channels: 2 is neither grey (1) nor colour (3)"
+run 2 bench step r.ini --runs 1 --set data.channels=2 --set data.size=20 --classes 4
+says err "data.channels: 2 is neither"
+run 2 bench step r.ini --runs 1 --image-size 20
+says err "give all of them or none"
+run 0 bench step r.ini --runs 1 --image-size 20 --image-channels 3 --classes 7 --json
+json 'j["images_per_s"] > 0'
+if ! grep -qE '__(asan|msan|tsan)_init' "$STINT"; then # which take terabytes of addresses
+    (ulimit -v 4000000 && "$STINT" bench step r.ini --runs 1 --batch 1000000 -j 1) >out 2>err
+    [ $? -eq 7 ] || fail "no memory for a step: wrong status"
+    says err "a step of batch 1000000 in 2 shards on 1 lane takes"
+    says err "take a smaller --batch or more --shards; \`stint plan\` says"
+fi
 run 0 bench step r.ini --runs 1 --memory 16M
 says err "the budget of 16.0 MiB is not kept"
 says out "1 step of 2 shards"
