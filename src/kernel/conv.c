@@ -224,6 +224,8 @@ static bool weight_is_product(const sti_conv_shape *s)
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_forward(s);
+    if (sti_conv_is_empty(s))
+        return 0;
     switch (way_of(s, s->ow, s->ci)) {
     case WAY_WINOGRAD:
         return sti_conv_winograd_forward_bytes(s, threads);
@@ -244,6 +246,8 @@ size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads)
 {
     const sti_gemm_shape plain = plain_data(s);
+    if (sti_conv_is_empty(s))
+        return 0;
     switch (way_of(s, s->w / s->stride, s->co)) {
     case WAY_WINOGRAD:
         return sti_conv_winograd_data_bytes(s, threads);
@@ -263,6 +267,8 @@ size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *s, int threads
 
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 {
+    if (sti_conv_is_empty(s))
+        return 0;
     const size_t squares = sti_conv_squares_bytes(s);
     if (by_winograd(s))
         return squares + sti_conv_winograd_weight_bytes(s, threads);
@@ -278,6 +284,8 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *s, const f
                           void *scratch)
 {
     const sti_gemm_shape plain = plain_forward(s);
+    if (sti_conv_is_empty(s))
+        return;
     switch (way_of(s, s->ow, s->ci)) {
     case WAY_WINOGRAD:
         sti_conv_winograd_forward(team, s, x, w, epilogue, y_out, scratch);
@@ -305,6 +313,10 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *s,
                                 void *scratch)
 {
     const sti_gemm_shape plain = plain_data(s);
+    if (sti_conv_is_empty(s)) {
+        memset(dx_out, 0, (size_t)(s->n * s->h * s->w * s->ci) * sizeof *dx_out);
+        return;
+    }
     switch (way_of(s, s->w / s->stride, s->co)) {
     case WAY_WINOGRAD:
         sti_conv_winograd_data(team, s, dy, w, dx_out, scratch);
@@ -331,6 +343,13 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *s,
                                   const float *x, const float *dy, float *dw_out,
                                   float *squares_out, void *scratch)
 {
+    if (sti_conv_is_empty(s)) {
+        const int64_t weights = s->kh * s->kw * (s->ci / s->groups) * s->co;
+        memset(dw_out, 0, (size_t)weights * sizeof *dw_out);
+        if (squares_out)
+            memset(squares_out, 0, (size_t)s->co * sizeof *squares_out);
+        return;
+    }
     float *sums = squares_out ? scratch : NULL;
     void *rest = (char *)scratch + sti_conv_squares_bytes(s);
     if (by_winograd(s)) {

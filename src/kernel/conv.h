@@ -1,7 +1,9 @@
 /* 2-D convolution and its two gradients in float32, channels last, on register tiles.
  *
  *     x [n, h, w, ci]   weights [kh, kw, ci / groups, co]   y [n, oh, ow, co]
- *     oh = (h + 2 pad - kh) / stride + 1, ow likewise; the caller fills both in.
+ *     oh = (h + 2 pad - kh) / stride + 1, ow likewise; the caller fills both in. With
+ *     oh or ow or n 0 there is no y, and gradients are zeros; all others but pad are
+ *     at least 1.
  *
  * Group g reads the g-th ci / groups input channels and writes the g-th co / groups
  * output channels. Padding is zeros that take part in the sum, except that forward and

@@ -543,6 +543,8 @@ static forward_job forward_make(const sti_conv_shape *s)
 
 size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *s, int threads)
 {
+    if (sti_conv_is_empty(s))
+        return 0;
     const forward_job j = forward_make(s);
     return 192 + (size_t)(j.panel_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
            (size_t)s->kh * sizeof(int64_t) + (size_t)(s->kh * s->kw);
@@ -631,6 +633,8 @@ void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
                            const sti_bf16 *x, const float *w,
                            const sti_epilogue *epilogue, sti_bf16 *y_out, void *scratch)
 {
+    if (sti_conv_is_empty(s))
+        return;
     forward_job j = forward_make(s);
     const int64_t image = s->oh * j.walk.c_line;
     walk_set_kernels(&j.walk, j.pairs);
@@ -708,6 +712,8 @@ static data_job data_make(const sti_conv_shape *s)
 
 size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *s, int threads)
 {
+    if (sti_conv_is_empty(s))
+        return 0;
     const data_job j = data_make(s);
     return 192 + (size_t)(j.all_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
            (size_t)s->kh * sizeof(int64_t) + (size_t)(s->kh * s->kw);
@@ -824,6 +830,10 @@ void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *s,
                         const sti_bf16 *dy, const float *w, sti_bf16 *dx_out,
                         void *scratch)
 {
+    if (sti_conv_is_empty(s)) {
+        memset(dx_out, 0, (size_t)(s->n * s->h * s->w * s->ci) * sizeof *dx_out);
+        return;
+    }
     data_job j = data_make(s);
     walk_set_kernels(&j.walk, j.pairs);
     j.dy = dy;

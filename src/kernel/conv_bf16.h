@@ -52,7 +52,7 @@ void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *shape,
 
 /* How the sum of the weight gradient is cut: a group is `images` whole images, or (when
  * images is 1) `rows` output rows of one; a chunk is `groups` groups. A function of the
- * shape alone. */
+ * shape alone, whose y is not empty. */
 typedef struct sti_conv_bf16_groups {
     int64_t images, rows, groups;
 } sti_conv_bf16_groups;

@@ -175,6 +175,8 @@ static weight_job weight_make(const sti_conv_shape *s)
 
 size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *s, int threads)
 {
+    if (sti_conv_is_empty(s))
+        return 0;
     const weight_job j = weight_make(s);
     const int64_t weights = s->kh * s->kw * s->ci * s->co;
     return 128 + (size_t)threads * j.worker_bytes +
@@ -553,8 +555,12 @@ void sti_conv_bf16_weight(const sti_team *team, const sti_conv_shape *s,
                           const sti_bf16 *x, const sti_bf16 *dy, float *dw_out,
                           void *scratch)
 {
-    weight_job j = weight_make(s);
     const int64_t weights = s->kh * s->kw * s->ci * s->co;
+    if (sti_conv_is_empty(s)) {
+        memset(dw_out, 0, (size_t)weights * sizeof *dw_out);
+        return;
+    }
+    weight_job j = weight_make(s);
     j.x = x;
     j.dy = dy;
     j.dw = dw_out;

@@ -54,6 +54,12 @@ static inline int64_t sti_conv_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* No pixel of y: no images, or windows that fit nowhere. No way is asked then. */
+static inline bool sti_conv_is_empty(const sti_conv_shape *s)
+{
+    return s->n == 0 || s->oh == 0 || s->ow == 0;
+}
+
 /* One channel a group, more than one group. */
 bool sti_conv_is_depthwise(const sti_conv_shape *shape);
 

@@ -18,7 +18,7 @@ void sti_bf16_relu(const sti_team *team, int64_t n, const sti_bf16 *x, sti_bf16 
 void sti_bf16_relu_grad(const sti_team *team, int64_t n, const sti_bf16 *dy,
                         const uint8_t *bits, sti_bf16 *dx_out);
 
-/* y [n, c] f32 = mean over `area` rows of x [n, area, c], rows in ascending order;
+/* y [n, c] f32 = mean over `area` >= 1 rows of x [n, area, c], rows in ascending order;
  * dx [n, area, c] = dy [n, c] / area. */
 void sti_bf16_global_pool(const sti_team *team, int64_t n, int64_t area, int64_t c,
                           const sti_bf16 *x, float *y_out);

@@ -10,9 +10,9 @@
  * gradient reads x only in a small correction) an error 1 / coarse times as large:
  * fewer bits.
  *
- * x, u, y, residual [rows, c]; mean, inv, deviation, scale, shift [c]; bits as in elementwise.h,
- * NULL: all set. No fused multiply-adds; the bits are the same on every instruction
- * set. */
+ * x, u, y, residual [rows, c], c >= 1; mean, inv, deviation, scale, shift [c]; bits
+ * as in elementwise.h, NULL: all set. No fused multiply-adds; the bits are the same on
+ * every instruction set. */
 #ifndef STI_KERNEL_FOLD_H
 #define STI_KERNEL_FOLD_H
 

@@ -233,7 +233,7 @@ static void choose_parts(sti_loop_gemm *g)
     g->part_cols = s->n;
     for (int64_t chunks = ceil_div(s->k, STI_GEMM_CHUNK); chunks > 1; chunks /= 2)
         g->levels++;
-    if (g->levels == 0)
+    if (g->levels == 0 || s->n == 0)
         return;
     const int64_t cols = PART_FLOATS / tile[STI_LOOP_M] / tile[STI_LOOP_N];
     g->part_cols = least(s->n, (cols > 0 ? cols : 1) * tile[STI_LOOP_N]);

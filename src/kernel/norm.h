@@ -1,5 +1,5 @@
-/* Batch normalisation over the columns of x [rows, c] (Ioffe and Szegedy 2015), with
- * residual add, ReLU and sign bits fused in:
+/* Batch normalisation over the columns of x [rows, c], rows and c >= 1 (Ioffe and
+ * Szegedy 2015), with residual add, ReLU and sign bits fused in:
  *
  *     y = relu((x - mean) * (scale * inv) + shift + residual)
  *     inv = 1 / sqrt(var + epsilon)

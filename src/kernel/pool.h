@@ -45,11 +45,11 @@ void sti_avg_pool_f32(const sti_team *team, const sti_pool_shape *shape, const f
 void sti_avg_unpool_f32(const sti_team *team, const sti_pool_shape *shape,
                         const float *dy, float *dx_out);
 
-/* y [n, c] = mean over `area` rows of x [n, area, c]: row i goes to accumulator i % 4,
- * joined as (0 + 1) + (2 + 3), times 1 / area. */
+/* y [n, c] = mean over `area` >= 1 rows of x [n, area, c]: row i goes to accumulator
+ * i % 4, joined as (0 + 1) + (2 + 3), times 1 / area. */
 void sti_global_pool_f32(const sti_team *team, int64_t n, int64_t area, int64_t c,
                          const float *x, float *y_out);
-/* dx [n, area, c] = dy [n, c] / area, everywhere. */
+/* dx [n, area, c] = dy [n, c] / area, everywhere; area >= 1. */
 void sti_global_unpool_f32(const sti_team *team, int64_t n, int64_t area, int64_t c,
                            const float *dy, float *dx_out);
 

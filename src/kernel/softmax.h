@@ -1,6 +1,7 @@
 /* Softmax of rows, its cross-entropy loss against integer labels, and counting of right
- * answers. Rows are x [rows, n]; sums over a row go to 16 accumulators by position
- * modulo 16, joined by halves (8, 4, 2, 1). exp and log are those of maths.h. */
+ * answers. Rows are x [rows, n], n >= 1; sums over a row go to 16 accumulators by
+ * position modulo 16, joined by halves (8, 4, 2, 1). exp and log are those of maths.h.
+ */
 #ifndef STI_KERNEL_SOFTMAX_H
 #define STI_KERNEL_SOFTMAX_H
 

@@ -397,6 +397,58 @@ static void test_random(void **state)
     }
 }
 
+static void *nan_alloc(size_t bytes)
+{
+    return memset(guarded_alloc(bytes), 0xFF, bytes);
+}
+
+/* Zeros, of so many bytes. */
+static void check_zeros(char *got, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(got[i], 0);
+    guarded_free(got);
+}
+
+static void check_empty(sti_conv_shape s, int threads)
+{
+    const sti_team team = {threads};
+    s.oh = sti_conv_out_length(s.h, s.kh, s.stride, s.pad);
+    s.ow = sti_conv_out_length(s.w, s.kw, s.stride, s.pad);
+    const size_t x_bytes = (size_t)(s.n * s.h * s.w * s.ci) * sizeof(sti_bf16);
+    const size_t w_bytes = (size_t)(s.kh * s.kw * s.ci * s.co) * sizeof(float);
+    sti_bf16 *x = nan_alloc(x_bytes), *dx = nan_alloc(x_bytes), *y = nan_alloc(0);
+    float *w = nan_alloc(w_bytes), *dw = nan_alloc(w_bytes);
+    assert_int_equal(sti_conv_bf16_forward_scratch_bytes(&s, threads), 0);
+    assert_int_equal(sti_conv_bf16_data_scratch_bytes(&s, threads), 0);
+    assert_int_equal(sti_conv_bf16_weight_scratch_bytes(&s, threads), 0);
+    sti_conv_bf16_forward(&team, &s, x, w, NULL, y, NULL);
+    sti_conv_bf16_data(&team, &s, y, w, dx, NULL);
+    sti_conv_bf16_weight(&team, &s, x, y, dw, NULL);
+    check_zeros((char *)dx, x_bytes);
+    check_zeros((char *)dw, w_bytes);
+    guarded_free(x);
+    guarded_free(w);
+    guarded_free(y);
+}
+
+/* Windows that fit nowhere, or no images: no y, and gradients of zeros. */
+static void test_empty(void **state)
+{
+    static const sti_conv_shape shapes[] = {
+        /* n, h, w, ci, co, kh, kw, stride, pad, groups */
+        {7, 5, 3, 13, 16, 5, 5, 7, 0, 1, 0, 0, false}, /* ow alone is 0 */
+        {1, 16, 1, 32, 48, 3, 3, 1, 0, 1, 0, 0, false},
+        {2, 2, 19, 16, 96, 3, 3, 1, 0, 1, 0, 0, false}, /* oh alone */
+        {3, 2, 2, 5, 3, 3, 3, 1, 0, 1, 0, 0, false},    /* both */
+        {0, 9, 9, 16, 32, 3, 3, 1, 1, 1, 0, 0, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int threads = 1; threads <= 2; threads++)
+            check_empty(shapes[i], threads);
+}
+
 /* Sums of several chunks: many channels, many pixels. */
 static void test_chunks(void **state)
 {
@@ -475,9 +527,8 @@ static void test_special(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_usual),   cmocka_unit_test(test_random),
+        cmocka_unit_test(test_chunks),  cmocka_unit_test(test_empty),
         cmocka_unit_test(test_special),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -490,6 +490,60 @@ static void chosen_shapes(void **state)
         check_shape(shapes[i], &rng);
 }
 
+/* Zeros, of so many bytes. */
+static void check_zeros(char *got, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(got[i], 0);
+    guarded_free(got);
+}
+
+static void check_empty(sti_conv_shape s, int threads)
+{
+    const sti_team team = {threads};
+    s.oh = sti_conv_out_length(s.h, s.kh, s.stride, s.pad);
+    s.ow = sti_conv_out_length(s.w, s.kw, s.stride, s.pad);
+    const size_t x_bytes = (size_t)(s.n * s.h * s.w * s.ci) * sizeof(float);
+    const size_t w_bytes =
+        (size_t)(s.kh * s.kw * (s.ci / s.groups) * s.co) * sizeof(float);
+    const size_t squares_bytes = (size_t)s.co * sizeof(float);
+    float *x = scratch_alloc(x_bytes), *w = scratch_alloc(w_bytes);
+    float *dx = scratch_alloc(x_bytes), *dw = scratch_alloc(w_bytes);
+    float *squares = scratch_alloc(squares_bytes), *y = scratch_alloc(0);
+    assert_int_equal(sti_conv_forward_scratch_bytes(&s, threads), 0);
+    assert_int_equal(sti_conv_backward_data_scratch_bytes(&s, threads), 0);
+    assert_int_equal(sti_conv_backward_weight_scratch_bytes(&s, threads), 0);
+    sti_conv_forward_f32(&team, &s, x, w, NULL, y, NULL);
+    sti_conv_backward_data_f32(&team, &s, y, w, dx, NULL);
+    sti_conv_backward_weight_f32(&team, &s, x, y, dw, squares, NULL);
+    check_zeros((char *)dx, x_bytes);
+    check_zeros((char *)dw, w_bytes);
+    check_zeros((char *)squares, squares_bytes);
+    guarded_free(x);
+    guarded_free(w);
+    guarded_free(y);
+}
+
+/* Windows that fit nowhere, or no images: no y, and gradients of zeros. */
+static void empty_outputs(void **state)
+{
+    static const sti_conv_shape shapes[] = {
+        /* n, h, w, ci, co, kh, kw, stride, pad, groups */
+        {7, 5, 3, 13, 16, 5, 5, 7, 0, 1, 0, 0, false}, /* ow alone is 0 */
+        {96, 2, 1, 80, 96, 2, 2, 3, 0, 1, 0, 0, false},
+        {201, 2, 5, 256, 128, 5, 5, 1, 0, 1, 0, 0, false}, /* oh alone */
+        {137, 2, 5, 64, 65, 6, 13, 1, 1, 1, 0, 0, false},  /* both */
+        {3, 2, 9, 20, 20, 3, 3, 1, 0, 20, 0, 0, false},
+        {0, 9, 9, 16, 32, 3, 3, 1, 1, 1, 0, 0, false},
+        {0, 16, 16, 16, 32, 3, 3, 1, 1, 1, 0, 0, true},
+        {0, 4, 4, 256, 256, 1, 1, 2, 0, 1, 0, 0, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int threads = 1; threads <= 2; threads++)
+            check_empty(shapes[i], threads);
+}
+
 /* Narrow images, and enough of them that rows of the product are the same pixel of all.
  */
 static void random_places(void **state)
@@ -629,7 +683,8 @@ int main(void)
         cmocka_unit_test(random_shapes),    cmocka_unit_test(chosen_shapes),
         cmocka_unit_test(random_places),    cmocka_unit_test(chosen_places),
         cmocka_unit_test(depthwise_blocks), cmocka_unit_test(weight_products),
-        cmocka_unit_test(close_to_double),  cmocka_unit_test(lengths_and_cost),
+        cmocka_unit_test(empty_outputs),    cmocka_unit_test(close_to_double),
+        cmocka_unit_test(lengths_and_cost),
     };
     best = (int)sti_isa_now();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,28 @@ static void long_sums_go_through_the_tree(void **state)
     }
 }
 
+/* No rows, columns or steps, with short sums and with long ones. */
+static void empty_products(void **state)
+{
+    static const sti_gemm_shape shapes[] = {
+        {0, 40, 90, 90, 40, 40, false, false, false},
+        {40, 0, 90, 90, 5, 5, false, false, true},
+        {40, 50, 0, 7, 50, 50, false, false, true},
+        {0, 40, 5000, 5000, 40, 40, false, false, false},
+        {64, 0, 8192, 8193, 8192, 8, false, true, true}};
+    model_rng rng = {8};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        data d = {.shape = shapes[i]};
+        data_make(&d, &rng);
+        d.epilogue = (sti_epilogue){.bias = d.bias, .relu = true};
+        want_by_model(&d);
+        for (int t = 0; t < 14; t++)
+            expect_equal(&d, text_at(t), 1 + t % 7);
+        data_free(&d);
+    }
+}
+
 static void middle_shapes_equal_gemm(void **state)
 {
     static const sti_gemm_shape shapes[] = {
@@ -310,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_have_the_bits_of_the_model),
         cmocka_unit_test(long_sums_go_through_the_tree),
+        cmocka_unit_test(empty_products),
         cmocka_unit_test(middle_shapes_equal_gemm),
         cmocka_unit_test(grids_run_on_smaller_teams),
         cmocka_unit_test(blocks_left_out_depend_on_loops_alone),
