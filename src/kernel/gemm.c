@@ -30,8 +30,8 @@ static bool is_small(const sti_gemm_shape *s, int threads)
     const int64_t work = threads > 1 ? STI_BLOCK_SHARED : alone;
     const bool near = s->trans_b ? s->m > STI_GEMM_FLOW
                                  : s->ldb <= (s->n > most ? most_cols : 2 * most);
-    return s->m <= most && s->n <= most_cols && s->k <= most && s->lda <= 2 * most &&
-           s->m * s->n * s->k <= work && near;
+    return s->m <= most && s->n > 0 && s->n <= most_cols && s->k <= most &&
+           s->lda <= 2 * most && s->m * s->n * s->k <= work && near;
 }
 
 /* Floats between the steps of a B in columns that is turned for a small product. */

@@ -298,11 +298,13 @@ static void empty(void **state)
     const float operand[1] = {1.0F};
     float c[1] = {3.0F};
     (void)state;
-    for (int i = 0; i < SIZES * SIZES; i++)
-        for (int kind = 0; kind < 8; kind++) {
+    for (int i = 0; i < SIZES * SIZES * STI_ISA_COUNT; i++)
+        for (int kind = 0; sti_isa_force((sti_isa)(i % STI_ISA_COUNT)) && kind < 8;
+             kind++) {
             const bool no_rows = kind & 4;
-            sti_gemm_shape s = case_of(no_rows ? 0 : sizes[i % SIZES],
-                                       no_rows ? sizes[i % SIZES] : 0, sizes[i / SIZES])
+            sti_gemm_shape s = case_of(no_rows ? 0 : sizes[i / STI_ISA_COUNT % SIZES],
+                                       no_rows ? sizes[i / STI_ISA_COUNT % SIZES] : 0,
+                                       sizes[i / STI_ISA_COUNT / SIZES])
                                    .shape;
             s.trans_a = kind & 1;
             s.trans_b = kind & 2;
@@ -313,6 +315,7 @@ static void empty(void **state)
                 guarded_free(scratch);
             }
         }
+    sti_isa_force((sti_isa)best);
     assert_true(c[0] == 3.0F);
 }
 
