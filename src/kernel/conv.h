@@ -69,8 +69,8 @@ bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
  * in gemm.h (with stride in backward data 0.7 MiB more); nothing for depthwise ones.
  * Weight gradient: a thread, a slice of at most about 300 KiB for every doubling of the
  * chunks of 4096 pixels, and, where the gradient is smaller than four slices, up to
- * seven of them more. Of the 3x3 layers of ResNet-20 direct ones take 50 to 170 KiB with one
- * thread, filtered ones 150 to 770. */
+ * seven of them more. Of the 3x3 layers of ResNet-20 direct ones take 50 to 170 KiB
+ * with one thread, filtered ones 150 to 770. */
 size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
 size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);

@@ -230,7 +230,8 @@ static inline bool turned_crowded(const sti_gemm_tile *t)
     return VEC_WIDTH > 8 && t->a_row % 1024 == 0;
 }
 
-/* So many steps of k that the quads of a line divide. */
+/* Steps of k, as many as lanes at a time: turned by fours, or, where rows are crowded,
+ * all at once. */
 static inline __attribute__((always_inline)) const float *
 turned_lines(const sti_gemm_tile *t, vec_rows *rows, vec_rows *next, const float *b,
              vec *acc, int64_t steps, const bool fetch, const int cols)

@@ -397,19 +397,6 @@ static void test_random(void **state)
     }
 }
 
-static void *nan_alloc(size_t bytes)
-{
-    return memset(guarded_alloc(bytes), 0xFF, bytes);
-}
-
-/* Zeros, of so many bytes. */
-static void check_zeros(char *got, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        assert_int_equal(got[i], 0);
-    guarded_free(got);
-}
-
 static void check_empty(sti_conv_shape s, int threads)
 {
     const sti_team team = {threads};
@@ -417,16 +404,17 @@ static void check_empty(sti_conv_shape s, int threads)
     s.ow = sti_conv_out_length(s.w, s.kw, s.stride, s.pad);
     const size_t x_bytes = (size_t)(s.n * s.h * s.w * s.ci) * sizeof(sti_bf16);
     const size_t w_bytes = (size_t)(s.kh * s.kw * s.ci * s.co) * sizeof(float);
-    sti_bf16 *x = nan_alloc(x_bytes), *dx = nan_alloc(x_bytes), *y = nan_alloc(0);
-    float *w = nan_alloc(w_bytes), *dw = nan_alloc(w_bytes);
+    sti_bf16 *x = guarded_nan_alloc(x_bytes), *dx = guarded_nan_alloc(x_bytes),
+             *y = guarded_nan_alloc(0);
+    float *w = guarded_nan_alloc(w_bytes), *dw = guarded_nan_alloc(w_bytes);
     assert_int_equal(sti_conv_bf16_forward_scratch_bytes(&s, threads), 0);
     assert_int_equal(sti_conv_bf16_data_scratch_bytes(&s, threads), 0);
     assert_int_equal(sti_conv_bf16_weight_scratch_bytes(&s, threads), 0);
     sti_conv_bf16_forward(&team, &s, x, w, NULL, y, NULL);
     sti_conv_bf16_data(&team, &s, y, w, dx, NULL);
     sti_conv_bf16_weight(&team, &s, x, y, dw, NULL);
-    check_zeros((char *)dx, x_bytes);
-    check_zeros((char *)dw, w_bytes);
+    guarded_free_zeros(dx, x_bytes);
+    guarded_free_zeros(dw, w_bytes);
     guarded_free(x);
     guarded_free(w);
     guarded_free(y);

@@ -327,22 +327,16 @@ static void check_equal(const conv_data *d, const char *what, int threads,
             (int)s->groups, (int)at, (double)got[at], (double)want[at]);
 }
 
-/* Full of NaN, that nothing is taken for a sum that has not been written. */
-static void *scratch_alloc(size_t bytes)
-{
-    return memset(guarded_alloc(bytes), 0xFF, bytes);
-}
-
 static void run_gradients(conv_data *d, int threads)
 {
     const sti_team team = {.threads = threads};
     const sti_conv_shape *s = &d->s;
-    void *scratch = scratch_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
+    void *scratch = guarded_nan_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
     memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
     sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
     guarded_free(scratch);
     check_equal(d, "backward data", threads, d->dx, d->want_dx, d->x_count);
-    scratch = scratch_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+    scratch = guarded_nan_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
     memset(d->squares, 0xFF, (size_t)s->co * sizeof *d->squares);
     sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
@@ -361,7 +355,7 @@ static void run_forward(conv_data *d, int threads)
     const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
                             .relu = d->relu,
                             .relu_mask = d->use_mask ? d->mask : NULL};
-    void *scratch = scratch_alloc(sti_conv_forward_scratch_bytes(s, threads));
+    void *scratch = guarded_nan_alloc(sti_conv_forward_scratch_bytes(s, threads));
     memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
     sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
     guarded_free(scratch);
@@ -490,14 +484,6 @@ static void chosen_shapes(void **state)
         check_shape(shapes[i], &rng);
 }
 
-/* Zeros, of so many bytes. */
-static void check_zeros(char *got, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        assert_int_equal(got[i], 0);
-    guarded_free(got);
-}
-
 static void check_empty(sti_conv_shape s, int threads)
 {
     const sti_team team = {threads};
@@ -507,18 +493,18 @@ static void check_empty(sti_conv_shape s, int threads)
     const size_t w_bytes =
         (size_t)(s.kh * s.kw * (s.ci / s.groups) * s.co) * sizeof(float);
     const size_t squares_bytes = (size_t)s.co * sizeof(float);
-    float *x = scratch_alloc(x_bytes), *w = scratch_alloc(w_bytes);
-    float *dx = scratch_alloc(x_bytes), *dw = scratch_alloc(w_bytes);
-    float *squares = scratch_alloc(squares_bytes), *y = scratch_alloc(0);
+    float *x = guarded_nan_alloc(x_bytes), *w = guarded_nan_alloc(w_bytes);
+    float *dx = guarded_nan_alloc(x_bytes), *dw = guarded_nan_alloc(w_bytes);
+    float *squares = guarded_nan_alloc(squares_bytes), *y = guarded_nan_alloc(0);
     assert_int_equal(sti_conv_forward_scratch_bytes(&s, threads), 0);
     assert_int_equal(sti_conv_backward_data_scratch_bytes(&s, threads), 0);
     assert_int_equal(sti_conv_backward_weight_scratch_bytes(&s, threads), 0);
     sti_conv_forward_f32(&team, &s, x, w, NULL, y, NULL);
     sti_conv_backward_data_f32(&team, &s, y, w, dx, NULL);
     sti_conv_backward_weight_f32(&team, &s, x, y, dw, squares, NULL);
-    check_zeros((char *)dx, x_bytes);
-    check_zeros((char *)dw, w_bytes);
-    check_zeros((char *)squares, squares_bytes);
+    guarded_free_zeros(dx, x_bytes);
+    guarded_free_zeros(dw, w_bytes);
+    guarded_free_zeros(squares, squares_bytes);
     guarded_free(x);
     guarded_free(w);
     guarded_free(y);
@@ -632,7 +618,7 @@ static void weight_products(void **state)
             const sti_conv_shape *s = &d.s;
             const sti_team team = {.threads = threads};
             void *scratch =
-                scratch_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+                guarded_nan_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
             sti_conv_backward_weight_f32(&team, s, d.x, d.y, d.dw, NULL, scratch);
             guarded_free(scratch);
             for (int64_t w = threads; w < d.w_count; w += 61) {

@@ -55,4 +55,18 @@ static inline void guarded_free(void *block)
 }
 #endif
 
+/* Full of NaN, that nothing is taken for a result that has not been written. */
+static inline void *guarded_nan_alloc(size_t bytes)
+{
+    return memset(guarded_alloc(bytes), 0xFF, bytes);
+}
+
+/* Zeros are all that such a block holds in the end. */
+static inline void guarded_free_zeros(void *block, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(((const char *)block)[i], 0);
+    guarded_free(block);
+}
+
 #endif

@@ -287,7 +287,7 @@ static void blocks_left_out_depend_on_loops_alone(void **state)
         "caCb 14x16x16", "caCb@schedule(static) 14x16x16", "C{C:1}acB{R:1} 14x16x16"};
     const sti_gemm_shape shape = {100, 1024, 100, 100, 1024, 1024, false, false, false};
     (void)state;
-    for (size_t i = 0; i < sizeof same / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         sti_loop_gemm g;
         assert_int_equal(sti_loop_gemm_bind(same[i], &shape, 2, &g), STINT_OK);
         assert_int_equal(g.loop.level[0].step, 8 * 16);
