@@ -3,10 +3,11 @@
  *     conv_bench NET... [-d forward|data|weight] [-j THREADS] [-b BATCH] [-o TEXT]
  *                [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]
  *
- * NET: resnet20, resnet50, vgg16, vgg16-32 or mobilenet, or several of them; every shape
- * once, or those whose name contains TEXT. The mean at the end is of them, and of all
- * convolutions, as often as the networks have each. Ours runs on channels-last tensors and dense weights,
- * packing included, by minimal filtering where the shape fits as in training (marked W;
+ * NET: resnet20, resnet50, vgg16, vgg16-32 or mobilenet, or several of them; every
+ * shape once, or those whose name contains TEXT. The mean at the end is of them, and of
+ * all convolutions, as often as the networks have each. Ours runs on channels-last
+ * tensors and dense weights, packing included, by minimal filtering where the shape
+ * fits as in training (marked W;
  * --direct: never); oneDNN (where it was found at build time) directly, in layouts of
  * its choice, its reorders not timed; with --peer-auto also by the algorithm of its
  * choice, which is Winograd's F(4 x 4, 3 x 3) for many: fewer products than ours,
@@ -321,7 +322,8 @@ static bool parse(int argc, char **argv, bench *b, const bench_net **nets)
         else if (count == BENCH_NETS || !(nets[count++] = find_net(argv[i])))
             return false;
     }
-    return count > 0 && b->team.threads > 0 && b->repeats > 0 && b->repeats <= MAX_REPEATS;
+    return count > 0 && b->team.threads > 0 && b->repeats > 0 &&
+           b->repeats <= MAX_REPEATS;
 }
 
 static void print_head(bench *b, const bench_net *net)
@@ -348,9 +350,10 @@ int main(int argc, char **argv)
     bench b = {.team = {.threads = 1}, .repeats = 5, .only_direction = -1};
     const bench_net *nets[BENCH_NETS + 1] = {NULL};
     if (!parse(argc, argv, &b, nets)) {
-        fputs("usage: conv_bench NET... [-d forward|data|weight] [-j THREADS] [-b BATCH] "
-              "[-o TEXT] [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]\n",
-              stderr);
+        fputs(
+            "usage: conv_bench NET... [-d forward|data|weight] [-j THREADS] [-b BATCH] "
+            "[-o TEXT] [-r REPEATS] [--cold] [--csv] [--direct] [--peer-auto]\n",
+            stderr);
         return 2;
     }
     const int64_t batch = b.batch;

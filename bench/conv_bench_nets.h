@@ -18,23 +18,14 @@ typedef struct bench_net {
 } bench_net;
 
 /* size x size pixels, ci to co channels, k x k taps; so many times, or once. */
-#define TIMES(times, label, size, ci, co, k, stride, pad)            \
-    {                                                                \
-        label,                                                       \
-            {                                                        \
-                0,  size, size,   ci,  co, k, k, stride, pad, 1, 0,  \
-                0, false                                             \
-            },                                                       \
-            times                                                    \
+#define TIMES(times, label, size, ci, co, k, stride, pad)                        \
+    {                                                                            \
+        label, {0, size, size, ci, co, k, k, stride, pad, 1, 0, 0, false}, times \
     }
 #define SQUARE(...) TIMES(1, __VA_ARGS__)
-#define EACH(label, size, c, stride)                             \
-    {                                                            \
-        label,                                                   \
-        {                                                        \
-            0, size, size, c, c, 3, 3, stride, 1, c, 0, 0, false \
-        },                                                       \
-        1                                                        \
+#define EACH(label, size, c, stride)                                     \
+    {                                                                    \
+        label, {0, size, size, c, c, 3, 3, stride, 1, c, 0, 0, false}, 1 \
     }
 
 static const bench_layer resnet20_layers[] = {
@@ -74,14 +65,14 @@ static const bench_layer resnet50_layers[] = {
     TIMES(2, "3x3 512-512 7", 7, 512, 512, 3, 1, 1),
 };
 
-#define VGG(size, half, quarter, eighth, sixteenth)              \
-    SQUARE("3-64 " #size, size, 3, 64, 3, 1, 1),                 \
-        SQUARE("64-64 " #size, size, 64, 64, 3, 1, 1),           \
-        SQUARE("64-128 " #half, half, 64, 128, 3, 1, 1),         \
-        SQUARE("128-128 " #half, half, 128, 128, 3, 1, 1),       \
-        SQUARE("128-256 " #quarter, quarter, 128, 256, 3, 1, 1), \
+#define VGG(size, half, quarter, eighth, sixteenth)                \
+    SQUARE("3-64 " #size, size, 3, 64, 3, 1, 1),                   \
+        SQUARE("64-64 " #size, size, 64, 64, 3, 1, 1),             \
+        SQUARE("64-128 " #half, half, 64, 128, 3, 1, 1),           \
+        SQUARE("128-128 " #half, half, 128, 128, 3, 1, 1),         \
+        SQUARE("128-256 " #quarter, quarter, 128, 256, 3, 1, 1),   \
         TIMES(2, "256-256 " #quarter, quarter, 256, 256, 3, 1, 1), \
-        SQUARE("256-512 " #eighth, eighth, 256, 512, 3, 1, 1),   \
+        SQUARE("256-512 " #eighth, eighth, 256, 512, 3, 1, 1),     \
         TIMES(2, "512-512 " #eighth, eighth, 512, 512, 3, 1, 1),   \
         TIMES(3, "512-512 " #sixteenth, sixteenth, 512, 512, 3, 1, 1)
 

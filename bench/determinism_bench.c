@@ -11,11 +11,11 @@
  *     a thread in place of chunks of 4096 joined by a tree; sums over elements and rows
  *     (batch-norm, biases, loss) have chunks of 2^27 and more in place of 256, 4096 or
  * 8192;
- *   - kernels are compiled with -fassociative-math -freciprocal-math -ffp-contract=fast,
- *     so that the compiler may reorder whatever sums are written in C. What stays as it
- * is, because no order is given up for it: register tiles of matrix products, which are
- * chains of fused multiply-adds (outputs are what is spread over lanes and threads),
- * int8 products, top-k, and random numbers by counter.
+ *   - kernels are compiled with -fassociative-math -freciprocal-math
+ * -ffp-contract=fast, so that the compiler may reorder whatever sums are written in C.
+ * What stays as it is, because no order is given up for it: register tiles of matrix
+ * products, which are chains of fused multiply-adds (outputs are what is spread over
+ * lanes and threads), int8 products, top-k, and random numbers by counter.
  *
  * Steps alternate in one process; the ratio is the median over rounds of one's time by
  * the other's, with the quartiles beside it. Sums of squares show that the orders

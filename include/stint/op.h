@@ -43,10 +43,10 @@ STINT_API stint_value stint_batch_norm(stint_graph *g, stint_value x,
                                        const stint_batch_norm_desc *desc);
 
 /** Element by element, x of any shape -> the same shape. relu: max(x, 0), NaN stays;
- * leaky_relu: slope x below 0; sigmoid 1 / (1 + e^-x); silu x sigmoid(x); gelu: the tanh
- * form of Hendrycks and Gimpel 2016; softplus log(1 + e^x). exp, log, tanh, sigmoid, sin
- * and cos err by less than an ulp, with the same bits on every machine (docs/trust.md);
- * log and sqrt below 0 give NaN. */
+ * leaky_relu: slope x below 0; sigmoid 1 / (1 + e^-x); silu x sigmoid(x); gelu: the
+ * tanh form of Hendrycks and Gimpel 2016; softplus log(1 + e^x). exp, log, tanh,
+ * sigmoid, sin and cos err by less than an ulp, with the same bits on every machine
+ * (docs/trust.md); log and sqrt below 0 give NaN. */
 STINT_API stint_value stint_relu(stint_graph *g, stint_value x);
 STINT_API stint_value stint_leaky_relu(stint_graph *g, stint_value x, float slope);
 STINT_API stint_value stint_sigmoid(stint_graph *g, stint_value x);
@@ -70,9 +70,9 @@ STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float adde
 STINT_API stint_value stint_layer_norm(stint_graph *g, stint_value x, float epsilon);
 STINT_API stint_value stint_rms_norm(stint_graph *g, stint_value x, float epsilon);
 
-/** tokens [...] i32 -> [..., width]: rows of the parameter "weight" [vocabulary, width],
- * normal with the deviation given (0: 0.02). Its gradient is summed in the order of the
- * positions. */
+/** tokens [...] i32 -> [..., width]: rows of the parameter "weight" [vocabulary,
+ * width], normal with the deviation given (0: 0.02). Its gradient is summed in the
+ * order of the positions. */
 typedef struct stint_embedding_desc {
     int64_t vocabulary, width;
     float deviation;
@@ -83,9 +83,9 @@ STINT_API stint_value stint_embedding(stint_graph *g, stint_value tokens,
 STINT_API stint_value stint_lookup(stint_graph *g, stint_value tokens,
                                    stint_value table);
 
-/** Attention over packed rows qkv [batch, length, (heads + 2 kv_heads) size]: queries of
- * all heads, keys, values (Vaswani et al. 2017; shared keys and values: Ainslie et al.
- * 2023) -> [batch, length, heads size]. Computed in tiles, forward and backward: no
+/** Attention over packed rows qkv [batch, length, (heads + 2 kv_heads) size]: queries
+ * of all heads, keys, values (Vaswani et al. 2017; shared keys and values: Ainslie et
+ * al. 2023) -> [batch, length, heads size]. Computed in tiles, forward and backward: no
  * matrix of all scores is made, two numbers a query and head are kept. kv_heads 0: as
  * many as heads. */
 typedef struct stint_attention_desc {
@@ -166,15 +166,15 @@ STINT_API stint_value stint_softmax(stint_graph *g, stint_value x);
  * evaluation batch). -> scalar. */
 STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
                                                   stint_value labels, float smoothing);
-/** The same loss of logits x table^T, which exist for a block of rows at a time, 128 MiB
- * of them at most: for large vocabularies. x [n, width], table [classes, width], labels
- * [n] i32 -> scalar. Differentiable once. */
+/** The same loss of logits x table^T, which exist for a block of rows at a time, 128
+ * MiB of them at most: for large vocabularies. x [n, width], table [classes, width],
+ * labels [n] i32 -> scalar. Differentiable once. */
 STINT_API stint_value stint_linear_cross_entropy(stint_graph *g, stint_value x,
                                                  stint_value table, stint_value labels,
                                                  float smoothing);
-/** x [..., channels] rounded to (2^(bits - 1) - 1) levels on either side of 0, a scale a
- * channel: what a weight held in so many bits is. bits 2..8. Its gradient is passed on
- * as it is. */
+/** x [..., channels] rounded to (2^(bits - 1) - 1) levels on either side of 0, a scale
+ * a channel: what a weight held in so many bits is. bits 2..8. Its gradient is passed
+ * on as it is. */
 STINT_API stint_value stint_quantise(stint_graph *g, stint_value x, int bits);
 /** Logit pairing: mean over rows of weight ||x - reference||^2 / classes, where a row
  * weighs base + right if the reference's largest logit (lowest index on ties) is at the
@@ -187,9 +187,9 @@ typedef struct stint_pairing_desc {
 STINT_API stint_value stint_logit_pairing(stint_graph *g, stint_value x,
                                           stint_value reference, stint_value labels,
                                           const stint_pairing_desc *desc);
-/** Mean over rows of -T^2 sum_j softmax(reference / T)_j log softmax(x / T)_j (Hinton et
- * al. 2015); rows with label -1 add nothing. T: temperature > 0. No gradient flows to
- * the reference. -> scalar. */
+/** Mean over rows of -T^2 sum_j softmax(reference / T)_j log softmax(x / T)_j (Hinton
+ * et al. 2015); rows with label -1 add nothing. T: temperature > 0. No gradient flows
+ * to the reference. -> scalar. */
 STINT_API stint_value stint_soft_cross_entropy(stint_graph *g, stint_value x,
                                                stint_value reference,
                                                stint_value labels, float temperature);

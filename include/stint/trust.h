@@ -47,8 +47,8 @@ typedef struct stint_share {
     double rate, low, high; /* NaN when n is 0 */
 } stint_share;
 
-/** Agreement over inputs, 1 for the same: mean, and what 10 %, half and 90 % of the inputs
- *  are below. NaN when count is 0. */
+/** Agreement over inputs, 1 for the same: mean, and what 10 %, half and 90 % of the
+ * inputs are below. NaN when count is 0. */
 typedef struct stint_agreement {
     int64_t count; /* inputs for which it is defined */
     double mean, low, median, high;

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /* Zeroed, 64-byte aligned; NULL after recording STINT_E_MEMORY with the name and size.
- * 0 bytes gives a valid unique pointer. Large blocks (>= 128 KiB) come from mmap, so that
- * untouched pages cost no resident memory and freed ones go back to the system at once.
- * `name` must outlive the block (a literal). */
+ * 0 bytes gives a valid unique pointer. Large blocks (>= 128 KiB) come from mmap, so
+ * that untouched pages cost no resident memory and freed ones go back to the system at
+ * once. `name` must outlive the block (a literal). */
 void *sti_alloc(size_t bytes, const char *name);
 void *sti_alloc_array(int64_t count, size_t each_bytes, const char *name); /* checked */
 /* Grows or shrinks, keeping the contents; new bytes are zero. On failure the old block

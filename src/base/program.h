@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 typedef struct sti_program_pages {
-    size_t code_bytes; /* read-only parts of what is in use: all of it is resident now */
+    size_t
+        code_bytes; /* read-only parts of what is in use: all of it is resident now */
     size_t data_bytes; /* writable parts of everything loaded */
 } sti_program_pages;
 

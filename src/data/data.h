@@ -36,8 +36,8 @@ stint_status sti_data_decoders_create(const stint_data *data, int workers,
 void sti_data_decoders_destroy(sti_data_decoders *decoders); /* NULL is fine */
 
 /* Decode every sample once and keep the pixels, for those who go through a split many
- * times: from then on nothing is read from files. Bytes: as sti_data_kept_bytes says. To
- * be called before others use the dataset; a failure leaves it as it was. */
+ * times: from then on nothing is read from files. Bytes: as sti_data_kept_bytes says.
+ * To be called before others use the dataset; a failure leaves it as it was. */
 size_t sti_data_kept_bytes(const stint_data *data);
 stint_status sti_data_keep(stint_data *data, const sti_team *team,
                            sti_data_decoders *decoders);

@@ -135,9 +135,10 @@ tile_c(float *const *c, ptrdiff_t c_row, const int i, const int part)
 }
 
 /* Rows from .. to of C, bias and ReLU. */
-static inline __attribute__((always_inline)) void
-tile_finish(const sti_conv_tile *t, vec *acc, const int from, const int to,
-            const int part)
+static inline __attribute__((always_inline)) void tile_finish(const sti_conv_tile *t,
+                                                              vec *acc, const int from,
+                                                              const int to,
+                                                              const int part)
 {
     const __mmask16 lanes[2] = {first_lanes(t->cols), first_lanes(t->cols - 16)};
     /* What the tile says is read before the stores: as far as the compiler knows, one

@@ -173,9 +173,8 @@ static void statistics_piece(void *arg, int64_t chunk, int worker)
 
 static norm_job job_make(int64_t rows, int64_t c, void *partial)
 {
-    norm_job job = {.u = cut_of(rows, c),
-                    .loops = sti_bf16_kernels_now(),
-                    .fast = c % LANES == 0};
+    norm_job job = {
+        .u = cut_of(rows, c), .loops = sti_bf16_kernels_now(), .fast = c % LANES == 0};
     job.u.at = partial;
     return job;
 }

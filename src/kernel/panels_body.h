@@ -5,7 +5,7 @@
 
 enum {
     PANEL_VECS = STI_PANEL_COLUMNS / VEC_WIDTH,
-    LINE = 16,        /* floats of a cache line */
+    LINE = 16, /* floats of a cache line */
     /* How far to fetch: 12 steps of k. A core alone reads as fast with 4, two side by
      * side need more (82 to 85 % of what their memory gives, against 90 to 92 %). */
     AHEAD = 48 * LINE

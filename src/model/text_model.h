@@ -7,7 +7,8 @@
 
 #include "stint/model.h"
 
-/* Put defaults in place of zeros and check. STINT_E_INPUT: no such model, or sizes that do not go together. */
+/* Put defaults in place of zeros and check. STINT_E_INPUT: no such model, or sizes that
+ * do not go together. */
 stint_status sti_text_model_resolve(const char *name, stint_text_model_desc *desc,
                                     bool *llama_out);
 

@@ -35,7 +35,7 @@ enum { STI_PATTERN_SIZES = 8 };
 typedef struct sti_pattern_row {
     int64_t bytes; /* of a message, or of the vector */
     int64_t samples;
-    double median_s, low_s, high_s;                /* 50, 5 and 95 % of the samples */
+    double median_s, low_s, high_s; /* 50, 5 and 95 % of the samples */
     /* At the median; NaN where that is 0: no longer than a round without messages. */
     double algorithm_bytes_per_s, bus_bytes_per_s;
 } sti_pattern_row;

@@ -51,8 +51,8 @@ stint_status sti_budget_blocks(const stint_graph *graph, const sti_pack_choice *
                                int size_count, sti_budget *budget);
 
 /* Bytes of values and scratch at the height of a run by one thread of the graph
- * rewritten as `form` [values] says, in blocks of the budget's sizes. STINT_E_MEMORY, or
- * a failure of a pass. */
+ * rewritten as `form` [values] says, in blocks of the budget's sizes. STINT_E_MEMORY,
+ * or a failure of a pass. */
 stint_status sti_budget_height(const stint_graph *graph, const sti_budget *budget,
                                const uint8_t *form, size_t *bytes_out);
 

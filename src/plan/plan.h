@@ -1,10 +1,10 @@
 /* Lifetimes, offsets, exact peak.
  *
  * A plan fixes where every byte of one run of a graph lies. Regions: PARAM, STATE and
- * FIXED are shared by all lanes, RESULT is the block that the shard tree sums (gradients,
- * state contributions, metrics, in that order, each 64-byte aligned), FETCH is read by
- * the host, ARENA holds inputs, activations, saved forms and per-node scratch, overlaid
- * by lifetime. */
+ * FIXED are shared by all lanes, RESULT is the block that the shard tree sums
+ * (gradients, state contributions, metrics, in that order, each 64-byte aligned), FETCH
+ * is read by the host, ARENA holds inputs, activations, saved forms and per-node
+ * scratch, overlaid by lifetime. */
 #ifndef STI_PLAN_PLAN_H
 #define STI_PLAN_PLAN_H
 
@@ -49,7 +49,8 @@ stint_status sti_plan_create(const stint_graph *graph, int threads,
                              sti_plan **plan_out);
 void sti_plan_destroy(sti_plan *plan);
 
-/* When results are final: once `node` has run, all bytes of RESULT from `from` on are. */
+/* When results are final: once `node` has run, all bytes of RESULT from `from` on are.
+ */
 typedef struct sti_final_point {
     int32_t node;
     size_t from;

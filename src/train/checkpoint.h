@@ -23,9 +23,9 @@ typedef struct sti_position {
     int64_t epoch_images;             /* 0: the epoch is closed */
     double line_loss, line_correct;   /* since the last step line of the log */
     int64_t line_images;
-    double train_loss, train_accuracy; /* of the last closed epoch; NaN */
-    double test_loss, test_accuracy;   /* of the last evaluation; NaN */
-    int64_t chosen_step;               /* of train.select; 0: none yet */
+    double train_loss, train_accuracy;   /* of the last closed epoch; NaN */
+    double test_loss, test_accuracy;     /* of the last evaluation; NaN */
+    int64_t chosen_step;                 /* of train.select; 0: none yet */
     int64_t chosen_right, chosen_others; /* there, of the held-out images */
     int64_t better_step; /* of the last epoch that was better than all before */
 } sti_position;
@@ -81,9 +81,8 @@ void sti_saver_on_adopt(sti_saver *saver, sti_saver_adopt_fn *adopt, void *user)
 #define STI_META_RECIPE   "recipe"  /* INI */
 #define STI_META_CLASSES  "classes" /* JSON array */
 /* Of text models, in place of classes, image, mean and deviation: sizes "context
- * vocabulary depth width heads kv_heads hidden epsilon rotary_base own_head" (the last 0
- * or 1), and the tokeniser as stint_tokenizer_write
- * has it (JSON). */
+ * vocabulary depth width heads kv_heads hidden epsilon rotary_base own_head" (the last
+ * 0 or 1), and the tokeniser as stint_tokenizer_write has it (JSON). */
 #define STI_META_TEXT      "text"
 #define STI_META_TOKENIZER "tokenizer"
 #define STI_META_END_TOKEN "end_token"   /* that ends a text; absent or -1: none */

@@ -34,8 +34,9 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
                                     .validation = v->data.validation};
     sti_corpus_part *part = &run->evaluation.part;
     if (!run->model->tokenizer)
-        return sti_fail(STINT_E_INPUT, "the model holds no tokeniser, so it cannot read "
-                                       "text; it takes token identities only");
+        return sti_fail(STINT_E_INPUT,
+                        "the model holds no tokeniser, so it cannot read "
+                        "text; it takes token identities only");
     stint_status st = sti_corpus_open(&wanted, &run->text);
     if (st != STINT_OK)
         return sti_fail_context(st, "data for this model");

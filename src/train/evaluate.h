@@ -39,8 +39,8 @@ void sti_evaluation_fini(sti_evaluation *evaluation);
 /* Called on the calling thread between rounds of batches. */
 typedef void sti_evaluation_progress_fn(void *user, int64_t done, int64_t total);
 
-/* Run crew->desc.eval over crew->desc.test_data (train_data, text). Allocates nothing. The
- * sums are taken in the order of the batches, whatever the lanes. Ranks of the crew
+/* Run crew->desc.eval over crew->desc.test_data (train_data, text). Allocates nothing.
+ * The sums are taken in the order of the batches, whatever the lanes. Ranks of the crew
  * share the batches out, and all get all answers. STINT_E_INTERRUPTED or _TERMINATED
  * after stint_stop(), but with ranks, which must not part ways here, nobody looks. */
 stint_status sti_evaluate(sti_crew *crew, const sti_data_norm *norm,

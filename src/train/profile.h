@@ -43,7 +43,7 @@ typedef struct sti_profile {
     int64_t step_ns, steps, shards; /* wall time; shards a step */
     int64_t evaluate_ns, evaluations;
     bool with_roofline;
-    sti_machine machine; /* with_roofline */
+    sti_machine machine;   /* with_roofline */
     sti_profile_row *rows; /* after end, the longest first */
     int row_count;
 } sti_profile;

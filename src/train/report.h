@@ -20,13 +20,12 @@
  *           {name: first 16 digits of its own SHA-256, ..}; see run.hash_every
  *   bounds  step, rows [{layer, ..}]: packed tensors, see train/run_log.c
  *   slowdown  step, expected, measured: times as long as without a budget
- *   growth  step, rows [{layer, bytes, capacity}, ..]: packed blocks that were too small
- *   plan    step, planned_peak_bytes, packed, lanes, slowdown: what followed
- *   end     status ("ok" or the name of a status), test_accuracy, test_loss,
- *           train_loss, images_per_s, seconds, peak_rss_bytes, weights_sha256, steps,
- *           measured [{name, bytes}, ..] (bytes really taken, by the names of parts),
- *           class_count [..], class_correct [..] of the last evaluation of the test
- *           split
+ *   growth  step, rows [{layer, bytes, capacity}, ..]: packed blocks that were too
+ * small plan    step, planned_peak_bytes, packed, lanes, slowdown: what followed end
+ * status ("ok" or the name of a status), test_accuracy, test_loss, train_loss,
+ * images_per_s, seconds, peak_rss_bytes, weights_sha256, steps, measured [{name,
+ * bytes}, ..] (bytes really taken, by the names of parts), class_count [..],
+ * class_correct [..] of the last evaluation of the test split
  *
  * When a run was resumed, later lines of a step or epoch replace earlier ones.
  *

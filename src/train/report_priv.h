@@ -67,8 +67,8 @@ typedef struct sti_report_run {
     sti_arena *arena; /* of all texts */
     const char *folder;
     const char *network, *data, *cpu, *isa, *version, *threads_why, *status, *sha256,
-        *net_why; /* how bits of gradients were chosen last; NULL */
-    const char **class_names;             /* [classes] */
+        *net_why;             /* how bits of gradients were chosen last; NULL */
+    const char **class_names; /* [classes] */
     int64_t *class_count, *class_correct; /* [classes], or NULL */
     int32_t classes;
     int64_t context; /* tokens a sequence; 0: images */

@@ -81,7 +81,7 @@ static stint_status add_picture(sheet *s, const sti_report_error *e, sti_text *o
         shrink(s->pixels, info->height, info->width, info->channels, factor);
     if (status == STINT_OK)
         status = sti_report_png(s->pixels, info->height / factor, info->width / factor,
-                         info->channels, &png);
+                                info->channels, &png);
     if (status == STINT_OK) {
         sti_text_add(out, "<img alt=\"\" src=\"data:image/png;base64,");
         sti_text_add_base64(out, png.data, png.length);

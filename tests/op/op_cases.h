@@ -63,10 +63,10 @@ struct op_case {
 };
 
 #include "op/op_cases_basic.h"
-#include "op/op_cases_nn.h"
-#include "op/op_cases_text.h"
 #include "op/op_cases_bf16.h"
 #include "op/op_cases_distill.h"
+#include "op/op_cases_nn.h"
+#include "op/op_cases_text.h"
 
 typedef struct op_case_list {
     const op_case *cases;

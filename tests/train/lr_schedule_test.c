@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "train/lr_schedule.h"
 #include "kernel/smooth.h"
+#include "train/lr_schedule.h"
 
 #define PI 3.14159265358979323846
 
