@@ -163,9 +163,10 @@ STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
  * the type, any alignment, may be NULL. workspace: as many bytes as
  * stint_topk_workspace_bytes says, any alignment.
  *
- * STINT_E_USAGE or STINT_E_UNSUPPORTED as above; STINT_E_INPUT: null pointers, or a NaN
- * under STINT_TOPK_NAN_ERROR (the message names row and index of the first). The
- * outputs hold nothing of use after an error. */
+ * STINT_E_USAGE or STINT_E_UNSUPPORTED as above, and STINT_E_USAGE for a workspace that
+ * is missing or too small; STINT_E_INPUT: other null pointers, or a NaN under
+ * STINT_TOPK_NAN_ERROR (the message names row and index of the first). The outputs hold
+ * nothing of use after an error. With k = 0 nothing is looked at. */
 STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
                                   const float *addend, int64_t *index_out,
                                   void *values_out, void *workspace,
@@ -203,17 +204,21 @@ STINT_API size_t stint_topk_list_bytes(stint_topk_type type, int64_t k);
 /* ---- looking ---- */
 
 /** Which method AUTO (or a forced one that fits) comes to for these sizes, its block
- * exponent (0 where it has none), and the predicted seconds of one row. Errors as
+ * exponent (0 where it has none), and the predicted seconds of one row. Where all
+ * elements win, or none, there is nothing to choose: PACK, 0 and 0 seconds. Errors as
  * stint_topk_workspace_bytes. */
 STINT_API stint_status stint_topk_explain(const stint_topk_desc *desc,
                                           stint_topk_method *method_out,
                                           int *exponent_out, double *seconds_out);
 
-/** A word for a method, "delegate"; "unknown" for a number that is none. A constant
- * that is not freed. */
+/** A word for a method, as `stint bench topk` prints it: "delegate"; "unknown" for a
+ * number that is none. A constant that is not freed. */
 STINT_API const char *stint_topk_method_name(stint_topk_method method);
 
-/* ---- costs of this machine ---- */
+/* ---- costs of this machine ----
+ *
+ * A program that selects often asks stint_topk_costs_host once and passes the answer in
+ * stint_topk_desc.costs. */
 
 /** The costs that are built in: those of an AVX-512 server core of 2023. */
 STINT_API void stint_topk_costs_default(stint_topk_costs *costs_out);
