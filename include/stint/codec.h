@@ -11,7 +11,14 @@
  * format and an example.
  *
  * Nothing here allocates or keeps a pointer: the caller brings blocks and workspace,
- * and asks for their sizes first. Calls may run at once with workspaces of their own.
+ * and asks for their sizes first:
+ *
+ *   stint_codec_max_bytes(&desc, &max_bytes);
+ *   stint_codec_workspace_bytes(&desc, &workspace_bytes);
+ *   stint_codec_pack(&desc, x, NULL, block, max_bytes, workspace, workspace_bytes, &r);
+ *   stint_codec_unpack(&desc, block, r.bytes, NULL, x, workspace, workspace_bytes);
+ *
+ * Calls may run at once with workspaces of their own.
  */
 #ifndef STINT_CODEC_H
 #define STINT_CODEC_H
@@ -165,8 +172,8 @@ STINT_API stint_status stint_codec_unpack(const stint_codec_desc *desc,
                                           const uint8_t *mask, float *x_out,
                                           void *workspace, size_t workspace_bytes);
 
-/** A word for a predictor, "direct"; "unknown" for a number that is none. A constant
- * that is not freed. */
+/** A word for a predictor, as `stint codec info` prints it, "direct"; "unknown" for a
+ * number that is none. A constant that is not freed. */
 STINT_API const char *stint_codec_predictor_name(stint_codec_predictor predictor);
 
 #ifdef __cplusplus

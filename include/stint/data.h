@@ -84,8 +84,8 @@ typedef struct stint_data_desc {
     bool held_out;
 } stint_data_desc;
 
-/** An opened split; opaque. Read-only once it is open: any number of threads may use it
- * at once. */
+/** An opened split; opaque. It holds an index of the samples, not their pixels.
+ * Read-only once it is open: any number of threads may use it at once. */
 typedef struct stint_data stint_data;
 
 /** Find and index the samples of one split; the caller closes it.
@@ -111,7 +111,7 @@ STINT_API bool stint_data_has_split(const char *path, const char *format,
 
 /* ---- checking ---- */
 
-/** How bad a finding is: a note needs no action, a problem does. */
+/** How bad a finding of a check is: a note needs no action, a problem does. */
 typedef enum stint_data_level { STINT_DATA_NOTE, STINT_DATA_PROBLEM } stint_data_level;
 
 /** Receives one finding; the text holds during the call only. Called on the thread that

@@ -107,8 +107,8 @@ typedef struct stint_generator_desc {
     double temperature;
     /* Draw from the k likeliest tokens; 0: from all. */
     int64_t top_k;
-    /* Of these draw from the likeliest that together have this probability, up to 1; 0:
-     * 1, from all. */
+    /* Among these, draw from the likeliest that together have this probability, up to
+     * 1; 0: 1, from all. */
     double top_p;
     /* Key of the random numbers. */
     uint64_t seed;

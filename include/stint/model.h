@@ -34,7 +34,8 @@ typedef enum stint_stem {
     STINT_STEM_LARGE
 } stint_stem;
 
-/** Sizes of a network for images. Zero means "as published", but for dropout. */
+/** Sizes of a network for images. Zero means "as published", but for dropout, where 0
+ * is none. Sizes that a network does not have are not looked at. */
 typedef struct stint_model_desc {
     /* Required: 2 or more. */
     int64_t classes;
@@ -115,7 +116,8 @@ STINT_API stint_status stint_text_model_resolve(const char *name,
 
 /* ---- lists ----
  *
- * The tables that `model.name` of a recipe is looked up in. */
+ * The tables that `model.name` of a recipe is looked up in. Their order is that of
+ * `stint help models`. */
 
 /** A row of a list of networks: the name that recipes and stint_model_build take, and a
  * few words on it. */

@@ -156,8 +156,8 @@ STINT_API stint_value stint_scale(stint_graph *g, stint_value x, float factor);
 /** x + addend. */
 STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend);
 
-/* Of two operands: axes are aligned at the last one, and must be equal or 1; an axis of
- * 1 is repeated. */
+/* Two operands are broadcast by the usual rule: axes are aligned at the last one and
+ * must be equal or 1; an axis of 1 is repeated. The result has the larger of each. */
 
 /** a + b. */
 STINT_API stint_value stint_add(stint_graph *g, stint_value a, stint_value b);

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/** What a token is. */
+/** What a token is, and with it which data can be encoded. */
 typedef enum stint_tokenizer_kind {
     /* A byte: 256 tokens, any data. */
     STINT_TOKENIZER_BYTE,
@@ -80,7 +80,8 @@ STINT_API void stint_tokenizer_close(stint_tokenizer *tokenizer);
 
 /* ---- writing ---- */
 
-/** Write one JSON file, replacing what is there in one step. STINT_E_IO;
+/** Write one JSON file, replacing what is there in one step; stint_tokenizer_read takes
+ * it, and the result has the same hash. STINT_E_IO;
  * STINT_E_MEMORY. */
 STINT_API stint_status stint_tokenizer_write(const stint_tokenizer *tokenizer,
                                              const char *path);
@@ -108,8 +109,8 @@ STINT_API stint_status stint_tokenizer_encode(const stint_tokenizer *tokenizer,
                                               const char *text, size_t n_bytes,
                                               int32_t *tokens_out, int64_t *count_out);
 
-/** The bytes of a token, not NUL-terminated; they live as long as the tokeniser. NULL
- * and 0 bytes for an identity outside the vocabulary. */
+/** Decode: the bytes of a token, not NUL-terminated; they live as long as the
+ * tokeniser. NULL and 0 bytes for an identity outside the vocabulary. */
 STINT_API const char *stint_tokenizer_token(const stint_tokenizer *tokenizer,
                                             int32_t token, size_t *n_bytes_out);
 

@@ -81,8 +81,8 @@ typedef enum stint_topk_method {
 } stint_topk_method;
 
 /** Predicted costs of one thread of a machine, in nanoseconds. They steer the choice of
- * method and block size, never the result. Fill it with a call below rather than by
- * hand. */
+ * method and block size, never the result. Fill it with one of the calls at the end of
+ * this header. */
 typedef struct stint_topk_costs {
     /* 64 bytes looked at once: from cache, from memory. */
     double read_near, read_far;
@@ -118,7 +118,7 @@ typedef struct stint_topk_desc {
     stint_topk_nan nan;
     /* -0 and +0 have equal keys. */
     bool zeros_equal;
-    /* Winners best first; else by ascending index. */
+    /* Give the winners best first; else by ascending index.  */
     bool sorted;
     /* Rows, each selected from by itself; 0: one. */
     int64_t rows;
@@ -130,7 +130,8 @@ typedef struct stint_topk_desc {
     int64_t k;
     /* Added to every index that is given. */
     int64_t index_base;
-    /* Threads, at most 1024; 0: one. */
+    /* Threads, at most 1024; 0: one. They share one long row, or take rows of their
+     * own. */
     int threads;
     /* Never changes the result. */
     stint_topk_method method;
@@ -147,7 +148,7 @@ typedef struct stint_topk_desc {
 
 /* ---- selecting ---- */
 
-/** Bytes of workspace that stint_topk needs.
+/** Bytes of workspace that stint_topk needs with the same desc.
  *
  * STINT_E_USAGE for an impossible desc: a word or a number out of range, rows that
  * overlap, or sizes beyond an address space; STINT_E_UNSUPPORTED: more than 3 * 2^30
@@ -174,7 +175,8 @@ STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
 
 /* ---- joining ---- */
 
-/** A list of winners, best first, as a sorted stint_topk gives it. */
+/** A list of winners, best first, as a sorted stint_topk gives it. Shares of one array
+ * need an index_base of their own, so that positions are those of the whole. */
 typedef struct stint_topk_list {
     /* Winners in the list; with 0 the pointers may be NULL. */
     int64_t count;
@@ -203,10 +205,10 @@ STINT_API size_t stint_topk_list_bytes(stint_topk_type type, int64_t k);
 
 /* ---- looking ---- */
 
-/** Which method AUTO (or a forced one that fits) comes to for these sizes, its block
- * exponent (0 where it has none), and the predicted seconds of one row. Where all
- * elements win, or none, there is nothing to choose: PACK, 0 and 0 seconds. Errors as
- * stint_topk_workspace_bytes. */
+/** Say what stint_topk would do: which method AUTO (or a forced one that fits) comes to
+ * for these sizes, its block exponent (0 where it has none), and the predicted seconds
+ * of one row. Where all elements win, or none, there is nothing to choose: PACK, 0 and
+ * 0 seconds. Errors as stint_topk_workspace_bytes. */
 STINT_API stint_status stint_topk_explain(const stint_topk_desc *desc,
                                           stint_topk_method *method_out,
                                           int *exponent_out, double *seconds_out);

@@ -82,7 +82,8 @@ typedef struct stint_plan_part {
     size_t bytes;
 } stint_plan_part;
 
-/** How an activation gets from the forward to the backward half of a step. */
+/** How an activation gets from the forward to the backward half of a step. Only the
+ * last way changes results, within error.tau (docs/memory.md). */
 typedef enum stint_plan_form {
     /* As it is. */
     STINT_PLAN_KEPT,
@@ -123,7 +124,7 @@ typedef struct stint_plan_sum {
     bool own;
 } stint_plan_sum;
 
-/** What a step sends. */
+/** What a step sends, for a plan of several processes (docs/network.md). */
 typedef struct stint_plan_net {
     /* Processes. 1: nothing is sent, and all below is 0. */
     int ranks;
@@ -131,7 +132,7 @@ typedef struct stint_plan_net {
     int64_t shards;
     /* Values of a sum: gradients, statistics, loss. */
     int64_t values;
-    /* Of them, those that travel as float32 in any way. */
+    /* How many of them travel as float32 in any way. */
     int64_t float_values;
     /* The recipe chooses bits for each layer as it runs. */
     bool chosen;
@@ -147,7 +148,7 @@ typedef struct stint_plan_net {
 } stint_plan_net;
 
 /** What a run will take. tensors and svg belong to the result: stint_plan_fini frees
- * them. */
+ * them. The same recipe, data and desc give the same plan in every process. */
 typedef struct stint_plan_result {
     /* Resident memory of the whole process at its highest. */
     size_t peak_bytes;
@@ -224,7 +225,7 @@ STINT_API void stint_plan_fini(stint_plan_result *result);
 typedef struct stint_train_progress {
     /* Steps done of all, epochs likewise. */
     int64_t step, steps, epoch, epochs;
-    /* Of the training batches of this epoch so far; accuracy is a share. */
+    /* Means over the training batches of this epoch so far; accuracy is a share. */
     double loss, accuracy;
     /* Images (or sequences) a second. */
     double images_per_s;
@@ -234,7 +235,7 @@ typedef struct stint_train_progress {
     size_t rss_bytes;
     /* Estimate of what is left. */
     double seconds_left;
-    /* Of the last evaluation; NaN before the first. */
+    /* Results of the last evaluation; NaN before the first. */
     double test_loss, test_accuracy;
     /* This call closes an epoch. */
     bool epoch_done;
@@ -271,23 +272,25 @@ typedef struct stint_train_desc {
     stint_profile *profile;
 } stint_train_desc;
 
-/** What a training came to. It is a plain value, with nothing to free. */
+/** What a training came to. It is a plain value, with nothing to free; `stint train
+ * --json` prints it. */
 typedef struct stint_train_result {
     /* Mean over the last epoch's training batches. */
     double train_loss;
     /* Accuracy is a share; both are NaN without a test split. */
     double test_loss, test_accuracy;
-    /* Training end to end, evaluation and checkpoints left out. */
+    /* Speed of the training end to end, evaluation and checkpoints left out. */
     double images_per_s;
-    /* Of a text; 0: images. */
+    /* The same in tokens of a text; 0: images. */
     double tokens_per_s;
-    /* Of a text: test_loss (nats a token) in bits a byte; else NaN. */
+    /* The test_loss of a text (nats a token) in bits a byte; NaN for images. */
     double bits_per_byte;
     /* Wall time of the call. */
     double seconds;
     /* Announced beforehand, and measured. */
     size_t planned_peak_bytes, peak_rss_bytes;
-    /* Of all parameters and states in the order of the model file; 64 hex digits. */
+    /* SHA-256 of all parameters and states in the order of the model file; 64 hex
+     * digits. Two runs with one value have the same weights. */
     char weights_sha256[65];
     /* What the recipe came to, once everything was chosen. */
     uint64_t seed;

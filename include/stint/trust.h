@@ -40,7 +40,7 @@ typedef struct sti_arena stint_result_memory;
  * distance. */
 #define STINT_DIFF_BINS 33
 
-/** How two tensors of one name differ. */
+/** How two tensors of one name differ, element by element. */
 typedef struct stint_diff_tensor {
     const char *name;
     /* Elements, and those that differ. count -1: shapes or types are not the same. */
@@ -58,7 +58,7 @@ typedef struct stint_diff_result {
     /* Tensors that both files have: [tensors], in the order of the first. */
     int64_t tensors;
     stint_diff_tensor *tensor;
-    /* Of these, those that differ. */
+    /* How many of them differ. */
     int64_t different;
     /* Tensors that the other file lacks. */
     int64_t only_a, only_b;
@@ -75,7 +75,8 @@ typedef struct stint_diff_result {
 STINT_API stint_status stint_diff_files(const char *a, const char *b,
                                         stint_diff_result *result_out);
 
-/** Free what a comparison of files points to. A result that is all zero is fine. */
+/** Free what a comparison of files points to. A result that is all zero is fine; so is
+ * a second call. */
 STINT_API void stint_diff_fini(stint_diff_result *result);
 
 /* ---- the same answers? ----
@@ -104,7 +105,7 @@ typedef struct stint_fidelity_part {
     const char *name;
     /* Inputs with this label, or of this group. */
     int64_t count;
-    /* Of these, those that each model answers right. */
+    /* How many of them each model answers right. */
     int64_t reference_right, changed_right;
     /* False positive rates. Classes: false positives / inputs of other classes; groups:
      * mean over classes, inside the group. */
@@ -125,7 +126,7 @@ typedef struct stint_fidelity {
     double reference_accuracy, changed_accuracy;
     /* Inputs with other answers. */
     stint_share mismatch;
-    /* Of these, where the reference was right, over n. */
+    /* Other answers where the reference was right, as a share of all inputs. */
     stint_share mismatch_right;
     /* Negative flips: right before and wrong now. Positive flips: the other way
      * round. */
@@ -202,7 +203,8 @@ typedef struct stint_compare_desc {
 STINT_API stint_status stint_compare(const stint_compare_desc *desc,
                                      stint_fidelity *fidelity_out);
 
-/** Free what a comparison points to. A result that is all zero is fine. */
+/** Free what a comparison points to. A result that is all zero is fine; so is a second
+ * call. */
 STINT_API void stint_fidelity_fini(stint_fidelity *fidelity);
 
 /* ---- how much of a result is luck? ----
@@ -219,9 +221,9 @@ typedef void stint_trust_progress_fn(void *user, const char *what, int64_t done,
 typedef struct stint_bits_run {
     /* What is special about it, and its folder inside of the out folder. */
     char name[64], folder[64];
-    /* Of weights, statistics and optimiser state at the end. */
+    /* SHA-256 of weights, statistics and optimiser state at the end. */
     char sha256[65];
-    /* As the first run, at every step that has a hash. */
+    /* Its state was that of the first run at every step that has a hash. */
     bool same;
     /* Step after which the state differs first, -1: none; and a tensor that differs
      * there. */
@@ -251,13 +253,14 @@ typedef struct stint_bits_desc {
     void *user;
 } stint_bits_desc;
 
-/** What the runs came to. */
+/** What the runs came to. A recipe is reproducible on this machine if `same` is true
+ * and distinct is 1. */
 typedef struct stint_bits_result {
     /* Each run, the one that all are held against first: [runs]. */
     stint_bits_run *run;
     /* distinct: different hashes at the end; 1 is what should be. */
     int64_t runs, distinct;
-    /* Of each run. */
+    /* Steps of each run. */
     int64_t steps;
     /* All are as the first. */
     bool same;
@@ -340,12 +343,12 @@ typedef struct stint_noise_desc {
     void *user;
 } stint_noise_desc;
 
-/** What the runs came to. */
+/** What the runs came to: a row for each arm, and what all arms have in common. */
 typedef struct stint_noise_result {
     /* [arms]. */
     stint_noise_arm *arm;
     int arms;
-    /* Of the test split. */
+    /* Classes, groups and inputs of the test split. */
     int32_t classes;
     int64_t groups, inputs;
     /* False: the arm CONTROL was run and is not 0. */
@@ -412,7 +415,7 @@ typedef struct stint_memory_pair {
 /** Bins of influence, from -1 to 1. */
 #define STINT_MEMORY_BINS 400
 
-/** What was memorised. */
+/** What was memorised. Samples are counted as stint_data_open() orders them. */
 typedef struct stint_memory {
     /* Networks; images of each split; images that a network is trained on. */
     int64_t runs, train, test, members;
@@ -434,7 +437,7 @@ typedef struct stint_memory {
      */
     int64_t pairs, undefined_pairs;
     bool every_class;
-    /* Of the pairs with an estimate, by influence. */
+    /* Pairs with an estimate, by their influence. */
     int64_t histogram[STINT_MEMORY_BINS];
     /* Pairs of a memorised image and a test image: the lowest cut at which at most 5 %
      * of the pairs above it are expected by chance (NaN: there is none), the share
