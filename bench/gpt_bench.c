@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "exec/exec.h"
-#include "kernel/optimizer.h"
+#include "kernel/optimizer/optimizer.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 #include "train/network.h"

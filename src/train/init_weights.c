@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "kernel/smooth.h"
+#include "kernel/maths/smooth.h"
 #include "train/network.h"
 
 #define BLOCK 4096 /* elements a piece */

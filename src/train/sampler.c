@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/maths.h"
+#include "kernel/maths/maths.h"
 #include "stint/topk.h"
 
 enum { FIRST_LOOK = 256 }; /* tokens sorted at first when a share is asked for */
