@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
-#include "kernel/conv_bf16.h"
-#include "kernel/gemm_bf16.h"
+#include "kernel/conv/conv_bf16.h"
+#include "kernel/gemm/gemm_bf16.h"
 #ifdef STI_BENCH_WITH_DNNL
 #include "bf16_bench_dnnl.h"
 #else

@@ -11,7 +11,7 @@
 
 #include <dnnl.h>
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 enum { PEER_ARGS = 3 };
 

@@ -2,7 +2,7 @@
 #ifndef STI_BENCH_CONV_BENCH_NETS_H
 #define STI_BENCH_CONV_BENCH_NETS_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 typedef struct bench_layer {
     const char *name;

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 #include "train/crew.h"
 
 typedef struct bench {

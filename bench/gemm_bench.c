@@ -21,9 +21,9 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "gemm_bench_peers.h"
-#include "kernel/brgemm.h"
-#include "kernel/gemm.h"
-#include "kernel/gemm_i8.h"
+#include "kernel/gemm/brgemm.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/gemm/gemm_i8.h"
 
 enum { SAMPLES = 4000, SHAPES = 64 };
 

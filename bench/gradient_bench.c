@@ -20,8 +20,8 @@
 #include "base/cpu.h"
 #include "base/rng.h"
 #include "codec/gradient_codec.h"
-#include "kernel/dispatch.h"
-#include "kernel/machine_priv.h"
+#include "kernel/lane/dispatch.h"
+#include "kernel/machine/machine_priv.h"
 
 static const sti_gradient_key bench_key = {.seed = 1, .step = 3, .parts = 1};
 

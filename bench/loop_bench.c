@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "kernel/brgemm.h"
-#include "kernel/loop_tune.h"
+#include "kernel/gemm/brgemm.h"
+#include "kernel/loop/loop_tune.h"
 
 /* ---- overhead ---- */
 

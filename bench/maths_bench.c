@@ -16,7 +16,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 
 #ifdef STI_BENCH_WITH_MPFR
 #include <mpfr.h>

@@ -11,8 +11,8 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/bit_count.h"
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/reduce/bit_count.h"
 #include "trust/memory_estimate.h"
 
 enum { DENSE_TESTS = 256, REPEATS = 3 };

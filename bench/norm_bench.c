@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
-#include "kernel/norm.h"
+#include "kernel/norm/norm.h"
 
 enum { ROUNDS = 15 };
 

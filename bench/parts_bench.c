@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/team.h"
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 
 enum { ROUNDS_MAX = 1000, RUNS = 3, CUTS = 3 };
 

@@ -16,11 +16,11 @@ if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
   add_custom_command(OUTPUT ${object}
     COMMAND ${STINT_NVCC} -std=c++17 -O3 -arch=${STINT_CUDA_ARCH} -ftz=true
       -Xcompiler -fPIC,-Wall,-Wextra -I${PROJECT_SOURCE_DIR}/src
-      -I${PROJECT_SOURCE_DIR}/include -c ${PROJECT_SOURCE_DIR}/src/kernel/cuda/topk.cu
+      -I${PROJECT_SOURCE_DIR}/include -c ${PROJECT_SOURCE_DIR}/src/kernel/topk/cuda/topk.cu
       -o ${object}
-    DEPENDS ${PROJECT_SOURCE_DIR}/src/kernel/cuda/topk.cu
-      ${PROJECT_SOURCE_DIR}/src/kernel/cuda/topk_cuda.h
-      ${PROJECT_SOURCE_DIR}/src/kernel/topk_priv.h
+    DEPENDS ${PROJECT_SOURCE_DIR}/src/kernel/topk/cuda/topk.cu
+      ${PROJECT_SOURCE_DIR}/src/kernel/topk/cuda/topk_cuda.h
+      ${PROJECT_SOURCE_DIR}/src/kernel/topk/topk_priv.h
     COMMENT "nvcc topk.cu")
   add_executable(topk_cuda_test EXCLUDE_FROM_ALL
     ${PROJECT_SOURCE_DIR}/tests/kernel/cuda/topk_cuda_test.c ${object}

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/npy.h"
-#include "kernel/topk_key.h"
+#include "kernel/topk/topk_key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

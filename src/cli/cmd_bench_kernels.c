@@ -11,9 +11,9 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "kernel/conv.h"
-#include "kernel/gemm.h"
-#include "kernel/gemm_i8.h"
+#include "kernel/conv/conv.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/gemm/gemm_i8.h"
 
 typedef struct kernel_args {
     int64_t threads;

@@ -14,7 +14,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "kernel/reduce.h"
+#include "kernel/reduce/reduce.h"
 
 typedef struct bench_args {
     int64_t threads, most;

@@ -8,7 +8,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "kernel/loop_tune.h"
+#include "kernel/loop/loop_tune.h"
 
 typedef struct tune_args {
     int64_t threads, top;

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "codec/codec_work.h"
-#include "kernel/dispatch.h"
+#include "kernel/lane/dispatch.h"
 
 /* ---- workspace ---- */
 

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "codec/codec_priv.h"
-#include "kernel/dispatch.h"
+#include "kernel/lane/dispatch.h"
 
 static const uint8_t magic[8] = {'S', 't', 'i', 'n', 't', 'Q', '\r', '\n'};
 

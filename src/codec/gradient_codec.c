@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "codec/gradient_codec_priv.h"
-#include "kernel/dispatch.h"
+#include "kernel/lane/dispatch.h"
 
 enum {
     PIECE_VALUES = 65536,   /* of one piece of work; any number gives the same bits */

@@ -7,11 +7,11 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernel/attention_cache.h"
-#include "kernel/elementwise.h"
-#include "kernel/panels.h"
-#include "kernel/rotary.h"
-#include "kernel/row_norm.h"
+#include "kernel/attention/attention_cache.h"
+#include "kernel/attention/rotary.h"
+#include "kernel/elementwise/elementwise.h"
+#include "kernel/gemm/panels.h"
+#include "kernel/norm/row_norm.h"
 #include "model/text_model.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* A transformer of model_gpt.c a token at a time: its weights packed for streaming
- * (kernel/panels.h), keys and values of what was read kept. Logits are those of the
- * graph's forward pass to the bit, however many tokens come at a time and on however
- * many threads.
+ * (kernel/gemm/panels.h), keys and values of what was read kept. Logits are those of
+ * the graph's forward pass to the bit, however many tokens come at a time and on
+ * however many threads.
  *
  * One block of memory holds everything, sized beforehand; running allocates nothing.
  * A decoder serves one thread at a time. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 #include "net/rounds.h"
 
 /* Floats of a part: so few that several are on their way, so many that slices are worth

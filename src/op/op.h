@@ -20,7 +20,8 @@ stint_value sti_op_copy(stint_graph *g, stint_value x);
 typedef struct sti_conv2d_attr {
     int64_t stride, pad, groups;
     int32_t has_bias, relu;
-    int64_t winograd; /* 1: by minimal filtering where the shape fits (kernel/conv.h) */
+    int64_t winograd; /* 1: by minimal filtering where the shape fits
+                         (kernel/conv/conv.h) */
 } sti_conv2d_attr;
 /* Its gradients: grad_x of (dy, w), grad_w of (x, dy); `height` and `width` are those
  * of the result. Output 1 of grad_w (optional) is [co], the sums of dy^2. */
@@ -35,7 +36,7 @@ stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_valu
                         const sti_conv2d_attr *attr);
 
 /* Matrix product with the same epilogue (bias over the last axis). loops: how its loops
- * run (kernel/loop_gemm.h), on one thread and on several; "" for the way without a
+ * run (kernel/loop/loop_gemm.h), on one thread and on several; "" for the way without a
  * string. It never changes bits. */
 enum { STI_MATMUL_LOOPS = 64 };
 typedef struct sti_matmul_attr {
@@ -94,7 +95,7 @@ enum {
 typedef struct sti_pack_attr {
     int64_t capacity; /* bytes of the block */
     int32_t row;      /* of bounds; also tells the dithers of tensors apart */
-    int16_t norm;     /* what is packed is (x - mean) inverse, see kernel/fold.h */
+    int16_t norm;     /* what is packed is (x - mean) inverse, see kernel/fold/fold.h */
     int16_t sum;      /* with norm: unpacking also makes a sum with a residual */
 } sti_pack_attr;
 
@@ -119,7 +120,7 @@ stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value 
  * gradient's matmul, or batch_norm_grad, whose gradient of scale is meant; operand:
  * which input of it was unpacked; pack: the node that packed it. */
 enum {
-    STI_GAIN_GAIN,   /* of kernel/error_gain.h */
+    STI_GAIN_GAIN,   /* of kernel/fold/error_gain.h */
     STI_GAIN_SQUARE, /* mean squared error predicted, gain bound^2 */
     /* Of batch-norm: squared error of the gradient of its input over the square of that
      * gradient, divided by bound^2. */

@@ -1,8 +1,8 @@
 /* Attention and rotary positions over packed rows [batch, length, width]. */
 #include <inttypes.h>
 
-#include "kernel/attention.h"
-#include "kernel/rotary.h"
+#include "kernel/attention/attention.h"
+#include "kernel/attention/rotary.h"
 #include "op/op_priv.h"
 
 /* attention: qkv -> y, stats.  attention_grad: dy, qkv, y, stats -> dqkv. */

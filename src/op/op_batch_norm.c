@@ -1,7 +1,7 @@
 /* Batch normalisation with fused residual add and ReLU, and its gradient. Backward
  * reads x again and saves nothing of its size: the normalised x is made anew from the
  * [c] statistics, and a fused ReLU is saved as sign bits. */
-#include "kernel/norm.h"
+#include "kernel/norm/norm.h"
 #include "op/op_priv.h"
 
 #define NORM_TYPE          STINT_F32

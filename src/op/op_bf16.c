@@ -1,7 +1,7 @@
 /* Element-wise operators on bfloat16, the cast, and pooling of whole images. */
 #include <inttypes.h>
 
-#include "kernel/elementwise_bf16.h"
+#include "kernel/elementwise/elementwise_bf16.h"
 #include "op/op_bf16_priv.h"
 
 stint_status sti_op_check_bf16(const stint_graph *graph, const sti_node *node, int i,

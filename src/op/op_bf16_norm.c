@@ -1,5 +1,5 @@
 /* Batch normalisation of bfloat16 activations; see op_batch_norm.c. */
-#include "kernel/norm_bf16.h"
+#include "kernel/norm/norm_bf16.h"
 #include "op/op_bf16_priv.h"
 
 #define NORM_TYPE          STINT_BF16

@@ -1,8 +1,8 @@
 /* Convolution and matrix products of bfloat16. */
 #include <inttypes.h>
 
-#include "kernel/conv_bf16.h"
-#include "kernel/gemm_bf16.h"
+#include "kernel/conv/conv_bf16.h"
+#include "kernel/gemm/gemm_bf16.h"
 #include "op/op_bf16_priv.h"
 #include "op/op_conv_priv.h"
 #include "op/op_matmul_priv.h"

@@ -1,6 +1,6 @@
 /* Functions of two numbers with broadcasting, and the bias, which is the one case that
  * every layer has. */
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 #include "op/op_priv.h"
 
 /* Axes are aligned at the last; 1 repeats. */

@@ -2,7 +2,7 @@
 #ifndef STI_OP_OP_CONV_PRIV_H
 #define STI_OP_OP_CONV_PRIV_H
 
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 #include "op/op_priv.h"
 
 /* Input i is f32 of rank 4, or STINT_E_INPUT with the layout that was wanted. */

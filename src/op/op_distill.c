@@ -1,6 +1,6 @@
 /* Losses against the logits of a reference model. The reference is given: no gradient
  * flows to it. */
-#include "kernel/softmax.h"
+#include "kernel/softmax/softmax.h"
 #include "op/op_priv.h"
 
 enum { X, REFERENCE, LABEL }; /* inputs of a loss */

@@ -2,7 +2,7 @@
  * gradient is the same operator on dy, and nothing is saved. */
 #include <inttypes.h>
 
-#include "kernel/dropout.h"
+#include "kernel/elementwise/dropout.h"
 #include "op/op_priv.h"
 
 typedef struct dropout_attr {

@@ -1,5 +1,5 @@
 /* Embedding: rows of a table, one a token. */
-#include "kernel/embedding.h"
+#include "kernel/embedding/embedding.h"
 #include "op/op_priv.h"
 
 /* embedding: tokens [...] i32, table [vocabulary, n] -> [..., n].

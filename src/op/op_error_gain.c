@@ -1,9 +1,9 @@
-/* What the policy for error bounds has to know about a gradient (kernel/error_gain.h),
- * found only in the few steps that collect. */
+/* What the policy for error bounds has to know about a gradient
+ * (kernel/fold/error_gain.h), found only in the few steps that collect. */
 #include <string.h>
 
-#include "kernel/error_gain.h"
-#include "kernel/fold.h"
+#include "kernel/fold/error_gain.h"
+#include "kernel/fold/fold.h"
 #include "op/op_priv.h"
 
 /* FACTOR of batch-norm: the gradient of its scale. */

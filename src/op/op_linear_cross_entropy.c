@@ -1,6 +1,6 @@
 /* Loss of a linear classifier over a large vocabulary, with its gradients: the logits
  * exist for a block of rows at a time. */
-#include "kernel/linear_cross_entropy.h"
+#include "kernel/softmax/linear_cross_entropy.h"
 #include "op/op_bf16.h"
 #include "op/op_bf16_priv.h"
 #include "op/op_priv.h"

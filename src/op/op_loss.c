@@ -1,7 +1,7 @@
 /* Softmax, losses and counting of right answers. */
 #include <inttypes.h>
 
-#include "kernel/softmax.h"
+#include "kernel/softmax/softmax.h"
 #include "op/op_priv.h"
 
 /* ---- softmax ---- */

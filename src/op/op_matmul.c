@@ -3,8 +3,8 @@
  * again. */
 #include <inttypes.h>
 
-#include "kernel/gemm.h"
-#include "kernel/loop_gemm.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/loop/loop_gemm.h"
 #include "op/op_matmul_priv.h"
 
 sti_product sti_op_product(const stint_graph *graph, const sti_node *node,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "kernel/norm.h"
+#include "kernel/norm/norm.h"
 #include "op/op_bf16_priv.h"
 
 /* ---- shapes ---- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codec/codec.h"
-#include "kernel/fold.h"
+#include "kernel/fold/fold.h"
 #include "op/op_priv.h"
 
 enum { X, BOUNDS, MEAN, INVERSE, PACK_BITS }; /* of pack */

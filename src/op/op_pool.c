@@ -5,8 +5,8 @@
  *     avg_pool <-> avg_unpool       global_avg_pool <-> global_avg_unpool */
 #include <inttypes.h>
 
-#include "kernel/conv.h"
-#include "kernel/pool.h"
+#include "kernel/conv/conv.h"
+#include "kernel/pool/pool.h"
 #include "op/op_priv.h"
 
 typedef struct pool_attr {

@@ -1,6 +1,6 @@
 /* Sum, mean and maximum over a set of axes. The maximum's gradient is shared equally by
  * all elements that attain it. */
-#include "kernel/reduce.h"
+#include "kernel/reduce/reduce.h"
 #include "op/op_priv.h"
 
 typedef struct reduce_attr {

@@ -1,7 +1,7 @@
 /* ReLU and leaky ReLU. The backward half needs only the sign of x, one bit an element,
  * which is an extra output of the forward node: x itself need not be kept. The gradient
  * is linear in dy, so its own gradient is itself again. */
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 #include "op/op_priv.h"
 
 typedef struct slope_attr {

@@ -1,7 +1,7 @@
 /* Layer-norm and RMS-norm over the last axis. Backward reads x again; all that is saved
  * beside it is a mean and an inverse deviation a row. */
 #include "base/memory.h"
-#include "kernel/row_norm.h"
+#include "kernel/norm/row_norm.h"
 #include "op/op_priv.h"
 
 /* layer_norm: x, scale, shift -> y, mean, inv.  rms_norm: x, scale -> y, inv.

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 #include "op/op_priv.h"
 
 typedef struct shape_attr {

@@ -2,7 +2,7 @@
  * where that saves keeping x, and are made of ordinary operators, so they can be
  * differentiated again. The gradients of SiLU and GELU are one kernel each, and are
  * themselves differentiated through their expansions. */
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 #include "op/op_priv.h"
 
 typedef struct factor_attr {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "kernel/loop_tune.h"
+#include "kernel/loop/loop_tune.h"
 #include "op/op.h"
 #include "pass/pass_priv.h"
 

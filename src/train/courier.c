@@ -9,7 +9,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 
 #define COURIER_TEXT 1024
 

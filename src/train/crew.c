@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
-#include "kernel/elementwise.h"
+#include "kernel/elementwise/elementwise.h"
 
 #define SQUARES_PIECE (INT64_C(1) << 14) /* floats */
 

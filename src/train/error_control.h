@@ -2,9 +2,9 @@
  *
  * A packed tensor comes back with a uniform error within +-bound, which disturbs the
  * gradients made of it by sigma = bound sqrt(gain) a weight on average
- * (kernel/error_gain.h). What is allowed is tau times the mean size of the momentum of
- * that weight's tensor (of sqrt(v) with Adam; of the gradient without either), with the
- * momentum's start from zero taken out as Adam does. So
+ * (kernel/fold/error_gain.h). What is allowed is tau times the mean size of the
+ * momentum of that weight's tensor (of sqrt(v) with Adam; of the gradient without
+ * either), with the momentum's start from zero taken out as Adam does. So
  *
  *     bound = tau mean|M| / sqrt(gain),   the least over all gradients that read it
  *
@@ -24,7 +24,7 @@
 #ifndef STI_TRAIN_ERROR_CONTROL_H
 #define STI_TRAIN_ERROR_CONTROL_H
 
-#include "train/network.h"
+#include "model/network.h"
 #include "train/recipe.h"
 
 enum { STI_ERROR_READERS = 8 };

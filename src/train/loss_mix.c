@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "kernel/maths.h"
+#include "kernel/maths/maths.h"
 #include "train/crew.h"
 
 #define S_MOST 6.0f /* of a log-variance: no part is worth 400 times another */

@@ -1,6 +1,6 @@
 #include "train/lr_schedule.h"
 
-#include "kernel/smooth.h"
+#include "kernel/maths/smooth.h"
 
 /* Epochs to steps, rounded to nearest. */
 static int64_t to_steps(double epochs, int64_t steps_per_epoch)

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "graph/graph.h"
-#include "kernel/machine.h"
+#include "kernel/machine/machine.h"
 
 /* Parts of a step beside the operators, in ns over all steps. */
 typedef enum sti_profile_part {

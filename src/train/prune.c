@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernel/maths.h"
+#include "kernel/maths/maths.h"
 
 bool sti_prune_takes(const sti_value_row *row)
 {

@@ -3,7 +3,7 @@
  * Parameters, moments and gradients are flat blocks of one layout, so the update is a
  * few long loops: neighbours that share a decay are one segment. */
 #include "base/clock.h"
-#include "kernel/optimizer.h"
+#include "kernel/optimizer/optimizer.h"
 #include "train/crew.h"
 
 typedef struct segment {

@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernel/maths.h"
+#include "kernel/maths/maths.h"
 #include "trust/statistics.h"
 
 enum { BINS = 15, BEST = 5 };

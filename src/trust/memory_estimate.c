@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/bit_count.h"
+#include "kernel/reduce/bit_count.h"
 
 enum {
     PERMUTATIONS = 4, /* by which chance is judged */

@@ -6,7 +6,7 @@
 #include <float.h>
 
 #include "gemm_model.h"
-#include "kernel/bf16.h"
+#include "kernel/lane/bf16.h"
 
 /* a b + c with denormals as zeros, and results that are denormal before the last
  * rounding too. */

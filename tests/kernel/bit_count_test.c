@@ -1,5 +1,5 @@
 /* Common bits of columns: every instruction set against a loop over single bits. */
-#include "kernel/bit_count.h"
+#include "kernel/reduce/bit_count.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "gemm_model.h"
-#include "kernel/brgemm.h"
+#include "kernel/gemm/brgemm.h"
 
 enum { BR_MAX = 200, PAD = 5 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "bf16_model.h"
-#include "kernel/conv_bf16.h"
+#include "kernel/conv/conv_bf16.h"
 
 typedef struct conv_data {
     sti_conv_shape s;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "gemm_model.h"
-#include "kernel/conv.h"
+#include "kernel/conv/conv.h"
 
 typedef struct conv_data {
     sti_conv_shape s;

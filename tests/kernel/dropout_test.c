@@ -1,5 +1,5 @@
 /* Dropout: the counter of each element, the rate, and independence of pieces. */
-#include "kernel/dropout.h"
+#include "kernel/elementwise/dropout.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -14,8 +14,8 @@
 
 #include "base/cpu.h"
 #include "base/rng.h"
-#include "kernel/elementwise.h"
-#include "kernel/maths.h"
+#include "kernel/elementwise/elementwise.h"
+#include "kernel/maths/maths.h"
 
 static const int64_t sizes[] = {0, 1, 7, 8, 9, 16, 31, 64, 65, 1000, 16384, 40001};
 #define SIZES ((int)(sizeof sizes / sizeof *sizes))

@@ -1,6 +1,6 @@
 /* Folding for the codec: against the formulas, and the same bits on every instruction
  * set however the arrays are cut. */
-#include "kernel/fold.h"
+#include "kernel/fold/fold.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "bf16_model.h"
-#include "kernel/bf16_kernels.h"
-#include "kernel/gemm_bf16.h"
+#include "kernel/gemm/gemm_bf16.h"
+#include "kernel/lane/bf16_kernels.h"
 
 typedef struct product {
     sti_gemm_bf16_shape s;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "gemm_model.h"
-#include "kernel/gemm_i8.h"
+#include "kernel/gemm/gemm_i8.h"
 
 enum { THREADS = 7 };
 

@@ -10,7 +10,7 @@
 
 #include "base/cpu.h"
 #include "guarded.h"
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 
 /* A sanitizer makes everything ten times as long and looks for accesses, not values:
  * there an eighth of the random cases are tried, models compute only one element in

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "gemm_model.h"
-#include "kernel/loop_gemm.h"
+#include "kernel/loop/loop_gemm.h"
 
 typedef struct data {
     sti_gemm_shape shape;

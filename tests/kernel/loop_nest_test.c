@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "gemm_model.h"
-#include "kernel/loop.h"
+#include "kernel/loop/loop.h"
 
 enum { LOOPS = 4, CALLS_MAX = 1 << 14, THREADS_MAX = 7 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "kernel/loop_tune.h"
+#include "kernel/loop/loop_tune.h"
 
 enum { TEXTS_MAX = 4096 };
 

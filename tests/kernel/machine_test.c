@@ -14,7 +14,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "kernel/machine.h"
+#include "kernel/machine/machine.h"
 
 static sti_machine some_machine(void)
 {

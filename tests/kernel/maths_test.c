@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "base/cpu.h"
-#include "kernel/elementwise.h"
-#include "kernel/maths.h"
+#include "kernel/elementwise/elementwise.h"
+#include "kernel/maths/maths.h"
 
 typedef struct function {
     const char *name;

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "bf16_model.h"
-#include "kernel/elementwise_bf16.h"
-#include "kernel/norm_bf16.h"
+#include "kernel/elementwise/elementwise_bf16.h"
+#include "kernel/norm/norm_bf16.h"
 
 typedef struct norm_data {
     int64_t rows, c, count;

@@ -1,6 +1,6 @@
 /* Batch normalisation: against float64, and bit-equal over instruction sets, threads
  * and optional arguments. */
-#include "kernel/norm.h"
+#include "kernel/norm/norm.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Optimisers against PyTorch's formulas in float64 over several steps, values found by
  * torch.optim itself, and bit-equality over instruction sets, threads and segments. */
-#include "kernel/optimizer.h"
+#include "kernel/optimizer/optimizer.h"
 
 #include <math.h>
 #include <setjmp.h>

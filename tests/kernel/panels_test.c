@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "gemm_model.h"
-#include "kernel/panels.h"
+#include "kernel/gemm/panels.h"
 
 typedef struct panels_case {
     int64_t m, k, n;

@@ -1,6 +1,6 @@
 /* Pooling against loops by the definition (exact: a maximum is exact, and averages are
  * sums in the same order), and bit-equal over instruction sets and threads. */
-#include "kernel/pool.h"
+#include "kernel/pool/pool.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -15,7 +15,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/reduce.h"
+#include "kernel/reduce/reduce.h"
 
 static float *random_floats(int64_t n, uint64_t seed)
 {

@@ -1,6 +1,6 @@
 /* Softmax and cross-entropy against float64;
  * bit-equal over instruction sets, threads. */
-#include "kernel/softmax.h"
+#include "kernel/softmax/softmax.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -13,8 +13,8 @@
 
 #include "base/cpu.h"
 #include "base/rng.h"
-#include "kernel/topk_catch.h"
-#include "kernel/topk_key.h"
+#include "kernel/topk/topk_catch.h"
+#include "kernel/topk/topk_key.h"
 
 static const sti_topk_ops *real;
 static int64_t touched;

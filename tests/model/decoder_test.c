@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "exec/runner.h"
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 #include "model/decoder.h"
 #include "op/op.h"
 #include "pass/pass.h"
@@ -138,7 +138,7 @@ static void forward_run(forward *f, const decode_case *c)
         labels[i] = kept[(i + 1) % c->context];
     sti_exec_run(f->r.exec, &sti_team_serial, &(sti_step){0});
     f->tokens = kept;
-    /* As kernel/linear_cross_entropy.c makes them. */
+    /* As kernel/softmax/linear_cross_entropy.c makes them. */
     const sti_gemm_shape shape = {.m = c->context,
                                   .n = vocabulary,
                                   .k = width,

@@ -14,7 +14,7 @@
 
 #include "base/cpu.h"
 #include "base/file.h"
-#include "kernel/loop_tune.h"
+#include "kernel/loop/loop_tune.h"
 #include "op/op.h"
 #include "pass/pass.h"
 

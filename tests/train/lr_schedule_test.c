@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "kernel/smooth.h"
+#include "kernel/maths/smooth.h"
 #include "train/lr_schedule.h"
 
 #define PI 3.14159265358979323846

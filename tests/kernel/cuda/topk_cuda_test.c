@@ -1,6 +1,6 @@
 /* Top-k on a CUDA device gives what the host gives, bit for bit. Skips (77) without
  * one. */
-#include "kernel/cuda/topk_cuda.h"
+#include "kernel/topk/cuda/topk_cuda.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "kernel/topk_key.h"
+#include "kernel/topk/topk_key.h"
 
 static const size_t type_bytes[] = {4, 2, 2, 4, 1};
 

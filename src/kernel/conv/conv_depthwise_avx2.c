@@ -1,0 +1,16 @@
+/* Depthwise kernels for AVX2 with FMA. */
+#include "kernel/conv/conv_depthwise.h"
+
+#if defined(__x86_64__)
+#include "kernel/gemm/gemm_vec_avx2.h"
+
+#include "kernel/conv/conv_depthwise_body.h"
+
+#define STI_DEPTHWISE_BLOCKS 3
+#include "kernel/conv/conv_depthwise_block_body.h"
+
+const sti_depthwise_kernels sti_depthwise_kernels_avx2 = {
+    depthwise_line, depthwise_grad, depthwise_block, depthwise_nine};
+#else
+typedef int sti_conv_depthwise_avx2_unused;
+#endif

@@ -1,3 +1,0 @@
-#define STI_LANES    8
-#define FOLD_KERNELS sti_fold_kernels_ref
-#include "kernel/fold_body.h"

@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#define TABLE sti_row_norm_kernels_avx512
+#include "kernel/norm/row_norm_body.h"
+#endif

@@ -1,5 +1,0 @@
-#if defined(__x86_64__)
-#define STI_LANES    8
-#define NORM_KERNELS sti_norm_kernels_avx2
-#include "kernel/norm_body.h"
-#endif

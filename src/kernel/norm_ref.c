@@ -1,3 +1,0 @@
-#define STI_LANES    8
-#define NORM_KERNELS sti_norm_kernels_ref
-#include "kernel/norm_body.h"

@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#define OPTIMIZER_KERNELS sti_optimizer_kernels_avx512
+#include "kernel/optimizer/optimizer_body.h"
+#endif

@@ -1,4 +1,0 @@
-#if defined(__x86_64__)
-#define OPTIMIZER_KERNELS sti_optimizer_kernels_avx2
-#include "kernel/optimizer_body.h"
-#endif

@@ -1,2 +1,0 @@
-#define OPTIMIZER_KERNELS sti_optimizer_kernels_ref
-#include "kernel/optimizer_body.h"

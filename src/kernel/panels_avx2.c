@@ -1,8 +1,0 @@
-#if defined(__x86_64__)
-#include "kernel/gemm_vec_avx2.h"
-
-#define PANELS_KERNELS sti_panels_kernels_avx2
-#include "kernel/panels_body.h"
-#else
-typedef int sti_panels_avx2_unused;
-#endif

@@ -1,4 +1,0 @@
-#if defined(__x86_64__)
-#define POOL_KERNELS sti_pool_kernels_avx2
-#include "kernel/pool_body.h"
-#endif

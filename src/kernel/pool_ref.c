@@ -1,2 +1,0 @@
-#define POOL_KERNELS sti_pool_kernels_ref
-#include "kernel/pool_body.h"

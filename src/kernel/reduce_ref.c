@@ -1,3 +1,0 @@
-/* Reductions, portable form. */
-#define TABLE sti_reduce_ref
-#include "kernel/reduce_body.h"

@@ -1,4 +1,0 @@
-#if defined(__x86_64__)
-#define TABLE sti_row_norm_kernels_avx512
-#include "kernel/row_norm_body.h"
-#endif

@@ -1,2 +1,0 @@
-#define TABLE sti_row_norm_kernels_ref
-#include "kernel/row_norm_body.h"

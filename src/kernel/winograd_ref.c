@@ -1,3 +1,0 @@
-#define STI_LANES        8
-#define WINOGRAD_KERNELS sti_winograd_kernels_ref
-#include "kernel/winograd_body.h"
