@@ -38,7 +38,7 @@ typedef struct sti_cli_common {
      .default_text = "0", .min = 0, .max = 1024,                                 \
      .offset = offsetof(args_type, threads), .flag = true, .unit = "N",          \
      .help = "threads; 0: every CPU this process may run on"}
-/* Of a command: its rows and the struct they write to. */
+/* Members of a command: its rows and the struct they write to. */
 #define STI_CLI_ARGS(table, args_type)                                           \
     .rows = (table), .row_count = sizeof(table) / sizeof(table)[0],              \
     .args_bytes = sizeof(args_type),                                             \

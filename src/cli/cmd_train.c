@@ -163,7 +163,7 @@ static void on_progress(void *user, const stint_train_progress *p)
 
 /* ---- what came out ---- */
 
-/* Of the last step; parts that are not there have no weight. */
+/* Parts of the last step's loss; those that are not there have no weight. */
 static void add_loss_parts(const stint_train_result *r, sti_json *j)
 {
     static const char *const names[] = {"hard", "pairing", "soft"};
