@@ -112,8 +112,8 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
     return st;
 }
 
-/* Of *batch images, or, where those do not fit after all, of none: *batch is then what
- * does. */
+/* Speed of a step of *batch images. Where those do not fit after all nothing is tried,
+ * and *batch is what does. */
 static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *speed_out)
 {
     sti_job job;

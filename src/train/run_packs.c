@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "train/run.h"
 
-/* Of one batch: each time a block grows, by a sixteenth at least. */
+/* Runs of one batch, at most: each time a block grows, by a sixteenth at least. */
 #define MOST_RUNS 64
 
 stint_status sti_run_create_control(sti_run *run)
