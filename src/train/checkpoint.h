@@ -80,7 +80,7 @@ void sti_saver_on_adopt(sti_saver *saver, sti_saver_adopt_fn *adopt, void *user)
 #define STI_META_NETWORK  "network"
 #define STI_META_RECIPE   "recipe"  /* INI */
 #define STI_META_CLASSES  "classes" /* JSON array */
-/* Text models have these in place of classes, image, mean and deviation: sizes "context
+/* Of text models, in place of classes, image, mean and deviation: sizes "context
  * vocabulary depth width heads kv_heads hidden epsilon rotary_base own_head" (the last
  * 0 or 1), and the tokeniser as stint_tokenizer_write has it (JSON). */
 #define STI_META_TEXT      "text"

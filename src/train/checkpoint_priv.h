@@ -48,9 +48,9 @@ struct sti_saver {
 #define LOSS_TENSOR    "loss.state"
 #define MASK_PREFIX    "mask."
 
-/* SHA-256 of all tensors and all texts but itself: what a sound checkpoint must match.
- * debt_of: NULL, or the file whose NET_TENSOR stands in the place of the run's. Fails
- * only in reading it. */
+/* Of all tensors and all texts but itself: what a sound checkpoint must match. debt_of:
+ * NULL, or the file whose NET_TENSOR stands in the place of the run's. Fails only in
+ * reading it. */
 typedef const char *sti_text_of_fn(const void *user, const char *key);
 stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
                                          const sti_tensor_file *debt_of,

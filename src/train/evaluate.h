@@ -11,8 +11,8 @@ typedef enum sti_evaluation_of {
     STI_EVALUATE_VALIDATION
 } sti_evaluation_of;
 
-/* An evaluation. Samples of a text are windows, without classes and answers;
- * its loss is the mean over the tokens, in nats. */
+/* Of text, samples are windows, there are no classes and no answers, and the loss is
+ * the mean over the tokens, in nats. */
 typedef struct sti_evaluation {
     int64_t count; /* samples of the split */
     int32_t classes;

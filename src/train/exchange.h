@@ -24,7 +24,7 @@ typedef struct sti_exchange_desc {
     sti_bits_policy policy;
 } sti_exchange_desc;
 
-/* What the recipe's [net] asks for, which sti_recipe_check has seen. */
+/* Of the recipe's [net], which sti_recipe_check has seen. */
 sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *recipe);
 
 /* Every result of a planned network that leaves the graph, in the order of the block:

@@ -6,8 +6,8 @@
 #include "base/rng.h"
 #include "stint/train.h"
 
-/* Version of everything that decides the bits of a result and is no part of the recipe.
- * A checkpoint of other numerics is not resumed. */
+/* Of everything that decides the bits of a result and is no part of the recipe. A
+ * checkpoint of other numerics is not resumed. */
 #define STI_NUMERICS_VERSION "7"
 
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
@@ -39,7 +39,7 @@ typedef struct sti_recipe_values {
         int64_t width, depth; /* 0: as published */
         double dropout;       /* -1: as published */
         int convolution;      /* STI_CONVOLUTION_... */
-        /* Sizes of a text model: 0 as published, vocabulary 0 as the tokeniser has. */
+        /* Of text: 0 as published, vocabulary 0 as the tokeniser. */
         int64_t heads, kv_heads, context, vocabulary;
     } model;
     struct {

@@ -84,8 +84,8 @@ static bool chunks_are_simple(int64_t taps, int64_t channels)
            (k <= 3 * STI_GEMM_CHUNK && STI_GEMM_CHUNK % channels == 0);
 }
 
-/* The way for forward and backward data; `width` is that of a row of results,
- * `channels` those that are summed over. */
+/* Of forward and backward data; `width` is that of a row of results, `channels` those
+ * that are summed over. */
 static conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
 {
     const int64_t taps = s->kh * s->kw;

@@ -239,7 +239,7 @@ typedef struct tap_range {
     int64_t from, to;
 } tap_range;
 
-/* Those of `taps` taps, the first at `at`, that lie within a length. */
+/* Of `taps` taps, the first at `at`, those within a length. */
 static tap_range taps_within(int64_t at, int64_t taps, int64_t length)
 {
     tap_range r = {sti_conv_min(sti_conv_max(-at, 0), taps), 0};
@@ -247,8 +247,8 @@ static tap_range taps_within(int64_t at, int64_t taps, int64_t length)
     return r;
 }
 
-/* Those of `count` results whose taps all lie within a length; results are `step`
- * apart, and the first meets taps from `at` on. */
+/* Of `count` results, `step` apart, the first of which meets taps from `at` on: those
+ * whose taps all lie within a length. */
 static tap_range inner_of(int64_t at, int64_t step, int64_t count, int64_t taps,
                           int64_t length)
 {
@@ -679,7 +679,7 @@ typedef struct data_job {
     uint8_t *finite; /* [taps] */
 } data_job;
 
-/* Pairs in the panels of one phase. */
+/* Of the panels of one phase. */
 static int64_t phase_pairs(const data_job *j, const sti_conv_phase *p)
 {
     return p->taps_y * sti_bf16_blocks(p->taps_x * j->pairs) * STI_BF16_PAIRS *

@@ -86,7 +86,7 @@ typedef struct weight_job {
     int64_t row_tiles;         /* of a row of taps, most */
     int64_t width;             /* pairs of a pixel in a raster */
     int64_t raster_rows;       /* of a group */
-    /* Sizes of a worker's arrays in pairs, each a multiple of 16: */
+    /* Of a worker, in pairs, each a multiple of 16: */
     int64_t block_pairs; /* 16 channels of one phase */
     int64_t phase_pairs, plain_pairs, dy_row, dy_pairs, sum_floats, live_pairs;
     int64_t list_pixels;

@@ -368,7 +368,7 @@ static void load_rows(const block_piece *s, const block_pass *pass, int64_t r,
         *row_holds(s, pass, i) = any;
 }
 
-/* Does any row of a tile hold, which another panel may have cut elsewhere? */
+/* Of a tile, which another panel may have cut elsewhere. */
 static bool rows_hold(const block_piece *s, const block_pass *pass, int64_t r,
                       int64_t rows)
 {
@@ -685,8 +685,7 @@ static void fetch_columns(block_piece *s, const block_pass *pass,
     s->fetch_tiles = ceil_div(s->rows, p->kernels->max_rows[panel->nv]);
 }
 
-/* Tiles of the group of columns from a panel on to `end`, without those that fetch
- * rows. */
+/* Of the group of columns from a panel on to `end`, without those that fetch rows. */
 static int64_t group_tiles(const block_piece *s, const block_panel *panel, int64_t end)
 {
     const block_plan *p = s->plan;

@@ -139,7 +139,7 @@ static stint_status request_make(const stint_topk_desc *d, request *r)
 
 /* ---- workspace ---- */
 
-/* Memory of one slot: the list for parts, `packed` and `other` for sorting. */
+/* Of one slot: the list for parts, `packed` and `other` for sorting. */
 typedef struct row_memory {
     int64_t *list_index;    /* [list_capacity] */
     unsigned char *list;    /* likewise */
@@ -178,7 +178,7 @@ static int64_t list_capacity(const request *r)
     return r->k + sti_topk_min(r->k, r->part);
 }
 
-/* Bytes of the largest selection that a row in parts needs. */
+/* Of the largest selection that a row in parts needs. */
 static size_t parts_bytes(const request *r)
 {
     const int64_t last = r->n % r->part, k = r->k;
@@ -277,7 +277,7 @@ static void select_planned(const request *r, const sti_topk_view *view,
     sti_topk_row(&job);
 }
 
-/* Select from a part or a list. */
+/* Of a part or a list. */
 static void select_view(const request *r, const sti_topk_view *view, int64_t k,
                         stint_topk_method method, const sti_topk_sink *sink,
                         sti_topk_space scratch)
@@ -388,7 +388,7 @@ typedef struct rows_work {
     atomic_llong bad_row; /* lowest row with a NaN that is an error */
 } rows_work;
 
-/* Is there a NaN among these floats, whatever its sign? */
+/* Of floats: whether there is a NaN, whatever its sign. */
 static bool any_nan(const unsigned char *values, int64_t count, sti_topk_form form)
 {
     int32_t most = 0;
@@ -434,7 +434,7 @@ static int64_t find_nan(const rows_work *w, int64_t row)
     return first;
 }
 
-/* Index of the first NaN of a row that has been run. */
+/* Of a row that has been run. */
 static int64_t named_nan(const rows_work *w, int64_t row)
 {
     const request *r = w->r;

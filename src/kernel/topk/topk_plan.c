@@ -57,8 +57,7 @@ static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
     return lines((double)p->n, p->form) * (is_far(p) ? c->read_far : c->read_near);
 }
 
-/* Nanoseconds a line of `bytes` that one pass leaves and another reads: more where they
- * lie beyond the nearer caches. */
+/* Of `bytes` that a pass leaves and another reads: beyond the nearer caches. */
 static double list_line_ns(double bytes, const stint_topk_costs *c)
 {
     return bytes > 0.75e6 ? fmax(c->sift, c->read_far) : c->sift;
@@ -134,7 +133,7 @@ int64_t sti_topk_catch_segments(const sti_topk_plan *p)
                : 0;
 }
 
-/* Nanoseconds for what is caught, in blocks that are still in the caches. */
+/* Of what is caught, in blocks that are still in the caches. */
 static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double m,
                        int a)
 {
