@@ -97,7 +97,10 @@ static void choose_delegates(const sti_topk_job *job)
                                 .room = room->inner,
                                 .sink = &sink};
     if (!sti_topk_narrows(p) || job->plan->back < STI_TOPK_SHARES) {
-        sti_topk_row(&inner);
+        if (p->method == STINT_TOPK_NARROW)
+            sti_topk_by_narrowing(&inner);
+        else
+            sti_topk_by_threshold(&inner);
         return;
     }
     int64_t ties;

@@ -33,6 +33,11 @@ int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
     return plan->pool / (STI_TOPK_SEGMENT - STI_TOPK_LOOK + 1) + plan->pieces + 1;
 }
 
+int64_t sti_topk_piece_begin(const sti_topk_plan *p, int64_t piece)
+{
+    return p->n / p->pieces * piece + sti_topk_min(piece, p->n % p->pieces);
+}
+
 static int least_exponent(sti_topk_form form)
 {
     int a = EXPONENT_MIN; /* a cache line */

@@ -203,6 +203,8 @@ enum { STI_TOPK_SHARES = 4 };
 /* Words of each of the two lists that narrowing keeps. */
 int64_t sti_topk_key_room(const sti_topk_plan *plan);
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan);
+/* The first element of a piece of a pass over the row; plan->pieces: n. */
+int64_t sti_topk_piece_begin(const sti_topk_plan *plan, int64_t piece);
 /* Whether winners are caught during the pass that makes delegates (topk_catch.c):
  * sample_lo is then the rank of the bound in a piece, pool what there is room for. */
 bool sti_topk_catches(const sti_topk_plan *plan);
@@ -265,6 +267,13 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
 /* Elements of the runs at or above `cut`, `total` of them, to the sink. */
 void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
                         uint64_t cut);
+/* Winners out of the row in a second pass: key >= `key` up to element `last`, > `key`
+ * behind it; a piece's go to the sink from room->offset of it on. */
+#define STI_TOPK_TO_END (INT64_MAX - 1)
+void sti_topk_emit_pieces(const sti_topk_job *job, uint32_t key, int64_t last);
+/* Index of the element that is number `rank` (from 1) of those with this key, of which
+ * room->inside counts those of each piece. */
+int64_t sti_topk_find_tie(const sti_topk_job *job, uint32_t key, int64_t rank);
 /* Elements of the row above `key`, and `ties` (0: all) of those equal to it: k in all.
  * A row of one piece. */
 void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);
@@ -299,11 +308,11 @@ bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);
  * its equals are among the k, 0: all. The row is too long for topk_brief.c. */
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out);
 bool sti_topk_narrows(const sti_topk_plan *plan);
-/* Methods; those that return bool say false when their guess did not hold. */
+/* Methods. A threshold guessed from a sample that does not hold goes on by radix. */
 void sti_topk_by_delegates(const sti_topk_job *job);
 void sti_topk_by_narrowing(const sti_topk_job *job);
 void sti_topk_by_brief(const sti_topk_job *job);
-bool sti_topk_by_threshold(const sti_topk_job *job);
+void sti_topk_by_threshold(const sti_topk_job *job);
 void sti_topk_by_radix(const sti_topk_job *job);
 
 static inline int64_t sti_topk_min(int64_t a, int64_t b)

@@ -14,19 +14,14 @@ typedef struct sift {
     int64_t above, inside, run_count; /* afterwards: totals, runs in room->ordered */
 } sift;
 
-static int64_t piece_begin(const sti_topk_plan *p, int64_t piece)
-{
-    return p->n / p->pieces * piece + sti_topk_min(piece, p->n % p->pieces);
-}
-
 /* ---- one pass ---- */
 
 static void sift_piece(void *arg, int64_t piece, int worker)
 {
     sift *s = arg;
     const sti_topk_job *job = s->job;
-    const int64_t end = piece_begin(job->plan, piece + 1);
-    int64_t at = piece_begin(job->plan, piece), above = 0, inside = 0;
+    const int64_t end = sti_topk_piece_begin(job->plan, piece + 1);
+    int64_t at = sti_topk_piece_begin(job->plan, piece), above = 0, inside = 0;
     sti_topk_run *run = NULL;
     (void)worker;
     if (s->count_only)
@@ -64,65 +59,7 @@ static bool sift_row(sift *s)
     return true;
 }
 
-/* ---- emission from the row ---- */
-
-typedef struct row_emission {
-    const sti_topk_job *job;
-    uint32_t key; /* winners: key >= this up to element `last`, > this behind it */
-    int64_t last;
-} row_emission;
-
-static int64_t emit_range(const row_emission *e, int64_t begin, int64_t end,
-                          uint32_t lo, int64_t at)
-{
-    const sti_topk_job *job = e->job;
-    const sti_topk_sink *sink = job->sink;
-    int64_t none = 0;
-    if (begin >= end)
-        return 0;
-    if (sink->packed)
-        return job->ops->collect(job->view, begin, end, lo, UINT32_MAX,
-                                 sink->packed + at, &none);
-    const size_t bytes = sti_topk_element_bytes(job->view->form);
-    return job->ops->emit(job->view, begin, end, lo, sink->base, sink->index + at,
-                          sink->values ? sink->values + (size_t)at * bytes : NULL);
-}
-
-static void emit_piece(void *arg, int64_t piece, int worker)
-{
-    const row_emission *e = arg;
-    const sti_topk_plan *p = e->job->plan;
-    const int64_t begin = piece_begin(p, piece), end = piece_begin(p, piece + 1);
-    const int64_t turn = sti_topk_min(end, sti_topk_max(begin, e->last + 1));
-    const int64_t *offset = e->job->room->offset;
-    int64_t at = offset[piece];
-    (void)worker;
-    if (at < offset[piece + 1]) /* else the row is not read again for nothing */
-        at += emit_range(e, begin, turn, e->key, at);
-    if (at < offset[piece + 1])
-        emit_range(e, turn, end, e->key + 1, at);
-}
-
-/* Index of the element that is number `rank` (from 1) of those with this key. */
-static int64_t find_tie(const sift *s, int64_t rank)
-{
-    const sti_topk_job *job = s->job;
-    int64_t piece = 0, none = 0;
-    while (rank > job->room->inside[piece])
-        rank -= job->room->inside[piece++];
-    int64_t at = piece_begin(job->plan, piece);
-    const int64_t end = piece_begin(job->plan, piece + 1);
-    for (; at < end; at += STI_TOPK_LOOK) {
-        const int64_t stop = sti_topk_min(at + STI_TOPK_LOOK, end);
-        const int64_t here = job->ops->count(job->view, at, stop, s->lo, s->hi, &none);
-        if (rank <= here)
-            break;
-        rank -= here;
-    }
-    for (;; at++)
-        if (sti_topk_key_at(job->view, at) == s->lo && --rank == 0)
-            return at;
-}
+/* ---- emission ---- */
 
 /* Winners of each piece to room->offset, as running totals; `cut` as in the pool. */
 static void find_offsets(const sift *s, uint64_t cut, int64_t wanted)
@@ -147,14 +84,15 @@ static void emit_sifted(const sift *s)
     const sti_topk_job *job = s->job;
     const sti_topk_room *room = job->room;
     const int64_t wanted = job->plan->k - s->above;
-    row_emission e = {job, s->lo, INT64_MAX - 1};
+    uint32_t key = s->lo;
+    int64_t last = STI_TOPK_TO_END;
     uint64_t cut = 0;
     if (wanted == 0) {
-        e.key = s->hi + 1; /* there are such: not beyond the last key */
+        key = s->hi + 1; /* there are such: not beyond the last key */
         cut = UINT64_MAX;
     } else if (s->count_only) {
         if (wanted < s->inside)
-            e.last = find_tie(s, wanted);
+            last = sti_topk_find_tie(job, s->lo, wanted);
     } else {
         cut = sti_topk_cut(&room->cutter, room->ordered, s->run_count, wanted);
         if (s->above == 0) {
@@ -162,24 +100,12 @@ static void emit_sifted(const sift *s)
             return;
         }
         if (cut > 0) {
-            e.key = (uint32_t)(cut >> 32);
-            e.last = sti_topk_packed_index(cut);
+            key = (uint32_t)(cut >> 32);
+            last = sti_topk_packed_index(cut);
         }
     }
     find_offsets(s, cut, wanted);
-    sti_team_run(job->team, job->plan->pieces, emit_piece, &e);
-}
-
-void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties)
-{
-    const sift s = {.job = job, .lo = key, .hi = key};
-    row_emission e = {job, key, INT64_MAX - 1};
-    job->room->inside[0] = INT64_MAX;
-    job->room->offset[0] = 0;
-    job->room->offset[1] = job->plan->k;
-    if (ties > 0)
-        e.last = find_tie(&s, ties);
-    emit_piece(&e, 0, 0);
+    sti_topk_emit_pieces(job, key, last);
 }
 
 static bool bounds_hold(const sift *s)
@@ -289,7 +215,8 @@ static void next_tie(sift *s, bracket *b)
     s->count_only = s->lo == s->hi;
 }
 
-bool sti_topk_by_threshold(const sti_topk_job *job)
+/* False when the guess did not hold. */
+static bool sift_by_sample(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
     sti_topk_job copy = *job;
@@ -327,9 +254,9 @@ static void count_piece(void *arg, int64_t piece, int worker)
     uint32_t *counts = c->job->room->histogram + piece * STI_TOPK_BINS;
     (void)worker;
     memset(counts, 0, STI_TOPK_BINS * sizeof *counts);
-    c->job->ops->histogram(c->job->view, piece_begin(c->job->plan, piece),
-                           piece_begin(c->job->plan, piece + 1), c->lo, c->hi, c->shift,
-                           counts);
+    c->job->ops->histogram(c->job->view, sti_topk_piece_begin(c->job->plan, piece),
+                           sti_topk_piece_begin(c->job->plan, piece + 1), c->lo, c->hi,
+                           c->shift, counts);
 }
 
 static int64_t bin_total(const sti_topk_job *job, int64_t bin)
@@ -365,4 +292,10 @@ void sti_topk_by_radix(const sti_topk_job *job)
     s.count_only = s.lo == s.hi || inside == rank;
     sift_row(&s);
     emit_sifted(&s);
+}
+
+void sti_topk_by_threshold(const sti_topk_job *job)
+{
+    if (!sift_by_sample(job))
+        sti_topk_by_radix(job);
 }
