@@ -63,10 +63,11 @@ struct op_case {
 };
 
 #include "op/op_cases_basic.h"
-#include "op/op_cases_bf16.h"
 #include "op/op_cases_distill.h"
 #include "op/op_cases_nn.h"
 #include "op/op_cases_text.h"
+
+#include "op/op_cases_bf16.h" /* by the references of the others */
 
 typedef struct op_case_list {
     const op_case *cases;
