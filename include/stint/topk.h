@@ -63,7 +63,7 @@ typedef struct stint_topk_costs {
     double select;              /* an element of a list, packed and selected from */
     double block, line;         /* go back to a block; each 64 bytes of it */
     double sample;              /* one sampled element */
-    double sift;                /* 64 bytes sifted by a threshold */
+    double scan;                /* 64 bytes scanned by a threshold */
     double emit;                /* one winner */
     double histogram;           /* one element counted */
 } stint_topk_costs;

@@ -923,7 +923,7 @@ static void costs_only_steer(void **unused)
     assert_memory_equal(&first, &second, sizeof first);
     snprintf(path, sizeof path, "%s/stint/topk-costs.txt", folder);
     FILE *file = fopen(path, "w");
-    fputs("stint top-k costs 8\nsome other machine\n", file);
+    fputs("stint top-k costs 9\nsome other machine\n", file);
     fclose(file);
     stint_topk_costs_host(&second); /* measured again, not believed */
     assert_true(second.read_far > 0);

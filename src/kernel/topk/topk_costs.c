@@ -26,7 +26,7 @@ typedef struct bench {
     uint64_t *list, *spare;
     uint32_t counts[STI_TOPK_BINS];
     int64_t *index;
-    uint32_t lo;     /* bound of a sift */
+    uint32_t lo;     /* bound of a scan */
     int64_t n, size; /* elements of a pass, of a block */
     int exponent;
     volatile int64_t result; /* so that no work is left out */
@@ -50,7 +50,7 @@ static void run_delegates2(bench *b)
                        (uint16_t *)(void *)(b->d + NEAR_COUNT / 2), NULL);
 }
 
-static void run_sift(bench *b)
+static void run_scan(bench *b)
 {
     int64_t none = 0;
     b->result = b->ops->collect(&b->view, 0, b->n, b->lo, UINT32_MAX, b->list, &none);
@@ -107,7 +107,7 @@ typedef enum probe {
     SMALL_BLOCKS,
     SMALL_TWO,
     LARGE_TWO,
-    SIFT,
+    SCAN,
     EMIT,
     HISTOGRAM,
     SELECT,
@@ -128,7 +128,7 @@ static const struct {
     [SMALL_BLOCKS] = {run_delegates, NEAR_COUNT, 0, 4, 0},
     [SMALL_TWO] = {run_delegates2, NEAR_COUNT, 0, 4, 0},
     [LARGE_TWO] = {run_delegates2, NEAR_COUNT, 0, 12, 0},
-    [SIFT] = {run_sift, NEAR_COUNT, 0, 0, 0x3F7AE148}, /* 0.98 */
+    [SCAN] = {run_scan, NEAR_COUNT, 0, 0, 0x3F7AE148}, /* 0.98 */
     [EMIT] = {run_emit, NEAR_COUNT, 0, 0, 0x3F000000}, /* 0.5 */
     [HISTOGRAM] = {run_histogram, NEAR_COUNT, 0, 0, 0},
     [SELECT] = {run_select, 0, 0, 0, 0},
@@ -173,8 +173,8 @@ static void measure(bench *b, stint_topk_costs *c)
     c->delegate = ns[SMALL_BLOCKS] / near_lines - c->read_near;
     c->beta_near = ns[LARGE_TWO] / near_lines;
     c->beta = ns[SMALL_TWO] / near_lines - c->beta_near;
-    c->sift = ns[SIFT] / near_lines;
-    c->emit = (ns[EMIT] - ns[SIFT]) / (NEAR_COUNT / 4);
+    c->scan = ns[SCAN] / near_lines;
+    c->emit = (ns[EMIT] - ns[SCAN]) / (NEAR_COUNT / 4);
     c->histogram = ns[HISTOGRAM] / NEAR_COUNT;
     c->select = ns[SELECT] / LIST_COUNT;
     const double one = ns[BACK_ONE] / PROBES;
@@ -189,11 +189,11 @@ static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
 {
     static const char *const names[COST_COUNT] = {
         "read_near", "read_far", "delegate", "beta_near", "beta", "select",
-        "block",     "line",     "sample",   "sift",      "emit", "histogram"};
+        "block",     "line",     "sample",   "scan",      "emit", "histogram"};
     double *const fields[COST_COUNT] = {&c->read_near, &c->read_far, &c->delegate,
                                         &c->beta_near, &c->beta,     &c->select,
                                         &c->block,     &c->line,     &c->sample,
-                                        &c->sift,      &c->emit,     &c->histogram};
+                                        &c->scan,      &c->emit,     &c->histogram};
     *name_out = names[at];
     return fields[at];
 }
@@ -247,7 +247,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 
 /* ---- the cache ---- */
 
-#define COSTS_TITLE "stint top-k costs 8"
+#define COSTS_TITLE "stint top-k costs 9"
 
 static void write_head(sti_text *text)
 {

@@ -65,7 +65,7 @@ static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
 /* Of `bytes` that a pass leaves and another reads: beyond the nearer caches. */
 static double list_line_ns(double bytes, const stint_topk_costs *c)
 {
-    return bytes > 0.75e6 ? fmax(c->sift, c->read_far) : c->sift;
+    return bytes > 0.75e6 ? fmax(c->scan, c->read_far) : c->scan;
 }
 
 /* The first pass, and each block's own work. With the two best it is so much that the
@@ -83,7 +83,7 @@ static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
 
 static double narrow_ns(double bytes, const stint_topk_costs *c)
 {
-    /* A pass of sifting, one of emission, and a little of both for what is left. */
+    /* A pass of scanning, one of emission, and a little of both for what is left. */
     return NARROW_NS + 2.2 * bytes / 64 * list_line_ns(bytes, c);
 }
 
@@ -217,9 +217,9 @@ static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
     const double between =
         (double)(p->sample_lo - p->sample_hi) / (double)p->sample * n;
     p->pool = clamp(1.3 * between + 4096, 1, p->n);
-    const double sift = fmax(lines(n, p->form) * c->sift, pass_ns(p, c));
-    p->predicted_ns = (double)p->sample * c->sample + sift + between * c->select;
-    p->predicted_ns += p->sample_hi > 0 ? sift + k * c->emit : k * c->emit;
+    const double scan = fmax(lines(n, p->form) * c->scan, pass_ns(p, c));
+    p->predicted_ns = (double)p->sample * c->sample + scan + between * c->select;
+    p->predicted_ns += p->sample_hi > 0 ? scan + k * c->emit : k * c->emit;
     /* A sample that misses costs the whole of another method. */
     if (q < 16)
         p->predicted_ns *= 1.4;
@@ -325,7 +325,7 @@ void stint_topk_costs_default(stint_topk_costs *costs_out)
                                     .block = 9,
                                     .line = 5.4,
                                     .sample = 9,
-                                    .sift = 3,
+                                    .scan = 3,
                                     .emit = 0.1,
                                     .histogram = 0.8};
 }

@@ -1,10 +1,10 @@
 /* Methods that bound the k-th key first - from a sample, or by histograms of the keys
- * where they lie - and then sift the row once: elements above both bounds are counted,
+ * where they lie - and then scan the row once: elements above both bounds are counted,
  * those between are packed, and a selection among these is exact. */
 #include "kernel/topk/topk_key.h"
 #include "kernel/topk/topk_pool.h"
 
-typedef struct sift {
+typedef struct threshold_scan {
     const sti_topk_job *job;
     uint32_t lo, hi;
     bool count_only; /* what lies between is all ties, or all winners: only its number
@@ -12,13 +12,13 @@ typedef struct sift {
     bool tied;       /* lo may be just above the k-th, where a value is often */
     sti_topk_pool pool;
     int64_t above, inside, run_count; /* afterwards: totals, runs in room->ordered */
-} sift;
+} threshold_scan;
 
 /* ---- one pass ---- */
 
-static void sift_piece(void *arg, int64_t piece, int worker)
+static void scan_piece(void *arg, int64_t piece, int worker)
 {
-    sift *s = arg;
+    threshold_scan *s = arg;
     const sti_topk_job *job = s->job;
     const int64_t end = sti_topk_piece_begin(job->plan, piece + 1);
     int64_t at = sti_topk_piece_begin(job->plan, piece), above = 0, inside = 0;
@@ -42,12 +42,12 @@ static void sift_piece(void *arg, int64_t piece, int worker)
 }
 
 /* False when the pool is too small. */
-static bool sift_row(sift *s)
+static bool scan_row(threshold_scan *s)
 {
     const sti_topk_plan *p = s->job->plan;
     sti_topk_pool_init(&s->pool, s->job->room, sti_topk_pool_segments(p),
                        STI_TOPK_SEGMENT);
-    sti_team_run(s->job->team, p->pieces, sift_piece, s);
+    sti_team_run(s->job->team, p->pieces, scan_piece, s);
     if (sti_topk_pool_is_full(&s->pool))
         return false;
     s->above = s->inside = 0;
@@ -62,7 +62,7 @@ static bool sift_row(sift *s)
 /* ---- emission ---- */
 
 /* Winners of each piece to room->offset, as running totals; `cut` as in the pool. */
-static void find_offsets(const sift *s, uint64_t cut, int64_t wanted)
+static void find_offsets(const threshold_scan *s, uint64_t cut, int64_t wanted)
 {
     const sti_topk_room *room = s->job->room;
     int64_t total = 0, run = 0;
@@ -79,7 +79,7 @@ static void find_offsets(const sift *s, uint64_t cut, int64_t wanted)
 }
 
 /* The winners, when above <= k <= above + inside. */
-static void emit_sifted(const sift *s)
+static void emit_scanned(const threshold_scan *s)
 {
     const sti_topk_job *job = s->job;
     const sti_topk_room *room = job->room;
@@ -108,7 +108,7 @@ static void emit_sifted(const sift *s)
     sti_topk_emit_pieces(job, key, last);
 }
 
-static bool bounds_hold(const sift *s)
+static bool bounds_hold(const threshold_scan *s)
 {
     const int64_t k = s->job->plan->k;
     return s->above <= k && k <= s->above + s->inside;
@@ -116,7 +116,7 @@ static bool bounds_hold(const sift *s)
 
 /* ---- bounds from a sample ---- */
 
-enum { SAMPLE_PIECE = 4096, SIFTS_MOST = 5 };
+enum { SAMPLE_PIECE = 4096, SCANS_MOST = 5 };
 
 /* Stratified, with a fixed scramble within the stratum, so that neither an order nor a
  * period of the data meets the sample's. Stratum j begins at floor(j n / s), which is
@@ -161,7 +161,7 @@ static bool fits_pool(const sti_topk_plan *p, int64_t sampled)
 /* Bounds from the sample's ranks. Where equal elements make what lies between them too
  * much for the pool, the k-th is very likely one of those: one value is both bounds,
  * and its ties are only counted. */
-static void bound_by_sample(sift *s)
+static void bound_by_sample(threshold_scan *s)
 {
     const sti_topk_plan *p = s->job->plan;
     const sti_topk_room *room = s->job->room;
@@ -192,7 +192,7 @@ typedef struct bracket {
 /* Where few values are very often, the k-th may not be the one that the sample says,
  * but the next one: the nearest that the sample knows, and if it knows none, the few
  * elements between those that it is not. */
-static void next_tie(sift *s, bracket *b)
+static void next_tie(threshold_scan *s, bracket *b)
 {
     const sti_topk_plan *p = s->job->plan;
     const uint32_t *sample = s->job->room->sample;
@@ -216,20 +216,20 @@ static void next_tie(sift *s, bracket *b)
 }
 
 /* False when the guess did not hold. */
-static bool sift_by_sample(const sti_topk_job *job)
+static bool scan_by_sample(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
     sti_topk_job copy = *job;
-    sift s = {.job = job};
+    threshold_scan s = {.job = job};
     sti_team_run(job->team, sti_topk_ceil(p->sample, SAMPLE_PIECE), sample_piece,
                  &copy);
     bound_by_sample(&s);
     bracket b = {0, UINT32_MAX};
-    for (int pass = 0; pass < SIFTS_MOST; pass++) {
-        if (!sift_row(&s))
+    for (int pass = 0; pass < SCANS_MOST; pass++) {
+        if (!scan_row(&s))
             return false;
         if (bounds_hold(&s)) {
-            emit_sifted(&s);
+            emit_scanned(&s);
             return true;
         }
         if (!s.count_only && !s.tied)
@@ -274,7 +274,7 @@ void sti_topk_by_radix(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
     const int bits = 8 * (int)sti_topk_element_bytes(job->view->form);
-    sift s = {.job = job, .hi = UINT32_MAX >> (32 - bits)};
+    threshold_scan s = {.job = job, .hi = UINT32_MAX >> (32 - bits)};
     int64_t rank = p->k, inside = p->n;
     for (int left = bits; left > 0 && inside > p->pool && inside != rank;) {
         const int digit_bits = left < 11 ? left : 11;
@@ -290,12 +290,12 @@ void sti_topk_by_radix(const sti_topk_job *job)
         s.hi = s.lo + (uint32_t)((UINT64_C(1) << left) - 1);
     }
     s.count_only = s.lo == s.hi || inside == rank;
-    sift_row(&s);
-    emit_sifted(&s);
+    scan_row(&s);
+    emit_scanned(&s);
 }
 
 void sti_topk_by_threshold(const sti_topk_job *job)
 {
-    if (!sift_by_sample(job))
+    if (!scan_by_sample(job))
         sti_topk_by_radix(job);
 }
