@@ -26,7 +26,7 @@ typedef struct request {
     size_t element_bytes;
     int64_t rows, stride, n, k, part; /* k <= n */
     int slots;                        /* rows worked on at once */
-    bool brief;                       /* rows are short, and by no other method */
+    bool short_row;                   /* rows are short, and by no other method */
     sti_topk_plan plan;               /* of a row that is taken whole */
     sti_team team;
 } request;
@@ -87,7 +87,7 @@ static stint_status check_sizes(const stint_topk_desc *d)
     return STINT_OK;
 }
 
-static bool is_brief(const stint_topk_desc *d)
+static bool is_short_row(const stint_topk_desc *d)
 {
     return d->n > 0 && d->n <= STI_TOPK_SHORT && d->k > 0 &&
            (d->part == 0 || d->part >= d->n) &&
@@ -119,7 +119,7 @@ static stint_status request_make(const stint_topk_desc *d, request *r)
                    .n = d->n,
                    .k = winners_of(d),
                    .part = d->part ? d->part : PART_DEFAULT,
-                   .brief = is_brief(d),
+                   .short_row = is_short_row(d),
                    .team = {.threads = d->threads ? d->threads : 1}};
     r->list_form = r->form == STI_TOPK_SUM ? STI_TOPK_F32 : r->form;
     r->map = sti_topk_map_make(d, r->form);
@@ -204,8 +204,8 @@ static void take_parts(sti_topk_space *space, const request *r, row_memory *m)
 /* One slot; NULL where the space only counts. */
 static row_memory *take_slot(sti_topk_space *space, const request *r)
 {
-    if (r->brief) {
-        const size_t bytes = sti_topk_brief_bytes(r->n, r->k, r->desc->sorted);
+    if (r->short_row) {
+        const size_t bytes = sti_topk_short_row_bytes(r->n, r->k, r->desc->sorted);
         sti_topk_take(space, 1, bytes);
         return NULL;
     }
@@ -438,7 +438,7 @@ static int64_t find_nan(const rows_work *w, int64_t row)
 static int64_t named_nan(const rows_work *w, int64_t row)
 {
     const request *r = w->r;
-    return r->brief ? w->index[row * r->k] : find_nan(w, row) + r->desc->index_base;
+    return r->short_row ? w->index[row * r->k] : find_nan(w, row) + r->desc->index_base;
 }
 
 static bool refuses_nan(const stint_topk_desc *d, sti_topk_form form)
@@ -458,16 +458,16 @@ static bool run_row(const rows_work *w, int64_t row, unsigned char *memory)
                                 .base = r->desc->index_base};
     const sti_topk_view view = view_of(r, w->x, w->addend, row, 0, r->n);
     const bool refuse = refuses_nan(r->desc, r->form);
-    if (r->brief) {
-        sti_topk_brief b = {.n = r->n,
-                            .k = r->k,
-                            .base = sink.base,
-                            .index = sink.index,
-                            .sorted = r->desc->sorted,
-                            .refuse_nan = refuse,
-                            .memory = memory,
-                            .given = sink.values};
-        return sti_topk_brief_row(&view, &b);
+    if (r->short_row) {
+        sti_topk_short_row b = {.n = r->n,
+                                .k = r->k,
+                                .base = sink.base,
+                                .index = sink.index,
+                                .sorted = r->desc->sorted,
+                                .refuse_nan = refuse,
+                                .memory = memory,
+                                .given = sink.values};
+        return sti_topk_short_row_select(&view, &b);
     }
     if (r->n > r->part)
         select_parts(r, w->x, w->addend, row, m, &sink);
@@ -539,18 +539,18 @@ static unsigned char *align_memory(void *workspace)
 
 /* One short row of which nothing has to be refused but a NaN. False: not that, and
  * nothing is done. */
-static bool run_brief(const stint_topk_desc *d, const void *x, const float *addend,
-                      int64_t *index, void *values, void *workspace, size_t given_bytes,
-                      stint_status *status_out)
+static bool run_short_row(const stint_topk_desc *d, const void *x, const float *addend,
+                          int64_t *index, void *values, void *workspace,
+                          size_t given_bytes, stint_status *status_out)
 {
     const int64_t k = winners_of(d);
-    if (!is_brief(d) || d->rows < 0 || d->rows > 1 || check_words(d) != STINT_OK ||
+    if (!is_short_row(d) || d->rows < 0 || d->rows > 1 || check_words(d) != STINT_OK ||
         d->part > PART_DEFAULT || d->index_base > INT64_MAX - d->n || !x || !index ||
         (d->has_addend && !addend) || !workspace ||
-        given_bytes < 64 + sti_topk_brief_bytes(d->n, k, d->sorted))
+        given_bytes < 64 + sti_topk_short_row_bytes(d->n, k, d->sorted))
         return false;
     sti_topk_view view;
-    sti_topk_brief b;
+    sti_topk_short_row b;
     view.form = sti_topk_form_of(d);
     view.map = sti_topk_map_make(d, view.form);
     view.x = x;
@@ -565,7 +565,7 @@ static bool run_brief(const stint_topk_desc *d, const void *x, const float *adde
     b.memory = align_memory(workspace);
     b.given = values;
     const unsigned mode = d->has_addend ? sti_float_mode_enter() : 0;
-    const bool good = sti_topk_brief_row(&view, &b);
+    const bool good = sti_topk_short_row_select(&view, &b);
     if (d->has_addend)
         sti_float_mode_leave(mode);
     *status_out = good ? STINT_OK : nan_fail(0, index[0]);
@@ -579,8 +579,8 @@ static stint_status run_any(const stint_topk_desc *desc, const void *x,
     request r;
     size_t bytes;
     stint_status status;
-    if (run_brief(desc, x, addend, index_out, values_out, workspace, workspace_size,
-                  &status))
+    if (run_short_row(desc, x, addend, index_out, values_out, workspace, workspace_size,
+                      &status))
         return status;
     status = request_make(desc, &r);
     if (status != STINT_OK)
@@ -622,7 +622,7 @@ static bool run_straight(const stint_topk_desc *d, const void *x, int64_t *index
         (unsigned)d->nan > STINT_TOPK_NAN_LAST || d->k < 1 || d->k > d->n ||
         d->n > (d->k > STI_TOPK_FEW ? STI_TOPK_TINY : STI_TOPK_STRAIGHT) ||
         d->index_base > INT64_MAX - STI_TOPK_STRAIGHT || !x || !index || !workspace ||
-        given_bytes < 64 + sti_topk_brief_bytes(d->n, d->k, false))
+        given_bytes < 64 + sti_topk_short_row_bytes(d->n, d->k, false))
         return false;
     return sti_isa_now() == STI_ISA_AVX512 &&
            sti_topk_straight_avx512(d, x, index, values);

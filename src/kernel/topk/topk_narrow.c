@@ -3,7 +3,7 @@
  * the last few a threshold is bisected. What a sample gets wrong is seen by counting,
  * and the pass is made again on the side where the k-th is; where equal keys keep a
  * list from getting shorter, it is bisected as it is. A last pass over the row emits.
- * Rows whose keys the nearer caches hold are left to topk_brief.c. */
+ * Rows whose keys the nearer caches hold are left to topk_short_row.c. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum {
     FEW = 256, /* are bisected at once */
-    BRIEF_MOST = 16 * STI_TOPK_SHORT,
+    SHORT_ROW_MOST = 16 * STI_TOPK_SHORT,
     SAMPLE_LEAST = 64,
     SAMPLE_MOST = 1024,
     SHARED_LEAST = 1 << 16 /* of a list that threads share */
@@ -134,7 +134,7 @@ static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 
 bool sti_topk_narrows(const sti_topk_plan *p)
 {
-    return p->method == STINT_TOPK_NARROW && p->n > BRIEF_MOST;
+    return p->method == STINT_TOPK_NARROW && p->n > SHORT_ROW_MOST;
 }
 
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)
@@ -180,7 +180,7 @@ void sti_topk_by_narrowing(const sti_topk_job *job)
 {
     int64_t ties;
     if (!sti_topk_narrows(job->plan)) {
-        sti_topk_by_brief(job);
+        sti_topk_by_short_row(job);
         return;
     }
     const uint32_t key = sti_topk_narrow(job, &ties);

@@ -51,9 +51,9 @@ enum {
     STI_TOPK_HANDFUL = 4,
     STI_TOPK_LANES = 16
 };
-typedef struct sti_topk_brief {
+typedef struct sti_topk_short_row {
     int64_t n, k;    /* 1 <= k <= n */
-    uint32_t *keys;  /* [n], then the zeros that topk_brief.c sees to */
+    uint32_t *keys;  /* [n], then the zeros that topk_short_row.c sees to */
     uint32_t *spare; /* likewise, scratch */
     uint32_t best;   /* key */
     uint32_t high[STI_TOPK_LANES], low[STI_TOPK_LANES]; /* best, least of every 16th */
@@ -63,9 +63,9 @@ typedef struct sti_topk_brief {
     unsigned char *values;    /* [k], of raw, or NULL */
     uint64_t *packed;         /* [k], instead of index and values, or NULL */
     bool sorted, refuse_nan;  /* of a call, as are these: */
-    unsigned char *memory;    /* [sti_topk_brief_bytes], aligned to 64 */
+    unsigned char *memory;    /* [sti_topk_short_row_bytes], aligned to 64 */
     unsigned char *given;     /* [k] values of any form, or NULL */
-} sti_topk_brief;
+} sti_topk_short_row;
 
 /* Elements that are caught while the two best of blocks are looked for: those with
  * key >= bound. The blocks are read at four places at once, and each place has a list,
@@ -113,13 +113,14 @@ typedef struct sti_topk_ops {
     int64_t (*emit)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     int64_t base, int64_t *index_out, unsigned char *value_out);
     /* Of the n elements of a view: keys, best, high and low. */
-    void (*brief)(const sti_topk_view *v, sti_topk_brief *b);
+    void (*short_row)(const sti_topk_view *v, sti_topk_short_row *b);
     /* For a view of at most STI_TOPK_TINY elements, or at most STI_TOPK_FEW winners:
-     * brief and winners in one. False where there is a key of at least `refused` (0:
-     * none is): index[0] is then where the first is. NULL: brief and winners do it. */
-    bool (*few)(const sti_topk_view *v, const sti_topk_brief *b, uint32_t refused);
-    /* The k winners of a brief, by ascending index. The same for all forms. */
-    void (*winners)(const sti_topk_brief *b);
+     * short_row and winners in one. False where there is a key of at least `refused`
+     * (0: none is): index[0] is then where the first is. NULL: short_row and winners do
+     * it. */
+    bool (*few)(const sti_topk_view *v, const sti_topk_short_row *b, uint32_t refused);
+    /* The k winners of a short row, by ascending index. The same for all forms. */
+    void (*winners)(const sti_topk_short_row *b);
     /* counts[(key - lo) >> shift]++ for lo <= key <= hi. */
     void (*histogram)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                       uint32_t hi, int shift, uint32_t *counts);
@@ -281,7 +282,7 @@ void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);
 void sti_topk_put_values(const sti_topk_view *view, int64_t base, const int64_t *index,
                          int64_t count, unsigned char *values);
 
-/* ---- a short row by itself (topk_brief.c) ---- */
+/* ---- a short row by itself (topk_short_row.c) ---- */
 
 static inline size_t sti_topk_winners_bytes(int64_t k)
 {
@@ -294,7 +295,7 @@ static inline size_t sti_topk_keys_bytes(int64_t n)
     return ((size_t)words * sizeof(uint32_t) + 63) & ~(size_t)63;
 }
 
-static inline size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
+static inline size_t sti_topk_short_row_bytes(int64_t n, int64_t k, bool sorted)
 {
     const size_t sort =
         2 * sti_topk_winners_bytes(k) + STI_TOPK_BINS * sizeof(uint32_t);
@@ -303,15 +304,15 @@ static inline size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
 
 /* Given n, k, base, index, sorted, refuse_nan, memory and given. False where there is a
  * NaN that is refused: index[0] is then where. */
-bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);
+bool sti_topk_short_row_select(const sti_topk_view *view, sti_topk_short_row *b);
 /* The k-th key of the row, or a threshold with exactly k at or above it; *ties_out of
- * its equals are among the k, 0: all. The row is too long for topk_brief.c. */
+ * its equals are among the k, 0: all. The row is too long for topk_short_row.c. */
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out);
 bool sti_topk_narrows(const sti_topk_plan *plan);
 /* Methods. A threshold guessed from a sample that does not hold goes on by radix. */
 void sti_topk_by_delegates(const sti_topk_job *job);
 void sti_topk_by_narrowing(const sti_topk_job *job);
-void sti_topk_by_brief(const sti_topk_job *job);
+void sti_topk_by_short_row(const sti_topk_job *job);
 void sti_topk_by_threshold(const sti_topk_job *job);
 void sti_topk_by_radix(const sti_topk_job *job);
 
