@@ -27,10 +27,11 @@ static void count_delegates(const sti_topk_view *v, int a, int64_t first, int64_
 }
 
 static void count_delegates2(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                             uint32_t *d, uint16_t *position, sti_topk_net *net)
+                             uint32_t *d, uint16_t *position,
+                             sti_topk_early_candidates *early)
 {
     touched += sti_topk_min(last << a, v->n) - (first << a);
-    real->delegates2(v, a, first, last, d, position, net);
+    real->delegates2(v, a, first, last, d, position, early);
 }
 
 static int64_t count_collect(const sti_topk_view *v, int64_t begin, int64_t end,

@@ -160,15 +160,15 @@ static bool catch_by_list(piece_catch *p, int64_t first, int64_t last)
 }
 
 /* What the loop over the blocks has caught itself. */
-static bool keep_net(piece_catch *p, const sti_topk_net *net)
+static bool keep_early(piece_catch *p, const sti_topk_early_candidates *early)
 {
     for (int j = 0; j < STI_TOPK_STREAMS; j++)
-        for (int64_t i = 0; i < net->count[j];) {
+        for (int64_t i = 0; i < early->count[j];) {
             if (!make_room(p, 1))
                 return false;
-            const int64_t some =
-                sti_topk_min(net->count[j] - i, STI_TOPK_CATCH_SEGMENT - p->run->count);
-            memcpy(p->run->at + p->run->count, net->list[j] + i,
+            const int64_t some = sti_topk_min(early->count[j] - i,
+                                              STI_TOPK_CATCH_SEGMENT - p->run->count);
+            memcpy(p->run->at + p->run->count, early->list[j] + i,
                    (size_t)some * sizeof *p->run->at);
             p->run->count += some;
             i += some;
@@ -236,10 +236,11 @@ static bool raise_least(piece_catch *p, uint32_t *keys, int64_t room_for)
 
 /* A bound from blocks [first, last), and what is caught of them by it, or by that of
  * another piece which came first. */
-static bool catch_first(piece_catch *p, int64_t first, int64_t last, sti_topk_net *net)
+static bool catch_first(piece_catch *p, int64_t first, int64_t last,
+                        sti_topk_early_candidates *early)
 {
     const int64_t rank = p->c->job->plan->sample_lo, entries = 2 * (last - first);
-    const int64_t room_for = sizeof net->list / sizeof(uint32_t) - STI_TOPK_SLACK;
+    const int64_t room_for = sizeof early->list / sizeof(uint32_t) - STI_TOPK_SLACK;
     const uint32_t *list = p->c->job->room->delegates + 2 * first;
     unsigned long long theirs = NO_BOUND;
     int64_t at_least;
@@ -250,7 +251,7 @@ static bool catch_first(piece_catch *p, int64_t first, int64_t last, sti_topk_ne
     p->least = sti_topk_ops_now(STI_TOPK_KEYS)->bisect(list, entries, rank, &at_least);
     const bool few_values = at_least > 2 * rank; /* equals of the bound are many */
     if (!catch_by_list(p, first, last) || sti_topk_pool_is_full(&p->c->pool) ||
-        (!few_values && !raise_least(p, (uint32_t *)(void *)net->list, room_for)))
+        (!few_values && !raise_least(p, (uint32_t *)(void *)early->list, room_for)))
         return false;
     p->first = false;
     if (atomic_compare_exchange_strong(&p->c->bound, &theirs, p->least))
@@ -268,24 +269,24 @@ void sti_topk_catch_piece(sti_topk_catch *c, int64_t piece, int64_t first, int64
 {
     const sti_topk_job *job = c->job;
     const sti_topk_room *room = job->room;
-    sti_topk_net net; /* too long to be cleared */
+    sti_topk_early_candidates early; /* too long to be cleared */
     piece_catch p = {.c = c, .piece = piece, .least = atomic_load(&c->bound)};
     for (int64_t i = 0; i < piece; i++)
         p.before += atomic_load_explicit(&room->caught[i].count, memory_order_relaxed);
     const bool guessed = p.least != NO_BOUND, matters = guessed && still_matters(&p);
-    net.bound = (uint32_t)p.bound;
-    net.blocks = 0;
+    early.bound = (uint32_t)p.bound;
+    early.blocks = 0;
     if (matters)
         fetch_room(&p);
     job->ops->delegates2(job->view, job->plan->exponent, first, last,
                          room->delegates + 2 * first, room->position + first,
-                         matters ? &net : NULL);
+                         matters ? &early : NULL);
     bool good = true;
     if (!guessed && !sti_topk_pool_is_full(&c->pool)) {
-        good = catch_first(&p, first, last, &net);
+        good = catch_first(&p, first, last, &early);
     } else if (matters) {
-        good = (net.blocks == 0 || keep_net(&p, &net)) &&
-               catch_by_list(&p, first + net.blocks, last);
+        good = (early.blocks == 0 || keep_early(&p, &early)) &&
+               catch_by_list(&p, first + early.blocks, last);
     }
     if (!good)
         sti_topk_pool_give_up(&c->pool);

@@ -70,13 +70,13 @@ typedef struct sti_topk_short_row {
 /* Elements that are caught while the two best of blocks are looked for: those with
  * key >= bound. The blocks are read at four places at once, and each place has a list,
  * packed, by ascending index; the lists follow each other likewise. */
-enum { STI_TOPK_STREAMS = 4, STI_TOPK_NET = 2048 };
-typedef struct sti_topk_net {
+enum { STI_TOPK_STREAMS = 4, STI_TOPK_EARLY = 2048 };
+typedef struct sti_topk_early_candidates {
     uint32_t bound;
     int64_t blocks; /* that have been seen to, from the first one on */
     int64_t count[STI_TOPK_STREAMS];
-    uint64_t list[STI_TOPK_STREAMS][STI_TOPK_NET];
-} sti_topk_net;
+    uint64_t list[STI_TOPK_STREAMS][STI_TOPK_EARLY];
+} sti_topk_early_candidates;
 
 /* The machine-dependent loops; begin and end are element indices. */
 typedef struct sti_topk_ops {
@@ -85,10 +85,11 @@ typedef struct sti_topk_ops {
     void (*delegates)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                       uint32_t *d);
     /* d[2(s - first)], d[.. + 1]: best and second best key (0 where there is none);
-     * position: of the best within its block. net: NULL, or its bound given; blocks is
-     * 0 where there were too many elements, or nothing was caught. */
+     * position: of the best within its block. early: NULL, or its bound given; blocks
+     * is 0 where there were too many elements, or nothing was caught. */
     void (*delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                       uint32_t *d, uint16_t *position, sti_topk_net *net);
+                       uint32_t *d, uint16_t *position,
+                       sti_topk_early_candidates *early);
     /* Pack the elements with lo <= key <= hi to out (room for all; nothing is written
      * behind the last one). Their count; *above += elements with key > hi. */
     int64_t (*collect)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,

@@ -9,10 +9,11 @@ static void ref_delegates(const sti_topk_view *v, int a, int64_t first, int64_t 
 }
 
 static void ref_delegates2(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                           uint32_t *d, uint16_t *position, sti_topk_net *net)
+                           uint32_t *d, uint16_t *position,
+                           sti_topk_early_candidates *early)
 {
-    if (net)
-        net->blocks = 0;
+    if (early)
+        early->blocks = 0;
     for (int64_t s = first; s < last; s++)
         topk_delegate2(v, s << a, sti_topk_min((s + 1) << a, v->n), d + 2 * (s - first),
                        position + (s - first));
