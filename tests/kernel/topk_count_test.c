@@ -99,10 +99,10 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
     stint_topk_costs_default(&costs);
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, method, a, &costs);
-    sti_topk_space space = {0};
-    sti_topk_room_take(&space, &plan);
-    space =
-        (sti_topk_space){.base = aligned_alloc(64, (space.used_bytes + 63) / 64 * 64)};
+    sti_topk_layout layout = {0};
+    sti_topk_room_take(&layout, &plan);
+    layout = (sti_topk_layout){
+        .base = aligned_alloc(64, (layout.used_bytes + 63) / 64 * 64)};
     int64_t *index = malloc((size_t)k * sizeof *index);
     const sti_topk_view view = {.form = STI_TOPK_F32,
                                 .map = sti_topk_map_make(&d, STI_TOPK_F32),
@@ -120,13 +120,13 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
                               .plan = &plan,
                               .ops = &counting,
                               .view = &view,
-                              .room = sti_topk_room_take(&space, &plan),
+                              .room = sti_topk_room_take(&layout, &plan),
                               .sink = &sink};
     assert_int_equal(plan.method, method);
     assert_int_equal(plan.exponent, a);
     touched = 0;
     sti_topk_row(&job);
-    free(space.base);
+    free(layout.base);
     free(index);
     return touched;
 }
@@ -226,10 +226,10 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
     stint_topk_costs_default(&costs);
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_BETA, 8, &costs);
-    sti_topk_space space = {0};
-    sti_topk_room_take(&space, &plan);
-    space =
-        (sti_topk_space){.base = aligned_alloc(64, (space.used_bytes + 63) / 64 * 64)};
+    sti_topk_layout layout = {0};
+    sti_topk_room_take(&layout, &plan);
+    layout = (sti_topk_layout){
+        .base = aligned_alloc(64, (layout.used_bytes + 63) / 64 * 64)};
     const sti_topk_view view = {.form = STI_TOPK_F32,
                                 .map = sti_topk_map_make(&d, STI_TOPK_F32),
                                 .x = (const unsigned char *)x,
@@ -238,7 +238,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
                               .plan = &plan,
                               .ops = sti_topk_ops_now(STI_TOPK_F32),
                               .view = &view,
-                              .room = sti_topk_room_take(&space, &plan)};
+                              .room = sti_topk_room_take(&layout, &plan)};
     assert_true(sti_topk_catches(&plan));
     sti_topk_catch c;
     sti_topk_catch_begin(&c, &job);
@@ -255,7 +255,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
         check_caught(&c, runs);
     for (int64_t r = 0; r < runs; r++)
         caught += job.room->ordered[r].count;
-    free(space.base);
+    free(layout.base);
     return caught;
 }
 

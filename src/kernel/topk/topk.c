@@ -146,7 +146,7 @@ typedef struct row_memory {
     uint64_t *packed;       /* [k] */
     uint64_t *other;        /* [k] */
     uint32_t *counts;       /* [STI_TOPK_BINS] */
-    sti_topk_space scratch; /* for one selection */
+    sti_topk_layout layout; /* for one selection */
     sti_topk_room *room;    /* in it, for whole rows that are no part */
 } row_memory;
 
@@ -159,7 +159,7 @@ static sti_topk_plan plan_for(const request *r, sti_topk_form form, int64_t n,
 static size_t selection_bytes(const request *r, sti_topk_form form, int64_t n,
                               int64_t k, stint_topk_method method)
 {
-    sti_topk_space count = {0};
+    sti_topk_layout count = {0};
     if (k <= 0 || k >= n)
         return 0;
     const sti_topk_plan plan = plan_for(r, form, n, k, method);
@@ -193,39 +193,39 @@ static size_t parts_bytes(const request *r)
     return larger(larger(full, rest), list);
 }
 
-static void take_parts(sti_topk_space *space, const request *r, row_memory *m)
+static void take_parts(sti_topk_layout *layout, const request *r, row_memory *m)
 {
     const int64_t list = list_capacity(r);
-    m->list_index = sti_topk_take(space, list, sizeof *m->list_index);
-    m->list = sti_topk_take(space, list, r->element_bytes);
-    m->scratch.base = sti_topk_take(space, (int64_t)parts_bytes(r), 1);
+    m->list_index = sti_topk_take(layout, list, sizeof *m->list_index);
+    m->list = sti_topk_take(layout, list, r->element_bytes);
+    m->layout.base = sti_topk_take(layout, (int64_t)parts_bytes(r), 1);
 }
 
-/* One slot; NULL where the space only counts. */
-static row_memory *take_slot(sti_topk_space *space, const request *r)
+/* One slot; NULL where the layout only counts. */
+static row_memory *take_slot(sti_topk_layout *layout, const request *r)
 {
     if (r->short_row) {
         const size_t bytes = sti_topk_short_row_bytes(r->n, r->k, r->desc->sorted);
-        sti_topk_take(space, 1, bytes);
+        sti_topk_take(layout, 1, bytes);
         return NULL;
     }
     const bool parts = r->n > r->part, sort = r->desc->sorted;
-    row_memory counted, *slot = sti_topk_take(space, 1, sizeof *slot);
+    row_memory counted, *slot = sti_topk_take(layout, 1, sizeof *slot);
     row_memory *m = slot ? slot : &counted;
     memset(m, 0, sizeof *m);
-    m->packed = sti_topk_take(space, parts || sort ? r->k : 0, sizeof *m->packed);
-    m->other = sti_topk_take(space, sort ? r->k : 0, sizeof *m->other);
-    m->counts = sti_topk_take(space, sort ? STI_TOPK_BINS : 0, sizeof *m->counts);
+    m->packed = sti_topk_take(layout, parts || sort ? r->k : 0, sizeof *m->packed);
+    m->other = sti_topk_take(layout, sort ? r->k : 0, sizeof *m->other);
+    m->counts = sti_topk_take(layout, sort ? STI_TOPK_BINS : 0, sizeof *m->counts);
     if (parts)
-        take_parts(space, r, m);
+        take_parts(layout, r, m);
     else if (r->k > 0 && r->k < r->n)
-        m->room = sti_topk_room_take(space, &r->plan);
+        m->room = sti_topk_room_take(layout, &r->plan);
     return slot;
 }
 
 static bool workspace_bytes(const request *r, size_t *bytes_out)
 {
-    sti_topk_space one = {0};
+    sti_topk_layout one = {0};
     take_slot(&one, r);
     return !one.overflow && sti_mul_bytes(r->slots, one.used_bytes, bytes_out) &&
            *bytes_out <= INT64_MAX && sti_add_bytes(*bytes_out, 64, bytes_out);
@@ -280,7 +280,7 @@ static void select_planned(const request *r, const sti_topk_view *view,
 /* Of a part or a list. */
 static void select_view(const request *r, const sti_topk_view *view, int64_t k,
                         stint_topk_method method, const sti_topk_sink *sink,
-                        sti_topk_space scratch)
+                        sti_topk_layout scratch)
 {
     if (k == view->n) {
         select_all(view, sink);
@@ -331,7 +331,7 @@ static int64_t shrink_list(const request *r, const row_memory *m, int64_t count)
     const sti_topk_sink places = {.packed = m->packed};
     if (count <= r->k)
         return count;
-    select_view(r, &view, r->k, STINT_TOPK_RADIX, &places, m->scratch);
+    select_view(r, &view, r->k, STINT_TOPK_RADIX, &places, m->layout);
     const size_t bytes = r->element_bytes;
     for (int64_t i = 0; i < r->k; i++) {
         const int64_t from = sti_topk_packed_index(m->packed[i]);
@@ -371,7 +371,7 @@ static void select_parts(const request *r, const void *x, const float *addend,
         const sti_topk_sink more = {.index = m->list_index + held,
                                     .values = m->list + (size_t)held * r->element_bytes,
                                     .base = sink->base + at};
-        select_view(r, &view, k, r->desc->method, &more, m->scratch);
+        select_view(r, &view, k, r->desc->method, &more, m->layout);
         held = shrink_list(r, m, held + k);
     }
     give_list(r, m, sink);
@@ -509,8 +509,8 @@ static void run_rows(rows_work *w)
 {
     const request *r = w->r;
     for (int slot = 0; slot < r->slots; slot++) {
-        sti_topk_space space = {.base = w->memory + (size_t)slot * w->slot_bytes};
-        take_slot(&space, r);
+        sti_topk_layout layout = {.base = w->memory + (size_t)slot * w->slot_bytes};
+        take_slot(&layout, r);
     }
     if (r->slots > 1) {
         const sti_team team = {.threads = r->slots};

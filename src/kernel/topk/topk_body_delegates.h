@@ -280,13 +280,11 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
             const int64_t share = (whole - first) / STREAMS;
             if (NAME(is_max)(v))
                 NAME(delegates2_far)
-                (v, a, first, share, d, position, true, true, early);
-            else if (plain)
-                NAME(delegates2_far)
-                (v, a, first, share, d, position, true, false, early);
-            else
-                NAME(delegates2_far)
-            (v, a, first, share, d, position, false, false, early);
+            (v, a, first, share, d, position, true, true, early);
+            else if (plain) NAME(delegates2_far)(v, a, first, share, d, position, true,
+                                                 false, early);
+            else NAME(delegates2_far)(v, a, first, share, d, position, false, false,
+                                      early);
             s += STREAMS * share;
         }
         uint32_t *rest = d + 2 * (s - first);

@@ -138,13 +138,13 @@ bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *
 
 /* ---- memory: one layout function both counts and hands out ---- */
 
-typedef struct sti_topk_space {
+typedef struct sti_topk_layout {
     unsigned char *base; /* NULL: only count */
     size_t used_bytes;
     bool overflow;
-} sti_topk_space;
+} sti_topk_layout;
 
-void *sti_topk_take(sti_topk_space *space, int64_t count, size_t each_bytes);
+void *sti_topk_take(sti_topk_layout *layout, int64_t count, size_t each_bytes);
 
 /* ---- packed elements (topk_cut.c) ---- */
 
@@ -241,7 +241,7 @@ typedef struct sti_topk_room {
     sti_topk_plan inner_plan;
 } sti_topk_room;
 
-sti_topk_room *sti_topk_room_take(sti_topk_space *space, const sti_topk_plan *plan);
+sti_topk_room *sti_topk_room_take(sti_topk_layout *layout, const sti_topk_plan *plan);
 
 /* Where winners go, by ascending index: as index and value, or packed. */
 typedef struct sti_topk_sink {
