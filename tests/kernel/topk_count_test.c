@@ -100,7 +100,7 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, method, a, &costs);
     sti_topk_layout layout = {0};
-    sti_topk_room_take(&layout, &plan);
+    sti_topk_scratch_take(&layout, &plan);
     layout = (sti_topk_layout){
         .base = aligned_alloc(64, (layout.used_bytes + 63) / 64 * 64)};
     int64_t *index = malloc((size_t)k * sizeof *index);
@@ -120,7 +120,7 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
                               .plan = &plan,
                               .ops = &counting,
                               .view = &view,
-                              .room = sti_topk_room_take(&layout, &plan),
+                              .scratch = sti_topk_scratch_take(&layout, &plan),
                               .sink = &sink};
     assert_int_equal(plan.method, method);
     assert_int_equal(plan.exponent, a);
@@ -196,7 +196,7 @@ static void no_order_takes_more(void **unused)
 static void check_caught(sti_topk_catch *c, int64_t runs)
 {
     const sti_topk_view *v = c->job->view;
-    const sti_topk_run *run = c->job->room->ordered;
+    const sti_topk_run *run = c->job->scratch->ordered;
     const uint64_t bound = atomic_load(&c->bound);
     int64_t r = 0, at = 0, before = 0;
     for (int64_t i = 0; i <= v->n; i++) {
@@ -227,7 +227,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_BETA, 8, &costs);
     sti_topk_layout layout = {0};
-    sti_topk_room_take(&layout, &plan);
+    sti_topk_scratch_take(&layout, &plan);
     layout = (sti_topk_layout){
         .base = aligned_alloc(64, (layout.used_bytes + 63) / 64 * 64)};
     const sti_topk_view view = {.form = STI_TOPK_F32,
@@ -238,7 +238,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
                               .plan = &plan,
                               .ops = sti_topk_ops_now(STI_TOPK_F32),
                               .view = &view,
-                              .room = sti_topk_room_take(&layout, &plan)};
+                              .scratch = sti_topk_scratch_take(&layout, &plan)};
     assert_true(sti_topk_catches(&plan));
     sti_topk_catch c;
     sti_topk_catch_begin(&c, &job);
@@ -254,7 +254,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
     if (runs > 0)
         check_caught(&c, runs);
     for (int64_t r = 0; r < runs; r++)
-        caught += job.room->ordered[r].count;
+        caught += job.scratch->ordered[r].count;
     free(layout.base);
     return caught;
 }

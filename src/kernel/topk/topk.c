@@ -141,13 +141,13 @@ static stint_status request_make(const stint_topk_desc *d, request *r)
 
 /* Of one slot: the list for parts, `packed` and `other` for sorting. */
 typedef struct row_memory {
-    int64_t *list_index;    /* [list_capacity] */
-    unsigned char *list;    /* likewise */
-    uint64_t *packed;       /* [k] */
-    uint64_t *other;        /* [k] */
-    uint32_t *counts;       /* [STI_TOPK_BINS] */
-    sti_topk_layout layout; /* for one selection */
-    sti_topk_room *room;    /* in it, for whole rows that are no part */
+    int64_t *list_index;       /* [list_capacity] */
+    unsigned char *list;       /* likewise */
+    uint64_t *packed;          /* [k] */
+    uint64_t *other;           /* [k] */
+    uint32_t *counts;          /* [STI_TOPK_BINS] */
+    sti_topk_layout layout;    /* for one selection */
+    sti_topk_scratch *scratch; /* in it, for whole rows that are no part */
 } row_memory;
 
 static sti_topk_plan plan_for(const request *r, sti_topk_form form, int64_t n,
@@ -163,7 +163,7 @@ static size_t selection_bytes(const request *r, sti_topk_form form, int64_t n,
     if (k <= 0 || k >= n)
         return 0;
     const sti_topk_plan plan = plan_for(r, form, n, k, method);
-    sti_topk_room_take(&count, &plan);
+    sti_topk_scratch_take(&count, &plan);
     return count.overflow ? SIZE_MAX / 2 : count.used_bytes;
 }
 
@@ -219,7 +219,7 @@ static row_memory *take_slot(sti_topk_layout *layout, const request *r)
     if (parts)
         take_parts(layout, r, m);
     else if (r->k > 0 && r->k < r->n)
-        m->room = sti_topk_room_take(layout, &r->plan);
+        m->scratch = sti_topk_scratch_take(layout, &r->plan);
     return slot;
 }
 
@@ -265,14 +265,14 @@ static void select_all(const sti_topk_view *view, const sti_topk_sink *sink)
 }
 
 static void select_planned(const request *r, const sti_topk_view *view,
-                           const sti_topk_plan *plan, sti_topk_room *room,
+                           const sti_topk_plan *plan, sti_topk_scratch *scratch,
                            const sti_topk_sink *sink)
 {
     const sti_topk_job job = {.team = &r->team,
                               .plan = plan,
                               .ops = sti_topk_ops_now(view->form),
                               .view = view,
-                              .room = room,
+                              .scratch = scratch,
                               .sink = sink};
     sti_topk_row(&job);
 }
@@ -287,7 +287,7 @@ static void select_view(const request *r, const sti_topk_view *view, int64_t k,
         return;
     }
     const sti_topk_plan plan = plan_for(r, view->form, view->n, k, method);
-    select_planned(r, view, &plan, sti_topk_room_take(&scratch, &plan), sink);
+    select_planned(r, view, &plan, sti_topk_scratch_take(&scratch, &plan), sink);
 }
 
 static sti_topk_view view_of(const request *r, const void *x, const float *addend,
@@ -318,7 +318,7 @@ static void select_row(const request *r, const sti_topk_view *view, const row_me
     if (r->k == r->n)
         select_all(view, to);
     else
-        select_planned(r, view, &r->plan, m->room, to);
+        select_planned(r, view, &r->plan, m->scratch, to);
     if (r->desc->sorted)
         give_sorted(r, view, m, sink);
 }

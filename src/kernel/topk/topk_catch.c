@@ -27,10 +27,10 @@ enum {
 void sti_topk_catch_begin(sti_topk_catch *c, const sti_topk_job *job)
 {
     c->job = job;
-    sti_topk_pool_init(&c->pool, job->room, sti_topk_catch_segments(job->plan),
+    sti_topk_pool_init(&c->pool, job->scratch, sti_topk_catch_segments(job->plan),
                        STI_TOPK_CATCH_SEGMENT);
     for (int64_t i = 0; i < job->plan->pieces; i++)
-        atomic_init(&job->room->caught[i].count, 0);
+        atomic_init(&job->scratch->caught[i].count, 0);
     atomic_init(&c->bound, NO_BOUND);
 }
 
@@ -134,7 +134,7 @@ static bool catch_entries(piece_catch *p, int64_t first, const uint64_t *entry,
             if (!make_room(p, 1))
                 return false;
             p->run->at[p->run->count++] = sti_topk_pack(
-                key, (block << job->plan->exponent) + job->room->position[block]);
+                key, (block << job->plan->exponent) + job->scratch->position[block]);
         }
     }
     return true;
@@ -143,12 +143,12 @@ static bool catch_entries(piece_catch *p, int64_t first, const uint64_t *entry,
 /* Blocks [first, last) by their delegates; false where the pool is full. */
 static bool catch_by_list(piece_catch *p, int64_t first, int64_t last)
 {
-    const sti_topk_room *room = p->c->job->room;
+    const sti_topk_scratch *scratch = p->c->job->scratch;
     const sti_topk_ops *ops = sti_topk_ops_now(STI_TOPK_KEYS);
     for (; first < last && still_matters(p); first += LOOK_BLOCKS) {
         uint64_t entry[2 * LOOK_BLOCKS];
         const sti_topk_view list = {.form = STI_TOPK_KEYS,
-                                    .x = (const void *)(room->delegates + 2 * first),
+                                    .x = (const void *)(scratch->delegates + 2 * first),
                                     .n = 2 * sti_topk_min(LOOK_BLOCKS, last - first)};
         int64_t none = 0;
         const int64_t count = ops->collect(&list, 0, list.n, (uint32_t)p->bound,
@@ -241,7 +241,7 @@ static bool catch_first(piece_catch *p, int64_t first, int64_t last,
 {
     const int64_t rank = p->c->job->plan->sample_lo, entries = 2 * (last - first);
     const int64_t room_for = sizeof early->list / sizeof(uint32_t) - STI_TOPK_SLACK;
-    const uint32_t *list = p->c->job->room->delegates + 2 * first;
+    const uint32_t *list = p->c->job->scratch->delegates + 2 * first;
     unsigned long long theirs = NO_BOUND;
     int64_t at_least;
     if (entries <= rank)
@@ -268,18 +268,19 @@ static bool catch_first(piece_catch *p, int64_t first, int64_t last,
 void sti_topk_catch_piece(sti_topk_catch *c, int64_t piece, int64_t first, int64_t last)
 {
     const sti_topk_job *job = c->job;
-    const sti_topk_room *room = job->room;
+    const sti_topk_scratch *scratch = job->scratch;
     sti_topk_early_candidates early; /* too long to be cleared */
     piece_catch p = {.c = c, .piece = piece, .least = atomic_load(&c->bound)};
     for (int64_t i = 0; i < piece; i++)
-        p.before += atomic_load_explicit(&room->caught[i].count, memory_order_relaxed);
+        p.before +=
+            atomic_load_explicit(&scratch->caught[i].count, memory_order_relaxed);
     const bool guessed = p.least != NO_BOUND, matters = guessed && still_matters(&p);
     early.bound = (uint32_t)p.bound;
     early.blocks = 0;
     if (matters)
         fetch_room(&p);
     job->ops->delegates2(job->view, job->plan->exponent, first, last,
-                         room->delegates + 2 * first, room->position + first,
+                         scratch->delegates + 2 * first, scratch->position + first,
                          matters ? &early : NULL);
     bool good = true;
     if (!guessed && !sti_topk_pool_is_full(&c->pool)) {
@@ -290,7 +291,7 @@ void sti_topk_catch_piece(sti_topk_catch *c, int64_t piece, int64_t first, int64
     }
     if (!good)
         sti_topk_pool_give_up(&c->pool);
-    atomic_store_explicit(&room->caught[piece].count, caught_here(&p),
+    atomic_store_explicit(&scratch->caught[piece].count, caught_here(&p),
                           memory_order_relaxed);
 }
 
@@ -299,8 +300,8 @@ int64_t sti_topk_catch_end(sti_topk_catch *c)
     const sti_topk_plan *p = c->job->plan;
     int64_t caught = 0;
     for (int64_t i = 0; i < p->pieces; i++)
-        caught +=
-            atomic_load_explicit(&c->job->room->caught[i].count, memory_order_relaxed);
+        caught += atomic_load_explicit(&c->job->scratch->caught[i].count,
+                                       memory_order_relaxed);
     if (sti_topk_pool_is_full(&c->pool) || caught < p->k)
         return 0;
     return sti_topk_pool_order(&c->pool, p->pieces);

@@ -174,7 +174,7 @@ static void emit_piece(void *arg, int64_t piece, int worker)
     const int64_t begin = sti_topk_piece_begin(p, piece),
                   end = sti_topk_piece_begin(p, piece + 1);
     const int64_t turn = sti_topk_min(end, sti_topk_max(begin, e->last + 1));
-    const int64_t *offset = e->job->room->offset;
+    const int64_t *offset = e->job->scratch->offset;
     int64_t at = offset[piece];
     (void)worker;
     if (at < offset[piece + 1]) /* else the row is not read again for nothing */
@@ -186,8 +186,8 @@ static void emit_piece(void *arg, int64_t piece, int worker)
 int64_t sti_topk_find_tie(const sti_topk_job *job, uint32_t key, int64_t rank)
 {
     int64_t piece = 0, none = 0;
-    while (rank > job->room->inside[piece])
-        rank -= job->room->inside[piece++];
+    while (rank > job->scratch->inside[piece])
+        rank -= job->scratch->inside[piece++];
     int64_t at = sti_topk_piece_begin(job->plan, piece);
     const int64_t end = sti_topk_piece_begin(job->plan, piece + 1);
     for (; at < end; at += STI_TOPK_LOOK) {
@@ -211,9 +211,9 @@ void sti_topk_emit_pieces(const sti_topk_job *job, uint32_t key, int64_t last)
 void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties)
 {
     row_emission e = {job, key, STI_TOPK_TO_END};
-    job->room->inside[0] = INT64_MAX;
-    job->room->offset[0] = 0;
-    job->room->offset[1] = job->plan->k;
+    job->scratch->inside[0] = INT64_MAX;
+    job->scratch->offset[0] = 0;
+    job->scratch->offset[1] = job->plan->k;
     if (ties > 0)
         e.last = sti_topk_find_tie(job, key, ties);
     emit_piece(&e, 0, 0);

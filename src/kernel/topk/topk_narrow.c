@@ -139,9 +139,9 @@ bool sti_topk_narrows(const sti_topk_plan *p)
 
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)
 {
-    const sti_topk_room *room = job->room;
-    uint32_t *free_list = room->keys,
-             *spare = room->keys + sti_topk_key_room(job->plan);
+    const sti_topk_scratch *scratch = job->scratch;
+    uint32_t *free_list = scratch->keys,
+             *spare = scratch->keys + sti_topk_key_room(job->plan);
     narrowing w = {.team = job->team,
                    .ops = job->ops,
                    .keys = sti_topk_ops_now(STI_TOPK_KEYS),
@@ -152,7 +152,7 @@ uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)
     do {
         bounds b = {0, UINT32_MAX};
         if (w.list.n > FEW)
-            b = bound_threshold(&w, room->sample);
+            b = bound_threshold(&w, scratch->sample);
         const int64_t before = w.list.n, kept = keep_between(&w, &b, free_list);
         if (b.lo == b.hi) {
             *ties_out = w.rank < kept ? w.rank : 0;

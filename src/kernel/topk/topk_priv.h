@@ -224,7 +224,7 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
 
 struct sti_topk_tally; /* topk_catch.h */
 
-typedef struct sti_topk_room {
+typedef struct sti_topk_scratch {
     int64_t *above, *inside, *offset; /* [pieces + 1] */
     uint32_t *histogram;              /* [pieces, STI_TOPK_BINS] */
     uint32_t *sample;                 /* [sample] */
@@ -237,11 +237,12 @@ typedef struct sti_topk_room {
     struct sti_topk_tally *caught; /* [pieces + 1] */
     uint64_t *chosen; /* [k + 1]: delegates that are winners among themselves; the last
                          one again */
-    struct sti_topk_room *inner; /* to choose them */
+    struct sti_topk_scratch *inner; /* to choose them */
     sti_topk_plan inner_plan;
-} sti_topk_room;
+} sti_topk_scratch;
 
-sti_topk_room *sti_topk_room_take(sti_topk_layout *layout, const sti_topk_plan *plan);
+sti_topk_scratch *sti_topk_scratch_take(sti_topk_layout *layout,
+                                        const sti_topk_plan *plan);
 
 /* Where winners go, by ascending index: as index and value, or packed. */
 typedef struct sti_topk_sink {
@@ -256,7 +257,7 @@ typedef struct sti_topk_job {
     const sti_topk_plan *plan;
     const sti_topk_ops *ops;
     const sti_topk_view *view;
-    sti_topk_room *room;
+    sti_topk_scratch *scratch;
     const sti_topk_sink *sink;
 } sti_topk_job;
 
@@ -270,11 +271,11 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
 void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
                         uint64_t cut);
 /* Winners out of the row in a second pass: key >= `key` up to element `last`, > `key`
- * behind it; a piece's go to the sink from room->offset of it on. */
+ * behind it; a piece's go to the sink from scratch->offset of it on. */
 #define STI_TOPK_TO_END (INT64_MAX - 1)
 void sti_topk_emit_pieces(const sti_topk_job *job, uint32_t key, int64_t last);
 /* Index of the element that is number `rank` (from 1) of those with this key, of which
- * room->inside counts those of each piece. */
+ * scratch->inside counts those of each piece. */
 int64_t sti_topk_find_tie(const sti_topk_job *job, uint32_t key, int64_t rank);
 /* Elements of the row above `key`, and `ties` (0: all) of those equal to it: k in all.
  * A row of one piece. */

@@ -3,12 +3,12 @@
 
 static void by_pack(const sti_topk_job *job)
 {
-    sti_topk_room *room = job->room;
+    sti_topk_scratch *scratch = job->scratch;
     int64_t none = 0;
     const int64_t n = job->view->n;
-    sti_topk_run all = {.at = room->pool};
-    all.count = job->ops->collect(job->view, 0, n, 0, UINT32_MAX, room->pool, &none);
-    const uint64_t cut = sti_topk_cut(&room->cutter, &all, 1, job->plan->k);
+    sti_topk_run all = {.at = scratch->pool};
+    all.count = job->ops->collect(job->view, 0, n, 0, UINT32_MAX, scratch->pool, &none);
+    const uint64_t cut = sti_topk_cut(&scratch->cutter, &all, 1, job->plan->k);
     sti_topk_emit_runs(job, &all, 1, cut);
 }
 

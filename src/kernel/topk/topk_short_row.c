@@ -52,7 +52,7 @@ bool sti_topk_short_row_select(const sti_topk_view *view, sti_topk_short_row *b)
     return true;
 }
 
-/* As a part of another method; the room is that of narrowing. */
+/* As a part of another method; the scratch is that of narrowing. */
 void sti_topk_by_short_row(const sti_topk_job *job)
 {
     const sti_topk_sink *sink = job->sink;
@@ -64,8 +64,8 @@ void sti_topk_by_short_row(const sti_topk_job *job)
     b.raw = job->view->x;
     b.values = are_words(job->view) ? sink->values : NULL;
     b.packed = sink->packed;
-    b.keys = job->room->keys;
-    b.spare = job->room->keys + sti_topk_key_room(job->plan);
+    b.keys = job->scratch->keys;
+    b.spare = job->scratch->keys + sti_topk_key_room(job->plan);
     job->ops->short_row(job->view, &b);
     job->ops->winners(&b);
     if (!sink->packed && sink->values && !b.values)

@@ -11,7 +11,7 @@ typedef struct threshold_scan {
                         is wanted */
     bool tied;       /* lo may be just above the k-th, where a value is often */
     sti_topk_pool pool;
-    int64_t above, inside, run_count; /* afterwards: totals, runs in room->ordered */
+    int64_t above, inside, run_count; /* afterwards: totals, runs in scratch->ordered */
 } threshold_scan;
 
 /* ---- one pass ---- */
@@ -37,23 +37,23 @@ static void scan_piece(void *arg, int64_t piece, int worker)
         run->count += count;
         inside += count;
     }
-    job->room->above[piece] = above;
-    job->room->inside[piece] = inside;
+    job->scratch->above[piece] = above;
+    job->scratch->inside[piece] = inside;
 }
 
 /* False when the pool is too small. */
 static bool scan_row(threshold_scan *s)
 {
     const sti_topk_plan *p = s->job->plan;
-    sti_topk_pool_init(&s->pool, s->job->room, sti_topk_pool_segments(p),
+    sti_topk_pool_init(&s->pool, s->job->scratch, sti_topk_pool_segments(p),
                        STI_TOPK_SEGMENT);
     sti_team_run(s->job->team, p->pieces, scan_piece, s);
     if (sti_topk_pool_is_full(&s->pool))
         return false;
     s->above = s->inside = 0;
     for (int64_t i = 0; i < p->pieces; i++) {
-        s->above += s->job->room->above[i];
-        s->inside += s->job->room->inside[i];
+        s->above += s->job->scratch->above[i];
+        s->inside += s->job->scratch->inside[i];
     }
     s->run_count = sti_topk_pool_order(&s->pool, p->pieces);
     return true;
@@ -61,28 +61,28 @@ static bool scan_row(threshold_scan *s)
 
 /* ---- emission ---- */
 
-/* Winners of each piece to room->offset, as running totals; `cut` as in the pool. */
+/* Winners of each piece to scratch->offset, as running totals; `cut` as in the pool. */
 static void find_offsets(const threshold_scan *s, uint64_t cut, int64_t wanted)
 {
-    const sti_topk_room *room = s->job->room;
+    const sti_topk_scratch *scratch = s->job->scratch;
     int64_t total = 0, run = 0;
     for (int64_t i = 0; i < s->job->plan->pieces; i++) {
-        int64_t inside = s->count_only ? sti_topk_min(room->inside[i], wanted) : 0;
+        int64_t inside = s->count_only ? sti_topk_min(scratch->inside[i], wanted) : 0;
         wanted -= inside;
-        for (; run < s->run_count && room->ordered[run].piece == i; run++)
-            for (int64_t j = 0; j < room->ordered[run].count; j++)
-                inside += room->ordered[run].at[j] >= cut;
-        room->offset[i] = total;
-        total += room->above[i] + inside;
+        for (; run < s->run_count && scratch->ordered[run].piece == i; run++)
+            for (int64_t j = 0; j < scratch->ordered[run].count; j++)
+                inside += scratch->ordered[run].at[j] >= cut;
+        scratch->offset[i] = total;
+        total += scratch->above[i] + inside;
     }
-    room->offset[s->job->plan->pieces] = total;
+    scratch->offset[s->job->plan->pieces] = total;
 }
 
 /* The winners, when above <= k <= above + inside. */
 static void emit_scanned(const threshold_scan *s)
 {
     const sti_topk_job *job = s->job;
-    const sti_topk_room *room = job->room;
+    const sti_topk_scratch *scratch = job->scratch;
     const int64_t wanted = job->plan->k - s->above;
     uint32_t key = s->lo;
     int64_t last = STI_TOPK_TO_END;
@@ -94,9 +94,9 @@ static void emit_scanned(const threshold_scan *s)
         if (wanted < s->inside)
             last = sti_topk_find_tie(job, s->lo, wanted);
     } else {
-        cut = sti_topk_cut(&room->cutter, room->ordered, s->run_count, wanted);
+        cut = sti_topk_cut(&scratch->cutter, scratch->ordered, s->run_count, wanted);
         if (s->above == 0) {
-            sti_topk_emit_runs(job, room->ordered, s->run_count, cut);
+            sti_topk_emit_runs(job, scratch->ordered, s->run_count, cut);
             return;
         }
         if (cut > 0) {
@@ -139,17 +139,17 @@ static void sample_piece(void *arg, int64_t piece, int worker)
         uint64_t h = ((uint64_t)j + 1) * UINT64_C(0x9E3779B97F4A7C15);
         h = (h ^ h >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> 32;
         const int64_t i = begin + (int64_t)(h * (uint64_t)(next - begin) >> 32);
-        job->room->sample[j] = sti_topk_key_at(job->view, i);
+        job->scratch->sample[j] = sti_topk_key_at(job->view, i);
         begin = next;
     }
 }
 
-static int64_t sampled_between(const sti_topk_plan *p, const sti_topk_room *room,
+static int64_t sampled_between(const sti_topk_plan *p, const sti_topk_scratch *scratch,
                                uint32_t lo, uint32_t hi)
 {
     int64_t between = 0;
     for (int64_t i = 0; i < p->sample; i++)
-        between += room->sample[i] >= lo && room->sample[i] <= hi;
+        between += scratch->sample[i] >= lo && scratch->sample[i] <= hi;
     return between;
 }
 
@@ -164,19 +164,20 @@ static bool fits_pool(const sti_topk_plan *p, int64_t sampled)
 static void bound_by_sample(threshold_scan *s)
 {
     const sti_topk_plan *p = s->job->plan;
-    const sti_topk_room *room = s->job->room;
-    s->lo = sti_topk_kth(room->sample, p->sample, p->sample_lo, room->histogram);
+    const sti_topk_scratch *scratch = s->job->scratch;
+    s->lo = sti_topk_kth(scratch->sample, p->sample, p->sample_lo, scratch->histogram);
     s->hi = UINT32_MAX;
     if (p->sample_hi > 0)
-        s->hi = sti_topk_kth(room->sample, p->sample, p->sample_hi, room->histogram);
-    if (!fits_pool(p, sampled_between(p, room, s->lo, s->hi))) {
+        s->hi =
+            sti_topk_kth(scratch->sample, p->sample, p->sample_hi, scratch->histogram);
+    if (!fits_pool(p, sampled_between(p, scratch, s->lo, s->hi))) {
         const int64_t rank =
             (int64_t)((double)p->k / (double)p->n * (double)p->sample + 0.5);
-        s->lo = s->hi = sti_topk_kth(room->sample, p->sample, sti_topk_max(rank, 1),
-                                     room->histogram);
+        s->lo = s->hi = sti_topk_kth(scratch->sample, p->sample, sti_topk_max(rank, 1),
+                                     scratch->histogram);
         /* If there is room for it and for all above it, no second pass is needed. */
         if (p->sample_hi == 0 &&
-            fits_pool(p, sampled_between(p, room, s->lo, UINT32_MAX))) {
+            fits_pool(p, sampled_between(p, scratch, s->lo, UINT32_MAX))) {
             s->hi = UINT32_MAX;
             s->tied = true;
         }
@@ -195,7 +196,7 @@ typedef struct bracket {
 static void next_tie(threshold_scan *s, bracket *b)
 {
     const sti_topk_plan *p = s->job->plan;
-    const uint32_t *sample = s->job->room->sample;
+    const uint32_t *sample = s->job->scratch->sample;
     const bool higher = s->above >= p->k;
     bool found = false;
     uint32_t best = higher ? UINT32_MAX : 0;
@@ -251,7 +252,7 @@ typedef struct counting {
 static void count_piece(void *arg, int64_t piece, int worker)
 {
     const counting *c = arg;
-    uint32_t *counts = c->job->room->histogram + piece * STI_TOPK_BINS;
+    uint32_t *counts = c->job->scratch->histogram + piece * STI_TOPK_BINS;
     (void)worker;
     memset(counts, 0, STI_TOPK_BINS * sizeof *counts);
     c->job->ops->histogram(c->job->view, sti_topk_piece_begin(c->job->plan, piece),
@@ -263,7 +264,7 @@ static int64_t bin_total(const sti_topk_job *job, int64_t bin)
 {
     int64_t total = 0;
     for (int64_t i = 0; i < job->plan->pieces; i++)
-        total += job->room->histogram[i * STI_TOPK_BINS + bin];
+        total += job->scratch->histogram[i * STI_TOPK_BINS + bin];
     return total;
 }
 
