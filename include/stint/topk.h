@@ -46,11 +46,12 @@ typedef enum stint_topk_method {
     STINT_TOPK_AUTO,      /* by predicted time */
     STINT_TOPK_PACK,      /* key and index of every element, then radix selection */
     STINT_TOPK_DELEGATE,  /* the best of each block first */
-    STINT_TOPK_BETA,      /* the best two of each block first */
+    STINT_TOPK_DELEGATE2, /* the best two of each block first ("beta" by name) */
     STINT_TOPK_THRESHOLD, /* bounds of the k-th from a sample, then one pass */
     STINT_TOPK_RADIX,     /* histograms of the values where they lie */
     STINT_TOPK_NARROW,    /* bounds from a few keys, again and again; rows of < 2^19 */
-    STINT_TOPK_METHODS
+    STINT_TOPK_METHODS,
+    STINT_TOPK_BETA = STINT_TOPK_DELEGATE2 /* deprecated: the name in version 0.1 */
 } stint_topk_method;
 
 /** Predicted costs of one thread of this machine, in nanoseconds. They steer the choice
@@ -58,8 +59,8 @@ typedef enum stint_topk_method {
 typedef struct stint_topk_costs {
     double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
     double delegate;            /* one more block in the first pass */
-    double beta_near;           /* as read_near, for the two best */
-    double beta;                /* as delegate, for the two best */
+    double delegate2_near;      /* as read_near, for the two best */
+    double delegate2;           /* as delegate, for the two best */
     double select;              /* an element of a list, packed and selected from */
     double block, line;         /* go back to a block; each 64 bytes of it */
     double sample;              /* one sampled element */
@@ -86,9 +87,10 @@ typedef struct stint_topk_desc {
     int64_t index_base; /* added to every index */
     int threads;        /* 0: one */
     stint_topk_method method;
-    int exponent;    /* log2 of the block of STINT_TOPK_DELEGATE and _BETA; 0: chosen */
-    int64_t part;    /* values of a row looked at together; 0: 2^30. Bounds workspace */
-    bool has_addend; /* elements are x + addend (f32 only) */
+    int exponent; /* log2 of the block of STINT_TOPK_DELEGATE and _DELEGATE2; 0: chosen
+                   */
+    int64_t part; /* values of a row looked at together; 0: 2^30. Bounds workspace */
+    bool has_addend;               /* elements are x + addend (f32 only) */
     const stint_topk_costs *costs; /* NULL: those of stint_topk_costs_default */
 } stint_topk_desc;
 

@@ -1,6 +1,6 @@
 /* How many elements each delegate method looks at, counted by loops that count, beside
  * the model: the first pass reads n; then k blocks of 2^a (maximum delegates), or the
- * blocks both of whose delegates are chosen (beta), and a few more that sharpen the
+ * blocks both of whose delegates are chosen (two), and a few more that sharpen the
  * bound. Work is fixed by n and k: no order of the data takes more. */
 #include <inttypes.h>
 #include <math.h>
@@ -163,7 +163,7 @@ static void uniform_is_as_modelled(void **unused)
          * of the row, which fall into m blocks at random. */
         const double rate = (double)k / m;
         const double both = m * (1 - exp(-rate) - rate * exp(-rate));
-        near_model((double)count_touched(x, n, k, STINT_TOPK_BETA, a),
+        near_model((double)count_touched(x, n, k, STINT_TOPK_DELEGATE2, a),
                    (double)n + (both + sharpen) * block, "beta", s);
     }
     free(x);
@@ -179,7 +179,7 @@ static void no_order_takes_more(void **unused)
                           block = INT64_C(1) << sizes[s].a;
             const int64_t most = n + (k + 2 * (k / block + 1)) * block;
             fill(x, (enum order)order, n, k);
-            for (int m = STINT_TOPK_DELEGATE; m <= STINT_TOPK_BETA; m++) {
+            for (int m = STINT_TOPK_DELEGATE; m <= STINT_TOPK_DELEGATE2; m++) {
                 const int64_t found =
                     count_touched(x, n, k, (stint_topk_method)m, sizes[s].a);
                 if (found < n || found > most)
@@ -225,7 +225,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
     stint_topk_costs costs;
     stint_topk_costs_default(&costs);
     const sti_topk_plan plan =
-        sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_BETA, 8, &costs);
+        sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_DELEGATE2, 8, &costs);
     sti_topk_layout layout = {0};
     sti_topk_scratch_take(&layout, &plan);
     layout = (sti_topk_layout){

@@ -507,13 +507,14 @@ static void blocks_of_winners(void **unused)
     const int64_t n = (1 << 19) + 77;
     float *x = malloc((size_t)n * sizeof *x);
     for (int way = 0; way < 4; way++) {
-        const bool beta = way % 2;
+        const bool two_best = way % 2;
         stint_topk_desc d = {.n = n,
                              .k = 1024,
                              .exponent = 8,
-                             .method = beta ? STINT_TOPK_BETA : STINT_TOPK_DELEGATE};
+                             .method =
+                                 two_best ? STINT_TOPK_DELEGATE2 : STINT_TOPK_DELEGATE};
         int64_t *want = malloc((size_t)d.k * sizeof *want);
-        fill_blocks(x, n, beta ? 512 : 1024, beta ? 2 : 1, way / 2);
+        fill_blocks(x, n, two_best ? 512 : 1024, two_best ? 2 : 1, way / 2);
         oracle(&d, (unsigned char *)x, want);
         for (int isa = 0; isa < STI_ISA_COUNT; isa++)
             for (d.threads = 1; d.threads <= 3 && sti_isa_force((sti_isa)isa);
@@ -556,7 +557,7 @@ static void check_caught(stint_topk_desc d, const float *x, const float *addend,
     d.method = STINT_TOPK_RADIX;
     answer want = ask(&d, (const unsigned char *)x, addend);
     assert_int_equal(want.status, STINT_OK);
-    d.method = STINT_TOPK_BETA;
+    d.method = STINT_TOPK_DELEGATE2;
     for (int isa = CATCH_ISA; isa < STI_ISA_COUNT; isa++)
         for (d.threads = CATCH_THREADS;
              d.threads <= CATCH_MOST && sti_isa_force((sti_isa)isa);
@@ -618,7 +619,7 @@ static void many_delegates(void **unused)
             x[i] = nextafterf(x[i], 4);
         oracle(&d, (unsigned char *)x, want);
         for (int way = 0; way < 4; way++) {
-            d.method = way % 2 ? STINT_TOPK_BETA : STINT_TOPK_DELEGATE;
+            d.method = way % 2 ? STINT_TOPK_DELEGATE2 : STINT_TOPK_DELEGATE;
             d.threads = 1 + way;
             check_row(&d, (unsigned char *)x, orders[o], want);
         }

@@ -171,8 +171,8 @@ static void measure(bench *b, stint_topk_costs *c)
     c->read_far = ns[READ_FAR] / (FAR_COUNT / 16.0);
     c->read_near = ns[READ_NEAR] / near_lines;
     c->delegate = ns[SMALL_BLOCKS] / near_lines - c->read_near;
-    c->beta_near = ns[LARGE_TWO] / near_lines;
-    c->beta = ns[SMALL_TWO] / near_lines - c->beta_near;
+    c->delegate2_near = ns[LARGE_TWO] / near_lines;
+    c->delegate2 = ns[SMALL_TWO] / near_lines - c->delegate2_near;
     c->scan = ns[SCAN] / near_lines;
     c->emit = (ns[EMIT] - ns[SCAN]) / (NEAR_COUNT / 4);
     c->histogram = ns[HISTOGRAM] / NEAR_COUNT;
@@ -188,12 +188,13 @@ enum { COST_COUNT = 12 };
 static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
 {
     static const char *const names[COST_COUNT] = {
-        "read_near", "read_far", "delegate", "beta_near", "beta", "select",
-        "block",     "line",     "sample",   "scan",      "emit", "histogram"};
-    double *const fields[COST_COUNT] = {&c->read_near, &c->read_far, &c->delegate,
-                                        &c->beta_near, &c->beta,     &c->select,
-                                        &c->block,     &c->line,     &c->sample,
-                                        &c->scan,      &c->emit,     &c->histogram};
+        "read_near", "read_far", "delegate", "delegate2_near",
+        "delegate2", "select",   "block",    "line",
+        "sample",    "scan",     "emit",     "histogram"};
+    double *const fields[COST_COUNT] = {
+        &c->read_near, &c->read_far, &c->delegate, &c->delegate2_near,
+        &c->delegate2, &c->select,   &c->block,    &c->line,
+        &c->sample,    &c->scan,     &c->emit,     &c->histogram};
     *name_out = names[at];
     return fields[at];
 }
@@ -202,7 +203,7 @@ static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
  * less time; costs are positive, and more work costs no less. */
 static void make_sound(stint_topk_costs *c)
 {
-    c->beta_near = fmax(c->beta_near, c->read_near);
+    c->delegate2_near = fmax(c->delegate2_near, c->read_near);
     const char *name;
     for (int i = 0; i < COST_COUNT; i++) {
         double *cost = cost_at(c, i, &name);

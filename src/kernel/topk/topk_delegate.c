@@ -19,7 +19,7 @@ enum { BATCH = 16, TOUCH_BYTES = 1024, FETCH_WINNERS = 1 << 14 };
 typedef struct first_pass {
     const sti_topk_job *job;
     int64_t per_piece; /* blocks */
-    bool beta;
+    bool two_best;
     sti_topk_catch *caught; /* or NULL */
 } first_pass;
 
@@ -32,7 +32,7 @@ static void first_piece(void *arg, int64_t piece, int worker)
     (void)worker;
     if (f->caught)
         sti_topk_catch_piece(f->caught, piece, first, last);
-    else if (f->beta)
+    else if (f->two_best)
         job->ops->delegates2(job->view, job->plan->exponent, first, last,
                              job->scratch->delegates + 2 * first,
                              job->scratch->position + first, NULL);
@@ -41,11 +41,12 @@ static void first_piece(void *arg, int64_t piece, int worker)
                             job->scratch->delegates + first);
 }
 
-static void make_delegates(const sti_topk_job *job, bool beta, sti_topk_catch *caught)
+static void make_delegates(const sti_topk_job *job, bool two_best,
+                           sti_topk_catch *caught)
 {
     const sti_topk_plan *p = job->plan;
     const int64_t per_piece = sti_topk_pass_blocks(p);
-    first_pass f = {job, per_piece, beta, caught};
+    first_pass f = {job, per_piece, two_best, caught};
     sti_team_take(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
 }
 
@@ -53,7 +54,7 @@ static void make_delegates(const sti_topk_job *job, bool beta, sti_topk_catch *c
 typedef struct walk_back {
     const sti_topk_job *job;
     uint32_t least, best; /* of the chosen; `least` is then raised */
-    bool beta;
+    bool two_best;
     int64_t capacity;
     /* What each piece has found still to matter behind it. Pieces begin with the most
      * that those before them have said by then: which is all of them with one thread,
@@ -201,14 +202,14 @@ static inline uint32_t key_of(uint64_t packed)
 static inline bool goes_back(const walk_back *w, int64_t i, uint32_t least)
 {
     const uint64_t *chosen = w->job->scratch->chosen;
-    return w->beta
+    return w->two_best
                ? (int)both_chosen(chosen + i) & (int)(key_of(chosen[i + 1]) >= least)
                : key_of(chosen[i]) >= least;
 }
 
 static int64_t block_of(const walk_back *w, int64_t i)
 {
-    return sti_topk_packed_index(w->job->scratch->chosen[i]) >> w->beta;
+    return sti_topk_packed_index(w->job->scratch->chosen[i]) >> w->two_best;
 }
 
 /* The first entry of a piece: two of one block stay together. */
@@ -216,7 +217,8 @@ static int64_t split_chosen(const walk_back *w, int64_t piece)
 {
     const sti_topk_plan *p = w->job->plan;
     const int64_t at = sti_topk_min(piece * sti_topk_ceil(p->k, p->back), p->k);
-    return at + (w->beta && at > 0 && both_chosen(w->job->scratch->chosen + at - 1));
+    return at +
+           (w->two_best && at > 0 && both_chosen(w->job->scratch->chosen + at - 1));
 }
 
 /* Some entries, and which of them have their blocks gone back to. */
@@ -255,12 +257,12 @@ static void take_batch(const walk_back *w, int64_t begin, int64_t most, uint32_t
                        batch *b)
 {
     int64_t count = 0, i = begin;
-    const int64_t end = sti_topk_min(begin + (BATCH << w->beta), most);
+    const int64_t end = sti_topk_min(begin + (BATCH << w->two_best), most);
     for (; i < end; i++) {
         b->at[count] = i;
         count += goes_back(w, i, least);
     }
-    i += w->beta && i < most && both_chosen(w->job->scratch->chosen + i - 1);
+    i += w->two_best && i < most && both_chosen(w->job->scratch->chosen + i - 1);
     b->begin = begin;
     b->end = i;
     b->count = count;
@@ -292,7 +294,7 @@ static void add_back(candidates *c, const walk_back *w, int64_t i)
 {
     if (goes_back(w, i, c->least))
         add_block(c, w->job, block_of(w, i));
-    else if (w->beta)
+    else if (w->two_best)
         add_singles(c, w, i, i + 1);
 }
 
@@ -309,13 +311,13 @@ static void add_batch(candidates *c, const walk_back *w, const batch *b,
     for (int64_t j = 0; j < b->count; j++) {
         if (j < next->count)
             fetch_block(w, next, j);
-        if (w->beta)
+        if (w->two_best)
             add_singles(c, w, i, b->at[j]);
         add_back(c, w, b->at[j]);
-        i = b->at[j] + 1 + w->beta;
+        i = b->at[j] + 1 + w->two_best;
     }
     fetch_blocks(w, next, b->count);
-    if (w->beta)
+    if (w->two_best)
         add_singles(c, w, i, b->end);
 }
 
@@ -377,7 +379,8 @@ static uint32_t sharpen_bound(const walk_back *w)
     const sti_topk_job *job = w->job;
     const uint64_t *chosen = job->scratch->chosen;
     const int a = job->plan->exponent;
-    const int64_t k = job->plan->k, blocks = (k >> a) + 1, entries = blocks << w->beta;
+    const int64_t k = job->plan->k, blocks = (k >> a) + 1,
+                  entries = blocks << w->two_best;
     if (entries >= k || w->best == w->least)
         return w->least;
     uint32_t *keys = key_list(w);
@@ -510,17 +513,17 @@ void sti_topk_by_delegates(const sti_topk_job *job)
     const sti_topk_plan *p = job->plan;
     atomic_uint behind[STI_TOPK_BACK_MAX];
     walk_back w = {.job = job,
-                   .beta = p->method == STINT_TOPK_BETA,
+                   .two_best = p->method == STINT_TOPK_DELEGATE2,
                    .behind = behind,
                    .capacity = sti_topk_back_elements(p)};
     if (sti_topk_catches(p)) {
         sti_topk_catch caught;
         sti_topk_catch_begin(&caught, job);
-        make_delegates(job, w.beta, &caught);
+        make_delegates(job, w.two_best, &caught);
         if (emit_caught(job, &caught))
             return;
     } else {
-        make_delegates(job, w.beta, NULL);
+        make_delegates(job, w.two_best, NULL);
     }
     choose_delegates(job);
     bound_chosen(&w);

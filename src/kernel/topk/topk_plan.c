@@ -71,13 +71,14 @@ static double list_line_ns(double bytes, const stint_topk_costs *c)
 /* The first pass, and each block's own work. With the two best it is so much that the
  * read from memory hides behind it, or it behind the read. */
 static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
-                       bool beta)
+                       bool two_best)
 {
-    if (!beta)
+    if (!two_best)
         return pass_ns(p, c) + blocks * c->delegate;
     /* Keys and positions go out to memory, which fetches lines before it takes them. */
     const double out = is_far(p) ? 2 * 10 * blocks / 64 * c->read_far : 0;
-    const double work = lines((double)p->n, p->form) * c->beta_near + blocks * c->beta;
+    const double work =
+        lines((double)p->n, p->form) * c->delegate2_near + blocks * c->delegate2;
     return is_far(p) ? fmax(work, pass_ns(p, c)) + out : work;
 }
 
@@ -110,7 +111,7 @@ static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a
 static bool may_catch(const sti_topk_plan *p, int a)
 {
     const int least = p->k > p->n >> 10 ? CATCH_SMALL - 1 : CATCH_SMALL;
-    return p->method == STINT_TOPK_BETA && a >= least && a <= CATCH_LARGE &&
+    return p->method == STINT_TOPK_DELEGATE2 && a >= least && a <= CATCH_LARGE &&
            p->n >= CATCH_LEAST && p->k <= p->n >> 8 && p->k >= p->n >> 13;
 }
 
@@ -126,7 +127,7 @@ static void plan_catching(sti_topk_plan *p)
 
 bool sti_topk_catches(const sti_topk_plan *p)
 {
-    return p->method == STINT_TOPK_BETA && p->sample_lo > 0;
+    return p->method == STINT_TOPK_DELEGATE2 && p->sample_lo > 0;
 }
 
 int64_t sti_topk_catch_segments(const sti_topk_plan *p)
@@ -154,7 +155,7 @@ static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
  * k^2 / 2m of them, and each such block takes in two of the k. Where winners lie
  * together or are equal it is k / 2, so no fewer than half of that are reckoned with.
  */
-static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+static double delegate2_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     if (may_catch(p, a))
@@ -171,12 +172,12 @@ static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int giv
     const bool fits = given >= least && given <= EXPONENT_MAX &&
                       sti_topk_ceil(p->n, INT64_C(1) << given) > p->k;
     double best = HUGE_VAL;
-    const bool beta = p->method == STINT_TOPK_BETA;
+    const bool two_best = p->method == STINT_TOPK_DELEGATE2;
     for (int a = least; a <= EXPONENT_MAX; a++) {
         const int64_t m = sti_topk_ceil(p->n, INT64_C(1) << a);
         if (m <= p->k || (fits && a != given))
             continue;
-        const double ns = beta ? beta_ns(p, c, a) : blocks_ns(p, c, a);
+        const double ns = two_best ? delegate2_ns(p, c, a) : blocks_ns(p, c, a);
         if (ns < best) {
             best = ns;
             p->exponent = a;
@@ -244,7 +245,7 @@ static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
             pass_ns(p, c) + (double)p->n * c->select + (double)p->k * c->emit;
         break;
     case STINT_TOPK_DELEGATE:
-    case STINT_TOPK_BETA:
+    case STINT_TOPK_DELEGATE2:
         choose_exponent(p, c, exponent);
         break;
     case STINT_TOPK_THRESHOLD:
@@ -273,7 +274,7 @@ static bool possible(const sti_topk_plan *p, stint_topk_method method)
     switch (method) {
     case STINT_TOPK_DELEGATE:
         return p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
-    case STINT_TOPK_BETA:
+    case STINT_TOPK_DELEGATE2:
         return wide && p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
     case STINT_TOPK_NARROW:
         return p->n <= STI_TOPK_NARROW_MOST;
@@ -319,8 +320,8 @@ void stint_topk_costs_default(stint_topk_costs *costs_out)
     *costs_out = (stint_topk_costs){.read_near = 0.9,
                                     .read_far = 2.6,
                                     .delegate = 0.8,
-                                    .beta_near = 1.9,
-                                    .beta = 5.6,
+                                    .delegate2_near = 1.9,
+                                    .delegate2 = 5.6,
                                     .select = 2.3,
                                     .block = 9,
                                     .line = 5.4,

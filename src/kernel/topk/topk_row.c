@@ -19,7 +19,7 @@ void sti_topk_row(const sti_topk_job *job)
         by_pack(job);
         return;
     case STINT_TOPK_DELEGATE:
-    case STINT_TOPK_BETA:
+    case STINT_TOPK_DELEGATE2:
         sti_topk_by_delegates(job);
         return;
     case STINT_TOPK_NARROW:

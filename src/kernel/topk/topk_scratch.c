@@ -51,8 +51,8 @@ int64_t sti_topk_back_elements(const sti_topk_plan *p)
 static void take_delegates(sti_topk_layout *layout, const sti_topk_plan *p,
                            sti_topk_scratch *scratch)
 {
-    const bool beta = p->method == STINT_TOPK_BETA;
-    const int64_t list = beta ? 2 * p->blocks : p->blocks;
+    const bool two_best = p->method == STINT_TOPK_DELEGATE2;
+    const int64_t list = two_best ? 2 * p->blocks : p->blocks;
     stint_topk_costs costs;
     stint_topk_costs_default(&costs);
     /* The list is short, so the built-in costs choose well enough; delegates of
@@ -60,7 +60,8 @@ static void take_delegates(sti_topk_layout *layout, const sti_topk_plan *p,
     const stint_topk_method method =
         list <= STI_TOPK_NARROW_MOST ? STINT_TOPK_NARROW : STINT_TOPK_THRESHOLD;
     scratch->delegates = sti_topk_take(layout, list, sizeof(uint32_t));
-    scratch->position = sti_topk_take(layout, beta ? p->blocks : 0, sizeof(uint16_t));
+    scratch->position =
+        sti_topk_take(layout, two_best ? p->blocks : 0, sizeof(uint16_t));
     scratch->chosen = sti_topk_take(layout, p->k + 1, sizeof(uint64_t));
     const int64_t segments = sti_topk_catch_segments(p);
     const int64_t back = p->back * sti_topk_back_elements(p);
@@ -98,7 +99,7 @@ static void take_all(sti_topk_layout *layout, const sti_topk_plan *p,
                      sti_topk_scratch *scratch)
 {
     memset(scratch, 0, sizeof *scratch);
-    if (p->method == STINT_TOPK_DELEGATE || p->method == STINT_TOPK_BETA)
+    if (p->method == STINT_TOPK_DELEGATE || p->method == STINT_TOPK_DELEGATE2)
         take_delegates(layout, p, scratch);
     else if (p->method == STINT_TOPK_NARROW)
         take_narrowing(layout, p, scratch);
