@@ -106,10 +106,11 @@ STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
  * the type, any alignment, may be NULL. workspace: as many bytes as
  * stint_topk_workspace_bytes says, any alignment.
  *
- * STINT_E_USAGE: impossible desc; STINT_E_INPUT: null pointers, or a NaN under
- * STINT_TOPK_NAN_ERROR (the message names row and index of the first); the outputs then
- * hold nothing of use. Keeps no pointer, allocates nothing; threads may call it at once
- * with workspaces of their own. */
+ * STINT_E_USAGE: impossible desc, null pointers or too small a workspace (the message
+ * names the field or argument); STINT_E_INPUT: a NaN under STINT_TOPK_NAN_ERROR (the
+ * message names row and index of the first); the outputs then hold nothing of use.
+ * Keeps no pointer, allocates nothing; threads may call it at once with workspaces of
+ * their own. */
 STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
                                   const float *addend, int64_t *index_out,
                                   void *values_out, void *workspace,
@@ -125,7 +126,8 @@ typedef struct stint_topk_list {
 /** The best min(k, a + b) of two lists, best first, O(k). Uses type, key, nan,
  * zeros_equal and k of desc. Merging is associative and commutative bit for bit, so
  * lists of parts, processes or hosts may be joined in any tree: the result is that of
- * one call on everything. Outputs must not overlap the lists. */
+ * one call on everything. Outputs must not overlap the lists. STINT_E_USAGE: a type or k
+ * that cannot be, a list without values or indices. */
 STINT_API stint_status stint_topk_merge(const stint_topk_desc *desc,
                                         const stint_topk_list *a,
                                         const stint_topk_list *b, int64_t *index_out,

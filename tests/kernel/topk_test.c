@@ -716,14 +716,22 @@ static void bad_input(void **unused)
            "address space");
     refuse((stint_topk_desc){.n = 4, .rows = 2, .stride = 3, .k = 1}, STINT_E_USAGE,
            "overlap");
-    refuse((stint_topk_desc){.type = 5, .n = 4, .k = 1}, STINT_E_USAGE, "type 5");
-    refuse((stint_topk_desc){.method = 9, .n = 4, .k = 1}, STINT_E_USAGE, "method 9");
+    refuse((stint_topk_desc){.rows = -2, .n = 4, .k = 1}, STINT_E_USAGE, "rows -2");
+    refuse((stint_topk_desc){.part = -3, .n = 4, .k = 1}, STINT_E_USAGE, "part -3");
+    refuse((stint_topk_desc){.type = 5, .n = 4, .k = 1}, STINT_E_USAGE,
+           "type 5, but stint_topk_type in stint/topk.h goes from 0 to 4");
+    refuse((stint_topk_desc){.key = 3, .n = 4, .k = 1}, STINT_E_USAGE,
+           "key 3, but stint_topk_key in stint/topk.h goes from 0 to 2");
+    refuse((stint_topk_desc){.nan = 3, .n = 4, .k = 1}, STINT_E_USAGE,
+           "nan 3, but stint_topk_nan in stint/topk.h goes from 0 to 2");
+    refuse((stint_topk_desc){.method = 9, .n = 4, .k = 1}, STINT_E_USAGE,
+           "method 9, but stint_topk_method in stint/topk.h goes from 0 to 6");
     refuse((stint_topk_desc){.threads = -1, .n = 4, .k = 1}, STINT_E_USAGE, "threads");
     refuse((stint_topk_desc){.exponent = 16, .n = 4, .k = 1}, STINT_E_USAGE,
            "exponent");
     refuse((stint_topk_desc){.type = STINT_TOPK_I8, .has_addend = true, .n = 4, .k = 1},
            STINT_E_USAGE, "f32");
-    refuse((stint_topk_desc){.has_addend = true, .n = 4, .k = 1}, STINT_E_INPUT,
+    refuse((stint_topk_desc){.has_addend = true, .n = 4, .k = 1}, STINT_E_USAGE,
            "addend is NULL");
     refuse((stint_topk_desc){.n = 4, .k = 1}, STINT_E_USAGE, "workspace of 16 bytes");
     refuse((stint_topk_desc){.n = INT64_C(1) << 50, .k = INT64_C(1) << 33},
@@ -734,8 +742,13 @@ static void bad_input(void **unused)
     assert_int_equal(stint_topk_workspace_bytes(&d, &bytes), STINT_OK);
     void *memory = malloc(bytes);
     assert_int_equal(stint_topk(&d, NULL, NULL, index, NULL, memory, bytes),
-                     STINT_E_INPUT);
+                     STINT_E_USAGE);
     assert_non_null(strstr(stint_last_error(), "x is NULL"));
+    const float x[4] = {1, 2, 3, 4};
+    assert_int_equal(stint_topk(&d, x, NULL, NULL, NULL, memory, bytes), STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "index_out is NULL"));
+    assert_int_equal(stint_topk(&d, x, NULL, index, NULL, NULL, bytes), STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "workspace of 0 bytes"));
     d.k = 0;
     assert_int_equal(stint_topk(&d, NULL, NULL, NULL, NULL, NULL, 0), STINT_OK);
     d = (stint_topk_desc){.n = 0, .k = 3};
@@ -887,7 +900,7 @@ static void merge_refuses(void **unused)
     int64_t index[2], count = 9;
     float values[2];
     assert_int_equal(stint_topk_merge(&d, &none, &bad, index, values, &count),
-                     STINT_E_INPUT);
+                     STINT_E_USAGE);
     assert_int_equal(count, 9);
     assert_int_equal(stint_topk_merge(&d, &none, &none, index, values, &count),
                      STINT_OK);

@@ -278,7 +278,7 @@ static stint_status check_pointers(const sti_topk_request *r, const void *x,
                                    size_t needed_bytes)
 {
     if (!x || !index_out || (r->desc->has_addend && !addend))
-        return sti_fail(STINT_E_INPUT,
+        return sti_fail(STINT_E_USAGE,
                         "top-k: %s is NULL, but there are %" PRId64 " elements a row",
                         !x           ? "x"
                         : !index_out ? "index_out"
@@ -332,7 +332,7 @@ static bool run_short_row(const stint_topk_desc *d, const void *x, const float *
 {
     const int64_t k = sti_topk_winners_of(d);
     if (!sti_topk_is_short_row(d) || d->rows < 0 || d->rows > 1 ||
-        sti_topk_check_words(d) != STINT_OK || d->part > STI_TOPK_PART_DEFAULT ||
+        !sti_topk_words_are_good(d) || d->part > STI_TOPK_PART_DEFAULT ||
         d->index_base > INT64_MAX - d->n || !x || !index ||
         (d->has_addend && !addend) || !workspace ||
         given_bytes < 64 + sti_topk_short_row_bytes(d->n, k, d->sorted))

@@ -7,40 +7,58 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-enum { THREADS_MAX = 1024, EXPONENT_MAX = 15 };
 #define WINNERS_IN_PARTS (INT64_C(3) << 30) /* with a part's own, 32-bit places */
+
+/* The field of `value`, which has words from 0 to `last`. */
+static stint_status no_word(const char *field, int value, int last)
+{
+    return sti_fail(STINT_E_USAGE,
+                    "top-k: %s %d, but stint_topk_%s in stint/topk.h goes from 0 to %d",
+                    field, value, field, last);
+}
 
 stint_status sti_topk_check_words(const stint_topk_desc *d)
 {
-    if (d->type < 0 || d->type > STINT_TOPK_I8 || d->key < 0 ||
-        d->key > STINT_TOPK_ABS || d->nan < 0 || d->nan > STINT_TOPK_NAN_LAST ||
-        d->method < 0 || d->method >= STINT_TOPK_METHODS)
-        return sti_fail(STINT_E_USAGE,
-                        "top-k: type %d, key %d, nan %d, method %d: one of them is not "
-                        "in stint/topk.h",
-                        (int)d->type, (int)d->key, (int)d->nan, (int)d->method);
+    if (sti_topk_words_are_good(d))
+        return STINT_OK;
+    if (d->type < 0 || d->type > STINT_TOPK_I8)
+        return no_word("type", (int)d->type, STINT_TOPK_I8);
+    if (d->key < 0 || d->key > STINT_TOPK_ABS)
+        return no_word("key", (int)d->key, STINT_TOPK_ABS);
+    if (d->nan < 0 || d->nan > STINT_TOPK_NAN_LAST)
+        return no_word("nan", (int)d->nan, STINT_TOPK_NAN_LAST);
+    if (d->method < 0 || d->method >= STINT_TOPK_METHODS)
+        return no_word("method", (int)d->method, STINT_TOPK_METHODS - 1);
     if (d->has_addend && d->type != STINT_TOPK_F32)
         return sti_fail(STINT_E_USAGE,
                         "top-k: an addend is only possible for f32 elements");
-    if (d->threads < 0 || d->threads > THREADS_MAX)
+    if (d->threads < 0 || d->threads > STI_TOPK_THREADS_MAX)
         return sti_fail(STINT_E_USAGE, "top-k: %d threads, but must be from 0 to %d",
-                        d->threads, THREADS_MAX);
-    if (d->exponent < 0 || d->exponent > EXPONENT_MAX)
-        return sti_fail(STINT_E_USAGE,
-                        "top-k: block exponent %d, but must be from 0 (chosen) to %d",
-                        d->exponent, EXPONENT_MAX);
-    return STINT_OK;
+                        d->threads, STI_TOPK_THREADS_MAX);
+    return sti_fail(STINT_E_USAGE,
+                    "top-k: block exponent %d, but must be from 0 (chosen) to %d",
+                    d->exponent, STI_TOPK_EXPONENT_MAX);
+}
+
+static stint_status negative(const char *field, int64_t value)
+{
+    return sti_fail(STINT_E_USAGE, "top-k: %s %" PRId64 ", but it may not be negative",
+                    field, value);
 }
 
 static stint_status check_sizes(const stint_topk_desc *d)
 {
-    if (d->k < 0 || d->n < 0 || d->rows < 0 || d->part < 0 ||
-        d->part > STI_TOPK_PART_DEFAULT)
+    if (d->k < 0)
+        return negative("k", d->k);
+    if (d->n < 0)
+        return negative("n", d->n);
+    if (d->rows < 0)
+        return negative("rows", d->rows);
+    if (d->part < 0 || d->part > STI_TOPK_PART_DEFAULT)
         return sti_fail(STINT_E_USAGE,
-                        "top-k: k %" PRId64 ", n %" PRId64 ", rows %" PRId64
-                        ", part %" PRId64
-                        "; none may be negative, and a part holds at most 2^30 values",
-                        d->k, d->n, d->rows, d->part);
+                        "top-k: part %" PRId64 ", but it holds from 0 (chosen) to 2^30 "
+                        "values",
+                        d->part);
     const int64_t rows = d->rows ? d->rows : 1, stride = d->stride ? d->stride : d->n;
     if (rows > 1 && stride < d->n)
         return sti_fail(

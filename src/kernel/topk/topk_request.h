@@ -4,7 +4,11 @@
 
 #include "kernel/topk/topk_key.h"
 
-enum { STI_TOPK_PART_DEFAULT = 1 << 30 };
+enum {
+    STI_TOPK_PART_DEFAULT = 1 << 30,
+    STI_TOPK_THREADS_MAX = 1024,
+    STI_TOPK_EXPONENT_MAX = 15
+};
 
 typedef struct sti_topk_request {
     const stint_topk_desc *desc;
@@ -30,7 +34,18 @@ typedef struct sti_topk_slot {
     sti_topk_scratch *scratch; /* in it, for whole rows that are no part */
 } sti_topk_slot;
 
-/* STINT_E_USAGE names the field of desc that has no such value. */
+/* Whether the fields of desc that are no sizes have possible values. */
+static inline bool sti_topk_words_are_good(const stint_topk_desc *d)
+{
+    return d->type >= 0 && d->type <= STINT_TOPK_I8 && d->key >= 0 &&
+           d->key <= STINT_TOPK_ABS && d->nan >= 0 && d->nan <= STINT_TOPK_NAN_LAST &&
+           d->method >= 0 && d->method < STINT_TOPK_METHODS &&
+           (!d->has_addend || d->type == STINT_TOPK_F32) && d->threads >= 0 &&
+           d->threads <= STI_TOPK_THREADS_MAX && d->exponent >= 0 &&
+           d->exponent <= STI_TOPK_EXPONENT_MAX;
+}
+
+/* STINT_E_USAGE names the first field that has not. */
 stint_status sti_topk_check_words(const stint_topk_desc *desc);
 /* Everything of desc is checked. */
 stint_status sti_topk_request_make(const stint_topk_desc *desc, sti_topk_request *r);
