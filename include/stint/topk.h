@@ -54,19 +54,11 @@ typedef enum stint_topk_method {
     STINT_TOPK_BETA = STINT_TOPK_DELEGATE2 /* deprecated: the name in version 0.1 */
 } stint_topk_method;
 
-/** Predicted costs of one thread of this machine, in nanoseconds. They steer the choice
- * of method and block size, never the result. */
+/** Predicted costs of one thread of a machine. They steer the choice of method and
+ * block size, never the result. Filled by stint_topk_costs_default, _host or _measure,
+ * copied freely, looked into by nobody: what is in it changes with the methods. */
 typedef struct stint_topk_costs {
-    double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
-    double delegate;            /* one more block in the first pass */
-    double delegate2_near;      /* as read_near, for the two best */
-    double delegate2;           /* as delegate, for the two best */
-    double select;              /* an element of a list, packed and selected from */
-    double block, line;         /* go back to a block; each 64 bytes of it */
-    double sample;              /* one sampled element */
-    double scan;                /* 64 bytes scanned by a threshold */
-    double emit;                /* one winner */
-    double histogram;           /* one element counted */
+    double opaque[16];
 } stint_topk_costs;
 
 /** What is asked for. Zero means "choose for me" or the first word of each list.
@@ -126,8 +118,8 @@ typedef struct stint_topk_list {
 /** The best min(k, a + b) of two lists, best first, O(k). Uses type, key, nan,
  * zeros_equal and k of desc. Merging is associative and commutative bit for bit, so
  * lists of parts, processes or hosts may be joined in any tree: the result is that of
- * one call on everything. Outputs must not overlap the lists. STINT_E_USAGE: a type or k
- * that cannot be, a list without values or indices. */
+ * one call on everything. Outputs must not overlap the lists. STINT_E_USAGE: a type or
+ * k that cannot be, a list without values or indices. */
 STINT_API stint_status stint_topk_merge(const stint_topk_desc *desc,
                                         const stint_topk_list *a,
                                         const stint_topk_list *b, int64_t *index_out,

@@ -95,8 +95,8 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
                              stint_topk_method method, int a)
 {
     const stint_topk_desc d = {.n = n, .k = k};
-    stint_topk_costs costs;
-    stint_topk_costs_default(&costs);
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, method, a, &costs);
     sti_topk_layout layout = {0};
@@ -222,8 +222,8 @@ static void check_caught(sti_topk_catch *c, int64_t runs)
 static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards)
 {
     const stint_topk_desc d = {.n = n, .k = k};
-    stint_topk_costs costs;
-    stint_topk_costs_default(&costs);
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_DELEGATE2, 8, &costs);
     sti_topk_layout layout = {0};

@@ -1,4 +1,5 @@
 /* What a machine's loops cost, measured once a host and kept in the user's cache. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,7 @@ static void time_probes(bench *b, double best_ns[PROBE_COUNT])
         }
 }
 
-static void measure(bench *b, stint_topk_costs *c)
+static void measure(bench *b, sti_topk_costs *c)
 {
     const double near_lines = NEAR_COUNT / 16.0;
     double ns[PROBE_COUNT];
@@ -185,7 +186,7 @@ static void measure(bench *b, stint_topk_costs *c)
 
 enum { COST_COUNT = 12 };
 
-static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
+static double *cost_at(sti_topk_costs *c, int at, const char **name_out)
 {
     static const char *const names[COST_COUNT] = {
         "read_near", "read_far", "delegate", "delegate2_near",
@@ -201,7 +202,7 @@ static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
 
 /* A machine under load may give differences below zero, and a pass that does more in
  * less time; costs are positive, and more work costs no less. */
-static void make_sound(stint_topk_costs *c)
+static void make_sound(sti_topk_costs *c)
 {
     c->delegate2_near = fmax(c->delegate2_near, c->read_near);
     const char *name;
@@ -212,10 +213,25 @@ static void make_sound(stint_topk_costs *c)
     }
 }
 
+static_assert(sizeof(sti_topk_costs) <= sizeof(stint_topk_costs), "costs fit");
+
+static void give(const sti_topk_costs *costs, stint_topk_costs *costs_out)
+{
+    *costs_out = (stint_topk_costs){{0}};
+    memcpy(costs_out, costs, sizeof *costs);
+}
+
+void stint_topk_costs_default(stint_topk_costs *costs_out)
+{
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
+    give(&costs, costs_out);
+}
+
 stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 {
     const stint_topk_desc desc = {.type = STINT_TOPK_F32};
-    stint_topk_costs costs;
+    sti_topk_costs costs;
     stint_status status = STINT_E_MEMORY;
     bench *b = sti_alloc(sizeof *b, "topk.costs");
     if (!b)
@@ -234,7 +250,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
         fill_far(b);
         measure(b, &costs);
         make_sound(&costs);
-        *costs_out = costs;
+        give(&costs, costs_out);
         status = STINT_OK;
     }
     sti_free(b->x);
@@ -257,7 +273,7 @@ static void write_head(sti_text *text)
 }
 
 /* "read_near 1.25" a line, after a head that must be this machine's. */
-static bool parse_costs(char *text, stint_topk_costs *costs)
+static bool parse_costs(char *text, sti_topk_costs *costs)
 {
     sti_text head = {0};
     write_head(&head);
@@ -280,7 +296,7 @@ static bool parse_costs(char *text, stint_topk_costs *costs)
     return good;
 }
 
-static bool read_costs(const char *path, stint_topk_costs *costs)
+static bool read_costs(const char *path, sti_topk_costs *costs)
 {
     void *text;
     size_t bytes;
@@ -292,7 +308,7 @@ static bool read_costs(const char *path, stint_topk_costs *costs)
     return good;
 }
 
-static void write_costs(const char *folder, const char *path, stint_topk_costs *costs)
+static void write_costs(const char *folder, const char *path, sti_topk_costs *costs)
 {
     sti_text text = {0};
     write_head(&text);
@@ -310,12 +326,18 @@ static void write_costs(const char *folder, const char *path, stint_topk_costs *
 void stint_topk_costs_host(stint_topk_costs *costs_out)
 {
     char folder[2048], path[2100];
+    sti_topk_costs costs;
     const bool cached = sti_cache_path("", folder, sizeof folder) &&
                         sti_cache_path("topk-costs.txt", path, sizeof path);
-    if (cached && read_costs(path, costs_out))
+    if (cached && read_costs(path, &costs)) {
+        give(&costs, costs_out);
         return;
-    if (stint_topk_costs_measure(costs_out) != STINT_OK)
+    }
+    if (stint_topk_costs_measure(costs_out) != STINT_OK) {
         stint_topk_costs_default(costs_out);
-    else if (cached)
-        write_costs(folder, path, costs_out);
+        return;
+    }
+    costs = sti_topk_costs_of(costs_out);
+    if (cached)
+        write_costs(folder, path, &costs);
 }

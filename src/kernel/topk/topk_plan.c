@@ -57,20 +57,20 @@ static bool is_far(const sti_topk_plan *p)
     return lines((double)p->n, p->form) * 64 > 1.5e6;
 }
 
-static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
+static double pass_ns(const sti_topk_plan *p, const sti_topk_costs *c)
 {
     return lines((double)p->n, p->form) * (is_far(p) ? c->read_far : c->read_near);
 }
 
 /* Of `bytes` that a pass leaves and another reads: beyond the nearer caches. */
-static double list_line_ns(double bytes, const stint_topk_costs *c)
+static double list_line_ns(double bytes, const sti_topk_costs *c)
 {
     return bytes > 0.75e6 ? fmax(c->scan, c->read_far) : c->scan;
 }
 
 /* The first pass, and each block's own work. With the two best it is so much that the
  * read from memory hides behind it, or it behind the read. */
-static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
+static double first_ns(const sti_topk_plan *p, const sti_topk_costs *c, double blocks,
                        bool two_best)
 {
     if (!two_best)
@@ -82,21 +82,21 @@ static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
     return is_far(p) ? fmax(work, pass_ns(p, c)) + out : work;
 }
 
-static double narrow_ns(double bytes, const stint_topk_costs *c)
+static double narrow_ns(double bytes, const sti_topk_costs *c)
 {
     /* A pass of scanning, one of emission, and a little of both for what is left. */
     return NARROW_NS + 2.2 * bytes / 64 * list_line_ns(bytes, c);
 }
 
 /* The best k of a list of delegates. */
-static double choose_ns(double count, double k, const stint_topk_costs *c)
+static double choose_ns(double count, double k, const sti_topk_costs *c)
 {
     return count <= STI_TOPK_NARROW_MOST
                ? narrow_ns(4 * count, c)
                : count / 16 * list_line_ns(4 * count, c) + k * c->select;
 }
 
-static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+static double blocks_ns(const sti_topk_plan *p, const sti_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     const double again =
@@ -140,8 +140,7 @@ int64_t sti_topk_catch_segments(const sti_topk_plan *p)
 }
 
 /* Of what is caught, in blocks that are still in the caches. */
-static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double m,
-                       int a)
+static double catch_ns(const sti_topk_plan *p, const sti_topk_costs *c, double m, int a)
 {
     sti_topk_plan caught = *p;
     plan_catching(&caught);
@@ -155,7 +154,7 @@ static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
  * k^2 / 2m of them, and each such block takes in two of the k. Where winners lie
  * together or are equal it is k / 2, so no fewer than half of that are reckoned with.
  */
-static double delegate2_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+static double delegate2_ns(const sti_topk_plan *p, const sti_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     if (may_catch(p, a))
@@ -166,7 +165,7 @@ static double delegate2_ns(const sti_topk_plan *p, const stint_topk_costs *c, in
            k * (c->select + c->emit);
 }
 
-static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int given)
+static void choose_exponent(sti_topk_plan *p, const sti_topk_costs *c, int given)
 {
     const int least = least_exponent(p->form);
     const bool fits = given >= least && given <= EXPONENT_MAX &&
@@ -201,7 +200,7 @@ static int64_t clamp(double x, int64_t least, int64_t most)
 /* The cost of a larger sample against that of a wider gap between the bounds,
  * s sample + 6 sqrt(k n / s) select, is least at s = (3 select sqrt(k n) / sample)^2/3.
  */
-static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
+static void choose_sample(sti_topk_plan *p, const sti_topk_costs *c)
 {
     const double n = (double)p->n, k = (double)p->k;
     const double s =
@@ -234,7 +233,7 @@ static void choose_pieces(sti_topk_plan *p)
     p->pool = clamp((double)p->n / 64, sti_topk_min(p->n, 4096), p->n);
 }
 
-static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
+static void fill(sti_topk_plan *p, const sti_topk_costs *c, int exponent)
 {
     choose_pieces(p);
     p->predicted_ns = HUGE_VAL;
@@ -290,7 +289,7 @@ static bool possible(const sti_topk_plan *p, stint_topk_method method)
 
 sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
                                  stint_topk_method method, int exponent,
-                                 const stint_topk_costs *costs)
+                                 const sti_topk_costs *costs)
 {
     sti_topk_plan best = {.form = form, .n = n, .k = k, .method = method};
     if (method != STINT_TOPK_AUTO && possible(&best, method)) {
@@ -315,20 +314,20 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
     return best;
 }
 
-void stint_topk_costs_default(stint_topk_costs *costs_out)
+void sti_topk_costs_builtin(sti_topk_costs *costs_out)
 {
-    *costs_out = (stint_topk_costs){.read_near = 0.9,
-                                    .read_far = 2.6,
-                                    .delegate = 0.8,
-                                    .delegate2_near = 1.9,
-                                    .delegate2 = 5.6,
-                                    .select = 2.3,
-                                    .block = 9,
-                                    .line = 5.4,
-                                    .sample = 9,
-                                    .scan = 3,
-                                    .emit = 0.1,
-                                    .histogram = 0.8};
+    *costs_out = (sti_topk_costs){.read_near = 0.9,
+                                  .read_far = 2.6,
+                                  .delegate = 0.8,
+                                  .delegate2_near = 1.9,
+                                  .delegate2 = 5.6,
+                                  .select = 2.3,
+                                  .block = 9,
+                                  .line = 5.4,
+                                  .sample = 9,
+                                  .scan = 3,
+                                  .emit = 0.1,
+                                  .histogram = 0.8};
 }
 
 const char *stint_topk_method_name(stint_topk_method method)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/team.h"
 #include "stint/topk.h"
@@ -216,9 +217,32 @@ int64_t sti_topk_catch_segments(const sti_topk_plan *plan);
 int64_t sti_topk_pass_blocks(const sti_topk_plan *plan);
 /* Candidates that a piece of the walk back to the blocks has room for. */
 int64_t sti_topk_back_elements(const sti_topk_plan *plan);
+
+/* What is in stint_topk_costs, in nanoseconds. */
+typedef struct sti_topk_costs {
+    double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
+    double delegate;            /* one more block in the first pass */
+    double delegate2_near;      /* as read_near, for the two best */
+    double delegate2;           /* as delegate, for the two best */
+    double select;              /* an element of a list, packed and selected from */
+    double block, line;         /* go back to a block; each 64 bytes of it */
+    double sample;              /* one sampled element */
+    double scan;                /* 64 bytes scanned by a threshold */
+    double emit;                /* one winner */
+    double histogram;           /* one element counted */
+} sti_topk_costs;
+
+void sti_topk_costs_builtin(sti_topk_costs *costs_out);
+static inline sti_topk_costs sti_topk_costs_of(const stint_topk_costs *given)
+{
+    sti_topk_costs costs;
+    memcpy(&costs, given, sizeof costs);
+    return costs;
+}
+
 sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
                                  stint_topk_method method, int exponent,
-                                 const stint_topk_costs *costs);
+                                 const sti_topk_costs *costs);
 
 /* ---- one row (topk_row.c and its parts) ---- */
 

@@ -105,9 +105,9 @@ stint_status sti_topk_request_make(const stint_topk_desc *d, sti_topk_request *r
     r->list_form = r->form == STI_TOPK_SUM ? STI_TOPK_F32 : r->form;
     r->map = sti_topk_map_make(d, r->form);
     r->element_bytes = sti_topk_element_bytes(r->form);
-    stint_topk_costs_default(&r->costs);
+    sti_topk_costs_builtin(&r->costs);
     if (d->costs)
-        r->costs = *d->costs;
+        r->costs = sti_topk_costs_of(d->costs);
     /* Rows side by side where one row is too little work to share. */
     const int threads = r->team.threads;
     const bool side_by_side = r->rows > 1 && (r->n < 1 << 17 || r->rows >= 4 * threads);

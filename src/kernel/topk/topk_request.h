@@ -12,7 +12,7 @@ enum {
 
 typedef struct sti_topk_request {
     const stint_topk_desc *desc;
-    stint_topk_costs costs;
+    sti_topk_costs costs;
     sti_topk_form form, list_form; /* of x, of a list of values */
     sti_topk_map map;
     size_t element_bytes;

@@ -53,8 +53,8 @@ static void take_delegates(sti_topk_layout *layout, const sti_topk_plan *p,
 {
     const bool two_best = p->method == STINT_TOPK_DELEGATE2;
     const int64_t list = two_best ? 2 * p->blocks : p->blocks;
-    stint_topk_costs costs;
-    stint_topk_costs_default(&costs);
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
     /* The list is short, so the built-in costs choose well enough; delegates of
      * delegates are never worth it. */
     const stint_topk_method method =
