@@ -11,7 +11,6 @@
 
 enum {
     FEW = 256, /* are bisected at once */
-    SHORT_ROW_MOST = 16 * STI_TOPK_SHORT,
     SAMPLE_LEAST = 64,
     SAMPLE_MOST = 1024,
     SHARED_LEAST = 1 << 16 /* of a list that threads share */
@@ -134,7 +133,7 @@ static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 
 bool sti_topk_narrows(const sti_topk_plan *p)
 {
-    return p->method == STINT_TOPK_NARROW && p->n > SHORT_ROW_MOST;
+    return p->method == STINT_TOPK_NARROW && p->n > STI_TOPK_SHORT_ROW_MOST;
 }
 
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)

@@ -19,12 +19,10 @@ enum {
     SAMPLE_MAX = 1 << 17,
     PIECE_ELEMENTS = 1 << 17,
     PIECES_MAX = 64,
-    NARROW_SAMPLE = 1024,  /* at most */
-    NARROW_NS = 500,       /* of the samples, whatever n */
-    CATCH_LEAST = 1 << 22, /* elements of a row */
-    CATCH_SMALL = 8,       /* exponent of blocks */
-    CATCH_LARGE = 9,
-    SHORT = 4096 /* rows not worth a prediction */
+    NARROW_SAMPLE = 1024, /* at most */
+    NARROW_NS = 500,      /* of the samples, whatever n */
+    CATCH_SMALL = 8,      /* exponent of blocks */
+    CATCH_LARGE = 9
 };
 
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
@@ -112,7 +110,7 @@ static bool may_catch(const sti_topk_plan *p, int a)
 {
     const int least = p->k > p->n >> 10 ? CATCH_SMALL - 1 : CATCH_SMALL;
     return p->method == STINT_TOPK_DELEGATE2 && a >= least && a <= CATCH_LARGE &&
-           p->n >= CATCH_LEAST && p->k <= p->n >> 8 && p->k >= p->n >> 13;
+           p->n >= STI_TOPK_CATCH_LEAST && p->k <= p->n >> 8 && p->k >= p->n >> 13;
 }
 
 /* The rank is so far beyond that of the k-th in a piece that hardly any order of the
@@ -296,7 +294,7 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
         fill(&best, costs, exponent);
         return best;
     }
-    if (n <= SHORT) {
+    if (n <= STI_TOPK_SHORT) {
         best.method = STINT_TOPK_NARROW;
         fill(&best, costs, 0);
         return best;

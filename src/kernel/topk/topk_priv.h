@@ -6,6 +6,46 @@
  * bounds of the k-th key from delegates, a sample or histograms; the few elements
  * between the bounds are packed and cut exactly; the winners are emitted by ascending
  * index. */
+/* clang-format off */
+/* The files, each of which uses those above it only (scripts/check_circles.py):
+ *
+ *   topk_ref, _avx2, _avx512, topk_ops   loops of an instruction set; which are in use
+ *   topk_cut, topk_pool                  exact cuts of lists; lists of unknown length
+ *   topk_plan, topk_costs                method and sizes of parts; a machine's costs
+ *   topk_scratch, topk_emit              memory of a row; where its winners go
+ *   topk_short_row, topk_threshold_scan,
+ *   topk_narrow, topk_catch, topk_delegate   the methods
+ *   topk_row                             a row by the method of its plan
+ *   topk_request, topk, topk_merge       the public calls
+ *
+ * Which way a row of n elements goes: the first line that fits. The limits are the
+ * constants below (STI_TOPK_...), and no line changes a result.
+ *
+ *   n                            and                   way, and why
+ *   <= TINY, or                  one row of plain f32, straight_avx512: keys stay in
+ *   <= STRAIGHT with k <= FEW    unsorted, AVX-512     registers; a call is a few dozen
+ *                                                      cycles, fewer than other ways ask
+ *   <= SHORT                     AUTO or NARROW        short_row: keys are made once and
+ *                                                      lie in the nearest cache (16 KiB);
+ *                                                      no plan, no layout
+ *   > desc->part                                       in parts, each as below: 32-bit
+ *                                                      positions, bounded workspace
+ *   any                          a method is given     that one, where it is possible
+ *   <= SHORT                     AUTO                  NARROW: not worth a prediction
+ *   any                          AUTO                  the least time that topk_plan.c
+ *                                                      predicts, of those possible:
+ *     <= SHORT_ROW_MOST                                NARROW by short_row: two lists of
+ *                                                      keys fit the second cache (512 KiB)
+ *     <= NARROW_MOST                                   NARROW: lists within a core's
+ *                                                      caches; longer ones are memory
+ *     any                        k < n / line          DELEGATE, and DELEGATE2 of 4-byte
+ *                                                      elements: fewer blocks than all
+ *       >= CATCH_LEAST           n/2^13 <= k <= n/2^8  ... which catches winners on its
+ *                                                      way: blocks gone back to would be
+ *                                                      a read from memory each
+ *     any                                              PACK, THRESHOLD, RADIX
+ */
+/* clang-format on */
 #ifndef STI_KERNEL_TOPK_PRIV_H
 #define STI_KERNEL_TOPK_PRIV_H
 
@@ -43,15 +83,19 @@ typedef struct sti_topk_view {
     int64_t n; /* <= 2^31 */
 } sti_topk_view;
 
-/* A row of at most STI_TOPK_SHORT elements, whose keys are made once and then held. */
+/* The size classes of the rule above: elements of a row, */
 enum {
+    STI_TOPK_TINY = 64,      /* keys of 4 registers */
+    STI_TOPK_STRAIGHT = 256, /* keys of 16 registers, of few winners */
     STI_TOPK_SHORT = 4096,
-    STI_TOPK_STRAIGHT = 256, /* of few winners */
-    STI_TOPK_TINY = 64,
-    STI_TOPK_FEW = 16,
-    STI_TOPK_HANDFUL = 4,
-    STI_TOPK_LANES = 16
+    STI_TOPK_SHORT_ROW_MOST = 16 * STI_TOPK_SHORT,
+    STI_TOPK_NARROW_MOST = (1 << 19) - 1,
+    STI_TOPK_CATCH_LEAST = 1 << 22
 };
+/* and winners: one a lane of a register of keys, and so few that each is looked for. */
+enum { STI_TOPK_FEW = 16, STI_TOPK_HANDFUL = 4, STI_TOPK_LANES = 16 };
+
+/* A row whose keys are made once and then held. */
 typedef struct sti_topk_short_row {
     int64_t n, k;    /* 1 <= k <= n */
     uint32_t *keys;  /* [n], then the zeros that topk_short_row.c sees to */
@@ -196,8 +240,6 @@ typedef struct sti_topk_plan {
 
 /* Elements of a pool's segment, and how many are looked at between two checks. */
 enum { STI_TOPK_SEGMENT = 8192, STI_TOPK_LOOK = 1024 };
-/* Elements of a row that may be narrowed: one piece, within a core's caches. */
-enum { STI_TOPK_NARROW_MOST = (1 << 19) - 1 };
 enum { STI_TOPK_BACK_MAX = 8 }; /* pieces of a walk back */
 /* Words that may be written behind a list of keys. */
 enum { STI_TOPK_SLACK = 64 };
