@@ -15,8 +15,8 @@ stint_value sti_model_at_least(stint_graph *g, stint_value x, int64_t pixels,
     return sti_graph_fail(
         g, sti_fail(STINT_E_INPUT,
                     "%s: images of %" PRId64 " x %" PRId64
-                    " are too small for its pooling, which needs %" PRId64 " x %" PRId64
-                    "; set data.size = %" PRId64 " or take a smaller network",
+                    " are too small; it needs %" PRId64 " x %" PRId64
+                    " or more; set data.size = %" PRId64 " or take a smaller network",
                     name, shape.dim[1], shape.dim[2], pixels, pixels, pixels));
 }
 
