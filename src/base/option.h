@@ -42,6 +42,8 @@ typedef struct sti_option {
                               --data); NULL: name */
     const char *unit;      /* shown in help: "N", "SIZE", "PATH" */
     const char *help;      /* one sentence, no full stop */
+    void (*more_help)(
+        sti_text *out); /* what a table elsewhere adds to `help`, or NULL */
 } sti_option;
 
 #define STI_OPTION_NO_BOUND .min = 0, .max = -1
@@ -100,6 +102,8 @@ stint_status sti_option_split(sti_arena *arena, const char *list,
 void sti_options_value(const sti_option_set *set, int row, sti_text *out);
 
 /* Help: rows with .flag, aligned, defaults and units shown, at most `width` columns. */
+/* What a row means: its help, and what a table elsewhere adds to it. */
+void sti_option_add_help(const sti_option *row, sti_text *out);
 void sti_options_write_help(const sti_option *rows, int count, int width,
                             sti_text *out);
 /* roff lines of the OPTIONS section. */

@@ -208,7 +208,11 @@ static void add_fish_row(sti_text *out, const sti_cli_command *command,
         sti_text_add(out, " -r");
     }
     sti_text_add(out, " -d ");
-    add_fish_text(out, row->help);
+    sti_text help = {0};
+    sti_option_add_help(row, &help);
+    add_fish_text(out, help.data ? help.data : "");
+    out->failed = out->failed || help.failed;
+    sti_text_fini(&help);
     sti_text_add(out, "\n");
 }
 

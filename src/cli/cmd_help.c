@@ -43,8 +43,10 @@ static void recipe_topic(sti_text *out)
         const sti_option *row = &sti_recipe_rows[i];
         if (i == 0 || strcmp(row->section, row[-1].section) != 0)
             sti_text_printf(out, "\n[%s]\n", row->section);
-        sti_text_printf(out, "  %-18s %-10s %s\n", row->name,
-                        row->default_text[0] ? row->default_text : "-", row->help);
+        sti_text_printf(out, "  %-18s %-10s ", row->name,
+                        row->default_text[0] ? row->default_text : "-");
+        sti_option_add_help(row, out);
+        sti_text_add(out, "\n");
         if (row->choices)
             sti_text_printf(out, "  %-18s %-10s one of %s\n", "", "", row->choices);
     }

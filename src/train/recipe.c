@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "model/model_names.h"
 
 #define AT(field)        .offset = offsetof(sti_recipe_values, field)
 #define RANGE(low, high) .min = (low), .max = (high)
@@ -22,8 +23,8 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "resnet20",
      AT(model.name),
      .unit = "NAME",
-     .help = "network to train: mlp, lenet5, smallcnn, alexnet, vgg11/13/16, "
-             "resnet8/20/32/56, resnet18/34/50; of text: gpt, llama, gpt2-124m"},
+     .help = "network to train: ",
+     .more_help = sti_model_add_names},
     {.section = "model",
      .name = "stem",
      .type = STI_OPTION_CHOICE,
@@ -40,8 +41,9 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "0",
      AT(model.width),
      .unit = "N",
-     .help = "channels of the first stage, units of an mlp's hidden layers, or columns "
-             "of a text model; 0: as published"},
+     .help =
+         "channels of the first stage, units of hidden layers (mlp), or columns of a "
+         "text model; 0: as published"},
     {.section = "model",
      .name = "depth",
      .type = STI_OPTION_INT,
@@ -49,7 +51,9 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "0",
      AT(model.depth),
      .unit = "N",
-     .help = "hidden layers of an mlp, or blocks of a text model; 0: as published"},
+     .help =
+         "layers or blocks that a network repeats: hidden layers (mlp), blocks of a "
+         "text model; 0: as published"},
     {.section = "model",
      .name = "dropout",
      .type = STI_OPTION_FLOAT,
