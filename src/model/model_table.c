@@ -1,4 +1,4 @@
-/* The networks by name: one row each. */
+/* The networks by name, from the lines of model_list.h. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,35 +6,21 @@
 #include "base/text.h"
 #include "model/model_priv.h"
 
-#define NETWORKS(X)                                                                    \
-    X("mlp", sti_model_mlp, 0, "dense layers with ReLU: 2 hidden of 256")              \
-    X("lenet5", sti_model_lenet5, 0, "LeNet-5 (1998): 61,706 parameters on MNIST")     \
-    X("smallcnn", sti_model_smallcnn, 0,                                               \
-      "3 convolutions, 15,722 parameters: for studies of noise")                       \
-    X("smallcnn-bn", sti_model_smallcnn, 1, "the same with batch-norm")                \
-    X("alexnet", sti_model_alexnet, 0, "AlexNet, one column (2014)")                   \
-    X("vgg11", sti_model_vgg, 11, "VGG-11 with batch-norm (2014)")                     \
-    X("vgg13", sti_model_vgg, 13, "VGG-13 with batch-norm")                            \
-    X("vgg16", sti_model_vgg, 16, "VGG-16 with batch-norm")                            \
-    X("resnet8", sti_model_resnet, 8,                                                  \
-      "3 stages of 1 block from 16 channels: small sets")                              \
-    X("resnet20", sti_model_resnet, 20,                                                \
-      "ResNet-20 for CIFAR (2015): 0.27 M parameters")                                 \
-    X("resnet32", sti_model_resnet, 32, "ResNet-32 for CIFAR")                         \
-    X("resnet56", sti_model_resnet, 56, "ResNet-56 for CIFAR")                         \
-    X("resnet18", sti_model_resnet, 18, "ResNet-18 (2015): 4 stages from 64 channels") \
-    X("resnet34", sti_model_resnet, 34, "ResNet-34")                                   \
-    X("resnet50", sti_model_resnet, 50, "ResNet-50, bottleneck blocks")
-
-#define INFO_ROW(name, build, variant, help)  {name, help},
-#define BUILD_ROW(name, build, variant, help) {build, variant},
-
-static const stint_model_info network_infos[] = {NETWORKS(INFO_ROW){NULL, NULL}};
+static const stint_model_info network_infos[] = {
+#define STI_MODEL(name, builder, variant, help) {name, help},
+#include "model/model_list.h"
+#undef STI_MODEL
+    {NULL, NULL},
+};
 
 static const struct {
     sti_model_fn *build;
     int variant;
-} network_builders[] = {NETWORKS(BUILD_ROW)};
+} network_builders[] = {
+#define STI_MODEL(name, builder, variant, help) {sti_model_##builder, variant},
+#include "model/model_list.h"
+#undef STI_MODEL
+};
 
 enum { NETWORK_COUNT = sizeof network_builders / sizeof network_builders[0] };
 
