@@ -7,10 +7,11 @@
  * model.h     network families that build themselves into a graph
  * net.h       processes that train together
  * op.h        the operators
+ * recipe.h    recipes, read from a file or set key by key
  * status.h    status codes, the last error, the log, the version
  * text.h      tokenisers
  * topk.h      the k best of n values
- * train.h     recipes, plans, training, evaluation, prediction
+ * train.h     plans, training, evaluation, prediction
  * trust.h     same bits, same answers, luck, memorisation
  * version.h   numbers of the version that the headers are of
  *
@@ -27,6 +28,7 @@
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/op.h"
+#include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/text.h"
 #include "stint/topk.h"

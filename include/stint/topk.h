@@ -68,8 +68,8 @@ typedef enum stint_topk_method {
     STINT_TOPK_PACK,
     /* The best of each block first. */
     STINT_TOPK_DELEGATE,
-    /* The best two of each block first (the paper's beta delegates, beta = 2). */
-    STINT_TOPK_BETA,
+    /* The best two of each block first: the paper's beta delegates, "beta" by name. */
+    STINT_TOPK_DELEGATE2,
     /* Bounds of the k-th from a sample, then one pass. */
     STINT_TOPK_THRESHOLD,
     /* Histograms of the values where they lie. */
@@ -77,32 +77,18 @@ typedef enum stint_topk_method {
     /* Bounds from a few keys, again and again; for rows below 2^19. */
     STINT_TOPK_NARROW,
     /* Their number; no method. */
-    STINT_TOPK_METHODS
+    STINT_TOPK_METHODS,
+    /* Deprecated: the name in version 0.1. */
+    STINT_TOPK_BETA = STINT_TOPK_DELEGATE2
 } stint_topk_method;
 
-/** Predicted costs of one thread of a machine, in nanoseconds. They steer the choice of
- * method and block size, never the result. Fill it with one of the calls at the end of
- * this header. */
+/** Predicted costs of one thread of a machine. They steer the choice of method and
+ * block size, never the result.
+ *
+ * Filled by stint_topk_costs_default, _host or _measure, copied freely, and looked into
+ * by nobody: what is in it changes with the methods. */
 typedef struct stint_topk_costs {
-    /* 64 bytes looked at once: from cache, from memory. */
-    double read_near, read_far;
-    /* One more block in the first pass. */
-    double delegate;
-    /* As read_near and as delegate, for the two best of a block. */
-    double beta_near;
-    double beta;
-    /* An element of a list, packed and selected from. */
-    double select;
-    /* Going back to a block, and each 64 bytes of it. */
-    double block, line;
-    /* One sampled element. */
-    double sample;
-    /* 64 bytes held against a threshold. */
-    double sift;
-    /* One winner written out. */
-    double emit;
-    /* One element counted. */
-    double histogram;
+    double opaque[16];
 } stint_topk_costs;
 
 /** What is asked for. Zero means "choose for me" or the first word of each list.
@@ -135,7 +121,8 @@ typedef struct stint_topk_desc {
     int threads;
     /* Never changes the result. */
     stint_topk_method method;
-    /* log2 of the block of STINT_TOPK_DELEGATE and _BETA, at most 15; 0: chosen. */
+    /* log2 of the block of STINT_TOPK_DELEGATE and _DELEGATE2, at most 15; 0:
+     * chosen. */
     int exponent;
     /* Values of a row that are looked at together, at most 2^30; 0: 2^30. Bounds the
      * workspace. */
@@ -164,8 +151,8 @@ STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
  * the type, any alignment, may be NULL. workspace: as many bytes as
  * stint_topk_workspace_bytes says, any alignment.
  *
- * STINT_E_USAGE or STINT_E_UNSUPPORTED as above, and STINT_E_USAGE for a workspace that
- * is missing or too small; STINT_E_INPUT: other null pointers, or a NaN under
+ * STINT_E_USAGE or STINT_E_UNSUPPORTED as above, and STINT_E_USAGE for null pointers or
+ * too small a workspace (the message names the argument); STINT_E_INPUT: a NaN under
  * STINT_TOPK_NAN_ERROR (the message names row and index of the first). The outputs hold
  * nothing of use after an error. With k = 0 nothing is looked at. */
 STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
@@ -192,8 +179,7 @@ typedef struct stint_topk_list {
  * commutative bit for bit, so lists of parts, processes or hosts may be joined in any
  * tree: the result is that of one call on everything. index_out and values_out have
  * room for min(k, a + b) and must not overlap the lists; *count_out is their number.
- * STINT_E_INPUT: a list with a negative count or null pointers; STINT_E_USAGE: an
- * unknown type or a negative k. */
+ * STINT_E_USAGE: a type or a k that cannot be, or a list without values or indices. */
 STINT_API stint_status stint_topk_merge(const stint_topk_desc *desc,
                                         const stint_topk_list *a,
                                         const stint_topk_list *b, int64_t *index_out,

@@ -1,8 +1,10 @@
 /* Recipes, planning, training, evaluation, prediction.
  *
- * A recipe says everything that a result depends on; stint_recipe_* reads and checks
- * it. Then stint_plan() says what the run will take, stint_train() runs it, and
- * stint_eval() and stint_predict() use the model file that it leaves:
+/* Planning, training, evaluation, prediction.
+ *
+ * A recipe (stint/recipe.h) says everything that a result depends on. stint_plan() says
+ * what the run will take, stint_train() runs it, and stint_eval() and stint_predict()
+ * use the model file that it leaves:
  *
  *   stint_recipe *recipe = NULL;
  *   stint_train_result result;
@@ -28,6 +30,7 @@
 #include "stint/data.h"
 #include "stint/model.h"
 #include "stint/net.h"
+#include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/text.h"
 
@@ -35,39 +38,12 @@
 extern "C" {
 #endif
 
-/* ---- recipes ---- */
-
-/** Values of all recipe keys (docs/recipe-reference.md); opaque. It serves one thread
- * at a time. Calls that take a const recipe leave it as it is and keep nothing of it.
- */
-typedef struct stint_recipe stint_recipe;
-
-/** Make a recipe of defaults; the caller destroys it. Nothing is trained on until
- * data.path is set. STINT_E_MEMORY. */
-STINT_API stint_status stint_recipe_create(stint_recipe **recipe_out);
-
-/** Read an INI file; the caller destroys the recipe.
- *
- * Paths in the file are relative to it. All complaints come at once, one a line.
- * STINT_E_USAGE: unknown keys, bad values; STINT_E_IO: not a readable file;
- * STINT_E_MEMORY. */
-STINT_API stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out);
-
-/** Set one key, "train.batch", to a value in the words of the file. Both are copied.
- *
- * STINT_E_USAGE: an unknown key (the nearest is offered) or a bad value; the old value
- * then stays. */
-STINT_API stint_status stint_recipe_set(stint_recipe *recipe, const char *key,
-                                        const char *value);
-
-/** Judge everything that can be judged before data is read: ranges and combinations.
+/** Judge everything that can be judged of a recipe before data is read: ranges and
+ * combinations.
  *
  * All complaints come at once, one a line, with STINT_E_USAGE. stint_plan() and
  * stint_train() begin with it. STINT_E_MEMORY. */
 STINT_API stint_status stint_recipe_check(const stint_recipe *recipe);
-
-/** Free a recipe. NULL is fine. */
-STINT_API void stint_recipe_destroy(stint_recipe *recipe);
 
 /* ---- planning ---- */
 
