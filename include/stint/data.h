@@ -21,6 +21,7 @@
  *   stint_data_close(data);
  *
  * Training opens its data by itself (stint/train.h); these calls are for looking.
+ * Calls may be made at once on different datasets.
  * Relative paths are relative to the working directory. Errors name the file, and what
  * was wanted of it. */
 #ifndef STINT_DATA_H

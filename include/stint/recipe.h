@@ -8,6 +8,9 @@
  *   ...
  *   stint_recipe_destroy(recipe);
  *
+ * A recipe serves one thread at a time; several may be used at once. Nothing in it
+ * depends on the machine: the same keys and data give the same weights anywhere.
+ *
  * docs/recipe-reference.md lists the keys. stint/train.h has the check of a whole
  * recipe and what is done with one. */
 #ifndef STINT_RECIPE_H

@@ -1,5 +1,3 @@
-/* Recipes, planning, training, evaluation, prediction.
- *
 /* Planning, training, evaluation, prediction.
  *
  * A recipe (stint/recipe.h) says everything that a result depends on. stint_plan() says
@@ -16,6 +14,10 @@
  *   if (st != STINT_OK)
  *       fprintf(stderr, "%s\n", stint_last_error());
  *   stint_recipe_destroy(recipe);
+ *
+ * A budget that cannot be met is refused by stint_train() with STINT_E_BUDGET before
+ * anything is written; the text of stint_last_error() then names one that can. To know
+ * beforehand, call stint_plan() with the same recipe.
  *
  * Calls block. Progress comes by callback on the calling thread. stint_stop() may be
  * called from a signal handler or another thread; it is for the whole process, so one

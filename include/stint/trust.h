@@ -14,7 +14,9 @@
  *   stint_fidelity_fini(&f);
  *
  * Pointers in a result belong to it and hold until its _fini. Calls block; progress
- * comes on the calling thread. docs/trust.md explains each figure, and the subcommands
+ * comes on the calling thread. A description is only read, and nothing of it is kept.
+ *
+ * docs/trust.md explains each figure, and the subcommands
  * `stint diff`, `stint compare` and `stint trust` print them. */
 #ifndef STINT_TRUST_H
 #define STINT_TRUST_H
