@@ -173,9 +173,11 @@ static stint_status help_run(sti_cli_call *call)
     sti_text text = {0};
     stint_status status = STINT_OK;
     if (args->recipe_markdown) {
-        sti_text_add(&text, "# Recipe reference\n\nMade by `stint help "
-                            "--recipe-markdown`; do not edit. A recipe is an INI file; "
-                            "every key may be left out.\n\n");
+        sti_text_add(&text,
+                     "# Recipe reference\n\nAfter this page you can write a recipe: it "
+                     "lists every key with its default, its range and its meaning. A "
+                     "recipe is an INI file, and every key may be left out.\n\nMade by "
+                     "`stint help --recipe-markdown`; do not edit.\n\n");
         const sti_recipe_table *recipe = sti_recipe_table_get();
         sti_options_write_markdown(recipe->row, recipe->count, &text);
     } else if (call->operand_count == 0 && args->man) {

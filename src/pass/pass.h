@@ -106,7 +106,8 @@ typedef struct sti_pack_candidate {
     double pack_s, unpack_s; /* seconds of one thread, estimated */
 } sti_pack_candidate;
 
-/* Of a TRAIN graph with its gradients, before or after the standard pipeline. Handles
+/* Find what can be packed in a TRAIN graph with its gradients, before or after the
+ * standard pipeline. Handles
  * stay valid through the passes and are the same in every graph built of the same
  * network. candidates_out [values of the graph]. None in a graph that holds tensors
  * packed already. */
