@@ -43,7 +43,8 @@ typedef struct stint_model_desc {
     stint_stem stem;
     /* Channels of the first stage (resnet, vgg) or hidden units (mlp). */
     int64_t width;
-    /* Layers or blocks that a family repeats: hidden layers (mlp). */
+    /* Layers or blocks that a family repeats: hidden layers (mlp). The other networks
+     * do not look at it. */
     int64_t depth;
     /* Rate before the classifier, where the network has a dropout. 0: none, below 0: as
      * published. */
@@ -54,7 +55,7 @@ typedef struct stint_model_desc {
  *
  * images [n, h, w, c] f32. Returns the logits [n, classes]. -1, with the graph failed
  * by STINT_E_INPUT: an unknown name (the nearest is offered), sizes out of range, or
- * images too small for the network (the text says how large they must be). */
+ * images too small for the network's pooling (the text says how large they must be). */
 STINT_API stint_value stint_model_build(stint_graph *graph, const char *name,
                                         const stint_model_desc *desc,
                                         stint_value images);

@@ -12,7 +12,8 @@
  * depends on the machine: the same keys and data give the same weights anywhere.
  *
  * docs/recipe-reference.md lists the keys. stint/train.h has the check of a whole
- * recipe and what is done with one. */
+ * recipe and what is done with one. Every room of the
+ * library owns the sections that it reads; a recipe holds all of them. */
 #ifndef STINT_RECIPE_H
 #define STINT_RECIPE_H
 

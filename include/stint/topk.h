@@ -68,7 +68,8 @@ typedef enum stint_topk_method {
     STINT_TOPK_PACK,
     /* The best of each block first. */
     STINT_TOPK_DELEGATE,
-    /* The best two of each block first: the paper's beta delegates, "beta" by name. */
+    /* The best two of each block first (the paper's beta delegates, beta = 2; by name
+     * "beta"). */
     STINT_TOPK_DELEGATE2,
     /* Bounds of the k-th from a sample, then one pass. */
     STINT_TOPK_THRESHOLD,
@@ -83,10 +84,8 @@ typedef enum stint_topk_method {
 } stint_topk_method;
 
 /** Predicted costs of one thread of a machine. They steer the choice of method and
- * block size, never the result.
- *
- * Filled by stint_topk_costs_default, _host or _measure, copied freely, and looked into
- * by nobody: what is in it changes with the methods. */
+ * block size, never the result. Filled by one of the calls at the end of this header,
+ * copied freely, looked into by nobody: what is in it changes with the methods. */
 typedef struct stint_topk_costs {
     double opaque[16];
 } stint_topk_costs;
@@ -121,8 +120,8 @@ typedef struct stint_topk_desc {
     int threads;
     /* Never changes the result. */
     stint_topk_method method;
-    /* log2 of the block of STINT_TOPK_DELEGATE and _DELEGATE2, at most 15; 0:
-     * chosen. */
+    /* log2 of the block of STINT_TOPK_DELEGATE and _DELEGATE2, at most 15; 0: chosen.
+     */
     int exponent;
     /* Values of a row that are looked at together, at most 2^30; 0: 2^30. Bounds the
      * workspace. */
@@ -152,9 +151,11 @@ STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
  * stint_topk_workspace_bytes says, any alignment.
  *
  * STINT_E_USAGE or STINT_E_UNSUPPORTED as above, and STINT_E_USAGE for null pointers or
- * too small a workspace (the message names the argument); STINT_E_INPUT: a NaN under
- * STINT_TOPK_NAN_ERROR (the message names row and index of the first). The outputs hold
- * nothing of use after an error. With k = 0 nothing is looked at. */
+ * a workspace that is too small (the message names the argument); STINT_E_INPUT: a NaN
+ * under STINT_TOPK_NAN_ERROR (the message names row and index of the first). The
+ * outputs hold nothing of use after an error. With k = 0 nothing is looked at. Keeps no
+ * pointer, allocates nothing; threads may call it at once with workspaces of their own.
+ */
 STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
                                   const float *addend, int64_t *index_out,
                                   void *values_out, void *workspace,
@@ -179,7 +180,8 @@ typedef struct stint_topk_list {
  * commutative bit for bit, so lists of parts, processes or hosts may be joined in any
  * tree: the result is that of one call on everything. index_out and values_out have
  * room for min(k, a + b) and must not overlap the lists; *count_out is their number.
- * STINT_E_USAGE: a type or a k that cannot be, or a list without values or indices. */
+ * STINT_E_USAGE: a list with a negative count or null pointers, an unknown type or
+ * a negative k. */
 STINT_API stint_status stint_topk_merge(const stint_topk_desc *desc,
                                         const stint_topk_list *a,
                                         const stint_topk_list *b, int64_t *index_out,

@@ -1,8 +1,9 @@
 /* Planning, training, evaluation, prediction.
  *
- * A recipe (stint/recipe.h) says everything that a result depends on. stint_plan() says
- * what the run will take, stint_train() runs it, and stint_eval() and stint_predict()
- * use the model file that it leaves:
+ * A recipe (stint/recipe.h) says everything that a result depends on;
+ * stint_recipe_check() checks it as a whole. Then stint_plan() says what the run will
+ * take, stint_train() runs it, and stint_eval() and stint_predict() use the model file
+ * that it leaves:
  *
  *   stint_recipe *recipe = NULL;
  *   stint_train_result result;
@@ -40,8 +41,9 @@
 extern "C" {
 #endif
 
-/** Judge everything that can be judged of a recipe before data is read: ranges and
- * combinations.
+/* ---- recipes ---- */
+
+/** Judge everything that can be judged before data is read: ranges and combinations.
  *
  * All complaints come at once, one a line, with STINT_E_USAGE. stint_plan() and
  * stint_train() begin with it. STINT_E_MEMORY. */
