@@ -63,6 +63,9 @@ static inline bool sti_conv_is_empty(const sti_conv_shape *s)
 /* One channel a group, more than one group. */
 bool sti_conv_is_depthwise(const sti_conv_shape *shape);
 
+/* Floats of the packed weights of the rows way, in the direction that takes more. */
+int64_t sti_conv_pack_floats(const sti_conv_shape *shape);
+
 /* Copy a window of an image [h][w][c] whose top left corner is pixel (y0, x0), perhaps
  * outside, to dst [rows][cols][c]; pixels outside are zero. */
 void sti_conv_copy_window(const float *image, int64_t h, int64_t w, int64_t c,
