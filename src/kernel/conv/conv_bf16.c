@@ -477,17 +477,6 @@ static bool all_set(const uint8_t *flag, int64_t n)
     return n == 0;
 }
 
-/* Pairs that hold a byte for each block of a run, in lines of their own. */
-static int64_t live_pairs(int64_t run_k)
-{
-    return sti_conv_ceil_div(sti_bf16_blocks(run_k), 64) * STI_BF16_PAIRS;
-}
-
-static uint8_t *live_bytes(sti_bf16_pair *end, int64_t run_k)
-{
-    return (uint8_t *)(end - live_pairs(run_k));
-}
-
 /* Rows of results a piece, as equal as can be, so that about LINE_PAIRS of input are
  * copied: step * rows + extra lines. */
 static int64_t rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t line)
@@ -499,55 +488,64 @@ static int64_t rows_a_piece(int64_t rows, int64_t step, int64_t extra, int64_t l
 
 /* ---- forward ---- */
 
+/* The parts of scratch, once rows and panels are known: `lines` rows of input. */
+static void plan_scratch(sti_conv_plan *plan, int64_t lines, int64_t run_k)
+{
+    const sti_conv_shape *s = &plan->shape;
+    sti_conv_bf16_plan *p = &plan->bf16;
+    const int64_t pairs = lines * p->line_cols * p->pairs;
+    /* (Tiles read a line of pairs beyond the last.) */
+    p->live_at =
+        sti_conv_part_bytes(sti_conv_round_up(pairs, STI_BF16_PAIRS) + STI_BF16_PAIRS,
+                            sizeof(sti_bf16_pair));
+    p->worker_bytes = p->live_at + sti_conv_part_bytes(sti_bf16_blocks(run_k), 1);
+    p->run_at = sti_conv_plan_add(plan, (size_t)s->kh * sizeof(int64_t));
+    p->panels_at = sti_conv_plan_add(plan, (size_t)p->panel_pairs * sizeof(uint32_t));
+    p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
+    p->finite_at = sti_conv_plan_add(plan, (size_t)(s->kh * s->kw));
+}
+
 typedef struct forward_job {
     const sti_conv_shape *shape;
+    const sti_conv_bf16_plan *plan;
     const sti_bf16 *x;
     const float *w;
     sti_bf16 *y;
     uint32_t *panels;
-    sti_bf16_pair *lines;
-    int64_t *run;
+    char *workers;
     uint8_t *mask;  /* of the epilogue, or NULL */
     bool mask_here; /* pieces own whole bytes of it */
-    bool direct;    /* images need no padding: no copies if in that order */
     row_walk walk;
-    int64_t pairs; /* of the input channels */
-    int64_t piece_rows, pieces_an_image, line_cols, panel_pairs, line_pairs;
     uint8_t *finite; /* [taps] */
 } forward_job;
 
-static forward_job forward_make(const sti_conv_shape *s)
+static row_walk forward_walk(const sti_conv_shape *s, const sti_conv_bf16_plan *p)
 {
-    forward_job j = {.shape = s, .pairs = sti_conv_ceil_div(s->ci, 2)};
-    row_walk *w = &j.walk;
-    j.direct = s->pad == 0 && s->kw * s->ci % (2 * STI_BF16_PAIRS) == 0;
-    j.line_cols = j.direct ? s->w : (s->ow - 1) * s->stride + s->kw;
-    const int64_t line = j.line_cols * j.pairs;
-    w->runs = s->kh;
-    w->run_k = s->kw * j.pairs;
-    w->taps = s->kw;
-    w->step = s->stride;
-    w->channels = s->co;
-    w->a_row = s->stride * j.pairs;
-    w->a_line = s->stride * line;
-    w->c_row = s->co;
-    w->c_line = s->ow * s->co;
-    j.piece_rows = rows_a_piece(s->oh, s->stride, s->kh - s->stride, line);
-    j.pieces_an_image = sti_conv_ceil_div(s->oh, j.piece_rows);
-    j.panel_pairs = panel_pairs(w) * sti_conv_ceil_div(s->co, STI_BF16_COLS);
-    j.line_pairs = ((j.piece_rows - 1) * s->stride + s->kh) * line;
-    j.line_pairs = sti_conv_round_up(j.line_pairs, STI_BF16_PAIRS) + STI_BF16_PAIRS +
-                   live_pairs(w->run_k);
-    return j;
+    return (row_walk){.runs = s->kh,
+                      .run_k = s->kw * p->pairs,
+                      .taps = s->kw,
+                      .step = s->stride,
+                      .channels = s->co,
+                      .a_row = s->stride * p->pairs,
+                      .a_line = s->stride * p->line_cols * p->pairs,
+                      .c_row = s->co,
+                      .c_line = s->ow * s->co};
 }
 
-size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *s, int threads)
+void sti_conv_plan_bf16_forward(sti_conv_plan *plan)
 {
-    if (sti_conv_is_empty(s))
-        return 0;
-    const forward_job j = forward_make(s);
-    return 192 + (size_t)(j.panel_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
-           (size_t)s->kh * sizeof(int64_t) + (size_t)(s->kh * s->kw);
+    const sti_conv_shape *s = &plan->shape;
+    sti_conv_bf16_plan *p = &plan->bf16;
+    p->pairs = sti_conv_ceil_div(s->ci, 2);
+    p->unpadded = s->pad == 0 && s->kw * s->ci % (2 * STI_BF16_PAIRS) == 0;
+    p->line_cols = p->unpadded ? s->w : (s->ow - 1) * s->stride + s->kw;
+    p->rows = s->oh;
+    p->piece_rows =
+        rows_a_piece(s->oh, s->stride, s->kh - s->stride, p->line_cols * p->pairs);
+    p->pieces_an_image = sti_conv_ceil_div(s->oh, p->piece_rows);
+    const row_walk w = forward_walk(s, p);
+    p->panel_pairs = panel_pairs(&w) * sti_conv_ceil_div(s->co, STI_BF16_COLS);
+    plan_scratch(plan, (p->piece_rows - 1) * s->stride + s->kh, w.run_k);
 }
 
 static void forward_pack(void *arg, int64_t tap, int worker)
@@ -557,8 +555,8 @@ static void forward_pack(void *arg, int64_t tap, int worker)
     (void)worker;
     if (tap == 0)
         pad_panels(&j->walk, j->panels);
-    j->finite[tap] = pack_pairs(&j->walk, tap / s->kw, tap % s->kw * j->pairs, s->ci,
-                                j->w + tap * s->ci * s->co, s->co, j->panels);
+    j->finite[tap] = pack_pairs(&j->walk, tap / s->kw, tap % s->kw * j->plan->pairs,
+                                s->ci, j->w + tap * s->ci * s->co, s->co, j->panels);
 }
 
 /* Output rows of a piece. */
@@ -568,9 +566,9 @@ typedef struct forward_rows {
 
 static forward_rows forward_rows_of(const forward_job *j, int64_t piece)
 {
-    const int64_t row = piece % j->pieces_an_image * j->piece_rows;
-    return (forward_rows){piece / j->pieces_an_image, row,
-                          sti_conv_min(j->piece_rows, j->shape->oh - row)};
+    const int64_t row = piece % j->plan->pieces_an_image * j->plan->piece_rows;
+    return (forward_rows){piece / j->plan->pieces_an_image, row,
+                          sti_conv_min(j->plan->piece_rows, j->shape->oh - row)};
 }
 
 static const sti_bf16 *forward_image(const forward_job *j, int64_t image)
@@ -585,14 +583,14 @@ static sti_conv_window forward_window(const forward_job *j, const forward_rows *
     return (sti_conv_window){.y0 = r->row * s->stride - s->pad,
                              .x0 = -s->pad,
                              .rows = (r->rows - 1) * s->stride + s->kh,
-                             .cols = j->line_cols};
+                             .cols = j->plan->line_cols};
 }
 
 static walk_soon forward_soon(const forward_job *j, int64_t piece)
 {
     const sti_conv_shape *s = j->shape;
     walk_soon soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
-    if (piece >= s->n * j->pieces_an_image)
+    if (piece >= s->n * j->plan->pieces_an_image)
         return soon;
     const forward_rows r = forward_rows_of(j, piece);
     const sti_conv_window win = forward_window(j, &r);
@@ -618,47 +616,59 @@ static void forward_piece(void *arg, int64_t piece, int worker)
         in.at =
             (const sti_bf16_pair *)(const void *)(x + r.row * s->stride * s->w * s->ci);
     } else {
-        sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
+        char *own = j->workers + (size_t)worker * j->plan->worker_bytes;
+        sti_bf16_pair *lines = (sti_bf16_pair *)(void *)own;
         in.leave_out =
             copy_window(&j->walk, x, s->h, s->w, s->ci, &win, lines) && j->walk.finite;
         in.at = lines;
-        in.live = live_bytes(lines + j->line_pairs, j->walk.run_k);
+        in.live = (uint8_t *)own + j->plan->live_at;
     }
     walk_rows(&j->walk, &in, &soon, j->y + at, r.rows, s->ow);
     if (j->mask_here)
         j->walk.loops->mask(r.rows * j->walk.c_line, j->y + at, j->mask + at / 8);
 }
 
-void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
+/* Where runs of taps begin, `line` apart. */
+static const int64_t *set_runs(int64_t *run, int64_t count, int64_t line)
+{
+    for (int64_t i = 0; i < count; i++)
+        run[i] = i * line;
+    return run;
+}
+
+void sti_conv_bf16_forward(const sti_team *team, const sti_conv_plan *plan,
                            const sti_bf16 *x, const float *w,
                            const sti_epilogue *epilogue, sti_bf16 *y_out, void *scratch)
 {
-    if (sti_conv_is_empty(s))
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_bf16_plan *p = &plan->bf16;
+    sti_conv_plan_check(plan, STI_CONV_FORWARD, team);
+    if (plan->way == STI_CONV_EMPTY)
         return;
-    forward_job j = forward_make(s);
+    forward_job j = {.shape = s,
+                     .plan = p,
+                     .x = x,
+                     .w = w,
+                     .y = y_out,
+                     .panels = sti_conv_part(scratch, p->panels_at),
+                     .workers = sti_conv_part(scratch, p->workers_at),
+                     .walk = forward_walk(s, p),
+                     .finite = sti_conv_part(scratch, p->finite_at)};
     const int64_t image = s->oh * j.walk.c_line;
-    walk_set_kernels(&j.walk, j.pairs);
-    j.walk.in_place = j.direct && !j.walk.turned;
-    j.x = x;
-    j.w = w;
-    j.y = y_out;
-    j.run = sti_conv_bf16_align(scratch);
-    j.panels = sti_conv_bf16_align(j.run + s->kh);
-    j.lines = sti_conv_bf16_align(j.panels + j.panel_pairs);
-    j.finite = (uint8_t *)(j.lines + team->threads * j.line_pairs);
-    for (int64_t i = 0; i < s->kh; i++)
-        j.run[i] = i * j.line_cols * j.pairs;
-    j.walk.run = j.run;
+    walk_set_kernels(&j.walk, p->pairs);
+    j.walk.in_place = p->unpadded && !j.walk.turned;
+    j.walk.run =
+        set_runs(sti_conv_part(scratch, p->run_at), s->kh, p->line_cols * p->pairs);
     j.walk.panels = j.panels;
     if (epilogue) {
         j.walk.bias = epilogue->bias;
         j.walk.relu = epilogue->relu;
         j.mask = epilogue->relu_mask;
     }
-    j.mask_here = j.mask && j.piece_rows * j.walk.c_line % 8 == 0 && image % 8 == 0;
+    j.mask_here = j.mask && p->piece_rows * j.walk.c_line % 8 == 0 && image % 8 == 0;
     sti_team_run(team, s->kh * s->kw, forward_pack, &j);
     j.walk.finite = all_set(j.finite, s->kh * s->kw);
-    sti_team_run(team, s->n * j.pieces_an_image, forward_piece, &j);
+    sti_team_run(team, s->n * p->pieces_an_image, forward_piece, &j);
     if (j.mask && !j.mask_here)
         j.walk.loops->mask(s->n * image, y_out, j.mask);
 }
@@ -667,56 +677,49 @@ void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *s,
 
 typedef struct data_job {
     const sti_conv_shape *shape;
+    const sti_conv_bf16_plan *plan;
     const sti_bf16 *dy;
     const float *w;
     sti_bf16 *dx;
     uint32_t *panels;
-    sti_bf16_pair *lines;
-    int64_t *run;  /* [kh], the same for all phases */
-    row_walk walk; /* what all phases share */
-    int64_t pairs; /* of the output channels */
-    int64_t piece_rows, pieces_an_image, phase_rows, all_pairs, line_pairs;
+    char *workers;
+    row_walk walk;   /* what all phases share */
     uint8_t *finite; /* [taps] */
 } data_job;
 
-/* Of the panels of one phase. */
-static int64_t phase_pairs(const data_job *j, const sti_conv_phase *p)
+/* Pairs of the panels of one phase. */
+static int64_t phase_pairs(const sti_conv_shape *s, const sti_conv_bf16_plan *plan,
+                           const sti_conv_phase *p)
 {
-    return p->taps_y * sti_bf16_blocks(p->taps_x * j->pairs) * STI_BF16_PAIRS *
-           sti_conv_round_up(j->shape->ci, STI_BF16_COLS);
+    return p->taps_y * sti_bf16_blocks(p->taps_x * plan->pairs) * STI_BF16_PAIRS *
+           sti_conv_round_up(s->ci, STI_BF16_COLS);
 }
 
-static data_job data_make(const sti_conv_shape *s)
+void sti_conv_plan_bf16_data(sti_conv_plan *plan)
 {
-    data_job j = {.shape = s, .pairs = sti_conv_ceil_div(s->co, 2)};
-    row_walk *w = &j.walk;
+    const sti_conv_shape *s = &plan->shape;
+    sti_conv_bf16_plan *p = &plan->bf16;
     const sti_conv_window none = sti_conv_dy_window(s, 0, 0);
-    w->channels = s->ci;
-    w->step = 1;
-    w->a_row = j.pairs;
-    w->a_line = none.cols * j.pairs;
-    w->c_row = s->stride * s->ci;
-    w->c_line = s->stride * s->w * s->ci;
-    j.phase_rows = sti_conv_ceil_div(s->h, s->stride);
+    p->pairs = sti_conv_ceil_div(s->co, 2);
+    p->line_cols = none.cols;
+    p->rows = sti_conv_ceil_div(s->h, s->stride);
+    p->piece_rows = rows_a_piece(p->rows, 1, none.rows, p->line_cols * p->pairs);
+    p->pieces_an_image = sti_conv_ceil_div(p->rows, p->piece_rows);
     for (int64_t i = 0; i < s->stride * s->stride; i++) {
-        const sti_conv_phase p = sti_conv_phase_of(s, i);
-        j.all_pairs += phase_pairs(&j, &p);
+        const sti_conv_phase phase = sti_conv_phase_of(s, i);
+        p->panel_pairs += phase_pairs(s, p, &phase);
     }
-    j.piece_rows = rows_a_piece(j.phase_rows, 1, none.rows, w->a_line);
-    j.pieces_an_image = sti_conv_ceil_div(j.phase_rows, j.piece_rows);
-    j.line_pairs = sti_conv_dy_window(s, 0, j.piece_rows).rows * w->a_line;
-    j.line_pairs = sti_conv_round_up(j.line_pairs, STI_BF16_PAIRS) + STI_BF16_PAIRS +
-                   live_pairs(s->kw * j.pairs);
-    return j;
+    plan_scratch(plan, sti_conv_dy_window(s, 0, p->piece_rows).rows, s->kw * p->pairs);
 }
 
-size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *s, int threads)
+static row_walk data_walk(const sti_conv_shape *s, const sti_conv_bf16_plan *p)
 {
-    if (sti_conv_is_empty(s))
-        return 0;
-    const data_job j = data_make(s);
-    return 192 + (size_t)(j.all_pairs + threads * j.line_pairs) * sizeof(uint32_t) +
-           (size_t)s->kh * sizeof(int64_t) + (size_t)(s->kh * s->kw);
+    return (row_walk){.step = 1,
+                      .channels = s->ci,
+                      .a_row = p->pairs,
+                      .a_line = p->line_cols * p->pairs,
+                      .c_row = s->stride * s->ci,
+                      .c_line = s->stride * s->w * s->ci};
 }
 
 /* The walk of one phase and its panels. */
@@ -726,10 +729,10 @@ static row_walk phase_walk(const data_job *j, int64_t phase, const sti_conv_phas
     int64_t before = 0;
     for (int64_t i = 0; i < phase; i++) {
         const sti_conv_phase q = sti_conv_phase_of(j->shape, i);
-        before += phase_pairs(j, &q);
+        before += phase_pairs(j->shape, j->plan, &q);
     }
     w.runs = p->taps_x > 0 ? p->taps_y : 0;
-    w.run_k = p->taps_x * j->pairs;
+    w.run_k = p->taps_x * j->plan->pairs;
     w.taps = p->taps_x;
     w.panels = j->panels + before;
     return w;
@@ -748,7 +751,7 @@ static void data_pack(void *arg, int64_t tap, int worker)
     uint32_t *panels = j->panels + (w.panels - j->panels);
     if (y < s->stride && x < s->stride) /* once a phase */
         pad_panels(&w, panels);
-    j->finite[tap] = pack_pairs_transposed(&w, t, u * j->pairs, s->co,
+    j->finite[tap] = pack_pairs_transposed(&w, t, u * j->plan->pairs, s->co,
                                            j->w + tap * s->ci * s->co, s->co, panels);
 }
 
@@ -759,9 +762,9 @@ typedef struct data_rows {
 
 static data_rows data_rows_of(const data_job *j, int64_t piece)
 {
-    const int64_t q0 = piece % j->pieces_an_image * j->piece_rows;
-    return (data_rows){piece / j->pieces_an_image, q0,
-                       sti_conv_min(q0 + j->piece_rows, j->phase_rows)};
+    const int64_t q0 = piece % j->plan->pieces_an_image * j->plan->piece_rows;
+    return (data_rows){piece / j->plan->pieces_an_image, q0,
+                       sti_conv_min(q0 + j->plan->piece_rows, j->plan->rows)};
 }
 
 static const sti_bf16 *data_image(const data_job *j, int64_t image)
@@ -775,7 +778,7 @@ static walk_soon data_soon(const data_job *j, int64_t piece)
     const sti_conv_shape *s = j->shape;
     walk_soon soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
     int64_t blocks = 0;
-    if (piece >= s->n * j->pieces_an_image)
+    if (piece >= s->n * j->plan->pieces_an_image)
         return soon;
     const data_rows r = data_rows_of(j, piece);
     const sti_conv_window win = sti_conv_dy_window(s, r.q0, r.q1);
@@ -800,11 +803,10 @@ static void data_piece(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const data_rows r = data_rows_of(j, piece);
     const sti_conv_window win = sti_conv_dy_window(s, r.q0, r.q1);
-    sti_bf16_pair *lines = j->lines + worker * j->line_pairs;
+    char *own = j->workers + (size_t)worker * j->plan->worker_bytes;
+    sti_bf16_pair *lines = (sti_bf16_pair *)(void *)own;
     walk_soon soon = data_soon(j, piece + 1);
-    walk_input in = {.h = s->oh,
-                     .w = s->ow,
-                     .live = live_bytes(lines + j->line_pairs, s->kw * j->pairs)};
+    walk_input in = {.h = s->oh, .w = s->ow, .live = (uint8_t *)own + j->plan->live_at};
     in.leave_out = copy_window(&j->walk, data_image(j, r.image), s->oh, s->ow, s->co,
                                &win, lines) &&
                    j->walk.finite;
@@ -818,7 +820,7 @@ static void data_piece(void *arg, int64_t piece, int worker)
         in.x = p.out_x - (p.taps_x - 1);
         in.at = lines;
         if (w.runs)
-            in.at += ((in.y - win.y0) * win.cols + in.x - win.x0) * j->pairs;
+            in.at += ((in.y - win.y0) * win.cols + in.x - win.x0) * j->plan->pairs;
         walk_rows(&w, &in, &soon,
                   j->dx + ((r.image * s->h + p.y0 + s->stride * r.q0) * s->w + p.x0) *
                               s->ci,
@@ -826,27 +828,29 @@ static void data_piece(void *arg, int64_t piece, int worker)
     }
 }
 
-void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_bf16_data(const sti_team *team, const sti_conv_plan *plan,
                         const sti_bf16 *dy, const float *w, sti_bf16 *dx_out,
                         void *scratch)
 {
-    if (sti_conv_is_empty(s)) {
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_bf16_plan *p = &plan->bf16;
+    sti_conv_plan_check(plan, STI_CONV_BACKWARD_DATA, team);
+    if (plan->way == STI_CONV_EMPTY) {
         memset(dx_out, 0, (size_t)(s->n * s->h * s->w * s->ci) * sizeof *dx_out);
         return;
     }
-    data_job j = data_make(s);
-    walk_set_kernels(&j.walk, j.pairs);
-    j.dy = dy;
-    j.w = w;
-    j.dx = dx_out;
-    j.run = sti_conv_bf16_align(scratch);
-    j.panels = sti_conv_bf16_align(j.run + s->kh);
-    j.lines = sti_conv_bf16_align(j.panels + j.all_pairs);
-    j.finite = (uint8_t *)(j.lines + team->threads * j.line_pairs);
-    for (int64_t i = 0; i < s->kh; i++)
-        j.run[i] = i * j.walk.a_line;
-    j.walk.run = j.run;
+    data_job j = {.shape = s,
+                  .plan = p,
+                  .dy = dy,
+                  .w = w,
+                  .dx = dx_out,
+                  .panels = sti_conv_part(scratch, p->panels_at),
+                  .workers = sti_conv_part(scratch, p->workers_at),
+                  .walk = data_walk(s, p),
+                  .finite = sti_conv_part(scratch, p->finite_at)};
+    walk_set_kernels(&j.walk, p->pairs);
+    j.walk.run = set_runs(sti_conv_part(scratch, p->run_at), s->kh, j.walk.a_line);
     sti_team_run(team, s->kh * s->kw, data_pack, &j);
     j.walk.finite = all_set(j.finite, s->kh * s->kw);
-    sti_team_run(team, s->n * j.pieces_an_image, data_piece, &j);
+    sti_team_run(team, s->n * p->pieces_an_image, data_piece, &j);
 }

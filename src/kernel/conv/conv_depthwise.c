@@ -193,22 +193,29 @@ static void walk_rows(const walk *w, int64_t q, int64_t end)
 }
 
 /* Images are cut into blocks of rows, a piece each. */
-typedef struct cut {
-    int64_t rows, blocks, all; /* rows a block; blocks an image; rows an image */
-} cut;
+typedef sti_conv_depthwise_plan cut;
 
-static cut cut_rows(int64_t all, int64_t floats)
+static cut cut_rows(int64_t rows, int64_t floats)
 {
     const int64_t most = STI_CONV_ROWS_FLOATS / sti_conv_max(floats, 1);
-    const int64_t rows = sti_conv_max(1, sti_conv_min(most, all));
-    return (cut){rows, sti_conv_ceil_div(all, rows), all};
+    const int64_t block = sti_conv_max(1, sti_conv_min(most, rows));
+    return (cut){block, sti_conv_ceil_div(rows, block), rows};
+}
+
+void sti_conv_plan_depthwise(sti_conv_plan *plan)
+{
+    const sti_conv_shape *s = &plan->shape;
+    const bool forward = plan->direction == STI_CONV_FORWARD;
+    plan->depthwise = /* of backward data: rows of the phases */
+        cut_rows(forward ? s->oh : sti_conv_ceil_div(s->h, s->stride),
+                 s->stride * s->w * s->ci);
 }
 
 static int64_t piece_rows(const cut *c, int64_t piece, int64_t *image, int64_t *end)
 {
-    const int64_t first = piece % c->blocks * c->rows;
+    const int64_t first = piece % c->blocks * c->block_rows;
     *image = piece / c->blocks;
-    *end = sti_conv_min(first + c->rows, c->all);
+    *end = sti_conv_min(first + c->block_rows, c->rows);
     return first;
 }
 
@@ -221,7 +228,7 @@ typedef struct forward_job {
     const float *x, *w;
     float *y;
     row_set rows;
-    cut cut;
+    const cut *cut;
 } forward_job;
 
 static axis forward_axis(const sti_conv_shape *s, int64_t length, int64_t taps,
@@ -234,7 +241,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
 {
     const forward_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    int64_t image, end, q = piece_rows(&j->cut, piece, &image, &end);
+    int64_t image, end, q = piece_rows(j->cut, piece, &image, &end);
     const walk w = {.kernels = j->kernels,
                     .r = &j->rows,
                     .in = j->x + image * s->h * s->w * s->ci,
@@ -246,10 +253,11 @@ static void forward_piece(void *arg, int64_t piece, int worker)
     walk_rows(&w, q, end);
 }
 
-void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_plan *plan,
                                 const float *x, const float *w,
                                 const sti_epilogue *epilogue, float *y_out)
 {
+    const sti_conv_shape *s = &plan->shape;
     forward_job j = {.shape = s,
                      .kernels = kernels_now(),
                      .epilogue = epilogue,
@@ -264,8 +272,8 @@ void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *s,
                               .c_line = s->ow * s->co,
                               .c_row = s->co,
                               .fetches = true},
-                     .cut = cut_rows(s->oh, s->stride * s->w * s->ci)};
-    sti_team_run(team, s->n * j.cut.blocks, forward_piece, &j);
+                     .cut = &plan->depthwise};
+    sti_team_run(team, s->n * j.cut->blocks, forward_piece, &j);
     if (epilogue && epilogue->relu_mask)
         sti_block_mask(team, y_out, s->n * s->oh * s->ow * s->co, epilogue->relu_mask);
 }
@@ -277,7 +285,7 @@ typedef struct data_job {
     const sti_depthwise_kernels *kernels;
     const float *dy, *w;
     float *dx;
-    cut cut; /* of rows of the phases */
+    const cut *cut;
 } data_job;
 
 static row_set phase_rows(const sti_conv_shape *s, int64_t phase)
@@ -300,7 +308,7 @@ static void data_piece(void *arg, int64_t piece, int worker)
 {
     const data_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    int64_t image, end, first = piece_rows(&j->cut, piece, &image, &end);
+    int64_t image, end, first = piece_rows(j->cut, piece, &image, &end);
     (void)worker;
     const int64_t step = s->stride > 1 ? 1 : end - first; /* phases share lines */
     for (int64_t q = first; q < end; q += step)
@@ -315,17 +323,16 @@ static void data_piece(void *arg, int64_t piece, int worker)
         }
 }
 
-void sti_conv_depthwise_data(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_depthwise_data(const sti_team *team, const sti_conv_plan *plan,
                              const float *dy, const float *w, float *dx_out)
 {
-    data_job j = {
-        .shape = s,
-        .kernels = kernels_now(),
-        .dy = dy,
-        .w = w,
-        .dx = dx_out,
-        .cut = cut_rows(sti_conv_ceil_div(s->h, s->stride), s->stride * s->w * s->ci)};
-    sti_team_run(team, s->n * j.cut.blocks, data_piece, &j);
+    data_job j = {.shape = &plan->shape,
+                  .kernels = kernels_now(),
+                  .dy = dy,
+                  .w = w,
+                  .dx = dx_out,
+                  .cut = &plan->depthwise};
+    sti_team_run(team, plan->shape.n * j.cut->blocks, data_piece, &j);
 }
 
 /* ---- the weight gradient ---- */
@@ -336,44 +343,37 @@ enum {
     STEP = 48    /* of channels a slice: three vectors */
 };
 
+typedef sti_conv_depthwise_weight_plan weight_plan;
+
 typedef struct weight_job {
     const sti_conv_shape *shape;
+    const weight_plan *plan;
     const sti_depthwise_kernels *kernels;
     const float *x, *dy;
-    float *dw, *results, *workers, *squares;
+    float *dw, *results, *squares;
+    char *workers;
     axis y, col;
     int64_t whole, whole_end; /* columns of dy that meet all taps */
-    sti_conv_chunks tree;
-    int64_t slice, slices; /* channels of one */
-    size_t grad_floats, level_floats, worker_floats;
 } weight_job;
 
-static weight_job weight_make(const sti_conv_shape *s)
+void sti_conv_plan_depthwise_weight(sti_conv_plan *plan)
 {
+    const sti_conv_shape *s = &plan->shape;
+    weight_plan *p = &plan->depthwise_weight;
     const int64_t pixels = s->n * s->oh * s->ow;
-    weight_job j = {.shape = s,
-                    .y = forward_axis(s, s->h, s->kh, s->oh),
-                    .col = forward_axis(s, s->w, s->kw, s->ow),
-                    .grad_floats = (size_t)(s->kh * s->kw * s->co)};
-    whole_results(&j.col, &j.whole, &j.whole_end);
-    j.tree = sti_conv_chunks_cut(sti_conv_ceil_div(pixels, STI_GEMM_CHUNK),
-                                 STI_CONV_MAX_TREES);
-    const int64_t slices = sti_conv_ceil_div(PIECES, j.tree.trees);
-    j.slice =
+    p->tree = sti_conv_chunks_cut(sti_conv_ceil_div(pixels, STI_GEMM_CHUNK),
+                                  STI_CONV_MAX_TREES);
+    const int64_t slices = sti_conv_ceil_div(PIECES, p->tree.trees);
+    p->slice =
         sti_conv_round_up(sti_conv_max(sti_conv_ceil_div(s->co, slices), SLICE), STEP);
-    j.slices = sti_conv_ceil_div(s->co, j.slice);
-    j.level_floats = (size_t)(s->kh * s->kw * sti_conv_min(j.slice, s->co));
-    j.worker_floats =
-        (size_t)sti_conv_round_up((int64_t)(j.tree.levels * j.level_floats), STI_PANEL);
-    return j;
-}
-
-size_t sti_conv_depthwise_weight_bytes(const sti_conv_shape *s, int threads)
-{
-    const weight_job j = weight_make(s);
-    return 64 + ((size_t)(j.tree.trees - 1) * j.grad_floats +
-                 (size_t)threads * j.worker_floats) *
-                    sizeof(float);
+    p->slices = sti_conv_ceil_div(s->co, p->slice);
+    p->grad_floats = (size_t)(s->kh * s->kw * s->co);
+    p->level_floats = (size_t)(s->kh * s->kw * sti_conv_min(p->slice, s->co));
+    p->worker_bytes =
+        sti_conv_part_bytes((int64_t)(p->tree.levels * p->level_floats), sizeof(float));
+    p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
+    p->results_at = sti_conv_plan_add(plan, (size_t)(p->tree.trees - 1) *
+                                                p->grad_floats * sizeof(float));
 }
 
 /* Part of a row of dy against a row of taps. */
@@ -524,29 +524,36 @@ static void weight_piece(void *arg, int64_t piece, int worker)
 {
     const weight_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    const int64_t tree = piece / j->slices, at = piece % j->slices * j->slice;
-    const int64_t channels = sti_conv_min(j->slice, s->co - at), taps = s->kh * s->kw;
-    float *stack = j->workers + (size_t)worker * j->worker_floats;
-    float *to = tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * j->grad_floats;
-    sti_conv_chunks_sum(&j->tree, tree, (size_t)(taps * channels), stack, slice_chunk,
+    const weight_plan *p = j->plan;
+    const int64_t tree = piece / p->slices, at = piece % p->slices * p->slice;
+    const int64_t channels = sti_conv_min(p->slice, s->co - at), taps = s->kh * s->kw;
+    float *stack = (float *)(void *)(j->workers + (size_t)worker * p->worker_bytes);
+    float *to = tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * p->grad_floats;
+    sti_conv_chunks_sum(&p->tree, tree, (size_t)(taps * channels), stack, slice_chunk,
                         &(weight_slice){j, at, channels});
     for (int64_t tap = 0; tap < taps; tap++)
         memcpy(to + tap * s->co + at, stack + tap * channels,
                (size_t)channels * sizeof *to);
 }
 
-void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *dy, float *dw_out,
                                float *squares, void *scratch)
 {
-    weight_job j = weight_make(s);
-    j.kernels = kernels_now();
-    j.squares = squares;
-    j.x = x;
-    j.dy = dy;
-    j.dw = dw_out;
-    j.workers = sti_block_align(scratch);
-    j.results = j.workers + (size_t)team->threads * j.worker_floats;
-    sti_team_run(team, j.tree.trees * j.slices, weight_piece, &j);
-    sti_conv_chunks_join_all(team, &j.tree, dw_out, j.results, j.grad_floats);
+    const sti_conv_shape *s = &plan->shape;
+    const weight_plan *p = &plan->depthwise_weight;
+    weight_job j = {.shape = s,
+                    .plan = p,
+                    .kernels = kernels_now(),
+                    .x = x,
+                    .dy = dy,
+                    .dw = dw_out,
+                    .results = sti_conv_part(scratch, p->results_at),
+                    .squares = squares,
+                    .workers = sti_conv_part(scratch, p->workers_at),
+                    .y = forward_axis(s, s->h, s->kh, s->oh),
+                    .col = forward_axis(s, s->w, s->kw, s->ow)};
+    whole_results(&j.col, &j.whole, &j.whole_end);
+    sti_team_run(team, p->tree.trees * p->slices, weight_piece, &j);
+    sti_conv_chunks_join_all(team, &p->tree, dw_out, j.results, p->grad_floats);
 }

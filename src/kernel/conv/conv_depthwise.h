@@ -92,13 +92,14 @@ extern const sti_depthwise_kernels sti_depthwise_kernels_avx512;
 
 /* The three directions as in conv.h; forward and data take no scratch, and at most
  * STI_CONV_MAX_TAPS taps. squares as in sti_conv_rows_weight. */
-void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_depthwise(sti_conv_plan *plan);
+void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_plan *plan,
                                 const float *x, const float *w,
                                 const sti_epilogue *epilogue, float *y_out);
-void sti_conv_depthwise_data(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_depthwise_data(const sti_team *team, const sti_conv_plan *plan,
                              const float *dy, const float *w, float *dx_out);
-size_t sti_conv_depthwise_weight_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_depthwise_weight(sti_conv_plan *plan);
+void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *dy, float *dw_out,
                                float *squares, void *scratch);
 

@@ -42,12 +42,8 @@ typedef struct place_job {
     bool signless;
     const float *bias;
     bool relu;
-    /* How it is cut. */
-    int64_t col_parts, part_cols, image_parts, part_images, block_cols, pass_k;
-    bool keep;    /* several blocks of places read the weights of a pass */
-    bool partial; /* more than one chunk of k */
-    size_t a_floats, b_floats, worker_floats;
-    float *scratch;
+    const sti_conv_place_plan *plan;
+    char *workers;
 } place_job;
 
 /* Columns n0 .. of images m0 .. on their way through the taps. */
@@ -103,8 +99,8 @@ static place_rows place_sums(const place_piece *p, int64_t place)
 {
     if (p->first_tap == 0)
         return place_output(p, place);
-    return (place_rows){p->partial + place * p->images * p->job->block_cols,
-                        p->job->block_cols};
+    return (place_rows){p->partial + place * p->images * p->job->plan->block_cols,
+                        p->job->plan->block_cols};
 }
 
 static int panel_at(const place_piece *p, int64_t n, int64_t *cols)
@@ -172,7 +168,8 @@ typedef struct place_fetch {
 static place_fetch fetch_group(const place_piece *p, int64_t tap, int64_t k0, int64_t n)
 {
     const place_job *j = p->job;
-    const int64_t ks = sti_conv_min(j->pass_k, j->c - k0), cols = group_cols(p, n);
+    const int64_t ks = sti_conv_min(j->plan->pass_k, j->c - k0),
+                  cols = group_cols(p, n);
     return (place_fetch){.at = weights_at(p, tap, k0, n),
                          .ld = j->ld,
                          .rows = j->transposed ? cols : ks,
@@ -188,7 +185,7 @@ static place_fetch fetch_after(const place_piece *p, const place_block *b,
     if (packed < p->cols)
         return fetch_group(p, b->tap, b->k0, packed);
     const bool same = b->k0 + b->ks < j->c;
-    if (j->keep || (!same && b->tap + 1 == j->taps_y * j->taps_x))
+    if (j->plan->keep || (!same && b->tap + 1 == j->taps_y * j->taps_x))
         return (place_fetch){.rows = 0};
     return fetch_group(p, b->tap + !same, same ? b->k0 + b->ks : 0, 0);
 }
@@ -288,7 +285,7 @@ static void run_pass(const place_piece *p, int64_t tap, int64_t k0, int64_t ks)
         for (int64_t n = 0; b.count > 0 && n < p->cols; n += cols) {
             const int nv = panel_at(p, n, &cols);
             if (n >= packed) {
-                from = j->keep ? 0 : n;
+                from = j->plan->keep ? 0 : n;
                 packed = n + group_cols(p, n);
                 pack_group(p, &b, n, packed - n, (int64_t)nv * STI_PANEL,
                            p->b + (n - from) * ks);
@@ -306,7 +303,7 @@ static void run_pass(const place_piece *p, int64_t tap, int64_t k0, int64_t ks)
                                       .tiles = tiles};
             block_panel(p, &b, n, nv, cols, panel, &fetch, most);
         }
-        packed = j->keep ? packed : 0;
+        packed = j->plan->keep ? packed : 0;
     }
 }
 
@@ -358,8 +355,8 @@ static void run_columns(place_piece *p)
     do {
         p->end_tap = sti_conv_min(p->first_tap + chunk, taps);
         for (int64_t tap = p->first_tap; tap < p->end_tap; tap++)
-            for (int64_t k = 0; k < j->c; k += j->pass_k)
-                run_pass(p, tap, k, sti_conv_min(j->pass_k, j->c - k));
+            for (int64_t k = 0; k < j->c; k += j->plan->pass_k)
+                run_pass(p, tap, k, sti_conv_min(j->plan->pass_k, j->c - k));
         join_chunk(p);
         p->first_tap = p->end_tap;
     } while (p->first_tap < taps);
@@ -370,15 +367,15 @@ static void piece_run(void *arg, int64_t piece, int worker)
 {
     const place_job *j = arg;
     place_piece p = {.job = j};
-    const int64_t n0 = piece % j->col_parts * j->part_cols;
-    const int64_t n1 = sti_conv_min(j->out_c, n0 + j->part_cols);
-    p.m0 = piece / j->col_parts * j->part_images;
-    p.images = sti_conv_min(j->part_images, j->images - p.m0);
-    p.a = j->scratch + (size_t)worker * j->worker_floats;
-    p.b = p.a + j->a_floats;
-    p.partial = p.b + j->b_floats;
-    for (p.n0 = n0; p.n0 < n1; p.n0 += j->block_cols) {
-        p.cols = sti_conv_min(j->block_cols, n1 - p.n0);
+    const int64_t n0 = piece % j->plan->col_parts * j->plan->part_cols;
+    const int64_t n1 = sti_conv_min(j->out_c, n0 + j->plan->part_cols);
+    p.m0 = piece / j->plan->col_parts * j->plan->part_images;
+    p.images = sti_conv_min(j->plan->part_images, j->images - p.m0);
+    p.a = (float *)(void *)(j->workers + (size_t)worker * j->plan->worker_bytes);
+    p.b = p.a + j->plan->a_floats;
+    p.partial = p.b + j->plan->b_floats;
+    for (p.n0 = n0; p.n0 < n1; p.n0 += j->plan->block_cols) {
+        p.cols = sti_conv_min(j->plan->block_cols, n1 - p.n0);
         run_columns(&p);
     }
 }
@@ -390,49 +387,10 @@ static int64_t part_of(int64_t length, int64_t most, int64_t unit)
     return sti_conv_round_up(sti_conv_ceil_div(length, sti_conv_max(parts, 1)), unit);
 }
 
-static void job_cut(place_job *j, int threads)
+static void job_run(const sti_team *team, place_job *j)
 {
-    const int64_t places = places_of(j);
-    j->pass_k = part_of(j->c, PASS_K, STI_PANEL);
-    j->part_images = part_of(j->images, PART_IMAGES, 1);
-    j->image_parts = sti_conv_ceil_div(j->images, j->part_images);
-    j->part_cols = part_of(j->out_c, sti_conv_ceil_div(j->out_c, threads), PART_COLS);
-    j->col_parts = sti_conv_ceil_div(j->out_c, j->part_cols);
-    j->partial = j->taps_y * j->taps_x * j->c > STI_GEMM_CHUNK;
-    int64_t cols = KEEP_FLOATS / j->pass_k;
-    if (j->partial)
-        cols = sti_conv_min(cols, PARTIAL_FLOATS / (places * j->part_images));
-    j->block_cols = part_of(j->part_cols, cols, PART_COLS);
-    const int64_t a_floats = places * j->part_images * j->pass_k;
-    j->keep = a_floats > A_FLOATS || places > BLOCK_PLACES;
-    j->a_floats = (size_t)sti_conv_max(sti_conv_min(a_floats, A_FLOATS),
-                                       j->part_images * j->pass_k);
-    j->b_floats = (size_t)(j->pass_k * (j->keep ? j->block_cols + PART_COLS
-                                                : GROUP_COLS + PART_COLS));
-    j->worker_floats = j->a_floats + j->b_floats;
-    if (j->partial)
-        j->worker_floats += (size_t)(places * j->part_images * j->block_cols);
-    j->worker_floats = (size_t)sti_conv_round_up((int64_t)j->worker_floats, STI_PANEL);
-}
-
-static size_t job_bytes(place_job j, int threads)
-{
-    size_t most = 0; /* over all teams up to that size */
-    for (int t = 1; t <= threads; t++) {
-        job_cut(&j, t);
-        const size_t floats = (size_t)t * j.worker_floats;
-        most = floats > most ? floats : most;
-    }
-    return 64 + most * sizeof(float);
-}
-
-static void job_run(const sti_team *team, place_job *j, void *scratch)
-{
-    if (places_of(j) * j->images * j->out_c == 0)
-        return;
-    job_cut(j, team->threads);
-    j->scratch = sti_block_align(scratch);
-    sti_team_run(team, j->image_parts * j->col_parts, piece_run, j);
+    if (places_of(j) * j->images * j->out_c > 0)
+        sti_team_run(team, j->plan->image_parts * j->plan->col_parts, piece_run, j);
 }
 
 static place_job forward_make(const sti_conv_shape *s)
@@ -460,16 +418,14 @@ static place_job forward_make(const sti_conv_shape *s)
                        .signless = s->pad > 0};
 }
 
-size_t sti_conv_place_forward_bytes(const sti_conv_shape *s, int threads)
-{
-    return job_bytes(forward_make(s), threads);
-}
-
-void sti_conv_place_forward(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_place_forward(const sti_team *team, const sti_conv_plan *plan,
                             const float *x, const float *w,
                             const sti_epilogue *epilogue, float *y_out, void *scratch)
 {
+    const sti_conv_shape *s = &plan->shape;
     place_job j = forward_make(s);
+    j.plan = &plan->place;
+    j.workers = sti_conv_part(scratch, plan->place.workers_at);
     j.in = x;
     j.weights = w;
     j.out = y_out;
@@ -477,7 +433,7 @@ void sti_conv_place_forward(const sti_team *team, const sti_conv_shape *s,
         j.bias = epilogue->bias;
         j.relu = epilogue->relu;
     }
-    job_run(team, &j, scratch);
+    job_run(team, &j);
     if (epilogue && epilogue->relu_mask)
         sti_block_mask(team, y_out, s->n * s->oh * s->ow * s->co, epilogue->relu_mask);
 }
@@ -509,26 +465,74 @@ static place_job data_make(const sti_conv_shape *s, const sti_conv_phase *p)
                        .signless = p->taps_y * p->taps_x > 1};
 }
 
-size_t sti_conv_place_data_bytes(const sti_conv_shape *s, int threads)
+void sti_conv_place_data(const sti_team *team, const sti_conv_plan *plan,
+                         const float *dy, const float *w, float *dx_out, void *scratch)
 {
-    size_t most = 64;
-    for (int64_t i = 0; i < s->stride * s->stride; i++) {
-        const sti_conv_phase phase = sti_conv_phase_of(s, i);
-        const size_t need = job_bytes(data_make(s, &phase), threads);
-        most = need > most ? need : most;
-    }
-    return most;
-}
-
-void sti_conv_place_data(const sti_team *team, const sti_conv_shape *s, const float *dy,
-                         const float *w, float *dx_out, void *scratch)
-{
+    const sti_conv_shape *s = &plan->shape;
     for (int64_t i = 0; i < s->stride * s->stride; i++) {
         const sti_conv_phase phase = sti_conv_phase_of(s, i);
         place_job j = data_make(s, &phase);
+        j.plan = &plan->place;
+        j.workers = sti_conv_part(scratch, plan->place.workers_at);
         j.in = dy;
         j.weights = w + (phase.first_y * s->kw + phase.first_x) * s->ci * s->co;
         j.out = dx_out + (phase.y0 * s->w + phase.x0) * s->ci;
-        job_run(team, &j, scratch);
+        job_run(team, &j);
     }
+}
+
+/* What a plan is made for: the largest of a direction's phases. */
+typedef struct place_extent {
+    int64_t images, places, taps, c, out_c;
+} place_extent;
+
+static place_extent extent_of(const sti_conv_plan *plan)
+{
+    const sti_conv_shape *s = &plan->shape;
+    if (plan->direction == STI_CONV_FORWARD)
+        return (place_extent){s->n, s->oh * s->ow, s->kh * s->kw, s->ci, s->co};
+    place_extent e = {.images = s->n, .c = s->co, .out_c = s->ci};
+    for (int64_t i = 0; i < s->stride * s->stride; i++) {
+        const sti_conv_phase p = sti_conv_phase_of(s, i);
+        e.places = sti_conv_max(e.places, p.rows * p.cols);
+        e.taps = sti_conv_max(e.taps, p.taps_y * p.taps_x);
+    }
+    return e;
+}
+
+/* How pieces are cut for so many threads. */
+static sti_conv_place_plan place_cut(const place_extent *e, int threads)
+{
+    sti_conv_place_plan p = {.pass_k = part_of(e->c, PASS_K, STI_PANEL),
+                             .part_images = part_of(e->images, PART_IMAGES, 1)};
+    const bool partial = e->taps * e->c > STI_GEMM_CHUNK; /* several chunks of k */
+    p.image_parts = sti_conv_ceil_div(e->images, p.part_images);
+    p.part_cols = part_of(e->out_c, sti_conv_ceil_div(e->out_c, threads), PART_COLS);
+    p.col_parts = sti_conv_ceil_div(e->out_c, p.part_cols);
+    int64_t cols = KEEP_FLOATS / p.pass_k;
+    if (partial)
+        cols = sti_conv_min(cols, PARTIAL_FLOATS / (e->places * p.part_images));
+    p.block_cols = part_of(p.part_cols, cols, PART_COLS);
+    const int64_t a_floats = e->places * p.part_images * p.pass_k;
+    p.keep = a_floats > A_FLOATS || e->places > BLOCK_PLACES;
+    p.a_floats =
+        sti_conv_max(sti_conv_min(a_floats, A_FLOATS), p.part_images * p.pass_k);
+    p.b_floats = p.pass_k * ((p.keep ? p.block_cols : GROUP_COLS) + PART_COLS);
+    p.partial_floats = partial ? e->places * p.part_images * p.block_cols : 0;
+    p.worker_bytes =
+        sti_conv_part_bytes(p.a_floats + p.b_floats + p.partial_floats, sizeof(float));
+    return p;
+}
+
+/* Smaller teams, whose pieces are larger, may take more scratch a thread. */
+void sti_conv_plan_place(sti_conv_plan *plan)
+{
+    const place_extent e = extent_of(plan);
+    size_t most = 0;
+    for (int t = 1; t <= plan->threads; t++) {
+        const size_t bytes = (size_t)t * place_cut(&e, t).worker_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    plan->place = place_cut(&e, plan->threads);
+    plan->place.workers_at = sti_conv_plan_add(plan, most);
 }

@@ -18,18 +18,7 @@ enum {
     PIXEL_GAP = 16
 };
 
-/* Rows of input, as they are read. */
-typedef struct row_source {
-    int64_t images, h, w, c; /* the tensor */
-    int64_t y0, x0;          /* its pixel that the first line of result 0 begins with */
-    int64_t cols, ld;        /* pixels a line, floats a pixel */
-    int64_t every;           /* lines and pixels of the tensor that one of ours takes */
-    bool in_place;
-    /* Results [r0, r1) need lines [r0 * step, (r1 - 1) * step + reach). */
-    int64_t rows, step, reach;
-    int64_t piece_rows, pieces_an_image, piece_images, block_rows;
-    size_t floats; /* scratch a thread */
-} row_source;
+typedef sti_conv_row_source row_source;
 
 static int64_t source_line(const row_source *s)
 {
@@ -61,7 +50,8 @@ static int64_t rows_that_fit(const row_source *s, int64_t floats)
     return sti_conv_max((lines - s->reach) / s->step + 1, 1);
 }
 
-static void source_cut(row_source *s, size_t panel_floats)
+/* Floats of the lines that a piece copies. */
+static int64_t source_cut(row_source *s, int64_t panel_floats)
 {
     const bool large = panel_floats > LARGE_PACK_FLOATS;
     const int64_t most = sti_conv_max(
@@ -81,8 +71,7 @@ static void source_cut(row_source *s, size_t panel_floats)
                         ? s->piece_rows
                         : sti_conv_min(sti_conv_max(rows_that_fit(s, BLOCK_FLOATS), 2),
                                        s->piece_rows);
-    s->floats =
-        s->in_place ? 0 : (size_t)sti_conv_round_up(image * s->piece_images, STI_PANEL);
+    return s->in_place ? 0 : image * s->piece_images;
 }
 
 static int64_t source_pieces(const row_source *s)
@@ -188,13 +177,13 @@ static int64_t block_image(const row_source *s)
 
 typedef struct forward_job {
     const sti_conv_shape *shape;
+    const sti_conv_rows_plan *plan;
     const float *x, *w;
-    float *y, *panels, *lines;
+    float *y, *panels;
+    char *lines;
     const sti_epilogue *epilogue;
     bool mask_here; /* blocks own whole bytes of the mask */
     sti_conv_walk walk;
-    row_source source;
-    size_t panel_floats;
 } forward_job;
 
 static row_source forward_source(const sti_conv_shape *s)
@@ -241,32 +230,21 @@ static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_so
             narrow || rows_of_taps ? i * line : i / s->kw * line + i % s->kw * r->ld;
 }
 
-static forward_job forward_make(const sti_conv_shape *s)
+static sti_conv_walk forward_walk(const sti_conv_shape *s, const row_source *r)
 {
-    forward_job j = {.shape = s};
-    sti_conv_walk *w = &j.walk;
-    sti_conv_walk_init(w);
-    j.source = forward_source(s);
-    const int64_t pixels = j.source.every > 1 ? 1 : s->stride;
-    w->groups = s->groups;
-    w->in_group = s->ci / s->groups;
-    w->out_group = s->co / s->groups;
-    w->a_row = pixels * j.source.ld;
-    w->a_line = pixels * source_line(&j.source);
-    w->c_row = s->co;
-    w->c_line = s->ow * s->co;
-    w->c_image = s->oh * w->c_line;
-    forward_runs(w, s, &j.source);
-    j.panel_floats = (size_t)(w->panel_group * s->groups);
-    source_cut(&j.source, j.panel_floats);
-    w->a_image = block_image(&j.source);
-    return j;
-}
-
-size_t sti_conv_rows_forward_bytes(const sti_conv_shape *s, int threads)
-{
-    const forward_job j = forward_make(s);
-    return 128 + (j.panel_floats + (size_t)threads * j.source.floats) * sizeof(float);
+    const int64_t pixels = r->every > 1 ? 1 : s->stride;
+    sti_conv_walk w = {.groups = s->groups,
+                       .in_group = s->ci / s->groups,
+                       .out_group = s->co / s->groups,
+                       .a_row = pixels * r->ld,
+                       .a_line = pixels * source_line(r),
+                       .a_image = block_image(r),
+                       .c_row = s->co,
+                       .c_line = s->ow * s->co,
+                       .c_image = s->oh * s->ow * s->co};
+    sti_conv_walk_init(&w);
+    forward_runs(&w, s, r);
+    return w;
 }
 
 static void forward_pack(void *arg, int64_t piece, int worker)
@@ -327,30 +305,35 @@ static void forward_block(const void *job, const row_block *b)
 static void forward_piece(void *arg, int64_t piece, int worker)
 {
     const forward_job *j = arg;
-    piece_blocks(&j->source, j->x, piece, j->lines + (size_t)worker * j->source.floats,
-                 forward_block, j);
+    void *lines = j->lines + (size_t)worker * j->plan->worker_bytes;
+    piece_blocks(&j->plan->source, j->x, piece, lines, forward_block, j);
 }
 
-void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,
                            float *y_out, void *scratch)
 {
-    forward_job j = forward_make(s);
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_rows_plan *p = &plan->rows;
     const bool bit = epilogue && epilogue->relu_mask;
-    j.x = x;
-    j.w = w;
-    j.y = y_out;
-    j.epilogue = epilogue;
+    forward_job j = {.shape = s,
+                     .plan = p,
+                     .x = x,
+                     .w = w,
+                     .y = y_out,
+                     .panels = sti_conv_part(scratch, p->panels_at),
+                     .lines = sti_conv_part(scratch, p->workers_at),
+                     .epilogue = epilogue,
+                     .walk = forward_walk(s, &p->source)};
+    assert(j.walk.panel_group * s->groups == p->panel_floats);
     j.mask_here = bit && j.walk.c_line % 8 == 0;
-    j.panels = sti_block_align(scratch);
-    j.lines = sti_block_align(j.panels + j.panel_floats);
     j.walk.panels = j.panels;
     if (epilogue) {
         j.walk.bias = epilogue->bias;
         j.walk.relu = epilogue->relu;
     }
     sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
-    sti_team_run(team, source_pieces(&j.source), forward_piece, &j);
+    sti_team_run(team, source_pieces(&p->source), forward_piece, &j);
     if (bit && !j.mask_here)
         sti_block_mask(team, y_out, s->n * s->oh * j.walk.c_line, epilogue->relu_mask);
 }
@@ -359,11 +342,11 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
 
 typedef struct data_job {
     const sti_conv_shape *shape;
+    const sti_conv_rows_plan *plan;
     const float *dy, *w;
-    float *dx, *panels, *lines;
+    float *dx, *panels;
+    char *lines;
     sti_conv_walk walk; /* what all phases share */
-    row_source source;
-    size_t panel_floats;
 } data_job;
 
 static row_source data_source(const sti_conv_shape *s)
@@ -389,31 +372,19 @@ static row_source data_source(const sti_conv_shape *s)
     return r;
 }
 
-static data_job data_make(const sti_conv_shape *s)
+static sti_conv_walk data_walk(const sti_conv_shape *s, const row_source *r)
 {
-    data_job j = {.shape = s};
-    sti_conv_walk *w = &j.walk;
-    sti_conv_walk_init(w);
-    j.source = data_source(s);
-    w->groups = s->groups;
-    w->in_group = s->co / s->groups;
-    w->out_group = s->ci / s->groups;
-    w->a_row = j.source.ld;
-    w->a_line = source_line(&j.source);
-    w->c_row = s->stride * s->ci;
-    w->c_line = s->stride * s->w * s->ci;
-    w->c_image = s->h * s->w * s->ci;
-    j.panel_floats =
-        (size_t)(s->kh * s->kw * s->co * sti_conv_round_up(w->out_group, STI_PANEL));
-    source_cut(&j.source, j.panel_floats);
-    w->a_image = block_image(&j.source);
-    return j;
-}
-
-size_t sti_conv_rows_data_bytes(const sti_conv_shape *s, int threads)
-{
-    const data_job j = data_make(s);
-    return 128 + (j.panel_floats + (size_t)threads * j.source.floats) * sizeof(float);
+    sti_conv_walk w = {.groups = s->groups,
+                       .in_group = s->co / s->groups,
+                       .out_group = s->ci / s->groups,
+                       .a_row = r->ld,
+                       .a_line = source_line(r),
+                       .a_image = block_image(r),
+                       .c_row = s->stride * s->ci,
+                       .c_line = s->stride * s->w * s->ci,
+                       .c_image = s->h * s->w * s->ci};
+    sti_conv_walk_init(&w);
+    return w;
 }
 
 /* Taps of the phases before this one. */
@@ -499,7 +470,7 @@ static void zero_phase(const data_job *j, const row_block *b, const sti_conv_pha
 static void data_phase(const data_job *j, const row_block *b, int64_t phase)
 {
     const sti_conv_shape *s = j->shape;
-    const row_source *r = &j->source;
+    const row_source *r = &j->plan->source;
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
     const int64_t end = sti_conv_min(b->row + b->rows, p.rows);
     sti_conv_walk w;
@@ -537,19 +508,46 @@ static void data_block(const void *job, const row_block *b)
 static void data_piece(void *arg, int64_t piece, int worker)
 {
     const data_job *j = arg;
-    piece_blocks(&j->source, j->dy, piece, j->lines + (size_t)worker * j->source.floats,
-                 data_block, j);
+    void *lines = j->lines + (size_t)worker * j->plan->worker_bytes;
+    piece_blocks(&j->plan->source, j->dy, piece, lines, data_block, j);
 }
 
-void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *s, const float *dy,
-                        const float *w, float *dx_out, void *scratch)
+void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
+                        const float *dy, const float *w, float *dx_out, void *scratch)
 {
-    data_job j = data_make(s);
-    j.dy = dy;
-    j.w = w;
-    j.dx = dx_out;
-    j.panels = sti_block_align(scratch);
-    j.lines = sti_block_align(j.panels + j.panel_floats);
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_rows_plan *p = &plan->rows;
+    data_job j = {.shape = s,
+                  .plan = p,
+                  .dy = dy,
+                  .w = w,
+                  .dx = dx_out,
+                  .panels = sti_conv_part(scratch, p->panels_at),
+                  .lines = sti_conv_part(scratch, p->workers_at),
+                  .walk = data_walk(s, &p->source)};
     sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
-    sti_team_run(team, source_pieces(&j.source), data_piece, &j);
+    sti_team_run(team, source_pieces(&p->source), data_piece, &j);
+}
+
+/* The plan */
+
+/* Weights as the panels of a walk hold them: all taps, of all phases. */
+static int64_t panel_floats(const sti_conv_shape *s, bool forward)
+{
+    const int64_t in = forward ? s->ci : s->co, out = forward ? s->co : s->ci;
+    return s->kh * s->kw * in * sti_conv_round_up(out / s->groups, STI_PANEL);
+}
+
+void sti_conv_plan_rows(sti_conv_plan *plan)
+{
+    const sti_conv_shape *s = &plan->shape;
+    sti_conv_rows_plan *p = &plan->rows;
+    const bool forward = plan->direction == STI_CONV_FORWARD;
+    p->source = forward ? forward_source(s) : data_source(s);
+    p->panel_floats = panel_floats(s, forward);
+    const int64_t line_floats = source_cut(&p->source, p->panel_floats);
+    p->panels_at =
+        sti_conv_plan_add(plan, sti_conv_part_bytes(p->panel_floats, sizeof(float)));
+    p->worker_bytes = sti_conv_part_bytes(line_floats, sizeof(float));
+    p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
 }
