@@ -1,7 +1,6 @@
 /* Builders: each appends one or a few nodes and returns a value (-1 once the graph has
  * failed; see stint/graph.h). Images are channels-last [n, h, w, c]. In descriptions
- * zero means "the usual": stride 1, groups 1, dilation none. All tensors f32 unless
- * said. */
+ * zero means "the usual": stride 1, groups 1. All tensors f32 unless said. */
 #ifndef STINT_OP_H
 #define STINT_OP_H
 
