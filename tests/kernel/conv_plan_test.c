@@ -283,7 +283,7 @@ static void all_ways(void **state)
     for (int direction = 0; direction < DIRECTIONS; direction++)
         for (int way = 0; way < WAYS; way++) {
             const bool images = direction != STI_CONV_BACKWARD_WEIGHT;
-            const bool other = way == STI_CONV_PLACE || way == STI_CONV_GATHER;
+            const bool other = way == STI_CONV_PER_PIXEL || way == STI_CONV_GATHER;
             assert_true(met[way == STI_CONV_BF16][direction][way] > 0 ||
                         (other && !images));
         }

@@ -539,7 +539,7 @@ static void empty_outputs(void **state)
 
 /* Narrow images, and enough of them that rows of the product are the same pixel of all.
  */
-static void random_places(void **state)
+static void random_per_pixel(void **state)
 {
     model_rng rng = {271828};
     (void)state;
@@ -559,7 +559,7 @@ static void random_places(void **state)
     }
 }
 
-static void chosen_places(void **state)
+static void chosen_per_pixel(void **state)
 {
     static const sti_conv_shape shapes[] = {
         {16, 2, 2, 48, 112, 3, 3, 1, 1, 1, 0, 0, false},
@@ -572,8 +572,8 @@ static void chosen_places(void **state)
         {6, 1, 1, 512, 40, 3, 3, 1, 1, 1, 0, 0, false},   /* none in the second */
         {6, 3, 3, 4096, 17, 2, 1, 1, 1, 1, 0, 0, false},  /* a tap a chunk */
         {6, 3, 3, 640, 33, 1, 2, 1, 0, 1, 0, 0, false},   /* passes of 320 channels */
-        {6, 30, 3, 20, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* more than 64 places */
-        {32, 3, 3, 512, 65, 3, 2, 1, 1, 1, 0, 0, false},  /* blocks of places */
+        {6, 30, 3, 20, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* more than 64 pixels */
+        {32, 3, 3, 512, 65, 3, 2, 1, 1, 1, 0, 0, false},  /* blocks of pixels */
         {131, 2, 1, 8, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* parts of the images */
         {6, 3, 3, 512, 1100, 1, 1, 2, 0, 1, 0, 0, false}, /* parts of the columns */
         {6, 2, 3, 1100, 520, 1, 1, 2, 0, 1, 0, 0, false},
@@ -675,7 +675,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shapes),    cmocka_unit_test(chosen_shapes),
-        cmocka_unit_test(random_places),    cmocka_unit_test(chosen_places),
+        cmocka_unit_test(random_per_pixel), cmocka_unit_test(chosen_per_pixel),
         cmocka_unit_test(depthwise_blocks), cmocka_unit_test(weight_products),
         cmocka_unit_test(empty_outputs),    cmocka_unit_test(close_to_double),
         cmocka_unit_test(lengths_and_cost),

@@ -27,8 +27,8 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_plan *p, const fl
     case STI_CONV_DEPTHWISE:
         sti_conv_depthwise_forward(team, p, x, w, epilogue, y_out);
         return;
-    case STI_CONV_PLACE:
-        sti_conv_place_forward(team, p, x, w, epilogue, y_out, scratch);
+    case STI_CONV_PER_PIXEL:
+        sti_conv_per_pixel_forward(team, p, x, w, epilogue, y_out, scratch);
         return;
     case STI_CONV_GATHER:
         sti_conv_gather_forward(team, p, x, w, epilogue, y_out, scratch);
@@ -60,8 +60,8 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_plan *p,
     case STI_CONV_DEPTHWISE:
         sti_conv_depthwise_data(team, p, dy, w, dx_out);
         return;
-    case STI_CONV_PLACE:
-        sti_conv_place_data(team, p, dy, w, dx_out, scratch);
+    case STI_CONV_PER_PIXEL:
+        sti_conv_per_pixel_data(team, p, dy, w, dx_out, scratch);
         return;
     case STI_CONV_GATHER:
         sti_conv_gather_data(team, p, dy, w, dx_out, scratch);

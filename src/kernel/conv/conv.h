@@ -34,7 +34,7 @@
  *
  * No im2col of a whole tensor is made: rows are read in place or copied to zero-padded
  * scratch, where a tap is only an address offset; few pixels and very large weights go
- * through blocks of copied pixels (conv_place.c, gemm_block.h).
+ * through blocks of copied pixels (conv_per_pixel.c, gemm_block.h).
  *
  * A call takes the plan (conv_plan.h) of its direction, made for a team of at least as
  * many threads, and scratch of plan->scratch_bytes at any address. */

@@ -44,9 +44,10 @@ static sti_conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t chann
 {
     const int64_t taps = s->kh * s->kw;
     const bool simple = chunks_are_simple(taps, channels / s->groups);
-    const sti_conv_way other = conv_is_plain(s)                   ? STI_CONV_PRODUCT
-                               : simple && sti_conv_place_fits(s) ? STI_CONV_PLACE
-                                                                  : STI_CONV_GATHER;
+    const sti_conv_way other = conv_is_plain(s) ? STI_CONV_PRODUCT
+                               : simple && sti_conv_per_pixel_fits(s)
+                                   ? STI_CONV_PER_PIXEL
+                                   : STI_CONV_GATHER;
     if (by_winograd(s))
         return STI_CONV_WINOGRAD;
     if (taps > STI_CONV_MAX_TAPS)
@@ -113,8 +114,8 @@ static void plan_images(sti_conv_plan *p)
         sti_conv_plan_rows(p);
     else if (p->way == STI_CONV_DEPTHWISE)
         sti_conv_plan_depthwise(p);
-    else if (p->way == STI_CONV_PLACE)
-        sti_conv_plan_place(p);
+    else if (p->way == STI_CONV_PER_PIXEL)
+        sti_conv_plan_per_pixel(p);
     else
         sti_conv_plan_gather(p);
 }

@@ -26,7 +26,7 @@ typedef enum sti_conv_way {
     STI_CONV_PRODUCT,
     STI_CONV_ROWS,
     STI_CONV_DEPTHWISE,
-    STI_CONV_PLACE,
+    STI_CONV_PER_PIXEL,
     STI_CONV_GATHER,
     STI_CONV_BF16 /* of all directions on bfloat16 */
 } sti_conv_way;
@@ -88,14 +88,14 @@ typedef struct sti_conv_depthwise_weight_plan {
     size_t results_at, workers_at, worker_bytes;
 } sti_conv_depthwise_weight_plan;
 
-/* The place way; one cut for all phases of the stride. */
-typedef struct sti_conv_place_plan {
+/* The per-pixel way; one cut for all phases of the stride. */
+typedef struct sti_conv_per_pixel_plan {
     int64_t image_parts, part_images, col_parts, part_cols, block_cols;
     int64_t pass_k; /* channels of a tap at a time */
-    bool keep;      /* several blocks of places read the weights of a pass */
+    bool keep;      /* several blocks of pixels read the weights of a pass */
     int64_t a_floats, b_floats, partial_floats; /* of a worker */
     size_t workers_at, worker_bytes;
-} sti_conv_place_plan;
+} sti_conv_per_pixel_plan;
 
 typedef struct sti_conv_gather_plan {
     size_t product_at;
@@ -190,7 +190,7 @@ typedef struct sti_conv_plan {
         sti_conv_rows_weight_plan rows_weight;
         sti_conv_depthwise_plan depthwise;
         sti_conv_depthwise_weight_plan depthwise_weight;
-        sti_conv_place_plan place;
+        sti_conv_per_pixel_plan per_pixel;
         sti_conv_gather_plan gather;
         sti_conv_winograd_plan winograd;
         sti_conv_winograd_weight_plan winograd_weight;

@@ -13,9 +13,9 @@
  * product: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it
  * stands.
  *
- * place: few pixels that meet many weights, which would take longer to pack than to
+ * per pixel: few pixels that meet many weights, which would take longer to pack than to
  * multiply, and narrow images. Rows of the product are the same pixel of all images
- * (conv_place.c).
+ * (conv_per_pixel.c).
  *
  * gather: the rest, among them the same of few images. The blocked product, its blocks
  * gathered from the tensors.
@@ -163,15 +163,17 @@ void sti_conv_gather_data(const sti_team *team, const sti_conv_plan *plan,
                           const float *dy, const float *w, float *dx_out,
                           void *scratch);
 
-/* The place way. It takes one group of channels, enough images and chunks of k that end
- * with a tap. */
-bool sti_conv_place_fits(const sti_conv_shape *shape);
-void sti_conv_plan_place(sti_conv_plan *plan);
-void sti_conv_place_forward(const sti_team *team, const sti_conv_plan *plan,
-                            const float *x, const float *w,
-                            const sti_epilogue *epilogue, float *y_out, void *scratch);
-void sti_conv_place_data(const sti_team *team, const sti_conv_plan *plan,
-                         const float *dy, const float *w, float *dx_out, void *scratch);
+/* The per-pixel way. It takes one group of channels, enough images and chunks of k that
+ * end with a tap. */
+bool sti_conv_per_pixel_fits(const sti_conv_shape *shape);
+void sti_conv_plan_per_pixel(sti_conv_plan *plan);
+void sti_conv_per_pixel_forward(const sti_team *team, const sti_conv_plan *plan,
+                                const float *x, const float *w,
+                                const sti_epilogue *epilogue, float *y_out,
+                                void *scratch);
+void sti_conv_per_pixel_data(const sti_team *team, const sti_conv_plan *plan,
+                             const float *dy, const float *w, float *dx_out,
+                             void *scratch);
 
 /* The rows way. */
 void sti_conv_plan_rows(sti_conv_plan *plan);
