@@ -1,6 +1,7 @@
-/* Depthwise convolution by rows of results. Forward and backward data are one walk: a
- * result is a chain over the taps that lie inside. The weight gradient goes along rows
- * of dy, a piece owning some channels and a subtree of the chunks of 4096 pixels. */
+/* Depthwise convolution by rows of results. Forward and backward data are one stencil:
+ * a result is a chain over the taps that lie inside. The weight gradient goes along
+ * rows of dy, a piece owning some channels and a subtree of the chunks of 4096 pixels.
+ */
 #include "kernel/conv/conv_depthwise.h"
 
 #include <string.h>
@@ -55,18 +56,18 @@ typedef struct row_set {
     bool fetches;                       /* the source, for the row after */
 } row_set;
 
-typedef struct walk {
+typedef struct stencil {
     const sti_depthwise_kernels *kernels;
     const row_set *r;
     const float *in, *weights; /* an image; all */
     float *out;                /* an image */
     const float *bias;
     bool relu;
-} walk;
+} stencil;
 
 /* Results [p, p + pixels) of row q, which meet the columns [first, end) of taps. */
-static void walk_pixels(const walk *w, int64_t q, int64_t p, int64_t pixels,
-                        int64_t first, int64_t end, const sti_depthwise_ahead *ahead)
+static void stencil_pixels(const stencil *w, int64_t q, int64_t p, int64_t pixels,
+                           int64_t first, int64_t end, const sti_depthwise_ahead *ahead)
 {
     const row_set *r = w->r;
     int64_t a_run[STI_CONV_MAX_TAPS], b_run[STI_CONV_MAX_TAPS], top, bottom, runs = 0;
@@ -95,17 +96,17 @@ static void walk_pixels(const walk *w, int64_t q, int64_t p, int64_t pixels,
     });
 }
 
-static void walk_edge(const walk *w, int64_t q, int64_t p, int64_t end)
+static void stencil_edge(const stencil *w, int64_t q, int64_t p, int64_t end)
 {
     for (; p < end; p++) {
         int64_t first, last;
         taps_inside(&w->r->x, p, &first, &last);
-        walk_pixels(w, q, p, 1, first, last, &(sti_depthwise_ahead){NULL, 0});
+        stencil_pixels(w, q, p, 1, first, last, &(sti_depthwise_ahead){NULL, 0});
     }
 }
 
 /* What the rows after q read of the source. */
-static sti_depthwise_ahead rows_after(const walk *w, int64_t q)
+static sti_depthwise_ahead rows_after(const stencil *w, int64_t q)
 {
     const row_set *r = w->r;
     const int64_t last = r->y.tap > 0 ? r->y.taps - 1 : 0; /* of the taps, below */
@@ -114,16 +115,16 @@ static sti_depthwise_ahead rows_after(const walk *w, int64_t q)
                                  .each = r->fetches ? r->y.step * r->x.step : 0};
 }
 
-static void walk_row(const walk *w, int64_t q)
+static void stencil_row(const stencil *w, int64_t q)
 {
     const row_set *r = w->r;
     const sti_depthwise_ahead ahead = rows_after(w, q);
     int64_t from, to;
     whole_results(&r->x, &from, &to);
-    walk_edge(w, q, 0, from);
+    stencil_edge(w, q, 0, from);
     if (to > from)
-        walk_pixels(w, q, from, to - from, 0, r->x.taps, &ahead);
-    walk_edge(w, q, to, r->x.results);
+        stencil_pixels(w, q, from, to - from, 0, r->x.taps, &ahead);
+    stencil_edge(w, q, to, r->x.results);
 }
 
 /* Three taps, of which the first and the last result leave out one at most, on its own
@@ -139,14 +140,14 @@ static bool nearly_whole(const axis *a)
 }
 
 /* Whether blocks take the rows. */
-static bool in_blocks(const walk *w)
+static bool in_blocks(const stencil *w)
 {
     const axis *x = &w->r->x, *y = &w->r->y;
     return w->kernels->block && nearly_whole(x) && y->taps == 3 && y->step == x->step;
 }
 
 /* Results in the order of the taps: from the last one, where those go backward. */
-static void walk_block(const walk *w, int64_t q, int64_t rows)
+static void stencil_block(const stencil *w, int64_t q, int64_t rows)
 {
     const row_set *r = w->r;
     const int64_t tap = r->x.tap, line = r->x.length * r->channels;
@@ -180,15 +181,15 @@ static void walk_block(const walk *w, int64_t q, int64_t rows)
     w->kernels->block(&b);
 }
 
-static void walk_rows(const walk *w, int64_t q, int64_t end)
+static void stencil_rows(const stencil *w, int64_t q, int64_t end)
 {
     const bool blocks = in_blocks(w), two = blocks && w->r->x.step == 1;
     for (int64_t rows; q < end; q += rows) {
         rows = two ? sti_conv_min(end - q, 2) : 1;
         if (blocks)
-            walk_block(w, q, rows);
+            stencil_block(w, q, rows);
         else
-            walk_row(w, q);
+            stencil_row(w, q);
     }
 }
 
@@ -242,15 +243,15 @@ static void forward_piece(void *arg, int64_t piece, int worker)
     const forward_job *j = arg;
     const sti_conv_shape *s = j->shape;
     int64_t image, end, q = piece_rows(j->cut, piece, &image, &end);
-    const walk w = {.kernels = j->kernels,
-                    .r = &j->rows,
-                    .in = j->x + image * s->h * s->w * s->ci,
-                    .weights = j->w,
-                    .out = j->y + image * s->oh * s->ow * s->co,
-                    .bias = j->epilogue ? j->epilogue->bias : NULL,
-                    .relu = j->epilogue && j->epilogue->relu};
+    const stencil w = {.kernels = j->kernels,
+                       .r = &j->rows,
+                       .in = j->x + image * s->h * s->w * s->ci,
+                       .weights = j->w,
+                       .out = j->y + image * s->oh * s->ow * s->co,
+                       .bias = j->epilogue ? j->epilogue->bias : NULL,
+                       .relu = j->epilogue && j->epilogue->relu};
     (void)worker;
-    walk_rows(&w, q, end);
+    stencil_rows(&w, q, end);
 }
 
 void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_plan *plan,
@@ -314,12 +315,12 @@ static void data_piece(void *arg, int64_t piece, int worker)
     for (int64_t q = first; q < end; q += step)
         for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
             const row_set r = phase_rows(s, phase);
-            const walk w = {.kernels = j->kernels,
-                            .r = &r,
-                            .in = j->dy + image * s->oh * s->ow * s->co,
-                            .weights = j->w,
-                            .out = j->dx + image * s->h * s->w * s->ci};
-            walk_rows(&w, q, sti_conv_min(q + step, r.y.results));
+            const stencil w = {.kernels = j->kernels,
+                               .r = &r,
+                               .in = j->dy + image * s->oh * s->ow * s->co,
+                               .weights = j->w,
+                               .out = j->dx + image * s->h * s->w * s->ci};
+            stencil_rows(&w, q, sti_conv_min(q + step, r.y.results));
         }
 }
 

@@ -21,7 +21,7 @@ static bool by_winograd(const sti_conv_shape *s)
 enum { FEW_PIXELS = 1024, MANY_WEIGHTS = 256 << 10, PLAIN_WEIGHTS = 512 << 10 };
 
 /* So many weights for so few pixels that to pack them all first would be felt, or to
- * walk all of them for a few rows. */
+ * read all of them for a few rows. */
 static bool packing_is_felt(const sti_conv_shape *s)
 {
     const int64_t weights = sti_conv_pack_floats(s);

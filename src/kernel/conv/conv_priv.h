@@ -5,7 +5,7 @@
  * winograd: minimal filtering, where the shape asks for it (conv_winograd.h).
  *
  * rows: rows of four pixels and more. Weights packed once a call, rows of the image in
- * place or copied with zero padding, taps are address offsets (conv_walk.h).
+ * place or copied with zero padding, taps are address offsets (conv_row_product.h).
  *
  * depthwise: one channel a group, all three directions, with vectors along channels and
  * nothing copied (conv_depthwise.h).

@@ -4,11 +4,11 @@
  * are read, others are read in place; pixels 4 KiB apart are copied too, with a gap, as
  * they would share a set of the first-level cache. A piece is some rows of an
  * image, or some images where weights outgrow the second-level cache. Backward data is
- * the same walk over dy, one phase of the stride at a time, with weights transposed and
- * no multiplication by stuffed zeros. */
+ * the same product over dy, one phase of the stride at a time, with weights transposed
+ * and no multiplication by stuffed zeros. */
 #include <string.h>
 
-#include "kernel/conv/conv_walk.h"
+#include "kernel/conv/conv_row_product.h"
 
 enum {
     LARGE_PACK_FLOATS = 256 << 10, /* panels that leave no room for rows in cache */
@@ -183,7 +183,7 @@ typedef struct forward_job {
     char *lines;
     const sti_epilogue *epilogue;
     bool mask_here; /* blocks own whole bytes of the mask */
-    sti_conv_walk walk;
+    sti_conv_row_product product;
 } forward_job;
 
 static row_source forward_source(const sti_conv_shape *s)
@@ -212,7 +212,8 @@ static row_source forward_source(const sti_conv_shape *s)
     return r;
 }
 
-static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_source *r)
+static void forward_runs(sti_conv_row_product *w, const sti_conv_shape *s,
+                         const row_source *r)
 {
     const int64_t line = source_line(r), whole_k = s->kw * s->ci;
     const bool narrow = sti_conv_forward_is_narrow(s);
@@ -220,29 +221,30 @@ static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_so
         s->groups == 1 && r->ld == s->ci &&
         (whole_k <= STI_CONV_RUN_K || (w->tile && s->kh * whole_k <= STI_GEMM_CHUNK));
     if (narrow)
-        sti_conv_walk_set_runs(w, s->kh, w->in_group, s->kw);
+        sti_conv_row_product_set_runs(w, s->kh, w->in_group, s->kw);
     else if (rows_of_taps) /* they are contiguous */
-        sti_conv_walk_set_runs(w, s->kh, whole_k, 1);
+        sti_conv_row_product_set_runs(w, s->kh, whole_k, 1);
     else
-        sti_conv_walk_set_runs(w, s->kh * s->kw, w->in_group, 1);
+        sti_conv_row_product_set_runs(w, s->kh * s->kw, w->in_group, 1);
     for (int64_t i = 0; i < w->runs; i++)
         w->run[i] =
             narrow || rows_of_taps ? i * line : i / s->kw * line + i % s->kw * r->ld;
 }
 
-static sti_conv_walk forward_walk(const sti_conv_shape *s, const row_source *r)
+static sti_conv_row_product forward_product(const sti_conv_shape *s,
+                                            const row_source *r)
 {
     const int64_t pixels = r->every > 1 ? 1 : s->stride;
-    sti_conv_walk w = {.groups = s->groups,
-                       .in_group = s->ci / s->groups,
-                       .out_group = s->co / s->groups,
-                       .a_row = pixels * r->ld,
-                       .a_line = pixels * source_line(r),
-                       .a_image = block_image(r),
-                       .c_row = s->co,
-                       .c_line = s->ow * s->co,
-                       .c_image = s->oh * s->ow * s->co};
-    sti_conv_walk_init(&w);
+    sti_conv_row_product w = {.groups = s->groups,
+                              .in_group = s->ci / s->groups,
+                              .out_group = s->co / s->groups,
+                              .a_row = pixels * r->ld,
+                              .a_line = pixels * source_line(r),
+                              .a_image = block_image(r),
+                              .c_row = s->co,
+                              .c_line = s->ow * s->co,
+                              .c_image = s->oh * s->ow * s->co};
+    sti_conv_row_product_init(&w);
     forward_runs(&w, s, r);
     return w;
 }
@@ -253,11 +255,11 @@ static void forward_pack(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t taps = s->kh * s->kw;
     const int64_t group = piece / taps, tap = piece % taps;
-    const sti_conv_walk *w = &j->walk;
+    const sti_conv_row_product *w = &j->product;
     (void)worker;
-    sti_conv_walk_pack(w, group, tap * w->in_group, w->in_group,
-                       j->w + tap * w->in_group * s->co + group * w->out_group, s->co,
-                       false, j->panels);
+    sti_conv_row_product_pack(w, group, tap * w->in_group, w->in_group,
+                              j->w + tap * w->in_group * s->co + group * w->out_group,
+                              s->co, false, j->panels);
 }
 
 /* Rows of taps that lie inside the tensor where tap row 0 is at line y. */
@@ -268,9 +270,10 @@ static void taps_inside(int64_t y, int64_t h, int64_t taps, int64_t *first,
     *end = sti_conv_max(*first, sti_conv_min(taps, h - y));
 }
 
-/* How many rows from `row` on meet the same rows of taps, which the walk then takes. */
+/* How many rows from `row` on meet the same rows of taps, which the product then takes.
+ */
 static int64_t forward_equal_rows(const sti_conv_shape *s, int64_t row, int64_t end,
-                                  sti_conv_walk *w)
+                                  sti_conv_row_product *w)
 {
     const int64_t a_tap_row = w->runs / s->kh;
     int64_t first, last, f, l, next = row + 1;
@@ -289,13 +292,13 @@ static void forward_block(const void *job, const row_block *b)
 {
     const forward_job *j = job;
     const sti_conv_shape *s = j->shape;
-    sti_conv_walk w = j->walk;
+    sti_conv_row_product w = j->product;
     const int64_t at = (b->image * s->oh + b->row) * w.c_line;
     for (int64_t r = 0, rows; r < b->rows; r += rows) {
         rows = forward_equal_rows(s, b->row + r, b->row + b->rows, &w);
         w.lines_an_image = rows;
-        sti_conv_walk_run(&w, b->in + r * w.a_line, j->y + at + r * w.c_line,
-                          b->images * rows, s->ow, b->ahead);
+        sti_conv_row_product_run(&w, b->in + r * w.a_line, j->y + at + r * w.c_line,
+                                 b->images * rows, s->ow, b->ahead);
     }
     if (j->mask_here)
         w.kernels->mask(j->y + at, b->images * b->rows * w.c_line,
@@ -324,18 +327,19 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                      .panels = sti_conv_part(scratch, p->panels_at),
                      .lines = sti_conv_part(scratch, p->workers_at),
                      .epilogue = epilogue,
-                     .walk = forward_walk(s, &p->source)};
-    assert(j.walk.panel_group * s->groups == p->panel_floats);
-    j.mask_here = bit && j.walk.c_line % 8 == 0;
-    j.walk.panels = j.panels;
+                     .product = forward_product(s, &p->source)};
+    assert(j.product.panel_group * s->groups == p->panel_floats);
+    j.mask_here = bit && j.product.c_line % 8 == 0;
+    j.product.panels = j.panels;
     if (epilogue) {
-        j.walk.bias = epilogue->bias;
-        j.walk.relu = epilogue->relu;
+        j.product.bias = epilogue->bias;
+        j.product.relu = epilogue->relu;
     }
     sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
     sti_team_run(team, source_pieces(&p->source), forward_piece, &j);
     if (bit && !j.mask_here)
-        sti_block_mask(team, y_out, s->n * s->oh * j.walk.c_line, epilogue->relu_mask);
+        sti_block_mask(team, y_out, s->n * s->oh * j.product.c_line,
+                       epilogue->relu_mask);
 }
 
 /* Backward data */
@@ -346,7 +350,7 @@ typedef struct data_job {
     const float *dy, *w;
     float *dx, *panels;
     char *lines;
-    sti_conv_walk walk; /* what all phases share */
+    sti_conv_row_product product; /* what all phases share */
 } data_job;
 
 static row_source data_source(const sti_conv_shape *s)
@@ -372,18 +376,18 @@ static row_source data_source(const sti_conv_shape *s)
     return r;
 }
 
-static sti_conv_walk data_walk(const sti_conv_shape *s, const row_source *r)
+static sti_conv_row_product data_product(const sti_conv_shape *s, const row_source *r)
 {
-    sti_conv_walk w = {.groups = s->groups,
-                       .in_group = s->co / s->groups,
-                       .out_group = s->ci / s->groups,
-                       .a_row = r->ld,
-                       .a_line = source_line(r),
-                       .a_image = block_image(r),
-                       .c_row = s->stride * s->ci,
-                       .c_line = s->stride * s->w * s->ci,
-                       .c_image = s->h * s->w * s->ci};
-    sti_conv_walk_init(&w);
+    sti_conv_row_product w = {.groups = s->groups,
+                              .in_group = s->co / s->groups,
+                              .out_group = s->ci / s->groups,
+                              .a_row = r->ld,
+                              .a_line = source_line(r),
+                              .a_image = block_image(r),
+                              .c_row = s->stride * s->ci,
+                              .c_line = s->stride * s->w * s->ci,
+                              .c_image = s->h * s->w * s->ci};
+    sti_conv_row_product_init(&w);
     return w;
 }
 
@@ -398,13 +402,13 @@ static int64_t taps_before(const sti_conv_shape *s, int64_t phase)
     return taps;
 }
 
-static void phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p,
-                       sti_conv_walk *w)
+static void phase_product(const data_job *j, int64_t phase, const sti_conv_phase *p,
+                          sti_conv_row_product *w)
 {
     const sti_conv_shape *s = j->shape;
-    *w = j->walk;
+    *w = j->product;
     const int64_t taps = sti_conv_data_is_narrow(s) ? s->kw : 1;
-    sti_conv_walk_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
+    sti_conv_row_product_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
     w->panels = j->panels + taps_before(s, phase) * s->co *
                                 sti_conv_round_up(w->out_group, STI_PANEL);
     for (int64_t i = 0; i < w->runs; i++)
@@ -425,20 +429,20 @@ static void data_pack(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t phase = piece / s->groups, group = piece % s->groups;
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
-    sti_conv_walk w;
+    sti_conv_row_product w;
     (void)worker;
-    phase_walk(j, phase, &p, &w);
+    phase_product(j, phase, &p, &w);
     for (int64_t t = 0; t < w.runs * w.narrow_taps; t++) {
         const float *tap = j->w + tap_of_phase(s, &p, t) * w.out_group * s->co;
-        sti_conv_walk_pack(&w, group, t * w.in_group, w.in_group,
-                           tap + group * w.in_group, s->co, true,
-                           j->panels + (w.panels - j->panels));
+        sti_conv_row_product_pack(&w, group, t * w.in_group, w.in_group,
+                                  tap + group * w.in_group, s->co, true,
+                                  j->panels + (w.panels - j->panels));
     }
 }
 
 /* The same for rows of one phase; taps go upwards in dy. */
 static int64_t data_equal_rows(const sti_conv_shape *s, const sti_conv_phase *p,
-                               int64_t row, int64_t end, sti_conv_walk *w)
+                               int64_t row, int64_t end, sti_conv_row_product *w)
 {
     const int64_t taps = sti_conv_max(p->taps_y, 1), a_tap_row = w->runs / taps;
     int64_t first, last, f, l, next = row + 1;
@@ -463,7 +467,7 @@ static void zero_phase(const data_job *j, const row_block *b, const sti_conv_pha
             float *line =
                 j->dx + ((i * s->h + p->y0 + s->stride * q) * s->w + p->x0) * s->ci;
             for (int64_t x = 0; x < p->cols; x++)
-                memset(line + x * j->walk.c_row, 0, (size_t)s->ci * sizeof *line);
+                memset(line + x * j->product.c_row, 0, (size_t)s->ci * sizeof *line);
         }
 }
 
@@ -473,12 +477,12 @@ static void data_phase(const data_job *j, const row_block *b, int64_t phase)
     const row_source *r = &j->plan->source;
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
     const int64_t end = sti_conv_min(b->row + b->rows, p.rows);
-    sti_conv_walk w;
+    sti_conv_row_product w;
     if (p.taps_y * p.taps_x == 0) {
         zero_phase(j, b, &p, end);
         return;
     }
-    phase_walk(j, phase, &p, &w);
+    phase_product(j, phase, &p, &w);
     const int64_t y = p.y0 + s->stride * b->row;
     const float *in =
         b->in + (p.out_y - r->y0) * w.a_line + (p.out_x - r->x0) * w.a_row;
@@ -492,9 +496,9 @@ static void data_phase(const data_job *j, const row_block *b, int64_t phase)
     for (int64_t q = b->row, rows; q < end && p.cols > 0; q += rows) {
         rows = data_equal_rows(s, &p, q, end, &w);
         w.lines_an_image = rows;
-        sti_conv_walk_run(&w, in + (q - b->row) * w.a_line,
-                          out + (q - b->row) * w.c_line, rows * b->images, p.cols,
-                          b->ahead);
+        sti_conv_row_product_run(&w, in + (q - b->row) * w.a_line,
+                                 out + (q - b->row) * w.c_line, rows * b->images,
+                                 p.cols, b->ahead);
     }
 }
 
@@ -524,14 +528,14 @@ void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
                   .dx = dx_out,
                   .panels = sti_conv_part(scratch, p->panels_at),
                   .lines = sti_conv_part(scratch, p->workers_at),
-                  .walk = data_walk(s, &p->source)};
+                  .product = data_product(s, &p->source)};
     sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
     sti_team_run(team, source_pieces(&p->source), data_piece, &j);
 }
 
 /* The plan */
 
-/* Weights as the panels of a walk hold them: all taps, of all phases. */
+/* Weights as the panels of a product hold them: all taps, of all phases. */
 static int64_t panel_floats(const sti_conv_shape *s, bool forward)
 {
     const int64_t in = forward ? s->ci : s->co, out = forward ? s->co : s->ci;
