@@ -32,13 +32,13 @@ static int64_t source_lines(const row_source *s, int64_t rows)
 
 /* Whether all pixels of a tile, so far apart, fall on one set of the first-level cache.
  * 2 KiB apart they fall on two, which hold 7 each of the 14. */
-static bool crowded(int64_t floats)
+static bool aliases_cache_sets(int64_t floats)
 {
     return floats % 1024 == 0;
 }
 
 /* Padded floats a pixel of a copy, so that neighbours do not share a set at all. */
-static int64_t spread(int64_t c)
+static int64_t padded_pixel(int64_t c)
 {
     return c % 512 == 0 ? c + PIXEL_GAP : c;
 }
@@ -194,13 +194,13 @@ static row_source forward_source(const sti_conv_shape *s)
                     .c = s->ci,
                     .y0 = -s->pad,
                     .x0 = -s->pad,
-                    .ld = spread(s->ci),
+                    .ld = padded_pixel(s->ci),
                     .every = 1,
                     .rows = s->oh,
                     .step = s->stride,
                     .reach = s->kh};
     r.cols = (s->ow - 1) * s->stride + s->kw;
-    r.in_place = s->pad == 0 && !crowded(s->stride * s->ci);
+    r.in_place = s->pad == 0 && !aliases_cache_sets(s->stride * s->ci);
     if (r.in_place) {
         r.cols = s->w;
         r.ld = s->ci;
@@ -363,12 +363,12 @@ static row_source data_source(const sti_conv_shape *s)
                     .y0 = win.y0,
                     .x0 = win.x0,
                     .cols = win.cols,
-                    .ld = spread(s->co),
+                    .ld = padded_pixel(s->co),
                     .every = 1,
                     .rows = sti_conv_ceil_div(s->h, s->stride),
                     .step = 1,
                     .reach = win.rows + 1};
-    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && !crowded(s->co);
+    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && !aliases_cache_sets(s->co);
     if (r.in_place) {
         r.ld = s->co;
         r.cols = s->ow;
