@@ -132,21 +132,21 @@ static sti_conv_window forward_window(const forward_job *j, const forward_rows *
                              .cols = j->plan->line_cols};
 }
 
-static sti_conv_bf16_next forward_next(const forward_job *j, int64_t piece)
+static sti_conv_bf16_prefetch forward_prefetch(const forward_job *j, int64_t piece)
 {
     const sti_conv_shape *s = j->shape;
-    sti_conv_bf16_next soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
+    sti_conv_bf16_prefetch soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
     if (piece >= s->n * j->plan->pieces_an_image)
         return soon;
     const forward_rows r = forward_rows_of(j, piece);
     const sti_conv_window win = forward_window(j, &r);
-    soon.range[0] = sti_conv_bf16_next_rows(forward_image(j, r.image), win.y0,
-                                            win.y0 + win.rows, s->h, s->w * s->ci);
+    soon.range[0] = sti_conv_bf16_prefetch_rows(forward_image(j, r.image), win.y0,
+                                                win.y0 + win.rows, s->h, s->w * s->ci);
     soon.range[1] =
-        sti_conv_bf16_next_rows(j->y + r.image * s->oh * j->product.c_line, r.row,
-                                r.row + r.rows, s->oh, j->product.c_line);
-    sti_conv_bf16_next_share(&soon,
-                             sti_conv_bf16_product_blocks(&j->product, r.rows, s->ow));
+        sti_conv_bf16_prefetch_rows(j->y + r.image * s->oh * j->product.c_line, r.row,
+                                    r.row + r.rows, s->oh, j->product.c_line);
+    sti_conv_bf16_prefetch_share(
+        &soon, sti_conv_bf16_product_blocks(&j->product, r.rows, s->ow));
     return soon;
 }
 
@@ -157,7 +157,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
     const forward_rows r = forward_rows_of(j, piece);
     const int64_t at = (r.image * s->oh + r.row) * j->product.c_line;
     const sti_bf16 *x = forward_image(j, r.image);
-    sti_conv_bf16_next soon = forward_next(j, piece + 1);
+    sti_conv_bf16_prefetch soon = forward_prefetch(j, piece + 1);
     const sti_conv_window win = forward_window(j, &r);
     sti_conv_bf16_input in = {.y = win.y0, .x = win.x0, .h = s->h, .w = s->w};
     if (j->product.in_place) {
@@ -324,19 +324,19 @@ static const sti_bf16 *data_image(const data_job *j, int64_t image)
     return j->dy + image * s->oh * s->ow * s->co;
 }
 
-static sti_conv_bf16_next data_next(const data_job *j, int64_t piece)
+static sti_conv_bf16_prefetch data_prefetch(const data_job *j, int64_t piece)
 {
     const sti_conv_shape *s = j->shape;
-    sti_conv_bf16_next soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
+    sti_conv_bf16_prefetch soon = {{{NULL, NULL}, {NULL, NULL}}, 0};
     int64_t blocks = 0;
     if (piece >= s->n * j->plan->pieces_an_image)
         return soon;
     const data_rows r = data_rows_of(j, piece);
     const sti_conv_window win = sti_conv_dy_window(s, r.q0, r.q1);
     const int64_t line = s->w * s->ci;
-    soon.range[0] = sti_conv_bf16_next_rows(data_image(j, r.image), win.y0,
-                                            win.y0 + win.rows, s->oh, s->ow * s->co);
-    soon.range[1] = sti_conv_bf16_next_rows(
+    soon.range[0] = sti_conv_bf16_prefetch_rows(
+        data_image(j, r.image), win.y0, win.y0 + win.rows, s->oh, s->ow * s->co);
+    soon.range[1] = sti_conv_bf16_prefetch_rows(
         j->dx + r.image * s->h * line, r.q0 * s->stride, r.q1 * s->stride, s->h, line);
     for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
         const sti_conv_phase p = sti_conv_phase_of(s, phase);
@@ -344,7 +344,7 @@ static sti_conv_bf16_next data_next(const data_job *j, int64_t piece)
         if (p.cols > 0)
             blocks += sti_conv_bf16_product_blocks(&w, r.q1 - r.q0, p.cols);
     }
-    sti_conv_bf16_next_share(&soon, blocks);
+    sti_conv_bf16_prefetch_share(&soon, blocks);
     return soon;
 }
 
@@ -356,7 +356,7 @@ static void data_piece(void *arg, int64_t piece, int worker)
     const sti_conv_window win = sti_conv_dy_window(s, r.q0, r.q1);
     char *own = j->workers + (size_t)worker * j->plan->worker_bytes;
     sti_bf16_pair *lines = (sti_bf16_pair *)(void *)own;
-    sti_conv_bf16_next soon = data_next(j, piece + 1);
+    sti_conv_bf16_prefetch soon = data_prefetch(j, piece + 1);
     sti_conv_bf16_input in = {
         .h = s->oh, .w = s->ow, .live = (uint8_t *)own + j->plan->live_at};
     in.leave_out = sti_conv_bf16_copy_window(&j->product, data_image(j, r.image), s->oh,

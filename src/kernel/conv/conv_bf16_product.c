@@ -12,8 +12,8 @@ void sti_conv_bf16_product_init(sti_conv_bf16_product *w, int64_t pairs)
     w->turned = w->tiles->turn && pairs % 2 == 0;
 }
 
-sti_bf16_soon sti_conv_bf16_next_rows(const sti_bf16 *image, int64_t y0, int64_t y1,
-                                      int64_t rows, int64_t line)
+sti_bf16_soon sti_conv_bf16_prefetch_rows(const sti_bf16 *image, int64_t y0, int64_t y1,
+                                          int64_t rows, int64_t line)
 {
     y0 = sti_conv_max(y0, 0);
     y1 = sti_conv_max(sti_conv_min(y1, rows), y0);
@@ -21,7 +21,7 @@ sti_bf16_soon sti_conv_bf16_next_rows(const sti_bf16 *image, int64_t y0, int64_t
                            (const char *)(image + y1 * line)};
 }
 
-void sti_conv_bf16_next_share(sti_conv_bf16_next *soon, int64_t count)
+void sti_conv_bf16_prefetch_share(sti_conv_bf16_prefetch *soon, int64_t count)
 {
     int64_t bytes = 0;
     for (int i = 0; i < STI_BF16_SOON; i++)
@@ -64,7 +64,7 @@ static int64_t grid_pixel(const tile_grid *g, int64_t tile)
 
 /* Tiles first.. of one panel of columns, `count` of them. */
 static void area_tiles(const sti_conv_bf16_product *w, const result_area *area,
-                       const tile_grid *g, sti_conv_bf16_next *soon, int64_t first,
+                       const tile_grid *g, sti_conv_bf16_prefetch *soon, int64_t first,
                        int count, int64_t j, const float *bias)
 {
     const int64_t blocks = sti_bf16_blocks(w->run_k);
@@ -110,7 +110,7 @@ static void area_tiles(const sti_conv_bf16_product *w, const result_area *area,
 }
 
 static void area_panel(const sti_conv_bf16_product *w, const result_area *area,
-                       sti_conv_bf16_next *soon, int64_t j, const float *bias)
+                       sti_conv_bf16_prefetch *soon, int64_t j, const float *bias)
 {
     if (area->rows <= 0 || area->pixels <= 0)
         return;
@@ -201,7 +201,7 @@ static result_area turned_area(const result_area *a)
 
 /* Results that meet all runs, or some of them. */
 static void inner_rows(const sti_conv_bf16_product *w, const sti_conv_bf16_input *in,
-                       const result_area *rows, sti_conv_bf16_next *soon, int64_t j,
+                       const result_area *rows, sti_conv_bf16_prefetch *soon, int64_t j,
                        const float *bias)
 {
     const tap_range all = {0, w->taps};
@@ -224,8 +224,8 @@ static void inner_rows(const sti_conv_bf16_product *w, const sti_conv_bf16_input
 
 /* One panel of columns. */
 static void product_panel(const sti_conv_bf16_product *w, const sti_conv_bf16_input *in,
-                          const result_area *all, sti_conv_bf16_next *soon, int64_t j,
-                          const float *bias)
+                          const result_area *all, sti_conv_bf16_prefetch *soon,
+                          int64_t j, const float *bias)
 {
     if (!in->leave_out || w->runs == 0) {
         area_panel(w, all, soon, j, bias);
@@ -259,8 +259,9 @@ int64_t sti_conv_bf16_product_blocks(const sti_conv_bf16_product *w, int64_t row
 }
 
 void sti_conv_bf16_product_run(const sti_conv_bf16_product *w,
-                               const sti_conv_bf16_input *in, sti_conv_bf16_next *soon,
-                               sti_bf16 *out, int64_t rows, int64_t pixels)
+                               const sti_conv_bf16_input *in,
+                               sti_conv_bf16_prefetch *soon, sti_bf16 *out,
+                               int64_t rows, int64_t pixels)
 {
     const result_area all = {.in = in->at,
                              .out = out,

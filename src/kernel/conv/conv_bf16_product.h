@@ -63,17 +63,17 @@ typedef struct sti_conv_bf16_input {
 } sti_conv_bf16_input;
 
 /* What the next piece reads and writes. */
-typedef struct sti_conv_bf16_next {
+typedef struct sti_conv_bf16_prefetch {
     sti_bf16_soon range[STI_BF16_SOON];
     int64_t bytes; /* for each tile and block of k */
-} sti_conv_bf16_next;
+} sti_conv_bf16_prefetch;
 
 /* Rows y0 .. y1 - 1 of one of `rows` rows that are `line` elements. */
-sti_bf16_soon sti_conv_bf16_next_rows(const sti_bf16 *image, int64_t y0, int64_t y1,
-                                      int64_t rows, int64_t line);
+sti_bf16_soon sti_conv_bf16_prefetch_rows(const sti_bf16 *image, int64_t y0, int64_t y1,
+                                          int64_t rows, int64_t line);
 
 /* Shared out among `count` tiles and blocks. */
-void sti_conv_bf16_next_share(sti_conv_bf16_next *next, int64_t count);
+void sti_conv_bf16_prefetch_share(sti_conv_bf16_prefetch *next, int64_t count);
 
 /* Tiles times blocks of k of so many rows of results. */
 int64_t sti_conv_bf16_product_blocks(const sti_conv_bf16_product *product, int64_t rows,
@@ -81,7 +81,8 @@ int64_t sti_conv_bf16_product_blocks(const sti_conv_bf16_product *product, int64
 
 /* All columns of `rows` rows of `pixels` results. */
 void sti_conv_bf16_product_run(const sti_conv_bf16_product *product,
-                               const sti_conv_bf16_input *in, sti_conv_bf16_next *next,
-                               sti_bf16 *out, int64_t rows, int64_t pixels);
+                               const sti_conv_bf16_input *in,
+                               sti_conv_bf16_prefetch *next, sti_bf16 *out,
+                               int64_t rows, int64_t pixels);
 
 #endif

@@ -67,7 +67,8 @@ typedef struct stencil {
 
 /* Results [p, p + pixels) of row q, which meet the columns [first, end) of taps. */
 static void stencil_pixels(const stencil *w, int64_t q, int64_t p, int64_t pixels,
-                           int64_t first, int64_t end, const sti_depthwise_ahead *ahead)
+                           int64_t first, int64_t end,
+                           const sti_depthwise_prefetch *prefetch)
 {
     const row_set *r = w->r;
     int64_t a_run[STI_CONV_MAX_TAPS], b_run[STI_CONV_MAX_TAPS], top, bottom, runs = 0;
@@ -92,7 +93,7 @@ static void stencil_pixels(const stencil *w, int64_t q, int64_t p, int64_t pixel
         .channels = r->channels,
         .bias = w->bias,
         .relu = w->relu,
-        .ahead = *ahead,
+        .prefetch = *prefetch,
     });
 }
 
@@ -101,29 +102,29 @@ static void stencil_edge(const stencil *w, int64_t q, int64_t p, int64_t end)
     for (; p < end; p++) {
         int64_t first, last;
         taps_inside(&w->r->x, p, &first, &last);
-        stencil_pixels(w, q, p, 1, first, last, &(sti_depthwise_ahead){NULL, 0});
+        stencil_pixels(w, q, p, 1, first, last, &(sti_depthwise_prefetch){NULL, 0});
     }
 }
 
 /* What the rows after q read of the source. */
-static sti_depthwise_ahead rows_after(const stencil *w, int64_t q)
+static sti_depthwise_prefetch rows_after(const stencil *w, int64_t q)
 {
     const row_set *r = w->r;
     const int64_t last = r->y.tap > 0 ? r->y.taps - 1 : 0; /* of the taps, below */
     const int64_t line = r->y.start + q * r->y.step + last + 1;
-    return (sti_depthwise_ahead){.at = w->in + line * r->x.length * r->channels,
-                                 .each = r->fetches ? r->y.step * r->x.step : 0};
+    return (sti_depthwise_prefetch){.at = w->in + line * r->x.length * r->channels,
+                                    .each = r->fetches ? r->y.step * r->x.step : 0};
 }
 
 static void stencil_row(const stencil *w, int64_t q)
 {
     const row_set *r = w->r;
-    const sti_depthwise_ahead ahead = rows_after(w, q);
+    const sti_depthwise_prefetch prefetch = rows_after(w, q);
     int64_t from, to;
     whole_results(&r->x, &from, &to);
     stencil_edge(w, q, 0, from);
     if (to > from)
-        stencil_pixels(w, q, from, to - from, 0, r->x.taps, &ahead);
+        stencil_pixels(w, q, from, to - from, 0, r->x.taps, &prefetch);
     stencil_edge(w, q, to, r->x.results);
 }
 
@@ -171,7 +172,7 @@ static void stencil_block(const stencil *w, int64_t q, int64_t rows)
                              .step = (int)r->x.step,
                              .bias = w->bias,
                              .relu = w->relu,
-                             .ahead = rows_after(w, q + rows - 1).at};
+                             .prefetch = rows_after(w, q + rows - 1).at};
     reach.taps += (rows - 1) * reach.step;
     taps_inside(&reach, q0, &b.first, &b.end);
     taps_inside(&r->x, p0, &left, &end);

@@ -8,10 +8,10 @@
 
 /* What will be read soon: `each` cache lines, one after the other, for every vector of
  * results. May lie outside of arrays. */
-typedef struct sti_depthwise_ahead {
+typedef struct sti_depthwise_prefetch {
     const float *at;
     int64_t each;
-} sti_depthwise_ahead;
+} sti_depthwise_prefetch;
 
 /* c[p * c_row + j] = chain over runs i of a[a_run[i] + p * a_row + j] * b[b_run[i] +
  * j], then bias[j] and ReLU, for p < pixels, j < channels. */
@@ -27,7 +27,7 @@ typedef struct sti_depthwise_line {
     int64_t pixels, channels;
     const float *bias; /* or NULL */
     bool relu;
-    sti_depthwise_ahead ahead;
+    sti_depthwise_prefetch prefetch;
 } sti_depthwise_line;
 
 /* c[t * c_tap + j] goes on as a chain over pixels p of a[p * a_step + t * a_tap + j] *
@@ -62,7 +62,7 @@ typedef struct sti_depthwise_block {
     bool left, right;
     const float *bias; /* or NULL */
     bool relu;
-    const float *ahead; /* what the next rows read, perhaps outside of the array */
+    const float *prefetch; /* what the next rows read, perhaps outside of the array */
 } sti_depthwise_block;
 
 /* All taps of 3 x 3 at once: c[(i * 3 + t) * channels + j] goes on as a chain over rows

@@ -29,7 +29,7 @@ typedef struct column_panel {
     int64_t cols;
     int nv;
     int64_t chunk, first_end; /* runs of a chunk of k; where the first one ends */
-    sti_conv_ahead *ahead;
+    sti_conv_prefetch *prefetch;
 } column_panel;
 
 enum { LINE_BYTES = 64, LINES_A_TILE = 24 };
@@ -51,11 +51,11 @@ static void wide_chunks(const sti_conv_row_product *w, const column_panel *p,
         t->sum = i > w->first_run;
         t->bias = next == w->end_run ? p->bias : NULL;
         t->relu = next == w->end_run && w->relu;
-        t->ahead = p->ahead->at;
-        t->ahead_line = p->ahead->at < p->ahead->end ? LINE_BYTES : 0;
+        t->prefetch = p->prefetch->at;
+        t->prefetch_line = p->prefetch->at < p->prefetch->end ? LINE_BYTES : 0;
         w->tile(t);
-        p->ahead->at +=
-            sti_conv_max(0, t->runs * (t->run_k / 2) - t->rows) * 2 * t->ahead_line;
+        p->prefetch->at +=
+            sti_conv_max(0, t->runs * (t->run_k / 2) - t->rows) * 2 * t->prefetch_line;
         i = next;
         next = sti_conv_min(i + p->chunk, w->end_run);
     } while (i < w->end_run);
@@ -174,15 +174,15 @@ static void add_chunk(const sti_gemm_tile *t, float *c, int64_t c_row,
 }
 
 /* Where the next tile puts its results, and some of what is read later. */
-static void fetch_lines(const sti_gemm_tile *t, sti_conv_ahead *ahead)
+static void fetch_lines(const sti_gemm_tile *t, sti_conv_prefetch *prefetch)
 {
     for (int r = 0; r < t->rows; r++)
         for (int v = 0; v < t->nv; v++)
             __builtin_prefetch(t->c + (t->rows + r) * t->c_row + (int64_t)v * STI_PANEL,
                                1);
-    for (int i = 0; i < LINES_A_TILE && ahead->at < ahead->end; i++) {
-        __builtin_prefetch(ahead->at);
-        ahead->at += LINE_BYTES;
+    for (int i = 0; i < LINES_A_TILE && prefetch->at < prefetch->end; i++) {
+        __builtin_prefetch(prefetch->at);
+        prefetch->at += LINE_BYTES;
     }
 }
 
@@ -243,7 +243,7 @@ static void plain_block(const sti_conv_row_product *w, const column_panel *p,
             t.a = at.a;
             t.c = at.c;
             cursor_step(w, &at, t.rows, pixels);
-            fetch_lines(&t, p->ahead);
+            fetch_lines(&t, p->prefetch);
             plain_tile(w, &t);
             if (finish && !last)
                 later_chunks(w, p, t);
@@ -273,7 +273,7 @@ static int panel_at(const sti_conv_row_product *w, int64_t j, int64_t *cols)
 
 void sti_conv_row_product_run(const sti_conv_row_product *w, const float *in,
                               float *out, int64_t lines, int64_t pixels,
-                              sti_conv_ahead *ahead)
+                              sti_conv_prefetch *prefetch)
 {
     const int64_t k = w->runs * w->run_k * w->narrow_taps, chunk = runs_a_chunk(w);
     const int64_t first_end =
@@ -290,7 +290,7 @@ void sti_conv_row_product_run(const sti_conv_row_product *w, const float *in,
                                     .nv = nv,
                                     .chunk = chunk,
                                     .first_end = first_end,
-                                    .ahead = ahead};
+                                    .prefetch = prefetch};
             if (w->tile && nv * STI_PANEL == STI_CONV_TILE_COLS)
                 wide_panel(w, &p, lines, pixels);
             else

@@ -41,13 +41,13 @@ void sti_conv_row_product_pack(const sti_conv_row_product *product, int64_t grou
                                int64_t ld, bool transposed, float *panels);
 
 /* Memory that will be read soon, fetched little by little while tiles work. */
-typedef struct sti_conv_ahead {
+typedef struct sti_conv_prefetch {
     const char *at, *end;
-} sti_conv_ahead;
+} sti_conv_prefetch;
 
 /* All columns of `lines` rows of `pixels`. */
 void sti_conv_row_product_run(const sti_conv_row_product *product, const float *in,
                               float *out, int64_t lines, int64_t pixels,
-                              sti_conv_ahead *ahead);
+                              sti_conv_prefetch *prefetch);
 
 #endif

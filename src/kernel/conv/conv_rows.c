@@ -115,24 +115,24 @@ static void copy_lines(const row_source *s, const float *image, int64_t first,
 typedef struct row_block {
     int64_t image, images, row, rows;
     const float *in;
-    sti_conv_ahead *ahead;
+    sti_conv_prefetch *prefetch;
 } row_block;
 
 /* What the next block reads of the tensor: as much as this one, from where it ended;
  * in place, this one is still to be read itself. */
-static void look_ahead(const row_source *s, const float *tensor, int64_t line,
-                       const row_block *b, sti_conv_ahead *ahead)
+static void set_prefetch(const row_source *s, const float *tensor, int64_t line,
+                         const row_block *b, sti_conv_prefetch *prefetch)
 {
     const int64_t width = s->w * s->c, lines = s->images * s->h;
     const int64_t more =
         b->images > 1 ? b->images * s->h : b->rows * s->step * s->every;
     const int64_t end = sti_conv_max(0, sti_conv_min(line + more, lines));
     const char *from = (const char *)(tensor + sti_conv_min(line, lines) * width);
-    ahead->end = (const char *)(tensor + end * width);
+    prefetch->end = (const char *)(tensor + end * width);
     if (s->in_place)
         from = (const char *)(b->in + STI_CONV_TILE_ROWS * s->ld * s->step);
-    if (ahead->at < from || ahead->at > ahead->end)
-        ahead->at = from;
+    if (prefetch->at < from || prefetch->at > prefetch->end)
+        prefetch->at = from;
 }
 
 static void piece_blocks(const row_source *s, const float *tensor, int64_t piece,
@@ -145,10 +145,10 @@ static void piece_blocks(const row_source *s, const float *tensor, int64_t piece
     const int64_t rows = sti_conv_min(s->piece_rows, s->rows - row);
     const int64_t size = s->h * s->w * s->c;
     const int64_t held = source_lines(s, s->piece_rows) * source_line(s);
-    sti_conv_ahead ahead = {NULL, NULL};
+    sti_conv_prefetch prefetch = {NULL, NULL};
     for (int64_t r = 0, copied = 0; r < rows; r += s->block_rows) {
         row_block b = {
-            .image = image, .images = images, .row = row + r, .ahead = &ahead};
+            .image = image, .images = images, .row = row + r, .prefetch = &prefetch};
         b.rows = sti_conv_min(s->block_rows, rows - r);
         const int64_t to = source_lines(s, r + b.rows);
         for (int64_t i = 0; i < images && !s->in_place; i++)
@@ -158,10 +158,10 @@ static void piece_blocks(const row_source *s, const float *tensor, int64_t piece
         b.in = s->in_place ? tensor + image * size + s->y0 * s->w * s->c +
                                  b.row * s->step * source_line(s)
                            : lines + r * s->step * source_line(s);
-        look_ahead(s, tensor,
-                   (image + images - 1) * s->h + s->y0 +
-                       (row * s->step + to) * s->every,
-                   &b, &ahead);
+        set_prefetch(s, tensor,
+                     (image + images - 1) * s->h + s->y0 +
+                         (row * s->step + to) * s->every,
+                     &b, &prefetch);
         run(job, &b);
     }
 }
@@ -298,7 +298,7 @@ static void forward_block(const void *job, const row_block *b)
         rows = forward_equal_rows(s, b->row + r, b->row + b->rows, &w);
         w.lines_an_image = rows;
         sti_conv_row_product_run(&w, b->in + r * w.a_line, j->y + at + r * w.c_line,
-                                 b->images * rows, s->ow, b->ahead);
+                                 b->images * rows, s->ow, b->prefetch);
     }
     if (j->mask_here)
         w.kernels->mask(j->y + at, b->images * b->rows * w.c_line,
@@ -498,7 +498,7 @@ static void data_phase(const data_job *j, const row_block *b, int64_t phase)
         w.lines_an_image = rows;
         sti_conv_row_product_run(&w, in + (q - b->row) * w.a_line,
                                  out + (q - b->row) * w.c_line, rows * b->images,
-                                 p.cols, b->ahead);
+                                 p.cols, b->prefetch);
     }
 }
 

@@ -172,8 +172,8 @@ typedef struct pixel_block {
     int64_t top[MAX_LINES];  /* line of the image at tap row 0 */
     const float *dy;         /* panels of `width` columns, b_panel apart */
     int64_t b_step, b_panel;
-    sti_conv_stream ahead[2]; /* x and dy of the next block */
-    int64_t ahead_steps[2];   /* lines still to fetch */
+    sti_conv_stream prefetch[2]; /* x and dy of the next block */
+    int64_t prefetch_steps[2];   /* lines still to fetch */
 } pixel_block;
 
 static void next_block(const weight_job *j, int64_t pixel, int64_t end, pixel_block *b)
@@ -197,7 +197,7 @@ static sti_conv_stream channel_stream(const float *from, int64_t channels, int64
                              .skip = all * (int64_t)sizeof(float) - (lines - 1) * 64};
 }
 
-static void look_ahead(const weight_job *j, const weight_slice *w, pixel_block *b)
+static void set_prefetch(const weight_job *j, const weight_slice *w, pixel_block *b)
 {
     const sti_conv_shape *s = &j->plan->shape;
     const int64_t next = b->pixel + b->rows * b->cols, row = next / s->ow;
@@ -206,10 +206,10 @@ static void look_ahead(const weight_job *j, const weight_slice *w, pixel_block *
     const int64_t x = is_plain(s) ? next : (row / s->oh * s->h + line) * s->w;
     const int64_t pixels = b->rows * b->cols * s->stride * s->stride;
     const bool more = row < s->n * s->oh && line >= 0;
-    b->ahead[0] = channel_stream(j->x + x * s->ci + w->in0, w->in, s->ci);
-    b->ahead[1] = channel_stream(j->dy + next * s->co + w->out0, w->out, s->co);
-    b->ahead_steps[0] = more ? sti_conv_ceil_div(pixels * w->in, 16) : 0;
-    b->ahead_steps[1] = more ? sti_conv_ceil_div(b->rows * b->cols * w->out, 16) : 0;
+    b->prefetch[0] = channel_stream(j->x + x * s->ci + w->in0, w->in, s->ci);
+    b->prefetch[1] = channel_stream(j->dy + next * s->co + w->out0, w->out, s->co);
+    b->prefetch_steps[0] = more ? sti_conv_ceil_div(pixels * w->in, 16) : 0;
+    b->prefetch_steps[1] = more ? sti_conv_ceil_div(b->rows * b->cols * w->out, 16) : 0;
 }
 
 /* A window of lines of some channels of an image. */
@@ -310,10 +310,10 @@ static void window_tile(const weight_job *j, pixel_block *b, const sti_gemm_tile
         j->kernels->tn(t);
         return;
     }
-    const int which = b->ahead_steps[0] > 0 ? 0 : 1;
-    const bool more = b->ahead_steps[which] > 0;
-    j->tile(t, more ? &b->ahead[which] : &none);
-    b->ahead_steps[which] -= t->lines * t->runs * t->run_k;
+    const int which = b->prefetch_steps[0] > 0 ? 0 : 1;
+    const bool more = b->prefetch_steps[which] > 0;
+    j->tile(t, more ? &b->prefetch[which] : &none);
+    b->prefetch_steps[which] -= t->lines * t->runs * t->run_k;
 }
 
 /* A window of contiguous values of x against all columns of the slice. */
@@ -380,7 +380,7 @@ static void chunk_sums(const weight_job *j, const weight_slice *w, int64_t chunk
         else
             take_x(j, w, scratch, &b);
         take_dy(j, w, scratch + j->plan->x_floats, &b);
-        look_ahead(j, w, &b);
+        set_prefetch(j, w, &b);
         block_tiles(j, w, &b, load, sums);
     }
 }
