@@ -22,13 +22,13 @@ typedef struct stint_model_desc {
     int64_t classes; /* required */
     stint_stem stem;
     int64_t width; /* channels of the first stage (resnet, vgg), hidden units (mlp) */
-    int64_t depth; /* hidden layers (mlp) */
+    int64_t depth; /* layers or blocks that a family repeats: hidden ones (mlp) */
     float dropout; /* before the classifier; 0: none, -1: as published */
 } stint_model_desc;
 
 /** Append the network `name` ("resnet20") to graph, reading images [n, h, w, c] f32;
  * returns the logits [n, classes], or -1 with the graph failed: an unknown name (the
- * nearest is offered) or images too small for the network's pooling (sizes stated). */
+ * nearest is offered) or images too small for the network (sizes stated). */
 STINT_API stint_value stint_model_build(stint_graph *graph, const char *name,
                                         const stint_model_desc *desc,
                                         stint_value images);

@@ -46,26 +46,19 @@ typedef enum stint_topk_method {
     STINT_TOPK_AUTO,      /* by predicted time */
     STINT_TOPK_PACK,      /* key and index of every element, then radix selection */
     STINT_TOPK_DELEGATE,  /* the best of each block first */
-    STINT_TOPK_BETA,      /* the best two of each block first */
+    STINT_TOPK_DELEGATE2, /* the best two of each block first ("beta" by name) */
     STINT_TOPK_THRESHOLD, /* bounds of the k-th from a sample, then one pass */
     STINT_TOPK_RADIX,     /* histograms of the values where they lie */
     STINT_TOPK_NARROW,    /* bounds from a few keys, again and again; rows of < 2^19 */
-    STINT_TOPK_METHODS
+    STINT_TOPK_METHODS,
+    STINT_TOPK_BETA = STINT_TOPK_DELEGATE2 /* deprecated: the name in version 0.1 */
 } stint_topk_method;
 
-/** Predicted costs of one thread of this machine, in nanoseconds. They steer the choice
- * of method and block size, never the result. */
+/** Predicted costs of one thread of a machine. They steer the choice of method and
+ * block size, never the result. Filled by stint_topk_costs_default, _host or _measure,
+ * copied freely, looked into by nobody: what is in it changes with the methods. */
 typedef struct stint_topk_costs {
-    double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
-    double delegate;            /* one more block in the first pass */
-    double beta_near;           /* as read_near, for the two best */
-    double beta;                /* as delegate, for the two best */
-    double select;              /* an element of a list, packed and selected from */
-    double block, line;         /* go back to a block; each 64 bytes of it */
-    double sample;              /* one sampled element */
-    double sift;                /* 64 bytes sifted by a threshold */
-    double emit;                /* one winner */
-    double histogram;           /* one element counted */
+    double opaque[16];
 } stint_topk_costs;
 
 /** What is asked for. Zero means "choose for me" or the first word of each list.
@@ -86,9 +79,10 @@ typedef struct stint_topk_desc {
     int64_t index_base; /* added to every index */
     int threads;        /* 0: one */
     stint_topk_method method;
-    int exponent;    /* log2 of the block of STINT_TOPK_DELEGATE and _BETA; 0: chosen */
-    int64_t part;    /* values of a row looked at together; 0: 2^30. Bounds workspace */
-    bool has_addend; /* elements are x + addend (f32 only) */
+    int exponent; /* log2 of the block of STINT_TOPK_DELEGATE and _DELEGATE2; 0: chosen
+                   */
+    int64_t part; /* values of a row looked at together; 0: 2^30. Bounds workspace */
+    bool has_addend;               /* elements are x + addend (f32 only) */
     const stint_topk_costs *costs; /* NULL: those of stint_topk_costs_default */
 } stint_topk_desc;
 
@@ -104,10 +98,11 @@ STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
  * the type, any alignment, may be NULL. workspace: as many bytes as
  * stint_topk_workspace_bytes says, any alignment.
  *
- * STINT_E_USAGE: impossible desc; STINT_E_INPUT: null pointers, or a NaN under
- * STINT_TOPK_NAN_ERROR (the message names row and index of the first); the outputs then
- * hold nothing of use. Keeps no pointer, allocates nothing; threads may call it at once
- * with workspaces of their own. */
+ * STINT_E_USAGE: impossible desc, null pointers or too small a workspace (the message
+ * names the field or argument); STINT_E_INPUT: a NaN under STINT_TOPK_NAN_ERROR (the
+ * message names row and index of the first); the outputs then hold nothing of use.
+ * Keeps no pointer, allocates nothing; threads may call it at once with workspaces of
+ * their own. */
 STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
                                   const float *addend, int64_t *index_out,
                                   void *values_out, void *workspace,
@@ -123,7 +118,8 @@ typedef struct stint_topk_list {
 /** The best min(k, a + b) of two lists, best first, O(k). Uses type, key, nan,
  * zeros_equal and k of desc. Merging is associative and commutative bit for bit, so
  * lists of parts, processes or hosts may be joined in any tree: the result is that of
- * one call on everything. Outputs must not overlap the lists. */
+ * one call on everything. Outputs must not overlap the lists. STINT_E_USAGE: a type or
+ * k that cannot be, a list without values or indices. */
 STINT_API stint_status stint_topk_merge(const stint_topk_desc *desc,
                                         const stint_topk_list *a,
                                         const stint_topk_list *b, int64_t *index_out,

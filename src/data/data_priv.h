@@ -109,6 +109,7 @@ struct sti_data_source {
     void (*prefetch)(const stint_data *data, int64_t index);
     void (*name_of)(const stint_data *data, int64_t index, char *text_out,
                     size_t bytes);
+    bool finds_by_name; /* `where` of a sample is its name, which the dataset keeps */
 };
 
 extern const sti_data_source sti_data_folder, sti_data_tar, sti_data_idx,

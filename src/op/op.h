@@ -14,6 +14,7 @@ const sti_op *sti_op_find(const char *name);
 /* A tensor of one value. */
 stint_value sti_op_fill(stint_graph *g, const stint_shape *shape, float value);
 stint_value sti_op_copy(stint_graph *g, stint_value x);
+stint_value sti_op_negate(stint_graph *g, stint_value x); /* -x */
 
 /* Convolution of x by w [kh, kw, c / groups, co] with an optional fused epilogue: in[2]
  * bias [co] or STI_NO_INPUT; outputs y and, when relu, the sign bits (optional). */

@@ -1,4 +1,5 @@
-/* Graph in, graph out. Each pass is one file and one row of sti_passes[]. */
+/* Graph in, graph out. Each pass is one file and, if it is of the standard pipeline,
+ * one line of pass_list.h. */
 #ifndef STI_PASS_PASS_H
 #define STI_PASS_PASS_H
 

@@ -51,6 +51,52 @@ static void for_every_isa(void (*test)(int64_t n))
     sti_isa_force(best);
 }
 
+#define PARAMETER 1.75f
+
+/* One value of every unary kernel; a kind that is missing here is a warning of the
+ * compiler and a failure of the test. */
+static float apply_unary(sti_unary kind, float x)
+{
+    switch (kind) {
+    case STI_UNARY_COPY:
+        return x;
+    case STI_UNARY_NEG:
+        return -x;
+    case STI_UNARY_SCALE:
+        return PARAMETER * x;
+    case STI_UNARY_ADD_SCALAR:
+        return x + PARAMETER;
+    case STI_UNARY_SQUARE:
+        return x * x;
+    case STI_UNARY_SQRT:
+        return sqrtf(x);
+    case STI_UNARY_RECIPROCAL:
+        return 1.0f / x;
+    case STI_UNARY_EXP:
+        return sti_exp_f32(x);
+    case STI_UNARY_LOG:
+        return sti_log_f32(x);
+    case STI_UNARY_SIN:
+        return sti_sin_f32(x);
+    case STI_UNARY_COS:
+        return sti_cos_f32(x);
+    case STI_UNARY_TANH:
+        return sti_tanh_f32(x);
+    case STI_UNARY_SIGMOID:
+        return sti_sigmoid_f32(x);
+    case STI_UNARY_SILU:
+        return sti_silu_f32(x);
+    case STI_UNARY_GELU:
+        return sti_gelu_f32(x);
+    case STI_UNARY_SOFTPLUS:
+        return sti_softplus_f32(x);
+    case STI_UNARY_COUNT:
+        break;
+    }
+    fail_msg("unary kernel %d has no case here", (int)kind);
+    return NAN;
+}
+
 static float apply(sti_binary kind, float a, float b)
 {
     switch (kind) {
@@ -71,12 +117,39 @@ static float apply(sti_binary kind, float a, float b)
     case STI_BINARY_COUNT:
         break;
     }
+    fail_msg("binary kernel %d has no case here", (int)kind);
     return NAN;
 }
 
 static bool alike(float a, float b)
 {
     return a == b || (a != a && b != b);
+}
+
+static void unary_of_size(int64_t n)
+{
+    float *x = random_floats(n, 7), *y = random_floats(n, 8);
+    for (int kind = 0; kind < STI_UNARY_COUNT; kind++) {
+        sti_unary_f32(&team, (sti_unary)kind, n, PARAMETER, x, y);
+        for (int64_t i = 0; i < n; i++)
+            if (!alike(y[i], apply_unary((sti_unary)kind, x[i])))
+                fail_msg("unary kernel %d of %a: %a, wanted %a", kind, (double)x[i],
+                         (double)y[i], (double)apply_unary((sti_unary)kind, x[i]));
+        float *again = malloc((size_t)n * sizeof *again + 1);
+        memcpy(again, x, (size_t)n * sizeof *x);
+        sti_unary_f32(&team, (sti_unary)kind, n, PARAMETER, again, again);
+        for (int64_t i = 0; i < n; i++)
+            assert_true(alike(y[i], again[i]));
+        free(again);
+    }
+    free(x);
+    free(y);
+}
+
+static void unary_functions(void **state)
+{
+    (void)state;
+    for_every_isa(unary_of_size);
 }
 
 static void binary_of_size(int64_t n)
@@ -331,6 +404,7 @@ static void strided_copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unary_functions),
         cmocka_unit_test(binary_functions),
         cmocka_unit_test(relu_with_sign_bits),
         cmocka_unit_test(accumulate_scale_fill),
