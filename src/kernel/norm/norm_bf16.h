@@ -1,6 +1,6 @@
-/* Batch normalisation of bfloat16 activations, as norm.h: statistics, parameters and
- * all arithmetic in float32 and float64; each result is rounded once, when it is
- * stored.
+/* Batch normalisation of bfloat16 activations [rows, c], rows and c >= 1, as norm.h:
+ * statistics, parameters and all arithmetic in float32 and float64; each result is
+ * rounded once, when it is stored.
  *
  * Sums. Rows are cut into chunks of about 8192 elements (at least 64 rows, a multiple
  * of 16). In a chunk s = sum (x - x0) and q = sum (x - x0)^2 around its first row x0:
