@@ -2,7 +2,7 @@
 #ifndef STI_CLI_CLI_NETWORK_H
 #define STI_CLI_CLI_NETWORK_H
 
-#include "train/network.h"
+#include "model/network.h"
 #include "train/recipe.h"
 
 /* Sizes that the command line gives for want of data; 0: none. */

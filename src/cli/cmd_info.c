@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/cli_network.h"
 #include "op/op.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 typedef struct info_args {
     const char *data;

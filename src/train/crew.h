@@ -14,10 +14,10 @@
 #include "data/corpus.h"
 #include "data/data.h"
 #include "exec/exec.h"
+#include "model/network.h"
 #include "net/tree_sum.h"
 #include "train/courier.h"
 #include "train/exchange.h"
-#include "train/network.h"
 #include "train/profile.h"
 #include "train/recipe.h"
 

@@ -24,7 +24,7 @@
 #ifndef STI_TRAIN_ERROR_CONTROL_H
 #define STI_TRAIN_ERROR_CONTROL_H
 
-#include "train/network.h"
+#include "model/network.h"
 #include "train/recipe.h"
 
 enum { STI_ERROR_READERS = 8 };

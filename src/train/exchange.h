@@ -10,8 +10,8 @@
 #ifndef STI_TRAIN_EXCHANGE_H
 #define STI_TRAIN_EXCHANGE_H
 
+#include "model/network.h"
 #include "net/squeeze.h"
-#include "train/network.h"
 #include "train/recipe.h"
 
 typedef struct sti_exchange_desc {

@@ -3,7 +3,7 @@
 #define STI_TRAIN_JOB_TEXT_H
 
 #include "data/corpus.h"
-#include "train/network.h"
+#include "model/network.h"
 #include "train/recipe.h"
 
 /* Does the recipe name a network for text? */

@@ -17,7 +17,7 @@
 #ifndef STI_TRAIN_LOSS_MIX_H
 #define STI_TRAIN_LOSS_MIX_H
 
-#include "train/network.h"
+#include "model/network.h"
 #include "train/recipe.h"
 
 typedef struct sti_loss_state {

@@ -2,7 +2,7 @@
 #ifndef STI_TRAIN_NETWORK_RECIPE_H
 #define STI_TRAIN_NETWORK_RECIPE_H
 
-#include "train/network.h"
+#include "model/network.h"
 #include "train/recipe.h"
 
 /* All but classes, the size of the images and a loss against a reference, which are the

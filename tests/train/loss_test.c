@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/fail.h"
+#include "store/safetensors.h"
 #include "train/loss_mix.h"
-#include "train/safetensors.h"
 #include "train_support.h"
 
 static int set_up(void **state)

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "base/fail.h"
+#include "store/safetensors.h"
 #include "train/prune.h"
-#include "train/safetensors.h"
 #include "train_support.h"
 
 enum { EPOCHS = 5 };

@@ -1,4 +1,4 @@
-#include "train/sampler.h"
+#include "infer/sampler.h"
 
 #include <inttypes.h>
 #include <math.h>

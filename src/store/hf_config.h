@@ -1,6 +1,6 @@
 /* config.json of a folder in Hugging Face's layout, as a model of ours. */
-#ifndef STI_TRAIN_HF_CONFIG_H
-#define STI_TRAIN_HF_CONFIG_H
+#ifndef STI_STORE_HF_CONFIG_H
+#define STI_STORE_HF_CONFIG_H
 
 #include "base/text.h"
 #include "stint/model.h"

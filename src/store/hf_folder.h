@@ -1,11 +1,11 @@
 /* A folder in Hugging Face's layout: config.json, model.safetensors (or its shards and
  * their index), perhaps a tokeniser. Weights are read in runs under the names of our
  * graphs; F32, F16 and BF16 alike. */
-#ifndef STI_TRAIN_HF_FOLDER_H
-#define STI_TRAIN_HF_FOLDER_H
+#ifndef STI_STORE_HF_FOLDER_H
+#define STI_STORE_HF_FOLDER_H
 
 #include "model/decoder.h"
-#include "train/hf_config.h"
+#include "store/hf_config.h"
 
 typedef struct sti_hf_folder sti_hf_folder;
 

@@ -1,7 +1,7 @@
 /* A network with its loss as a planned graph: for one shard of a training step, or for
  * one batch of an evaluation. */
-#ifndef STI_TRAIN_NETWORK_H
-#define STI_TRAIN_NETWORK_H
+#ifndef STI_MODEL_NETWORK_H
+#define STI_MODEL_NETWORK_H
 
 #include "base/team.h"
 #include "pass/pass.h"

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "kernel/maths/smooth.h"
-#include "train/network.h"
+#include "model/network.h"
 
 #define BLOCK 4096 /* elements a piece */
 

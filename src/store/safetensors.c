@@ -1,5 +1,5 @@
 /* Reading of safetensors. */
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>

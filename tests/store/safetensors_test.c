@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 static char folder[] = "/tmp/stint_safetensors_XXXXXX";
 static char path[256];

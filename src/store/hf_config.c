@@ -1,4 +1,4 @@
-#include "train/hf_config.h"
+#include "store/hf_config.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "train/sampler.h"
+#include "infer/sampler.h"
 
 enum { SMALL = 8, LARGE = 1200, DRAWS = 40000 };
 

@@ -1,4 +1,4 @@
-#include "train/network.h"
+#include "model/network.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  * the header against the file, duplicate names, types, shapes times type against
  * offsets, gaps, overlaps, the end. Tensors are read by pread into memory of the
  * caller; the file is never mapped. */
-#ifndef STI_TRAIN_SAFETENSORS_H
-#define STI_TRAIN_SAFETENSORS_H
+#ifndef STI_STORE_SAFETENSORS_H
+#define STI_STORE_SAFETENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 static const char *type_name(sti_tensor_type type)
 {

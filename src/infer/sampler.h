@@ -1,8 +1,8 @@
 /* The next token from logits: temperature, the k likeliest, the likeliest that make up
  * a share p (Holtzman et al. 2020), in this order. What is drawn for token i of a run
  * is a function of logits, settings, seed and i. */
-#ifndef STI_TRAIN_SAMPLER_H
-#define STI_TRAIN_SAMPLER_H
+#ifndef STI_INFER_SAMPLER_H
+#define STI_INFER_SAMPLER_H
 
 #include <stddef.h>
 #include <stdint.h>

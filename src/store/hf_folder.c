@@ -1,4 +1,4 @@
-#include "train/hf_folder.h"
+#include "store/hf_folder.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 enum {
     NAME = 160,
