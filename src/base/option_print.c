@@ -57,17 +57,10 @@ static void add_usage(const sti_option *row, sti_text *out)
         sti_text_printf(out, " %s", unit_of(row));
 }
 
-void sti_option_add_help(const sti_option *row, sti_text *out)
-{
-    sti_text_add(out, row->help);
-    if (row->more_help)
-        row->more_help(out);
-}
-
 /* "what it is: a, b or c, from 1 to 9 (default 3)" */
 static void add_meaning(const sti_option *row, sti_text *out)
 {
-    sti_option_add_help(row, out);
+    sti_text_add(out, row->help);
     if (row->choices) {
         sti_text_add(out, ": ");
         sti_option_add_choices(row, out);
@@ -198,9 +191,8 @@ static const char *type_words(sti_option_type type)
 
 static void add_markdown_row(const sti_option *row, sti_text *out)
 {
-    sti_text range = {0}, help = {0};
+    sti_text range = {0};
     sti_option_add_range(row, &range);
-    sti_option_add_help(row, &help);
     sti_text_printf(out, "| `%s` | %s%s%s | %s", row->name,
                     *row->default_text ? "`" : "", row->default_text,
                     *row->default_text ? "`" : "", type_words(row->type));
@@ -211,16 +203,15 @@ static void add_markdown_row(const sti_option *row, sti_text *out)
     if (range.data)
         sti_text_printf(out, ", %s", range.data);
     sti_text_add(out, row->automatic ? " or `auto` | " : " | ");
-    add_markdown(help.data ? help.data : "", out);
+    add_markdown(row->help, out);
     if (row->flag) {
         sti_text_add(out, " (`--");
         add_flag_name(sti_option_flag(row), out);
         sti_text_add(out, "`)");
     }
     sti_text_add(out, " |\n");
-    out->failed = out->failed || range.failed || help.failed;
+    out->failed = out->failed || range.failed;
     sti_text_fini(&range);
-    sti_text_fini(&help);
 }
 
 static bool section_seen(const sti_option *rows, int row)

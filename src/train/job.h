@@ -4,6 +4,8 @@
 #ifndef STI_TRAIN_JOB_H
 #define STI_TRAIN_JOB_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "train/crew.h"
 #include "train/job_text.h"
 
