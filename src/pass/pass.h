@@ -48,6 +48,8 @@ stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
 /* Activations and their gradients in bfloat16 (precision.c): after the gradient and
  * before the standard pipeline. */
 stint_status sti_pass_precision(stint_graph *graph, sti_account *account);
+/* Bytes that the forward half makes and the backward half reads, each tensor once. */
+stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out);
 
 /* Round the weights of this role (PARAM or FIXED) to so many bits wherever they are
  * read (op quantise); before the gradient and the standard pipeline. bits 0: nothing.
