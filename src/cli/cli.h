@@ -55,7 +55,9 @@ typedef struct sti_cli_command {
     const char *example;            /* one or two command lines, a line each */
     const char *about;              /* a few sentences for help and man page */
     int min_operands, max_operands; /* max -1: any number */
-    bool recipe;                    /* takes the recipe's rows before its own */
+    bool recipe;                    /* takes the recipe's rows before its own, and a
+                                       recipe as its first operand; with min_operands 0
+                                       a built-in one is chosen where none is given */
     const sti_option *rows;
     int row_count;
     size_t args_bytes, common_offset; /* of the struct that the rows write to; where
@@ -73,9 +75,11 @@ struct sti_cli_call {
     char **operands;
     int operand_count;
     stint_recipe *recipe; /* with environment and flags applied, for .recipe commands */
-    bool answered;        /* the JSON object is out */
-    bool told;            /* why it failed is another process's to say */
-    stint_net *net;       /* left when the call is over; NULL: one process */
+    const char *recipe_name; /* its path as given, or the name of a built-in one */
+    const char *recipe_for; /* the data that a built-in one was chosen for; else NULL */
+    bool answered;          /* the JSON object is out */
+    bool told;              /* why it failed is another process's to say */
+    stint_net *net;         /* left when the call is over; NULL: one process */
 };
 
 extern const sti_cli_command *const sti_cli_commands[]; /* NULL-ended */

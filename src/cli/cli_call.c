@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/recipe.h"
-#include "cli/cli.h"
+#include "cli/cli_stock.h"
 #include "net/net.h"
 
 static stint_status read_environment(sti_cli_call *call)
@@ -66,10 +66,12 @@ static stint_status parse_into(sti_cli_call *call, int argc, char **argv,
 static stint_status load_recipe(sti_cli_call *call, int argc, char **argv)
 {
     bool help = false;
-    stint_status status = stint_recipe_load(call->operands[0], &call->recipe);
-    if (status != STINT_OK)
-        return status;
-    status = sti_options_default(&call->set);
+    stint_status status =
+        call->operand_count == 0 ? read_environment(call) : STINT_OK; /* for --data */
+    if (status == STINT_OK)
+        status = sti_cli_open_recipe(call);
+    if (status == STINT_OK)
+        status = sti_options_default(&call->set);
     if (status != STINT_OK)
         return status;
     struct stint_recipe *recipe = call->recipe;
