@@ -68,6 +68,7 @@ typedef struct sti_cli_command {
 /* A parsed command line. */
 struct sti_cli_call {
     const sti_cli_command *command;
+    const sti_cli_command *const *commands; /* all there are, NULL-ended */
     sti_arena *arena;
     sti_option_set set; /* recipe rows (if any) and own ones */
     void *args;         /* the command's struct, zeroed, then filled by the rows */
@@ -82,8 +83,11 @@ struct sti_cli_call {
     stint_net *net;         /* left when the call is over; NULL: one process */
 };
 
-extern const sti_cli_command *const sti_cli_commands[]; /* NULL-ended */
-const sti_cli_command *sti_cli_find(const char *name);
+/* The table of all, NULL-ended (cli_table.c): main hands it down. */
+extern const sti_cli_command *const sti_cli_commands[];
+/* The subcommand of a name, two words with one blank; or NULL. */
+const sti_cli_command *sti_cli_find(const sti_cli_command *const *all,
+                                    const char *name);
 
 /* All rows of a command, recipe rows first, in the arena. */
 const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
@@ -129,15 +133,16 @@ stint_status sti_cli_check_out(const char *in, const char *out);
 
 /* Help and man pages from the tables. */
 void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *out);
-void sti_cli_help_overview(int width, sti_text *out);
+void sti_cli_help_overview(const sti_cli_command *const *all, int width, sti_text *out);
 void sti_cli_man(const sti_cli_command *command, sti_text *out);
-void sti_cli_man_overview(sti_text *out);
+void sti_cli_man_overview(const sti_cli_command *const *all, sti_text *out);
 /* The environment in both. */
 void sti_cli_help_environment(int width, sti_text *out);
 void sti_cli_man_environment(sti_text *out);
 /* Variables that some subcommand or the library reads, so that one meant for `train` is
  * no mistake when `eval` runs. NULL-ended, in the arena; NULL: no memory. */
-const char **sti_cli_known_variables(sti_arena *arena);
+const char **sti_cli_known_variables(const sti_cli_command *const *all,
+                                     sti_arena *arena);
 /* What --version says: a line each, or as JSON. */
 void sti_cli_version(bool json, sti_text *out);
 

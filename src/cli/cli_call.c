@@ -9,9 +9,17 @@
 #include "cli/cli_stock.h"
 #include "net/net.h"
 
+const sti_cli_command *sti_cli_find(const sti_cli_command *const *all, const char *name)
+{
+    for (; *all; all++)
+        if (strcmp((*all)->name, name) == 0)
+            return *all;
+    return NULL;
+}
+
 static stint_status read_environment(sti_cli_call *call)
 {
-    const char **known = sti_cli_known_variables(call->arena);
+    const char **known = sti_cli_known_variables(call->commands, call->arena);
     return known ? sti_options_read_environment(&call->set, known) : STINT_E_MEMORY;
 }
 
