@@ -201,7 +201,7 @@ static void a_pipe_is_no_store(void **state)
     (void)remove(store_path());
     assert_int_equal(sti_loop_store_check(), STINT_OK);
     assert_int_equal(mkfifo(store_path(), 0666), 0);
-    alarm(30);
+    alarm(200);
     assert_int_equal(sti_loop_store_check(), STINT_E_IO);
     assert_int_equal(sti_loop_store_keep(&shape, 1, "bca"), STINT_E_IO);
     assert_non_null(strstr(stint_last_error(), "loops.txt: is a pipe"));
