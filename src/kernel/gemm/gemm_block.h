@@ -6,6 +6,7 @@
 #define STI_KERNEL_GEMM_BLOCK_H
 
 #include "kernel/gemm/gemm.h"
+#include "kernel/gemm/gemm_plan.h"
 #include "kernel/gemm/gemm_tile.h"
 
 enum {
@@ -51,6 +52,17 @@ struct sti_block_job {
  * thread, where a team that stands by gathers and parts in 0.7. */
 enum { STI_BLOCK_SHARED = 1 << 17 };
 
+/* The plan of a job for so many threads. Of the job's pointers it only matters which
+ * are NULL. */
+sti_block_plan sti_block_plan_make(const sti_block_job *job, int threads);
+
+/* Run a job by its plan, in plan->scratch_bytes of scratch; the team may be smaller
+ * than the plan's. */
+void sti_block_plan_run(const sti_team *team, const sti_block_plan *plan,
+                        const sti_block_job *job, void *scratch);
+
+/* For callers that keep no plan: the most that a plan takes for a team of so many
+ * threads or fewer, and a run by a plan that is made on the spot. */
 size_t sti_block_scratch_bytes(const sti_block_job *job, int threads);
 void sti_block_run(const sti_team *team, const sti_block_job *job, void *scratch);
 
