@@ -63,9 +63,11 @@ struct op_case {
 };
 
 #include "op/op_cases_basic.h"
+#include "op/op_cases_nn.h"
+
+/* Cases that take references of those above. */
 #include "op/op_cases_bf16.h"
 #include "op/op_cases_distill.h"
-#include "op/op_cases_nn.h"
 #include "op/op_cases_text.h"
 
 typedef struct op_case_list {
