@@ -13,7 +13,7 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape, const sti_gemm_batch 
         .m = shape->m,
         .n = shape->n,
         .k = shape->k,
-        .a_steps = shape->trans_a,
+        .a_k_major = shape->trans_a,
         .b_columns = shape->trans_b,
         .accumulate = shape->accumulate,
         .a_item = batch->a_stride,

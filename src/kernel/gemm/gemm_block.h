@@ -19,7 +19,7 @@ typedef struct sti_block_job sti_block_job;
 struct sti_block_job {
     int64_t items; /* products: a batch, or the groups of a convolution */
     int64_t m, n, k;
-    bool a_steps;   /* A lies in steps of k (load_a must then be NULL), else in rows */
+    bool a_k_major; /* A lies in steps of k (load_a must then be NULL), else in rows */
     bool b_columns; /* B lies in columns (load_b must then be NULL), else in steps */
     bool accumulate;
     const void *arg;
@@ -33,7 +33,7 @@ struct sti_block_job {
     void (*load_b)(const sti_block_job *job, const sti_gemm_kernels *kernels,
                    int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
                    int64_t width, float *dst);
-    /* Operands that have no load: A in rows (a_steps: steps) lda apart, B in steps
+    /* Operands that have no load: A in rows (a_k_major: steps) lda apart, B in steps
      * (b_columns: columns) ldb apart, items a_item and b_item apart. */
     const float *a, *b;
     int64_t a_item, lda, b_item, ldb;

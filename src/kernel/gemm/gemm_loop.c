@@ -210,7 +210,7 @@ static void piece_in_place(const sti_block_piece *s, int64_t m1, int64_t n1)
         .lda = job->lda,
         .ldb = job->ldb,
         .ldc = job->ldc,
-        .trans_a = job->a_steps,
+        .trans_a = job->a_k_major,
         .accumulate = job->accumulate,
         .relu = job->relu,
         .bias = job->bias ? job->bias + s->item * job->bias_item + s->n0 : NULL,
@@ -220,7 +220,7 @@ static void piece_in_place(const sti_block_piece *s, int64_t m1, int64_t n1)
     float *c = job->c + s->item * job->c_item + s->n0;
     for (int64_t m0 = s->m0; m0 < m1; m0 += g.m) {
         g.m = sti_gemm_min(STI_GEMM_IN_PLACE_ROWS, m1 - m0);
-        sti_brgemm_offset_f32(&g, 1, a + m0 * (job->a_steps ? 1 : job->lda), b, zero,
+        sti_brgemm_offset_f32(&g, 1, a + m0 * (job->a_k_major ? 1 : job->lda), b, zero,
                               zero, c + m0 * job->ldc);
     }
 }

@@ -62,8 +62,8 @@ static inline const float *sti_block_plain_rows(const sti_block_piece *s,
 {
     const sti_block_job *job = s->job;
     const float *item = job->a + s->item * job->a_item;
-    return job->a_steps ? item + pass->k0 * job->lda + s->m0 + r
-                        : item + (s->m0 + r) * job->lda + pass->k0;
+    return job->a_k_major ? item + pass->k0 * job->lda + s->m0 + r
+                          : item + (s->m0 + r) * job->lda + pass->k0;
 }
 
 /* Columns from j on in B itself. */

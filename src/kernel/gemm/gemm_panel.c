@@ -9,7 +9,7 @@ static float *copied_rows(const sti_block_piece *s, const sti_block_pass *pass,
     const sti_block_plan *p = s->plan;
     if (p->a == STI_GEMM_A_QUADS)
         return s->a + r * sti_gemm_round_up(pass->ks, STI_GEMM_QUAD);
-    return s->a + r * (s->job->a_steps ? pass->ks : p->a_ld);
+    return s->a + r * (s->job->a_k_major ? pass->ks : p->a_ld);
 }
 
 /* Behind each gathered row: whether the tile that it came with holds anything. */
@@ -47,7 +47,7 @@ static void copy_rows(const sti_block_piece *s, const sti_block_pass *pass, int6
     float *dst = copied_rows(s, pass, r);
     if (job->load_a)
         load_rows(s, pass, r, rows);
-    else if (job->a_steps)
+    else if (job->a_k_major)
         kernels->pack(sti_block_plain_rows(s, pass, r), job->lda, pass->ks, rows, rows,
                       dst);
     else
@@ -78,12 +78,12 @@ static void place_rows(const sti_block_piece *s, const sti_block_pass *pass, int
     t->a = sti_block_copies_a(p) ? copied_rows(s, pass, r)
                                  : sti_block_plain_rows(s, pass, r);
     if (p->path == STI_GEMM_STREAM_B) {
-        t->a_step = s->job->a_steps ? lda : 1;
-        t->a_row = s->job->a_steps ? 1 : t->a_row;
+        t->a_step = s->job->a_k_major ? lda : 1;
+        t->a_row = s->job->a_k_major ? 1 : t->a_row;
     }
     if (p->a == STI_GEMM_A_QUADS)
         t->a_line = t->rows * sti_gemm_round_up(pass->ks, STI_GEMM_QUAD);
-    else if (!s->job->a_steps)
+    else if (!s->job->a_k_major)
         t->a_line = t->rows * t->a_row;
     else
         t->a_line = sti_block_copies_a(p) ? t->rows * pass->ks : t->rows;
@@ -147,7 +147,7 @@ static void run_tiles(const sti_block_piece *s, const sti_gemm_tile *t)
         s->kernels->flow(t);
     else if (p->a == STI_GEMM_A_QUADS)
         s->kernels->quads(t);
-    else if (s->job->a_steps)
+    else if (s->job->a_k_major)
         s->kernels->tn(t);
     else
         s->kernels->nn(t);
@@ -184,7 +184,7 @@ static int64_t lanes_tiles(const sti_block_piece *s, const sti_block_pass *pass,
         return 0;
     place_rows(s, pass, 0, t);
     t->c = pass->c + panel->j0;
-    s->job->a_steps ? s->kernels->turned_steps(t) : s->kernels->turned(t);
+    s->job->a_k_major ? s->kernels->turned_steps(t) : s->kernels->turned(t);
     return t->lines * STI_GEMM_TURN_ROWS;
 }
 

@@ -153,7 +153,7 @@ static int64_t in_place_rows(const sti_block_job *job)
 /* Whether steps of A meet at least twice as many rows as columns, and C stays near. */
 static bool is_tall(const piece_size *s)
 {
-    return s->job->a_steps && s->levels == 0 && s->rows > ALIASED_ROWS &&
+    return s->job->a_k_major && s->levels == 0 && s->rows > ALIASED_ROWS &&
            s->rows >= 2 * s->cols && s->rows * s->cols <= SMALL_C;
 }
 
@@ -178,7 +178,7 @@ static bool many_columns(const piece_size *s)
 static bool steps_are_slow(const piece_size *s)
 {
     const int64_t floats = sti_cpu_halves_vectors() ? 128 << 10 : 24 << 10;
-    return s->job->a_steps && many_columns(s) && s->rows * s->job->k > floats;
+    return s->job->a_k_major && many_columns(s) && s->rows * s->job->k > floats;
 }
 
 /* Whether passes are short: see the path. */
@@ -204,7 +204,7 @@ static sti_gemm_path choose_path(const piece_size *s)
 {
     const sti_block_job *job = s->job;
     if (!job->load_a && !job->load_b &&
-        sti_gemm_turns(job->m, job->n, job->k, job->a_steps))
+        sti_gemm_turns(job->m, job->n, job->k, job->a_k_major))
         return STI_GEMM_ROWS_AS_LANES;
     if (fits_in_place(s))
         return STI_GEMM_IN_PLACE;
@@ -224,7 +224,7 @@ static sti_gemm_a choose_a(const piece_size *s, sti_gemm_path path)
         return STI_GEMM_A_GATHERED;
     if (path == STI_GEMM_STREAM_B || !many_columns(s))
         return STI_GEMM_A_IN_PLACE;
-    if (!s->job->a_steps)
+    if (!s->job->a_k_major)
         return STI_GEMM_A_QUADS;
     return path == STI_GEMM_BY_PANELS ? STI_GEMM_A_BY_TILE : STI_GEMM_A_BY_BLOCK;
 }
@@ -272,7 +272,7 @@ static int64_t pass_limit(const sti_block_job *job, const sti_block_plan *p)
     if (p->b == STI_GEMM_B_IN_PLACE && job->m <= FEW_ROWS)
         return STI_BLOCK_K;
     if (p->path == STI_GEMM_ROWS_AS_LANES)
-        return job->a_steps && job->m * k > LANES_FAR_A ? LANES_FAR_K : LANES_K;
+        return job->a_k_major && job->m * k > LANES_FAR_A ? LANES_FAR_K : LANES_K;
     if (transposes_for_few(job, p))
         return TRANSPOSED_K;
     if (p->levels > 0)

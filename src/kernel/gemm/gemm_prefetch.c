@@ -33,8 +33,8 @@ void sti_block_fetch_rows(const sti_block_piece *s, const sti_block_pass *pass,
     const int64_t rows = r < s->rows ? sti_gemm_next_rows(s->rows - r, most) : 0;
     t->next = r < s->rows ? sti_block_plain_rows(s, pass, r) : NULL;
     t->next_row = job->lda;
-    t->next_rows = job->a_steps && rows > 0 ? pass->ks : rows;
-    t->next_cols = job->a_steps ? rows : pass->ks;
+    t->next_rows = job->a_k_major && rows > 0 ? pass->ks : rows;
+    t->next_cols = job->a_k_major ? rows : pass->ks;
 }
 
 void sti_block_fetch_columns(sti_block_piece *s, const sti_block_pass *pass,
