@@ -225,13 +225,13 @@ turned_meet(const sti_gemm_tile *t, const vec *turned, const float *b, vec *acc,
 
 /* Rows so far apart fall on one set of the first-level cache, more of them than it has
  * places: each line of them is loaded but once. */
-static inline bool turned_crowded(const sti_gemm_tile *t)
+static inline bool turned_aliases_sets(const sti_gemm_tile *t)
 {
     return VEC_WIDTH > 8 && t->a_row % 1024 == 0;
 }
 
-/* Steps of k, as many as lanes at a time: turned by fours, or, where rows are crowded,
- * all at once. */
+/* Steps of k, as many as lanes at a time: turned by fours, or, where rows are
+ * aliases_cache_sets, all at once. */
 static inline __attribute__((always_inline)) const float *
 turned_lines(const sti_gemm_tile *t, vec_rows *rows, vec_rows *next, const float *b,
              vec *acc, int64_t steps, const bool fetch, const int cols)
@@ -275,8 +275,9 @@ turned_run(const sti_gemm_tile *t, const float *a, const float *then, const floa
     vec_rows rows = vec_rows_at(a, t->a_row), next = vec_rows_at(then, t->a_row);
     const int64_t lines = t->run_k / VEC_WIDTH * VEC_WIDTH;
     const bool fetch = then != a;
-    b = turned_crowded(t) ? turned_squares(t, &rows, &next, b, acc, lines, fetch, cols)
-                          : turned_lines(t, &rows, &next, b, acc, lines, fetch, cols);
+    b = turned_aliases_sets(t)
+            ? turned_squares(t, &rows, &next, b, acc, lines, fetch, cols)
+            : turned_lines(t, &rows, &next, b, acc, lines, fetch, cols);
     vec turned[QUAD];
     int left = (int)(t->run_k - lines);
     for (; left >= QUAD; left -= QUAD) {

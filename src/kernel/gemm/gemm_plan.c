@@ -80,7 +80,7 @@ static int stack_levels(int64_t chunks)
 
 /* Rows so far apart fall on one set of the first-level cache, and those of a tile push
  * each other out. */
-static bool crowded(int64_t ld)
+static bool aliases_cache_sets(int64_t ld)
 {
     return ld % 1024 == 0;
 }
@@ -98,7 +98,8 @@ static bool c_moves(const sti_block_job *job)
  * is worth some, one of B that is read in place fewer. */
 static double piece_cost(const sti_block_job *job, int64_t rows, int64_t cols)
 {
-    const bool plain_b = !job->load_b && !job->b_columns && !crowded(job->ldb);
+    const bool plain_b =
+        !job->load_b && !job->b_columns && !aliases_cache_sets(job->ldb);
     return (double)rows * (double)cols + 16.0 * (double)rows +
            (plain_b ? 2.0 : 16.0) * (double)cols;
 }
@@ -145,7 +146,7 @@ typedef struct piece_size {
 /* Up to so many rows read B in place. */
 static int64_t in_place_rows(const sti_block_job *job)
 {
-    if (!crowded(job->ldb))
+    if (!aliases_cache_sets(job->ldb))
         return UNALIASED_ROWS;
     return job->k >= ALIASED_LONG_K ? ALIASED_LONG_ROWS : ALIASED_ROWS;
 }
@@ -169,7 +170,7 @@ static bool copies_b(const piece_size *s)
 /* Whether so many columns read A that a copy pays. */
 static bool many_columns(const piece_size *s)
 {
-    const bool aliased = copies_b(s) && crowded(s->job->lda);
+    const bool aliased = copies_b(s) && aliases_cache_sets(s->job->lda);
     return s->cols > (aliased ? COPY_ALIASED_A_COLS : COPY_A_COLS);
 }
 
