@@ -86,7 +86,7 @@ static bool aliases_cache_sets(int64_t ld)
 }
 
 /* Whether C is what moves, and but moves out. */
-static bool c_moves(const sti_block_job *job)
+static bool store_bound(const sti_block_job *job)
 {
     return job->k <= SHORT_K && !job->load_a && !job->load_b && !job->bias &&
            !job->accumulate;
@@ -116,7 +116,7 @@ static void plan_grid(const sti_block_job *job, sti_block_plan *p)
         job->k < STI_BLOCK_SHARED / (m * n))
         return;
     /* Threads that write parts of one row of C would fetch each other's lines. */
-    const bool whole_rows = c_moves(job) && m >= threads * SHORT_K_ROWS;
+    const bool whole_rows = store_bound(job) && m >= threads * SHORT_K_ROWS;
     double best = 0;
     for (int64_t r = whole_rows ? threads : 1; r <= threads; r++) {
         const int64_t c = sti_gemm_ceil_div(threads, r);
@@ -212,7 +212,7 @@ static sti_gemm_path choose_path(const piece_size *s)
     if (!job->load_b && job->m > 0 && job->m <= STI_GEMM_FLOW && job->k > 0)
         return STI_GEMM_STREAM_B;
     const bool copies_a = job->load_a || many_columns(s);
-    if (copies_a && s->levels == 0 && c_moves(job))
+    if (copies_a && s->levels == 0 && store_bound(job))
         return STI_GEMM_ALONG_ROWS;
     return takes_short_passes(s) ? STI_GEMM_SHORT_PASSES : STI_GEMM_BY_PANELS;
 }
