@@ -8,6 +8,7 @@
 #include "kernel/gemm/gemm_tile_body.h"
 
 #include "kernel/gemm/gemm_flow_body.h"
+#include "kernel/gemm/gemm_turned_body.h"
 
 #define FORMS(WALK) TILES_6(PART_TILE, WALK, 1) TILES_6(TILE, WALK, 1)
 FORMS(nn)

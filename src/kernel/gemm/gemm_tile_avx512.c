@@ -9,6 +9,7 @@
 
 #include "kernel/gemm/gemm_flow_body.h"
 #include "kernel/gemm/gemm_kept_body.h"
+#include "kernel/gemm/gemm_turned_body.h"
 
 /* Every walk in every form, at all heights that registers allow. */
 #define ALL(X, WALK, MOST) \
