@@ -33,7 +33,7 @@ static bool is_small(const sti_gemm_shape *s, int threads)
     const int64_t most = 256, most_cols = s->k <= 64 ? 1000 : most;
     const int64_t alone = s->trans_b ? most * most * most : 1 << 20;
     const int64_t work = threads > 1 ? STI_BLOCK_SHARED : alone;
-    const bool near = s->trans_b ? s->m > STI_GEMM_FLOW
+    const bool near = s->trans_b ? s->m > STI_GEMM_STREAM_B_ROWS
                                  : s->ldb <= (s->n > most ? most_cols : 2 * most);
     return s->m <= most && s->n > 0 && s->n <= most_cols && s->k <= most &&
            s->lda <= 2 * most && s->m * s->n * s->k <= work && near;

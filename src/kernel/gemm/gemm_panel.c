@@ -124,7 +124,7 @@ static int panel_rows(sti_block_piece *s, const sti_block_pass *pass,
 {
     const sti_block_plan *p = s->plan;
     int most = p->path == STI_GEMM_STREAM_B
-                   ? STI_GEMM_FLOW
+                   ? STI_GEMM_STREAM_B_ROWS
                    : sti_gemm_most_rows(s->kernels, panel->nv, panel->cols);
     if (p->a == STI_GEMM_A_QUADS)
         most =
@@ -142,9 +142,9 @@ static void run_tiles(const sti_block_piece *s, const sti_gemm_tile *t)
 {
     const sti_block_plan *p = s->plan;
     if (p->path == STI_GEMM_STREAM_B && s->job->b_columns)
-        s->kernels->flow_columns(t);
+        s->kernels->stream_b_columns(t);
     else if (p->path == STI_GEMM_STREAM_B)
-        s->kernels->flow(t);
+        s->kernels->stream_b(t);
     else if (p->a == STI_GEMM_A_QUADS)
         s->kernels->quads(t);
     else if (s->job->a_k_major)

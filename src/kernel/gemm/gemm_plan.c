@@ -209,7 +209,7 @@ static sti_gemm_path choose_path(const piece_size *s)
         return STI_GEMM_ROWS_AS_LANES;
     if (fits_in_place(s))
         return STI_GEMM_IN_PLACE;
-    if (!job->load_b && job->m > 0 && job->m <= STI_GEMM_FLOW && job->k > 0)
+    if (!job->load_b && job->m > 0 && job->m <= STI_GEMM_STREAM_B_ROWS && job->k > 0)
         return STI_GEMM_STREAM_B;
     const bool copies_a = job->load_a || many_columns(s);
     if (copies_a && s->levels == 0 && store_bound(job))

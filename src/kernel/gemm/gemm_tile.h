@@ -23,13 +23,13 @@
  * that order, which meet B [(run * run_k + k) * 3 + tap][16]; nv = 1. So a load of A
  * serves three multiply-adds, where a narrow C would leave them waiting for loads.
  *
- * flow: up to six rows of C over all columns, however many, past B as it lies: few
+ * stream_b: up to six rows of C over all columns, however many, past B as it lies: few
  * rows make so little of an element of B that only the flow of memory counts, and that
  * is best along whole rows of B, a few at a time. Element (r, k) of A is at
  * a + r a_row + k a_step, one run of at least one step; a_run, b_run, nv, lines and
  * what is fetched ahead are not read.
  *
- * flow_columns: the same where B lies in columns, b_step apart.
+ * stream_b_columns: the same where B lies in columns, b_step apart.
  *
  * turned: as nn, for 16 rows a line and up to 12 columns, which leave
  * lanes of a vector idle: rows are the lanes, A is turned in registers. Steps of B are
@@ -54,19 +54,19 @@
 enum { STI_GEMM_QUAD = 4 };  /* steps of k side by side in a packed A */
 enum { STI_PANEL = 16 };     /* columns of a packed panel, on every instruction set */
 enum { STI_GEMM_KEPT = 16 }; /* steps and columns of a B that stays in registers */
-enum { STI_GEMM_FLOW = 6 };  /* rows at most that B flows past */
+enum { STI_GEMM_STREAM_B_ROWS = 6 }; /* rows at most past which B streams */
 enum { STI_GEMM_TURN_ROWS = 16, STI_GEMM_TURN_COLS = 12 };
 
 typedef struct sti_gemm_tile {
     const float *a, *b;
-    int64_t a_row;          /* nn, flow */
-    int64_t a_step, b_step; /* tn, flow; nn, quads: b_step */
+    int64_t a_row;          /* nn, stream_b */
+    int64_t a_step, b_step; /* tn, stream_b; nn, quads: b_step */
     const int64_t *a_run;   /* [runs] floats */
     const int64_t *b_run;   /* nn, tn: [runs] floats, or NULL */
     int64_t runs, run_k;
     float *c;
     int64_t c_row;
-    int64_t cols;                   /* 1 .. 16 nv; flow: >= 1 */
+    int64_t cols;                   /* 1 .. 16 nv; stream_b: >= 1 */
     int rows;                       /* 1 .. max_rows */
     int nv;                         /* panels side by side, 1 to 4 */
     int64_t lines;                  /* tiles of these rows, >= 1, */
@@ -90,8 +90,8 @@ typedef struct sti_gemm_kernels {
     void (*quads)(const sti_gemm_tile *tile);
     void (*taps)(const sti_gemm_tile *tile);
     int max_rows_taps;
-    void (*flow)(const sti_gemm_tile *tile);
-    void (*flow_columns)(const sti_gemm_tile *tile);
+    void (*stream_b)(const sti_gemm_tile *tile);
+    void (*stream_b_columns)(const sti_gemm_tile *tile);
     void (*turned)(const sti_gemm_tile *tile);
     void (*turned_steps)(const sti_gemm_tile *tile);
     void (*kept)(const float *a, const float *b, int64_t rows, float *c, int64_t c_row);

@@ -7,7 +7,7 @@
 #include "kernel/gemm/gemm_pack_body.h"
 #include "kernel/gemm/gemm_tile_body.h"
 
-#include "kernel/gemm/gemm_flow_body.h"
+#include "kernel/gemm/gemm_stream_b_body.h"
 #include "kernel/gemm/gemm_turned_body.h"
 
 #define FORMS(WALK) TILES_6(PART_TILE, WALK, 1) TILES_6(TILE, WALK, 1)
@@ -57,8 +57,8 @@ const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 4,
-    .flow = run_flow,
-    .flow_columns = run_flow_columns,
+    .stream_b = run_stream_b,
+    .stream_b_columns = run_stream_b_columns,
     .turned = run_turned,
     .turned_steps = run_turned_steps,
     .pack = pack_rows,

@@ -7,8 +7,8 @@
 #include "kernel/gemm/gemm_pack_body.h"
 #include "kernel/gemm/gemm_tile_body.h"
 
-#include "kernel/gemm/gemm_flow_body.h"
 #include "kernel/gemm/gemm_kept_body.h"
+#include "kernel/gemm/gemm_stream_b_body.h"
 #include "kernel/gemm/gemm_turned_body.h"
 
 /* Every walk in every form, at all heights that registers allow. */
@@ -96,8 +96,8 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 16,
-    .flow = run_flow,
-    .flow_columns = run_flow_columns,
+    .stream_b = run_stream_b,
+    .stream_b_columns = run_stream_b_columns,
     .turned = run_turned,
     .turned_steps = run_turned_steps,
     .kept = run_kept,

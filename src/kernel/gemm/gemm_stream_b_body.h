@@ -1,26 +1,26 @@
-/* Products of few rows, past which B flows as it lies: included by each vector
+/* Products of few rows, past which B streams as it lies: included by each vector
  * instruction set's file after gemm_tile_body.h, with vec_load_transposed beside the
  * words that one takes. Each element of B serves so few multiply-adds that the walk is
  * the one that memory likes best: along rows of B, a few at a time, or along as many
  * columns as a vector has lanes; what comes next is fetched ahead. */
 
 enum {
-    FLOW_MOST = 24,
-    FLOW_AHEAD_COLS = 256,
-    FLOW_AHEAD = 64 /* floats of a column */
+    STREAM_MOST = 24,
+    STREAM_AHEAD_COLS = 256,
+    STREAM_AHEAD = 64 /* floats of a column */
 };
 
 /* Steps of k at a time: what registers hold of A, and no more streams of memory than
  * prefetchers follow. */
-static inline __attribute__((always_inline)) int flow_steps(const int rows)
+static inline __attribute__((always_inline)) int stream_steps(const int rows)
 {
-    const int most = VECS == 1 ? FLOW_MOST : FLOW_MOST / 3; /* splats */
+    const int most = VECS == 1 ? STREAM_MOST : STREAM_MOST / 3; /* splats */
     return rows <= most / 8 ? 8 : most / rows;
 }
 
 static inline __attribute__((always_inline)) void
-flow_load(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lanes,
-          const bool whole, const bool load, const int rows)
+stream_load(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lanes,
+            const bool whole, const bool load, const int rows)
 {
     const float *c = t->c + j;
 #pragma GCC unroll 8
@@ -31,8 +31,8 @@ flow_load(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lan
 }
 
 static inline __attribute__((always_inline)) void
-flow_store(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lanes,
-           const bool whole, const bool last, const int rows)
+stream_store(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes lanes,
+             const bool whole, const bool last, const int rows)
 {
     float *c = t->c + j;
     const vec bias = last && t->bias ? vec_load_lanes(t->bias + j, lanes) : vec_zero();
@@ -52,10 +52,10 @@ flow_store(const sti_gemm_tile *t, vec *acc, const int64_t j, const vec_lanes la
 /* What lies some columns after column j, in these steps of B or the next ones: so near
  * that the first-level cache holds it until it is read. */
 static inline __attribute__((always_inline)) const float *
-flow_ahead(const sti_gemm_tile *t, const float *b, const int64_t j, const bool last,
-           const int steps)
+stream_ahead(const sti_gemm_tile *t, const float *b, const int64_t j, const bool last,
+             const int steps)
 {
-    const int64_t cols = t->cols < FLOW_AHEAD_COLS ? t->cols : FLOW_AHEAD_COLS;
+    const int64_t cols = t->cols < STREAM_AHEAD_COLS ? t->cols : STREAM_AHEAD_COLS;
     const int64_t at = j + cols;
     if (at < t->cols)
         return b + at;
@@ -64,14 +64,14 @@ flow_ahead(const sti_gemm_tile *t, const float *b, const int64_t j, const bool l
 
 /* A vector of columns of C after some steps of B. */
 static inline __attribute__((always_inline)) void
-flow_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t j,
-            const bool whole, const bool load, const bool last, const int rows,
-            const int steps)
+stream_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t j,
+              const bool whole, const bool load, const bool last, const int rows,
+              const int steps)
 {
-    vec acc[STI_GEMM_FLOW];
+    vec acc[STI_GEMM_STREAM_B_ROWS];
     const vec_lanes lanes = first_lanes(whole ? VEC_WIDTH : t->cols - j);
-    const float *ahead = flow_ahead(t, b, j, last, steps);
-    flow_load(t, acc, j, lanes, whole, load, rows);
+    const float *ahead = stream_ahead(t, b, j, last, steps);
+    stream_load(t, acc, j, lanes, whole, load, rows);
 #pragma GCC unroll 8
     for (int u = 0; u < steps; u++) {
         if (steps > 1)
@@ -81,14 +81,14 @@ flow_vector(const sti_gemm_tile *t, const vec *av, const float *b, const int64_t
         for (int r = 0; r < rows; r++)
             acc[r] = vec_fma(av[r * steps + u], bv, acc[r]);
     }
-    flow_store(t, acc, j, lanes, whole, last, rows);
+    stream_store(t, acc, j, lanes, whole, last, rows);
 }
 
 /* Some steps over all columns. */
 static inline __attribute__((always_inline)) void
-flow_pass(const sti_gemm_tile *t, int64_t k, const int rows, const int steps)
+stream_pass(const sti_gemm_tile *t, int64_t k, const int rows, const int steps)
 {
-    vec av[FLOW_MOST];
+    vec av[STREAM_MOST];
     const float *a = t->a + k * t->a_step, *b = t->b + k * t->b_step;
     const bool load = t->load || k > 0, last = k + steps == t->run_k;
 #pragma GCC unroll 24
@@ -96,32 +96,31 @@ flow_pass(const sti_gemm_tile *t, int64_t k, const int rows, const int steps)
         av[i] = vec_splat(a[i / steps * t->a_row + i % steps * t->a_step]);
     int64_t j = 0;
     for (; j + VEC_WIDTH <= t->cols; j += VEC_WIDTH)
-        flow_vector(t, av, b, j, true, load, last, rows, steps);
+        stream_vector(t, av, b, j, true, load, last, rows, steps);
     if (j < t->cols)
-        flow_vector(t, av, b, j, false, load, last, rows, steps);
+        stream_vector(t, av, b, j, false, load, last, rows, steps);
 }
 
-static inline __attribute__((always_inline)) void tile_flow(const sti_gemm_tile *t,
-                                                            const int rows)
+static inline __attribute__((always_inline)) void tile_stream_b(const sti_gemm_tile *t,
+                                                                const int rows)
 {
-    const int steps = flow_steps(rows);
+    const int steps = stream_steps(rows);
     int64_t k = 0;
     for (; k + steps <= t->run_k; k += steps)
-        flow_pass(t, k, rows, steps);
+        stream_pass(t, k, rows, steps);
     for (; k < t->run_k; k++)
-        flow_pass(t, k, rows, 1);
+        stream_pass(t, k, rows, 1);
 }
 
 /* A vector of columns in the steps i .. i + VEC_WIDTH. */
-static inline __attribute__((always_inline)) void flow_square(const sti_gemm_tile *t,
-                                                              vec *acc, const float *b,
-                                                              const int64_t i,
-                                                              const int rows)
+static inline __attribute__((always_inline)) void
+stream_square(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
+              const int rows)
 {
     vec turned[VEC_WIDTH];
 #pragma GCC unroll 16
     for (int l = 0; l < VEC_WIDTH; l++)
-        __builtin_prefetch(b + l * t->b_step + i + FLOW_AHEAD);
+        __builtin_prefetch(b + l * t->b_step + i + STREAM_AHEAD);
     vec_load_transposed(b + i, t->b_step, turned);
 #pragma GCC unroll 16
     for (int u = 0; u < VEC_WIDTH; u++)
@@ -133,8 +132,8 @@ static inline __attribute__((always_inline)) void flow_square(const sti_gemm_til
 
 /* Step i of up to so many columns. */
 static inline __attribute__((always_inline)) void
-flow_step(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
-          const int64_t cols, const int rows)
+stream_step(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
+            const int64_t cols, const int rows)
 {
     float turned[VEC_WIDTH];
     for (int64_t l = 0; l < VEC_WIDTH; l++)
@@ -146,20 +145,20 @@ flow_step(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
 }
 
 static inline __attribute__((always_inline)) void
-tile_flow_columns(const sti_gemm_tile *t, const int rows)
+tile_stream_b_columns(const sti_gemm_tile *t, const int rows)
 {
-    vec acc[STI_GEMM_FLOW];
+    vec acc[STI_GEMM_STREAM_B_ROWS];
     const float *b = t->b;
     for (int64_t j = 0; j < t->cols; j += VEC_WIDTH, b += VEC_WIDTH * t->b_step) {
         const int64_t cols = t->cols - j;
         const vec_lanes lanes = first_lanes(cols);
-        flow_load(t, acc, j, lanes, false, t->load, rows);
+        stream_load(t, acc, j, lanes, false, t->load, rows);
         int64_t i = 0;
         for (; cols >= VEC_WIDTH && i + VEC_WIDTH <= t->run_k; i += VEC_WIDTH)
-            flow_square(t, acc, b, i, rows);
+            stream_square(t, acc, b, i, rows);
         for (; i < t->run_k; i++)
-            flow_step(t, acc, b, i, cols, rows);
-        flow_store(t, acc, j, lanes, false, true, rows);
+            stream_step(t, acc, b, i, cols, rows);
+        stream_store(t, acc, j, lanes, false, true, rows);
     }
 }
 
@@ -186,17 +185,17 @@ by_rows(const sti_gemm_tile *tile, void (*walk)(const sti_gemm_tile *, int))
         walk(t, 5);
         break;
     default:
-        walk(t, STI_GEMM_FLOW);
+        walk(t, STI_GEMM_STREAM_B_ROWS);
         break;
     }
 }
 
-static void run_flow(const sti_gemm_tile *t)
+static void run_stream_b(const sti_gemm_tile *t)
 {
-    by_rows(t, tile_flow);
+    by_rows(t, tile_stream_b);
 }
 
-static void run_flow_columns(const sti_gemm_tile *t)
+static void run_stream_b_columns(const sti_gemm_tile *t)
 {
-    by_rows(t, tile_flow_columns);
+    by_rows(t, tile_stream_b_columns);
 }
