@@ -26,8 +26,8 @@ static sti_block_job gemm_job(const sti_gemm_shape *shape, const sti_gemm_batch 
 }
 
 /* So small that planning would be felt: one call of the tiles, which read A in place,
- * and B, where its rows do not push each other out of caches. A B in columns is turned
- * whole. */
+ * and B, where its rows do not push each other out of caches. A B in columns is
+ * transposed whole. */
 static bool is_small(const sti_gemm_shape *s, int threads)
 {
     const int64_t most = 256, most_cols = s->k <= 64 ? 1000 : most;
@@ -39,15 +39,15 @@ static bool is_small(const sti_gemm_shape *s, int threads)
            s->lda <= 2 * most && s->m * s->n * s->k <= work && near;
 }
 
-/* Floats between the steps of a B in columns that is turned for a small product. */
-static int64_t turned_ld(const sti_gemm_shape *s)
+/* Floats between the steps of a B in columns that is transposed for a small product. */
+static int64_t transposed_ld(const sti_gemm_shape *s)
 {
     return (s->n + STI_PANEL - 1) / STI_PANEL * STI_PANEL;
 }
 
 static size_t small_scratch_bytes(const sti_gemm_shape *s)
 {
-    const int64_t floats = s->trans_b ? s->k * turned_ld(s) : 0;
+    const int64_t floats = s->trans_b ? s->k * transposed_ld(s) : 0;
     return 64 + (size_t)floats * sizeof(float);
 }
 
@@ -86,10 +86,10 @@ static void small_product(const sti_gemm_shape *s, const float *a, const float *
     t.a_row = t.a_step = s->lda;
     t.b_step = s->ldb;
     if (s->trans_b) {
-        float *const turned = sti_block_align(scratch);
-        t.b_step = turned_ld(s);
-        kernels->pack_transposed(b, s->ldb, s->k, s->n, t.b_step, turned);
-        t.b = turned;
+        float *const transposed = sti_block_align(scratch);
+        t.b_step = transposed_ld(s);
+        kernels->pack_transposed(b, s->ldb, s->k, s->n, t.b_step, transposed);
+        t.b = transposed;
     }
     t.a_run = t.b_run = zero;
     t.runs = 1;

@@ -178,14 +178,15 @@ void sti_block_along_rows(sti_block_piece *s, const sti_block_pass *pass,
 static int64_t lanes_tiles(const sti_block_piece *s, const sti_block_pass *pass,
                            const sti_block_panel *panel, sti_gemm_tile *t)
 {
-    t->rows = STI_GEMM_TURN_ROWS;
-    t->lines = s->rows / STI_GEMM_TURN_ROWS;
+    t->rows = STI_GEMM_LANES_ROWS;
+    t->lines = s->rows / STI_GEMM_LANES_ROWS;
     if (t->lines == 0)
         return 0;
     place_rows(s, pass, 0, t);
     t->c = pass->c + panel->j0;
-    s->job->a_k_major ? s->kernels->turned_steps(t) : s->kernels->turned(t);
-    return t->lines * STI_GEMM_TURN_ROWS;
+    s->job->a_k_major ? s->kernels->rows_as_lanes_k_major(t)
+                      : s->kernels->rows_as_lanes(t);
+    return t->lines * STI_GEMM_LANES_ROWS;
 }
 
 /* One line of tiles from row r on, which reads its rows of A after copying them. */

@@ -205,7 +205,7 @@ static sti_gemm_path choose_path(const piece_size *s)
 {
     const sti_block_job *job = s->job;
     if (!job->load_a && !job->load_b &&
-        sti_gemm_turns(job->m, job->n, job->k, job->a_k_major))
+        sti_gemm_takes_lanes(job->m, job->n, job->k, job->a_k_major))
         return STI_GEMM_ROWS_AS_LANES;
     if (fits_in_place(s))
         return STI_GEMM_IN_PLACE;

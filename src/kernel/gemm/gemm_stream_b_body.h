@@ -117,17 +117,17 @@ static inline __attribute__((always_inline)) void
 stream_square(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
               const int rows)
 {
-    vec turned[VEC_WIDTH];
+    vec transposed[VEC_WIDTH];
 #pragma GCC unroll 16
     for (int l = 0; l < VEC_WIDTH; l++)
         __builtin_prefetch(b + l * t->b_step + i + STREAM_AHEAD);
-    vec_load_transposed(b + i, t->b_step, turned);
+    vec_load_transposed(b + i, t->b_step, transposed);
 #pragma GCC unroll 16
     for (int u = 0; u < VEC_WIDTH; u++)
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++)
             acc[r] = vec_fma(vec_splat(t->a[r * t->a_row + (i + u) * t->a_step]),
-                             turned[u], acc[r]);
+                             transposed[u], acc[r]);
 }
 
 /* Step i of up to so many columns. */
@@ -135,13 +135,13 @@ static inline __attribute__((always_inline)) void
 stream_step(const sti_gemm_tile *t, vec *acc, const float *b, const int64_t i,
             const int64_t cols, const int rows)
 {
-    float turned[VEC_WIDTH];
+    float transposed[VEC_WIDTH];
     for (int64_t l = 0; l < VEC_WIDTH; l++)
-        turned[l] = l < cols ? b[l * t->b_step + i] : 0.0F;
+        transposed[l] = l < cols ? b[l * t->b_step + i] : 0.0F;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
         acc[r] = vec_fma(vec_splat(t->a[r * t->a_row + i * t->a_step]),
-                         vec_load(turned), acc[r]);
+                         vec_load(transposed), acc[r]);
 }
 
 static inline __attribute__((always_inline)) void

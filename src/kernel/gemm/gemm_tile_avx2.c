@@ -7,8 +7,8 @@
 #include "kernel/gemm/gemm_pack_body.h"
 #include "kernel/gemm/gemm_tile_body.h"
 
+#include "kernel/gemm/gemm_rows_as_lanes_body.h"
 #include "kernel/gemm/gemm_stream_b_body.h"
-#include "kernel/gemm/gemm_turned_body.h"
 
 #define FORMS(WALK) TILES_6(PART_TILE, WALK, 1) TILES_6(TILE, WALK, 1)
 FORMS(nn)
@@ -59,8 +59,8 @@ const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .max_rows_taps = 4,
     .stream_b = run_stream_b,
     .stream_b_columns = run_stream_b_columns,
-    .turned = run_turned,
-    .turned_steps = run_turned_steps,
+    .rows_as_lanes = run_rows_as_lanes,
+    .rows_as_lanes_k_major = run_rows_as_lanes_k_major,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

@@ -8,8 +8,8 @@
 #include "kernel/gemm/gemm_tile_body.h"
 
 #include "kernel/gemm/gemm_kept_body.h"
+#include "kernel/gemm/gemm_rows_as_lanes_body.h"
 #include "kernel/gemm/gemm_stream_b_body.h"
-#include "kernel/gemm/gemm_turned_body.h"
 
 /* Every walk in every form, at all heights that registers allow. */
 #define ALL(X, WALK, MOST) \
@@ -98,8 +98,8 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .max_rows_taps = 16,
     .stream_b = run_stream_b,
     .stream_b_columns = run_stream_b_columns,
-    .turned = run_turned,
-    .turned_steps = run_turned_steps,
+    .rows_as_lanes = run_rows_as_lanes,
+    .rows_as_lanes_k_major = run_rows_as_lanes_k_major,
     .kept = run_kept,
     .pack = pack_rows,
     .pack_transposed = pack_columns,

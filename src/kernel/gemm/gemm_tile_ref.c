@@ -154,23 +154,23 @@ static void tile_stream_b_columns(const sti_gemm_tile *t)
     stream_elements(t, stream_columns_b_at);
 }
 
-static sti_gemm_tile turned_rows(const sti_gemm_tile *t)
+static sti_gemm_tile lanes_rows(const sti_gemm_tile *t)
 {
     sti_gemm_tile all = *t;
     all.lines = 1;
-    all.rows = (int)t->lines * STI_GEMM_TURN_ROWS;
+    all.rows = (int)t->lines * STI_GEMM_LANES_ROWS;
     return all;
 }
 
-static void tile_turned(const sti_gemm_tile *t)
+static void tile_rows_as_lanes(const sti_gemm_tile *t)
 {
-    const sti_gemm_tile all = turned_rows(t);
+    const sti_gemm_tile all = lanes_rows(t);
     tile_nn(&all);
 }
 
-static void tile_turned_steps(const sti_gemm_tile *t)
+static void tile_rows_as_lanes_k_major(const sti_gemm_tile *t)
 {
-    const sti_gemm_tile all = turned_rows(t);
+    const sti_gemm_tile all = lanes_rows(t);
     tile_tn(&all);
 }
 
@@ -224,8 +224,8 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .max_rows_taps = 8,
     .stream_b = tile_stream_b,
     .stream_b_columns = tile_stream_b_columns,
-    .turned = tile_turned,
-    .turned_steps = tile_turned_steps,
+    .rows_as_lanes = tile_rows_as_lanes,
+    .rows_as_lanes_k_major = tile_rows_as_lanes_k_major,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,
