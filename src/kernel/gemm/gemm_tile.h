@@ -38,9 +38,9 @@
  * rows_as_lanes_k_major: the same for A in steps, as tn, whose rows are lanes as they
  * lie.
  *
- * kept: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B lie without
- * gaps, rows of C are c_row apart. All of B stays in registers. NULL where those are
- * too few.
+ * b_in_registers: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B
+ * lie without gaps, rows of C are c_row apart. All of B stays in registers. NULL where
+ * those are too few.
  *
  * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
@@ -52,9 +52,11 @@
 
 #include "base/cpu.h"
 
-enum { STI_GEMM_QUAD = 4 };  /* steps of k side by side in a packed A */
-enum { STI_PANEL = 16 };     /* columns of a packed panel, on every instruction set */
-enum { STI_GEMM_KEPT = 16 }; /* steps and columns of a B that stays in registers */
+enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
+enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
+enum {
+    STI_GEMM_REGISTER_B = 16
+}; /* steps and columns of a B that stays in registers */
 enum { STI_GEMM_STREAM_B_ROWS = 6 }; /* rows at most past which B streams */
 enum { STI_GEMM_LANES_ROWS = 16, STI_GEMM_LANES_COLS = 12 };
 
@@ -95,7 +97,8 @@ typedef struct sti_gemm_kernels {
     void (*stream_b_columns)(const sti_gemm_tile *tile);
     void (*rows_as_lanes)(const sti_gemm_tile *tile);
     void (*rows_as_lanes_k_major)(const sti_gemm_tile *tile);
-    void (*kept)(const float *a, const float *b, int64_t rows, float *c, int64_t c_row);
+    void (*b_in_registers)(const float *a, const float *b, int64_t rows, float *c,
+                           int64_t c_row);
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);

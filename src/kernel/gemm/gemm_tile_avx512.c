@@ -7,7 +7,7 @@
 #include "kernel/gemm/gemm_pack_body.h"
 #include "kernel/gemm/gemm_tile_body.h"
 
-#include "kernel/gemm/gemm_kept_body.h"
+#include "kernel/gemm/gemm_b_in_registers_body.h"
 #include "kernel/gemm/gemm_rows_as_lanes_body.h"
 #include "kernel/gemm/gemm_stream_b_body.h"
 
@@ -100,7 +100,7 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .stream_b_columns = run_stream_b_columns,
     .rows_as_lanes = run_rows_as_lanes,
     .rows_as_lanes_k_major = run_rows_as_lanes_k_major,
-    .kept = run_kept,
+    .b_in_registers = run_b_in_registers,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,
