@@ -1,6 +1,7 @@
 /* A product of any kind keeps to the scratch that its plan names: random shapes run in
  * blocks of exactly that size beside forbidden pages, by teams of several sizes, with
- * and without all that an epilogue has. Every path of the planner is met. */
+ * and without all that an epilogue has. float32 is planned for every kind of CPU, with
+ * the same bits, and meets every path of the planner and every form of B. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "kernel/gemm/gemm_bf16.h"
 #include "kernel/gemm/gemm_i8.h"
 #include "kernel/loop/loop_gemm.h"
+#include "kernel/machine/cpu_kind.h"
 
 static const int teams[] = {1, 2, 3, 8};
 enum { TEAMS = sizeof teams / sizeof *teams, MOST_WORK = 20000000 };
@@ -67,6 +69,35 @@ static problem some_problem(model_rng *rng)
     p.a_signed = model_random(rng) % 2;
     p.dequantize = !s->accumulate && model_random(rng) % 2;
     p.c_bf16 = !s->accumulate && model_random(rng) % 2;
+    return p;
+}
+
+/* Few rows of A against a B whose rows alias sets of a cache. */
+static problem some_aliased_problem(model_rng *rng)
+{
+    problem p = some_problem(rng);
+    sti_gemm_shape *s = &p.shape;
+    s->m = model_between(rng, 5, 40);
+    s->n = 1024 * model_between(rng, 1, 2);
+    s->k = model_between(rng, 100, model_random(rng) % 4 == 0 ? 4500 : 700);
+    s->trans_b = false;
+    s->lda = s->trans_a ? s->m : s->k;
+    s->ldb = s->ldc = s->n;
+    return p;
+}
+
+/* A in steps of k that is higher than C is wide, as weight gradients are. */
+static problem some_tall_problem(model_rng *rng)
+{
+    problem p = some_problem(rng);
+    sti_gemm_shape *s = &p.shape;
+    s->n = model_between(rng, 65, 140);
+    s->m = 2 * s->n + model_between(rng, 0, 300);
+    s->k = model_between(rng, 65, 400);
+    s->trans_a = true;
+    s->trans_b = false;
+    s->lda = s->m + model_between(rng, 0, 3);
+    s->ldb = s->ldc = s->n;
     return p;
 }
 
@@ -154,23 +185,28 @@ static sti_epilogue epilogue_of(const problem *p)
 /* A kind of product: run it by `team` in scratch planned for `planned` threads. */
 typedef void run_kind(problem *p, int planned, const sti_team *team);
 
-static void all_teams(problem *p, run_kind *run, const char *what)
+static void some_teams(problem *p, run_kind *run, const char *what, bool first)
 {
     for (int t = 0; t < TEAMS; t++) {
         const sti_team team = {teams[t]};
         reset(p);
         run(p, teams[t], &team);
-        compare(p, t == 0, what, teams[t]);
+        compare(p, first && t == 0, what, teams[t]);
     }
     reset(p);
     run(p, 8, &(sti_team){2}); /* a smaller team than planned */
     compare(p, false, what, -2);
 }
 
+static void all_teams(problem *p, run_kind *run, const char *what)
+{
+    some_teams(p, run, what, true);
+}
+
 /* ---- float32 ---- */
 
-enum { PATHS = STI_GEMM_BY_PANELS + 1 };
-static int64_t path_met[PATHS];
+enum { PATHS = STI_GEMM_BY_PANELS + 1, FORMS_OF_B = STI_GEMM_B_KEPT + 1 };
+static int64_t path_met[PATHS], b_met[FORMS_OF_B];
 
 static void run_f32(problem *p, int planned, const sti_team *team)
 {
@@ -181,6 +217,8 @@ static void run_f32(problem *p, int planned, const sti_team *team)
         sti_gemm_batched_scratch_bytes(&p->shape, p->batch.count, planned);
     assert_true(plan.scratch_bytes <= most);
     path_met[plan.blocks.path]++;
+    if (plan.blocks.path != STI_GEMM_SMALL)
+        b_met[plan.blocks.b]++;
     void *scratch = guarded_alloc(plan.scratch_bytes);
     sti_gemm_run_f32(team, &plan, p->a, p->b, &e, p->c, scratch);
     guarded_free(scratch);
@@ -191,16 +229,25 @@ static void f32_fits(void **state)
     model_rng rng = {31};
     (void)state;
     for (int i = 0; i < MODEL_ROUNDS(250); i++) {
-        problem p = some_problem(&rng);
+        problem p = i % 8 == 1   ? some_aliased_problem(&rng)
+                    : i % 8 == 3 ? some_tall_problem(&rng)
+                                 : some_problem(&rng);
         if (i % 5 == 0) {
             p.batch.count = model_between(&rng, 2, 6);
             p.shape.m = 1 + p.shape.m / p.batch.count;
             p.shape.lda = p.shape.trans_a ? p.shape.m : p.shape.k;
         }
         make_operands(&p, sizeof(float), &rng);
-        all_teams(&p, run_f32, "float32");
+        for (int kind = 0; kind < STI_CPU_KINDS; kind++) {
+            sti_cpu_kind_force((sti_cpu_kind)kind);
+            some_teams(&p, run_f32, "float32", kind == 0);
+        }
+        sti_cpu_kind_force(STI_CPU_KINDS);
         free_operands(&p);
     }
+    for (int b = 0; b < FORMS_OF_B; b++)
+        if (b_met[b] == 0)
+            fail_msg("form %d of enum sti_gemm_b was never taken", b);
     for (int path = 0; path < PATHS; path++)
         if (path_met[path] == 0)
             fail_msg("path %d of enum sti_gemm_path was never taken", path);

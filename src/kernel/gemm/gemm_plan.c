@@ -2,8 +2,8 @@
  * scratch are decided. */
 #include "kernel/gemm/gemm_plan.h"
 
-#include "base/cpu.h"
 #include "kernel/gemm/gemm_block.h"
+#include "kernel/machine/cpu_kind.h"
 
 /* The block sizes, sorted by unit. Each is a limit that a plan obeys, found by
  * measurement; none changes a bit of a result. A "block" is what stays in the
@@ -14,11 +14,10 @@ enum {
     FEW_ROWS = 24,         /* up to so many, B in place is read in long passes */
     UNALIASED_ROWS = 1024, /* up to so many, a B whose rows share no set is in place */
     ALIASED_ROWS = 24,     /* the same for a B whose rows do, */
-    ALIASED_LONG_ROWS = 128, /* and where tiles last: the next panel comes meanwhile */
-    LOW_ROWS = 6,            /* up to so many, tiles are not three panels wide */
-    SHORT_K_ROWS = 56,       /* of a block where k is short */
-    PARTIAL_ROWS = 280,      /* of a block whose partial sums take scratch */
-    LEAST_BLOCK_ROWS = 96,   /* of a block, whatever the limits in floats say */
+    LOW_ROWS = 6,          /* up to so many, tiles are not three panels wide */
+    SHORT_K_ROWS = 56,     /* of a block where k is short */
+    PARTIAL_ROWS = 280,    /* of a block whose partial sums take scratch */
+    LEAST_BLOCK_ROWS = 96, /* of a block, whatever the limits in floats say */
     TRANSPOSED_GROUP_ROWS = 128 /* up to so many, a B in columns goes in small groups */
 };
 
@@ -31,6 +30,7 @@ enum {
     COPY_ALIASED_A_COLS = 48, /* or so many where its rows share sets and B is copied */
     WIDE_COLS = 5 * STI_PANEL,  /* from so many on, tiles are three panels wide */
     GROUP_COLS = 192,           /* packed at a time, */
+    PANEL_GROUP_COLS = 64,      /* where it is packed by panels, */
     TRANSPOSED_GROUP_COLS = 64, /* and of a B in columns for few rows */
     PANELS_MOST = 4             /* that a group may be longer by */
 };
@@ -40,9 +40,10 @@ enum {
     IN_PLACE_K = 256,     /* up to so many, A and B are read in place */
     IN_PLACE_LOW_K = 8,   /* up to so many, C is all that moves */
     SHORT_K = 64,         /* up to so many, k is short: low blocks of A */
-    ALIASED_LONG_K = 128, /* from so many on, tiles last (ALIASED_LONG_ROWS) */
+    ALIASED_LONG_K = 128, /* from so many on, tiles last (aliased_long_rows) */
     PARTIAL_K = 256,      /* a pass where partial sums take scratch, */
     SHORT_PASS_K = 192,   /* in short passes, */
+    PANEL_K = 128,        /* where B is packed by panels: 24 KiB of the widest, */
     TRANSPOSED_K = 1024,  /* where a B in columns goes in small groups, */
     LANES_K = 256,        /* where rows are lanes: B stays in the first-level cache, */
     LANES_FAR_K = 64      /* and pages of a far A are gone through one by one */
@@ -59,6 +60,26 @@ enum {
     KEPT_B = 1 << 20,         /* of B kept for all rows by a thread, */
     KEPT_B_TEAM = 4 << 20,    /* and by all together, */
     KEPT_B_LEAST = 256 << 10  /* but so many in any case */
+};
+
+/* Limits that differ between kinds of CPU, a column each. They were measured on Zen 4,
+ * with AVX2 and with AVX-512; those of AVX512_FULL are from Sapphire Rapids, but for
+ * panel_rows, which follows from counted cache misses (docs/performance.md). */
+typedef struct kind_limits {
+    /* Floats: up to so many, an A in steps of k is read in place. */
+    int64_t in_place_a_k_major;
+    /* Rows: up to so many, a B whose rows alias sets is read in place where tiles last,
+     * since the next panel is fetched meanwhile. */
+    int64_t aliased_long_rows;
+    /* Rows: up to so many, it is packed by panels instead; 0: never. */
+    int64_t panel_rows;
+} kind_limits;
+
+static const kind_limits limits_of[STI_CPU_KINDS] = {
+    /* in_place_a_k_major, aliased_long_rows, panel_rows */
+    [STI_CPU_AVX2] = {24 << 10, 24, 0},
+    [STI_CPU_AVX512_HALF] = {128 << 10, 128, 0},
+    [STI_CPU_AVX512_FULL] = {24 << 10, 24, 24},
 };
 
 /* Equal blocks of at most `most`, a multiple of `unit`. */
@@ -148,7 +169,20 @@ static int64_t in_place_rows(const sti_block_job *job)
 {
     if (!aliases_cache_sets(job->ldb))
         return UNALIASED_ROWS;
-    return job->k >= ALIASED_LONG_K ? ALIASED_LONG_ROWS : ALIASED_ROWS;
+    if (job->k < ALIASED_LONG_K)
+        return ALIASED_ROWS;
+    return limits_of[sti_cpu_kind_now()].aliased_long_rows;
+}
+
+/* Whether few rows meet a B whose rows alias sets, which tile after tile would fetch
+ * from the second-level cache anew, through a page of its own for each step of k: then
+ * a panel is packed at a time, in short passes that the first-level cache holds. */
+static bool packs_by_panel(const piece_size *s)
+{
+    const sti_block_job *job = s->job;
+    return !job->load_b && !job->b_columns && aliases_cache_sets(job->ldb) &&
+           job->k >= ALIASED_LONG_K &&
+           s->rows <= limits_of[sti_cpu_kind_now()].panel_rows;
 }
 
 /* Whether steps of A meet at least twice as many rows as columns, and C stays near. */
@@ -164,7 +198,8 @@ static bool is_tall(const piece_size *s)
 static bool copies_b(const piece_size *s)
 {
     const sti_block_job *job = s->job;
-    return job->load_b || job->b_columns || s->rows > in_place_rows(job) || is_tall(s);
+    return job->load_b || job->b_columns || s->rows > in_place_rows(job) ||
+           is_tall(s) || packs_by_panel(s);
 }
 
 /* Whether so many columns read A that a copy pays. */
@@ -178,7 +213,7 @@ static bool many_columns(const piece_size *s)
  * few floats of their lines, which fall on few sets of the first-level cache. */
 static bool steps_are_slow(const piece_size *s)
 {
-    const int64_t floats = sti_cpu_halves_vectors() ? 128 << 10 : 24 << 10;
+    const int64_t floats = limits_of[sti_cpu_kind_now()].in_place_a_k_major;
     return s->job->a_k_major && many_columns(s) && s->rows * s->job->k > floats;
 }
 
@@ -238,7 +273,9 @@ static sti_gemm_b choose_b(const piece_size *s, sti_gemm_path path)
         copies = false;
     if (path == STI_GEMM_ROWS_AS_LANES)
         copies = s->job->b_columns;
-    return copies ? STI_GEMM_B_BY_GROUP : STI_GEMM_B_IN_PLACE;
+    if (!copies)
+        return STI_GEMM_B_IN_PLACE;
+    return packs_by_panel(s) ? STI_GEMM_B_BY_PANEL : STI_GEMM_B_BY_GROUP;
 }
 
 static void plan_path(const sti_block_job *job, sti_block_plan *p)
@@ -272,6 +309,8 @@ static int64_t pass_limit(const sti_block_job *job, const sti_block_plan *p)
         return STI_GEMM_CHUNK;
     if (p->b == STI_GEMM_B_IN_PLACE && job->m <= FEW_ROWS)
         return STI_BLOCK_K;
+    if (p->b == STI_GEMM_B_BY_PANEL)
+        return PANEL_K;
     if (p->path == STI_GEMM_ROWS_AS_LANES)
         return job->a_k_major && job->m * k > LANES_FAR_A ? LANES_FAR_K : LANES_K;
     if (transposes_for_few(job, p))
@@ -315,6 +354,8 @@ static void plan_blocks(const sti_block_job *job, sti_block_plan *p)
     const int64_t rows = sti_gemm_min(p->part_rows, job->m);
     const int64_t cols = sti_gemm_min(p->part_cols, job->n);
     p->group_cols = transposes_for_few(job, p) ? TRANSPOSED_GROUP_COLS : GROUP_COLS;
+    if (p->b == STI_GEMM_B_BY_PANEL)
+        p->group_cols = PANEL_GROUP_COLS;
     p->block_k = block_length(k, pass_limit(job, p), 16);
     p->block_rows =
         block_length(rows, rows_limit(job, p), p->wide ? 9 : STI_GEMM_TILE_ROWS);

@@ -48,6 +48,8 @@ typedef enum sti_gemm_a {
 /* How B reaches the tiles. */
 typedef enum sti_gemm_b {
     STI_GEMM_B_IN_PLACE, /* as it lies in memory */
+    STI_GEMM_B_BY_PANEL, /* packed, so few steps of a panel that the first-level cache
+                          * holds them until the panel's last tile */
     STI_GEMM_B_BY_GROUP, /* packed, a group of panels just before its first tile */
     STI_GEMM_B_KEPT      /* packed by the first block of rows, kept for the others */
 } sti_gemm_b;
