@@ -12,9 +12,9 @@
 #include "base/rng.h"
 #include "exec/exec.h"
 #include "kernel/optimizer/optimizer.h"
+#include "model/network.h"
 #include "pass/pass.h"
 #include "stint/op.h"
-#include "train/network.h"
 
 typedef struct bench {
     sti_network net;

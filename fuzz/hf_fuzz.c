@@ -5,7 +5,7 @@
 #include "fuzz_folder.h"
 
 #include "stint/generate.h"
-#include "train/hf_config.h"
+#include "store/hf_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "stint/train.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

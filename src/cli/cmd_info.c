@@ -9,8 +9,9 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_network.h"
+#include "model/model_section.h"
 #include "op/op.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 typedef struct info_args {
     const char *data;

@@ -10,10 +10,10 @@
 #ifndef STI_TRAIN_CHECKPOINT_H
 #define STI_TRAIN_CHECKPOINT_H
 
+#include "store/safetensors.h"
 #include "train/error_control.h"
 #include "train/job.h"
 #include "train/loss_mix.h"
-#include "train/safetensors.h"
 
 /* Where a run stands, beside its tensors. Sums are over training batches, in the order
  * of the steps. */

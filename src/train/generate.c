@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/program.h"
 #include "base/units.h"
-#include "train/sampler.h"
+#include "infer/sampler.h"
 #include "train/stop.h"
 #include "train/text_model_file.h"
 

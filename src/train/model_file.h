@@ -2,8 +2,10 @@
 #ifndef STI_TRAIN_MODEL_FILE_H
 #define STI_TRAIN_MODEL_FILE_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
+#include "store/safetensors.h"
 #include "train/crew.h"
-#include "train/safetensors.h"
 
 struct stint_model_file {
     sti_arena *arena;

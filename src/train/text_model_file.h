@@ -4,7 +4,7 @@
 #define STI_TRAIN_TEXT_MODEL_FILE_H
 
 #include "stint/generate.h"
-#include "train/hf_folder.h"
+#include "store/hf_folder.h"
 #include "train/model_file.h"
 
 struct stint_text_model {

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "stint/trust.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 typedef struct diff_pair {
     const sti_tensor_file *a, *b;

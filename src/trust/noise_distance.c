@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 #include "trust/noise_metrics.h"
 
 typedef struct distances {

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 #include "train_support.h"
 
 /* A wide network and a checkpoint every step: much of the time goes into writing. */

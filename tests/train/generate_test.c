@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "stint/generate.h"
 #include "stint/train.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 
 enum { VOCABULARY = 300, CONTEXT = 20, WIDTH = 16, TENSORS = 40 };
 

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "train/safetensors.h"
+#include "store/safetensors.h"
 #include "trust/noise_metrics.h"
 #include "trust/state_log.h"
 

@@ -1,0 +1,331 @@
+#include "model/network.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "pass/pass.h"
+#include "stint/op.h"
+
+static void add_output(stint_graph *graph, sti_output_kind kind, stint_value value,
+                       const char *name)
+{
+    if (value >= 0)
+        sti_graph_output(
+            graph,
+            &(sti_output){.kind = kind, .value = value, .target = -1, .name = name});
+}
+
+/* Value of an output; a pass may have put another one in its place. -1: none. */
+static stint_value find_output(const stint_graph *graph, const char *name)
+{
+    const sti_output *outputs = sti_graph_outputs(graph);
+    for (int32_t i = 0; i < sti_graph_output_count(graph); i++)
+        if (outputs[i].kind >= STI_OUTPUT_METRIC && strcmp(outputs[i].name, name) == 0)
+            return outputs[i].value;
+    return -1;
+}
+
+/* tokens, labels [sequences, context] i32; what is no token has the label -1. */
+static stint_status append_text(const sti_network_desc *desc, sti_network *net)
+{
+    stint_graph *g = net->graph;
+    const stint_shape shape =
+        stint_shape_make(STINT_I32, 2, (int64_t[]){net->images, desc->context});
+    net->input = stint_input(g, "tokens", &shape);
+    net->labels = stint_input(g, "labels", &shape);
+    add_output(
+        g, STI_OUTPUT_METRIC,
+        stint_text_model_build(g, desc->name, &desc->text, net->input, net->labels),
+        "loss");
+    return stint_graph_check(g);
+}
+
+static const char *const part_names[STI_LOSS_PARTS] = {"loss.hard", "loss.pairing",
+                                                       "loss.soft"};
+
+/* Logits of the reference on the same images. It runs before the network, so that
+ * nothing but its logits lives on when the first activation is saved. */
+static stint_value append_reference(const sti_network_desc *desc, sti_network *net)
+{
+    const sti_network_desc *r = desc->loss.reference;
+    stint_scope_begin(net->graph, STI_REFERENCE_SCOPE);
+    sti_graph_set_fixed(net->graph, true);
+    stint_value logits = stint_model_build(net->graph, r->name, &r->model, net->input);
+    sti_graph_set_fixed(net->graph, false);
+    stint_scope_end(net->graph);
+    return logits;
+}
+
+/* factor * weight * part; what is 1 is left out, so that plain training keeps its bits.
+ */
+static stint_value weigh(const sti_network_desc *desc, sti_network *net, int part,
+                         stint_value value)
+{
+    stint_graph *g = net->graph;
+    const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
+    add_output(g, STI_OUTPUT_METRIC, value, part_names[part]);
+    if (desc->loss.factor[part] != 1.0f)
+        value = stint_scale(g, value, desc->loss.factor[part]);
+    if (!desc->loss.weighted)
+        return value;
+    stint_value weight = stint_slice(g, net->weights, 0, part, part + 1, 1);
+    return stint_mul(g, value, stint_reshape(g, weight, &scalar));
+}
+
+static stint_value append_part(const sti_loss_desc *loss, const sti_network *net,
+                               int part, stint_value logits, stint_value reference)
+{
+    const stint_pairing_desc focus = {loss->focal_base, loss->focal_right};
+    if (part == STI_LOSS_PAIRING)
+        return stint_logit_pairing(net->graph, logits, reference, net->labels, &focus);
+    return stint_soft_cross_entropy(net->graph, logits, reference, net->labels,
+                                    loss->temperature);
+}
+
+/* The parts and their sum; hard is there already. */
+static stint_value append_loss(const sti_network_desc *desc, sti_network *net,
+                               stint_value hard, stint_value logits,
+                               stint_value reference)
+{
+    stint_graph *g = net->graph;
+    stint_value loss = -1;
+    if (desc->loss.weighted) {
+        const stint_shape shape = STINT_SHAPE(STI_LOSS_PARTS);
+        net->weights = stint_input(g, "loss_weights", &shape);
+    }
+    for (int part = 0; part < STI_LOSS_PARTS; part++) {
+        if (desc->loss.factor[part] == 0)
+            continue;
+        stint_value value = part == STI_LOSS_HARD ? hard
+                                                  : append_part(&desc->loss, net, part,
+                                                                logits, reference);
+        value = weigh(desc, net, part, value);
+        loss = loss < 0 ? value : stint_add(g, loss, value);
+    }
+    return loss;
+}
+
+static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
+                                  sti_network *net)
+{
+    stint_graph *g = net->graph;
+    const bool taught = mode == STINT_TRAIN && desc->loss.reference;
+    stint_value reference = -1;
+    stint_shape images =
+        STINT_SHAPE(net->images, desc->height, desc->width, desc->channels);
+    stint_shape labels = stint_shape_make(STINT_I32, 1, &net->images);
+    if (desc->freeze_norm)
+        sti_graph_freeze_norm(g);
+    net->input = stint_input(g, "images", &images);
+    net->labels = stint_input(g, "labels", &labels);
+    if (taught)
+        reference = append_reference(desc, net);
+    stint_value logits = stint_model_build(g, desc->name, &desc->model, net->input);
+    float smoothing = mode == STINT_TRAIN ? desc->smoothing : 0;
+    stint_value loss = stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
+    if (taught)
+        loss = append_loss(desc, net, loss, logits, reference);
+    add_output(g, STI_OUTPUT_METRIC, loss, "loss");
+    add_output(g, STI_OUTPUT_METRIC, stint_count_correct(g, logits, net->labels),
+               "correct");
+    if (mode == STINT_EVAL) {
+        add_output(g, STI_OUTPUT_FETCH, logits, "logits");
+        add_output(g, STI_OUTPUT_FETCH, stint_softmax(g, logits), "probabilities");
+    }
+    return stint_graph_check(g);
+}
+
+static void find_outputs(sti_network *net)
+{
+    net->loss = find_output(net->graph, "loss");
+    net->correct = find_output(net->graph, "correct");
+    net->logits = find_output(net->graph, "logits");
+    net->probabilities = find_output(net->graph, "probabilities");
+    for (int part = 0; part < STI_LOSS_PARTS; part++)
+        net->part[part] = find_output(net->graph, part_names[part]);
+}
+
+stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
+                               int64_t images, sti_network *network)
+{
+    sti_network net = {
+        .images = images, .context = desc->context, .bounds = -1, .weights = -1};
+    stint_status st = stint_graph_create(mode, &net.graph);
+    if (st == STINT_OK)
+        st = desc->context ? append_text(desc, &net) : append_images(desc, mode, &net);
+    if (st == STINT_OK)
+        st = sti_pass_quantise(net.graph, STI_ROLE_PARAM, desc->weight_bits);
+    if (st == STINT_OK && desc->loss.reference)
+        st = sti_pass_quantise(net.graph, STI_ROLE_FIXED,
+                               desc->loss.reference->weight_bits);
+    if (st == STINT_OK)
+        st = sti_pass_prepare(net.graph);
+    if (st == STINT_OK && desc->winograd && !desc->bf16)
+        st = sti_pass_winograd(net.graph, NULL);
+    if (st == STINT_OK && mode == STINT_TRAIN) {
+        st = sti_pass_train(net.graph, find_output(net.graph, "loss"));
+    }
+    if (st == STINT_OK && desc->bf16)
+        st = sti_pass_precision(net.graph, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_standard(net.graph);
+    if (st != STINT_OK) {
+        sti_network_fini(&net);
+        return st;
+    }
+    find_outputs(&net);
+    *network = net;
+    return STINT_OK;
+}
+
+static stint_status saved_bytes(sti_network_desc desc, bool bf16, int64_t images,
+                                size_t *bytes_out)
+{
+    sti_network network;
+    desc.bf16 = bf16;
+    stint_status st = sti_network_build(&desc, STINT_TRAIN, images, &network);
+    if (st != STINT_OK)
+        return st;
+    st = sti_pass_saved_bytes(network.graph, bytes_out);
+    sti_network_fini(&network);
+    return st;
+}
+
+stint_status sti_network_check_bf16(const sti_network_desc *desc, int64_t images)
+{
+    size_t f32, bf16;
+    if (!desc->bf16)
+        return STINT_OK;
+    stint_status st = saved_bytes(*desc, false, images, &f32);
+    if (st == STINT_OK)
+        st = saved_bytes(*desc, true, images, &bf16);
+    if (st == STINT_OK && bf16 > f32)
+        sti_log(STINT_LOG_WARNING,
+                "bfloat16 costs this network memory: a shard keeps %s for the backward "
+                "half, in float32 %s; operators without a bfloat16 form are the cause "
+                "(docs/memory.md), and precision f32 needs less",
+                sti_bytes_text(bf16), sti_bytes_text(f32));
+    return st;
+}
+
+static stint_value find_input(const stint_graph *graph, const char *name)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(graph); v++)
+        if (sti_graph_value(graph, v)->role == STI_ROLE_INPUT &&
+            strcmp(stint_value_name(graph, v), name) == 0)
+            return v;
+    return -1;
+}
+
+stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
+                              int count, bool check)
+{
+    stint_status st = sti_pass_pack(network->graph, choices, count, check, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_standard(network->graph);
+    if (st != STINT_OK)
+        return st;
+    find_outputs(network);
+    network->bounds = find_input(network->graph, "bounds");
+    return STINT_OK;
+}
+
+stint_status sti_network_plan(sti_network *network, int threads)
+{
+    sti_plan *plan;
+    stint_status st = sti_plan_create(network->graph, threads, &plan);
+    if (st != STINT_OK)
+        return st;
+    sti_plan_destroy(network->plan);
+    network->plan = plan;
+    return STINT_OK;
+}
+
+void sti_network_fini(sti_network *network)
+{
+    sti_plan_destroy(network->plan);
+    stint_graph_destroy(network->graph);
+    memset(network, 0, sizeof *network);
+}
+
+int64_t sti_network_parameters(const sti_network *network)
+{
+    int64_t count = 0;
+    for (int32_t v = 0; v < sti_graph_value_count(network->graph); v++) {
+        const sti_value_row *row = sti_graph_value(network->graph, v);
+        if (row->role == STI_ROLE_PARAM)
+            count += stint_shape_count(&row->shape);
+    }
+    return count;
+}
+
+double sti_network_forward_flop(const sti_network *network)
+{
+    double flop = 0;
+    const stint_graph *g = network->graph;
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        if (node->backward || (node->op->flags & STI_OP_VIEW) || node->n_out == 0)
+            continue;
+        if (node->op->cost)
+            flop += node->op->cost(g, node).flop;
+        else
+            flop += (double)stint_shape_count(&sti_graph_value(g, node->out[0])->shape);
+    }
+    return flop / (double)network->images;
+}
+
+stint_status sti_network_each(const sti_network *network, sti_role role,
+                              sti_network_tensor_fn *fn, void *user)
+{
+    stint_status st = STINT_OK;
+    for (int32_t v = 0; v < sti_graph_value_count(network->graph) && st == STINT_OK;
+         v++) {
+        const sti_value_row *row = sti_graph_value(network->graph, v);
+        if (row->role == role)
+            st = fn(user, row, &network->plan->place[v]);
+    }
+    return st;
+}
+
+typedef struct finder {
+    const sti_value_row *row;
+    const sti_place *place;
+    bool found;
+} finder;
+
+static stint_status find_same(void *user, const sti_value_row *row,
+                              const sti_place *place)
+{
+    finder *f = user;
+    f->found |= strcmp(row->name, f->row->name) == 0 &&
+                sti_shape_equal(&row->shape, &f->row->shape) &&
+                place->offset == f->place->offset;
+    return STINT_OK;
+}
+
+typedef struct comparison {
+    const sti_network *other;
+    sti_role role;
+} comparison;
+
+static stint_status check_same(void *user, const sti_value_row *row,
+                               const sti_place *place)
+{
+    comparison *c = user;
+    finder f = {.row = row, .place = place};
+    sti_network_each(c->other, c->role, find_same, &f);
+    if (f.found)
+        return STINT_OK;
+    return sti_fail(STINT_E_BUG, "%s lies elsewhere in training than in evaluation",
+                    row->name);
+}
+
+stint_status sti_network_agree(const sti_network *a, const sti_network *b)
+{
+    comparison params = {b, STI_ROLE_PARAM}, states = {b, STI_ROLE_STATE};
+    stint_status st = sti_network_each(a, STI_ROLE_PARAM, check_same, &params);
+    return st != STINT_OK ? st
+                          : sti_network_each(a, STI_ROLE_STATE, check_same, &states);
+}

@@ -1,0 +1,92 @@
+/* A network with its loss as a planned graph: for one shard of a training step, or for
+ * one batch of an evaluation. */
+#ifndef STI_MODEL_NETWORK_H
+#define STI_MODEL_NETWORK_H
+
+#include "base/team.h"
+#include "pass/pass.h"
+#include "plan/plan.h"
+#include "stint/model.h"
+
+/* Parts of a loss against a reference model, after the multi-part loss of "Going Beyond
+ * Classification Accuracy Metrics in Model Compression" (arXiv 2012.01604):
+ *   hard     cross-entropy against the labels
+ *   pairing  mean square of the difference of the logits
+ *   soft     cross-entropy against the reference's probabilities at a temperature */
+enum { STI_LOSS_HARD, STI_LOSS_PAIRING, STI_LOSS_SOFT, STI_LOSS_PARTS };
+
+typedef struct sti_loss_desc {
+    const struct sti_network_desc *reference; /* NULL: labels alone */
+    float factor[STI_LOSS_PARTS];             /* 0: that part is not there */
+    float temperature;
+    float focal_base, focal_right; /* of pairing, see stint_pairing_desc */
+    bool weighted; /* factors are also multiplied by the input "loss_weights" */
+} sti_loss_desc;
+
+typedef struct sti_network_desc {
+    const char *name; /* "resnet20" */
+    stint_model_desc model;
+    int64_t height, width, channels; /* of the images */
+    stint_text_model_desc text; /* instead of all that, of a text model: resolved */
+    int64_t context;            /* tokens a sequence; 0: a network for images */
+    float smoothing;            /* of labels, in training */
+    bool bf16;                  /* activations, see sti_pass_precision */
+    bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
+    int weight_bits;            /* of weights; 0: f32 */
+    bool freeze_norm;           /* see sti_graph_freeze_norm */
+    sti_loss_desc loss;         /* in training, of images */
+} sti_network_desc;
+
+typedef struct sti_network {
+    stint_graph *graph;
+    sti_plan *plan;
+    int64_t context;                   /* tokens a sequence; 0: images */
+    int64_t images;                    /* (or sequences) of one run */
+    stint_value input, labels, bounds; /* bounds: -1, nothing is packed */
+    stint_value weights; /* of the parts of the loss, to be filled; -1: none */
+    stint_value part[STI_LOSS_PARTS]; /* of the loss, without factors; -1: not there */
+    /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. Of text
+     * there is the loss alone: the logits of a large vocabulary are never made whole.
+     */
+    stint_value loss, correct, logits, probabilities;
+} sti_network;
+
+/* Forward pass and loss of `images` images; TRAIN: also the backward pass. Runs the
+ * standard passes. */
+stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
+                               int64_t images, sti_network *network);
+/* A warning in the log where training of `images` images a run keeps more for its
+ * backward half in bfloat16 than it would in float32. Nothing without desc->bf16. */
+stint_status sti_network_check_bf16(const sti_network_desc *desc, int64_t images);
+/* Hold saved tensors packed, see pass/pack.c; then plan it (again). */
+stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
+                              int count, bool check);
+/* Plan it for a team (again: for another one). */
+stint_status sti_network_plan(sti_network *network, int threads);
+void sti_network_fini(sti_network *network); /* a zeroed one is fine */
+
+/* Scope of the reference's tensors, which are the FIXED ones of the graph. */
+#define STI_REFERENCE_SCOPE "reference"
+
+int64_t sti_network_parameters(const sti_network *network);
+/* Arithmetic of the forward pass of one image. */
+double sti_network_forward_flop(const sti_network *network);
+/* Do two networks keep parameters and states at the same places? STINT_E_BUG if not. */
+stint_status sti_network_agree(const sti_network *a, const sti_network *b);
+
+/* Call fn for every parameter, then every state, in the order of their bytes. */
+typedef stint_status sti_network_tensor_fn(void *user, const sti_value_row *row,
+                                           const sti_place *place);
+stint_status sti_network_each(const sti_network *network, sti_role role,
+                              sti_network_tensor_fn *fn, void *user);
+
+/* Initial values: params and states are blocks of the plan's PARAM and STATE regions. A
+ * weight is a function of (seed, parameter, element). */
+stint_status sti_network_init_weights(const sti_network *network, const sti_team *team,
+                                      uint64_t seed, void *params, void *states);
+/* Flip the last bit of one weight among those that were drawn at random, chosen by the
+ * seed: the least difference that two runs can begin with. */
+stint_status sti_network_flip_ulp(const sti_network *network, uint64_t seed,
+                                  void *params);
+
+#endif
