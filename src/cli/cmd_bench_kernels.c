@@ -357,7 +357,8 @@ static stint_status bench_conv(table *t, const sti_conv_shape *given)
 
 static stint_status conv_run(sti_cli_call *call)
 {
-    /* Of ResNet-20 on 32 pixels, ResNet-18 and -50 on 224, and one depthwise. */
+    /* Convolutions of ResNet-20 on 32 pixels, ResNet-18 and -50 on 224, and one
+     * depthwise. */
     static const sti_conv_shape cases[] = {
         {32, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0, false},
         {32, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0, false},

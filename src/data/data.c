@@ -130,6 +130,8 @@ static stint_status probe_images(stint_data *data, bool checking)
         }
         if (!first.width)
             first = info;
+        data->mixed =
+            data->mixed || info.width != first.width || info.height != first.height;
         if (info.width > data->max_width)
             data->max_width = info.width;
         if (info.height > data->max_height)
@@ -144,6 +146,11 @@ static stint_status probe_images(stint_data *data, bool checking)
     data->stored_height = first.height;
     data->stored_width = first.width;
     return st;
+}
+
+bool sti_data_is_mixed(const stint_data *data)
+{
+    return data->mixed;
 }
 
 static stint_status settle_size(stint_data *data, const stint_data_desc *desc,

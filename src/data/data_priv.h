@@ -92,6 +92,7 @@ struct stint_data {
     const char *files[STI_DATA_FILES]; /* absolute, for messages */
     int64_t max_file_bytes;            /* of one sample, as stored */
     int64_t max_pixels, max_width, max_height; /* of one image before resizing */
+    bool mixed; /* of those looked at, not all were of one size */
     uint8_t
         *kept; /* [info.count, height, width, channels], or NULL: see sti_data_keep */
 };

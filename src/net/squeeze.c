@@ -76,7 +76,7 @@ static int count_parts(const sti_squeeze_desc *d, int64_t values)
     return count ? count : 1;
 }
 
-/* Of a part, rank r gets about the (size - r)-th part of what is left. */
+/* Rank r gets about the (size - r)-th part of what is left of a part. */
 static void cut_slices(sti_squeeze *s)
 {
     const int size = sti_comm_size(s->comm);
@@ -431,7 +431,7 @@ void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
             }
 }
 
-/* Of a cut vector. */
+/* What a sum of the vector sends, once it is cut. */
 static void fill_load(const sti_squeeze *s, sti_squeeze_load *out)
 {
     const int size = sti_comm_size(s->comm);

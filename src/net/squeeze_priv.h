@@ -60,7 +60,7 @@ sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer);
 squeeze_slice *sti_squeeze_slice(const sti_squeeze *s, int part, int slice);
 size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p);
 size_t sti_squeeze_move_bytes(const sti_squeeze *s, int part, const sti_move *move);
-/* Of its slices, in `coded`. */
+/* Where the slices of a move begin in `coded`. */
 uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *move);
 
 /* Layers of so many bits owe what rounding took; of more, and float32, they do not. */

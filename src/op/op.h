@@ -123,8 +123,8 @@ stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value 
 enum {
     STI_GAIN_GAIN,   /* of kernel/fold/error_gain.h */
     STI_GAIN_SQUARE, /* mean squared error predicted, gain bound^2 */
-    /* Of batch-norm: squared error of the gradient of its input over the square of that
-     * gradient, divided by bound^2. */
+    /* Batch-norm alone: squared error of the gradient of its input over the square of
+     * that gradient, divided by bound^2. */
     STI_GAIN_REACH,
     STI_GAIN_FIELDS
 };

@@ -204,7 +204,7 @@ static stint_status add_ways(chooser *c, int lanes)
     return st;
 }
 
-/* Of equal times the plainer one first, then the one with more lanes. */
+/* By time; of equal times the plainer one first, then the one with more lanes. */
 static int by_time(const void *pa, const void *pb)
 {
     const way *a = pa, *b = pb;
@@ -251,7 +251,7 @@ static const uint8_t *form_of(const chooser *c, const way *w)
     return budget_of(c, w->lanes)->options[w->option].form;
 }
 
-/* Of the estimated peaks. */
+/* The lowest of the estimated peaks. */
 static size_t lowest_estimate(const chooser *c)
 {
     size_t low = c->ways[0].peak_bytes;

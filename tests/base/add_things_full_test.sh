@@ -1,6 +1,6 @@
 #!/bin/bash
-# What docs/architecture.md promises of adding things: an operator, a pass, a network and a
-# subcommand are one file and one line each. In a copy of the tree a toy of each is added so,
+# What docs/architecture.md promises of adding things: an operator, a pass, a network, a
+# section of recipes and a subcommand are one file and one line each. In a copy of the tree a toy of each is added so,
 # stint and the toys' tests are built, every toy runs, and when file and line are gone again
 # the copy is the tree that it was.
 #
@@ -11,7 +11,7 @@ source=${STINT_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tree="$work/tree" build="$work/tree/build/toys"
-kinds="operator pass model subcommand"
+kinds="operator pass model section subcommand"
 targets="stint"
 files=() lists=()
 
@@ -210,6 +210,56 @@ run_model() {
     "$build/tests/toy_model_test" || return 1
     "$build/stint" help models | grep -q '^  toynet  *one dense layer$' || return 1
     "$build/stint" help --recipe-markdown | grep -qE '^\| `name` .*\btoynet\b'
+}
+
+# ---- a section of recipes, of a room above train/
+
+add_section() {
+    file src/trust/toy_section.c <<'END'
+/* [toy] of a recipe. */
+#include "base/recipe.h"
+
+typedef struct toy_values {
+    int64_t bears;
+} toy_values;
+
+static const sti_option rows[] = {
+    {.name = "bears",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 9),
+     .default_text = "3",
+     .offset = offsetof(toy_values, bears),
+     .help = "how many there are"},
+};
+
+static void check(const stint_recipe *recipe, sti_complaints *complaints);
+
+const sti_recipe_section sti_toy_section = {
+    STI_RECIPE_SECTION("toy", rows, toy_values),
+    .check = check,
+};
+
+static void check(const stint_recipe *recipe, sti_complaints *complaints)
+{
+    const toy_values *toys = sti_recipe_values(recipe, &sti_toy_section);
+    if (toys->bears == 1)
+        sti_complain(complaints, "toy.bears: one alone is sad");
+}
+END
+    line src/recipe_sections.h 'STI_SECTION(net)' 'STI_SECTION(toy)'
+}
+
+# refuses VALUE WORDS: a recipe with so many bears
+refuses() {
+    "$build/stint" train "$tree/recipes/mnist-lenet5.ini" --set "toy.bears=$1" 2>"$work/err"
+    [ $? -eq 2 ] && grep -qF "$2" "$work/err"
+}
+
+run_section() {
+    "$build/stint" help --recipe-markdown | grep -A 4 '^## `\[toy\]`' |
+        grep -qF '| `bears` | `3` | whole number, from 0 to 9 | how many there are |' || return 1
+    refuses 10 bears || return 1
+    refuses 1 'toy.bears: one alone is sad'
 }
 
 # ---- a subcommand

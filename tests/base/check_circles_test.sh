@@ -50,8 +50,15 @@ compile op/table.c 'extern const int row; const void *const rows[] = {&row}; int
 expect 1 "op: a circle of 2 files: op/row.c op/table.c" "  op/row.c uses count of op/table.c" \
     "  op/table.c uses row of op/row.c"
 
-# Over the border of a room it is no matter of this check (the layers forbid it).
+# The table of recipe sections is handed to base on purpose.
+compile base/recipe.c 'extern const void *const sections[]; int recipe(void) { return sections[0] != 0; }'
+compile base/a_section.c 'int recipe(void); int section(void) { return recipe(); }'
+compile base/recipe_sections.c 'int section(void); const void *const sections[] = {section};'
 rm "$objects/stint_op.dir/op/row.c.o"
+expect 0 "circles: none between 8 files of 3 rooms"
+rm -r "$objects/stint_base.dir"
+
+# Over the border of a room it is no matter of this check (the layers forbid it).
 compile kernel/low/low.c 'int count(void); int low(void) { return count(); }'
 expect 0 "circles: none between 6 files of 2 rooms"
 exit $bad

@@ -33,7 +33,7 @@ typedef struct op_tensor {
     double *data;
 } op_tensor;
 
-/* Of every run of a case: what random operators see. */
+/* What random operators see in every run of a case. */
 static const sti_step op_step = {.seed = 42, .step = 3, .shard = 1};
 
 typedef struct op_case op_case;

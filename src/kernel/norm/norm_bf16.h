@@ -19,7 +19,7 @@
 #include "base/team.h"
 #include "kernel/lane/bf16.h"
 
-/* Scratch of each call below; 64-byte aligned. */
+/* Scratch of each call below, 64-byte aligned. */
 size_t sti_norm_bf16_scratch_bytes(int64_t rows, int64_t c);
 
 /* mean, inv and unbiased variance (0 for one row), [c] each; unbiased may be NULL. */

@@ -44,7 +44,7 @@ static void unpack(const uint8_t *row, int bits, int64_t at, int64_t n, int32_t 
 
 /* ---- cells ---- */
 
-/* Of one cell: its window, and where its arrays are. */
+/* A cell: its window, and where its arrays are. */
 typedef struct cell {
     sti_pool_window window;
     int64_t out; /* first element within the output row */

@@ -61,7 +61,7 @@ static void select_planned(const sti_topk_request *r, const sti_topk_view *view,
     sti_topk_row(&job);
 }
 
-/* Of a part or a list. */
+/* Select from a part or a list. */
 static void select_view(const sti_topk_request *r, const sti_topk_view *view, int64_t k,
                         stint_topk_method method, const sti_topk_sink *sink,
                         sti_topk_layout scratch)
@@ -174,7 +174,7 @@ typedef struct rows_work {
     atomic_llong bad_row; /* lowest row with a NaN that is an error */
 } rows_work;
 
-/* Of floats: whether there is a NaN, whatever its sign. */
+/* Is there a NaN among these floats, whatever its sign? */
 static bool any_nan(const unsigned char *values, int64_t count, sti_topk_form form)
 {
     int32_t most = 0;
@@ -220,7 +220,7 @@ static int64_t find_nan(const rows_work *w, int64_t row)
     return first;
 }
 
-/* Of a row that has been run. */
+/* Index of the first NaN of a row that has been run. */
 static int64_t named_nan(const rows_work *w, int64_t row)
 {
     const sti_topk_request *r = w->r;

@@ -314,7 +314,7 @@ static void NAME(short_row)(const sti_topk_view *v, sti_topk_short_row *b)
     const int64_t done = NAME(is_plain)(v) ? NAME(short_row_as)(v, b, true)
                                            : NAME(short_row_as)(v, b, false);
     vec_leave();
-    topk_brief(v, done, b);
+    topk_short_row(v, done, b);
 }
 
 /* Emission from a row is for many winners: no branch on hits either. */

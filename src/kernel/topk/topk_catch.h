@@ -5,7 +5,7 @@
 
 #include "kernel/topk/topk_pool.h"
 
-/* Of a piece: elements at or above the bound. */
+/* Elements of a piece at or above the bound. */
 struct sti_topk_tally {
     atomic_llong count;
 };

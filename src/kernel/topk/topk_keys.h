@@ -99,7 +99,7 @@ static inline int64_t emit_words_at(const sti_topk_short_row *b, int64_t i, vec 
                        b->index + at, b->values ? b->values + 4 * at : NULL);
 }
 
-/* Of four vectors. */
+/* Does any of four vectors have a key of at least the bound? */
 static inline bool any_at_least(const uint32_t *keys, vec bound)
 {
     const vec a = MAX(vec_load(keys), vec_load(keys + LANES));
@@ -163,7 +163,7 @@ static inline int64_t keep_few(const sti_topk_short_row *b, uint32_t lo)
     return kept;
 }
 
-/* Of 64 columns, `best` has the best element of each: the k-th of these is a bound of
+/* `best` has the best element of each of 64 columns: the k-th of these is a bound of
  * the k-th of all, and hardly more than k elements are above it. */
 static threshold few_threshold(const sti_topk_short_row *b, const vec best[TINY_VECS],
                                uint32_t most)

@@ -60,7 +60,8 @@ static double pass_ns(const sti_topk_plan *p, const sti_topk_costs *c)
     return lines((double)p->n, p->form) * (is_far(p) ? c->read_far : c->read_near);
 }
 
-/* Of `bytes` that a pass leaves and another reads: beyond the nearer caches. */
+/* Nanoseconds a line of `bytes` that one pass leaves and another reads: more where they
+ * lie beyond the nearer caches. */
 static double list_line_ns(double bytes, const sti_topk_costs *c)
 {
     return bytes > 0.75e6 ? fmax(c->scan, c->read_far) : c->scan;
@@ -137,7 +138,7 @@ int64_t sti_topk_catch_segments(const sti_topk_plan *p)
                : 0;
 }
 
-/* Of what is caught, in blocks that are still in the caches. */
+/* Nanoseconds for what is caught, in blocks that are still in the caches. */
 static double catch_ns(const sti_topk_plan *p, const sti_topk_costs *c, double m, int a)
 {
     sti_topk_plan caught = *p;

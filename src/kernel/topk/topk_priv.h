@@ -151,14 +151,14 @@ typedef struct sti_topk_ops {
      * STI_TOPK_SLACK more words may be written behind them. */
     int64_t (*keys)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     uint32_t hi, uint32_t *out, int64_t *above);
-    /* Of lists of keys alone: a threshold that exactly `rank` of them are at or above,
+    /* A threshold in a list of bare keys that exactly `rank` of them are at or above,
      * or where equal keys forbid that, the rank-th largest. Their number. */
     uint32_t (*bisect)(const uint32_t *keys, int64_t count, int64_t rank,
                        int64_t *at_least);
     /* Index (plus base) and value of the elements with key >= lo; their count. */
     int64_t (*emit)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     int64_t base, int64_t *index_out, unsigned char *value_out);
-    /* Of the n elements of a view: keys, best, high and low. */
+    /* Fill in keys, best, high and low for the n elements of a view. */
     void (*short_row)(const sti_topk_view *v, sti_topk_short_row *b);
     /* For a view of at most STI_TOPK_TINY elements, or at most STI_TOPK_FEW winners:
      * short_row and winners in one. False where there is a key of at least `refused`

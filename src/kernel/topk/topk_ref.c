@@ -104,7 +104,7 @@ static void ref_short_row(const sti_topk_view *v, sti_topk_short_row *b)
     b->best = 0;
     memset(b->high, 0, sizeof b->high);
     memset(b->low, 0xFF, sizeof b->low);
-    topk_brief(v, 0, b);
+    topk_short_row(v, 0, b);
 }
 
 static int64_t ref_emit(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,

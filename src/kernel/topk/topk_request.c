@@ -148,7 +148,7 @@ static int64_t list_capacity(const sti_topk_request *r)
     return r->k + sti_topk_min(r->k, r->part);
 }
 
-/* Of the largest selection that a row in parts needs. */
+/* Bytes of the largest selection that a row in parts needs. */
 static size_t parts_bytes(const sti_topk_request *r)
 {
     const int64_t last = r->n % r->part, k = r->k;

@@ -53,7 +53,7 @@ sti_topk_plan sti_topk_plan_for(const sti_topk_request *r, sti_topk_form form,
                                 int64_t n, int64_t k, stint_topk_method method);
 /* One slot; NULL where the layout only counts. */
 sti_topk_slot *sti_topk_take_slot(sti_topk_layout *layout, const sti_topk_request *r);
-/* Of all slots, and what aligns them; false where it fits no address space. */
+/* Bytes of all slots, and what aligns them; false where that fits no address space. */
 bool sti_topk_request_bytes(const sti_topk_request *r, size_t *bytes_out);
 
 static inline int64_t sti_topk_winners_of(const stint_topk_desc *desc)

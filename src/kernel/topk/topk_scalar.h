@@ -98,8 +98,8 @@ static inline int64_t topk_emit(const sti_topk_view *v, int64_t begin, int64_t e
 }
 
 /* Elements from `from` on of a short row, and the zeros behind them. */
-static inline void topk_brief(const sti_topk_view *v, int64_t from,
-                              sti_topk_short_row *b)
+static inline void topk_short_row(const sti_topk_view *v, int64_t from,
+                                  sti_topk_short_row *b)
 {
     int64_t i = from;
     for (; i < v->n; i++) {

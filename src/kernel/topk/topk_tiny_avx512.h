@@ -69,8 +69,8 @@ static inline vec tiny_pair(vec x, vec partner, __mmask16 worse)
             (r)[j_] = tiny_pair((r)[j_], other_[j_], worse);              \
     }
 
-/* Of all keys in every lane, by registers that get shorter: the shorter ones have twice
- * the units. */
+/* The best of all keys, in every lane, by registers that get shorter: the shorter ones
+ * have twice the units. */
 INLINE vec tiny_best(const vec key[TINY_VECS])
 {
     const vec all = vec_max32(vec_max32(key[0], key[1]), vec_max32(key[2], key[3]));
@@ -120,8 +120,8 @@ INLINE vec tiny_of_columns(const vec r[TINY_VECS], int64_t k)
     return _mm512_broadcastd_epi32(quarter[k - 1]);
 }
 
-/* Of two lists of eight, each in a pair of lanes, the best eight to the first: one of
- * them turned around, they fall and rise. */
+/* The best eight of two lists of eight, each in a pair of lanes, go to the first: one
+ * of them turned around, they fall and rise. */
 #define TINY_EIGHT(type, bits, worse, a, b)                                         \
     {                                                                               \
         type m_[TINY_VECS];                                                         \
