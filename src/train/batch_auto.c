@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "train/stop.h"
+#include "base/stop.h"
 
 #define MOST_TIMES  16 /* the reference batch */
 #define MOST_SHARE  8  /* of the training images: that many steps an epoch at least */

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
-#include "train/stop.h"
+#include "base/stop.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "train/stop.h"
+#include "base/stop.h"
 
 static int64_t batches_of(int64_t count, int64_t images)
 {

@@ -12,7 +12,7 @@
 #include "base/program.h"
 #include "base/units.h"
 #include "infer/sampler.h"
-#include "train/stop.h"
+#include "base/stop.h"
 #include "train/text_model_file.h"
 
 /* Libraries that generation runs in (base/program.h). */

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "train/model_file.h"
 #include "train/run.h"
-#include "train/stop.h"
+#include "base/stop.h"
 
 bool sti_run_is_first(const sti_run *run)
 {

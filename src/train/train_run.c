@@ -22,7 +22,7 @@
 #include "train/report.h"
 #include "train/run.h"
 #include "train/select.h"
-#include "train/stop.h"
+#include "base/stop.h"
 
 /* ---- the out folder ---- */
 

@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "stint/trust.h"
 #include "train/checkpoint.h"
-#include "train/stop.h"
+#include "base/stop.h"
 #include "trust/matrix.h"
 #include "trust/state_log.h"
 

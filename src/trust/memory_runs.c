@@ -18,7 +18,7 @@
 #include "train/evaluate.h"
 #include "train/job.h"
 #include "train/lr_schedule.h"
-#include "train/stop.h"
+#include "base/stop.h"
 #include "trust/memory_folder.h"
 #include "trust/memory_page.h"
 

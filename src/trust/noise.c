@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "train/job.h"
-#include "train/stop.h"
+#include "base/stop.h"
 #include "trust/groups.h"
 #include "trust/noise_metrics.h"
 #include "trust/noise_runs.h"

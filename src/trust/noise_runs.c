@@ -10,7 +10,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "train/job.h"
-#include "train/stop.h"
+#include "base/stop.h"
 #include "trust/noise_origin.h"
 #include "trust/state_log.h"
 

@@ -1,4 +1,4 @@
-#include "train/stop.h"
+#include "base/stop.h"
 
 #include <assert.h>
 #include <stdatomic.h>
