@@ -20,6 +20,7 @@ ONLY = {
 }
 PUBLIC = {
     "status": "base",
+    "stop": "base",
     "version": "base",
     "topk": "kernel",
     "codec": "codec",

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "stint/model.h"
+#include "stint/stop.h"
 #include "stint/text.h"
 
 #ifdef __cplusplus

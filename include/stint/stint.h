@@ -10,6 +10,7 @@
 #include "stint/net.h"
 #include "stint/op.h"
 #include "stint/status.h"
+#include "stint/stop.h"
 #include "stint/text.h"
 #include "stint/topk.h"
 #include "stint/train.h"

@@ -15,6 +15,7 @@
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/status.h"
+#include "stint/stop.h"
 #include "stint/text.h"
 
 #ifdef __cplusplus
@@ -197,10 +198,6 @@ typedef struct stint_train_result {
 STINT_API stint_status stint_train(const stint_recipe *recipe,
                                    const stint_train_desc *desc,
                                    stint_train_result *result_out);
-
-/** Ask a running stint_train or stint_eval of this process to stop (status: 130 or 143)
- * or, with STINT_OK, only to write a checkpoint now. Async-signal-safe. */
-STINT_API void stint_stop(stint_status status);
 
 /* ---- using a model ---- */
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "stint/train.h"
+#include "stint/stop.h"
 
 static atomic_int stop_status;
 static atomic_int save_wanted;

@@ -1,6 +1,7 @@
-/* What stint_stop() asked for. Set in signal handlers, looked at between steps. */
-#ifndef STI_TRAIN_STOP_H
-#define STI_TRAIN_STOP_H
+/* What stint_stop() asked for: set in signal handlers, looked at between the steps of
+ * whatever takes long. */
+#ifndef STI_BASE_STOP_H
+#define STI_BASE_STOP_H
 
 #include <stdbool.h>
 

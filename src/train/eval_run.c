@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/stop.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
-#include "base/stop.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */

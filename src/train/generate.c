@@ -10,9 +10,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/program.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "infer/sampler.h"
-#include "base/stop.h"
 #include "train/text_model_file.h"
 
 /* Libraries that generation runs in (base/program.h). */

@@ -7,9 +7,9 @@
 
 #include "base/cpu.h"
 #include "base/fail.h"
+#include "base/stop.h"
 #include "train/model_file.h"
 #include "train/run.h"
-#include "base/stop.h"
 
 bool sti_run_is_first(const sti_run *run)
 {

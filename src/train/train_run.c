@@ -14,6 +14,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "net/net.h"
 #include "train/batch_auto.h"
@@ -22,7 +23,6 @@
 #include "train/report.h"
 #include "train/run.h"
 #include "train/select.h"
-#include "base/stop.h"
 
 /* ---- the out folder ---- */
 

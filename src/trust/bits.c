@@ -10,10 +10,10 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "stint/trust.h"
 #include "train/checkpoint.h"
-#include "base/stop.h"
 #include "trust/matrix.h"
 #include "trust/state_log.h"
 

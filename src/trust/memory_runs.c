@@ -14,11 +14,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "train/evaluate.h"
 #include "train/job.h"
 #include "train/lr_schedule.h"
-#include "base/stop.h"
 #include "trust/memory_folder.h"
 #include "trust/memory_page.h"
 

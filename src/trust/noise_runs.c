@@ -7,10 +7,10 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "train/job.h"
-#include "base/stop.h"
 #include "trust/noise_origin.h"
 #include "trust/state_log.h"
 
