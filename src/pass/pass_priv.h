@@ -26,7 +26,7 @@ void sti_pass_clear_inplace(stint_graph *graph);
  * [values]. */
 void sti_pass_contents(const stint_graph *graph, stint_value *content);
 
-void sti_account_set(sti_account *account, const char *format, ...)
+void sti_pass_note_set(sti_pass_note *note, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif
