@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "base/base_priv.h"
 #include "base/fail.h"
@@ -281,6 +284,13 @@ size_t sti_process_peak_bytes(void)
 size_t sti_process_now_bytes(void)
 {
     return process_status_bytes("VmRSS:");
+}
+
+void sti_memory_trim(void)
+{
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
 }
 
 /* ---- arena ---- */

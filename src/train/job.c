@@ -490,33 +490,27 @@ void sti_job_fini(sti_job *job)
 
 /* ---- the answer ---- */
 
-static const stint_plan_part *largest_part(const stint_plan_result *plan)
+/* The parts of a plan as the account that they came from. */
+static sti_account account_of(const stint_plan_result *plan)
 {
-    const stint_plan_part *largest = &plan->parts[0];
-    for (int i = 1; i < plan->part_count; i++)
-        if (plan->parts[i].bytes > largest->bytes)
-            largest = &plan->parts[i];
-    return largest;
-}
-
-static size_t part_bytes(const stint_plan_result *plan, const char *name)
-{
+    sti_account account = {.count = 0};
     for (int i = 0; i < plan->part_count; i++)
-        if (strcmp(plan->parts[i].name, name) == 0)
-            return plan->parts[i].bytes;
-    return 0;
+        sti_account_add(&account, plan->parts[i].name, plan->parts[i].detail,
+                        plan->parts[i].bytes);
+    return account;
 }
 
-/* What the least peak is made of. */
-static void say_what_dominates(const stint_plan_result *plan, sti_text *out)
+/* What the least peak is made of; nothing where it is the largest part. */
+static void say_what_dominates(const stint_plan_result *plan,
+                               const sti_account *account, sti_text *out)
 {
-    size_t reference = part_bytes(plan, STI_PART_REFERENCE);
+    const size_t reference = sti_account_bytes(account, STI_PART_REFERENCE);
+    const size_t data = sti_account_bytes(account, STI_PART_DATA);
+    const size_t process = sti_account_bytes(account, STI_PART_PROCESS);
+    const sti_account_part *largest = sti_account_largest(account);
     if (reference > 0)
         sti_text_printf(out, "two models are held, the reference takes %s of it; ",
                         sti_bytes_text(reference));
-    size_t data = part_bytes(plan, "data pipeline");
-    size_t process = part_bytes(plan, "process");
-    const stint_plan_part *largest = largest_part(plan);
     if (data + process > plan->budget_bytes)
         sti_text_printf(out,
                         "the program (%s) and its data pipeline (%s) alone exceed the "
@@ -532,26 +526,24 @@ static void say_what_dominates(const stint_plan_result *plan, sti_text *out)
 
 static void say_what_fits(const stint_plan_result *plan, sti_text *out)
 {
-    sti_text_printf(out, "; what fits: ");
     if (plan->batch_that_fits > 0)
         sti_text_printf(out, "--batch %" PRId64 " or ", plan->batch_that_fits);
     if (plan->shards_that_fit > 0)
         sti_text_printf(out, "--shards %" PRId64 " or ", plan->shards_that_fit);
-    sti_text_printf(out, "--memory %zuM",
-                    (plan->smallest_bytes + (1u << 20) - 1) >> 20);
 }
 
 stint_status sti_plan_refuse(const stint_plan_result *plan)
 {
-    sti_text words = {0};
-    say_what_dominates(plan, &words);
-    say_what_fits(plan, &words);
-    stint_status st = sti_fail(
-        STINT_E_BUDGET, "memory: needs %s at least, budget %s, short by %s; %s",
-        sti_bytes_text(plan->peak_bytes), sti_bytes_text(plan->budget_bytes),
-        sti_bytes_text(plan->peak_bytes - plan->budget_bytes),
-        words.data ? words.data : "");
-    sti_text_fini(&words);
+    const sti_account account = account_of(plan);
+    sti_text dominates = {0}, fits = {0};
+    say_what_dominates(plan, &account, &dominates);
+    say_what_fits(plan, &fits);
+    const sti_account_advice advice = {.dominates = dominates.data,
+                                       .fits = fits.data,
+                                       .least_bytes = plan->smallest_bytes};
+    const stint_status st = sti_account_check(&account, plan->budget_bytes, &advice);
+    sti_text_fini(&dominates);
+    sti_text_fini(&fits);
     return st;
 }
 

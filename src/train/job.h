@@ -4,6 +4,7 @@
 #ifndef STI_TRAIN_JOB_H
 #define STI_TRAIN_JOB_H
 
+#include "base/account.h"
 #include "train/crew.h"
 #include "train/job_text.h"
 
@@ -107,7 +108,10 @@ int sti_job_list_forms(const sti_job *job, sti_value_form *forms_out);
 
 /* ---- memory_account.c ---- */
 
-#define STI_PART_REFERENCE "reference model" /* of plan->parts */
+/* Names of plan->parts that others ask for. */
+#define STI_PART_REFERENCE "reference model"
+#define STI_PART_DATA      "data pipeline"
+#define STI_PART_PROCESS   "process"
 
 /* What looking for the largest batch and trying some (batch_auto.c) may leave in the
  * heap: holes among small blocks, 150 to 320 KiB. It has a line of its own, so that all
@@ -116,10 +120,6 @@ int sti_job_list_forms(const sti_job *job, sti_value_form *forms_out);
 
 /* The process as it is, code that it will touch included, without opened data. */
 size_t sti_memory_base(const sti_job *job);
-
-/* Give memory that was freed back to the system: what earlier work of the host left
- * over would else count as resident. */
-void sti_memory_trim(void);
 
 /* Parts of the whole process with the networks planned as they are and so many lanes,
  * into plan->parts and plan->peak_bytes. */
