@@ -10,7 +10,8 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "data/tokenizer.h"
-#include "train/checkpoint.h"
+#include "store/model_meta.h"
+#include "train/job_text.h"
 #include "train/network_recipe.h"
 
 #define CLASSES_MAX   (1 << 20)

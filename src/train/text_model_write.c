@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "data/tokenizer.h"
-#include "train/checkpoint.h"
+#include "store/model_meta.h"
 #include "train/text_model_file.h"
 
 enum {
@@ -246,26 +246,23 @@ static stint_status print_recipe(const stint_text_model_facts *f, sti_text *out)
 stint_status stint_text_model_write(const stint_text_model *model, const char *path)
 {
     const stint_text_model_facts *f = &model->facts;
-    char sizes[320], end[32];
+    sti_meta_texts texts = {.count = 0};
     sti_text recipe = {0}, tokenizer = {0};
-    stint_status st = print_recipe(f, &recipe);
-    if (st == STINT_OK && f->tokenizer)
-        st = sti_tokenizer_print(f->tokenizer, &tokenizer);
-    if (st == STINT_OK) {
-        sti_meta_print_text(f->context, &f->sizes, sizes, sizeof sizes);
-        snprintf(end, sizeof end, "%" PRId64, f->end_token);
-        const sti_tensor_text texts[] = {
-            {STI_META_VERSION, stint_version()},
-            {STI_META_KIND, "model"},
-            {STI_META_NUMERICS, STI_NUMERICS_VERSION},
-            {STI_META_NETWORK, f->family},
-            {STI_META_RECIPE, recipe.data},
-            {STI_META_TEXT, sizes},
-            {STI_META_END_TOKEN, end},
-            {STI_META_TOKENIZER, tokenizer.data},
-        };
-        st = write_tensors(model, false, path, texts, f->tokenizer ? 8 : 7);
-    }
+    stint_status st;
+    STI_TRY(print_recipe(f, &recipe));
+    if (f->tokenizer)
+        STI_TRY(sti_tokenizer_print(f->tokenizer, &tokenizer));
+    sti_meta_add(&texts, STI_META_VERSION, stint_version());
+    sti_meta_add(&texts, STI_META_KIND, "model");
+    sti_meta_add(&texts, STI_META_NUMERICS, STI_NUMERICS_VERSION);
+    sti_meta_add(&texts, STI_META_NETWORK, f->family);
+    sti_meta_add(&texts, STI_META_RECIPE, recipe.data);
+    sti_meta_add_sizes(&texts, f->context, &f->sizes);
+    sti_meta_add_int(&texts, STI_META_END_TOKEN, f->end_token);
+    if (f->tokenizer)
+        sti_meta_add(&texts, STI_META_TOKENIZER, tokenizer.data);
+    STI_TRY(write_tensors(model, false, path, texts.row, texts.count));
+out:
     sti_text_fini(&recipe);
     sti_text_fini(&tokenizer);
     return st;
