@@ -9,6 +9,7 @@
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/op.h"
+#include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/stop.h"
 #include "stint/text.h"

@@ -1,9 +1,10 @@
 /* Recipes, planning, training, evaluation, prediction.
  *
- * A recipe says everything a result depends on; `stint_recipe_*` reads and checks it.
- * Then: stint_plan() says what the run will take, stint_train() runs it, stint_eval()
- * and stint_predict() use the model file it leaves. Calls block; progress comes by
- * callback on the calling thread; stint_stop() may be called from a signal handler. */
+ * A recipe (stint/recipe.h) says everything a result depends on; stint_recipe_check()
+ * checks it as a whole. Then: stint_plan() says what the run will take, stint_train()
+ * runs it, stint_eval() and stint_predict() use the model file it leaves. Calls block;
+ * progress comes by callback on the calling thread; stint_stop() may be called from a
+ * signal handler. */
 #ifndef STINT_TRAIN_H
 #define STINT_TRAIN_H
 
@@ -14,6 +15,7 @@
 #include "stint/data.h"
 #include "stint/model.h"
 #include "stint/net.h"
+#include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/stop.h"
 #include "stint/text.h"
@@ -22,20 +24,9 @@
 extern "C" {
 #endif
 
-typedef struct stint_recipe stint_recipe;
-
-/** Defaults only. A recipe serves one thread at a time; the caller destroys it. */
-STINT_API stint_status stint_recipe_create(stint_recipe **recipe_out);
-/** Read an INI file (paths in it are relative to it). All complaints at once, one a
- * line. STINT_E_USAGE: unknown keys, bad values; STINT_E_IO; STINT_E_MEMORY. */
-STINT_API stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out);
-/** Set one key, "train.batch", as in the file. On STINT_E_USAGE the old value stays. */
-STINT_API stint_status stint_recipe_set(stint_recipe *recipe, const char *key,
-                                        const char *value);
 /** Everything that can be judged before data is read: ranges, combinations. All at
  * once. */
 STINT_API stint_status stint_recipe_check(const stint_recipe *recipe);
-STINT_API void stint_recipe_destroy(stint_recipe *recipe);
 
 /* ---- planning ---- */
 

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/option.h"
+#include "base/recipe.h"
 #include "base/text.h"
 #include "stint/net.h"
 #include "stint/stint.h"

@@ -1,8 +1,8 @@
 /* Help screens and man pages, from the tables. */
 #include <string.h>
 
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 static void add_indented(sti_text *out, const char *prefix, const char *lines)
 {
@@ -113,7 +113,8 @@ void sti_cli_man(const sti_cli_command *command, sti_text *out)
         sti_text_add(out,
                      ".SH RECIPE OPTIONS\nThese override the recipe; any other key "
                      "by \\-\\-set SECTION.KEY=VALUE.\n");
-        sti_options_write_man(sti_recipe_rows, sti_recipe_row_count, out);
+        const sti_recipe_table *recipe = sti_recipe_table_get();
+        sti_options_write_man(recipe->row, recipe->count, out);
     }
     sti_cli_man_environment(out);
     add_exit_status(out);

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 typedef struct completion_args {
     sti_cli_common common;
@@ -23,9 +23,10 @@ static void add_flag_name(sti_text *out, const sti_option *row)
 
 static void each_flag(sti_text *out, const sti_cli_command *command, row_fn *fn)
 {
-    for (int i = 0; command->recipe && i < sti_recipe_row_count; i++)
-        if (sti_recipe_rows[i].flag)
-            fn(out, command, &sti_recipe_rows[i]);
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    for (int i = 0; command->recipe && i < recipe->count; i++)
+        if (recipe->row[i].flag)
+            fn(out, command, &recipe->row[i]);
     for (int i = 0; i < command->row_count; i++)
         if (command->rows[i].flag)
             fn(out, command, &command->rows[i]);

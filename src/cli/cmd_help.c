@@ -4,8 +4,8 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 typedef struct help_args {
     bool man, recipe_markdown;
@@ -39,8 +39,9 @@ static const sti_option help_rows[] = {
 static void recipe_topic(sti_text *out)
 {
     sti_text_add(out, "Keys of a recipe, SECTION.KEY = DEFAULT:\n");
-    for (int i = 0; i < sti_recipe_row_count; i++) {
-        const sti_option *row = &sti_recipe_rows[i];
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    for (int i = 0; i < recipe->count; i++) {
+        const sti_option *row = &recipe->row[i];
         if (i == 0 || strcmp(row->section, row[-1].section) != 0)
             sti_text_printf(out, "\n[%s]\n", row->section);
         sti_text_printf(out, "  %-18s %-10s %s\n", row->name,
@@ -175,7 +176,8 @@ static stint_status help_run(sti_cli_call *call)
         sti_text_add(&text, "# Recipe reference\n\nMade by `stint help "
                             "--recipe-markdown`; do not edit. A recipe is an INI file; "
                             "every key may be left out.\n\n");
-        sti_options_write_markdown(sti_recipe_rows, sti_recipe_row_count, &text);
+        const sti_recipe_table *recipe = sti_recipe_table_get();
+        sti_options_write_markdown(recipe->row, recipe->count, &text);
     } else if (call->operand_count == 0 && args->man) {
         sti_cli_man_overview(&text);
     } else if (call->operand_count == 0) {

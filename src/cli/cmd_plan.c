@@ -12,9 +12,9 @@
 #include "cli/cli_plan.h"
 #include "net/wire.h"
 #include "train/job.h"
+#include "train/run_section.h"
 
 typedef struct plan_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     const char *svg;
     bool tensors;
     int64_t net_ranks;
@@ -53,9 +53,8 @@ void sti_cli_start_line(const sti_cli_call *call, const stint_plan_result *plan)
 {
     int threads = 0;
     const char *why = NULL;
-    const sti_recipe_values *values = call->args;
-    if (sti_threads_choose((int)values->run.threads, &threads, &why) != STINT_OK ||
-        !why)
+    const int64_t asked = sti_run_section_of(call->recipe)->threads;
+    if (sti_threads_choose((int)asked, &threads, &why) != STINT_OK || !why)
         why = "as asked";
     sti_cli_say(call,
                 "%s, %s, %d thread%s (%s), %d lane%s of %" PRId64

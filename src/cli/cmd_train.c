@@ -14,10 +14,8 @@
 #include "net/net.h"
 #include "net/wire.h"
 #include "train/profile.h"
-#include "train/recipe.h"
 
 typedef struct train_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     bool resume, force, profile, net_sockets;
     const char *net_root;
     int64_t net_rank, net_ranks;

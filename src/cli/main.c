@@ -171,6 +171,10 @@ int main(int argc, char **argv)
     else if (has_word(argc, argv, "--verbose", "-v"))
         log_level = STINT_LOG_DEBUG;
     stint_set_log(print_log, NULL);
+    if (!sti_recipe_table_get()) { /* all that follows looks into it */
+        complain("", STINT_E_BUG);
+        return STINT_E_BUG;
+    }
     if (argc < 2) {
         sti_text text = {0};
         sti_cli_help_overview(sti_cli_width(), &text);

@@ -3,6 +3,8 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/numerics.h"
+#include "base/recipe.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint_priv.h"
 #include "train/model_file.h"

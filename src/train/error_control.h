@@ -25,7 +25,8 @@
 #define STI_TRAIN_ERROR_CONTROL_H
 
 #include "model/network.h"
-#include "train/recipe.h"
+#include "train/error_section.h"
+#include "train/optimizer_section.h"
 
 enum { STI_ERROR_READERS = 8 };
 
@@ -56,8 +57,9 @@ typedef struct sti_error_control sti_error_control;
 
 /* network: planned, borrowed, with packs; *control_out NULL: there are none. */
 stint_status sti_error_control_create(const sti_network *network,
-                                      const sti_recipe_values *recipe, int64_t shards,
-                                      sti_error_control **control_out);
+                                      const sti_error_values *error,
+                                      const sti_optimizer_values *optimizer,
+                                      int64_t shards, sti_error_control **control_out);
 void sti_error_control_destroy(sti_error_control *control); /* NULL is fine */
 
 int sti_error_control_count(const sti_error_control *control);

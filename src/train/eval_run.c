@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
+#include "train/recipe_view.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */
@@ -28,10 +29,10 @@ typedef struct eval_run {
 /* As the model's own tokeniser has it. */
 static stint_status open_text(eval_run *run, const stint_data_desc *desc)
 {
-    const sti_recipe_values *v = &run->model->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->model->recipe);
     const sti_corpus_desc wanted = {.path = desc->path,
                                     .tokenizer = run->model->tokenizer,
-                                    .validation = v->data.validation};
+                                    .validation = v.data->validation};
     sti_corpus_part *part = &run->evaluation.part;
     if (!run->model->tokenizer)
         return sti_fail(STINT_E_INPUT,
@@ -72,7 +73,7 @@ stint_status sti_model_open_data(const stint_model_file *model,
                                        "test");
     wanted.like = &like;
     if (wanted.size == 0)
-        wanted.size = model->recipe->values.data.size;
+        wanted.size = sti_data_section_of(model->recipe)->size;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &data);

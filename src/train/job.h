@@ -5,6 +5,8 @@
 #define STI_TRAIN_JOB_H
 
 #include "base/account.h"
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "train/crew.h"
 #include "train/job_text.h"
 

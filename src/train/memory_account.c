@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "train/evaluate.h"
 #include "train/job.h"
+#include "train/run_section.h"
 
 #define KIB ((size_t)1 << 10)
 
@@ -84,7 +85,8 @@ size_t sti_memory_base(const sti_job *job)
     bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
     const size_t blocks = sti_alloc_now_bytes();
     const size_t shared = job->comm ? sti_comm_shared_bytes(job->comm) : 0;
-    const size_t left = job->recipe->values.run.searched ? STI_SEARCH_BYTES : 0;
+    const size_t left =
+        sti_run_section_of(job->recipe)->searched ? STI_SEARCH_BYTES : 0;
     const sti_account_process process = {
         .libraries = images ? image_libraries : libraries,
         .apart_bytes = blocks + shared + left, /* which have lines of their own */
@@ -136,14 +138,14 @@ static void add_arenas(const sti_job *job, const sti_crew_sizes *sizes, int lane
 }
 
 /* With batch = auto, in the process that looks for it. */
-static void add_search(const sti_recipe_values *v, sti_account *account)
+static void add_search(const sti_run_values *run, sti_account *account)
 {
-    if (!v->run.searched)
+    if (!run->searched)
         return;
     sti_account_add(account, "search for the batch",
                     "what it leaves behind in the heap", STI_SEARCH_BYTES);
     sti_account_raise(account, "trying batches",
-                      "once: larger ones than the one chosen", v->run.tried_bytes);
+                      "once: larger ones than the one chosen", run->tried_bytes);
 }
 
 /* A small network takes less than MPI's libraries did before it. */
@@ -187,7 +189,7 @@ static void add_all(const sti_job *job, int lanes, sti_account *account)
     sti_account_add(
         account, STI_PART_PROCESS, "program, libraries, threads, graphs, files",
         process_bytes(job, lanes) + account->total_bytes / STI_ACCOUNT_RESERVE_SHARE);
-    add_search(&job->recipe->values, account);
+    add_search(sti_run_section_of(job->recipe), account);
     add_start(job, account);
     /* Tokens were made in this very process, which took more than training will. */
     if (job->text)

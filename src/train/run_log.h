@@ -3,6 +3,8 @@
 #ifndef STI_TRAIN_RUN_LOG_H
 #define STI_TRAIN_RUN_LOG_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/recipe.h"
 #include "base/rng.h"
 #include "stint/train.h"
 

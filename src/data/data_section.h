@@ -1,0 +1,25 @@
+/* [data] of a recipe: where images or text lie, and how they are read. */
+#ifndef STI_DATA_DATA_SECTION_H
+#define STI_DATA_DATA_SECTION_H
+
+#include "base/recipe.h"
+
+typedef struct sti_data_values {
+    const char *path; /* NULL: none given */
+    int format;       /* of sti_recipe_format */
+    int64_t size;     /* 0: as it is */
+    int64_t channels; /* 0: as it is */
+    int64_t crop_pad;
+    bool flip;
+    int tokenizer; /* stint_tokenizer_kind */
+    const char *tokenizer_path;
+    double validation; /* share of a text */
+} sti_data_values;
+
+extern const sti_recipe_section sti_data_section;
+const sti_data_values *sti_data_section_of(const stint_recipe *recipe);
+
+/* "auto", "folder", ... for stint_data_desc.format. */
+const char *sti_recipe_format(const stint_recipe *recipe);
+
+#endif
