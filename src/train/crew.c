@@ -1,7 +1,6 @@
 #include "train/crew.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -19,11 +18,6 @@ static size_t larger(size_t a, size_t b)
 static size_t region(const sti_network *network, sti_region r)
 {
     return network ? STI_ALIGN_UP(network->plan->region_bytes[r], 64) : 0;
-}
-
-int sti_crew_lane_threads(int threads, int lanes)
-{
-    return lanes == 1 ? threads : 1;
 }
 
 static sti_shard_range own_shards(const sti_crew_desc *desc)
@@ -59,7 +53,7 @@ void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes)
     sizes->mask = desc->masked ? sizes->params / (8 * sizeof(float)) : 0;
     sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
                    sizes->fixed + sizes->mask + sizes->results * (size_t)sizes->slots +
-                   (sizes->arena + sizes->fetch) * (size_t)desc->lanes;
+                   (sizes->arena + sizes->fetch) * (size_t)desc->lanes + sizes->net;
 }
 
 /* ---- life ---- */
@@ -79,12 +73,10 @@ static void *block(size_t bytes, const char *name)
     return memory;
 }
 
-static stint_status create_exec(const sti_crew *crew, const sti_network *network,
-                                const sti_lane *lane, sti_exec **exec_out)
+/* What the networks of a lane work in, one after the other. */
+static sti_exec_memory memory_of(const sti_crew *crew, const sti_lane *lane)
 {
     sti_exec_memory memory = {{0}};
-    if (!network)
-        return STINT_OK;
     memory.region[STI_REGION_PARAM] = crew->params;
     memory.region[STI_REGION_STATE] = crew->states;
     memory.region[STI_REGION_FIXED] = crew->fixed;
@@ -92,29 +84,34 @@ static stint_status create_exec(const sti_crew *crew, const sti_network *network
         crew->results + (size_t)lane->first_slot * crew->sizes.results;
     memory.region[STI_REGION_FETCH] = lane->fetch;
     memory.region[STI_REGION_ARENA] = lane->arena;
-    return sti_exec_create(network->plan, &memory, exec_out);
-}
-
-static stint_status create_decoders(const stint_data *data, int workers,
-                                    sti_data_decoders **decoders_out)
-{
-    return data ? sti_data_decoders_create(data, workers, decoders_out) : STINT_OK;
+    return memory;
 }
 
 static stint_status create_lane(sti_crew *crew, sti_lane *lane)
 {
-    int workers = crew->lane_team.threads;
     lane->arena = block(crew->sizes.arena, "arena");
     lane->fetch = block(crew->sizes.fetch, "fetched results");
     if (!lane->arena || !lane->fetch)
         return STINT_E_MEMORY;
-    stint_status st = create_exec(crew, crew->desc.train, lane, &lane->train);
-    if (st == STINT_OK)
-        st = create_exec(crew, crew->desc.eval, lane, &lane->eval);
-    if (st == STINT_OK)
-        st = create_decoders(crew->desc.train_data, workers, &lane->train_decoders);
-    if (st == STINT_OK)
-        st = create_decoders(crew->desc.test_data, workers, &lane->test_decoders);
+    if (!crew->desc.train)
+        return STINT_OK;
+    const sti_exec_memory memory = memory_of(crew, lane);
+    return sti_exec_create(crew->desc.train->plan, &memory, &lane->train);
+}
+
+static stint_status create_eval(sti_crew *crew)
+{
+    const sti_crew_desc *desc = &crew->desc;
+    if (!desc->eval)
+        return STINT_OK;
+    sti_exec_memory *memory = sti_alloc_array(desc->lanes, sizeof *memory, "lanes");
+    if (!memory)
+        return STINT_E_MEMORY;
+    for (int i = 0; i < desc->lanes; i++)
+        memory[i] = memory_of(crew, &crew->lanes[i]);
+    const stint_status st = sti_infer_lanes_init(&crew->eval, desc->eval, desc->threads,
+                                                 desc->lanes, memory);
+    sti_free(memory);
     return st;
 }
 
@@ -145,27 +142,34 @@ static void set_desc(sti_crew *crew, const sti_crew_desc *desc)
     crew->desc = *desc;
     crew->own = own_shards(desc);
     crew->team.threads = desc->threads;
-    crew->lane_team.threads = sti_crew_lane_threads(desc->threads, desc->lanes);
+    crew->lane_team.threads = sti_lane_threads(desc->threads, desc->lanes);
     sti_crew_measure(desc, &crew->sizes);
 }
 
 static stint_status create_lanes(sti_crew *crew)
 {
     const sti_crew_desc *desc = &crew->desc;
-    stint_status st = STINT_OK;
+    const int workers = crew->lane_team.threads;
+    stint_status st = STINT_E_MEMORY;
     crew->results = block(crew->sizes.results * (size_t)crew->sizes.slots, "gradients");
     crew->lanes = sti_alloc_array(desc->lanes, sizeof *crew->lanes, "lanes");
     if (!crew->results || !crew->lanes)
-        return STINT_E_MEMORY;
-    for (int i = 0, slot = 0; i < desc->lanes && st == STINT_OK; i++) {
+        goto out;
+    for (int i = 0, slot = 0; i < desc->lanes; i++) {
         crew->lanes[i].first_slot = slot;
         slot += desc->train ? sti_shard_lane_slots(crew->own, desc->lanes, i) : 1;
-        st = create_lane(crew, &crew->lanes[i]);
+        STI_TRY(create_lane(crew, &crew->lanes[i]));
     }
-    if (st == STINT_OK && desc->train && desc->comm && !desc->net.lossy)
-        st = sti_tree_sum_create(desc->comm, desc->shards,
-                                 (int64_t)(crew->sizes.results / sizeof(float)),
-                                 &crew->sum);
+    STI_TRY(create_eval(crew));
+    STI_TRY(sti_lane_decoders_create(desc->train_data, desc->lanes, workers,
+                                     &crew->train_decoders));
+    STI_TRY(sti_lane_decoders_create(desc->test_data, desc->lanes, workers,
+                                     &crew->test_decoders));
+    if (desc->train && desc->comm && !desc->net.lossy)
+        STI_TRY(sti_tree_sum_create(desc->comm, desc->shards,
+                                    (int64_t)(crew->sizes.results / sizeof(float)),
+                                    &crew->sum));
+out:
     return st;
 }
 
@@ -217,25 +221,23 @@ stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out)
     return STINT_OK;
 }
 
-static void destroy_lane(sti_lane *lane)
-{
-    sti_exec_destroy(lane->train);
-    sti_exec_destroy(lane->eval);
-    sti_data_decoders_destroy(lane->train_decoders);
-    sti_data_decoders_destroy(lane->test_decoders);
-    sti_free(lane->arena);
-    sti_free(lane->fetch);
-}
-
 static void destroy_lanes(sti_crew *crew)
 {
+    const int lanes = crew->desc.lanes;
     sti_courier_destroy(crew->courier);
-    crew->courier = NULL;
-    for (int i = 0; crew->lanes && i < crew->desc.lanes; i++)
-        destroy_lane(&crew->lanes[i]);
+    sti_infer_lanes_fini(&crew->eval);
+    sti_lane_decoders_destroy(crew->train_decoders, lanes);
+    sti_lane_decoders_destroy(crew->test_decoders, lanes);
+    for (int i = 0; crew->lanes && i < lanes; i++) {
+        sti_exec_destroy(crew->lanes[i].train);
+        sti_free(crew->lanes[i].arena);
+        sti_free(crew->lanes[i].fetch);
+    }
     sti_free(crew->lanes);
     sti_free(crew->results);
     sti_tree_sum_destroy(crew->sum);
+    crew->courier = NULL;
+    crew->train_decoders = crew->test_decoders = NULL;
     crew->sum = NULL;
     crew->lanes = NULL;
     crew->results = NULL;
@@ -333,8 +335,9 @@ static void fill_input(const sti_network *net, stint_value input, const float *f
 
 /* Images (or tokens) and labels of a shard and the bounds of its packs into the lane's
  * inputs. */
-static stint_status load_shard(const sti_crew *crew, sti_lane *lane, int64_t shard)
+static stint_status load_shard(const sti_crew *crew, int index, int64_t shard)
 {
+    const sti_lane *lane = &crew->lanes[index];
     const sti_crew_batch *b = crew->batch;
     const sti_network *net = crew->desc.train;
     if (net->bounds >= 0)
@@ -357,9 +360,10 @@ static stint_status load_shard(const sti_crew *crew, sti_lane *lane, int64_t sha
                                 net->images, sti_exec_address(lane->train, net->input),
                                 sti_exec_address(lane->train, net->labels));
     }
-    return sti_data_batch(crew->desc.train_data, &crew->lane_team, lane->train_decoders,
-                          b->samples + shard * net->images, net->images, b->augment,
-                          b->norm, sti_exec_address(lane->train, net->input),
+    return sti_data_batch(crew->desc.train_data, &crew->lane_team,
+                          crew->train_decoders[index], b->samples + shard * net->images,
+                          net->images, b->augment, b->norm,
+                          sti_exec_address(lane->train, net->input),
                           sti_exec_address(lane->train, net->labels));
 }
 
@@ -381,7 +385,7 @@ static stint_status run_shards(sti_crew *crew, sti_lane *lane, int index)
     for (int64_t s = own.first; s < own.first + own.count; s++) {
         int64_t before = clock_start(crew);
         const int64_t shard = crew->leaf[s];
-        stint_status st = load_shard(crew, lane, shard);
+        stint_status st = load_shard(crew, index, shard);
         if (st != STINT_OK)
             return st;
         clock_part(crew, index, STI_PROFILE_LOAD, &before);
@@ -408,10 +412,9 @@ static void run_lane(void *arg, int64_t piece, int worker)
     sti_crew *crew = arg;
     sti_lane *lane = &crew->lanes[piece];
     (void)worker;
-    lane->status = run_shards(crew, lane, (int)piece);
+    const stint_status st = run_shards(crew, lane, (int)piece);
     lane->done_ns = clock_start(crew);
-    if (lane->status != STINT_OK)
-        snprintf(lane->failure, sizeof lane->failure, "%s", stint_last_error());
+    sti_lane_keep(&lane->status, st);
 }
 
 /* A team's loops inside a piece are serial, so a single lane is not made a piece. */
@@ -490,10 +493,8 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
         sti_courier_begin(crew->courier, batch->step);
     }
     run_lanes(crew);
-    stint_status st = STINT_OK;
-    for (int i = 0; i < crew->desc.lanes && st == STINT_OK; i++)
-        if (crew->lanes[i].status != STINT_OK)
-            st = sti_fail(crew->lanes[i].status, "%s", crew->lanes[i].failure);
+    stint_status st = sti_lanes_status(&crew->lanes[0].status, sizeof crew->lanes[0],
+                                       crew->desc.lanes);
     int64_t start = clock_start(crew);
     int slot = 0;
     if (crew->courier)
@@ -521,7 +522,7 @@ stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch)
     sti_lane *lane = &crew->lanes[0];
     crew->batch = batch;
     for (int64_t s = 0; s < crew->desc.shards; s++) {
-        stint_status st = load_shard(crew, lane, s);
+        stint_status st = load_shard(crew, 0, s);
         if (st == STINT_OK)
             st = sti_exec_run_checked(lane->train, &crew->lane_team,
                                       &(sti_step){batch->seed, batch->step, s});
@@ -529,6 +530,24 @@ stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch)
             return st;
     }
     return sti_fail(STINT_E_FAILED, "the sum of the gradients of all shards overflows");
+}
+
+/* ---- evaluation ---- */
+
+stint_status sti_crew_evaluate(sti_crew *crew, sti_evaluation_of of,
+                               const sti_data_norm *norm, sti_evaluation *evaluation,
+                               sti_evaluation_progress_fn *progress, void *user)
+{
+    const sti_crew_desc *desc = &crew->desc;
+    sti_eval_source source = {.norm = norm, .text = desc->text};
+    if (desc->text)
+        source.part = desc->text->test;
+    source.data = of == STI_EVALUATE_TEST    ? desc->test_data
+                  : of == STI_EVALUATE_TRAIN ? desc->train_data
+                                             : desc->validation_data;
+    source.decoders =
+        of == STI_EVALUATE_TEST ? crew->test_decoders : crew->train_decoders;
+    return sti_evaluate(&crew->eval, &source, desc->comm, evaluation, progress, user);
 }
 
 /* ---- gradient norm ---- */

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/stop.h"
+#include "train/eval_run.h"
 #include "train/evaluate.h"
-#include "train/model_file.h"
 #include "train/recipe_view.h"
 
 #define BATCH_DEFAULT  128
@@ -18,7 +18,10 @@ typedef struct eval_run {
     stint_data *data;
     sti_corpus *text; /* in place of data, for a text model */
     sti_network network;
-    sti_crew *crew;
+    sti_infer *infer;
+    sti_data_decoders **decoders; /* [lanes] */
+    int lanes;
+    sti_corpus_part part; /* of the text */
     sti_evaluation evaluation;
     int64_t count; /* samples */
     stint_train_progress_fn *progress;
@@ -33,7 +36,7 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
     const sti_corpus_desc wanted = {.path = desc->path,
                                     .tokenizer = run->model->tokenizer,
                                     .validation = v.data->validation};
-    sti_corpus_part *part = &run->evaluation.part;
+    sti_corpus_part *part = &run->part;
     if (!run->model->tokenizer)
         return sti_fail(STINT_E_INPUT,
                         "the model holds no tokeniser, so it cannot read "
@@ -105,35 +108,32 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc)
     return st;
 }
 
-/* A batch is cut among as many lanes as there are threads. */
-static stint_status create_crew(eval_run *run, int threads, int64_t batch)
+/* Samples of one lane's batch: it is cut among as many lanes as there are threads. */
+static int64_t images_of(const eval_run *run, int64_t batch)
 {
-    const int64_t context = run->model->network.context, count = run->count;
-    const sti_corpus_part part = run->evaluation.part;
+    const int64_t context = run->model->network.context;
     if (batch <= 0)
         batch = context ? (TOKENS_DEFAULT + context - 1) / context : BATCH_DEFAULT;
-    int64_t images = (batch + threads - 1) / threads;
-    if (images > count)
-        images = count;
-    stint_status st =
-        sti_network_build(&run->model->network, STINT_EVAL, images, &run->network);
-    if (st == STINT_OK)
-        st = sti_network_plan(&run->network, sti_crew_lane_threads(threads, threads));
-    sti_crew_desc desc = {.eval = &run->network,
-                          .test_data = run->data,
-                          .text = run->text,
-                          .threads = threads,
-                          .lanes = threads,
-                          .shards = 1};
-    if (st == STINT_OK)
-        st = sti_crew_create(&desc, &run->crew);
-    if (st == STINT_OK)
-        st = sti_model_load(run->model, &run->network, run->crew);
-    if (st == STINT_OK)
-        st = sti_evaluation_init(&run->evaluation, count,
-                                 (int32_t)run->model->network.model.classes, images,
-                                 threads);
-    run->evaluation.part = part;
+    const int64_t images = (batch + run->lanes - 1) / run->lanes;
+    return images < run->count ? images : run->count;
+}
+
+static stint_status create_lanes(eval_run *run, int threads, int64_t batch)
+{
+    const sti_network_desc *desc = &run->model->network;
+    const int workers = sti_lane_threads(threads, threads);
+    stint_status st;
+    run->lanes = threads;
+    const int64_t images = images_of(run, batch);
+    STI_TRY(sti_network_build(desc, STINT_EVAL, images, &run->network));
+    STI_TRY(sti_network_plan(&run->network, workers));
+    STI_TRY(sti_infer_create(&run->network, threads, threads, &run->infer));
+    STI_TRY(sti_lane_decoders_create(run->data, threads, workers, &run->decoders));
+    STI_TRY(sti_model_load(run->model, &run->network, run->infer->params,
+                           run->infer->states));
+    STI_TRY(sti_evaluation_init(&run->evaluation, run->count,
+                                (int32_t)desc->model.classes, images, threads));
+out:
     return st;
 }
 
@@ -169,8 +169,8 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
                            .peak_rss_bytes = sti_process_peak_bytes(),
                            .classes = e->classes};
     if (run->text) {
-        r.tokens = e->part.end - e->part.begin - 1;
-        r.bits_per_byte = sti_corpus_bits_per_byte(&e->part, e->loss);
+        r.tokens = run->part.end - run->part.begin - 1;
+        r.bits_per_byte = sti_corpus_bits_per_byte(&run->part, e->loss);
         *out = r;
         return STINT_OK;
     }
@@ -196,24 +196,33 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
  * it left. */
 typedef stint_status take_fn(const eval_run *run, double seconds, void *out);
 
+static stint_status run_lanes(eval_run *run, float *logits)
+{
+    const sti_eval_source source = {.data = run->data,
+                                    .decoders = run->decoders,
+                                    .norm = &run->model->norm,
+                                    .text = run->text,
+                                    .part = run->part};
+    run->start_ns = sti_clock_ns();
+    run->evaluation.logits = logits;
+    return sti_evaluate(&run->infer->lanes, &source, NULL, &run->evaluation, tell, run);
+}
+
 static stint_status evaluate(eval_run *run, const stint_data_desc *data, int threads,
                              int64_t batch, float *logits, take_fn *take, void *out)
 {
     int team;
-    stint_status st = sti_threads_choose(threads, &team, NULL);
-    if (st == STINT_OK)
-        st = open_data(run, data);
-    if (st == STINT_OK)
-        st = create_crew(run, team, batch);
-    if (st == STINT_OK) {
-        run->start_ns = sti_clock_ns();
-        run->evaluation.logits = logits;
-        st = sti_evaluate(run->crew, &run->model->norm, &run->evaluation, tell, run);
-    }
-    if (st == STINT_OK && take)
-        st = take(run, sti_seconds_since(run->start_ns), out);
+    stint_status st;
+    STI_TRY(sti_threads_choose(threads, &team, NULL));
+    STI_TRY(open_data(run, data));
+    STI_TRY(create_lanes(run, team, batch));
+    STI_TRY(run_lanes(run, logits));
+    if (take)
+        STI_TRY(take(run, sti_seconds_since(run->start_ns), out));
+out:
     sti_evaluation_fini(&run->evaluation);
-    sti_crew_destroy(run->crew);
+    sti_lane_decoders_destroy(run->decoders, run->lanes);
+    sti_infer_destroy(run->infer);
     sti_network_fini(&run->network);
     stint_data_close(run->data);
     sti_corpus_close(run->text);

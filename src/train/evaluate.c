@@ -1,11 +1,11 @@
 #include "train/evaluate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/stop.h"
+#include "net/shard_tree.h"
 
 static int64_t batches_of(int64_t count, int64_t images)
 {
@@ -50,19 +50,11 @@ void sti_evaluation_fini(sti_evaluation *e)
 }
 
 typedef struct eval_round {
-    sti_crew *crew;
-    const sti_data_norm *norm;
+    sti_infer_lanes *lanes;
+    const sti_eval_source *source;
     sti_evaluation *evaluation;
     int64_t first, end; /* batch of lane 0; of the last batch of this rank, plus 1 */
 } eval_round;
-
-static const stint_data *data_of(const eval_round *r)
-{
-    const sti_crew_desc *desc = &r->crew->desc;
-    return r->evaluation->of == STI_EVALUATE_TEST    ? desc->test_data
-           : r->evaluation->of == STI_EVALUATE_TRAIN ? desc->train_data
-                                                     : desc->validation_data;
-}
 
 int32_t sti_largest_logit(const float *logits, int32_t classes)
 {
@@ -73,12 +65,12 @@ int32_t sti_largest_logit(const float *logits, int32_t classes)
     return best;
 }
 
-static void take_answers(const eval_round *r, const sti_lane *lane, int64_t batch)
+static void take_answers(const eval_round *r, const sti_exec *exec, int64_t batch)
 {
-    const sti_network *net = r->crew->desc.eval;
+    const sti_network *net = r->lanes->network;
     sti_evaluation *e = r->evaluation;
-    const float *logits = sti_exec_address(lane->eval, net->logits);
-    const float *probabilities = sti_exec_address(lane->eval, net->probabilities);
+    const float *logits = sti_exec_address(exec, net->logits);
+    const float *probabilities = sti_exec_address(exec, net->probabilities);
     for (int64_t i = 0; i < net->images; i++) {
         int64_t sample = batch * net->images + i;
         if (sample >= e->count)
@@ -93,37 +85,34 @@ static void take_answers(const eval_round *r, const sti_lane *lane, int64_t batc
 }
 
 /* Inputs of a batch: images, or windows of text. */
-static stint_status load_batch(const eval_round *r, sti_lane *lane,
-                               const int32_t *samples)
+static stint_status load_batch(const eval_round *r, int lane, const int32_t *samples)
 {
-    const sti_crew *crew = r->crew;
-    const sti_network *net = crew->desc.eval;
-    void *input = sti_exec_address(lane->eval, net->input);
-    int32_t *labels = sti_exec_address(lane->eval, net->labels);
-    const sti_corpus_cut cut = {.part = r->evaluation->part, .context = net->context};
-    if (crew->desc.text)
-        return sti_corpus_batch(crew->desc.text, &cut, samples, net->images, input,
-                                labels);
-    return sti_data_batch(data_of(r), &crew->lane_team,
-                          r->evaluation->of == STI_EVALUATE_TEST ? lane->test_decoders
-                                                                 : lane->train_decoders,
-                          samples, net->images, NULL, r->norm, input, labels);
+    const sti_network *net = r->lanes->network;
+    const sti_eval_source *from = r->source;
+    const sti_exec *exec = r->lanes->lane[lane].exec;
+    void *input = sti_exec_address(exec, net->input);
+    int32_t *labels = sti_exec_address(exec, net->labels);
+    const sti_corpus_cut cut = {.part = from->part, .context = net->context};
+    if (from->text)
+        return sti_corpus_batch(from->text, &cut, samples, net->images, input, labels);
+    return sti_data_batch(from->data, &r->lanes->lane_team, from->decoders[lane],
+                          samples, net->images, NULL, from->norm, input, labels);
 }
 
 /* The loss is a mean over all rows of the batch, padding counted in. */
-static double summed_loss(const sti_network *net, const sti_lane *lane)
+static double summed_loss(const sti_network *net, const sti_exec *exec)
 {
-    const float *loss = sti_exec_address(lane->eval, net->loss);
+    const float *loss = sti_exec_address(exec, net->loss);
     const int64_t rows = net->images * (net->context ? net->context : 1);
     return (double)*loss * (double)rows;
 }
 
-static stint_status run_batch(const eval_round *r, sti_lane *lane, int index)
+static stint_status run_batch(const eval_round *r, int lane)
 {
-    const sti_crew *crew = r->crew;
-    const sti_network *net = crew->desc.eval;
-    int64_t batch = r->first + index;
-    int32_t *samples = r->evaluation->samples + index * net->images;
+    const sti_network *net = r->lanes->network;
+    sti_exec *exec = r->lanes->lane[lane].exec;
+    int64_t batch = r->first + lane;
+    int32_t *samples = r->evaluation->samples + lane * net->images;
     for (int64_t i = 0; i < net->images; i++) {
         int64_t sample = batch * net->images + i;
         samples[i] = sample < r->evaluation->count ? (int32_t)sample : -1;
@@ -131,49 +120,44 @@ static stint_status run_batch(const eval_round *r, sti_lane *lane, int index)
     stint_status st = load_batch(r, lane, samples);
     if (st != STINT_OK)
         return st;
-    sti_exec_run(lane->eval, &crew->lane_team, &(sti_step){0, batch, 0});
-    r->evaluation->batch_loss[batch] = summed_loss(net, lane);
-    if (!crew->desc.text)
-        take_answers(r, lane, batch);
+    sti_exec_run(exec, &r->lanes->lane_team, &(sti_step){0, batch, 0});
+    r->evaluation->batch_loss[batch] = summed_loss(net, exec);
+    if (!r->source->text)
+        take_answers(r, exec, batch);
     return STINT_OK;
 }
 
 static void run_lane(void *arg, int64_t piece, int worker)
 {
     const eval_round *r = arg;
-    sti_lane *lane = &r->crew->lanes[piece];
     (void)worker;
-    lane->status = run_batch(r, lane, (int)piece);
-    if (lane->status != STINT_OK)
-        snprintf(lane->failure, sizeof lane->failure, "%s", stint_last_error());
+    sti_lane_keep(&r->lanes->lane[piece].status, run_batch(r, (int)piece));
 }
 
+/* A single lane is no piece of a loop, inside of which its own loops were serial. */
 static stint_status run_round(eval_round *r, int lanes)
 {
-    if (lanes == 1 && r->crew->desc.lanes == 1)
+    if (lanes == 1 && r->lanes->count == 1)
         run_lane(r, 0, 0);
     else
-        sti_team_run(&r->crew->team, lanes, run_lane, r);
-    for (int i = 0; i < lanes; i++)
-        if (r->crew->lanes[i].status != STINT_OK)
-            return sti_fail(r->crew->lanes[i].status, "%s", r->crew->lanes[i].failure);
-    return STINT_OK;
+        sti_team_run(&r->lanes->team, lanes, run_lane, r);
+    return sti_lanes_status(&r->lanes->lane[0].status, sizeof r->lanes->lane[0], lanes);
 }
 
 /* Warm the page cache for the round after this one. */
 static void prefetch(const eval_round *r)
 {
-    const sti_crew *crew = r->crew;
     int32_t next[64];
-    int64_t ahead = crew->desc.lanes * crew->desc.eval->images;
-    int64_t first = r->first * crew->desc.eval->images + ahead;
-    if (crew->desc.text)
+    const int64_t images = r->lanes->network->images;
+    int64_t ahead = r->lanes->count * images;
+    int64_t first = r->first * images + ahead;
+    if (r->source->text)
         return;
     for (int64_t i = 0; i < ahead && first + i < r->evaluation->count;) {
         int64_t n = 0;
         while (n < 64 && i < ahead && first + i < r->evaluation->count)
             next[n++] = (int32_t)(first + i++);
-        sti_data_prefetch(data_of(r), next, n);
+        sti_data_prefetch(r->source->data, next, n);
     }
 }
 
@@ -209,60 +193,52 @@ static stint_status share_answers(sti_evaluation *e, int64_t images, sti_comm *c
     return st;
 }
 
-/* data NULL: of text. */
-static void sum_up(const stint_data *data, sti_evaluation *e)
+static void sum_up(const sti_eval_source *source, sti_evaluation *e)
 {
     double loss = 0;
     int64_t correct = 0;
     for (int64_t b = 0; b < e->batches; b++)
         loss += e->batch_loss[b];
-    if (!data) {
-        e->loss = loss / (double)(e->part.end - e->part.begin - 1);
+    if (source->text) {
+        e->loss = loss / (double)(source->part.end - source->part.begin - 1);
         e->accuracy = (double)NAN;
         return;
     }
     for (int64_t i = 0; i < e->count; i++)
-        correct += e->predicted[i] == sti_data_label(data, i);
+        correct += e->predicted[i] == sti_data_label(source->data, i);
     e->loss = loss / (double)e->count;
     e->accuracy = (double)correct / (double)e->count;
 }
 
-stint_status sti_evaluate(sti_crew *crew, const sti_data_norm *norm, sti_evaluation *e,
+/* Samples in so many batches; of the last one what there is. */
+static int64_t samples_in(const eval_round *r, int64_t batches)
+{
+    const int64_t samples = batches * r->lanes->network->images;
+    return samples < r->evaluation->count ? samples : r->evaluation->count;
+}
+
+stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
+                          sti_comm *comm, sti_evaluation *e,
                           sti_evaluation_progress_fn *progress, void *user)
 {
-    sti_comm *comm = crew->desc.comm;
-    sti_shard_range own = own_batches(e, comm, comm ? sti_comm_rank(comm) : 0);
-    eval_round r = {.crew = crew,
-                    .norm = norm,
-                    .evaluation = e,
-                    .first = own.first,
-                    .end = own.first + own.count};
-    for (int i = 0; i < crew->desc.lanes; i++)
-        sti_exec_set_region(crew->lanes[i].eval, STI_REGION_RESULT,
-                            crew->results + (size_t)crew->lanes[i].first_slot *
-                                                crew->sizes.results);
+    const sti_shard_range own = own_batches(e, comm, comm ? sti_comm_rank(comm) : 0);
+    eval_round r = {lanes, source, e, own.first, own.first + own.count};
+    stint_status st = STINT_OK;
     while (r.first < r.end) {
-        int64_t left = r.end - r.first;
-        int lanes = left < crew->desc.lanes ? (int)left : crew->desc.lanes;
+        const int64_t left = r.end - r.first;
+        const int count = left < lanes->count ? (int)left : lanes->count;
         prefetch(&r);
-        stint_status st = run_round(&r, lanes);
-        if (st == STINT_OK && !comm && sti_stop_asked() != STINT_OK)
-            st = sti_fail(sti_stop_asked(), "stopped while evaluating");
-        if (st != STINT_OK)
-            return st;
-        r.first += lanes;
-        if (progress) {
-            int64_t done = (r.first - own.first) * crew->desc.eval->images;
-            int64_t all = own.count * crew->desc.eval->images;
-            progress(user, done < e->count ? done : e->count,
-                     all < e->count ? all : e->count);
-        }
+        STI_TRY(run_round(&r, count));
+        if (!comm && sti_stop_asked() != STINT_OK)
+            STI_TRY(sti_fail(sti_stop_asked(), "stopped while evaluating"));
+        r.first += count;
+        if (progress)
+            progress(user, samples_in(&r, r.first - own.first),
+                     samples_in(&r, own.count));
     }
-    if (comm) {
-        stint_status st = share_answers(e, crew->desc.eval->images, comm);
-        if (st != STINT_OK)
-            return st;
-    }
-    sum_up(data_of(&r), e);
-    return STINT_OK;
+    if (comm)
+        STI_TRY(share_answers(e, lanes->network->images, comm));
+    sum_up(source, e);
+out:
+    return st;
 }

@@ -1,24 +1,26 @@
-/* Loss and answers over a whole split, on the lanes of a crew. */
+/* Loss and answers over a whole split, on lanes that run a network for use. */
 #ifndef STI_TRAIN_EVALUATE_H
 #define STI_TRAIN_EVALUATE_H
 
-#include "train/crew.h"
+#include "data/corpus.h"
+#include "infer/lanes.h"
+#include "net/comm.h"
 
-/* Which of the crew's images. */
-typedef enum sti_evaluation_of {
-    STI_EVALUATE_TEST,
-    STI_EVALUATE_TRAIN,
-    STI_EVALUATE_VALIDATION
-} sti_evaluation_of;
+/* The samples of an evaluation: images, or windows of text. All is borrowed. */
+typedef struct sti_eval_source {
+    const stint_data *data;             /* NULL: text */
+    sti_data_decoders *const *decoders; /* [lanes] of these images */
+    const sti_data_norm *norm;
+    const sti_corpus *text;
+    sti_corpus_part part; /* of the text: what is evaluated */
+} sti_eval_source;
 
-/* Of text, samples are windows, there are no classes and no answers, and the loss is
- * the mean over the tokens, in nats. */
+/* What an evaluation finds. Samples of text are windows: there are no classes and no
+ * answers then, and the loss is the mean over the tokens, in nats. */
 typedef struct sti_evaluation {
     int64_t count; /* samples of the split */
     int32_t classes;
-    sti_evaluation_of of;
     double loss, accuracy; /* means over the samples; accuracy of text: NaN */
-    sti_corpus_part part;  /* of text: what is evaluated */
     int32_t *predicted;    /* [count], the lowest of equal ones */
     float *probability;    /* [count], of the predicted class */
     float *logits;         /* [count, classes], where somebody wants them; borrowed */
@@ -39,12 +41,13 @@ void sti_evaluation_fini(sti_evaluation *evaluation);
 /* Called on the calling thread between rounds of batches. */
 typedef void sti_evaluation_progress_fn(void *user, int64_t done, int64_t total);
 
-/* Run crew->desc.eval over crew->desc.test_data (train_data, text). Allocates nothing.
- * The sums are taken in the order of the batches, whatever the lanes. Ranks of the crew
- * share the batches out, and all get all answers. STINT_E_INTERRUPTED or _TERMINATED
- * after stint_stop(), but with ranks, which must not part ways here, nobody looks. */
-stint_status sti_evaluate(sti_crew *crew, const sti_data_norm *norm,
-                          sti_evaluation *evaluation,
+/* Run the lanes' network over the samples. Allocates nothing. The sums are taken in the
+ * order of the batches, whatever the lanes. Ranks of comm (NULL: one process) share the
+ * batches out, and all get all answers. progress may be NULL. STINT_E_INTERRUPTED or
+ * _TERMINATED after stint_stop(), but with ranks, which must not part ways here, nobody
+ * looks. */
+stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
+                          sti_comm *comm, sti_evaluation *evaluation,
                           sti_evaluation_progress_fn *progress, void *user);
 
 #endif

@@ -75,7 +75,7 @@ static int next_lanes(const sti_job *job, int lanes)
 
 static stint_status plan_networks(sti_job *job, int lanes)
 {
-    int threads = sti_crew_lane_threads(job->threads, lanes);
+    int threads = sti_lane_threads(job->threads, lanes);
     stint_status st = sti_network_plan(&job->train, threads);
     if (st == STINT_OK && job->eval.graph)
         st = sti_network_plan(&job->eval, threads);

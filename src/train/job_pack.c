@@ -46,9 +46,9 @@ static stint_status rewrite(const sti_job *job, sti_network *fresh,
                                        sti_error_section_of(job->recipe)->check);
     if (st == STINT_OK && form)
         st = sti_budget_apply(fresh->graph, form, values);
-    return st == STINT_OK ? sti_network_plan(
-                                fresh, sti_crew_lane_threads(job->threads, job->lanes))
-                          : st;
+    return st == STINT_OK
+               ? sti_network_plan(fresh, sti_lane_threads(job->threads, job->lanes))
+               : st;
 }
 
 static void account(sti_job *job)
@@ -95,7 +95,7 @@ stint_status sti_job_fewer_lanes(sti_job *job)
     while (!job->plan.fits && job->lanes > 1 &&
            sti_run_section_of(job->recipe)->lanes == 0 && st == STINT_OK) {
         job->lanes--;
-        const int threads = sti_crew_lane_threads(job->threads, job->lanes);
+        const int threads = sti_lane_threads(job->threads, job->lanes);
         st = sti_network_plan(&job->train, threads);
         if (st == STINT_OK && job->eval.graph)
             st = sti_network_plan(&job->eval, threads);

@@ -41,7 +41,7 @@ static const char *const image_libraries[] = {
 
 static size_t data_bytes(const sti_job *job, int lanes)
 {
-    int workers = sti_crew_lane_threads(job->threads, lanes);
+    int workers = sti_lane_threads(job->threads, lanes);
     const size_t order = (size_t)job->train_count * sizeof(int32_t);
     if (job->text)
         return order + job->index_bytes +

@@ -245,15 +245,15 @@ static stint_status check_weights(stint_model_file *m)
 }
 
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
-                            sti_crew *crew)
+                            void *params, void *states)
 {
-    return load_all(model, network, model->network.name, crew->params, crew->states);
+    return load_all(model, network, model->network.name, params, states);
 }
 
 stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
-                             const char *name, sti_crew *crew)
+                             const char *name, void *params, void *states)
 {
-    stint_status st = load_all(model, network, name, crew->params, crew->states);
+    stint_status st = load_all(model, network, name, params, states);
     if (st != STINT_OK)
         return sti_fail_context(st, "train.start");
     if (sti_network_parameters(network) != model->parameters)
@@ -267,7 +267,7 @@ stint_status sti_model_start(const stint_model_file *model, const sti_network *n
 }
 
 stint_status sti_model_reload(const char *path, int64_t step, const char *name,
-                              const sti_network *network, sti_crew *crew)
+                              const sti_network *network, void *params, void *states)
 {
     stint_model_file m = {.network.name = name};
     stint_status st = sti_tensor_file_open(path, &m.file);
@@ -280,16 +280,16 @@ stint_status sti_model_reload(const char *path, int64_t step, const char *name,
                           path, m.step, step);
     }
     if (st == STINT_OK)
-        st = load_all(&m, network, name, crew->params, crew->states);
+        st = load_all(&m, network, name, params, states);
     sti_tensor_file_close(m.file);
     return st == STINT_OK ? st : sti_fail_context(st, "train.select");
 }
 
 stint_status sti_model_load_reference(const stint_model_file *model,
-                                      const sti_network *network, sti_crew *crew)
+                                      const sti_network *network, void *fixed)
 {
     loader l = {.model = model,
-                .block = crew->fixed,
+                .block = fixed,
                 .wants = model->network.name,
                 .scope = STI_REFERENCE_SCOPE};
     return sti_network_each(network, STI_ROLE_FIXED, load_tensor, &l);
@@ -297,7 +297,7 @@ stint_status sti_model_load_reference(const stint_model_file *model,
 
 typedef struct fixed_hash {
     const sti_network *network;
-    const sti_crew *crew;
+    const char *fixed; /* the block */
     sti_sha256 hash;
 } fixed_hash;
 
@@ -312,19 +312,17 @@ static stint_status hash_fixed(void *user, const sti_value_row *of,
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         if (row->role == STI_ROLE_FIXED && strcmp(row->name + skip, of->name) == 0)
-            sti_sha256_add(&h->hash,
-                           (const char *)h->crew->fixed +
-                               h->network->plan->place[v].offset,
+            sti_sha256_add(&h->hash, h->fixed + h->network->plan->place[v].offset,
                            stint_shape_bytes(&row->shape));
     }
     return STINT_OK;
 }
 
 void sti_model_reference_sha256(const stint_model_file *model,
-                                const sti_network *network, const sti_crew *crew,
+                                const sti_network *network, const void *fixed,
                                 char hex_out[65])
 {
-    fixed_hash h = {.network = network, .crew = crew};
+    fixed_hash h = {.network = network, .fixed = fixed};
     sti_sha256_init(&h.hash);
     sti_network_each(&model->single, STI_ROLE_PARAM, hash_fixed, &h);
     sti_network_each(&model->single, STI_ROLE_STATE, hash_fixed, &h);
@@ -384,9 +382,9 @@ void stint_model_close(stint_model_file *m)
 {
     if (!m)
         return;
-    sti_crew_destroy(m->single_crew);
+    if (m->attached)
+        m->destroy_attached(m->attached);
     sti_network_fini(&m->single);
-    sti_free(m->pixels);
     stint_recipe_destroy(m->recipe);
     stint_tokenizer_close(m->tokenizer);
     sti_tensor_file_close(m->file);
@@ -416,54 +414,4 @@ void stint_model_describe(const stint_model_file *m, stint_model_facts *facts)
                                  .text = m->network.text};
     snprintf(facts->weights_sha256, sizeof facts->weights_sha256, "%s",
              m->weights_sha256 ? m->weights_sha256 : "");
-}
-
-static stint_status prepare_single(stint_model_file *m)
-{
-    sti_crew_desc desc = {.eval = &m->single, .threads = 1, .lanes = 1, .shards = 1};
-    const sti_network_desc *net = &m->network;
-    if (m->single_crew)
-        return STINT_OK;
-    sti_free(m->pixels);
-    m->pixels = sti_alloc_array(net->height * net->width * net->channels, 1, "pixels");
-    if (!m->pixels)
-        return STINT_E_MEMORY;
-    stint_status st = sti_crew_create(&desc, &m->single_crew);
-    if (st == STINT_OK)
-        st = sti_model_load(m, &m->single, m->single_crew);
-    if (st != STINT_OK) {
-        sti_crew_destroy(m->single_crew);
-        m->single_crew = NULL;
-    }
-    return st;
-}
-
-stint_status stint_predict(stint_model_file *m, const char *image_path,
-                           float *probabilities_out)
-{
-    const sti_network_desc *net = &m->network;
-    if (net->context)
-        return sti_fail(STINT_E_INPUT,
-                        "%s: a text model; it goes on with text and classifies no "
-                        "images",
-                        sti_tensor_file_path(m->file));
-    stint_status st = prepare_single(m);
-    if (st == STINT_OK)
-        st = sti_data_read_image(image_path, net->height, net->width, net->channels,
-                                 m->pixels);
-    if (st != STINT_OK)
-        return st;
-    sti_exec *exec = m->single_crew->lanes[0].eval;
-    float *x = sti_exec_address(exec, m->single.input);
-    int32_t *label = sti_exec_address(exec, m->single.labels);
-    int64_t count = net->height * net->width * net->channels;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t c = i % net->channels;
-        x[i] = ((float)m->pixels[i] / 255.0f - m->norm.mean[c]) / m->norm.deviation[c];
-    }
-    *label = -1;
-    sti_exec_run(exec, &m->single_crew->lane_team, &(sti_step){0, 0, 0});
-    memcpy(probabilities_out, sti_exec_address(exec, m->single.probabilities),
-           (size_t)net->model.classes * sizeof *probabilities_out);
-    return STINT_OK;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "train/model_file.h"
+#include "train/eval_run.h"
 #include "train/recipe_view.h"
 
 bool sti_select_wanted(const sti_run *run)
@@ -85,7 +85,8 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
 {
     sti_evaluation *e = &run->validation;
     int64_t right = 0, others = 0;
-    stint_status st = sti_evaluate(run->crew, &run->norm, e, NULL, NULL);
+    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_VALIDATION, &run->norm,
+                                        e, NULL, NULL);
     for (int64_t i = 0; i < e->count && st == STINT_OK; i++) {
         right += e->predicted[i] == sti_data_label(run->job.validation_data, i);
         if (run->reference_answer)
@@ -122,7 +123,8 @@ stint_status sti_select_end(sti_run *run)
         return STINT_OK;
     if (sti_run_is_first(run))
         st = sti_model_reload(run->model_path, run->position.chosen_step,
-                              run->job.network.name, &run->job.train, run->crew);
+                              run->job.network.name, &run->job.train, run->crew->params,
+                              run->crew->states);
     st = sti_run_agree(run, st);
     run->evaluated = false; /* that was the last epoch */
     return st == STINT_OK ? sti_run_share_weights(run) : st;

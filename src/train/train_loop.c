@@ -361,8 +361,8 @@ static bool is_stop(stint_status st)
 static stint_status evaluate(sti_run *run)
 {
     int64_t start_ns = sti_clock_ns();
-    stint_status st =
-        sti_evaluate(run->crew, &run->norm, &run->evaluation, tell_evaluated, run);
+    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_TEST, &run->norm,
+                                        &run->evaluation, tell_evaluated, run);
     if (st != STINT_OK)
         return st;
     run->evaluation_s = sti_seconds_since(start_ns);

@@ -197,10 +197,10 @@ static stint_status load_reference(sti_run *run)
 {
     sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
     stint_status st =
-        sti_model_load_reference(run->job.reference, &run->job.train, run->crew);
+        sti_model_load_reference(run->job.reference, &run->job.train, run->crew->fixed);
     if (st == STINT_OK)
-        sti_model_reference_sha256(run->job.reference, &run->job.train, run->crew,
-                                   run->reference_sha256);
+        sti_model_reference_sha256(run->job.reference, &run->job.train,
+                                   run->crew->fixed, run->reference_sha256);
     return st;
 }
 
@@ -209,7 +209,8 @@ static stint_status check_reference(const sti_run *run)
     char sha256[65];
     if (!run->job.reference)
         return STINT_OK;
-    sti_model_reference_sha256(run->job.reference, &run->job.train, run->crew, sha256);
+    sti_model_reference_sha256(run->job.reference, &run->job.train, run->crew->fixed,
+                               sha256);
     if (strcmp(sha256, run->reference_sha256) != 0 ||
         strcmp(sha256, run->job.reference->weights_sha256) != 0)
         return sti_fail(STINT_E_BUG, "the reference's weights changed in training");
@@ -242,12 +243,9 @@ static stint_status create_parts(sti_run *run)
         st = sti_evaluation_init(&run->validation, run->job.validation_count,
                                  (int32_t)run->job.network.model.classes,
                                  run->job.train.images, run->job.lanes);
-        run->validation.of = STI_EVALUATE_VALIDATION;
     }
     if (st != STINT_OK)
         return st;
-    if (run->job.text)
-        run->evaluation.part = run->job.text->test;
     run->order = sti_alloc_array(run->job.train_count, sizeof *run->order, "order");
     run->order_epoch = -1;
     sti_schedule_init(&run->schedule, sti_schedule_section_of(run->recipe),
@@ -270,7 +268,7 @@ static stint_status init_weights(sti_run *run)
     stint_status st =
         run->job.start
             ? sti_model_start(run->job.start, &run->job.train, run->job.network.name,
-                              run->crew)
+                              run->crew->params, run->crew->states)
             : sti_network_init_weights(&run->job.train, &run->crew->team,
                                        sti_recipe_seed(run->recipe, STI_STREAM_INIT),
                                        run->crew->params, run->crew->states);
@@ -428,7 +426,8 @@ static stint_status evaluate_finished(sti_run *run)
 {
     if (run->evaluated || run->job.test_count == 0)
         return STINT_OK;
-    stint_status st = sti_evaluate(run->crew, &run->norm, &run->evaluation, NULL, NULL);
+    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_TEST, &run->norm,
+                                        &run->evaluation, NULL, NULL);
     run->evaluated = st == STINT_OK;
     if (run->evaluated && sti_select_wanted(run)) {
         run->position.test_loss = run->evaluation.loss;

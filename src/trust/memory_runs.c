@@ -157,10 +157,10 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
     return st;
 }
 
-static stint_status find_right(worker *w, sti_evaluation *e, const stint_data *data,
-                               uint8_t *right_out)
+static stint_status find_right(worker *w, sti_evaluation_of of, sti_evaluation *e,
+                               const stint_data *data, uint8_t *right_out)
 {
-    stint_status st = sti_evaluate(w->crew, &w->lab->norm, e, NULL, NULL);
+    stint_status st = sti_crew_evaluate(w->crew, of, &w->lab->norm, e, NULL, NULL);
     for (int64_t i = 0; i < e->count && st == STINT_OK; i++)
         right_out[i] = e->predicted[i] == sti_data_label(data, i);
     return st;
@@ -176,9 +176,11 @@ static stint_status run_one(worker *w, int64_t run)
                        w->answers.member);
     stint_status st = train_network(w, run, seed);
     if (st == STINT_OK)
-        st = find_right(w, &w->train, l->job.train_data, w->answers.train_right);
+        st = find_right(w, STI_EVALUATE_TRAIN, &w->train, l->job.train_data,
+                        w->answers.train_right);
     if (st == STINT_OK && l->job.test_data)
-        st = find_right(w, &w->test, l->job.test_data, w->answers.test_right);
+        st = find_right(w, STI_EVALUATE_TEST, &w->test, l->job.test_data,
+                        w->answers.test_right);
     return st == STINT_OK ? sti_memory_folder_write(&l->folder, run, &w->answers) : st;
 }
 
@@ -220,7 +222,6 @@ static stint_status worker_init(worker *w, lab *l)
     if (st == STINT_OK)
         st = sti_evaluation_init(&w->train, job->train_count, classes,
                                  job->train.images, 1);
-    w->train.of = STI_EVALUATE_TRAIN;
     if (st == STINT_OK && job->test_data)
         st = sti_evaluation_init(&w->test, job->test_count, classes, job->train.images,
                                  1);

@@ -72,7 +72,9 @@ static void test_steps_allocate_nothing(void **state)
             sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.01, 1, k,
                             r.block);
         }
-        assert_int_equal(sti_evaluate(f.crew, &f.norm, &e, NULL, NULL), STINT_OK);
+        assert_int_equal(
+            sti_crew_evaluate(f.crew, STI_EVALUATE_TEST, &f.norm, &e, NULL, NULL),
+            STINT_OK);
         assert_int_equal(sti_alloc_count(), before);
         sti_evaluation_fini(&e);
         end(&f);
@@ -247,6 +249,32 @@ static void test_final_early(void **state)
     }
 }
 
+/* The total is that of all blocks, those for the sum over ranks among them. */
+static void test_total_of_sizes(void **state)
+{
+    fixture f;
+    sti_crew_sizes alone, shared;
+    sti_comm *comm = NULL;
+    (void)state;
+    begin(&f, make_recipe("total", NULL));
+    sti_crew_desc desc = sti_job_crew(&f.job);
+    sti_crew_measure(&desc, &alone);
+    assert_int_equal(alone.net, 0);
+    assert_int_equal(sti_comm_create_planned(3, 1, &comm), STINT_OK);
+    desc.comm = comm;
+    sti_crew_measure(&desc, &shared);
+    assert_true(shared.net > 0);
+    for (int i = 0; i < 2; i++) {
+        const sti_crew_sizes *s = i ? &shared : &alone;
+        assert_int_equal(s->total,
+                         s->params * (size_t)(1 + desc.moments) + s->states + s->fixed +
+                             s->mask + s->results * (size_t)s->slots +
+                             (s->arena + s->fetch) * (size_t)desc.lanes + s->net);
+    }
+    sti_comm_destroy(comm);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_gradient_norm),
         cmocka_unit_test(test_initial_weights),
         cmocka_unit_test(test_final_early),
+        cmocka_unit_test(test_total_of_sizes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
