@@ -7,30 +7,17 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/units.h"
+#include "model/network_recipe.h"
 #include "net/wire.h"
 #include "train/batch_auto.h"
 #include "train/loss_mix.h"
 #include "train/model_file.h"
-#include "train/network_recipe.h"
 #include "train/plan_net.h"
 #include "train/recipe_view.h"
 
-stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part)
-{
-    const sti_recipe_view v = sti_recipe_view_of(recipe);
-    return (stint_data_desc){.path = v.data->path,
-                             .split = part == STI_JOB_TEST ? STINT_DATA_TEST
-                                                           : STINT_DATA_TRAIN,
-                             .hold_out = part == STI_JOB_TEST ? 0 : v.train->validation,
-                             .held_out = part == STI_JOB_VALIDATION,
-                             .format = sti_recipe_format(recipe),
-                             .size = v.data->size,
-                             .channels = (int)v.data->channels};
-}
-
 static stint_status open_images(sti_job *job)
 {
-    stint_data_desc desc = sti_job_data_desc(job->recipe, STI_JOB_TRAIN);
+    stint_data_desc desc = sti_recipe_data_desc(job->recipe, STI_PART_TRAIN);
     stint_status st = stint_data_open(&desc, &job->train_data);
     if (st != STINT_OK)
         return st;
@@ -42,7 +29,7 @@ static stint_status open_images(sti_job *job)
                         "more to learn to tell apart",
                         desc.path, info->classes > 0 ? info->class_names[0] : "");
     if (desc.hold_out > 0) {
-        desc = sti_job_data_desc(job->recipe, STI_JOB_VALIDATION);
+        desc = sti_recipe_data_desc(job->recipe, STI_PART_VALIDATION);
         desc.like = info;
         st = stint_data_open(&desc, &job->validation_data);
         if (st != STINT_OK)
@@ -50,7 +37,7 @@ static stint_status open_images(sti_job *job)
         job->validation_count = stint_data_describe(job->validation_data)->count;
     }
     if (stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)) {
-        desc = sti_job_data_desc(job->recipe, STI_JOB_TEST);
+        desc = sti_recipe_data_desc(job->recipe, STI_PART_TEST);
         desc.like = info;
         st = stint_data_open(&desc, &job->test_data);
         if (st != STINT_OK)
@@ -214,7 +201,7 @@ static void describe_network(sti_job *job)
     if (job->text)
         return; /* with its text */
     const stint_data_info *info = stint_data_describe(job->train_data);
-    job->network = sti_recipe_network_desc(job->recipe);
+    job->network = sti_train_network_desc(job->recipe);
     job->network.model.classes = info->classes;
     job->network.height = info->height;
     job->network.width = info->width;

@@ -8,7 +8,7 @@
 #include "base/recipe.h"
 #include "stint/train.h"
 #include "train/crew.h"
-#include "train/job_text.h"
+#include "train/recipe_inputs.h"
 
 typedef struct sti_job {
     const stint_recipe *recipe;
@@ -38,14 +38,6 @@ typedef struct sti_job {
     const sti_pack_choice *sizes;
     int size_count;
 } sti_job;
-
-/* A part of the images as the recipe wants it. */
-typedef enum sti_job_part {
-    STI_JOB_TRAIN,
-    STI_JOB_VALIDATION,
-    STI_JOB_TEST
-} sti_job_part;
-stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part);
 
 /* Samples of the training set, by opening it. */
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out);

@@ -11,9 +11,9 @@
 #include "base/recipe.h"
 #include "base/units.h"
 #include "data/tokenizer.h"
+#include "model/network_recipe.h"
 #include "store/model_meta.h"
-#include "train/job_text.h"
-#include "train/network_recipe.h"
+#include "train/recipe_inputs.h"
 
 #define CLASSES_MAX   (1 << 20)
 #define SIDE_MAX      65535 /* pixels */

@@ -18,7 +18,8 @@ bool sti_select_wanted(const sti_run *run)
 static stint_status ask_reference(sti_run *run, float *logits)
 {
     const sti_job *job = &run->job;
-    const stint_data_desc held_out = sti_job_data_desc(job->recipe, STI_JOB_VALIDATION);
+    const stint_data_desc held_out =
+        sti_recipe_data_desc(job->recipe, STI_PART_VALIDATION);
     const int64_t count = job->validation_count;
     const int32_t classes = (int32_t)job->network.model.classes;
     /* No more at once than a step of training has. */

@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "model/network_recipe.h"
 #include "train/evaluate.h"
 #include "train/job.h"
 #include "train/lr_schedule.h"

@@ -1,5 +1,5 @@
 /* [quantise] of a recipe: weights that count as rounded. */
-#include "train/quantise_section.h"
+#include "model/quantise_section.h"
 
 #define AT(field) .offset = offsetof(sti_quantise_values, field)
 

@@ -1,6 +1,6 @@
 /* [quantise] of a recipe: weights that count as rounded. */
-#ifndef STI_TRAIN_QUANTISE_SECTION_H
-#define STI_TRAIN_QUANTISE_SECTION_H
+#ifndef STI_MODEL_QUANTISE_SECTION_H
+#define STI_MODEL_QUANTISE_SECTION_H
 
 #include "base/recipe.h"
 

@@ -1,19 +1,38 @@
-#include "train/job_text.h"
+#include "model/network_recipe.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/units.h"
-#include "train/recipe_view.h"
+#include "model/model_section.h"
+#include "model/quantise_section.h"
 
 bool sti_recipe_is_text(const stint_recipe *recipe)
 {
     return stint_model_is_text(sti_recipe_network(recipe));
 }
 
-/* Zero stands for "as the tokeniser has it", but a published model has its own size. */
-static int64_t vocabulary_of(const stint_recipe *recipe)
+/* [train] belongs to a higher room, but precision is the network's, too. */
+static bool is_bf16(const stint_recipe *recipe)
+{
+    return sti_recipe_says(recipe, "train.precision", "bf16");
+}
+
+sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe)
+{
+    const sti_model_values *model = sti_model_section_of(recipe);
+    return (sti_network_desc){.name = sti_recipe_network(recipe),
+                              .model = {.stem = (stint_stem)model->stem,
+                                        .width = model->width,
+                                        .depth = model->depth,
+                                        .dropout = (float)model->dropout},
+                              .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
+                              .bf16 = is_bf16(recipe),
+                              .winograd = model->convolution == STI_CONVOLUTION_AUTO};
+}
+
+int64_t sti_recipe_vocabulary(const stint_recipe *recipe)
 {
     stint_text_model_desc sizes = {.vocabulary =
                                        sti_model_section_of(recipe)->vocabulary};
@@ -24,35 +43,20 @@ static int64_t vocabulary_of(const stint_recipe *recipe)
     return sizes.vocabulary;
 }
 
-stint_status sti_recipe_open_text(const stint_recipe *recipe,
-                                  const stint_tokenizer *tokenizer,
-                                  sti_corpus **corpus_out)
-{
-    const sti_recipe_view v = sti_recipe_view_of(recipe);
-    const sti_corpus_desc desc = {.path = v.data->path,
-                                  .tokenizer = tokenizer,
-                                  .tokenizer_path = v.data->tokenizer_path,
-                                  .kind = (stint_tokenizer_kind)v.data->tokenizer,
-                                  .vocabulary = (int32_t)vocabulary_of(recipe),
-                                  .validation = v.data->validation,
-                                  .budget_bytes = v.run->memory_bytes};
-    return sti_corpus_open(&desc, corpus_out);
-}
-
 stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
                                      sti_network_desc *network_out)
 {
-    const sti_recipe_view v = sti_recipe_view_of(recipe);
-    const double dropout = v.model->dropout;
+    const sti_model_values *model = sti_model_section_of(recipe);
+    const double dropout = model->dropout;
     sti_network_desc net = {.name = sti_recipe_network(recipe),
-                            .text = {.vocabulary = vocabulary_of(recipe),
-                                     .depth = v.model->depth,
-                                     .width = v.model->width,
-                                     .heads = v.model->heads,
-                                     .kv_heads = v.model->kv_heads,
+                            .text = {.vocabulary = sti_recipe_vocabulary(recipe),
+                                     .depth = model->depth,
+                                     .width = model->width,
+                                     .heads = model->heads,
+                                     .kv_heads = model->kv_heads,
                                      .dropout = dropout > 0 ? (float)dropout : 0},
-                            .context = v.model->context,
-                            .bf16 = v.train->precision == STI_PRECISION_BF16};
+                            .context = model->context,
+                            .bf16 = is_bf16(recipe)};
     if (net.text.vocabulary == 0)
         net.text.vocabulary = tokens;
     const bool unknown = net.text.vocabulary == 0;
