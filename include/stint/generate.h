@@ -13,44 +13,12 @@
 
 #include "stint/model.h"
 #include "stint/stop.h"
+#include "stint/store.h"
 #include "stint/text.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct stint_text_model stint_text_model;
-
-/** What a text model is; pointers live as long as it does. */
-typedef struct stint_text_model_facts {
-    const char *family;          /* "gpt", "llama" */
-    stint_text_model_desc sizes; /* no zeros */
-    int64_t context;             /* tokens that it sees at once, at most */
-    int64_t parameters;
-    int64_t end_token;                /* that ends a text; -1: none */
-    const stint_tokenizer *tokenizer; /* NULL: token identities only, */
-    const char *no_tokenizer;         /* and why; else "" */
-} stint_text_model_facts;
-
-/** A text model that stint_train wrote (the file, or the folder of the run), or a
- * folder with config.json, model.safetensors (or shards with their index; F32, F16 or
- * BF16) of GPT-2 or Llama, and perhaps a byte-pair tokeniser. Tensors, shapes and
- * vocabulary are checked. STINT_E_INPUT: damaged, incomplete, or a model of images;
- * STINT_E_UNSUPPORTED: another family or variant. */
-STINT_API stint_status stint_text_model_open(const char *path,
-                                             stint_text_model **model_out);
-STINT_API void stint_text_model_close(stint_text_model *model); /* NULL is fine */
-STINT_API void stint_text_model_describe(const stint_text_model *model,
-                                         stint_text_model_facts *facts_out);
-
-/** Write a model of Stint with the same weights (as f32), and the tokeniser if there is
- * one: what stint_text_model_open, stint_model_open and `stint eval` take. */
-STINT_API stint_status stint_text_model_write(const stint_text_model *model,
-                                              const char *path);
-/** Write a folder that Hugging Face's `transformers` loads: config.json and
- * model.safetensors (F32); of a byte-pair tokeniser vocab.json and merges.txt. */
-STINT_API stint_status stint_text_model_write_hf(const stint_text_model *model,
-                                                 const char *folder);
 
 typedef struct stint_generator stint_generator;
 

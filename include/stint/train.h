@@ -13,11 +13,13 @@
 #include <stdint.h>
 
 #include "stint/data.h"
+#include "stint/infer.h"
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/stop.h"
+#include "stint/store.h"
 #include "stint/text.h"
 
 #ifdef __cplusplus
@@ -128,20 +130,6 @@ STINT_API void stint_plan_fini(stint_plan_result *result);
 
 /* ---- training ---- */
 
-typedef struct stint_train_progress {
-    int64_t step, steps, epoch, epochs;
-    double loss, accuracy; /* of the training batches of this epoch so far */
-    double images_per_s;   /* (or sequences) */
-    int64_t context;       /* tokens a sequence; 0: images */
-    size_t rss_bytes;
-    double seconds_left;
-    double test_loss, test_accuracy; /* of the last evaluation; NaN before the first */
-    bool epoch_done;                 /* the call that closes an epoch */
-    bool evaluating; /* at step 0: measuring mean and deviation of training images */
-    int64_t evaluated, to_evaluate;
-} stint_train_progress;
-typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);
-
 typedef struct stint_train_desc {
     bool resume; /* go on from the newest sound checkpoint in out */
     bool force;  /* an existing finished run in out may be replaced */
@@ -189,62 +177,6 @@ typedef struct stint_train_result {
 STINT_API stint_status stint_train(const stint_recipe *recipe,
                                    const stint_train_desc *desc,
                                    stint_train_result *result_out);
-
-/* ---- using a model ---- */
-
-typedef struct stint_model_file stint_model_file;
-
-/** Open a model.safetensors: weights, network, classes, normalisation; or of a text
- * model weights, network and tokeniser. */
-STINT_API stint_status stint_model_open(const char *path, stint_model_file **model_out);
-STINT_API void stint_model_close(stint_model_file *model);
-/** The tokeniser of a text model, which lives as long as the model; NULL: of images, or
- * weights that came without one. */
-STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
-
-typedef struct stint_eval_result {
-    int64_t count;                       /* images, or windows of text */
-    double accuracy, loss, images_per_s; /* text: accuracy NaN, loss in nats a token */
-    int64_t tokens;                      /* of text: predicted; else 0 */
-    double bits_per_byte;                /* of text; else NaN */
-    size_t peak_rss_bytes;
-    int32_t classes;
-    int64_t *class_count, *class_correct; /* [classes]; free with stint_eval_fini */
-    int32_t *confusion;                   /* [classes, classes], row = label */
-} stint_eval_result;
-
-/** Loss and answers over a split; of a text model the loss alone, over the last tokens
- * (as many as its training left out), the first ones, or STINT_DATA_ALL. Images are
- * read as the model's own were (size, channels, classes); threads 0: choose; batch 0:
- * choose. progress may be NULL. STINT_E_INPUT: model and data do not match;
- * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(). */
-STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
-                                  int threads, int64_t batch,
-                                  stint_train_progress_fn *progress, void *user,
-                                  stint_eval_result *result_out);
-STINT_API void stint_eval_fini(stint_eval_result *result);
-
-/** Classify one image file: probabilities_out [classes], summing to 1. STINT_E_INPUT
- * names a file that is no image. */
-STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
-                                     float *probabilities_out);
-
-/** What a model file says of itself; pointers live as long as the model. */
-typedef struct stint_model_facts {
-    const char *network;
-    int32_t classes; /* 0: a text model */
-    const char *const *class_names;
-    int64_t height, width, channels, parameters, tensors;
-    const char *recipe; /* resolved INI text it was trained with */
-    int64_t step;
-    double test_accuracy;       /* at the end of training; NaN if unknown */
-    double test_loss;           /* likewise */
-    int64_t context;            /* of a text model: tokens a sequence; 0: of images */
-    stint_text_model_desc text; /* its sizes */
-    char weights_sha256[65];
-} stint_model_facts;
-STINT_API void stint_model_describe(const stint_model_file *model,
-                                    stint_model_facts *facts_out);
 
 #ifdef __cplusplus
 }

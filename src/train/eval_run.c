@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/stop.h"
+#include "data/data_section.h"
 #include "train/eval_run.h"
 #include "train/evaluate.h"
-#include "train/recipe_view.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */
@@ -32,10 +32,10 @@ typedef struct eval_run {
 /* As the model's own tokeniser has it. */
 static stint_status open_text(eval_run *run, const stint_data_desc *desc)
 {
-    const sti_recipe_view v = sti_recipe_view_of(run->model->recipe);
+    const sti_data_values *data = sti_data_section_of(run->model->recipe);
     const sti_corpus_desc wanted = {.path = desc->path,
                                     .tokenizer = run->model->tokenizer,
-                                    .validation = v.data->validation};
+                                    .validation = data->validation};
     sti_corpus_part *part = &run->part;
     if (!run->model->tokenizer)
         return sti_fail(STINT_E_INPUT,

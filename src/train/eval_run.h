@@ -2,6 +2,7 @@
 #ifndef STI_TRAIN_EVAL_RUN_H
 #define STI_TRAIN_EVAL_RUN_H
 
+#include "stint/infer.h"
 #include "train/model_file.h"
 
 /* Images as the model takes them: its size and channels where desc leaves them open.

@@ -13,7 +13,6 @@
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
 #include "store/model_meta.h"
-#include "train/recipe_inputs.h"
 
 #define CLASSES_MAX   (1 << 20)
 #define SIDE_MAX      65535 /* pixels */

@@ -5,7 +5,7 @@
 #include "base/recipe.h"
 #include "data/data.h"
 #include "model/network.h"
-#include "stint/train.h"
+#include "stint/store.h"
 #include "store/safetensors.h"
 
 struct stint_model_file {

@@ -3,7 +3,7 @@
 #ifndef STI_TRAIN_TEXT_MODEL_FILE_H
 #define STI_TRAIN_TEXT_MODEL_FILE_H
 
-#include "stint/generate.h"
+#include "stint/store.h"
 #include "store/hf_folder.h"
 #include "train/model_file.h"
 
