@@ -6,8 +6,8 @@
 #include "base/numerics.h"
 #include "base/recipe.h"
 #include "data/tokenizer.h"
+#include "store/model_file.h"
 #include "train/checkpoint_priv.h"
-#include "train/model_file.h"
 #include "train/prune.h"
 
 /* ---- what to write ---- */

@@ -6,8 +6,8 @@
 #include "base/numerics.h"
 #include "base/units.h"
 #include "data/data_section.h"
+#include "store/model_file.h"
 #include "train/checkpoint_priv.h"
-#include "train/model_file.h"
 
 static stint_status broken(const sti_tensor_file *f, const char *what)
 {

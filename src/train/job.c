@@ -9,9 +9,9 @@
 #include "base/units.h"
 #include "model/network_recipe.h"
 #include "net/wire.h"
+#include "store/model_file.h"
 #include "train/batch_auto.h"
 #include "train/loss_mix.h"
-#include "train/model_file.h"
 #include "train/plan_net.h"
 #include "train/recipe_view.h"
 

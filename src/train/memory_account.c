@@ -10,7 +10,7 @@
 
 #include "base/account.h"
 #include "base/memory.h"
-#include "train/evaluate.h"
+#include "infer/evaluate.h"
 #include "train/job.h"
 #include "train/run_section.h"
 

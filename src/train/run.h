@@ -3,10 +3,10 @@
 #define STI_TRAIN_RUN_H
 
 #include "base/recipe.h"
+#include "infer/evaluate.h"
 #include "stint/train.h"
 #include "train/checkpoint.h"
 #include "train/error_control.h"
-#include "train/evaluate.h"
 #include "train/lr_schedule.h"
 #include "train/run_log.h"
 #include "train/tensorboard.h"

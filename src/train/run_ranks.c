@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/numerics.h"
 #include "base/stop.h"
-#include "train/model_file.h"
+#include "store/model_file.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
 

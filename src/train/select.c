@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "train/eval_run.h"
+#include "infer/eval_run.h"
 #include "train/recipe_view.h"
 
 bool sti_select_wanted(const sti_run *run)

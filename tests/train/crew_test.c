@@ -2,8 +2,8 @@
  * are those of the formulas. */
 #include <math.h>
 
+#include "infer/evaluate.h"
 #include "train/crew.h"
-#include "train/evaluate.h"
 #include "train/job.h"
 #include "train/optimizer_section.h"
 #include "train_support.h"

@@ -1,6 +1,6 @@
 /* Loss and answers over a whole split, on lanes that run a network for use. */
-#ifndef STI_TRAIN_EVALUATE_H
-#define STI_TRAIN_EVALUATE_H
+#ifndef STI_INFER_EVALUATE_H
+#define STI_INFER_EVALUATE_H
 
 #include "data/corpus.h"
 #include "infer/lanes.h"

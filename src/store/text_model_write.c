@@ -10,7 +10,7 @@
 #include "base/recipe.h"
 #include "data/tokenizer.h"
 #include "store/model_meta.h"
-#include "train/text_model_file.h"
+#include "store/text_model_file.h"
 
 enum {
     NAME = 160,

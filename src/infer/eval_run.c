@@ -7,8 +7,8 @@
 #include "base/fail.h"
 #include "base/stop.h"
 #include "data/data_section.h"
-#include "train/eval_run.h"
-#include "train/evaluate.h"
+#include "infer/eval_run.h"
+#include "infer/evaluate.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */

@@ -1,4 +1,4 @@
-#include "train/model_file.h"
+#include "store/model_file.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "train/text_model_file.h"
+#include "store/text_model_file.h"
 
 #include <stdio.h>
 #include <string.h>

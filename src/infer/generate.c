@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "infer/sampler.h"
-#include "train/text_model_file.h"
+#include "store/text_model_file.h"
 
 /* Libraries that generation runs in (base/program.h). */
 static const char *const libraries[] = {"ld-", "libc.", "libm.", NULL};

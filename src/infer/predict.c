@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "infer/lanes.h"
 #include "stint/infer.h"
-#include "train/model_file.h"
+#include "store/model_file.h"
 
 /* What predictions of one model work in, kept with it from the first one on. */
 typedef struct predictor {

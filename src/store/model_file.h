@@ -1,6 +1,6 @@
 /* A trained model opened from its file; behind the public handle. */
-#ifndef STI_TRAIN_MODEL_FILE_H
-#define STI_TRAIN_MODEL_FILE_H
+#ifndef STI_STORE_MODEL_FILE_H
+#define STI_STORE_MODEL_FILE_H
 
 #include "base/recipe.h"
 #include "data/data.h"

@@ -1,11 +1,11 @@
 /* A text model opened from its files, whatever their layout; behind the public handle.
  */
-#ifndef STI_TRAIN_TEXT_MODEL_FILE_H
-#define STI_TRAIN_TEXT_MODEL_FILE_H
+#ifndef STI_STORE_TEXT_MODEL_FILE_H
+#define STI_STORE_TEXT_MODEL_FILE_H
 
 #include "stint/store.h"
 #include "store/hf_folder.h"
-#include "train/model_file.h"
+#include "store/model_file.h"
 
 struct stint_text_model {
     stint_model_file *file; /* one of the two */

@@ -1,9 +1,9 @@
 /* A model file over data: as stint_eval does it, for other rooms. */
-#ifndef STI_TRAIN_EVAL_RUN_H
-#define STI_TRAIN_EVAL_RUN_H
+#ifndef STI_INFER_EVAL_RUN_H
+#define STI_INFER_EVAL_RUN_H
 
 #include "stint/infer.h"
-#include "train/model_file.h"
+#include "store/model_file.h"
 
 /* Images as the model takes them: its size and channels where desc leaves them open.
  * STINT_E_INPUT: of other classes, or of another size. */

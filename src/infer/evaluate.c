@@ -1,4 +1,4 @@
-#include "train/evaluate.h"
+#include "infer/evaluate.h"
 
 #include <math.h>
 #include <string.h>

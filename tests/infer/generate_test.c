@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "stint/generate.h"
-#include "stint/train.h"
+#include "stint/store.h"
 #include "store/safetensors.h"
 
 enum { VOCABULARY = 300, CONTEXT = 20, WIDTH = 16, TENSORS = 40 };
