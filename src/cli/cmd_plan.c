@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "cli/cli_plan.h"
 #include "net/wire.h"
-#include "train/job.h"
+#include "train/plan_refusal.h"
 #include "train/run_section.h"
 
 typedef struct plan_args {

@@ -33,11 +33,11 @@ static stint_status collect_state(sti_saver *s)
     int64_t count = sti_error_control_count(s->control);
     if (count == 0)
         return STINT_OK;
-    s->forms =
-        sti_arena_alloc(s->arena, (size_t)s->job->form_values * sizeof *s->forms + 1);
+    s->forms = sti_arena_alloc(s->arena,
+                               (size_t)s->job->plan.form_values * sizeof *s->forms + 1);
     if (!s->forms)
         return STINT_E_MEMORY;
-    count += s->form_count = sti_job_list_forms(s->job, s->forms);
+    count += s->form_count = sti_step_list_forms(&s->job->plan, s->forms);
     const size_t bytes = (size_t)count * STI_ERROR_STATE * sizeof(float);
     s->state = sti_arena_alloc(s->arena, bytes);
     if (!s->state)
@@ -64,7 +64,7 @@ static void collect_exchange(sti_saver *s)
 
 static stint_status collect_model(sti_saver *s)
 {
-    const sti_network *net = &s->job->train;
+    const sti_network *net = &s->job->setup.train;
     stint_status st;
     STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM, "",
                                         s->crew->params));
@@ -81,7 +81,7 @@ out:
 static stint_status collect_rows(sti_saver *s)
 {
     static const char *const prefixes[] = {STI_TENSOR_MOMENT_0, STI_TENSOR_MOMENT_1};
-    const sti_network *net = &s->job->train;
+    const sti_network *net = &s->job->setup.train;
     const int64_t values = sti_graph_value_count(net->graph);
     stint_status st;
     STI_TRY(sti_tensor_list_init(&s->list, s->arena, 4 * values + 4));
@@ -89,7 +89,7 @@ static stint_status collect_rows(sti_saver *s)
     if (s->loss)
         sti_tensor_list_add_vector(&s->list, STI_TENSOR_LOSS, STI_TENSOR_F32,
                                    STI_LOSS_STATE, sizeof *s->loss, s->loss);
-    for (int i = 0; i < s->job->moments; i++)
+    for (int i = 0; i < s->job->setup.moments; i++)
         STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM, prefixes[i],
                                             s->crew->moments[i]));
     s->tensors = s->list.count;
@@ -123,14 +123,14 @@ static const char *keep_text(sti_saver *s, sti_text *text)
 static const char *recipe_text(sti_saver *s, bool share)
 {
     sti_text text = {0};
-    if (sti_recipe_write(s->job->recipe, share, &text) != STINT_OK)
+    if (sti_recipe_write(s->job->inputs.recipe, share, &text) != STINT_OK)
         text.failed = true;
     return keep_text(s, &text);
 }
 
 static const char *classes_text(sti_saver *s)
 {
-    const stint_data_info *info = stint_data_describe(s->job->train_data);
+    const stint_data_info *info = stint_data_describe(s->job->inputs.train_data);
     sti_text text = {0};
     sti_json json = {.out = &text};
     sti_json_begin_array(&json, NULL);
@@ -143,7 +143,7 @@ static const char *classes_text(sti_saver *s)
 static const char *tokenizer_text(sti_saver *s)
 {
     sti_text text = {0};
-    if (sti_tokenizer_print(s->job->text->tokenizer, &text) != STINT_OK)
+    if (sti_tokenizer_print(s->job->inputs.text->tokenizer, &text) != STINT_OK)
         text.failed = true;
     return keep_text(s, &text);
 }
@@ -163,8 +163,8 @@ stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
     stint_status st = collect_rows(s);
     s->recipe_all = recipe_text(s, false);
     s->recipe_shared = recipe_text(s, true);
-    s->learned = job->text ? tokenizer_text(s) : classes_text(s);
-    s->learned_key = job->text ? STI_META_TOKENIZER : STI_META_CLASSES;
+    s->learned = job->inputs.text ? tokenizer_text(s) : classes_text(s);
+    s->learned_key = job->inputs.text ? STI_META_TOKENIZER : STI_META_CLASSES;
     if (st == STINT_OK && (!s->recipe_all || !s->recipe_shared || !s->learned))
         st = sti_fail(STINT_E_MEMORY, "out of memory for the texts of a checkpoint");
     if (st != STINT_OK) {
@@ -250,7 +250,7 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
     const stint_status st = add_checkpoint(saver, residuals_of, &state);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         add_words(&state, text_of, user, keys[i]);
-    for (int i = 0; i < 3 && saver->job->text; i++)
+    for (int i = 0; i < 3 && saver->job->inputs.text; i++)
         add_words(&state, text_of, user, text_keys[i]);
     for (int i = 0; i < 2; i++)
         if (text_of(user, optional[i]))
@@ -268,7 +268,7 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
 
 static void add_image_facts(const sti_saver *s, sti_meta_texts *t)
 {
-    const sti_network_desc *net = &s->job->network;
+    const sti_network_desc *net = &s->job->inputs.network;
     const int64_t image[] = {net->height, net->width, net->channels};
     sti_meta_add_ints(t, STI_META_IMAGE, image, 3);
     sti_meta_add_floats(t, STI_META_MEAN, s->norm->mean, (int)net->channels);
@@ -277,15 +277,15 @@ static void add_image_facts(const sti_saver *s, sti_meta_texts *t)
 
 static void add_text_facts(const sti_saver *s, sti_meta_texts *t)
 {
-    const sti_network_desc *net = &s->job->network;
+    const sti_network_desc *net = &s->job->inputs.network;
     sti_meta_add_sizes(t, net->context, &net->text);
-    sti_meta_add(t, STI_META_TEXT_SHA, s->job->text->text_sha256);
+    sti_meta_add(t, STI_META_TEXT_SHA, s->job->inputs.text->text_sha256);
 }
 
 static void add_common(const sti_saver *s, const sti_position *p, const char *kind,
                        sti_meta_texts *t)
 {
-    const sti_network_desc *net = &s->job->network;
+    const sti_network_desc *net = &s->job->inputs.network;
     sti_meta_add(t, STI_META_VERSION, stint_version());
     sti_meta_add(t, STI_META_KIND, kind);
     sti_meta_add(t, STI_META_NUMERICS, STI_NUMERICS_VERSION);
@@ -295,10 +295,10 @@ static void add_common(const sti_saver *s, const sti_position *p, const char *ki
         add_text_facts(s, t);
     else
         add_image_facts(s, t);
-    if (s->job->start)
-        sti_meta_add(t, STI_META_START, s->job->start->weights_sha256);
-    if (s->job->reference)
-        sti_meta_add(t, STI_META_REFERENCE, s->job->reference->weights_sha256);
+    if (s->job->inputs.start)
+        sti_meta_add(t, STI_META_START, s->job->inputs.start->weights_sha256);
+    if (s->job->inputs.reference)
+        sti_meta_add(t, STI_META_REFERENCE, s->job->inputs.reference->weights_sha256);
     sti_position_add(p, strcmp(kind, "model") == 0, t);
 }
 
@@ -341,7 +341,7 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
         save_state(s);
     add_common(s, position, "checkpoint", &t);
     sti_meta_add(&t, STI_META_RECIPE, s->recipe_all);
-    sti_meta_add_int(&t, STI_META_COUNT, s->job->train_count);
+    sti_meta_add_int(&t, STI_META_COUNT, s->job->inputs.train_count);
     stint_status st = sti_saver_checkpoint_sha256(s, NULL, sti_meta_find, &t, sha);
     if (st != STINT_OK)
         return st;

@@ -17,8 +17,8 @@ static stint_status broken(const sti_tensor_file *f, const char *what)
 static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
 {
     double mean[3], deviation[3];
-    int channels = (int)s->job->network.channels;
-    if (s->job->text)
+    int channels = (int)s->job->inputs.network.channels;
+    if (s->job->inputs.text)
         return STINT_OK; /* tokens are not normalised */
     if (!sti_meta_numbers(sti_tensor_file_text(f, STI_META_MEAN), channels, mean) ||
         !sti_meta_numbers(sti_tensor_file_text(f, STI_META_DEVIATION), channels,
@@ -124,9 +124,10 @@ static stint_status check_model(const sti_tensor_file *f, const char *meta,
 
 static stint_status check_models(const sti_saver *s, const sti_tensor_file *f)
 {
-    stint_status st = check_model(f, STI_META_START, s->job->start, "train.start with");
+    stint_status st =
+        check_model(f, STI_META_START, s->job->inputs.start, "train.start with");
     return st != STINT_OK ? st
-                          : check_model(f, STI_META_REFERENCE, s->job->reference,
+                          : check_model(f, STI_META_REFERENCE, s->job->inputs.reference,
                                         "loss.reference with");
 }
 
@@ -147,15 +148,16 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
             STI_NUMERICS_VERSION);
     if (!learned || strcmp(learned, s->learned) != 0 || !count ||
         sti_parse_int(count, &train_count) != STINT_OK ||
-        train_count != s->job->train_count ||
-        (s->job->text && (!sha || strcmp(sha, s->job->text->text_sha256) != 0)))
+        train_count != s->job->inputs.train_count ||
+        (s->job->inputs.text &&
+         (!sha || strcmp(sha, s->job->inputs.text->text_sha256) != 0)))
         return sti_fail(STINT_E_INPUT,
                         "%s: was trained on other data: %s differ from %s; give that "
                         "run's data, or another --out",
                         sti_tensor_file_path(f),
-                        s->job->text ? "text or tokeniser"
-                                     : "classes or number of images",
-                        sti_data_section_of(s->job->recipe)->path);
+                        s->job->inputs.text ? "text or tokeniser"
+                                            : "classes or number of images",
+                        sti_data_section_of(s->job->inputs.recipe)->path);
     return STINT_OK;
 }
 
@@ -185,7 +187,7 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
     if (st != STINT_OK)
         return st;
     sti_text list = {0};
-    sti_recipe_differences(s->job->recipe, "now", then, "was", &list);
+    sti_recipe_differences(s->job->inputs.recipe, "now", then, "was", &list);
     if (list.length)
         st = sti_fail(STINT_E_USAGE,
                       "%s: cannot be resumed with a recipe that would give another "

@@ -19,6 +19,7 @@
 #include "net/net.h"
 #include "store/model_file.h"
 #include "train/batch_auto.h"
+#include "train/memory_account.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/report.h"
@@ -170,22 +171,22 @@ static void tell_measured(void *user, int64_t done, int64_t total)
 static stint_status measure_norm(sti_run *run)
 {
     const stint_model_file *given =
-        run->job.start ? run->job.start : run->job.reference;
+        run->job.inputs.start ? run->job.inputs.start : run->job.inputs.reference;
     if (given) {
         run->norm = given->norm;
         return STINT_OK;
     }
-    sti_team team = {.threads = run->job.threads};
+    sti_team team = {.threads = run->job.setup.threads};
     sti_data_decoders *decoders;
     measuring m = {run};
-    if (run->job.text)
+    if (run->job.inputs.text)
         return STINT_OK; /* tokens are not normalised */
     stint_status st =
-        sti_data_decoders_create(run->job.train_data, team.threads, &decoders);
+        sti_data_decoders_create(run->job.inputs.train_data, team.threads, &decoders);
     if (st != STINT_OK)
         return st;
-    st = sti_data_measure(run->job.train_data, &team, decoders, tell_measured, &m,
-                          &run->norm);
+    st = sti_data_measure(run->job.inputs.train_data, &team, decoders, tell_measured,
+                          &m, &run->norm);
     sti_data_decoders_destroy(decoders);
     return st;
 }
@@ -196,10 +197,10 @@ static stint_status measure_norm(sti_run *run)
 static stint_status load_reference(sti_run *run)
 {
     sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
-    stint_status st =
-        sti_model_load_reference(run->job.reference, &run->job.train, run->crew->fixed);
+    stint_status st = sti_model_load_reference(run->job.inputs.reference,
+                                               &run->job.setup.train, run->crew->fixed);
     if (st == STINT_OK)
-        sti_model_reference_sha256(run->job.reference, &run->job.train,
+        sti_model_reference_sha256(run->job.inputs.reference, &run->job.setup.train,
                                    run->crew->fixed, run->reference_sha256);
     return st;
 }
@@ -207,12 +208,12 @@ static stint_status load_reference(sti_run *run)
 static stint_status check_reference(const sti_run *run)
 {
     char sha256[65];
-    if (!run->job.reference)
+    if (!run->job.inputs.reference)
         return STINT_OK;
-    sti_model_reference_sha256(run->job.reference, &run->job.train, run->crew->fixed,
-                               sha256);
+    sti_model_reference_sha256(run->job.inputs.reference, &run->job.setup.train,
+                               run->crew->fixed, sha256);
     if (strcmp(sha256, run->reference_sha256) != 0 ||
-        strcmp(sha256, run->job.reference->weights_sha256) != 0)
+        strcmp(sha256, run->job.inputs.reference->weights_sha256) != 0)
         return sti_fail(STINT_E_BUG, "the reference's weights changed in training");
     return STINT_OK;
 }
@@ -222,31 +223,32 @@ static stint_status create_parts(sti_run *run)
     sti_crew_desc desc = sti_job_crew(&run->job);
     stint_status st = sti_crew_create(&desc, &run->crew);
     if (st == STINT_OK && run->desc->profile) {
-        st = sti_profile_begin(run->desc->profile, run->job.train.graph,
+        st = sti_profile_begin(run->desc->profile, run->job.setup.train.graph,
                                run->crew->own.count, desc.lanes,
                                run->crew->lane_team.threads);
         run->crew->profile = run->desc->profile;
     }
     if (st == STINT_OK)
         st = sti_saver_create(&run->job, run->crew, &run->norm,
-                              run->job.train.weights >= 0 ? &run->loss : NULL,
+                              run->job.setup.train.weights >= 0 ? &run->loss : NULL,
                               &run->saver);
-    if (st == STINT_OK && run->job.reference)
+    if (st == STINT_OK && run->job.inputs.reference)
         st = load_reference(run);
     if (st == STINT_OK)
         st = sti_run_create_control(run);
-    if (st == STINT_OK && run->job.test_count > 0)
-        st = sti_evaluation_init(&run->evaluation, run->job.test_count,
-                                 (int32_t)run->job.network.model.classes,
-                                 run->job.train.images, run->job.lanes);
+    if (st == STINT_OK && run->job.inputs.test_count > 0)
+        st = sti_evaluation_init(&run->evaluation, run->job.inputs.test_count,
+                                 (int32_t)run->job.inputs.network.model.classes,
+                                 run->job.setup.train.images, run->job.plan.lanes);
     if (st == STINT_OK && sti_select_wanted(run)) {
-        st = sti_evaluation_init(&run->validation, run->job.validation_count,
-                                 (int32_t)run->job.network.model.classes,
-                                 run->job.train.images, run->job.lanes);
+        st = sti_evaluation_init(&run->validation, run->job.inputs.validation_count,
+                                 (int32_t)run->job.inputs.network.model.classes,
+                                 run->job.setup.train.images, run->job.plan.lanes);
     }
     if (st != STINT_OK)
         return st;
-    run->order = sti_alloc_array(run->job.train_count, sizeof *run->order, "order");
+    run->order =
+        sti_alloc_array(run->job.inputs.train_count, sizeof *run->order, "order");
     run->order_epoch = -1;
     sti_schedule_init(&run->schedule, sti_schedule_section_of(run->recipe),
                       sti_optimizer_section_of(run->recipe)->lr,
@@ -257,7 +259,7 @@ static stint_status create_parts(sti_run *run)
 /* Memory that a checkpoint which turned out broken may have filled. */
 static void clear_moments(sti_run *run)
 {
-    for (int i = 0; i < run->job.moments; i++)
+    for (int i = 0; i < run->job.setup.moments; i++)
         memset(run->crew->moments[i], 0, run->crew->sizes.params);
 }
 
@@ -266,14 +268,15 @@ static stint_status init_weights(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     stint_status st =
-        run->job.start
-            ? sti_model_start(run->job.start, &run->job.train, run->job.network.name,
-                              run->crew->params, run->crew->states)
-            : sti_network_init_weights(&run->job.train, &run->crew->team,
+        run->job.inputs.start
+            ? sti_model_start(run->job.inputs.start, &run->job.setup.train,
+                              run->job.inputs.network.name, run->crew->params,
+                              run->crew->states)
+            : sti_network_init_weights(&run->job.setup.train, &run->crew->team,
                                        sti_recipe_seed(run->recipe, STI_STREAM_INIT),
                                        run->crew->params, run->crew->states);
     if (st == STINT_OK && v.noise->ulp > 0)
-        st = sti_network_flip_ulp(&run->job.train, (uint64_t)v.noise->ulp,
+        st = sti_network_flip_ulp(&run->job.setup.train, (uint64_t)v.noise->ulp,
                                   run->crew->params);
     if (st == STINT_OK && run->crew->mask)
         sti_prune(run->crew, sti_prune_share(v.prune, 0), v.prune->scope);
@@ -390,32 +393,33 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
         .bits_per_byte = (double)NAN,
         .seconds = sti_seconds_since(run->start_ns),
-        .planned_peak_bytes = run->job.plan.peak_bytes,
+        .planned_peak_bytes = run->job.plan.result.peak_bytes,
         .peak_rss_bytes = sti_process_peak_bytes(),
         .seed = (uint64_t)sti_train_section_of(run->recipe)->seed,
-        .threads = run->job.threads,
-        .lanes = run->job.lanes,
-        .batch = run->job.batch,
-        .shards = run->job.shards,
+        .threads = run->job.setup.threads,
+        .lanes = run->job.plan.lanes,
+        .batch = run->job.setup.batch,
+        .shards = run->job.setup.shards,
         .steps = p->step,
         .epochs = run->job.epochs,
-        .parameters = run->job.plan.parameters,
+        .parameters = run->job.plan.result.parameters,
         .validation_accuracy = (double)NAN,
         .validation_mismatch = (double)NAN};
-    for (int i = 0; i < STI_LOSS_PARTS && run->job.reference; i++) {
+    for (int i = 0; i < STI_LOSS_PARTS && run->job.inputs.reference; i++) {
         r->loss_part[i] = run->part[i];
         r->loss_weight[i] = (double)run->part_weight[i];
     }
     if (p->chosen_step > 0) {
-        const double count = (double)run->job.validation_count;
+        const double count = (double)run->job.inputs.validation_count;
         r->chosen_epoch = (p->chosen_step - 1) / run->job.steps_per_epoch + 1;
         r->validation_accuracy = (double)p->chosen_right / count;
         if (sti_train_section_of(run->recipe)->select == STI_SELECT_MISMATCH)
             r->validation_mismatch = (double)p->chosen_others / count;
     }
-    if (run->job.text) {
-        r->tokens_per_s = r->images_per_s * (double)run->job.network.context;
-        r->bits_per_byte = sti_corpus_bits_per_byte(&run->job.text->test, p->test_loss);
+    if (run->job.inputs.text) {
+        r->tokens_per_s = r->images_per_s * (double)run->job.inputs.network.context;
+        r->bits_per_byte =
+            sti_corpus_bits_per_byte(&run->job.inputs.text->test, p->test_loss);
     }
     sti_saver_weights_sha256(run->saver, r->weights_sha256);
     snprintf(r->out, sizeof r->out, "%s", run->out);
@@ -424,7 +428,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
 /* Resuming a finished run trains nothing, but its answers are wanted again. */
 static stint_status evaluate_finished(sti_run *run)
 {
-    if (run->evaluated || run->job.test_count == 0)
+    if (run->evaluated || run->job.inputs.test_count == 0)
         return STINT_OK;
     stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_TEST, &run->norm,
                                         &run->evaluation, NULL, NULL);
@@ -456,14 +460,14 @@ static stint_status write_model_and_errors(sti_run *run)
         at.step = at.chosen_step;
     if (st == STINT_OK)
         st = sti_saver_write_model(run->saver, &at, run->model_path);
-    if (st != STINT_OK || !run->evaluated || run->job.text)
+    if (st != STINT_OK || !run->evaluated || run->job.inputs.text)
         return st; /* (answers and mistakes are of images) */
     st = sti_run_section_of(run->recipe)->answers ? write_answers(run) : STINT_OK;
     if (st != STINT_OK)
         return st;
     char *path = sti_path_join(run->arena, run->out, "errors.json");
     return path ? sti_run_errors_write(path, run->recipe, &run->evaluation,
-                                       run->job.test_data)
+                                       run->job.inputs.test_data)
                 : STINT_E_MEMORY;
 }
 
@@ -473,8 +477,9 @@ static stint_status log_end(sti_run *run, stint_status status,
     if (!run->log)
         return STINT_OK;
     return sti_run_log_end(run->log, status, result,
-                           run->evaluated && !run->job.text ? &run->evaluation : NULL,
-                           run->job.test_data);
+                           run->evaluated && !run->job.inputs.text ? &run->evaluation
+                                                                   : NULL,
+                           run->job.inputs.test_data);
 }
 
 /* The graph is about to go. Only a machine that was measured before is compared with:
@@ -579,7 +584,7 @@ static stint_status plan_own(sti_run *run)
     if (st == STINT_OK)
         st = sti_job_check_packs(&run->job);
     if (st == STINT_OK && run->desc->planned)
-        run->desc->planned(run->desc->user, &run->job.plan);
+        run->desc->planned(run->desc->user, &run->job.plan.result);
     return st;
 }
 

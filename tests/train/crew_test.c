@@ -30,7 +30,7 @@ static void begin(fixture *f, stint_recipe *recipe)
     assert_int_equal(sti_job_create(recipe, NULL, &f->job), STINT_OK);
     sti_crew_desc desc = sti_job_crew(&f->job);
     assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
-    assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
+    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->crew->team, 5,
                                               f->crew->params, f->crew->states),
                      STINT_OK);
     for (int i = 0; i < 96; i++)
@@ -62,7 +62,7 @@ static void test_steps_allocate_nothing(void **state)
         fixture f;
         sti_evaluation e;
         begin(&f, make_recipe("x", "run.lanes", lanes[i], "run.threads", "3", NULL));
-        assert_int_equal(sti_evaluation_init(&e, 40, CLASSES, 4, f.job.lanes),
+        assert_int_equal(sti_evaluation_init(&e, 40, CLASSES, 4, f.job.plan.lanes),
                          STINT_OK);
         step(&f, 0);
         int64_t before = sti_alloc_count();
@@ -118,7 +118,7 @@ static void test_update(void **state)
     memcpy(states, f.crew->states, f.crew->sizes.states);
     sti_step_result r = step(&f, 0);
     sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.25, 1, 0, r.block);
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     int seen[2] = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *o = &sti_graph_outputs(net->graph)[i];
@@ -158,7 +158,7 @@ static void test_gradient_norm(void **state)
     fixture f;
     begin(&f, make_recipe("x", NULL));
     sti_step_result r = step(&f, 0);
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     double want = 0;
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *o = &sti_graph_outputs(net->graph)[i];
@@ -181,7 +181,7 @@ static void test_initial_weights(void **state)
     (void)state;
     fixture f;
     begin(&f, make_recipe("x", "model.name", "resnet20", "data.size", "32", NULL));
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
         int64_t n = stint_shape_count(&row->shape);
@@ -241,7 +241,7 @@ static void test_final_early(void **state)
     for (int i = 0; i < 2; i++) {
         fixture f;
         begin(&f, make_recipe("x", "model.name", models[i], NULL));
-        const double share = early_share(&f.job.train);
+        const double share = early_share(&f.job.setup.train);
         if (share < 0.6)
             fail_msg("%s: %.0f %% of the results are final half-way", models[i],
                      100 * share);

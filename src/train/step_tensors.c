@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "plan/budget.h"
-#include "train/job.h"
+#include "train/step_plan.h"
 
 /* A tensor of bytes is a small form already: sign bits, window indices. */
 static stint_plan_form shown(const stint_shape *shape, sti_form form)
@@ -106,9 +106,9 @@ static stint_status lister_init(lister *l, const uint8_t *form,
     return st == STINT_OK && blocks ? find_packed(l, blocks) : st;
 }
 
-stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
-                                  const sti_pack_choice *blocks,
-                                  stint_plan_result *plan)
+stint_status sti_step_list_tensors(const stint_graph *graph, const uint8_t *form,
+                                   const sti_pack_choice *blocks,
+                                   stint_plan_result *result)
 {
     lister l = {.graph = graph};
     stint_plan_tensor *list = NULL;
@@ -120,9 +120,9 @@ stint_status sti_job_list_tensors(const stint_graph *graph, const uint8_t *form,
     }
     if (st == STINT_OK) {
         list_all(&l, list, count);
-        sti_free(plan->tensors);
-        plan->tensors = list;
-        plan->tensor_count = count;
+        sti_free(result->tensors);
+        result->tensors = list;
+        result->tensor_count = count;
     }
     sti_free(l.saved);
     sti_free(l.form);
