@@ -44,6 +44,9 @@ typedef struct sti_run {
     char reference_sha256[65];         /* of the reference as loaded */
     /* Time in training steps, loading included, evaluation and checkpoints not. */
     double step_s, epoch_s, line_s, evaluation_s;
+    /* Images that this process trained on: of this epoch and log line, a resumed run's
+     * position counts those of the process before, too. */
+    int64_t epoch_images, line_images;
     int64_t images; /* trained on in this process */
     int64_t steps_here;
     int64_t start_ns, progress_ns;

@@ -17,6 +17,11 @@
 
 /* ---- progress ---- */
 
+static double images_per_s(int64_t images, double seconds)
+{
+    return seconds > 0 ? (double)images / seconds : 0;
+}
+
 static double seconds_left(const sti_run *run)
 {
     int64_t left = run->job.steps - run->position.step;
@@ -39,7 +44,7 @@ static stint_train_progress progress_now(sti_run *run)
         .epochs = run->job.epochs,
         .loss = images > 0 ? p->epoch_loss / images : p->train_loss,
         .accuracy = images > 0 ? p->epoch_correct / images : p->train_accuracy,
-        .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
+        .images_per_s = images_per_s(run->images, run->step_s),
         .context = run->job.inputs.network.context,
         .rss_bytes = run->rss_bytes,
         .seconds_left = seconds_left(run),
@@ -132,6 +137,8 @@ static void count_step(sti_run *run, const sti_step_result *result, double secon
     p->line_correct += result->correct;
     p->line_images += run->job.setup.batch;
     run->images += run->job.setup.batch;
+    run->epoch_images += run->job.setup.batch;
+    run->line_images += run->job.setup.batch;
     run->steps_here++;
     run->step_s += seconds;
     run->epoch_s += seconds;
@@ -297,7 +304,7 @@ static stint_status log_step(sti_run *run)
     stint_status hashed = log_hashes(run);
     if (hashed != STINT_OK || p->step % sti_run_section_of(run->recipe)->log_every != 0)
         return hashed;
-    double rate = run->line_s > 0 ? (double)p->line_images / run->line_s : 0;
+    const double rate = images_per_s(run->line_images, run->line_s);
     const sti_log_parts parts = {run->part, run->part_weight};
     stint_status st = sti_run_log_step(run->log, p, run->lr, run->gradient_norm,
                                        run->job.inputs.reference ? &parts : NULL, rate);
@@ -310,7 +317,7 @@ static stint_status log_step(sti_run *run)
     if (st == STINT_OK)
         st = sti_tensorboard_scalar(run->board, "images_per_s", p->step, rate);
     p->line_loss = p->line_correct = 0;
-    p->line_images = 0;
+    p->line_images = run->line_images = 0;
     run->line_s = 0;
     return st;
 }
@@ -397,14 +404,11 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
 {
     sti_position *p = &run->position;
     double images = (double)p->epoch_images;
-    double rate = run->epoch_s > 0
-                      ? (double)run->job.setup.batch *
-                            (images / (double)run->job.setup.batch) / run->epoch_s
-                      : 0;
+    const double rate = images_per_s(run->epoch_images, run->epoch_s);
     p->train_loss = p->epoch_loss / images;
     p->train_accuracy = p->epoch_correct / images;
     p->epoch_loss = p->epoch_correct = 0;
-    p->epoch_images = 0;
+    p->epoch_images = run->epoch_images = 0;
     const sti_log_validation held_out = {
         .count = run->job.inputs.validation_count,
         .right = run->validation_right,
