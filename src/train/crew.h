@@ -119,6 +119,8 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
                           sti_step_result *result_out);
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
 stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
+/* Partial sums that the next takes for a block of so many floats. */
+int64_t sti_crew_square_pieces(int64_t floats);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_crew_gradient_squares(sti_crew *crew, const char *block);
 /* Which of the crew's images are evaluated. */
