@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Fails if a file of a room includes a header of a higher room.
+"""Fails if a file of a room includes a header of a higher room, or headers go in a circle.
 
 The rooms of src/ are floors of a house, lowest first. A file may include headers of its
 own room and of lower ones; ONLY says which may use fewer. Public headers belong to a room too.
+Within a room no header may include itself by way of others: one that does has no place in
+the order of reading. (Circles of functions are seen by check_circles.py.)
 
 Sections of recipes, src/ROOM/NAME_section.{c,h}, are linked wherever a recipe is: they may
 include base, their own room, and other sections of rooms not above theirs. Each has its line
@@ -104,6 +106,37 @@ def check_file(path, room, src, troubles):
             troubles.append(where + '"%s" is of no known room' % header)
 
 
+def included_file(header, path, src):
+    """The file of the tree that an #include of `path` means, or None."""
+    public = os.path.join(os.path.dirname(src), "include")
+    for folder in (os.path.dirname(path), src, public):
+        candidate = os.path.normpath(os.path.join(folder, header))
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def check_circles(paths, src, troubles):
+    """No file includes itself by way of others: each circle is told once."""
+    needs = {path: [other for _, _, header in includes(path)
+                    for other in [included_file(header, path, src)] if other]
+             for path in paths}
+    done = set()
+
+    def visit(path, way):
+        if path in way:
+            circle = way[way.index(path):] + [path]
+            troubles.append("a circle of #include: " + " -> ".join(
+                os.path.relpath(p, os.path.dirname(src)) for p in circle))
+        elif path not in done:
+            for other in needs.get(path, []):
+                visit(other, way + [path])
+            done.add(path)
+
+    for path in paths:
+        visit(path, [])
+
+
 def sources(folder):
     for here, folders, names in os.walk(folder):
         folders.sort()
@@ -151,7 +184,7 @@ def main():
     root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(here))
     src = os.path.join(root, "src")
     troubles = []
-    count = 0
+    checked = []
     for entry in sorted(os.listdir(src)):
         folder = os.path.join(src, entry)
         if not os.path.isdir(folder):
@@ -161,7 +194,7 @@ def main():
             continue
         for path in sources(folder):
             check_file(path, entry, src, troubles)
-            count += 1
+            checked.append(path)
     public = os.path.join(root, "include", "stint")
     for path in sources(public):
         area = os.path.basename(path)[:-2]
@@ -172,13 +205,14 @@ def main():
                             "scripts/check_layers.py" % area)
             continue
         check_file(path, PUBLIC[area], src, troubles)
-        count += 1
+        checked.append(path)
     check_table(src, troubles)
+    check_circles(checked, src, troubles)
     check_unique_names(src, troubles)
     for trouble in troubles:
         print(trouble)
     if not troubles:
-        print("layers: %d files keep to the order of the rooms" % count)
+        print("layers: %d files keep to the order of the rooms" % len(checked))
     return 1 if troubles else 0
 
 

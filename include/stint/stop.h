@@ -8,12 +8,11 @@
 extern "C" {
 #endif
 
-/** Ask whatever long call of this process is running (training, evaluation, generation)
- * to stop. status: what it is to return, STINT_E_INTERRUPTED or STINT_E_TERMINATED (130
- * or 143), once its checkpoint, if it has any, is saved; STINT_OK: write a checkpoint
- * now and go on. A request holds until a training or evaluation ends, which forgets it;
- * one that came before meets the next call. Async-signal-safe; any thread may call it.
- */
+/** Ask what runs in this process to stop: status is STINT_E_INTERRUPTED or
+ * STINT_E_TERMINATED, which the call that is stopped returns. With STINT_OK: only write
+ * a checkpoint now. A request holds until a training or an evaluation ends, which
+ * forgets it; one that came before meets the next call. Async-signal-safe; any thread
+ * may call it. */
 STINT_API void stint_stop(stint_status status);
 
 #ifdef __cplusplus

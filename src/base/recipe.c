@@ -103,27 +103,7 @@ void stint_recipe_destroy(stint_recipe *recipe)
         sti_arena_destroy(recipe->arena);
 }
 
-/* ---- values ---- */
-
-static void *values_of(const stint_recipe *recipe, const sti_recipe_section *section)
-{
-    const sti_recipe_table *table = recipe->table;
-    for (int i = 0; i < table->section_count; i++)
-        if (table->section[i] == section)
-            return (char *)recipe->set.target + table->start[i];
-    return NULL;
-}
-
-const void *sti_recipe_values(const stint_recipe *recipe,
-                              const sti_recipe_section *section)
-{
-    return values_of(recipe, section);
-}
-
-void *sti_recipe_edit(stint_recipe *recipe, const sti_recipe_section *section)
-{
-    return values_of(recipe, section);
-}
+/* ---- keys ---- */
 
 /* Row of "section.name", or -1. */
 static int find_row(const sti_option_set *set, const char *key)
@@ -204,7 +184,7 @@ static stint_status resolve(const stint_recipe *recipe, stint_recipe *copy)
     for (int i = 0; i < table->section_count && st == STINT_OK; i++) {
         const sti_recipe_section *section = table->section[i];
         if (section->resolve)
-            st = section->resolve(recipe, copy->arena, values_of(copy, section));
+            st = section->resolve(recipe, copy->arena, sti_recipe_edit(copy, section));
     }
     return st;
 }

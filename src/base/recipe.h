@@ -63,7 +63,7 @@ struct stint_recipe {
     const sti_recipe_table *table;
     sti_arena *arena;
     sti_option_set set; /* set.target: the block of values */
-    const char *path;   /* where it was read from, or NULL */
+    const char *path;   /* where it was read from, which names its runs; or NULL */
 };
 
 /* The values of a section; a section's header has a typed call of the first. */

@@ -6,12 +6,20 @@
 
 #include "base/fail.h"
 #include "base/recipe.h"
-#include "cli/cli.h"
+#include "cli/cli_stock.h"
 #include "net/net.h"
+
+const sti_cli_command *sti_cli_find(const sti_cli_command *const *all, const char *name)
+{
+    for (; *all; all++)
+        if (strcmp((*all)->name, name) == 0)
+            return *all;
+    return NULL;
+}
 
 static stint_status read_environment(sti_cli_call *call)
 {
-    const char **known = sti_cli_known_variables(call->arena);
+    const char **known = sti_cli_known_variables(call->commands, call->arena);
     return known ? sti_options_read_environment(&call->set, known) : STINT_E_MEMORY;
 }
 
@@ -66,10 +74,12 @@ static stint_status parse_into(sti_cli_call *call, int argc, char **argv,
 static stint_status load_recipe(sti_cli_call *call, int argc, char **argv)
 {
     bool help = false;
-    stint_status status = stint_recipe_load(call->operands[0], &call->recipe);
-    if (status != STINT_OK)
-        return status;
-    status = sti_options_default(&call->set);
+    stint_status status =
+        call->operand_count == 0 ? read_environment(call) : STINT_OK; /* for --data */
+    if (status == STINT_OK)
+        status = sti_cli_open_recipe(call);
+    if (status == STINT_OK)
+        status = sti_options_default(&call->set);
     if (status != STINT_OK)
         return status;
     struct stint_recipe *recipe = call->recipe;

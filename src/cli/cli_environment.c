@@ -75,12 +75,13 @@ static const char *variable_name(sti_arena *arena, const char *section,
     return text;
 }
 
-const char **sti_cli_known_variables(sti_arena *arena)
+const char **sti_cli_known_variables(const sti_cli_command *const *all,
+                                     sti_arena *arena)
 {
     const sti_recipe_table *recipe = sti_recipe_table_get();
     int capacity = VARIABLE_COUNT + 1 + 3 * recipe->count, count = 0;
-    for (int i = 0; sti_cli_commands[i]; i++)
-        capacity += sti_cli_commands[i]->row_count;
+    for (int i = 0; all[i]; i++)
+        capacity += all[i]->row_count;
     const char **names = sti_arena_alloc(arena, (size_t)capacity * sizeof *names);
     if (!names)
         return NULL;
@@ -93,9 +94,8 @@ const char **sti_cli_known_variables(sti_arena *arena)
         if (row->flag_name)
             names[count++] = variable_name(arena, NULL, row->flag_name);
     }
-    for (int i = 0; sti_cli_commands[i]; i++)
-        for (int r = 0; r < sti_cli_commands[i]->row_count; r++)
-            names[count++] =
-                variable_name(arena, NULL, sti_cli_commands[i]->rows[r].name);
+    for (int i = 0; all[i]; i++)
+        for (int r = 0; r < all[i]->row_count; r++)
+            names[count++] = variable_name(arena, NULL, all[i]->rows[r].name);
     return names;
 }

@@ -158,4 +158,5 @@ const sti_data_source sti_data_folder = {
     .read = folder_read,
     .prefetch = folder_prefetch,
     .name_of = folder_name,
+    .finds_by_name = true,
 };

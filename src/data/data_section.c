@@ -83,9 +83,14 @@ static const sti_option rows[] = {
 
 static const char *const formats[] = {"auto", "folder", "tar", "idx", "cifar", "text"};
 
+const char *sti_data_format_name(int format)
+{
+    return formats[format];
+}
+
 const char *sti_recipe_format(const stint_recipe *recipe)
 {
-    return formats[sti_data_section_of(recipe)->format];
+    return sti_data_format_name(sti_data_section_of(recipe)->format);
 }
 
 static void check(const stint_recipe *recipe, sti_complaints *list)

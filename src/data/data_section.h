@@ -19,7 +19,9 @@ typedef struct sti_data_values {
 extern const sti_recipe_section sti_data_section;
 const sti_data_values *sti_data_section_of(const stint_recipe *recipe);
 
-/* "auto", "folder", ... for stint_data_desc.format. */
+/* "auto", "folder", ... for stint_data_desc.format: of data.format's value, and of a
+ * recipe. */
+const char *sti_data_format_name(int format);
 const char *sti_recipe_format(const stint_recipe *recipe);
 
 #endif

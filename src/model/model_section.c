@@ -10,8 +10,16 @@ static const sti_option rows[] = {
      .default_text = "resnet20",
      AT(name),
      .unit = "NAME",
-     .help = "network to train: mlp, lenet5, smallcnn, alexnet, vgg11/13/16, "
-             "resnet8/20/32/56, resnet18/34/50; of text: gpt, llama, gpt2-124m"},
+     .help = "network to train: for images"
+/* The names come from the lists of networks. */
+#define STI_MODEL(name, builder, variant, help) ", " name
+#include "model/model_list.h"
+#undef STI_MODEL
+             "; for text"
+#define STI_TEXT_MODEL(name, llama, help) ", " name
+#include "model/text_model_list.h"
+#undef STI_TEXT_MODEL
+    },
     {.name = "stem",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
@@ -26,15 +34,17 @@ static const sti_option rows[] = {
      .default_text = "0",
      AT(width),
      .unit = "N",
-     .help = "channels of the first stage, units of an mlp's hidden layers, or columns "
-             "of a text model; 0: as published"},
+     .help = "channels of the first stage, units of hidden layers (mlp), or columns of "
+             "a text model; 0: as published"},
     {.name = "depth",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(0, 1024),
      .default_text = "0",
      AT(depth),
      .unit = "N",
-     .help = "hidden layers of an mlp, or blocks of a text model; 0: as published"},
+     .help =
+         "layers or blocks that a network repeats: hidden layers (mlp), blocks of a "
+         "text model; 0: as published"},
     {.name = "dropout",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(-1, 0.99),

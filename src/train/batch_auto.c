@@ -122,8 +122,8 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
     return st;
 }
 
-/* Of *batch images, or, where those do not fit after all, of none: *batch is then what
- * does. */
+/* Speed of a step of *batch images. Where those do not fit after all nothing is tried,
+ * and *batch is what does. */
 static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *speed_out)
 {
     sti_job job;
@@ -259,9 +259,9 @@ static stint_status create_smaller(const stint_recipe *recipe, stint_recipe *set
     return st;
 }
 
-stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
-                                  const char *out, bool probe,
-                                  stint_recipe **settled_out, sti_job *job)
+static stint_status create_job(const stint_recipe *recipe, sti_comm *comm,
+                               const char *out, bool probe, stint_recipe **settled_out,
+                               sti_job *job)
 {
     bool fixed = false;
     if (sti_train_section_of(recipe)->batch > 0)
@@ -275,4 +275,18 @@ stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
         return st;
     return fixed ? sti_job_create(*settled_out, NULL, job)
                  : create_smaller(recipe, *settled_out, job);
+}
+
+stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
+                                  const char *out, bool probe,
+                                  stint_recipe **settled_out, sti_job *job)
+{
+    stint_status st = create_job(recipe, comm, out, probe, settled_out, job);
+    if (st != STINT_OK || (comm && sti_comm_rank(comm) > 0))
+        return st;
+    st = sti_network_check_bf16(&job->inputs.network,
+                                job->setup.batch / job->setup.shards);
+    if (st != STINT_OK)
+        sti_job_fini(job);
+    return st;
 }

@@ -129,7 +129,8 @@ static bool is_saved(const sti_error_control *c, stint_value unpacked)
     return false;
 }
 
-/* Of the graph's nodes: pack tells what is packed, unpack what the block stands for. */
+/* Rows come from the graph's nodes: pack tells what is packed, unpack what the block
+ * stands for. */
 static void find_rows(sti_error_control *c)
 {
     const stint_graph *graph = c->network->graph;

@@ -33,7 +33,7 @@ enum { STI_ERROR_READERS = 8 };
 /* A gradient that reads the unpacked tensor. */
 typedef struct sti_error_reader {
     stint_value param, gain, error; /* error: measured, -1 without a check */
-    /* Of the last collection; deviations a weight of the step's gradient. */
+    /* Deviations a weight of the step's gradient, by the last collection. */
     double allowed, predicted, measured;
     double reach; /* of batch-norm: relative error predicted of its input's gradient */
     int blocks;   /* whose errors this gradient has: what is allowed is shared */
@@ -48,7 +48,7 @@ typedef struct sti_error_row {
     double limit;       /* the bound allowed; 0 before the first collection */
     sti_error_reader readers[STI_ERROR_READERS];
     int reader_count;
-    /* Of the last run, means over shards: */
+    /* Means over shards of the last run: */
     double bytes, bound, error_share, nonzero, exact, range;
     bool overflow;
 } sti_error_row;

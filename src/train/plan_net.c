@@ -99,7 +99,7 @@ static stint_status add_kept(ways *w)
                           : st;
 }
 
-/* Of 32, 8, 4, 2 bits and the recipe's own, most first. */
+/* Add sums of 32, 8, 4 and 2 bits and the recipe's own, most bits first. */
 static stint_status add_all(ways *w)
 {
     const sti_squeeze_desc *own = &w->exchange.squeeze;

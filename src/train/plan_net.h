@@ -5,8 +5,8 @@
 #include "stint/train.h"
 #include "train/setup.h"
 
-/* Of a planned set-up, whose communicator may be of ranks that are not there (NULL: one
- * process). STINT_E_USAGE: a scheme that these ranks cannot have. */
+/* What a step of a planned set-up sends. Its communicator may be of ranks that are not
+ * there (NULL: one process). STINT_E_USAGE: a scheme that these ranks cannot have. */
 stint_status sti_plan_net(const sti_setup *setup, stint_plan_net *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "train/optimizer_section.h"
 #include "train/run.h"
 
-/* Of one batch: each time a block grows, by a sixteenth at least. */
+/* Runs of one batch, at most: each time a block grows, by a sixteenth at least. */
 #define MOST_RUNS 64
 
 stint_status sti_run_create_control(sti_run *run)

@@ -37,8 +37,8 @@ typedef struct identity {
     char way[128]; /* what all do at the same step, and no recipe's weights depend on */
 } identity;
 
-/* Of images spread evenly over the data: as many as can be decoded before a start. An
- * image that cannot be is the steps' to complain of. */
+/* Hash the pixels of images spread evenly over the data, as many as can be decoded
+ * before a start. The steps complain of an image that cannot be decoded. */
 static stint_status add_pixels(const stint_data *data, sti_sha256 *sha)
 {
     const stint_data_info *info = stint_data_describe(data);

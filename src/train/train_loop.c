@@ -171,7 +171,7 @@ static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augmen
  * set what was expected of it beside what it is. */
 static bool is_timed(const sti_run *run)
 {
-    /* Of several ranks the first, which has the log. */
+    /* Only the first of several ranks is timed, which has the log. */
     return run->log && run->steps_here == 1 && run->job.plan.result.slowdown > 1 &&
            !run->desc->profile;
 }

@@ -44,6 +44,12 @@ rm "$tree/src/data/d.c"
 touch "$tree/src/data/a.c"
 expect 1 'src/data/a.c: the name is taken by src/base/a.c'
 rm "$tree/src/data/a.c"
+printf '#include "base/a3.h"\n' >"$tree/src/base/a2.h"
+printf '#include "base/a2.h"\n' >"$tree/src/base/a3.h"
+expect 1 'a circle of #include: src/base/a2.h -> src/base/a3.h -> src/base/a2.h'
+printf '#include <math.h>\n' >"$tree/src/base/a3.h"
+expect 0 "layers: 6 files"
+rm "$tree/src/base/a2.h" "$tree/src/base/a3.h"
 touch "$tree/include/stint/odd.h"
 expect 1 'include/stint/odd.h: is of no known room'
 rm "$tree/include/stint/odd.h"
