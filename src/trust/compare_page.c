@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/data.h"
-#include "train/model_file.h"
+#include "infer/eval_run.h"
 #include "trust/page.h"
 
 enum { SHOWN = 60 };

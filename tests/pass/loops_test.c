@@ -88,10 +88,10 @@ static void kept_strings_reach_their_products(void **state)
     assert_int_equal(sti_loop_store_keep(&shape, 2, "BCa"), STINT_OK);
     assert_int_equal(sti_loop_store_keep(&shape, 2, "aBC 28x32x16"), STINT_OK);
     stint_graph *g = make_graph();
-    sti_account account;
+    sti_pass_note note;
     assert_int_equal(sti_pass_standard(g), STINT_OK);
-    assert_int_equal(sti_pass_loops(g, &account), STINT_OK);
-    assert_string_equal(account.text, "1 of 2 products have a loop string");
+    assert_int_equal(sti_pass_loops(g, &note), STINT_OK);
+    assert_string_equal(note.text, "1 of 2 products have a loop string");
     assert_string_equal(text_of(g, 0, 0), "");
     assert_string_equal(text_of(g, 1, 0), "cba 14x32x64");
     assert_string_equal(text_of(g, 1, 1), "aBC 28x32x16");
