@@ -9,8 +9,14 @@
  *   stint_eval_fini(&result);
  *   stint_model_close(model);
  *
- * Text from a model of text comes by stint/generate.h. Calls block; progress comes by
- * callback on the calling thread; stint_stop() ends an evaluation. */
+ * The model's own tensors, classes and normalisation decide what is computed; of the
+ * data only images (or text) and labels are read. Answers have the bits of the training
+ * graph's forward pass, whatever the number of threads. Text from a model
+ * of text comes by stint/generate.h.
+ *
+ * Calls block. Progress comes by callback on the calling thread; stint_stop() ends an
+ * evaluation. A model serves one call at a time: the first prediction keeps what it
+ * works in with the model, and stint_model_close() frees that, too. */
 #ifndef STINT_INFER_H
 #define STINT_INFER_H
 
@@ -27,7 +33,8 @@
 extern "C" {
 #endif
 
-/** How far a training or an evaluation is. */
+/** How far a training or an evaluation is. By stint_eval only images_per_s, rss_bytes,
+ * seconds_left and the last three say something; losses and accuracies are NaN then. */
 typedef struct stint_train_progress {
     /* Steps done of all, epochs likewise. */
     int64_t step, steps, epoch, epochs;

@@ -1,9 +1,23 @@
 /* Models in files: what stint_train leaves, and transformers in the layout of Hugging
  * Face.
  *
- * Opening checks every tensor's name, shape and place, and the hash of the weights
- * where the file names one; nothing that comes from a file is used before. What uses
- * them is stint/infer.h and stint/generate.h. */
+ * A file is safetensors: named tensors and a table of texts, among them the recipe,
+ * which any reader of that format can open, Python's for one. Files come from anywhere,
+ * so opening checks every tensor's name, shape and place against the network that the
+ * file describes, and the hash of the weights where it names one, before anything is
+ * used. Tensors stay in the file until they are wanted: an open model takes memory for
+ * its graph and its tokeniser, and none for its weights.
+ *
+ *   stint_model_file *model = NULL;
+ *   stint_model_facts facts;
+ *   if (stint_model_open("runs/mine/model.safetensors", &model) == STINT_OK) {
+ *       stint_model_describe(model, &facts);
+ *       printf("%s, %lld parameters\n", facts.network, (long long)facts.parameters);
+ *   }
+ *   stint_model_close(model);
+ *
+ * A handle serves one thread at a time; two handles of one file never meet. What uses
+ * models is stint/infer.h and stint/generate.h. */
 #ifndef STINT_STORE_H
 #define STINT_STORE_H
 
@@ -20,6 +34,8 @@ extern "C" {
 #endif
 
 /* ---- models that were trained here ---- */
+
+/* Images or text: stint_model_open takes both, and facts.classes tells them apart. */
 
 /** A model file that is open; opaque. It serves one thread at a time. */
 typedef struct stint_model_file stint_model_file;
@@ -67,6 +83,9 @@ STINT_API void stint_model_describe(const stint_model_file *model,
                                     stint_model_facts *facts_out);
 
 /* ---- models of text, in any layout ---- */
+
+/* What generation works on: the weights of a transformer under the names of Stint's own
+ * graphs, whatever the file calls them, and a tokeniser if there is one. */
 
 /** A text model in a file or a folder; opaque. It serves one thread at a time. */
 typedef struct stint_text_model stint_text_model;

@@ -22,7 +22,7 @@ typedef struct sti_report_point {
     double value[STI_REPORT_VALUES]; /* NaN: absent */
 } sti_report_point;
 
-/* Of constant size: when full, neighbours are averaged two by two. */
+/* A series of constant size: when full, neighbours are averaged two by two. */
 typedef struct sti_report_series {
     sti_report_point *point; /* [STI_REPORT_POINTS] */
     int count;
