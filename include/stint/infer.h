@@ -73,6 +73,7 @@ typedef struct stint_eval_result {
     int64_t tokens;
     /* The loss of a text in bits a byte; else NaN. */
     double bits_per_byte;
+    /* Resident memory of the process at its highest so far. */
     size_t peak_rss_bytes;
     /* 0 for text, and the arrays below are NULL. */
     int32_t classes;

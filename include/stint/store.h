@@ -37,7 +37,8 @@ extern "C" {
 
 /* Images or text: stint_model_open takes both, and facts.classes tells them apart. */
 
-/** A model file that is open; opaque. It serves one thread at a time. */
+/** A model file that is open; opaque. It keeps its file open, so replacing the file on
+ * disk changes nothing for it. It serves one thread at a time. */
 typedef struct stint_model_file stint_model_file;
 
 /** Open a model.safetensors; the caller closes it.
@@ -54,7 +55,10 @@ STINT_API void stint_model_close(stint_model_file *model);
  * the caller. NULL: a model of images, or weights that came without a tokeniser. */
 STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
 
-/** What a model file says of itself; pointers live as long as the model. */
+/** What a model file says of itself; pointers live as long as the model.
+ *
+ * Shape and names come from the recipe and the table of texts in the file; what an
+ * older build did not write is 0, NaN or "". */
 typedef struct stint_model_facts {
     /* Name of the network, as in model.name. */
     const char *network;
