@@ -70,7 +70,7 @@ static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool
     debt_reader r = {f, sti_tensor_file_find(f, STI_TENSOR_RESIDUALS)};
     int64_t count = 0;
     const int64_t have = r.row ? r.row->dim[0] : 0;
-    sti_exchange *exchange = s->crew->exchange;
+    sti_exchange *exchange = s->engine->exchange;
     if (exchange)
         sti_exchange_state(exchange, &count);
     *taken = have != count;
@@ -84,7 +84,7 @@ static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool
     return exchange ? sti_exchange_adopt(exchange, have, read_debt, &r) : STINT_OK;
 }
 
-/* Straight into the crew's blocks; a later failure is followed by another file, or by
+/* Straight into the engine's blocks; a later failure is followed by another file, or by
  * fresh weights. */
 static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
 {
@@ -167,8 +167,8 @@ static stint_status check_debt(const sti_saver *s, const sti_tensor_file *f)
     const sti_tensor_row *row = sti_tensor_file_find(f, STI_TENSOR_RESIDUALS);
     if (!sti_tensor_file_find(f, STI_TENSOR_OLD_RESIDUALS) &&
         (!row || (row->rank == 1 && row->type == STI_TENSOR_F32 &&
-                  (!s->crew->exchange ||
-                   sti_exchange_can_adopt(s->crew->exchange, row->dim[0])))))
+                  (!s->engine->exchange ||
+                   sti_exchange_can_adopt(s->engine->exchange, row->dim[0])))))
         return STINT_OK;
     return sti_fail(
         STINT_E_USAGE,

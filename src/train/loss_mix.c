@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "kernel/maths/maths.h"
-#include "train/crew.h"
 #include "train/loss_section.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 
 #define S_MOST 6.0f /* of a log-variance: no part is worth 400 times another */
 

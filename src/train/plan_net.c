@@ -192,10 +192,10 @@ static stint_status describe_link(ways *w)
 static stint_status describe_layers(ways *w, sti_arena *arena)
 {
     const sti_setup *setup = w->setup;
-    const sti_crew_desc crew = sti_setup_crew(setup, 1);
-    sti_crew_sizes sizes;
+    const sti_step_engine_desc engine = sti_setup_engine(setup, 1);
+    sti_step_engine_sizes sizes;
     sti_squeeze_load load;
-    sti_crew_measure(&crew, &sizes);
+    sti_step_engine_measure(&engine, &sizes);
     w->floats = (int64_t)(sizes.results / sizeof(float));
     w->total = (int64_t)(setup->train.plan->region_bytes[STI_REGION_RESULT] / 4);
     stint_status st =

@@ -233,25 +233,25 @@ static stint_status share_block(sti_comm *comm, void *block, size_t n_bytes)
 
 stint_status sti_run_share_weights(sti_run *run)
 {
-    const sti_crew *crew = run->crew;
+    const sti_step_engine *engine = run->engine;
     if (!run->comm)
         return STINT_OK;
     stint_status st =
         sti_comm_broadcast(run->comm, 0, &run->position, sizeof run->position);
     if (st == STINT_OK)
-        st = share_block(run->comm, crew->params, crew->sizes.params);
-    return st == STINT_OK ? share_block(run->comm, crew->states, crew->sizes.states)
+        st = share_block(run->comm, engine->params, engine->sizes.params);
+    return st == STINT_OK ? share_block(run->comm, engine->states, engine->sizes.states)
                           : st;
 }
 
 static stint_status share_blocks(sti_run *run)
 {
-    const sti_crew *crew = run->crew;
+    const sti_step_engine *engine = run->engine;
     stint_status st = sti_run_share_weights(run);
     for (int i = 0; i < run->job.setup.moments && st == STINT_OK; i++)
-        st = share_block(run->comm, crew->moments[i], crew->sizes.params);
-    if (st == STINT_OK && crew->mask)
-        st = share_block(run->comm, crew->mask, crew->sizes.mask);
+        st = share_block(run->comm, engine->moments[i], engine->sizes.params);
+    if (st == STINT_OK && engine->mask)
+        st = share_block(run->comm, engine->mask, engine->sizes.mask);
     if (st == STINT_OK && run->job.inputs.reference) /* the weights of its parts */
         st = sti_comm_broadcast(run->comm, 0, &run->loss, sizeof run->loss);
     return st;
@@ -276,8 +276,8 @@ stint_status sti_run_share_start(sti_run *run)
     stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)
         st = share_blocks(run);
-    return st == STINT_OK && run->crew->exchange
-               ? sti_exchange_load(run->crew->exchange)
+    return st == STINT_OK && run->engine->exchange
+               ? sti_exchange_load(run->engine->exchange)
                : st;
 }
 
@@ -286,11 +286,11 @@ stint_status sti_run_share_start(sti_run *run)
 /* After a failure of the communicator rank 0 saves alone. */
 stint_status sti_run_gather_exchange(sti_run *run)
 {
-    if (!run->crew->exchange)
+    if (!run->engine->exchange)
         return STINT_OK;
     if (sti_comm_failure(run->comm, NULL, 0, NULL) == STINT_OK)
-        return sti_exchange_save(run->crew->exchange);
-    sti_exchange_save_alone(run->crew->exchange);
+        return sti_exchange_save(run->engine->exchange);
+    sti_exchange_save_alone(run->engine->exchange);
     return STINT_OK;
 }
 

@@ -21,14 +21,14 @@ static void free_parts(sti_run *run)
     sti_evaluation_fini(&run->validation);
     sti_free(run->reference_answer);
     run->reference_answer = NULL;
-    sti_crew_destroy(run->crew);
+    sti_step_engine_destroy(run->engine);
     sti_free(run->order);
     sti_job_fini(&run->job);
     run->board = NULL;
     run->log = NULL;
     run->saver = NULL;
     run->control = NULL;
-    run->crew = NULL;
+    run->engine = NULL;
     run->order = NULL;
 }
 

@@ -4,8 +4,8 @@
  * few long loops: neighbours that share a decay are one segment. */
 #include "base/clock.h"
 #include "kernel/optimizer/optimizer.h"
-#include "train/crew.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 
 typedef struct segment {
     size_t param, gradient, bytes; /* offsets */
@@ -13,7 +13,7 @@ typedef struct segment {
 } segment;
 
 typedef struct updater {
-    sti_crew *crew;
+    sti_step_engine *engine;
     const sti_optimizer_values *optimizer;
     const char *block;
     float lr;
@@ -68,16 +68,16 @@ static void run_segment(const updater *u, const segment *s)
     if (s->bytes == 0)
         return;
     for (int i = 0; i < 2; i++)
-        if (u->crew->moments[i])
-            moment[i] = at(u->crew->moments[i], s->param);
-    run_numbers(u, &u->crew->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
-                at(u->crew->params, s->param),
+        if (u->engine->moments[i])
+            moment[i] = at(u->engine->moments[i], s->param);
+    run_numbers(u, &u->engine->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
+                at(u->engine->params, s->param),
                 (const float *)(const void *)(u->block + s->gradient), moment);
 }
 
 static void update_params(const updater *u)
 {
-    const sti_network *net = u->crew->desc.train;
+    const sti_network *net = u->engine->desc.train;
     segment run = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
@@ -101,12 +101,12 @@ static void update_params(const updater *u)
 /* new = (1 - momentum) old + momentum * mean over shards of the contributions */
 static void update_states(const updater *u)
 {
-    const sti_network *net = u->crew->desc.train;
+    const sti_network *net = u->engine->desc.train;
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_STATE)
             continue;
-        float *state = at(u->crew->states, net->plan->place[output->target].offset);
+        float *state = at(u->engine->states, net->plan->place[output->target].offset);
         const float *sum =
             (const float *)(const void *)(u->block +
                                           net->plan->place[output->value].offset);
@@ -146,17 +146,18 @@ static updater updater_of(const sti_optimizer_values *optimizer, double lr,
                      .correction2 = 1 - power(optimizer->beta2, step + 1)};
 }
 
-void sti_crew_update(sti_crew *crew, const sti_optimizer_values *optimizer, double lr,
-                     double clip, int64_t step, const char *block)
+void sti_step_engine_update(sti_step_engine *engine,
+                            const sti_optimizer_values *optimizer, double lr,
+                            double clip, int64_t step, const char *block)
 {
-    updater u = updater_of(optimizer, lr, step, clip, crew->desc.shards);
-    int64_t start = crew->profile ? sti_clock_ns() : 0;
-    u.crew = crew;
+    updater u = updater_of(optimizer, lr, step, clip, engine->desc.shards);
+    int64_t start = engine->profile ? sti_clock_ns() : 0;
+    u.engine = engine;
     u.block = block;
     update_params(&u);
     update_states(&u);
-    if (crew->profile)
-        crew->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
+    if (engine->profile)
+        engine->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
 }
 
 void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,

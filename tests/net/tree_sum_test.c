@@ -57,7 +57,7 @@ static void add_blocks(void *user, int into, int from)
         s->block[into][i] += s->block[from][i];
 }
 
-/* The rank's own shards, joined as a crew does. */
+/* The rank's own shards, joined as a step engine does. */
 static int run_shards(const sum_case *c, int size, int rank, store *s)
 {
     sti_shard_range own = sti_tree_sum_shards(c->shards, size, rank);
