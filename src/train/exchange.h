@@ -75,8 +75,8 @@ void sti_exchange_save_alone(sti_exchange *exchange);
 typedef stint_status sti_exchange_read_fn(void *user, int64_t first, int64_t count,
                                           float *out);
 /* On rank 0, in the place of reading a state of as many floats as this one: one of
- * another number of ranks, whose debt is shared out evenly. count 0: there is none, and
- * nothing is owed. */
+ * another number of ranks, whose residuals are shared out evenly. count 0: there is
+ * none, and nothing is owed. */
 bool sti_exchange_can_adopt(const sti_exchange *exchange, int64_t count);
 stint_status sti_exchange_adopt(sti_exchange *exchange, int64_t count,
                                 sti_exchange_read_fn *read, void *user);
