@@ -44,7 +44,7 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
                 : sti_tree_sum_bytes(desc->comm, desc->shards,
                                      (int64_t)(sizes->results / sizeof(float)));
     if (sizes->net > 0 && desc->net.overlap)
-        sizes->net += sti_courier_bytes();
+        sizes->net += sti_overlap_thread_bytes();
     sizes->mask = desc->masked ? sizes->params / (8 * sizeof(float)) : 0;
     sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
                    sizes->fixed + sizes->mask + sizes->results * (size_t)sizes->slots +
@@ -170,28 +170,28 @@ out:
 }
 
 /* When lanes and exchange are there. */
-static stint_status create_courier(sti_step_engine *engine)
+static stint_status create_overlap_thread(sti_step_engine *engine)
 {
     const sti_step_engine_desc *desc = &engine->desc;
     int *first_slot;
     if (!desc->net.overlap || (!engine->sum && !engine->exchange))
         return STINT_OK;
-    first_slot = sti_alloc_array(desc->lanes, sizeof *first_slot, "courier");
+    first_slot = sti_alloc_array(desc->lanes, sizeof *first_slot, "overlap thread");
     if (!first_slot)
         return STINT_E_MEMORY;
     for (int i = 0; i < desc->lanes; i++)
         first_slot[i] = engine->lanes[i].first_slot;
-    const stint_status st =
-        sti_courier_create(&(sti_courier_desc){.comm = desc->comm,
-                                               .sum = engine->sum,
-                                               .exchange = engine->exchange,
-                                               .plan = desc->train->plan,
-                                               .own = engine->own,
-                                               .lanes = desc->lanes,
-                                               .results = engine->results,
-                                               .block_bytes = engine->sizes.results,
-                                               .first_slot = first_slot},
-                           &engine->courier);
+    const stint_status st = sti_overlap_thread_create(
+        &(sti_overlap_thread_desc){.comm = desc->comm,
+                                   .sum = engine->sum,
+                                   .exchange = engine->exchange,
+                                   .plan = desc->train->plan,
+                                   .own = engine->own,
+                                   .lanes = desc->lanes,
+                                   .results = engine->results,
+                                   .block_bytes = engine->sizes.results,
+                                   .first_slot = first_slot},
+        &engine->overlap_thread);
     sti_free(first_slot);
     return st;
 }
@@ -210,7 +210,7 @@ stint_status sti_step_engine_create(const sti_step_engine_desc *desc,
         st =
             sti_exchange_create(&desc->net, desc->comm, desc->train, &engine->exchange);
     if (st == STINT_OK)
-        st = create_courier(engine);
+        st = create_overlap_thread(engine);
     if (st != STINT_OK) {
         sti_step_engine_destroy(engine);
         return st;
@@ -222,7 +222,7 @@ stint_status sti_step_engine_create(const sti_step_engine_desc *desc,
 static void destroy_lanes(sti_step_engine *engine)
 {
     const int lanes = engine->desc.lanes;
-    sti_courier_destroy(engine->courier);
+    sti_overlap_thread_destroy(engine->overlap_thread);
     sti_infer_lanes_fini(&engine->eval);
     sti_lane_decoders_destroy(engine->train_decoders, lanes);
     sti_lane_decoders_destroy(engine->test_decoders, lanes);
@@ -234,7 +234,7 @@ static void destroy_lanes(sti_step_engine *engine)
     sti_free(engine->lanes);
     sti_free(engine->results);
     sti_tree_sum_destroy(engine->sum);
-    engine->courier = NULL;
+    engine->overlap_thread = NULL;
     engine->train_decoders = engine->test_decoders = NULL;
     engine->sum = NULL;
     engine->lanes = NULL;
@@ -260,7 +260,7 @@ stint_status sti_step_engine_rebuild(sti_step_engine *engine,
                           : STINT_OK;
     if (st == STINT_OK)
         st = create_lanes(engine);
-    return st == STINT_OK ? create_courier(engine) : st;
+    return st == STINT_OK ? create_overlap_thread(engine) : st;
 }
 
 void sti_step_engine_destroy(sti_step_engine *engine)

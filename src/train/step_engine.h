@@ -17,9 +17,9 @@
 #include "infer/evaluate.h"
 #include "model/network.h"
 #include "net/tree_sum.h"
-#include "train/courier.h"
 #include "train/exchange.h"
 #include "train/optimizer_section.h"
+#include "train/overlap_thread.h"
 #include "train/profile.h"
 
 /* Images and labels of a shard from somewhere else than a dataset. */
@@ -70,7 +70,8 @@ typedef struct sti_step_engine {
     sti_shard_range own;    /* the shards of this rank */
     sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
     sti_exchange *exchange; /* where it is compressed; else NULL */
-    sti_courier *courier;   /* runs either beside the lanes; NULL: after them */
+    sti_overlap_thread
+        *overlap_thread; /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
     void *fixed;   /* tensors of a reference model; NULL: none */

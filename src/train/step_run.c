@@ -121,13 +121,13 @@ static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int inde
             return st;
         clock_part(engine, index, STI_PROFILE_LOAD, &before);
         int slot = lane->first_slot + lane->stack.depth;
-        const bool carried = engine->courier && s + 1 == own.first + own.count;
+        const bool carried = engine->overlap_thread && s + 1 == own.first + own.count;
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(engine, slot));
         if (carried)
-            sti_courier_last_shard(engine->courier, index, lane->train);
+            sti_overlap_thread_last_shard(engine->overlap_thread, index, lane->train);
         run_graph(engine, lane, index,
                   &(sti_step){engine->batch->seed, engine->batch->step, shard});
-        if (carried) { /* and joined: courier.h */
+        if (carried) { /* and joined: overlap_thread.h */
             sti_exec_tell(lane->train, NULL, 0, NULL, NULL);
             return STINT_OK;
         }
@@ -219,19 +219,20 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
 {
     engine->batch = batch;
     place_leaves(engine, batch);
-    if (engine->courier && engine->exchange && sti_exchange_measures(engine->exchange))
+    if (engine->overlap_thread && engine->exchange &&
+        sti_exchange_measures(engine->exchange))
         run_lanes(engine); /* to warm up: of this nothing is used */
-    if (engine->courier) {
+    if (engine->overlap_thread) {
         sti_comm_set_place(engine->desc.comm, "the sum of gradients", batch->step + 1);
-        sti_courier_begin(engine->courier, batch->step);
+        sti_overlap_thread_begin(engine->overlap_thread, batch->step);
     }
     run_lanes(engine);
     stint_status st = sti_lanes_status(&engine->lanes[0].status,
                                        sizeof engine->lanes[0], engine->desc.lanes);
     int64_t start = clock_start(engine);
     int slot = 0;
-    if (engine->courier)
-        st = sti_courier_end(engine->courier, st);
+    if (engine->overlap_thread)
+        st = sti_overlap_thread_end(engine->overlap_thread, st);
     else if (st == STINT_OK)
         st = join_lanes(engine, &slot);
     if (st != STINT_OK)
