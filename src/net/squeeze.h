@@ -8,11 +8,11 @@
  *
  * Dense layers are laid end to end, the last of the vector first, and cut into parts of
  * about `fusion` values. Each part is exchanged on its own, as soon as its values are
- * final (net/gate.h): while one is on its way, others are encoded or still computed. A
- * part is cut into one slice a rank, at multiples of 4 values. A slice may hold pieces
- * of several layers; each piece is encoded on its own under its layer's bits. Sums are
- * added in a fixed order, whoever is first: the result is a function of vectors, step
- * and seed. It does depend on the number of ranks.
+ * final (net/watermark.h): while one is on its way, others are encoded or still
+ * computed. A part is cut into one slice a rank, at multiples of 4 values. A slice may
+ * hold pieces of several layers; each piece is encoded on its own under its layer's
+ * bits. Sums are added in a fixed order, whoever is first: the result is a function of
+ * vectors, step and seed. It does depend on the number of ranks.
  *
  * Error feedback keeps what rounding took and adds it to the next step's vector (Seide
  * et al. 2014; Karimireddy et al. 2019): one float a value, to be saved in checkpoints.
@@ -31,7 +31,7 @@
 #include "codec/gradient_codec.h"
 #include "net/comm.h"
 #include "net/exchange_schedule.h"
-#include "net/gate.h"
+#include "net/ready_watermark.h"
 
 enum {
     STI_SQUEEZE_RAW = 32, /* bits of a layer that travels as float32 */
@@ -123,12 +123,13 @@ stint_status sti_squeeze_choose_bits(sti_squeeze *squeeze,
                                      const sti_bits_policy *policy, const float *vector,
                                      sti_bits_report *report_out);
 
-/* vector [total] becomes the sum; gate: what of it is final, NULL: all. `step` keys the
- * rounding. STINT_E_FAILED, on all ranks: a value is not finite; the words name layer,
- * value, rank. STINT_E_PEER: a message makes no sense. The communicator has then
- * failed. Allocates nothing. */
-stint_status sti_squeeze_run(sti_squeeze *squeeze, const sti_team *team, sti_gate *gate,
-                             int64_t step, float *vector);
+/* vector [total] becomes the sum; watermark: what of it is final, NULL: all. `step`
+ * keys the rounding. STINT_E_FAILED, on all ranks: a value is not finite; the words
+ * name layer, value, rank. STINT_E_PEER: a message makes no sense. The communicator has
+ * then failed. Allocates nothing. */
+stint_status sti_squeeze_run(sti_squeeze *squeeze, const sti_team *team,
+                             sti_ready_watermark *watermark, int64_t step,
+                             float *vector);
 
 /* What one run sends from this rank: exactly. */
 void sti_squeeze_traffic(const sti_squeeze *squeeze, int64_t *messages_out,

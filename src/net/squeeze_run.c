@@ -12,7 +12,7 @@ static const char collective[] = "compressed sum of gradients";
 typedef struct run {
     sti_squeeze *s;
     const sti_team *team;
-    sti_gate *gate;
+    sti_ready_watermark *watermark;
     int64_t step;
     float *vector;
 } run;
@@ -233,24 +233,26 @@ static stint_status run_sparse(const run *r)
     const sti_squeeze *s = r->s;
     if (s->desc.keep >= 1)
         return STINT_OK;
-    const stint_status st = sti_gate_need(r->gate, s->comm, 0);
+    const stint_status st = sti_ready_watermark_need(r->watermark, s->comm, 0);
     for (int l = 0; l < s->layer_count && st == STINT_OK; l++)
         if (sti_squeeze_is_sparse(s, l))
             add_residual(r, s->layers[l].first, s->layers[l].count);
     return st == STINT_OK ? sti_squeeze_topk_run(r->s, r->vector) : st;
 }
 
-stint_status sti_squeeze_run(sti_squeeze *s, const sti_team *team, sti_gate *gate,
-                             int64_t step, float *vector)
+stint_status sti_squeeze_run(sti_squeeze *s, const sti_team *team,
+                             sti_ready_watermark *watermark, int64_t step,
+                             float *vector)
 {
-    run r = {.s = s, .team = team, .gate = gate, .step = step, .vector = vector};
+    run r = {
+        .s = s, .team = team, .watermark = watermark, .step = step, .vector = vector};
     const unsigned mode = sti_float_mode_enter();
     stint_status st = STINT_OK;
     if (sti_comm_size(s->comm) > 1) {
         sti_comm_set_place(s->comm, collective, step);
         st = run_sparse(&r);
         if (st == STINT_OK)
-            st = sti_rounds_run(&s->rounds, gate, &r);
+            st = sti_rounds_run(&s->rounds, watermark, &r);
         if (st == STINT_OK)
             memset(s->owes, 0, (size_t)s->layer_count * sizeof *s->owes);
     }

@@ -513,14 +513,15 @@ static stint_status make_move(void *user, int part, int number,
 static const sti_rounds_ways ways = {
     .from = part_from, .post = post_receive, .make = make_move};
 
-stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
-                              float *const *blocks, int block_count)
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+                              sti_ready_watermark *watermark, float *const *blocks,
+                              int block_count)
 {
     assert(block_count == sum->block_count);
     (void)block_count;
     sum->team = team;
     sum->blocks = blocks;
-    return sti_rounds_run(&sum->rounds, gate, sum);
+    return sti_rounds_run(&sum->rounds, watermark, sum);
 }
 
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,

@@ -21,7 +21,7 @@
 #include "base/team.h"
 #include "net/comm.h"
 #include "net/exchange_schedule.h"
-#include "net/gate.h"
+#include "net/ready_watermark.h"
 #include "net/shard_tree.h"
 
 /* The tag of a message is this and the number of its part. */
@@ -43,10 +43,11 @@ void sti_tree_sum_destroy(sti_tree_sum *sum); /* NULL is fine */
 size_t sti_tree_sum_bytes(sti_comm *comm, int64_t shards, int64_t count);
 
 /* blocks: of this rank's part of the tree, from the left, as its stack has them; the
- * gate (NULL: all is there) is for all of them at once. The sum is then in blocks[0] of
- * every rank; the others are used up. Allocates nothing. */
-stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
-                              float *const *blocks, int block_count);
+ * watermark (NULL: all is there) is for all of them at once. The sum is then in
+ * blocks[0] of every rank; the others are used up. Allocates nothing. */
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+                              sti_ready_watermark *watermark, float *const *blocks,
+                              int block_count);
 
 /* What a run sends from this rank. */
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,

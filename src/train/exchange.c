@@ -267,12 +267,13 @@ const char *sti_exchange_news(sti_exchange *e)
 
 /* Waits until the block is final; seconds from when something of it was, the least of
  * all ranks. */
-static stint_status time_backward(sti_exchange *e, sti_gate *gate, double *seconds_out)
+static stint_status time_backward(sti_exchange *e, sti_ready_watermark *watermark,
+                                  double *seconds_out)
 {
-    stint_status st = sti_gate_need(gate, e->comm, e->total - 1);
+    stint_status st = sti_ready_watermark_need(watermark, e->comm, e->total - 1);
     int64_t start = sti_clock_ns(), ns;
     if (st == STINT_OK)
-        st = sti_gate_need(gate, e->comm, 0);
+        st = sti_ready_watermark_need(watermark, e->comm, 0);
     ns = start - sti_clock_ns();
     if (st == STINT_OK)
         st = sti_comm_max(e->comm, &ns, 1);
@@ -282,16 +283,16 @@ static stint_status time_backward(sti_exchange *e, sti_gate *gate, double *secon
 
 /* wire_bytes by a clock. Both numbers go through their texts, with which a later run
  * can be given them. */
-static stint_status probe_link(sti_exchange *e, sti_gate *gate)
+static stint_status probe_link(sti_exchange *e, sti_ready_watermark *watermark)
 {
     double time_s = e->desc.time_s, hidden_s = 0, rate = 0;
     char rate_text[32], time_text[32];
-    stint_status st = gate ? time_backward(e, gate, &hidden_s) : STINT_OK;
+    stint_status st = watermark ? time_backward(e, watermark, &hidden_s) : STINT_OK;
     if (st == STINT_OK)
         st = sti_rate_probe(e->comm, PROBE_S, &rate);
     if (st != STINT_OK)
         return st;
-    time_s = gate ? HIDDEN * hidden_s : time_s;
+    time_s = watermark ? HIDDEN * hidden_s : time_s;
     snprintf(rate_text, sizeof rate_text, "%.0fkbit", fmax(rate * 1e-3, 1));
     snprintf(time_text, sizeof time_text, "%.0fus", fmax(time_s * 1e6, 1));
     st = sti_parse_rate(rate_text, &rate);
@@ -302,20 +303,20 @@ static stint_status probe_link(sti_exchange *e, sti_gate *gate)
              "measured %s, and %s%s; by a clock: --net %s --set net.time=%s repeats "
              "this run; ",
              sti_rate_text(rate), sti_time_text(time_s),
-             gate ? " of backward pass that hide a sum" : " given by net.time",
+             watermark ? " of backward pass that hide a sum" : " given by net.time",
              rate_text, time_text);
     return st;
 }
 
-static stint_status choose_bits(sti_exchange *e, sti_gate *gate, int64_t step,
-                                const float *block)
+static stint_status choose_bits(sti_exchange *e, sti_ready_watermark *watermark,
+                                int64_t step, const float *block)
 {
     sti_bits_report report;
     stint_status st = STINT_OK;
     if (sti_exchange_measures(e))
-        st = probe_link(e, gate);
+        st = probe_link(e, watermark);
     if (st == STINT_OK)
-        st = sti_gate_need(gate, e->comm, 0);
+        st = sti_ready_watermark_need(watermark, e->comm, 0);
     sti_comm_set_place(e->comm, "the choice of bits", step + 1);
     if (st == STINT_OK)
         st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
@@ -324,14 +325,16 @@ static stint_status choose_bits(sti_exchange *e, sti_gate *gate, int64_t step,
     return st;
 }
 
-stint_status sti_exchange_run(sti_exchange *e, const sti_team *team, sti_gate *gate,
-                              int64_t step, float *block)
+stint_status sti_exchange_run(sti_exchange *e, const sti_team *team,
+                              sti_ready_watermark *watermark, int64_t step,
+                              float *block)
 {
     stint_status st = STINT_OK;
     if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0)
-        st = choose_bits(e, gate, step, block);
-    return st == STINT_OK ? sti_squeeze_run(e->squeeze, team, gate, step + 1, block)
-                          : st;
+        st = choose_bits(e, watermark, step, block);
+    return st == STINT_OK
+               ? sti_squeeze_run(e->squeeze, team, watermark, step + 1, block)
+               : st;
 }
 
 /* ---- checkpoints ---- */

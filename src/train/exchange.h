@@ -50,10 +50,12 @@ void sti_exchange_destroy(sti_exchange *exchange); /* NULL is fine */
 stint_status sti_exchange_fits(const sti_exchange *exchange,
                                const sti_network *network);
 
-/* This rank's RESULT block becomes the sum; step counts from 0; gate: see net/gate.h.
+/* This rank's RESULT block becomes the sum; step counts from 0; watermark: see
+ * net/watermark.h.
  */
 stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
-                              sti_gate *gate, int64_t step, float *block);
+                              sti_ready_watermark *watermark, int64_t step,
+                              float *block);
 
 /* Will the next run measure the backward pass? It should not be the first of all, which
  * meets cold memory. */

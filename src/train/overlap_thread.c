@@ -99,7 +99,7 @@ static void list_joins(sti_overlap_thread *c)
         c->blocks[i] = all.slot[i];
 }
 
-/* ---- the gate ---- */
+/* ---- the watermark ---- */
 
 static int64_t final_from(void *user)
 {
@@ -133,14 +133,14 @@ static void tell(void *user, const sti_final_point *point)
 static stint_status carry(sti_overlap_thread *c)
 {
     float *blocks[STI_SHARD_STACK_MAX];
-    sti_gate gate = {
+    sti_ready_watermark watermark = {
         .final_from = final_from, .take = take, .user = c, .taken = c->count};
     for (int i = 0; i < c->block_count; i++)
         blocks[i] = block_of(c, c->blocks[i]);
     return c->desc.exchange ? sti_exchange_run(c->desc.exchange, &sti_team_serial,
-                                               &gate, c->step, blocks[0])
-                            : sti_tree_sum_run(c->desc.sum, &sti_team_serial, &gate,
-                                               blocks, c->block_count);
+                                               &watermark, c->step, blocks[0])
+                            : sti_tree_sum_run(c->desc.sum, &sti_team_serial,
+                                               &watermark, blocks, c->block_count);
 }
 
 static void *serve(void *arg)

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "codec/gradient_codec_oracle.h"
 #include "comm_world.h"
-#include "slow_gate.h"
+#include "slow_watermark.h"
 
 enum { LAYERS = 7, STEPS = 3 };
 
@@ -30,12 +30,12 @@ static const bool compressed[LAYERS] = {true, false, false, true, false, true, t
 typedef struct job {
     sti_squeeze_desc desc;
     int steps;
-    bool alike, restless, gated; /* gated: values come bit by bit */
-    int bits[LAYERS];            /* or 0: desc's */
-    int later, later_bits;       /* from that step on, for all layers; or 0 */
-    float *result;               /* [ranks, TOTAL] of the last step */
-    double sum_of_errors;        /* of rank 0, over steps */
-    float *sums;                 /* [TOTAL] of all results of rank 0, or NULL */
+    bool alike, restless, slow; /* slow: values come bit by bit */
+    int bits[LAYERS];           /* or 0: desc's */
+    int later, later_bits;      /* from that step on, for all layers; or 0 */
+    float *result;              /* [ranks, TOTAL] of the last step */
+    double sum_of_errors;       /* of rank 0, over steps */
+    float *sums;                /* [TOTAL] of all results of rank 0, or NULL */
     int64_t bytes[WORLD_MAX], wanted_bytes[WORLD_MAX], messages[WORLD_MAX],
         wanted_messages[WORLD_MAX];
 } job;
@@ -54,16 +54,19 @@ static void fill(const job *j, int rank, int64_t step, float *x)
         x[i] = value(j->alike ? 0 : rank, step, i);
 }
 
-static stint_status run_gated(world_rank *me, sti_squeeze *s, int step, float *x)
+static stint_status run_behind_watermark(world_rank *me, sti_squeeze *s, int step,
+                                         float *x)
 {
     const int rank = sti_comm_rank(me->comm);
     float *values = malloc(TOTAL * sizeof *values);
-    slow_gate gate;
+    slow_watermark watermark;
     memcpy(values, x, TOTAL * sizeof *x);
-    slow_gate_begin(&gate, me->comm, x, values, TOTAL, 1 + TOTAL / (3 + 5 * rank),
-                    (unsigned)(200 * ((rank + step) % 3)));
-    const stint_status st = sti_squeeze_run(s, &sti_team_serial, &gate.gate, step, x);
-    RANK_CHECK(me, slow_gate_end(&gate));
+    slow_watermark_begin(&watermark, me->comm, x, values, TOTAL,
+                         1 + TOTAL / (3 + 5 * rank),
+                         (unsigned)(200 * ((rank + step) % 3)));
+    const stint_status st =
+        sti_squeeze_run(s, &sti_team_serial, &watermark.watermark, step, x);
+    RANK_CHECK(me, slow_watermark_end(&watermark));
     free(values);
     return st;
 }
@@ -95,8 +98,8 @@ static void run_job(world_rank *me)
             usleep((useconds_t)((rank * 7 + step * 3) % size * 700));
         const sti_comm_counts before = sti_comm_count(me->comm);
         RANK_CHECK(me,
-                   (j->gated ? run_gated(me, s, step, x)
-                             : sti_squeeze_run(s, &team, NULL, step, x)) == STINT_OK);
+                   (j->slow ? run_behind_watermark(me, s, step, x)
+                            : sti_squeeze_run(s, &team, NULL, step, x)) == STINT_OK);
         const sti_comm_counts after = sti_comm_count(me->comm);
         j->bytes[rank] = after.bytes_sent - before.bytes_sent;
         j->messages[rank] = after.messages_sent - before.messages_sent;
@@ -350,7 +353,7 @@ static void beside_the_maker(void **state)
                 run(&j, ranks);
                 float *first = j.result;
                 j.result = NULL;
-                j.gated = true;
+                j.slow = true;
                 run(&j, ranks);
                 assert_memory_equal(first, j.result, TOTAL * sizeof *first);
                 memset(j.result, 0, TOTAL * sizeof *first);
