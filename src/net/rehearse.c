@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "net/compressed_allreduce.h"
 #include "net/rehearse_priv.h"
-#include "net/squeeze.h"
 #include "net/tree_sum.h"
 
 #define MOST_PARTS 4096.0 /* which are looked at one after another */
@@ -185,7 +185,7 @@ static void enlarge_parts(const sti_topology *t, sti_rehearsal *r)
 
 void sti_rehearsal_cut(const sti_topology *t, sti_rehearsal *r)
 {
-    r->fusion = STI_SQUEEZE_FUSION;
+    r->fusion = STI_COMPRESSED_FUSION;
     enlarge_parts(t, r);
 }
 
@@ -326,8 +326,8 @@ static void end_round(world *w, int32_t rank, int32_t part)
         push_look(w, rank, a->now_s);
 }
 
-/* As a real rank does (net/squeeze_run.c): one look at every part that has begun, then
- * the next one begins. */
+/* As a real rank does (net/compressed_run.c): one look at every part that has begun,
+ * then the next one begins. */
 static void look(world *w, int32_t rank)
 {
     actor *a = &w->actors[rank];

@@ -24,9 +24,9 @@ enum { TAG_STATE = 0x2100 };
 struct sti_exchange {
     sti_exchange_desc desc;
     sti_comm *comm;
-    sti_squeeze *squeeze;
+    sti_compressed_allreduce *allreduce;
     sti_arena *arena;
-    sti_squeeze_layer *layer; /* [layers], in the arena */
+    sti_compressed_layer *layer; /* [layers], in the arena */
     int layers;
     int64_t total, state_count;
     float *state;     /* residuals [ranks, total], bits [layers]; rank 0 */
@@ -40,20 +40,21 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
 {
     const sti_net_values *net = sti_net_section_of(recipe);
     const bool chosen = net->link || net->bits == 0;
-    const bool owes = chosen || net->keep < 1 || net->bits <= STI_SQUEEZE_FEEDBACK_BITS;
+    const bool owes =
+        chosen || net->keep < 1 || net->bits <= STI_COMPRESSED_FEEDBACK_BITS;
     sti_exchange_desc d = {
         .overlap = net->overlap,
-        .lossy = chosen || net->bits < STI_SQUEEZE_RAW || net->keep < 1,
-        .squeeze = {.form = {.bits = chosen ? 4 : (int)net->bits,
-                             .bucket = net->bucket,
-                             .method = (sti_gradient_method)net->method,
-                             .rounding = (sti_gradient_rounding)net->rounding,
-                             .clip = net->clip},
-                    .scheme = (sti_scheme)net->scheme,
-                    .group = (int)net->group,
-                    .feedback = net->feedback && owes,
-                    .keep = net->keep,
-                    .seed = (uint64_t)sti_train_section_of(recipe)->seed},
+        .lossy = chosen || net->bits < STI_COMPRESSED_RAW || net->keep < 1,
+        .allreduce = {.form = {.bits = chosen ? 4 : (int)net->bits,
+                               .bucket = net->bucket,
+                               .method = (sti_gradient_method)net->method,
+                               .rounding = (sti_gradient_rounding)net->rounding,
+                               .clip = net->clip},
+                      .scheme = (sti_scheme)net->scheme,
+                      .group = (int)net->group,
+                      .feedback = net->feedback && owes,
+                      .keep = net->keep,
+                      .seed = (uint64_t)sti_train_section_of(recipe)->seed},
         .choose_every = chosen ? net->every : 0,
         .probe = net->link && strcmp(net->link, "auto") == 0,
         .time_s = net->time,
@@ -70,15 +71,15 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
                           size_t block_bytes)
 {
     const size_t feedback =
-        d->squeeze.feedback ? 1 + (rank == 0 ? (size_t)ranks : 0) : 0;
-    const size_t lists = d->squeeze.keep < 1
-                             ? (size_t)((double)(2 * ranks + 4) * d->squeeze.keep *
+        d->allreduce.feedback ? 1 + (rank == 0 ? (size_t)ranks : 0) : 0;
+    const size_t lists = d->allreduce.keep < 1
+                             ? (size_t)((double)(2 * ranks + 4) * d->allreduce.keep *
                                         (double)block_bytes) +
                                    block_bytes
                              : 0;
     return d->lossy ? block_bytes * (2 + feedback) + lists + LAYERS_BYTES +
-                          sti_squeeze_table_bytes(&d->squeeze, ranks,
-                                                  (int64_t)(block_bytes / 4))
+                          sti_compressed_table_bytes(&d->allreduce, ranks,
+                                                     (int64_t)(block_bytes / 4))
                     : 0;
 }
 
@@ -86,16 +87,16 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
 
 static int by_place(const void *a, const void *b)
 {
-    const sti_squeeze_layer *x = a, *y = b;
+    const sti_compressed_layer *x = a, *y = b;
     return (x->first > y->first) - (x->first < y->first);
 }
 
 stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
-                                      sti_squeeze_layer **layers_out, int *count_out)
+                                      sti_compressed_layer **layers_out, int *count_out)
 {
     const int32_t outputs = sti_graph_output_count(net->graph);
     int count = 0;
-    sti_squeeze_layer *layers =
+    sti_compressed_layer *layers =
         sti_arena_alloc(arena, (size_t)(outputs + 1) * sizeof *layers);
     if (!layers)
         return STINT_E_MEMORY;
@@ -108,10 +109,10 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
         const sti_value_row *row =
             sti_graph_value(net->graph, gradient ? output->target : output->value);
         layers[count++] =
-            (sti_squeeze_layer){.name = row->name ? row->name : "a statistic",
-                                .first = (int64_t)(place->offset / sizeof(float)),
-                                .count = stint_shape_count(&row->shape),
-                                .dims = gradient ? row->shape.rank : 0};
+            (sti_compressed_layer){.name = row->name ? row->name : "a statistic",
+                                   .first = (int64_t)(place->offset / sizeof(float)),
+                                   .count = stint_shape_count(&row->shape),
+                                   .dims = gradient ? row->shape.rank : 0};
     }
     qsort(layers, (size_t)count, sizeof *layers, by_place);
     *layers_out = layers;
@@ -121,8 +122,8 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
 
 void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *comm)
 {
-    const int group = desc->squeeze.group;
-    if (!desc->lossy || desc->squeeze.scheme != STI_SCHEME_TWO_LEVEL)
+    const int group = desc->allreduce.group;
+    if (!desc->lossy || desc->allreduce.scheme != STI_SCHEME_TWO_LEVEL)
         return;
     for (int r = 0; r < sti_comm_size(comm); r++) {
         const int first = r - r % group;
@@ -154,7 +155,7 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
         st = sti_exchange_list_layers(network, arena, &e->layer, &e->layers);
     }
     if (st == STINT_OK) {
-        e->state_count = (desc->squeeze.feedback ? ranks * e->total : 0) + e->layers;
+        e->state_count = (desc->allreduce.feedback ? ranks * e->total : 0) + e->layers;
         e->bits = sti_alloc_array(e->layers, sizeof *e->bits, "net.exchange");
         if (sti_comm_rank(comm) == 0)
             e->state = sti_alloc_array(e->state_count, sizeof(float), "net.exchange");
@@ -163,8 +164,8 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
     }
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
-        st = sti_squeeze_create(comm, &desc->squeeze, e->layer, e->layers, e->total,
-                                &e->squeeze);
+        st = sti_compressed_allreduce_create(comm, &desc->allreduce, e->layer,
+                                             e->layers, e->total, &e->allreduce);
     if (st != STINT_OK) {
         sti_exchange_destroy(e);
         sti_arena_destroy(arena);
@@ -179,7 +180,7 @@ void sti_exchange_destroy(sti_exchange *e)
 {
     if (!e)
         return;
-    sti_squeeze_destroy(e->squeeze);
+    sti_compressed_allreduce_destroy(e->allreduce);
     sti_arena_destroy(e->arena);
     sti_free(e->state);
     sti_free(e->bits);
@@ -189,7 +190,7 @@ void sti_exchange_destroy(sti_exchange *e)
 stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network)
 {
     sti_arena *arena = sti_arena_create("net.layers");
-    sti_squeeze_layer *other;
+    sti_compressed_layer *other;
     int count = 0;
     stint_status st = arena ? sti_exchange_list_layers(network, arena, &other, &count)
                             : STINT_E_MEMORY;
@@ -212,11 +213,11 @@ stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network
 
 static void describe_bits(const sti_bits_report *r, char *out, size_t bytes)
 {
-    if (r->least == r->most && r->least == STI_SQUEEZE_RAW)
+    if (r->least == r->most && r->least == STI_COMPRESSED_RAW)
         snprintf(out, bytes, "float32");
     else if (r->least == r->most)
         snprintf(out, bytes, "%d bits", r->most);
-    else if (r->most == STI_SQUEEZE_RAW)
+    else if (r->most == STI_COMPRESSED_RAW)
         snprintf(out, bytes, "%d bits to float32", r->least);
     else
         snprintf(out, bytes, "%d to %d bits", r->least, r->most);
@@ -319,7 +320,7 @@ static stint_status choose_bits(sti_exchange *e, sti_ready_watermark *watermark,
         st = sti_ready_watermark_need(watermark, e->comm, 0);
     sti_comm_set_place(e->comm, "the choice of bits", step + 1);
     if (st == STINT_OK)
-        st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
+        st = sti_compressed_choose_bits(e->allreduce, &e->desc.policy, block, &report);
     if (st == STINT_OK)
         tell_choice(e, &report, step);
     return st;
@@ -332,9 +333,9 @@ stint_status sti_exchange_run(sti_exchange *e, const sti_team *team,
     stint_status st = STINT_OK;
     if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0)
         st = choose_bits(e, watermark, step, block);
-    return st == STINT_OK
-               ? sti_squeeze_run(e->squeeze, team, watermark, step + 1, block)
-               : st;
+    return st == STINT_OK ? sti_compressed_allreduce_run(e->allreduce, team, watermark,
+                                                         step + 1, block)
+                          : st;
 }
 
 /* ---- checkpoints ---- */
@@ -347,10 +348,10 @@ float *sti_exchange_state(sti_exchange *e, int64_t *count_out)
 
 stint_status sti_exchange_save(sti_exchange *e)
 {
-    const float *residual = sti_squeeze_residual(e->squeeze);
+    const float *residual = sti_compressed_residual(e->allreduce);
     float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
     for (int l = 0; bits && l < e->layers; l++)
-        bits[l] = (float)sti_squeeze_bits(e->squeeze, l);
+        bits[l] = (float)sti_compressed_bits(e->allreduce, l);
     sti_comm_set_place(e->comm, "the residuals of a checkpoint", 0);
     return residual
                ? sti_comm_gather(e->comm, 0, residual, (size_t)e->total * 4, e->state)
@@ -362,7 +363,7 @@ void sti_exchange_save_alone(sti_exchange *e)
     float *bits = e->state + e->state_count - e->layers;
     memset(e->state, 0, (size_t)(e->state_count - e->layers) * sizeof *e->state);
     for (int l = 0; l < e->layers; l++)
-        bits[l] = (float)sti_squeeze_bits(e->squeeze, l);
+        bits[l] = (float)sti_compressed_bits(e->allreduce, l);
 }
 
 bool sti_exchange_can_adopt(const sti_exchange *e, int64_t count)
@@ -383,7 +384,7 @@ stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
         return STINT_OK;
     stint_status st =
         read(user, owed, e->layers, e->state + e->state_count - e->layers);
-    if (!e->desc.squeeze.feedback)
+    if (!e->desc.allreduce.feedback)
         return st;
     for (int64_t r = 0; r < from && st == STINT_OK; r++) {
         st = read(user, r * e->total, e->total, next);
@@ -399,7 +400,7 @@ stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
 
 static stint_status spread_residuals(sti_exchange *e)
 {
-    float *mine = sti_squeeze_residual(e->squeeze);
+    float *mine = sti_compressed_residual(e->allreduce);
     const size_t bytes = (size_t)e->total * 4;
     sti_comm_request request = {0};
     stint_status st = STINT_OK;
@@ -425,6 +426,6 @@ stint_status sti_exchange_load(sti_exchange *e)
     stint_status st =
         sti_comm_broadcast(e->comm, 0, e->bits, (size_t)e->layers * sizeof *e->bits);
     if (st == STINT_OK && e->layers > 0 && e->bits[0] != 0) /* else a new run */
-        st = sti_squeeze_set_bits(e->squeeze, e->bits);
+        st = sti_compressed_set_bits(e->allreduce, e->bits);
     return st == STINT_OK ? spread_residuals(e) : st;
 }

@@ -1,5 +1,6 @@
 /* The sum of gradients over ranks where the recipe's [net] allows a loss: a compressed
- * sum (net/squeeze.h) of each rank's own sum of shards, in place of the exact tree.
+ * sum (net/compressed_allreduce.h) of each rank's own sum of shards, in place of the
+ * exact tree.
  *
  * The result's bits depend on the number of ranks then. Bits of layers are chosen from
  * what the recipe says and from the gradients alone, so the same recipe on as many
@@ -12,12 +13,12 @@
 
 #include "base/recipe.h"
 #include "model/network.h"
-#include "net/squeeze.h"
+#include "net/compressed_allreduce.h"
 
 typedef struct sti_exchange_desc {
     bool overlap; /* beside the backward pass: no bit depends on it */
     bool lossy;   /* else nothing below counts, and there is no exchange */
-    sti_squeeze_desc squeeze;
+    sti_compressed_allreduce_desc allreduce;
     int64_t choose_every; /* steps; 0: bits stay */
     bool probe;           /* the link is to be measured, for policy.wire_bytes */
     double time_s;        /* that it may take, where no backward pass hides anything */
@@ -30,7 +31,8 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe);
 /* Every result of a planned network that leaves the graph, in the order of the block:
  * gradients may lose. In the arena. */
 stint_status sti_exchange_list_layers(const sti_network *network, sti_arena *arena,
-                                      sti_squeeze_layer **layers_out, int *count_out);
+                                      sti_compressed_layer **layers_out,
+                                      int *count_out);
 
 typedef struct sti_exchange sti_exchange;
 
@@ -51,7 +53,7 @@ stint_status sti_exchange_fits(const sti_exchange *exchange,
                                const sti_network *network);
 
 /* This rank's RESULT block becomes the sum; step counts from 0; watermark: see
- * net/watermark.h.
+ * net/ready_watermark.h.
  */
 stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
                               sti_ready_watermark *watermark, int64_t step,
