@@ -194,7 +194,7 @@ sti_rehearsal sti_rehearsal_exact(const sti_topology *t, int64_t values, int64_t
 {
     sti_rehearsal r = {.scheme = sti_tree_sum_scheme(t->ranks, t->group),
                        .values = values,
-                       .fusion = sti_tree_sum_most(t->ranks),
+                       .fusion = sti_tree_sum_max_part_floats(t->ranks),
                        .window = STI_TREE_SUM_WINDOW,
                        .exact = true,
                        .shards = shards,

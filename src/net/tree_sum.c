@@ -70,7 +70,7 @@ static int64_t round_up(int64_t floats)
     return (floats + GRAIN - 1) / GRAIN * GRAIN;
 }
 
-int64_t sti_tree_sum_most(int size)
+int64_t sti_tree_sum_max_part_floats(int size)
 {
     const int64_t slices = size * SLICE_LEAST;
     return slices > PART_MOST ? slices : PART_MOST;
@@ -320,7 +320,7 @@ static int cut_parts(int64_t count, int64_t most, int64_t *from)
 static void set_up(sti_tree_sum *sum, sti_comm *comm, int64_t shards, int64_t count)
 {
     const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
-    const int64_t most = sti_tree_sum_most(size);
+    const int64_t most = sti_tree_sum_max_part_floats(size);
     const int group = group_of(comm);
     sum->comm = comm;
     sum->count = count;
@@ -368,7 +368,7 @@ static const sti_rounds_ways ways;
 
 static stint_status list_all(sti_tree_sum *sum, const lists *l)
 {
-    const int64_t most = sti_tree_sum_most(sti_comm_size(sum->comm));
+    const int64_t most = sti_tree_sum_max_part_floats(sti_comm_size(sum->comm));
     sum->rounds.comm = sum->comm;
     sum->rounds.ways = &ways;
     sum->from = sti_alloc_array(sum->rounds.part_count, sizeof *sum->from, "net.sum");
@@ -555,7 +555,7 @@ static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int 
 double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)
 {
     const int size = sti_comm_size(comm);
-    const int64_t most = sti_tree_sum_most(size);
+    const int64_t most = sti_tree_sum_max_part_floats(size);
     sti_tree_sum sum = {0};
     double floats = 0;
     set_up(&sum, comm, shards, count);
