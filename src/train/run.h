@@ -100,7 +100,8 @@ stint_status sti_run_share_weights(sti_run *run);
  */
 stint_status sti_run_gather_exchange(sti_run *run);
 /* What any rank was asked for: a checkpoint, to stop. */
-stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out);
+stint_status sti_run_share_requests(sti_run *run, bool *save_out,
+                                    stint_status *stop_out);
 /* Traffic of all ranks. STINT_E_BUG: their weights differ. */
 stint_status sti_run_share_end(sti_run *run, stint_train_result *result);
 

@@ -294,7 +294,8 @@ stint_status sti_run_gather_exchange(sti_run *run)
     return STINT_OK;
 }
 
-stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out)
+stint_status sti_run_share_requests(sti_run *run, bool *save_out,
+                                    stint_status *stop_out)
 {
     int64_t asks[2] = {sti_stop_take_save(), sti_stop_asked()};
     stint_status st = STINT_OK;

@@ -482,10 +482,10 @@ static bool checkpoint_is_due(const sti_run *run, bool asked)
 }
 
 /* Requests to save or to stop, after whatever ended with the last step. */
-static stint_status meet_asks(sti_run *run)
+static stint_status handle_requests(sti_run *run)
 {
     bool asked = false;
-    stint_status stop = STINT_OK, st = sti_run_share_asks(run, &asked, &stop);
+    stint_status stop = STINT_OK, st = sti_run_share_requests(run, &asked, &stop);
     if (st == STINT_OK && checkpoint_is_due(run, asked))
         st = save(run);
     return st == STINT_OK && stop != STINT_OK ? stop_here(run, stop) : st;
@@ -500,7 +500,7 @@ static stint_status loop(sti_run *run)
         if (st != STINT_OK || run->position.step >= run->job.steps ||
             sti_select_is_enough(run))
             return st;
-        st = meet_asks(run);
+        st = handle_requests(run);
         if (st == STINT_OK && (st = run_step(run)) == STINT_E_BUDGET)
             return stop_short(run);
         if (st == STINT_OK)
