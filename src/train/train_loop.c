@@ -435,7 +435,7 @@ static bool epoch_is_over(const sti_run *run)
            (p->step % run->job.steps_per_epoch == 0 || p->step == run->job.steps);
 }
 
-static stint_status tell_enough(sti_run *run, int64_t epoch)
+static stint_status log_early_stop(sti_run *run, int64_t epoch)
 {
     const int64_t best = (run->position.better_step - 1) / run->job.steps_per_epoch + 1;
     if (!run->log || run->position.step == run->job.steps)
@@ -444,7 +444,7 @@ static stint_status tell_enough(sti_run *run, int64_t epoch)
             "no epoch since %" PRId64 " was better, so the run ends after %" PRId64
             " of %" PRId64 " (train.patience)",
             best, epoch, run->job.epochs);
-    return sti_run_log_enough(run->log, run->position.step, best);
+    return sti_run_log_early_stop(run->log, run->position.step, best);
 }
 
 static stint_status close_epoch(sti_run *run)
@@ -464,7 +464,7 @@ static stint_status close_epoch(sti_run *run)
     if (st == STINT_OK)
         st = record_epoch(run, epoch, tested);
     if (st == STINT_OK && enough)
-        st = tell_enough(run, epoch);
+        st = log_early_stop(run, epoch);
     if (st == STINT_OK && (last || v.run->checkpoint_every == 0))
         st = save(run);
     if (st == STINT_OK)
