@@ -190,8 +190,8 @@ void *sti_exec_address(const sti_exec *exec, stint_value value)
     return (char *)exec->base[place->region] + place->offset;
 }
 
-void sti_exec_tell(sti_exec *exec, const sti_final_point *points, int count,
-                   sti_exec_point_fn *fn, void *user)
+void sti_exec_set_ready_callback(sti_exec *exec, const sti_final_point *points,
+                                 int count, sti_exec_point_fn *fn, void *user)
 {
     exec->points = points;
     exec->point_count = count;

@@ -254,7 +254,7 @@ void sti_overlap_thread_begin(sti_overlap_thread *c, int64_t step)
 
 void sti_overlap_thread_last_shard(sti_overlap_thread *c, int lane, sti_exec *exec)
 {
-    sti_exec_tell(exec, c->points, c->point_count, tell, &c->lanes[lane]);
+    sti_exec_set_ready_callback(exec, c->points, c->point_count, tell, &c->lanes[lane]);
 }
 
 stint_status sti_overlap_thread_end(sti_overlap_thread *c, stint_status status)

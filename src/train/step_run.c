@@ -128,7 +128,7 @@ static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int inde
         run_graph(engine, lane, index,
                   &(sti_step){engine->batch->seed, engine->batch->step, shard});
         if (carried) { /* and joined: overlap_thread.h */
-            sti_exec_tell(lane->train, NULL, 0, NULL, NULL);
+            sti_exec_set_ready_callback(lane->train, NULL, 0, NULL, NULL);
             return STINT_OK;
         }
         before = clock_start(engine);
