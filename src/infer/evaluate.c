@@ -172,7 +172,7 @@ static sti_shard_range own_batches(const sti_evaluation *e, const sti_comm *comm
 static stint_status share_answers(sti_evaluation *e, int64_t images, sti_comm *comm)
 {
     stint_status st = STINT_OK;
-    sti_comm_set_place(comm, "the answers to test images", 0);
+    sti_comm_set_context(comm, "the answers to test images", 0);
     for (int r = 0; r < sti_comm_size(comm) && st == STINT_OK; r++) {
         sti_shard_range own = own_batches(e, comm, r);
         int64_t first = own.first * images, end = (own.first + own.count) * images;

@@ -170,7 +170,7 @@ size_t sti_comm_block_bytes(const sti_comm *comm)
     return comm->block_bytes;
 }
 
-void sti_comm_set_place(sti_comm *comm, const char *collective, int64_t step)
+void sti_comm_set_context(sti_comm *comm, const char *collective, int64_t step)
 {
     pthread_mutex_lock(comm->lock);
     comm->collective = collective;

@@ -80,7 +80,7 @@ size_t sti_comm_block_bytes(const sti_comm *comm);
 
 /* What goes on, for the words of failures: a literal ("sum of gradients"), and the step
  * counted from 1, or 0 outside of steps. */
-void sti_comm_set_place(sti_comm *comm, const char *collective, int64_t step);
+void sti_comm_set_context(sti_comm *comm, const char *collective, int64_t step);
 
 /* How long a peer may be silent while it is waited for; STI_COMM_TIMEOUT_NS at first.
  * A process that computes is not silent: a thread of its communicator answers. A rank

@@ -251,7 +251,7 @@ stint_status sti_compressed_allreduce_run(sti_compressed_allreduce *s,
     const unsigned mode = sti_float_mode_enter();
     stint_status st = STINT_OK;
     if (sti_comm_size(s->comm) > 1) {
-        sti_comm_set_place(s->comm, collective, step);
+        sti_comm_set_context(s->comm, collective, step);
         st = run_sparse(&r);
         if (st == STINT_OK)
             st = sti_rounds_run(&s->rounds, watermark, &r);

@@ -283,7 +283,7 @@ stint_status sti_links_measure(sti_comm *comm, const sti_measure_desc *desc,
     sti_link_sample *samples =
         sti_alloc_array(MOST_DRAWS * SIZES, sizeof *samples, "net.measure");
     stint_status st = links.models && buffer && samples ? STINT_OK : STINT_E_MEMORY;
-    sti_comm_set_place(comm, "the measurement of links", 0);
+    sti_comm_set_context(comm, "the measurement of links", 0);
     if (st == STINT_OK)
         st = measure_codec(&links.encode_s, &links.decode_s);
     st = sti_comm_agree(comm, st);

@@ -286,7 +286,7 @@ stint_status sti_links_pattern(sti_comm *comm, sti_pattern pattern,
     double *samples =
         sti_alloc_array(SIZES * MOST_ROUNDS, sizeof *samples, "net.pattern");
     stint_status st = samples ? begin(&p, desc->max_bytes) : STINT_E_MEMORY;
-    sti_comm_set_place(comm, "the measurement of links", 0);
+    sti_comm_set_context(comm, "the measurement of links", 0);
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
         st = measure(&p, desc, samples, rows_out);

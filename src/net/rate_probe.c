@@ -41,7 +41,7 @@ stint_status sti_rate_probe(sti_comm *comm, double seconds, double *bits_per_s_o
     uint8_t *in = sti_alloc(DEPTH * CHUNK, "net.probe");
     stint_status st = sti_comm_agree(comm, out && in ? STINT_OK : STINT_E_MEMORY);
     int64_t chunks = 1, ns = 0;
-    sti_comm_set_place(comm, "the probe of the links", 0);
+    sti_comm_set_context(comm, "the probe of the links", 0);
     for (; st == STINT_OK && chunks <= MOST_CHUNKS; chunks *= 2) {
         st = sti_comm_barrier(comm);
         const int64_t start = sti_clock_ns();

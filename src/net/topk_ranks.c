@@ -189,7 +189,7 @@ stint_status sti_topk_ranks(sti_comm *comm, const stint_topk_desc *desc, const v
                         "top-k over ranks: wanted one row, no addend and "
                         "a count of at least 0");
     j.item_bytes = stint_topk_list_bytes(desc->type, 1) - sizeof(int64_t);
-    sti_comm_set_place(comm, "top-k", 0);
+    sti_comm_set_context(comm, "top-k", 0);
     status = count_winners(&j);
     if (status == STINT_OK) {
         status = make_lists(&j);

@@ -318,7 +318,7 @@ static stint_status choose_bits(sti_exchange *e, sti_ready_watermark *watermark,
         st = probe_link(e, watermark);
     if (st == STINT_OK)
         st = sti_ready_watermark_need(watermark, e->comm, 0);
-    sti_comm_set_place(e->comm, "the choice of bits", step + 1);
+    sti_comm_set_context(e->comm, "the choice of bits", step + 1);
     if (st == STINT_OK)
         st = sti_compressed_choose_bits(e->allreduce, &e->desc.policy, block, &report);
     if (st == STINT_OK)
@@ -352,7 +352,7 @@ stint_status sti_exchange_save(sti_exchange *e)
     float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
     for (int l = 0; bits && l < e->layers; l++)
         bits[l] = (float)sti_compressed_bits(e->allreduce, l);
-    sti_comm_set_place(e->comm, "the residuals of a checkpoint", 0);
+    sti_comm_set_context(e->comm, "the residuals of a checkpoint", 0);
     return residual
                ? sti_comm_gather(e->comm, 0, residual, (size_t)e->total * 4, e->state)
                : STINT_OK;

@@ -195,7 +195,7 @@ stint_status sti_run_compare_ranks(sti_run *run)
     char *text = NULL;
     if (!run->comm)
         return STINT_OK;
-    sti_comm_set_place(run->comm, "the comparison of recipes", 0);
+    sti_comm_set_context(run->comm, "the comparison of recipes", 0);
     stint_status st = sti_run_agree(run, fill_identity(run, &mine));
     if (st != STINT_OK)
         return st;
@@ -272,7 +272,7 @@ stint_status sti_run_share_start(sti_run *run)
         tell_alone(run);
         return STINT_OK;
     }
-    sti_comm_set_place(run->comm, "the start from a checkpoint or new weights", 0);
+    sti_comm_set_context(run->comm, "the start from a checkpoint or new weights", 0);
     stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)
         st = share_blocks(run);
@@ -300,7 +300,7 @@ stint_status sti_run_share_requests(sti_run *run, bool *save_out,
     int64_t asks[2] = {sti_stop_take_save(), sti_stop_asked()};
     stint_status st = STINT_OK;
     if (run->comm) {
-        sti_comm_set_place(run->comm, "the beginning", run->position.step + 1);
+        sti_comm_set_context(run->comm, "the beginning", run->position.step + 1);
         st = sti_comm_max(run->comm, asks, 2);
     }
     *save_out = asks[0] != 0;
@@ -331,7 +331,7 @@ stint_status sti_run_share_end(sti_run *run, stint_train_result *result)
     result->ranks = 1;
     if (!run->comm)
         return STINT_OK;
-    sti_comm_set_place(run->comm, "the end", 0);
+    sti_comm_set_context(run->comm, "the end", 0);
     stint_status st = compare_weights(run, result->weights_sha256);
     if (st != STINT_OK)
         return st;

@@ -177,8 +177,8 @@ static stint_status join_ranks(sti_step_engine *engine, const sti_shard_stack *l
     float *blocks[STI_SHARD_STACK_MAX];
     for (int i = 0; i < left->depth; i++)
         blocks[i] = slot_of(engine, left->slot[i]);
-    sti_comm_set_place(engine->desc.comm, "the sum of gradients",
-                       engine->batch->step + 1);
+    sti_comm_set_context(engine->desc.comm, "the sum of gradients",
+                         engine->batch->step + 1);
     return sti_tree_sum_run(engine->sum, &engine->team, NULL, blocks, left->depth);
 }
 
@@ -223,7 +223,8 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
         sti_exchange_measures(engine->exchange))
         run_lanes(engine); /* to warm up: of this nothing is used */
     if (engine->overlap_thread) {
-        sti_comm_set_place(engine->desc.comm, "the sum of gradients", batch->step + 1);
+        sti_comm_set_context(engine->desc.comm, "the sum of gradients",
+                             batch->step + 1);
         sti_overlap_thread_begin(engine->overlap_thread, batch->step);
     }
     run_lanes(engine);
