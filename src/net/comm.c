@@ -77,7 +77,7 @@ void sti_comm_set_failure(sti_comm *comm, bool own, stint_status status,
         comm->maker->tell_failure(comm);
 }
 
-static void describe_place(const sti_comm *comm, char *text, size_t bytes)
+static void describe_context(const sti_comm *comm, char *text, size_t bytes)
 {
     if (comm->step > 0)
         snprintf(text, bytes, "%s of step %" PRId64, comm->collective, comm->step);
@@ -87,10 +87,10 @@ static void describe_place(const sti_comm *comm, char *text, size_t bytes)
 
 void sti_comm_fail_peer(sti_comm *comm, int peer, const char *what)
 {
-    char text[COMM_TEXT_BYTES], place[128];
-    describe_place(comm, place, sizeof place);
+    char text[COMM_TEXT_BYTES], context[128];
+    describe_context(comm, context, sizeof context);
     snprintf(text, sizeof text, "rank %d (%s) %s in %s", peer, comm->hosts[peer], what,
-             place);
+             context);
     sti_comm_set_failure(comm, true, STINT_E_PEER, text);
 }
 

@@ -14,27 +14,27 @@
 #define GRAIN       16
 
 /* Slices of a block: of an own one, or of one that landed, from slice `base` on. */
-typedef struct place {
+typedef struct slice_loc {
     int block; /* -1: it landed */
     int base;
     int64_t at; /* floats, in the landing of a part */
-} place;
+} slice_loc;
 
 /* A subtree of which slices are here, or come here, or that others have. */
 typedef struct node {
     int64_t first, size; /* shards */
     int owner;           /* rank, or group */
-    int place;           /* where it is, or comes to */
-    int now;             /* in the course of joins: the place of its sum so far */
+    int loc;             /* where it is, or comes to */
+    int now;             /* in the course of joins: the location of its sum so far */
 } node;
 
 typedef struct join {
-    int into, from; /* places */
+    int into, from; /* among slice_locs */
 } join;
 
 /* What the rounds do: messages of one block each, and joins. */
 typedef struct move {
-    int peer, place, slice, count;
+    int peer, loc, slice, count;
     int first_join, joins;
     bool last; /* of the joins: the sum goes to block 0 */
 } move;
@@ -44,11 +44,11 @@ struct sti_tree_sum {
     int64_t count, shards;
     int group, hosts; /* ranks that join first; of them */
     int column, mine; /* slices that this rank joins for its group, and for all */
-    int block_count, move_count, join_count, place_count;
+    int block_count, move_count, join_count, slice_loc_count;
     int64_t landing_floats; /* of a part */
     int64_t *from;          /* [parts]: where they begin */
     int64_t slice_most;
-    place *places;
+    slice_loc *slice_locs;
     join *joins;
     move *moves;
     sti_rounds rounds;
@@ -131,14 +131,14 @@ static int group_of(const sti_comm *comm)
 
 /* ---- the plan: counted where there are no lists yet, else written ---- */
 
-static int add_place(sti_tree_sum *sum, int block, int base, int slices)
+static int add_slice_loc(sti_tree_sum *sum, int block, int base, int slices)
 {
-    if (sum->places)
-        sum->places[sum->place_count] =
-            (place){.block = block, .base = base, .at = sum->landing_floats};
+    if (sum->slice_locs)
+        sum->slice_locs[sum->slice_loc_count] =
+            (slice_loc){.block = block, .base = base, .at = sum->landing_floats};
     if (block < 0)
         sum->landing_floats += slices * sum->slice_most;
-    return sum->place_count++;
+    return sum->slice_loc_count++;
 }
 
 static void add_move(sti_tree_sum *sum, sti_round_kind kind, int round, move m)
@@ -177,25 +177,26 @@ static node node_of(const sti_shard_stack *stack, int i, int owner, int where)
     return (node){.first = stack->first[i],
                   .size = stack->size[i],
                   .owner = owner,
-                  .place = where,
+                  .loc = where,
                   .now = where};
 }
 
-/* Blocks of all ranks from the left. Own ones are the first places; those of this
+/* Blocks of all ranks from the left. Own ones are the first locations; those of this
  * rank's group land, a column of slices of each. */
 static int list_blocks(sti_tree_sum *sum, node *blocks)
 {
     const int size = sti_comm_size(sum->comm), rank = sti_comm_rank(sum->comm);
     int count = 0;
     for (int i = 0; i < sum->block_count; i++)
-        add_place(sum, i, 0, 0);
+        add_slice_loc(sum, i, 0, 0);
     for (int r = 0; r < size; r++) {
         sti_shard_stack stack = {.depth = 0};
         push_rank(&stack, sum->shards, size, r);
         const bool lands = r != rank && r / sum->group == rank / sum->group;
         for (int i = 0; i < stack.depth; i++)
-            blocks[count++] = node_of(
-                &stack, i, r, lands ? add_place(sum, -1, sum->column, sum->hosts) : i);
+            blocks[count++] =
+                node_of(&stack, i, r,
+                        lands ? add_slice_loc(sum, -1, sum->column, sum->hosts) : i);
     }
     return count;
 }
@@ -215,12 +216,12 @@ static int join_groups(sti_tree_sum *sum, node *blocks, int count, node *left)
         for (int k = 0; k < stack.depth; k++)
             left[kept++] = node_of(&stack, k, group,
                                    group == own ? blocks[stack.slot[k]].now
-                                                : add_place(sum, -1, sum->mine, 1));
+                                                : add_slice_loc(sum, -1, sum->mine, 1));
     }
     return kept;
 }
 
-/* The rest of the tree; the place of the sum. */
+/* The rest of the tree; the location of the sum. */
 static int join_all(sti_tree_sum *sum, node *left, int count)
 {
     joining j = {.sum = sum, .nodes = left};
@@ -238,7 +239,7 @@ static void add_messages(sti_tree_sum *sum, sti_round_kind kind, const sti_move 
         if (nodes[i].owner == owner)
             add_move(sum, kind, m->round,
                      (move){.peer = m->peer,
-                            .place = nodes[i].place,
+                            .loc = nodes[i].loc,
                             .slice = m->slice,
                             .count = m->count});
 }
@@ -259,7 +260,7 @@ static void add_inner_joins(sti_tree_sum *sum, int round, int joins)
 static void walk(sti_tree_sum *sum, const lists *l)
 {
     const int rank = sti_comm_rank(sum->comm), group = rank / sum->group;
-    sum->place_count = sum->join_count = sum->move_count = 0;
+    sum->slice_loc_count = sum->join_count = sum->move_count = 0;
     sum->landing_floats = 0;
     const int blocks = list_blocks(sum, l->blocks);
     const int left = join_groups(sum, l->blocks, blocks, l->left);
@@ -285,7 +286,7 @@ static void walk(sti_tree_sum *sum, const lists *l)
             break;
         case STI_MOVE_KEEP:
             add_move(sum, STI_ROUND_WORK, m->round,
-                     (move){.place = end,
+                     (move){.loc = end,
                             .slice = m->slice,
                             .count = 1,
                             .first_join = inner,
@@ -372,12 +373,13 @@ static stint_status list_all(sti_tree_sum *sum, const lists *l)
     sum->rounds.comm = sum->comm;
     sum->rounds.ways = &ways;
     sum->from = sti_alloc_array(sum->rounds.part_count, sizeof *sum->from, "net.sum");
-    sum->places = sti_alloc_array(sum->place_count, sizeof *sum->places, "net.sum");
+    sum->slice_locs =
+        sti_alloc_array(sum->slice_loc_count, sizeof *sum->slice_locs, "net.sum");
     sum->joins = sti_alloc_array(sum->join_count, sizeof *sum->joins, "net.sum");
     sum->moves = sti_alloc_array(sum->move_count, sizeof *sum->moves, "net.sum");
     sum->landing = sti_alloc_array(sum->rounds.window * sum->landing_floats,
                                    sizeof *sum->landing, "net.landing");
-    if (!sum->from || !sum->places || !sum->joins || !sum->moves || !sum->landing ||
+    if (!sum->from || !sum->slice_locs || !sum->joins || !sum->moves || !sum->landing ||
         sti_rounds_init(&sum->rounds) != STINT_OK)
         return STINT_E_MEMORY;
     cut_parts(sum->count, most, sum->from);
@@ -396,7 +398,7 @@ size_t sti_tree_sum_bytes(sti_comm *comm, int64_t shards, int64_t count)
     return st != STINT_OK
                ? 0
                : sizeof sum + (size_t)r->part_count * sizeof *sum.from +
-                     (size_t)sum.place_count * sizeof *sum.places +
+                     (size_t)sum.slice_loc_count * sizeof *sum.slice_locs +
                      (size_t)sum.join_count * sizeof *sum.joins +
                      (size_t)sum.move_count * sizeof *sum.moves +
                      sti_rounds_bytes(r->window, r->move_count) +
@@ -428,7 +430,7 @@ void sti_tree_sum_destroy(sti_tree_sum *sum)
         return;
     sti_rounds_fini(&sum->rounds);
     sti_free(sum->from);
-    sti_free(sum->places);
+    sti_free(sum->slice_locs);
     sti_free(sum->joins);
     sti_free(sum->moves);
     sti_free(sum->landing);
@@ -461,7 +463,7 @@ static int64_t slice_floats(const sti_tree_sum *sum, int part, const move *m)
 
 static float *address(const sti_tree_sum *sum, int part, int number, int slice)
 {
-    const place *p = &sum->places[number];
+    const slice_loc *p = &sum->slice_locs[number];
     const int64_t at = slice_at(sum, part, slice);
     if (p->block >= 0)
         return sum->blocks[p->block] + sum->from[part] + at;
@@ -475,8 +477,8 @@ static void do_joins(const sti_tree_sum *sum, int part, const move *m)
     for (int i = m->first_join; i < m->first_join + m->joins; i++)
         sti_add_f32(sum->team, floats, address(sum, part, sum->joins[i].from, m->slice),
                     address(sum, part, sum->joins[i].into, m->slice));
-    if (m->last && m->place != 0)
-        memcpy(address(sum, part, 0, m->slice), address(sum, part, m->place, m->slice),
+    if (m->last && m->loc != 0)
+        memcpy(address(sum, part, 0, m->slice), address(sum, part, m->loc, m->slice),
                (size_t)floats * sizeof(float));
 }
 
@@ -492,7 +494,7 @@ static void post_receive(void *user, int part, int number, sti_comm_request *req
     const sti_tree_sum *sum = user;
     const move *m = &sum->moves[number];
     sti_comm_expect(sum->comm, m->peer, STI_TAG_SUM + (uint32_t)part,
-                    address(sum, part, m->place, m->slice),
+                    address(sum, part, m->loc, m->slice),
                     (size_t)slice_floats(sum, part, m) * sizeof(float), request);
 }
 
@@ -505,7 +507,7 @@ static stint_status make_move(void *user, int part, int number,
         do_joins(sum, part, m);
     else
         sti_comm_send(sum->comm, m->peer, STI_TAG_SUM + (uint32_t)part,
-                      address(sum, part, m->place, m->slice),
+                      address(sum, part, m->loc, m->slice),
                       (size_t)slice_floats(sum, part, m) * sizeof(float), request);
     return STINT_OK;
 }
