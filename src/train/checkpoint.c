@@ -13,7 +13,7 @@
 /* ---- what to write ---- */
 
 static stint_status collect_mask(void *user, const sti_value_row *value,
-                                 const sti_place *place)
+                                 const sti_allocation *allocation)
 {
     sti_saver *s = user;
     const size_t bytes = ((size_t)stint_shape_count(&value->shape) + 7) / 8;
@@ -23,7 +23,7 @@ static stint_status collect_mask(void *user, const sti_value_row *value,
     if (!name)
         return STINT_E_MEMORY;
     sti_tensor_list_add_vector(&s->list, name, STI_TENSOR_U8, (int64_t)bytes, bytes,
-                               sti_prune_bits(s->engine, place));
+                               sti_prune_bits(s->engine, allocation));
     return STINT_OK;
 }
 

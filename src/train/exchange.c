@@ -102,17 +102,17 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
         return STINT_E_MEMORY;
     for (int32_t i = 0; i < outputs; i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
-        const sti_place *place = &net->plan->place[output->value];
+        const sti_allocation *allocation = &net->plan->allocation[output->value];
         const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
         if (output->kind == STI_OUTPUT_FETCH)
             continue;
         const sti_value_row *row =
             sti_graph_value(net->graph, gradient ? output->target : output->value);
-        layers[count++] =
-            (sti_compressed_layer){.name = row->name ? row->name : "a statistic",
-                                   .first = (int64_t)(place->offset / sizeof(float)),
-                                   .count = stint_shape_count(&row->shape),
-                                   .dims = gradient ? row->shape.rank : 0};
+        layers[count++] = (sti_compressed_layer){
+            .name = row->name ? row->name : "a statistic",
+            .first = (int64_t)(allocation->offset / sizeof(float)),
+            .count = stint_shape_count(&row->shape),
+            .dims = gradient ? row->shape.rank : 0};
     }
     qsort(layers, (size_t)count, sizeof *layers, by_place);
     *layers_out = layers;
@@ -241,11 +241,11 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
                  sti_bytes_text((size_t)r->bytes), r->error,
                  r->fits ? ""
                          : "; more than the link carries even so: a step takes longer; "
-                           "net.keep below 1 in its place sends less");
+                           "net.keep below 1 in its allocation sends less");
     else
         snprintf(e->news, sizeof e->news,
                  "%s a value, with %sthe error of %d bits for all: %s a step "
-                 "in place of %s, error %.2g of the gradient",
+                 "in allocation of %s, error %.2g of the gradient",
                  bits, times, e->desc.policy.uniform, sti_bytes_text((size_t)r->bytes),
                  sti_bytes_text((size_t)r->raw_bytes), r->error);
     e->has_news = true;

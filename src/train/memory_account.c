@@ -101,7 +101,7 @@ static size_t plan_bytes(const sti_network *network)
 {
     if (!network->graph)
         return 0;
-    return (size_t)sti_graph_value_count(network->graph) * sizeof(sti_place) +
+    return (size_t)sti_graph_value_count(network->graph) * sizeof(sti_allocation) +
            (size_t)sti_graph_node_count(network->graph) * 2 * sizeof(size_t);
 }
 

@@ -10,9 +10,9 @@ bool sti_prune_takes(const sti_value_row *row)
     return row->role == STI_ROLE_PARAM && sti_graph_is_weight(row);
 }
 
-uint8_t *sti_prune_bits(const sti_step_engine *engine, const sti_place *place)
+uint8_t *sti_prune_bits(const sti_step_engine *engine, const sti_allocation *allocation)
 {
-    return engine->mask + place->offset / (8 * sizeof(float));
+    return engine->mask + allocation->offset / (8 * sizeof(float));
 }
 
 /* ---- the k-th smallest magnitude ---- */
@@ -30,12 +30,12 @@ static void each(const weights *w, weights_fn *fn, void *user)
     const sti_network *net = w->engine->desc.train;
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
-        const sti_place *place = &net->plan->place[v];
+        const sti_allocation *allocation = &net->plan->allocation[v];
         if (!sti_prune_takes(row) || (w->only >= 0 && w->only != v))
             continue;
-        fn(user, (float *)(void *)((char *)w->engine->params + place->offset),
+        fn(user, (float *)(void *)((char *)w->engine->params + allocation->offset),
            stint_shape_count(&row->shape),
-           w->engine->mask ? sti_prune_bits(w->engine, place) : NULL);
+           w->engine->mask ? sti_prune_bits(w->engine, allocation) : NULL);
     }
 }
 
@@ -52,7 +52,7 @@ static void add_count(void *user, float *x, int64_t n, uint8_t *bits)
 }
 
 typedef struct digit_count {
-    uint32_t prefix; /* of the digits above, in place */
+    uint32_t prefix; /* of the digits above, in allocation */
     int shift;
     int64_t count[256];
 } digit_count;
@@ -127,12 +127,12 @@ static void mask_moments(sti_step_engine *engine)
     const sti_network *net = engine->desc.train;
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
-        const sti_place *place = &net->plan->place[v];
+        const sti_allocation *allocation = &net->plan->allocation[v];
         for (int i = 0; i < 2 && sti_prune_takes(row); i++)
             if (engine->moments[i])
                 mask_numbers(
-                    (float *)(void *)((char *)engine->moments[i] + place->offset),
-                    stint_shape_count(&row->shape), sti_prune_bits(engine, place));
+                    (float *)(void *)((char *)engine->moments[i] + allocation->offset),
+                    stint_shape_count(&row->shape), sti_prune_bits(engine, allocation));
     }
 }
 
@@ -170,8 +170,8 @@ void sti_prune_gradients(const sti_step_engine *engine, char *block)
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
         if (sti_prune_takes(row))
             mask_numbers(
-                (float *)(void *)(block + net->plan->place[output->value].offset),
+                (float *)(void *)(block + net->plan->allocation[output->value].offset),
                 stint_shape_count(&row->shape),
-                sti_prune_bits(engine, &net->plan->place[output->target]));
+                sti_prune_bits(engine, &net->plan->allocation[output->target]));
     }
 }

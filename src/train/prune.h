@@ -13,8 +13,9 @@
 
 /* Is this a tensor that pruning looks at? */
 bool sti_prune_takes(const sti_value_row *row);
-/* Bits of a tensor at this place, in the file's form: U8 [(elements + 7) / 8]. */
-uint8_t *sti_prune_bits(const sti_step_engine *engine, const sti_place *place);
+/* Bits of a tensor at this allocation, in the file's form: U8 [(elements + 7) / 8]. */
+uint8_t *sti_prune_bits(const sti_step_engine *engine,
+                        const sti_allocation *allocation);
 
 /* Zero the floor(sparsity n) smallest magnitudes, of all tensors together (scope
  * STI_PRUNE_GLOBAL) or of each; of equal ones those of lower index stay. Fills the

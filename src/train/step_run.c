@@ -165,8 +165,8 @@ static double metric(const sti_step_engine *engine, const char *result,
     float number;
     if (value < 0)
         return (double)NAN; /* text has no right answers */
-    const sti_place *place = &engine->desc.train->plan->place[value];
-    memcpy(&number, result + place->offset, sizeof number);
+    const sti_allocation *allocation = &engine->desc.train->plan->allocation[value];
+    memcpy(&number, result + allocation->offset, sizeof number);
     return (double)number;
 }
 
@@ -317,11 +317,13 @@ static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
     size_t begin = SIZE_MAX, end = 0;
     for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++) {
         const sti_output *output = &sti_graph_outputs(network->graph)[i];
-        const sti_place *place = &network->plan->place[output->value];
+        const sti_allocation *allocation = &network->plan->allocation[output->value];
         if (output->kind != STI_OUTPUT_GRADIENT)
             continue;
-        begin = place->offset < begin ? place->offset : begin;
-        end = place->offset + place->bytes > end ? place->offset + place->bytes : end;
+        begin = allocation->offset < begin ? allocation->offset : begin;
+        end = allocation->offset + allocation->bytes > end
+                  ? allocation->offset + allocation->bytes
+                  : end;
     }
     *begin_out = end > 0 ? begin : 0;
     return end - *begin_out;

@@ -34,7 +34,7 @@ static float *at(void *base, size_t offset)
     return (float *)(void *)((char *)base + offset);
 }
 
-/* n numbers in place; their moments as far as the optimiser has them. */
+/* n numbers in allocation; their moments as far as the optimiser has them. */
 static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool decay,
                         float *x, const float *gradient, float *const moment[2])
 {
@@ -83,8 +83,8 @@ static void update_params(const updater *u)
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_GRADIENT)
             continue;
-        const sti_place *param = &net->plan->place[output->target];
-        const sti_place *gradient = &net->plan->place[output->value];
+        const sti_allocation *param = &net->plan->allocation[output->target];
+        const sti_allocation *gradient = &net->plan->allocation[output->value];
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
         bool decay = u->optimizer->decay_all || !row->param.no_decay;
         if (run.bytes && run.param + run.bytes == param->offset &&
@@ -106,10 +106,11 @@ static void update_states(const updater *u)
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_STATE)
             continue;
-        float *state = at(u->engine->states, net->plan->place[output->target].offset);
+        float *state =
+            at(u->engine->states, net->plan->allocation[output->target].offset);
         const float *sum =
             (const float *)(const void *)(u->block +
-                                          net->plan->place[output->value].offset);
+                                          net->plan->allocation[output->value].offset);
         int64_t count =
             stint_shape_count(&sti_graph_value(net->graph, output->target)->shape);
         for (int64_t k = 0; k < count; k++)

@@ -337,7 +337,8 @@ static void scale_loss(const fixture *f, char *block, float factor)
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const stint_shape *shape = &sti_graph_value(net->graph, output->value)->shape;
-        float *x = (float *)(void *)(block + net->plan->place[output->value].offset);
+        float *x =
+            (float *)(void *)(block + net->plan->allocation[output->value].offset);
         if (output->kind == STI_OUTPUT_GRADIENT)
             for (int64_t k = 0; k < stint_shape_count(shape); k++)
                 x[k] *= factor;
@@ -409,7 +410,8 @@ static void the_bound_is_the_formula(void **state)
         for (int k = 0; k < row->reader_count; k++) {
             const float *gain =
                 (const float *)(void *)(result.block +
-                                        net->plan->place[row->readers[k].gain].offset);
+                                        net->plan->allocation[row->readers[k].gain]
+                                            .offset);
             double b = 0.01 * 0.003 / (sqrt((double)gain[STI_GAIN_GAIN]) / n);
             least = b < least ? b : least;
             if (gain[STI_GAIN_REACH] > 0) {

@@ -125,9 +125,10 @@ static void test_update(void **state)
         const sti_output *o = &sti_graph_outputs(net->graph)[i];
         if (o->kind > STI_OUTPUT_STATE)
             continue;
-        const sti_place *to = &net->plan->place[o->target];
+        const sti_allocation *to = &net->plan->allocation[o->target];
         const float *sum =
-            (const float *)(const void *)(r.block + net->plan->place[o->value].offset);
+            (const float *)(const void *)(r.block +
+                                          net->plan->allocation[o->value].offset);
         const sti_value_row *row = sti_graph_value(net->graph, o->target);
         bool is_state = o->kind == STI_OUTPUT_STATE;
         const float *old = (is_state ? states : before) + to->offset / 4;
@@ -167,7 +168,8 @@ static void test_gradient_norm(void **state)
         if (o->kind != STI_OUTPUT_GRADIENT)
             continue;
         const float *sum =
-            (const float *)(const void *)(r.block + net->plan->place[o->value].offset);
+            (const float *)(const void *)(r.block +
+                                          net->plan->allocation[o->value].offset);
         int64_t n = stint_shape_count(&sti_graph_value(net->graph, o->target)->shape);
         for (int64_t k = 0; k < n; k++)
             want += (double)sum[k] * (double)sum[k];
@@ -191,7 +193,7 @@ static void test_initial_weights(void **state)
             n < 4000)
             continue;
         const float *w =
-            (const float *)f.engine->params + net->plan->place[v].offset / 4;
+            (const float *)f.engine->params + net->plan->allocation[v].offset / 4;
         double fan_in =
             (double)(row->param.fan_in ? row->param.fan_in
                                        : n / row->shape.dim[row->shape.rank - 1]);
