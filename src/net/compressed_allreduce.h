@@ -115,7 +115,7 @@ int sti_compressed_bits(const sti_compressed_allreduce *allreduce, int layer);
  * error_factor times that of `uniform` bits for all; or, with wire_bytes > 0, the least
  * squared error with at most so many bytes sent by a rank. */
 typedef struct sti_bits_policy {
-    int least, most; /* bits: 1 <= least <= most <= 8 */
+    int min_bits, max_bits; /* bits: 1 <= min_bits <= max_bits <= 8 */
     int uniform;
     double error_factor;
     double wire_bytes;
@@ -124,9 +124,9 @@ typedef struct sti_bits_policy {
 typedef struct sti_bits_report {
     double bytes, raw_bytes; /* a rank sends on average: as chosen, as float32 */
     double error; /* expected, relative to the vector's size, of one encoding */
-    int least,
-        most;  /* bits chosen; STI_COMPRESSED_RAW for both: nothing is compressed */
-    bool fits; /* in wire_bytes */
+    int min_bits,
+        max_bits; /* bits chosen; STI_COMPRESSED_RAW for both: nothing is compressed */
+    bool fits;    /* in wire_bytes */
 } sti_bits_report;
 
 /* Chooses from rank 0's vector of this step and sets the bits on all ranks. When not

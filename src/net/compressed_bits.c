@@ -31,7 +31,7 @@ static widths widths_of(const sti_bits_policy *p, double raw_bytes)
     const bool by_bytes = p->wire_bytes > 0;
     const bool raw_fits = raw_bytes <= p->wire_bytes / 2;
     widths w = {0};
-    for (int b = p->least; b <= p->most && !(by_bytes && raw_fits); b++)
+    for (int b = p->min_bits; b <= p->max_bits && !(by_bytes && raw_fits); b++)
         w.bits[w.count++] = b;
     if (!by_bytes || raw_fits)
         w.bits[w.count++] = STI_COMPRESSED_RAW;
@@ -117,16 +117,16 @@ static void report(const table *t, const int *choice, sti_bits_report *r)
     double error = 0;
     r->bytes = t->raw_rest;
     r->raw_bytes = t->raw;
-    r->least = STI_COMPRESSED_RAW;
-    r->most = 0;
+    r->min_bits = STI_COMPRESSED_RAW;
+    r->max_bits = 0;
     for (int k = 0; k < t->layers; k++) {
         const int bits = t->w.bits[choice[k]];
         r->bytes += t->bytes[k * t->w.count + choice[k]];
         error += t->error[k * t->w.count + choice[k]];
-        r->least = bits < r->least ? bits : r->least;
-        r->most = bits > r->most ? bits : r->most;
+        r->min_bits = bits < r->min_bits ? bits : r->min_bits;
+        r->max_bits = bits > r->max_bits ? bits : r->max_bits;
     }
-    r->most = r->most ? r->most : STI_COMPRESSED_RAW;
+    r->max_bits = r->max_bits ? r->max_bits : STI_COMPRESSED_RAW;
     r->error = t->size > 0 ? sqrt(error / t->size) : 0;
 }
 
@@ -167,17 +167,18 @@ static void table_destroy(table *t)
 
 static stint_status check_policy(const sti_bits_policy *p)
 {
-    if (p->least < 1 || p->least > p->most || p->most > STI_GRADIENT_BITS_MAX)
+    if (p->min_bits < 1 || p->min_bits > p->max_bits ||
+        p->max_bits > STI_GRADIENT_BITS_MAX)
         return sti_fail(STINT_E_USAGE,
                         "bits of gradients: from %d to %d; 1 to 8 are "
                         "possible",
-                        p->least, p->most);
+                        p->min_bits, p->max_bits);
     if (p->wire_bytes <= 0 &&
-        (p->error_factor <= 0 || p->uniform < p->least || p->uniform > p->most))
+        (p->error_factor <= 0 || p->uniform < p->min_bits || p->uniform > p->max_bits))
         return sti_fail(STINT_E_USAGE,
                         "bits of gradients: an error budget of %g times that of %d "
                         "bits; a factor above 0 and bits from %d to %d are possible",
-                        p->error_factor, p->uniform, p->least, p->most);
+                        p->error_factor, p->uniform, p->min_bits, p->max_bits);
     return STINT_OK;
 }
 

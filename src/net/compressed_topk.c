@@ -44,7 +44,7 @@ stint_status sti_compressed_topk_create(sti_compressed_allreduce *s)
 {
     const int size = sti_comm_size(s->comm);
     size_t workspace = 0;
-    int64_t most = 0;
+    int64_t max_k = 0;
     for (int l = 0; l < s->layer_count; l++) {
         size_t bytes;
         if (s->layer_k[l] == 0)
@@ -54,10 +54,10 @@ stint_status sti_compressed_topk_create(sti_compressed_allreduce *s)
         if (st != STINT_OK)
             return st;
         workspace = bytes > workspace ? bytes : workspace;
-        most = s->layer_k[l] > most ? s->layer_k[l] : most;
+        max_k = s->layer_k[l] > max_k ? s->layer_k[l] : max_k;
     }
     s->lists = sti_alloc_array(size, s->list_bytes, "net.compressed");
-    s->index = sti_alloc_array(most, sizeof *s->index, "net.compressed");
+    s->index = sti_alloc_array(max_k, sizeof *s->index, "net.compressed");
     s->topk_workspace = sti_alloc(workspace, "net.compressed");
     return s->lists && s->index && s->topk_workspace ? STINT_OK : STINT_E_MEMORY;
 }

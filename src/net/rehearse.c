@@ -8,7 +8,7 @@
 #include "net/rehearse_priv.h"
 #include "net/tree_sum.h"
 
-#define MOST_PARTS 4096.0 /* which are looked at one after another */
+#define MAX_PARTS 4096.0 /* which are looked at one after another */
 
 /* ---- ranks ---- */
 
@@ -174,12 +174,12 @@ static void enlarge_parts(const sti_topology *t, sti_rehearsal *r)
     const double messages =
         (double)sti_schedule_make(r->scheme, t->ranks, t->group, 0, NULL) *
         count_actors(t, r) / 2;
-    const double most = fmin(REHEARSE_MESSAGES / messages, MOST_PARTS);
-    while (r->fusion < r->values && (double)r->values / (double)r->fusion > most)
+    const double max_parts = fmin(REHEARSE_MESSAGES / messages, MAX_PARTS);
+    while (r->fusion < r->values && (double)r->values / (double)r->fusion > max_parts)
         r->fusion *= 2;
-    while (r->fusion < r->values && (double)count_parts(r) > most)
+    while (r->fusion < r->values && (double)count_parts(r) > max_parts)
         r->fusion *= 2;
-    if (r->fusion >= r->values && (double)count_parts(r) > most)
+    if (r->fusion >= r->values && (double)count_parts(r) > max_parts)
         r->fusion = 0;
 }
 

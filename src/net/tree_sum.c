@@ -9,7 +9,7 @@
 
 /* Floats of a part: so few that several are on their way, so many that slices are worth
  * a message. Slices and what lands are at multiples of GRAIN. */
-#define PART_MOST   (INT64_C(1) << 17)
+#define PART_MAX    (INT64_C(1) << 17)
 #define SLICE_LEAST (INT64_C(1) << 10)
 #define GRAIN       16
 
@@ -47,7 +47,7 @@ struct sti_tree_sum {
     int block_count, move_count, join_count, slice_loc_count;
     int64_t landing_floats; /* of a part */
     int64_t *from;          /* [parts]: where they begin */
-    int64_t slice_most;
+    int64_t slice_max_floats;
     slice_loc *slice_locs;
     join *joins;
     move *moves;
@@ -73,12 +73,12 @@ static int64_t round_up(int64_t floats)
 int64_t sti_tree_sum_max_part_floats(int size)
 {
     const int64_t slices = size * SLICE_LEAST;
-    return slices > PART_MOST ? slices : PART_MOST;
+    return slices > PART_MAX ? slices : PART_MAX;
 }
 
-int64_t sti_tree_sum_part(int64_t most, int64_t left)
+int64_t sti_tree_sum_part(int64_t max_floats, int64_t left)
 {
-    const int64_t floats = round_up(sti_schedule_part(most, left));
+    const int64_t floats = round_up(sti_schedule_part(max_floats, left));
     return floats < left ? floats : left;
 }
 
@@ -137,7 +137,7 @@ static int add_slice_loc(sti_tree_sum *sum, int block, int base, int slices)
         sum->slice_locs[sum->slice_loc_count] =
             (slice_loc){.block = block, .base = base, .at = sum->landing_floats};
     if (block < 0)
-        sum->landing_floats += slices * sum->slice_most;
+        sum->landing_floats += slices * sum->slice_max_floats;
     return sum->slice_loc_count++;
 }
 
@@ -306,11 +306,11 @@ static void walk(sti_tree_sum *sum, const lists *l)
 /* ---- life ---- */
 
 /* Where parts begin; NULL: their number. */
-static int cut_parts(int64_t count, int64_t most, int64_t *from)
+static int cut_parts(int64_t count, int64_t max_floats, int64_t *from)
 {
     int parts = 0;
     while (count > 0) {
-        count -= sti_tree_sum_part(most, count);
+        count -= sti_tree_sum_part(max_floats, count);
         if (from)
             from[parts] = count;
         parts++;
@@ -321,7 +321,7 @@ static int cut_parts(int64_t count, int64_t most, int64_t *from)
 static void set_up(sti_tree_sum *sum, sti_comm *comm, int64_t shards, int64_t count)
 {
     const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
-    const int64_t most = sti_tree_sum_max_part_floats(size);
+    const int64_t max_floats = sti_tree_sum_max_part_floats(size);
     const int group = group_of(comm);
     sum->comm = comm;
     sum->count = count;
@@ -331,8 +331,9 @@ static void set_up(sti_tree_sum *sum, sti_comm *comm, int64_t shards, int64_t co
     sum->column = sum->group > 1 ? rank % sum->group * sum->hosts : 0;
     sum->mine = sum->group > 1 ? sum->column + rank / sum->group : rank;
     sum->block_count = sti_tree_sum_blocks(shards, size, rank, 1);
-    sum->slice_most = round_up(((most < count ? most : count) + size - 1) / size);
-    sum->rounds.part_count = cut_parts(count, most, NULL);
+    sum->slice_max_floats =
+        round_up(((max_floats < count ? max_floats : count) + size - 1) / size);
+    sum->rounds.part_count = cut_parts(count, max_floats, NULL);
     sum->rounds.window = STI_TREE_SUM_WINDOW < sum->rounds.part_count
                              ? STI_TREE_SUM_WINDOW
                              : sum->rounds.part_count;
@@ -369,7 +370,7 @@ static const sti_rounds_ways ways;
 
 static stint_status list_all(sti_tree_sum *sum, const lists *l)
 {
-    const int64_t most = sti_tree_sum_max_part_floats(sti_comm_size(sum->comm));
+    const int64_t max_floats = sti_tree_sum_max_part_floats(sti_comm_size(sum->comm));
     sum->rounds.comm = sum->comm;
     sum->rounds.ways = &ways;
     sum->from = sti_alloc_array(sum->rounds.part_count, sizeof *sum->from, "net.sum");
@@ -382,7 +383,7 @@ static stint_status list_all(sti_tree_sum *sum, const lists *l)
     if (!sum->from || !sum->slice_locs || !sum->joins || !sum->moves || !sum->landing ||
         sti_rounds_init(&sum->rounds) != STINT_OK)
         return STINT_E_MEMORY;
-    cut_parts(sum->count, most, sum->from);
+    cut_parts(sum->count, max_floats, sum->from);
     walk(sum, l);
     return STINT_OK;
 }
@@ -557,7 +558,7 @@ static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int 
 double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)
 {
     const int size = sti_comm_size(comm);
-    const int64_t most = sti_tree_sum_max_part_floats(size);
+    const int64_t max_floats = sti_tree_sum_max_part_floats(size);
     sti_tree_sum sum = {0};
     double floats = 0;
     set_up(&sum, comm, shards, count);
@@ -566,7 +567,7 @@ double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)
         const int left =
             sti_tree_sum_blocks(shards, size, r / sum.group * sum.group, sum.group);
         for (int64_t rest = count; rest > 0;) {
-            const int64_t part = sti_tree_sum_part(most, rest);
+            const int64_t part = sti_tree_sum_part(max_floats, rest);
             floats += (double)part_sent(&sum, r, part, blocks, left);
             rest -= part;
         }

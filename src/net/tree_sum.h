@@ -61,7 +61,7 @@ double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count);
 
 /* Values of a part, at most; and of the part that begins where `left` are left. */
 int64_t sti_tree_sum_max_part_floats(int size);
-int64_t sti_tree_sum_part(int64_t most, int64_t left);
+int64_t sti_tree_sum_part(int64_t max_floats, int64_t left);
 /* `group`: neighbouring ranks that share a host. */
 sti_scheme sti_tree_sum_scheme(int size, int group);
 /* Blocks that these ranks leave, when they have joined what they can. */

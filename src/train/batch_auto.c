@@ -13,8 +13,8 @@
 #include "train/schedule_section.h"
 #include "train/train_section.h"
 
-#define MOST_TIMES  16 /* the reference batch */
-#define MOST_SHARE  8  /* of the training images: that many steps an epoch at least */
+#define MAX_TIMES   16 /* the reference batch */
+#define MAX_SHARE   8  /* of the training images: that many steps an epoch at least */
 #define CANDIDATES  4
 #define PROBE_STEPS 3 /* timed, after one that is not */
 #define NEAR_BEST   0.97
@@ -68,12 +68,12 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t count,
     sti_train_values *train = sti_recipe_edit(recipe, &sti_train_section);
     sti_job job = {0};
     int64_t shards = train->shards;
-    train->batch = round_down(MOST_TIMES * train->reference_batch, shards);
+    train->batch = round_down(MAX_TIMES * train->reference_batch, shards);
     if (train->batch < shards)
         train->batch = shards;
-    int64_t most = round_down(count / MOST_SHARE, shards);
-    if (most >= shards && train->batch > most)
-        train->batch = most;
+    int64_t max_batch = round_down(count / MAX_SHARE, shards);
+    if (max_batch >= shards && train->batch > max_batch)
+        train->batch = max_batch;
     stint_status st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;

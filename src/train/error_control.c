@@ -11,7 +11,7 @@
 
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
 #define COARSEST      0.25
-#define MOST_COARSER  4.0
+#define MAX_COARSER   4.0
 #define CAPACITY_UNIT 64 /* so that a capacity is exact in f32 */
 
 struct sti_error_control {
@@ -375,8 +375,8 @@ static void choose_bounds(const sti_error_control *c, const char *block,
         double allows = allowed_bound(c, block, row->bound, reader);
         bound = allows < bound ? allows : bound;
     }
-    if (row->limit > 0 && bound > MOST_COARSER * row->limit)
-        bound = MOST_COARSER * row->limit;
+    if (row->limit > 0 && bound > MAX_COARSER * row->limit)
+        bound = MAX_COARSER * row->limit;
     row->limit = (double)(float)clamped(bound, row->range);
 }
 

@@ -58,7 +58,8 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
         .choose_every = chosen ? net->every : 0,
         .probe = net->link && strcmp(net->link, "auto") == 0,
         .time_s = net->time,
-        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = net->error}};
+        .policy = {
+            .min_bits = 2, .max_bits = 8, .uniform = 4, .error_factor = net->error}};
     double rate = 0;
     if (net->link && !d.probe && sti_parse_rate(net->link, &rate) == STINT_OK)
         d.policy.wire_bytes = rate / 8 * net->time;
@@ -213,14 +214,14 @@ stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network
 
 static void describe_bits(const sti_bits_report *r, char *out, size_t bytes)
 {
-    if (r->least == r->most && r->least == STI_COMPRESSED_RAW)
+    if (r->min_bits == r->max_bits && r->min_bits == STI_COMPRESSED_RAW)
         snprintf(out, bytes, "float32");
-    else if (r->least == r->most)
-        snprintf(out, bytes, "%d bits", r->most);
-    else if (r->most == STI_COMPRESSED_RAW)
-        snprintf(out, bytes, "%d bits to float32", r->least);
+    else if (r->min_bits == r->max_bits)
+        snprintf(out, bytes, "%d bits", r->max_bits);
+    else if (r->max_bits == STI_COMPRESSED_RAW)
+        snprintf(out, bytes, "%d bits to float32", r->min_bits);
     else
-        snprintf(out, bytes, "%d to %d bits", r->least, r->most);
+        snprintf(out, bytes, "%d to %d bits", r->min_bits, r->max_bits);
 }
 
 static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)

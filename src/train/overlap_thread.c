@@ -104,12 +104,12 @@ static void list_joins(sti_overlap_thread *c)
 static int64_t final_from(void *user)
 {
     const sti_overlap_thread *c = user;
-    int64_t most = 0;
+    int64_t max_from = 0;
     for (int i = 0; i < c->desc.lanes; i++) {
         const int64_t from = atomic_load(&c->lanes[i].final_from);
-        most = from > most ? from : most;
+        max_from = from > max_from ? from : max_from;
     }
-    return most;
+    return max_from;
 }
 
 static void take(void *user, int64_t from, int64_t end)

@@ -187,7 +187,7 @@ static void add_pair_chart(const sti_report_run *run, bool loss, sti_text *out)
                                              .line = lines + first,
                                              .lines = 3 - first,
                                              .from_zero = loss,
-                                             .y_most = loss ? STI_REPORT_NONE : 100},
+                                             .y_max = loss ? STI_REPORT_NONE : 100},
                          out);
 }
 
@@ -209,7 +209,7 @@ static void add_charts(const sti_report_run *run, sti_text *out)
                             .line = &rate,
                             .lines = 1,
                             .from_zero = true,
-                            .y_most = STI_REPORT_NONE},
+                            .y_max = STI_REPORT_NONE},
         out);
     if (each > 0)
         sti_report_chart_add(&(sti_report_chart){.title = "Learning rate",
@@ -218,7 +218,7 @@ static void add_charts(const sti_report_run *run, sti_text *out)
                                                  .line = &lr,
                                                  .lines = 1,
                                                  .from_zero = true,
-                                                 .y_most = STI_REPORT_NONE},
+                                                 .y_max = STI_REPORT_NONE},
                              out);
     sti_text_add(out, "</div></section>\n");
 }

@@ -121,7 +121,7 @@ typedef struct sti_report_chart {
     const sti_report_line *line;
     int lines;
     bool from_zero;
-    double y_most; /* the axis never goes beyond; NaN: no bound */
+    double y_max; /* the axis never goes beyond; NaN: no bound */
 } sti_report_chart;
 
 /* A figure with title, legend and an inline SVG; nothing when no line has a point. */

@@ -182,8 +182,8 @@ void sti_report_chart_add(const sti_report_chart *c, sti_text *out)
     chart_axis x_axis = round_axis(0, x[1], TICKS + 1);
     chart_axis y_axis = round_axis(c->from_zero ? 0 : y[0], y[1], TICKS);
     x_axis.high = x[1]; /* the curve may end between ticks */
-    if (isfinite(c->y_most) && y_axis.high > c->y_most)
-        y_axis.high = c->y_most;
+    if (isfinite(c->y_max) && y_axis.high > c->y_max)
+        y_axis.high = c->y_max;
 
     sti_text_add(out, "<figure class=\"card\"><figcaption><b>");
     sti_text_add_html(out, c->title);

@@ -10,7 +10,7 @@
 #include "train/run.h"
 
 /* Runs of one batch, at most: each time a block grows, by a sixteenth at least. */
-#define MOST_RUNS 64
+#define MAX_RUNS 64
 
 stint_status sti_run_create_control(sti_run *run)
 {
@@ -216,7 +216,7 @@ stint_status sti_run_batch(sti_run *run, sti_step_batch *batch, bool collect,
                            sti_step_result *result)
 {
     bool done = false;
-    for (int i = 0; i < MOST_RUNS; i++) {
+    for (int i = 0; i < MAX_RUNS; i++) {
         stint_status st = run_once(run, batch, collect, result, &done);
         if (st != STINT_OK || done)
             return st;

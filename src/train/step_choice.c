@@ -40,10 +40,10 @@ static int64_t rounds_of(int64_t shards, int64_t lanes)
 }
 
 /* The fewest lanes that need no more rounds than `most` lanes do. */
-static int64_t fewest_lanes(int64_t shards, int64_t most)
+static int64_t fewest_lanes(int64_t shards, int64_t max_lanes)
 {
-    int64_t lanes = most;
-    while (lanes > 1 && rounds_of(shards, lanes - 1) == rounds_of(shards, most))
+    int64_t lanes = max_lanes;
+    while (lanes > 1 && rounds_of(shards, lanes - 1) == rounds_of(shards, max_lanes))
         lanes--;
     return lanes;
 }
@@ -63,7 +63,7 @@ static double rounds(const sti_setup *setup, int lanes)
 static int next_lanes(const sti_setup *setup, int lanes)
 {
     int64_t wanted = sti_run_section_of(setup->inputs->recipe)->lanes;
-    int64_t most =
+    int64_t max_lanes =
         setup->threads < setup->own_shards ? setup->threads : setup->own_shards;
     if (wanted > 0)
         return lanes == 0
@@ -71,7 +71,7 @@ static int next_lanes(const sti_setup *setup, int lanes)
                    : 0;
     if (lanes == 1)
         return 0;
-    return lanes == 0 ? (int)fewest_lanes(setup->own_shards, most)
+    return lanes == 0 ? (int)fewest_lanes(setup->own_shards, max_lanes)
                       : (int)fewest_lanes(setup->own_shards, lanes - 1);
 }
 

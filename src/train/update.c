@@ -132,8 +132,8 @@ static double power(double base, int64_t exponent)
 /* As torch.nn.utils.clip_grad_norm_ has it. */
 double sti_update_clip(const sti_optimizer_values *optimizer, double norm)
 {
-    const double most = optimizer->clip;
-    return most > 0 && norm > most ? most / (norm + 1e-6) : 1;
+    const double max_norm = optimizer->clip;
+    return max_norm > 0 && norm > max_norm ? max_norm / (norm + 1e-6) : 1;
 }
 
 static updater updater_of(const sti_optimizer_values *optimizer, double lr,

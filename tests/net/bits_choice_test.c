@@ -141,7 +141,7 @@ static void run_three(job *j)
 static void an_error_budget(void **state)
 {
     (void)state;
-    job j = {.policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = 1}};
+    job j = {.policy = {.min_bits = 2, .max_bits = 8, .uniform = 4, .error_factor = 1}};
     run_three(&j);
     assert_true(j.bits[0][0] > 4 && j.bits[0][2] < 4);
     double uniform = 0;
@@ -159,7 +159,7 @@ static void an_error_budget(void **state)
 static void a_link_budget(void **state)
 {
     (void)state;
-    job j = {.policy = {.least = 2, .most = 8, .wire_bytes = 60000}};
+    job j = {.policy = {.min_bits = 2, .max_bits = 8, .wire_bytes = 60000}};
     run_three(&j);
     assert_true(j.report[0].fits && j.report[0].bytes <= 60000);
     assert_true(j.report[0].bytes > 50000 && j.bits[0][0] > j.bits[0][2]);
@@ -171,7 +171,7 @@ static void a_link_budget(void **state)
     run_three(&j);
     assert_true(j.bits[0][0] == STI_COMPRESSED_RAW &&
                 j.bits[0][2] == STI_COMPRESSED_RAW);
-    assert_true(j.report[0].error == 0 && j.report[0].least == STI_COMPRESSED_RAW);
+    assert_true(j.report[0].error == 0 && j.report[0].min_bits == STI_COMPRESSED_RAW);
     j.policy.wire_bytes = 1000; /* too narrow: as few as may be, and it says so */
     run_three(&j);
     assert_false(j.report[0].fits);
@@ -183,11 +183,11 @@ static void run_refused(world_rank *me)
     const sti_compressed_allreduce_desc desc = {.form = {.bits = 4, .bucket = 1024},
                                                 .keep = 1};
     static const sti_bits_policy bad[] = {
-        {.least = 0, .most = 8, .wire_bytes = 1},
-        {.least = 4, .most = 3, .wire_bytes = 1},
-        {.least = 2, .most = 9, .wire_bytes = 1},
-        {.least = 2, .most = 8, .uniform = 1, .error_factor = 1},
-        {.least = 2, .most = 8, .uniform = 4}};
+        {.min_bits = 0, .max_bits = 8, .wire_bytes = 1},
+        {.min_bits = 4, .max_bits = 3, .wire_bytes = 1},
+        {.min_bits = 2, .max_bits = 9, .wire_bytes = 1},
+        {.min_bits = 2, .max_bits = 8, .uniform = 1, .error_factor = 1},
+        {.min_bits = 2, .max_bits = 8, .uniform = 4}};
     sti_compressed_allreduce *s = NULL;
     sti_bits_report report;
     static const float x[TOTAL];
