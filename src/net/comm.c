@@ -42,7 +42,7 @@ void sti_comm_fini(sti_comm *comm)
     sti_free(comm->hosts);
 }
 
-void sti_comm_own_host(char host_out[COMM_HOST_BYTES])
+void sti_comm_local_host(char host_out[COMM_HOST_BYTES])
 {
     if (gethostname(host_out, COMM_HOST_BYTES) != 0)
         snprintf(host_out, COMM_HOST_BYTES, "unknown");
@@ -64,16 +64,16 @@ void sti_comm_finish(sti_comm *comm, sti_comm_request *request)
     pthread_cond_broadcast(&comm->changed);
 }
 
-void sti_comm_set_failure(sti_comm *comm, bool own, stint_status status,
+void sti_comm_set_failure(sti_comm *comm, bool local, stint_status status,
                           const char *text)
 {
     if (comm->failure != STINT_OK)
         return;
     comm->failure = status;
-    comm->own_failure = own;
+    comm->local_failure = local;
     snprintf(comm->failure_text, sizeof comm->failure_text, "%s", text);
     pthread_cond_broadcast(&comm->changed);
-    if (own)
+    if (local)
         comm->maker->tell_failure(comm);
 }
 
@@ -399,14 +399,14 @@ void sti_comm_outstay(sti_comm *comm, int rank)
 }
 
 stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,
-                              bool *own_out)
+                              bool *local_out)
 {
     pthread_mutex_lock(comm->lock);
     stint_status st = comm->failure;
     if (text_out)
         snprintf(text_out, text_bytes, "%s", comm->failure_text);
-    if (own_out)
-        *own_out = comm->own_failure;
+    if (local_out)
+        *local_out = comm->local_failure;
     pthread_mutex_unlock(comm->lock);
     return st;
 }

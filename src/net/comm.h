@@ -141,9 +141,9 @@ stint_status sti_comm_give_up(sti_comm *comm, stint_status status);
  * still be busy with what it has said. */
 void sti_comm_outstay(sti_comm *comm, int rank);
 /* Has the communicator failed? Its words are then in text_out (may be NULL), and
- * *own_out (may be NULL) says whether this rank was the first to know. */
+ * *local_out (may be NULL) says whether this rank was the first to know. */
 stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,
-                              bool *own_out);
+                              bool *local_out);
 
 /* ---- counters ---- */
 

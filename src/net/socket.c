@@ -69,7 +69,7 @@ int sti_socket_resolve(const char *host, wire_address *out, int max_count)
     return count;
 }
 
-int sti_socket_own_addresses(wire_address *out, int max_count)
+int sti_socket_local_addresses(wire_address *out, int max_count)
 {
     struct ifaddrs *list = NULL;
     int count = 0;

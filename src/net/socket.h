@@ -22,7 +22,7 @@ int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadl
 /* Addresses of a name ("node1", "10.0.0.1", "::1"); the number of them. */
 int sti_socket_resolve(const char *host, wire_address *out, int max_count);
 /* Addresses of this host's interfaces that are up, loopback last. */
-int sti_socket_own_addresses(wire_address *out, int max_count);
+int sti_socket_local_addresses(wire_address *out, int max_count);
 
 /* Within a host: a door is a name that its system knows while somebody listens, seen
  * by those who share its network (two network namespaces do not). -1: errno says why,

@@ -96,8 +96,8 @@ static void join_nothing(void *user, int into, int from)
 
 static void push_rank(sti_shard_stack *stack, int64_t shards, int size, int rank)
 {
-    const sti_shard_range own = sti_tree_sum_shards(shards, size, rank);
-    for (int64_t s = own.first; s < own.first + own.count; s++)
+    const sti_shard_range local = sti_tree_sum_shards(shards, size, rank);
+    for (int64_t s = local.first; s < local.first + local.count; s++)
         sti_shard_push(stack, s, 1, 0, join_nothing, NULL);
 }
 
@@ -204,7 +204,7 @@ static int list_blocks(sti_tree_sum *sum, node *blocks)
 /* What groups leave of them, of which the own slice lands here. */
 static int join_groups(sti_tree_sum *sum, node *blocks, int count, node *left)
 {
-    const int own = sti_comm_rank(sum->comm) / sum->group;
+    const int local = sti_comm_rank(sum->comm) / sum->group;
     joining j = {.sum = sum, .nodes = blocks};
     int kept = 0;
     for (int i = 0; i < count;) {
@@ -212,11 +212,12 @@ static int join_groups(sti_tree_sum *sum, node *blocks, int count, node *left)
         sti_shard_stack stack = {.depth = 0};
         for (; i < count && blocks[i].owner / sum->group == group; i++)
             sti_shard_push(&stack, blocks[i].first, blocks[i].size, i,
-                           group == own ? note_join : join_nothing, &j);
+                           group == local ? note_join : join_nothing, &j);
         for (int k = 0; k < stack.depth; k++)
-            left[kept++] = node_of(&stack, k, group,
-                                   group == own ? blocks[stack.slot[k]].now
-                                                : add_slice_loc(sum, -1, sum->mine, 1));
+            left[kept++] =
+                node_of(&stack, k, group,
+                        group == local ? blocks[stack.slot[k]].now
+                                       : add_slice_loc(sum, -1, sum->mine, 1));
     }
     return kept;
 }
@@ -549,10 +550,10 @@ static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int 
     const int column = rank % group * sum->hosts, mine = column + rank / group;
     const int64_t all = slice_from(floats, size, column + sum->hosts) -
                         slice_from(floats, size, column);
-    const int64_t own =
+    const int64_t local =
         slice_from(floats, size, mine + 1) - slice_from(floats, size, mine);
-    return (group > 1 ? blocks * (floats - all) : 0) + left * (all - own) +
-           (sum->hosts - 1) * own + (group - 1) * all;
+    return (group > 1 ? blocks * (floats - all) : 0) + left * (all - local) +
+           (sum->hosts - 1) * local + (group - 1) * all;
 }
 
 double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)

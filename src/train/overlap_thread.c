@@ -71,11 +71,11 @@ static void note_join(void *user, int into, int from)
 /* A lane's stack when it has run all its shards; joins of the last one are noted. */
 static void push_lane(sti_overlap_thread *c, int lane, sti_shard_stack *stack)
 {
-    const sti_shard_range own = sti_shard_part(c->desc.own, c->desc.lanes, lane);
+    const sti_shard_range local = sti_shard_part(c->desc.local, c->desc.lanes, lane);
     join_list list = {.overlap_thread = c};
     stack->depth = 0;
-    for (int64_t s = own.first; s < own.first + own.count; s++) {
-        list.noted = s == own.first + own.count - 1;
+    for (int64_t s = local.first; s < local.first + local.count; s++) {
+        list.noted = s == local.first + local.count - 1;
         sti_shard_push(stack, s, 1, c->desc.first_slot[lane] + stack->depth, note_join,
                        &list);
     }

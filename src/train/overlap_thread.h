@@ -21,7 +21,7 @@ typedef struct sti_overlap_thread_desc {
     sti_tree_sum *sum;      /* one of the two */
     sti_exchange *exchange; /* (NULL: the other) */
     const sti_plan *plan;
-    sti_shard_range own; /* shards of this rank, shared out to the lanes */
+    sti_shard_range local; /* shards of this rank, shared out to the lanes */
     int lanes;
     char *results; /* blocks of block_bytes; */
     size_t block_bytes;

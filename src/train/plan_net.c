@@ -221,7 +221,7 @@ stint_status sti_plan_net(const sti_setup *setup, stint_plan_net *out)
     sti_arena *arena = sti_arena_create("plan.net");
     stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
     out->ranks = sti_comm_size(setup->comm);
-    out->shards = setup->own_shards;
+    out->shards = setup->local_shards;
     out->chosen = w.exchange.choose_every > 0;
     out->overlap = w.exchange.overlap;
     if (st == STINT_OK)

@@ -34,7 +34,7 @@ static stint_status rebuild(sti_run *run, const float *state, int state_count)
     if (st == STINT_OK && run->engine->profile) {
         sti_profile_fini(run->engine->profile); /* the graph it timed is gone */
         st = sti_profile_begin(run->engine->profile, run->job.setup.train.graph,
-                               run->engine->own.count, desc.lanes,
+                               run->engine->local.count, desc.lanes,
                                run->engine->lane_team.threads);
     }
     if (st == STINT_OK)

@@ -311,18 +311,18 @@ stint_status sti_run_share_requests(sti_run *run, bool *save_out,
 /* ---- the end ---- */
 
 /* Every rank holds the same weights, to the bit; nobody would notice if it did not. */
-static stint_status compare_weights(sti_run *run, const char own[65])
+static stint_status compare_weights(sti_run *run, const char local[65])
 {
     sti_comm *comm = run->comm;
     char first[65];
-    memcpy(first, own, sizeof first);
+    memcpy(first, local, sizeof first);
     stint_status st = sti_comm_broadcast(comm, 0, first, sizeof first);
-    if (st == STINT_OK && memcmp(first, own, sizeof first) != 0)
+    if (st == STINT_OK && memcmp(first, local, sizeof first) != 0)
         st = sti_fail(STINT_E_BUG,
                       "rank %d (%s) ends with other weights than rank 0 (%s): SHA-256 "
                       "%.16s, not %.16s; is the memory of these hosts sound?",
                       sti_comm_rank(comm), sti_comm_host(comm, sti_comm_rank(comm)),
-                      sti_comm_host(comm, 0), own, first);
+                      sti_comm_host(comm, 0), local, first);
     return sti_run_agree(run, st);
 }
 

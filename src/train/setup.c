@@ -15,7 +15,7 @@ void sti_setup_cut(sti_setup *setup, int64_t batch, int64_t shards)
     sti_comm *comm = setup->comm;
     setup->batch = batch;
     setup->shards = shards;
-    setup->own_shards =
+    setup->local_shards =
         comm ? sti_tree_sum_shards(shards, sti_comm_size(comm), sti_comm_rank(comm))
                    .count
              : shards;

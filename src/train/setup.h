@@ -14,7 +14,7 @@ typedef struct sti_setup {
     const char *threads_why; /* a literal */
     int moments;             /* blocks of optimiser state */
     int64_t batch, shards;
-    int64_t own_shards;      /* of this process */
+    int64_t local_shards;    /* of this process */
     sti_network train, eval; /* eval: zeroed without a split to evaluate */
     size_t host_bytes;       /* of blocks that were there before the inputs */
     size_t base_bytes;       /* sti_memory_base when the networks were built */

@@ -14,7 +14,7 @@ static size_t region(const sti_network *network, sti_region r)
     return network ? STI_ALIGN_UP(network->plan->region_bytes[r], 64) : 0;
 }
 
-static sti_shard_range own_shards(const sti_step_engine_desc *desc)
+static sti_shard_range local_shards(const sti_step_engine_desc *desc)
 {
     return desc->comm ? sti_tree_sum_shards(desc->shards, sti_comm_size(desc->comm),
                                             sti_comm_rank(desc->comm))
@@ -34,7 +34,7 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
         *of[i] =
             larger(region(desc->train, regions[i]), region(desc->eval, regions[i]));
     sizes->slots =
-        desc->train ? sti_shard_slots(own_shards(desc), desc->lanes) : desc->lanes;
+        desc->train ? sti_shard_slots(local_shards(desc), desc->lanes) : desc->lanes;
     sizes->net = 0;
     if (desc->train && desc->comm)
         sizes->net =
@@ -135,7 +135,7 @@ static stint_status create_blocks(sti_step_engine *engine)
 static void set_desc(sti_step_engine *engine, const sti_step_engine_desc *desc)
 {
     engine->desc = *desc;
-    engine->own = own_shards(desc);
+    engine->local = local_shards(desc);
     engine->team.threads = desc->threads;
     engine->lane_team.threads = sti_lane_threads(desc->threads, desc->lanes);
     sti_step_engine_measure(desc, &engine->sizes);
@@ -153,7 +153,7 @@ static stint_status create_lanes(sti_step_engine *engine)
         goto out;
     for (int i = 0, slot = 0; i < desc->lanes; i++) {
         engine->lanes[i].first_slot = slot;
-        slot += desc->train ? sti_shard_lane_slots(engine->own, desc->lanes, i) : 1;
+        slot += desc->train ? sti_shard_lane_slots(engine->local, desc->lanes, i) : 1;
         STI_TRY(create_lane(engine, &engine->lanes[i]));
     }
     STI_TRY(create_eval(engine));
@@ -186,7 +186,7 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
                                    .sum = engine->sum,
                                    .exchange = engine->exchange,
                                    .plan = desc->train->plan,
-                                   .own = engine->own,
+                                   .local = engine->local,
                                    .lanes = desc->lanes,
                                    .results = engine->results,
                                    .block_bytes = engine->sizes.results,

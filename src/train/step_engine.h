@@ -67,7 +67,7 @@ typedef struct sti_lane {
 typedef struct sti_step_engine {
     sti_step_engine_desc desc;
     sti_step_engine_sizes sizes;
-    sti_shard_range own;    /* the shards of this rank */
+    sti_shard_range local;  /* the shards of this rank */
     sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
     sti_exchange *exchange; /* where it is compressed; else NULL */
     sti_overlap_thread

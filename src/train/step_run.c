@@ -110,10 +110,10 @@ static void run_graph(sti_step_engine *engine, sti_lane *lane, int index,
 
 static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int index)
 {
-    sti_shard_range own = sti_shard_part(engine->own, engine->desc.lanes, index);
+    sti_shard_range local = sti_shard_part(engine->local, engine->desc.lanes, index);
     adder add = {.engine = engine, .team = &engine->lane_team};
     lane->stack.depth = 0;
-    for (int64_t s = own.first; s < own.first + own.count; s++) {
+    for (int64_t s = local.first; s < local.first + local.count; s++) {
         int64_t before = clock_start(engine);
         const int64_t shard = engine->leaf[s];
         stint_status st = load_shard(engine, index, shard);
@@ -121,7 +121,8 @@ static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int inde
             return st;
         clock_part(engine, index, STI_PROFILE_LOAD, &before);
         int slot = lane->first_slot + lane->stack.depth;
-        const bool carried = engine->overlap_thread && s + 1 == own.first + own.count;
+        const bool carried =
+            engine->overlap_thread && s + 1 == local.first + local.count;
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(engine, slot));
         if (carried)
             sti_overlap_thread_last_shard(engine->overlap_thread, index, lane->train);

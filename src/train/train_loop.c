@@ -108,8 +108,8 @@ static void prefetch_next(sti_run *run, int64_t step)
         step + 1 < run->job.steps)
         sti_data_prefetch(run->job.inputs.train_data,
                           samples_of_step(run, step + 1) +
-                              run->engine->own.first * run->job.setup.train.images,
-                          run->engine->own.count * run->job.setup.train.images);
+                              run->engine->local.first * run->job.setup.train.images,
+                          run->engine->local.count * run->job.setup.train.images);
 }
 
 static stint_status not_finite(sti_run *run, const sti_step_batch *batch)

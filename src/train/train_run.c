@@ -51,7 +51,7 @@ static stint_status create_job(sti_run *run)
     return st;
 }
 
-static stint_status plan_own(sti_run *run)
+static stint_status plan_local(sti_run *run)
 {
     stint_status st = stint_recipe_check(run->recipe);
     if (st == STINT_OK)
@@ -73,7 +73,7 @@ static stint_status plan_own(sti_run *run)
 
 static stint_status plan(sti_run *run)
 {
-    stint_status st = sti_run_agree(run, plan_own(run));
+    stint_status st = sti_run_agree(run, plan_local(run));
     return st == STINT_OK ? sti_run_compare_ranks(run) : st;
 }
 
