@@ -11,8 +11,9 @@
  * - ring: n - 1 hops that decode, add and encode again, then the bytes go round. n
  *   roundings, the same bytes.
  * - two levels: `group` neighbouring ranks share a host. They exchange their parts as
- *   they are (exact), rank i of every host scatters part i with its namesakes, and
- * hands the bytes to its neighbours. A host's uplink carries one copy of the vector. */
+ *   they are (exact), rank i of every host scatters part i with the same local rank
+ * elsewhere, and hands the bytes to its neighbours. A host's uplink carries one copy of
+ * the vector. */
 #ifndef STI_NET_EXCHANGE_SCHEDULE_H
 #define STI_NET_EXCHANGE_SCHEDULE_H
 

@@ -542,7 +542,7 @@ void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
 }
 
 /* Floats of a part that a rank sends: its blocks to its neighbours, what is left of
- * them to its namesakes, then the sums. */
+ * them to the same local rank of other hosts, then the sums. */
 static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int blocks,
                          int left)
 {

@@ -10,8 +10,8 @@
  *
  * Where every host has as many neighbouring ranks, or a multiple of that, these first
  * join what they can of the tree, a column of slices each, and rank i of every host
- * sends the blocks that are left to its namesakes: a host's link carries one copy of
- * the vector. These are the schedules of exchange_schedule.h.
+ * sends the blocks that are left to the same local rank of others: a host's link
+ * carries one copy of the vector. These are the schedules of exchange_schedule.h.
  *
  * Parts go from the end of the block to its beginning, as a backward pass finishes
  * them; some are on their way at a time (rounds.h). */
