@@ -1,9 +1,9 @@
-/* Line charts as inline SVG: axes with round ticks, labels, curves, a legend. */
+/* Charts as inline SVG: axes with round ticks, labels, marks, a legend. */
+#include "page/chart.h"
+
 #include <math.h>
-#include <stdio.h>
 
 #include "base/units.h"
-#include "train/report_priv.h"
 
 /* Units of the drawing; the page scales it. */
 enum {
@@ -13,7 +13,8 @@ enum {
     RIGHT = 14,
     TOP = 12,
     BOTTOM = 44,
-    TICKS = 5
+    TICKS = 5,
+    DOTTED_MAX = 200 /* points that a curve still marks one by one */
 };
 
 typedef struct chart_axis {
@@ -40,13 +41,23 @@ static chart_axis round_axis(double low, double high, int ticks)
     return axis;
 }
 
-static bool visible(const sti_report_line *line, int i)
+static bool visible(const sti_chart_line *line, int i)
 {
     return isfinite(line->series->point[i].value[line->value]);
 }
 
+static double x_of(const sti_chart_line *line, int i)
+{
+    return line->series->point[i].x * line->x_scale;
+}
+
+static double y_of(const sti_chart_line *line, int i)
+{
+    return line->series->point[i].value[line->value] * line->y_scale;
+}
+
 /* Extent of all lines, scaled; false when there is nothing to draw. */
-static bool extent(const sti_report_chart *c, double x[2], double y[2])
+static bool extent(const sti_chart *c, double x[2], double y[2])
 {
     x[0] = y[0] = HUGE_VAL;
     x[1] = y[1] = -HUGE_VAL;
@@ -54,13 +65,10 @@ static bool extent(const sti_report_chart *c, double x[2], double y[2])
         for (int i = 0; i < c->line[l].series->count; i++) {
             if (!visible(&c->line[l], i))
                 continue;
-            const sti_report_point *p = &c->line[l].series->point[i];
-            double px = p->x * c->line[l].x_scale;
-            double py = p->value[c->line[l].value] * c->line[l].y_scale;
-            x[0] = fmin(x[0], px);
-            x[1] = fmax(x[1], px);
-            y[0] = fmin(y[0], py);
-            y[1] = fmax(y[1], py);
+            x[0] = fmin(x[0], x_of(&c->line[l], i));
+            x[1] = fmax(x[1], x_of(&c->line[l], i));
+            y[0] = fmin(y[0], y_of(&c->line[l], i));
+            y[1] = fmax(y[1], y_of(&c->line[l], i));
         }
     return x[1] >= x[0];
 }
@@ -85,7 +93,7 @@ static void add_number(double value, double step, sti_text *out)
         sti_text_printf(out, "%.*f", digits, value + 0.0);
 }
 
-static void add_y_axis(const sti_report_chart *c, const chart_axis *axis, sti_text *out)
+static void add_y_axis(const sti_chart *c, const chart_axis *axis, sti_text *out)
 {
     int count = (int)lround((axis->high - axis->low) / axis->step);
     for (int i = 0; i <= count; i++) {
@@ -101,12 +109,13 @@ static void add_y_axis(const sti_report_chart *c, const chart_axis *axis, sti_te
     }
 }
 
-static void add_x_axis(const sti_report_chart *c, const chart_axis *axis, double last,
+static void add_x_axis(const sti_chart *c, const chart_axis *axis, double last,
                        sti_text *out)
 {
     double bottom = HEIGHT - BOTTOM;
-    for (int i = 0; axis->low + i * axis->step <= last + axis->step * 1e-9; i++) {
-        double value = axis->low + i * axis->step, x = place_x(axis, value);
+    double first = ceil(axis->low / axis->step - 1e-9) * axis->step;
+    for (int i = 0; first + i * axis->step <= last + axis->step * 1e-9; i++) {
+        double value = first + i * axis->step, x = place_x(axis, value);
         sti_text_printf(out,
                         "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
                         "y2=\"%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
@@ -124,68 +133,168 @@ static void add_x_axis(const sti_report_chart *c, const chart_axis *axis, double
     sti_text_add(out, "</text>\n");
 }
 
-static void add_curve(const sti_report_line *line, const chart_axis *x,
+/* Where a value of a line is drawn; what lies beyond the axis is drawn at its end. */
+static double height_of(const sti_chart_line *line, int i, const chart_axis *y)
+{
+    return place_y(y, fmin(fmax(y_of(line, i), y->low), y->high));
+}
+
+static void add_tooltip(const sti_chart *c, const sti_chart_line *line, int i,
+                        sti_text *out)
+{
+    sti_text_add(out, "<title>");
+    sti_text_add_html(out, line->label);
+    sti_text_add(out, ", ");
+    sti_text_add_html(out, c->x_label);
+    sti_text_printf(out, " %.4g: %.4g", x_of(line, i), y_of(line, i));
+    sti_text_add_html(out, c->unit);
+    sti_text_add(out, "</title>");
+}
+
+static void add_curve(const sti_chart_line *line, const chart_axis *x,
                       const chart_axis *y, sti_text *out)
 {
     bool pen = false;
-    int drawn = 0;
-    sti_text_printf(out, "<path class=\"curve %s\" d=\"", line->style);
+    sti_text_printf(out, "<path class=\"curve %s\" d=\"",
+                    sti_page_colour_class(line->colour));
     for (int i = 0; i < line->series->count; i++) {
-        const sti_report_point *p = &line->series->point[i];
         if (!visible(line, i)) {
             /* An epoch that was not evaluated is bridged;
              * a NaN loss breaks the line. */
-            pen = pen && line->dots;
+            pen = pen && line->mark == STI_CHART_DOTTED_CURVE;
             continue;
         }
-        double value = p->value[line->value] * line->y_scale;
-        sti_text_printf(out, "%c%.1f %.1f", pen ? 'L' : 'M',
-                        place_x(x, p->x * line->x_scale),
-                        place_y(y, fmin(fmax(value, y->low), y->high)));
+        sti_text_printf(out, "%c%.1f %.1f", pen ? 'L' : 'M', place_x(x, x_of(line, i)),
+                        height_of(line, i, y));
         pen = true;
-        drawn++;
     }
     sti_text_add(out, "\"/>\n");
-    double radius = drawn > 60 ? 1.6 : drawn > 30 ? 2.4 : 3.4;
-    for (int i = 0; line->dots && i < line->series->count && drawn <= 200; i++) {
-        const sti_report_point *p = &line->series->point[i];
+}
+
+static int count_visible(const sti_chart_line *line)
+{
+    int count = 0;
+    for (int i = 0; i < line->series->count; i++)
+        count += visible(line, i);
+    return count;
+}
+
+static void add_dots(const sti_chart *c, const sti_chart_line *line,
+                     const chart_axis *x, const chart_axis *y, sti_text *out)
+{
+    const int drawn = count_visible(line);
+    const double radius = drawn > 60 ? 1.6 : drawn > 30 ? 2.4 : 3.4;
+    if (line->mark == STI_CHART_DOTTED_CURVE && drawn > DOTTED_MAX)
+        return;
+    for (int i = 0; i < line->series->count; i++) {
         if (!visible(line, i))
             continue;
-        double value = p->value[line->value] * line->y_scale;
         sti_text_printf(out,
-                        "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\">"
-                        "<title>%s, epoch %.4g: %.4g</title></circle>\n",
-                        line->style, place_x(x, p->x * line->x_scale),
-                        place_y(y, fmin(fmax(value, y->low), y->high)), radius,
-                        line->label, p->x * line->x_scale, value);
+                        "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\">",
+                        sti_page_colour_class(line->colour), place_x(x, x_of(line, i)),
+                        height_of(line, i, y), radius);
+        add_tooltip(c, line, i, out);
+        sti_text_add(out, "</circle>\n");
     }
 }
 
-static void add_legend(const sti_report_chart *c, sti_text *out)
+/* The least distance of two points in x, drawn. */
+static double bar_pitch(const sti_chart_line *line, const chart_axis *x)
+{
+    double least = (WIDTH - LEFT - RIGHT) / 2.0;
+    for (int i = 1; i < line->series->count; i++)
+        least = fmin(least, place_x(x, x_of(line, i)) - place_x(x, x_of(line, i - 1)));
+    return least;
+}
+
+/* Bar lines stand side by side: this is number `at` of `count`. */
+static void add_bars(const sti_chart *c, const sti_chart_line *line, int at, int count,
+                     const chart_axis *x, const chart_axis *y, sti_text *out)
+{
+    const double pitch = bar_pitch(line, x), width = fmax(0.8 * pitch / count, 0.5);
+    const double zero = place_y(y, fmin(fmax(0, y->low), y->high));
+    for (int i = 0; i < line->series->count; i++) {
+        if (!visible(line, i))
+            continue;
+        const double left = place_x(x, x_of(line, i)) - 0.4 * pitch + at * width;
+        const double end = height_of(line, i, y);
+        sti_text_printf(out,
+                        "<rect class=\"dot %s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                        "height=\"%.1f\">",
+                        sti_page_colour_class(line->colour), left, fmin(end, zero),
+                        width, fabs(end - zero));
+        add_tooltip(c, line, i, out);
+        sti_text_add(out, "</rect>\n");
+    }
+}
+
+static int count_bar_lines(const sti_chart *c, int before)
+{
+    int count = 0;
+    for (int l = 0; l < before; l++)
+        count += c->line[l].mark == STI_CHART_BARS;
+    return count;
+}
+
+static void add_line(const sti_chart *c, int l, const chart_axis *x,
+                     const chart_axis *y, sti_text *out)
+{
+    const sti_chart_line *line = &c->line[l];
+    if (line->mark == STI_CHART_BARS)
+        add_bars(c, line, count_bar_lines(c, l), count_bar_lines(c, c->lines), x, y,
+                 out);
+    if (line->mark == STI_CHART_CURVE || line->mark == STI_CHART_DOTTED_CURVE)
+        add_curve(line, x, y, out);
+    if (line->mark == STI_CHART_DOTS || line->mark == STI_CHART_DOTTED_CURVE)
+        add_dots(c, line, x, y, out);
+}
+
+static void add_legend(const sti_chart *c, sti_text *out)
 {
     if (c->lines < 2)
         return;
     sti_text_add(out, "<span class=\"legend\">");
     for (int l = 0; l < c->lines; l++) {
-        sti_text_printf(out, "<span><i class=\"key %s\"></i>", c->line[l].style);
+        sti_text_printf(out, "<span><i class=\"key %s\"></i>",
+                        sti_page_colour_class(c->line[l].colour));
         sti_text_add_html(out, c->line[l].label);
         sti_text_add(out, "</span>");
     }
     sti_text_add(out, "</span>");
 }
 
-void sti_report_chart_add(const sti_report_chart *c, sti_text *out)
+/* Bars need half a bar's room beside the first and the last. */
+static void widen_for_bars(const sti_chart *c, double x[2])
+{
+    for (int l = 0; l < c->lines; l++) {
+        const sti_series *s = c->line[l].series;
+        if (c->line[l].mark != STI_CHART_BARS || s->count == 0)
+            continue;
+        const double pitch =
+            s->count > 1 ? (s->point[s->count - 1].x - s->point[0].x) / (s->count - 1)
+                         : 1;
+        x[0] = fmin(x[0], (s->point[0].x - 0.5 * pitch) * c->line[l].x_scale);
+        x[1] =
+            fmax(x[1], (s->point[s->count - 1].x + 0.5 * pitch) * c->line[l].x_scale);
+    }
+}
+
+void sti_chart_add(sti_text *out, const sti_chart *c)
 {
     double x[2], y[2];
     if (!extent(c, x, y))
         return;
+    const bool bars = count_bar_lines(c, c->lines) > 0;
+    widen_for_bars(c, x);
     chart_axis x_axis = round_axis(0, x[1], TICKS + 1);
-    chart_axis y_axis = round_axis(c->from_zero ? 0 : y[0], y[1], TICKS);
+    const double low = bars ? fmin(0, y[0]) : c->from_zero ? 0 : y[0];
+    chart_axis y_axis = round_axis(low, bars ? fmax(0, y[1]) : y[1], TICKS);
+    x_axis.low = fmin(x_axis.low, x[0]);
     x_axis.high = x[1]; /* the curve may end between ticks */
-    if (isfinite(c->y_most) && y_axis.high > c->y_most)
-        y_axis.high = c->y_most;
+    if (isfinite(c->y_max) && y_axis.high > c->y_max)
+        y_axis.high = c->y_max;
 
-    sti_text_add(out, "<figure class=\"card\"><figcaption><b>");
+    sti_text_add(out, "<figure class=\"card chart\"><figcaption><b>");
     sti_text_add_html(out, c->title);
     sti_text_add(out, "</b>");
     add_legend(c, out);
@@ -198,6 +307,6 @@ void sti_report_chart_add(const sti_report_chart *c, sti_text *out)
     add_y_axis(c, &y_axis, out);
     add_x_axis(c, &x_axis, x[1], out);
     for (int l = 0; l < c->lines; l++)
-        add_curve(&c->line[l], &x_axis, &y_axis, out);
+        add_line(c, l, &x_axis, &y_axis, out);
     sti_text_add(out, "</svg></figure>\n");
 }
