@@ -39,6 +39,14 @@ typedef struct stint_data_info {
     const char *path;               /* absolute */
 } stint_data_info;
 
+/** How a picture of another size becomes an image of size x size. */
+typedef enum stint_data_fit {
+    STINT_FIT_AUTO,   /* squash; of a model's data: as it was trained with */
+    STINT_FIT_SQUASH, /* both sides to size, whatever that does to the proportions */
+    STINT_FIT_CROP,   /* the shorter side to size, and the middle of the longer one */
+    STINT_FIT_PAD     /* the longer side to size, and grey beside the shorter one */
+} stint_data_fit;
+
 /** How to open a split; zero means "choose for me". */
 typedef struct stint_data_desc {
     const char *path;
@@ -52,6 +60,14 @@ typedef struct stint_data_desc {
                                     is held against the train split of the same path */
     double hold_out; /* of each class, leave out this share, spread evenly; 0: none */
     bool held_out;   /* or take nothing but that share */
+    stint_data_fit fit;
+    bool cuts; /* training batches will cut out parts at random (scale_crop): reserve
+                  what that takes */
+    double validation;  /* where a folder has classes but no splits: the share of the
+                           images that is the test split, chosen by their names; 0: 0.1,
+                           below 0: none */
+    int64_t usual_size; /* for messages: the size that the model is usually given; 0:
+                           none is usual */
 } stint_data_desc;
 
 typedef struct stint_data stint_data;

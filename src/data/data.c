@@ -145,9 +145,10 @@ static stint_status nothing_there(const char *path, const char *format,
 
 /* ---- image size ---- */
 
-/* Header of sample `index`; buffer [max_file_bytes]. */
-static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t *buffer,
-                                 sti_image_info *info)
+/* Header of sample `index`; buffer [max_file_bytes]. exact: to be read to its end where
+ * an orientation may stand there. */
+static stint_status probe_sample(const stint_data *data, int64_t index, bool exact,
+                                 uint8_t *buffer, sti_image_info *info)
 {
     char name[300];
     size_t all = data->samples[index].bytes;
@@ -156,8 +157,8 @@ static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t 
         stint_status st = data->source->read(data, index, buffer, n);
         if (st != STINT_OK)
             return st;
-        int found = sti_image_probe(buffer, n, info);
-        if (found == 1)
+        int found = sti_image_probe(buffer, n, n == all, info);
+        if (found == 1 && !(exact && info->later))
             return STINT_OK;
         if (found < 0 || n == all)
             break;
@@ -165,9 +166,24 @@ static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t 
     sti_data_sample_name(data, index, name, sizeof name);
     return sti_fail(
         STINT_E_INPUT,
-        "%s is not a JPEG or PNG image, or is cut short; `stint data check %s` "
-        "lists all such files",
+        "%s is not a JPEG, PNG, WebP or BMP image, or is cut short; `stint data check "
+        "%s` lists all such files",
         name, data->info.path);
+}
+
+/* Buffers must hold this picture, too. */
+static void widen_bounds(stint_data *data, const sti_image_info *info)
+{
+    /* Where the orientation is not known yet, it may stand on end. */
+    const int64_t longer = info->width > info->height ? info->width : info->height;
+    const int64_t width = info->later ? longer : info->width;
+    const int64_t height = info->later ? longer : info->height;
+    if (width > data->max_width)
+        data->max_width = width;
+    if (height > data->max_height)
+        data->max_height = height;
+    if (info->width * info->height > data->max_pixels)
+        data->max_pixels = info->width * info->height;
 }
 
 /* The first image that can be read decides; with resizing, the largest bounds buffers.
@@ -178,19 +194,14 @@ static stint_status probe_images(stint_data *data, bool checking)
     uint8_t *buffer = sti_alloc((size_t)data->max_file_bytes, "data.probe");
     stint_status st = buffer ? STINT_OK : STINT_E_MEMORY;
     for (int64_t i = 0; i < data->info.count && st == STINT_OK; i++) {
-        if ((st = probe_sample(data, i, buffer, &info)) != STINT_OK) {
+        if ((st = probe_sample(data, i, !data->size, buffer, &info)) != STINT_OK) {
             if (checking && st == STINT_E_INPUT)
                 st = STINT_OK;
             continue;
         }
         if (!first.width)
             first = info;
-        if (info.width > data->max_width)
-            data->max_width = info.width;
-        if (info.height > data->max_height)
-            data->max_height = info.height;
-        if (info.width * info.height > data->max_pixels)
-            data->max_pixels = info.width * info.height;
+        widen_bounds(data, &info);
         if (!data->size)
             break;
     }
@@ -310,6 +321,9 @@ static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,
         return STINT_E_MEMORY;
     data->split = desc->split;
     data->size = desc->size;
+    data->fit = desc->fit;
+    data->cuts = desc->cuts;
+    data->usual_size = desc->usual_size;
     data->arena = sti_arena_create("data");
     stint_status st = data->arena ? open_source(data, desc, sink) : STINT_E_MEMORY;
     if (st == STINT_OK)

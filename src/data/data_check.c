@@ -7,9 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/file.h"
 #include "base/units.h"
 #include "data/data_priv.h"
 
@@ -50,11 +48,8 @@ typedef struct check_job {
 
 static bool named_for_other(const char *name, sti_image_kind kind)
 {
-    const char *extension = sti_path_extension(name);
-    if (kind == STI_IMAGE_PNG)
-        return strcasecmp(extension, ".jpg") == 0 ||
-               strcasecmp(extension, ".jpeg") == 0;
-    return strcasecmp(extension, ".png") == 0;
+    const int named = sti_image_kind_of_name(name);
+    return named >= 0 && named != (int)kind;
 }
 
 /* Remarks on an image that did decode. */
@@ -68,7 +63,7 @@ static void remark(const check_job *job, int64_t index, const sti_image_info *se
         r->kind = STI_FIND_EXTENSION;
         (void)snprintf(r->text, sizeof r->text,
                        "%s is a %s file by its contents (it is read)", name,
-                       seen->kind == STI_IMAGE_PNG ? "PNG" : "JPEG");
+                       sti_image_kind_name(seen->kind));
     } else if (job->any_channels && seen->channels != (int)job->data->info.channels) {
         r->found = true;
         r->kind = STI_FIND_CHANNELS;

@@ -186,8 +186,8 @@ static stint_status open_images(stint_data *data, const char *path, int64_t size
     if ((st = read_header(file, path, 3, sizes)) != STINT_OK)
         goto out;
     if (sizes[0] > INT32_MAX || sizes[1] < 1 || sizes[2] < 1 ||
-        sizes[1] > STI_DATA_MAX_SIDE || sizes[2] > STI_DATA_MAX_SIDE ||
-        sizes[1] * sizes[2] > STI_DATA_MAX_PIXELS) {
+        sizes[1] > STI_IMAGE_MAX_SIDE || sizes[2] > STI_IMAGE_MAX_SIDE ||
+        sizes[1] * sizes[2] > STI_IMAGE_MAX_PIXELS) {
         st = sti_fail(STINT_E_INPUT,
                       "%s: %" PRId64 " images of %" PRId64 "x%" PRId64
                       " cannot be right; the file is damaged",

@@ -2,16 +2,12 @@
  * or an archive and leave in the one order that every machine agrees on. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/file.h"
 #include "data/data_priv.h"
 
 bool sti_data_image_name(const char *name)
 {
-    const char *extension = sti_path_extension(name);
-    return strcasecmp(extension, ".jpg") == 0 || strcasecmp(extension, ".jpeg") == 0 ||
-           strcasecmp(extension, ".png") == 0;
+    return sti_image_kind_of_name(name) >= 0;
 }
 
 stint_status sti_index_init(sti_index *index, sti_data_sink *sink)

@@ -1,4 +1,4 @@
-/* Inside the data room: a dataset, the sources that fill it, and image decoding.
+/* Inside the data room: a dataset and the sources that fill it.
  *
  * A dataset is an index of 16 bytes a sample plus, for image folders, the file names.
  * The bytes of a sample are always fetched by pread into a worker's buffer: mapped
@@ -13,6 +13,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "media/image.h"
+#include "media/resize.h"
 
 /* ---- findings ---- */
 
@@ -61,14 +63,11 @@ typedef struct sti_data_sample {
 #define STI_DATA_FILE(w)   ((int)((w) >> 48))
 #define STI_DATA_OFFSET(w) ((w) & ((INT64_C(1) << 48) - 1))
 
-/* Bounds on one image: beyond them a header is taken for
- * damage rather than believed. */
-#define STI_DATA_MAX_SIDE   INT64_C(65535)
-#define STI_DATA_MAX_PIXELS (INT64_C(1) << 27)
-#define STI_DATA_MAX_FILE   (INT64_C(1) << 28)
+/* One image file; larger ones are refused. */
+#define STI_DATA_MAX_FILE (INT64_C(1) << 28)
 
 typedef enum sti_data_layout {
-    STI_LAYOUT_ENCODED, /* JPEG or PNG, told by its first bytes */
+    STI_LAYOUT_ENCODED, /* image files (media/image.h) */
     STI_LAYOUT_ROWS,    /* [h, w] grey bytes */
     STI_LAYOUT_PLANES   /* [3, h, w] bytes */
 } sti_data_layout;
@@ -80,6 +79,9 @@ struct stint_data {
     const sti_data_source *source;
     stint_data_split split;
     int64_t size; /* as asked for: 0 unless images are resized */
+    stint_data_fit fit;
+    bool cuts;          /* parts will be cut out of pictures */
+    int64_t usual_size; /* for messages; 0: none */
     sti_arena *arena;
     sti_data_sample *samples; /* [info.count] */
     char *names;              /* image folders: file names, NUL-separated */
@@ -159,44 +161,6 @@ void sti_index_fini(sti_index *index);
 /* Is this a name of an image file that we read? By extension,
  * in any case of letters. */
 bool sti_data_image_name(const char *name);
-
-/* ---- images ---- */
-
-typedef enum sti_image_kind { STI_IMAGE_JPEG, STI_IMAGE_PNG } sti_image_kind;
-
-typedef struct sti_image_info {
-    sti_image_kind kind;
-    int64_t width, height;
-    int channels; /* 1 or 3: what the file holds; alpha is not counted */
-} sti_image_info;
-
-/* Bytes at the start of a file that are enough to know its size, nearly always. */
-#define STI_IMAGE_PROBE_BYTES 4096
-
-/* 1: known; 0: more bytes are needed; -1: neither a JPEG nor a PNG, or with a size
- * beyond the bounds above. */
-int sti_image_probe(const uint8_t *bytes, size_t n_bytes, sti_image_info *info_out);
-
-/* Handles of the decoding libraries, one set a worker. */
-typedef struct sti_image_decoder sti_image_decoder;
-stint_status sti_image_decoder_create(sti_image_decoder **decoder_out);
-void sti_image_decoder_destroy(sti_image_decoder *decoder);
-
-/* Decode to pixels [height, width, channels] with channels 1 or 3 as wanted;
- * transparent pixels come over white. pixels_out needs height * width * 4 bytes. On
- * failure *why_out is the kind and the words are recorded (without the file's name). */
-stint_status sti_image_decode(sti_image_decoder *decoder, const uint8_t *bytes,
-                              size_t n_bytes, const sti_image_info *info, int channels,
-                              uint8_t *pixels_out, sti_finding *why_out);
-
-/* Resample src [in_h, in_w, channels] to dst [out_h, out_w, channels]: a triangle
- * filter as wide as an output pixel (bilinear when enlarging, averaging when reducing),
- * in integer arithmetic. scratch: sti_resize_scratch_bytes, int32-aligned. */
-size_t sti_resize_scratch_bytes(int64_t in_h, int64_t in_w, int64_t out_h,
-                                int64_t out_w, int64_t channels);
-void sti_resize_u8(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w,
-                   int64_t channels, const uint8_t *restrict src, uint8_t *restrict dst,
-                   void *restrict scratch);
 
 /* ---- decoders ---- */
 

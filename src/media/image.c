@@ -1,95 +1,105 @@
-/* JPEG by libturbojpeg, PNG by libpng's simplified interface; both from memory to 8-bit
- * pixels. Which of the two a file is, its first bytes tell, never its name. */
-#include <png.h>
-#include <stdio.h>
+/* The table of formats, and what is common to them. */
+#include "media/image.h"
+
 #include <string.h>
-#include <turbojpeg.h>
+#include <strings.h>
 
-#include "data/data_priv.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "media/image_priv.h"
 
-struct sti_image_decoder {
-    tjhandle jpeg;
+/* One row a format. */
+static const sti_image_format *const formats[STI_IMAGE_KINDS] = {
+    [STI_IMAGE_JPEG] = &sti_image_jpeg,
+    [STI_IMAGE_PNG] = &sti_image_png,
+    [STI_IMAGE_WEBP] = &sti_image_webp,
+    [STI_IMAGE_BMP] = &sti_image_bmp,
 };
 
-/* ---- headers ---- */
-
-static uint32_t be16(const uint8_t *p)
+const char *sti_image_kind_name(sti_image_kind kind)
 {
-    return (uint32_t)p[0] << 8 | p[1];
+    return formats[kind]->name;
 }
 
-static uint32_t be32(const uint8_t *p)
+int sti_image_kind_of_name(const char *name)
 {
-    return be16(p) << 16 | be16(p + 2);
-}
-
-static int accept(sti_image_info *info, sti_image_kind kind, uint32_t width,
-                  uint32_t height, int channels)
-{
-    if (width < 1 || height < 1 || width > STI_DATA_MAX_SIDE ||
-        height > STI_DATA_MAX_SIDE || (int64_t)width * height > STI_DATA_MAX_PIXELS)
-        return -1;
-    *info = (sti_image_info){kind, width, height, channels};
-    return 1;
-}
-
-static int probe_png(const uint8_t *bytes, size_t n_bytes, sti_image_info *info)
-{
-    if (n_bytes < 33)
-        return 0;
-    if (memcmp(bytes + 12, "IHDR", 4) != 0)
-        return -1;
-    bool grey =
-        bytes[25] == PNG_COLOR_TYPE_GRAY || bytes[25] == PNG_COLOR_TYPE_GRAY_ALPHA;
-    return accept(info, STI_IMAGE_PNG, be32(bytes + 16), be32(bytes + 20),
-                  grey ? 1 : 3);
-}
-
-/* Segments up to the frame header, which holds the size. */
-static int probe_jpeg(const uint8_t *bytes, size_t n_bytes, sti_image_info *info)
-{
-    size_t at = 2;
-    for (;;) {
-        while (at < n_bytes && bytes[at] == 0xff && at + 1 < n_bytes &&
-               bytes[at + 1] == 0xff)
-            at++; /* fill bytes */
-        if (at + 10 > n_bytes)
-            return 0;
-        if (bytes[at] != 0xff)
-            return -1;
-        uint8_t marker = bytes[at + 1];
-        bool frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 &&
-                     marker != 0xc8 && marker != 0xcc;
-        if (frame)
-            return accept(info, STI_IMAGE_JPEG, be16(bytes + at + 7),
-                          be16(bytes + at + 5), bytes[at + 9] == 1 ? 1 : 3);
-        if (marker == 0xd9 || marker == 0xda)
-            return -1; /* image data or its end before any frame */
-        bool alone = marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8);
-        at += alone ? 2 : 2 + be16(bytes + at + 2);
-    }
-}
-
-int sti_image_probe(const uint8_t *bytes, size_t n_bytes, sti_image_info *info_out)
-{
-    static const uint8_t png[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    if (n_bytes < sizeof png)
-        return n_bytes == 0 || bytes[0] == 0xff || bytes[0] == 0x89 ? 0 : -1;
-    if (memcmp(bytes, png, sizeof png) == 0)
-        return probe_png(bytes, n_bytes, info_out);
-    if (bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff)
-        return probe_jpeg(bytes, n_bytes, info_out);
+    const char *extension = sti_path_extension(name);
+    for (int kind = 0; kind < STI_IMAGE_KINDS; kind++)
+        for (int i = 0; formats[kind]->extensions[i]; i++)
+            if (strcasecmp(extension, formats[kind]->extensions[i]) == 0)
+                return kind;
     return -1;
 }
 
-/* ---- decoding ---- */
+/* ---- headers ---- */
+
+int sti_image_accept(sti_image_info *info, int64_t width, int64_t height, int channels,
+                     int orientation)
+{
+    if (width < 1 || height < 1 || width > STI_IMAGE_MAX_SIDE ||
+        height > STI_IMAGE_MAX_SIDE || width * height > STI_IMAGE_MAX_PIXELS)
+        return -1;
+    info->bad_orientation = orientation < 0;
+    info->orientation = orientation > 0 ? orientation : 1;
+    info->width = info->orientation >= 5 ? height : width;
+    info->height = info->orientation >= 5 ? width : height;
+    info->channels = channels;
+    return 1;
+}
+
+/* Do the bytes begin as the format does, as far as they go? */
+static bool begins(const sti_image_format *format, const uint8_t *bytes, size_t n_bytes)
+{
+    for (size_t i = 0; i < format->signature_bytes && i < n_bytes; i++)
+        if (format->mask[i] && bytes[i] != (uint8_t)format->signature[i])
+            return false;
+    return true;
+}
+
+int sti_image_probe(const uint8_t *bytes, size_t n_bytes, bool whole,
+                    sti_image_info *info_out)
+{
+    for (int kind = 0; kind < STI_IMAGE_KINDS; kind++) {
+        if (!begins(formats[kind], bytes, n_bytes))
+            continue;
+        *info_out = (sti_image_info){.kind = (sti_image_kind)kind};
+        return n_bytes < formats[kind]->signature_bytes
+                   ? 0
+                   : formats[kind]->probe(bytes, n_bytes, whole, info_out);
+    }
+    return -1;
+}
+
+/* ---- pixels ---- */
+
+void sti_image_to_grey(uint8_t *pixels, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *p = pixels + 3 * i;
+        pixels[i] =
+            (uint8_t)((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 32768u) >> 16);
+    }
+}
+
+void sti_image_over_white(uint8_t *pixels, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *p = pixels + 4 * i;
+        uint32_t alpha = p[3], paper = 255 * (255 - alpha) + 127;
+        uint8_t rgb[3] = {(uint8_t)((p[0] * alpha + paper) / 255),
+                          (uint8_t)((p[1] * alpha + paper) / 255),
+                          (uint8_t)((p[2] * alpha + paper) / 255)};
+        memcpy(pixels + 3 * i, rgb, 3);
+    }
+}
 
 stint_status sti_image_decoder_create(sti_image_decoder **decoder_out)
 {
     sti_image_decoder *decoder = sti_alloc(sizeof *decoder, "data.decoder");
     if (!decoder)
         return STINT_E_MEMORY;
-    decoder->jpeg = tjInitDecompress();
+    decoder->jpeg = sti_image_jpeg_open();
     if (!decoder->jpeg) {
         sti_free(decoder);
         return sti_fail(STINT_E_MEMORY, "no memory for a JPEG decoder");
@@ -102,131 +112,78 @@ void sti_image_decoder_destroy(sti_image_decoder *decoder)
 {
     if (!decoder)
         return;
-    (void)tjDestroy(decoder->jpeg);
+    sti_image_jpeg_close(decoder->jpeg);
     sti_free(decoder);
-}
-
-/* BT.601 luma in 16-bit fixed point, in place: RGB to grey. */
-static void colour_to_grey(uint8_t *pixels, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const uint8_t *p = pixels + 3 * i;
-        pixels[i] =
-            (uint8_t)((19595u * p[0] + 38470u * p[1] + 7471u * p[2] + 32768u) >> 16);
-    }
-}
-
-/* Inks as Adobe stores them (inverted: 255 is no ink), in place: CMYK to RGB. */
-static void inks_to_colour(uint8_t *pixels, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        const uint8_t *p = pixels + 4 * i;
-        uint32_t k = p[3];
-        uint8_t rgb[3] = {(uint8_t)(p[0] * k / 255), (uint8_t)(p[1] * k / 255),
-                          (uint8_t)(p[2] * k / 255)};
-        memcpy(pixels + 3 * i, rgb, 3);
-    }
-}
-
-/* Damage that libjpeg can paint over is still damage, except a few stray bytes. */
-static stint_status jpeg_failure(tjhandle handle, sti_finding *why_out)
-{
-    const char *text = tjGetErrorStr2(handle);
-    if (tjGetErrorCode(handle) == TJERR_WARNING && strstr(text, "extraneous bytes"))
-        return STINT_OK;
-    bool cut = strstr(text, "remature end") || strstr(text, "missing SOS");
-    *why_out = cut ? STI_FIND_TRUNCATED : STI_FIND_BROKEN;
-    return sti_fail(STINT_E_INPUT,
-                    cut ? "the JPEG is cut short (%s)" : "damaged JPEG (%s)", text);
-}
-
-/* A call that failed leaves the decoder in the midst of that image, where the next one
- * would go on: a new one takes its place. */
-static void renew_jpeg(sti_image_decoder *decoder)
-{
-    tjhandle fresh = tjInitDecompress();
-    if (fresh) {
-        (void)tjDestroy(decoder->jpeg);
-        decoder->jpeg = fresh;
-    }
-}
-
-static stint_status decode_jpeg(tjhandle handle, const uint8_t *bytes, size_t n_bytes,
-                                const sti_image_info *info, int channels,
-                                uint8_t *pixels_out, sti_finding *why_out)
-{
-    int width = 0, height = 0, subsampling = 0, colours = 0;
-    if (tjDecompressHeader3(handle, bytes, n_bytes, &width, &height, &subsampling,
-                            &colours) != 0) {
-        stint_status st = jpeg_failure(handle, why_out);
-        if (st != STINT_OK)
-            return st;
-    }
-    if (width != info->width || height != info->height) {
-        *why_out = STI_FIND_BROKEN;
-        return sti_fail(STINT_E_INPUT, "damaged JPEG (two frame headers)");
-    }
-    bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
-    int format = inks ? TJPF_CMYK : channels == 1 ? TJPF_GRAY : TJPF_RGB;
-    if (tjDecompress2(handle, bytes, n_bytes, pixels_out, width, 0, height, format,
-                      TJFLAG_ACCURATEDCT) != 0) {
-        stint_status st = jpeg_failure(handle, why_out);
-        if (st != STINT_OK)
-            return st;
-    }
-    if (inks) {
-        inks_to_colour(pixels_out, info->width * info->height);
-        if (channels == 1)
-            colour_to_grey(pixels_out, info->width * info->height);
-    }
-    return STINT_OK;
-}
-
-static stint_status png_failure(const png_image *image, sti_finding *why_out)
-{
-    bool cut = strcmp(image->message, "Read Error") == 0 ||
-               strstr(image->message, "read beyond end of data") ||
-               strstr(image->message, "Not enough");
-    *why_out = cut ? STI_FIND_TRUNCATED : STI_FIND_BROKEN;
-    return sti_fail(STINT_E_INPUT,
-                    cut ? "the PNG is cut short (%s)" : "damaged PNG (%s)",
-                    image->message);
-}
-
-static stint_status decode_png(const uint8_t *bytes, size_t n_bytes,
-                               const sti_image_info *info, int channels,
-                               uint8_t *pixels_out, sti_finding *why_out)
-{
-    static const png_color white = {255, 255, 255};
-    png_image image = {.version = PNG_IMAGE_VERSION};
-    if (!png_image_begin_read_from_memory(&image, bytes, n_bytes))
-        return png_failure(&image, why_out);
-    if (image.width != info->width || image.height != info->height) {
-        png_image_free(&image);
-        *why_out = STI_FIND_BROKEN;
-        return sti_fail(STINT_E_INPUT, "damaged PNG (two headers)");
-    }
-    bool grey = !(image.format & PNG_FORMAT_FLAG_COLOR);
-    image.flags |=
-        PNG_IMAGE_FLAG_16BIT_sRGB; /* 16-bit files mean the same as 8-bit ones */
-    image.format = grey && channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-    if (!png_image_finish_read(&image, &white, pixels_out, 0, NULL))
-        return png_failure(&image, why_out); /* has freed the image */
-    if (channels == 1 && !grey)
-        colour_to_grey(pixels_out, info->width * info->height);
-    return STINT_OK;
 }
 
 stint_status sti_image_decode(sti_image_decoder *decoder, const uint8_t *bytes,
                               size_t n_bytes, const sti_image_info *info, int channels,
-                              uint8_t *pixels_out, sti_finding *why_out)
+                              uint8_t *buffer, sti_image_view *view_out,
+                              sti_image_fault *fault_out)
 {
-    if (info->kind == STI_IMAGE_JPEG) {
-        stint_status st = decode_jpeg(decoder->jpeg, bytes, n_bytes, info, channels,
-                                      pixels_out, why_out);
-        if (st != STINT_OK)
-            renew_jpeg(decoder);
-        return st;
+    const bool lies = info->orientation >= 5;
+    sti_image_job job = {.decoder = decoder,
+                         .bytes = bytes,
+                         .n_bytes = n_bytes,
+                         .width = lies ? info->height : info->width,
+                         .height = lies ? info->width : info->height,
+                         .channels = channels,
+                         .out = buffer};
+    stint_status st = formats[info->kind]->decode(&job);
+    *fault_out = job.fault;
+    if (st == STINT_OK)
+        *view_out = sti_image_view_turned(buffer, job.height, job.width, channels,
+                                          info->orientation);
+    return st;
+}
+
+/* ---- views ---- */
+
+sti_image_view sti_image_view_of(const uint8_t *pixels, int64_t height, int64_t width,
+                                 int64_t channels)
+{
+    return (sti_image_view){.pixels = pixels,
+                            .height = height,
+                            .width = width,
+                            .channels = channels,
+                            .down = (ptrdiff_t)(width * channels),
+                            .right = (ptrdiff_t)channels};
+}
+
+sti_image_view sti_image_view_turned(const uint8_t *pixels, int64_t height,
+                                     int64_t width, int64_t channels, int orientation)
+{
+    /* Where the upright picture's first row and column lie in the stored one. */
+    const bool from_bottom =
+        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    const bool from_right =
+        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const ptrdiff_t row = (ptrdiff_t)(width * channels), step = (ptrdiff_t)channels;
+    const ptrdiff_t along_column = from_bottom ? -row : row;
+    const ptrdiff_t along_row = from_right ? -step : step;
+    const bool lies = orientation >= 5; /* its rows are the stored columns */
+    return (sti_image_view){
+        .pixels = pixels + (from_bottom ? (height - 1) * row : 0) +
+                  (from_right ? (width - 1) * step : 0),
+        .height = lies ? width : height,
+        .width = lies ? height : width,
+        .channels = channels,
+        .down = lies ? along_row : along_column,
+        .right = lies ? along_column : along_row,
+    };
+}
+
+void sti_image_view_copy(const sti_image_view *view, uint8_t *pixels_out)
+{
+    const size_t row = (size_t)(view->width * view->channels);
+    for (int64_t y = 0; y < view->height; y++, pixels_out += row) {
+        const uint8_t *from = view->pixels + y * view->down;
+        if (view->right == view->channels) {
+            memcpy(pixels_out, from, row);
+            continue;
+        }
+        for (int64_t x = 0; x < view->width; x++, from += view->right)
+            for (int64_t c = 0; c < view->channels; c++)
+                pixels_out[x * view->channels + c] = from[c];
     }
-    return decode_png(bytes, n_bytes, info, channels, pixels_out, why_out);
 }

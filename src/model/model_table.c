@@ -1,4 +1,5 @@
-/* The networks by name: one row each. */
+/* The networks by name: one row each, with the size of photographs that it was
+ * published for (0: small images). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,34 +7,36 @@
 #include "base/text.h"
 #include "model/model_priv.h"
 
-#define NETWORKS(X)                                                                    \
-    X("mlp", sti_model_mlp, 0, "dense layers with ReLU: 2 hidden of 256")              \
-    X("lenet5", sti_model_lenet5, 0, "LeNet-5 (1998): 61,706 parameters on MNIST")     \
-    X("smallcnn", sti_model_smallcnn, 0,                                               \
-      "3 convolutions, 15,722 parameters: for studies of noise")                       \
-    X("smallcnn-bn", sti_model_smallcnn, 1, "the same with batch-norm")                \
-    X("alexnet", sti_model_alexnet, 0, "AlexNet, one column (2014)")                   \
-    X("vgg11", sti_model_vgg, 11, "VGG-11 with batch-norm (2014)")                     \
-    X("vgg13", sti_model_vgg, 13, "VGG-13 with batch-norm")                            \
-    X("vgg16", sti_model_vgg, 16, "VGG-16 with batch-norm")                            \
-    X("resnet8", sti_model_resnet, 8,                                                  \
-      "3 stages of 1 block from 16 channels: small sets")                              \
-    X("resnet20", sti_model_resnet, 20,                                                \
-      "ResNet-20 for CIFAR (2015): 0.27 M parameters")                                 \
-    X("resnet32", sti_model_resnet, 32, "ResNet-32 for CIFAR")                         \
-    X("resnet56", sti_model_resnet, 56, "ResNet-56 for CIFAR")                         \
-    X("resnet18", sti_model_resnet, 18, "ResNet-18 (2015): 4 stages from 64 channels") \
-    X("resnet34", sti_model_resnet, 34, "ResNet-34")                                   \
-    X("resnet50", sti_model_resnet, 50, "ResNet-50, bottleneck blocks")
+#define NETWORKS(X)                                                                   \
+    X("mlp", sti_model_mlp, 0, 0, "dense layers with ReLU: 2 hidden of 256")          \
+    X("lenet5", sti_model_lenet5, 0, 0, "LeNet-5 (1998): 61,706 parameters on MNIST") \
+    X("smallcnn", sti_model_smallcnn, 0, 0,                                           \
+      "3 convolutions, 15,722 parameters: for studies of noise")                      \
+    X("smallcnn-bn", sti_model_smallcnn, 1, 0, "the same with batch-norm")            \
+    X("alexnet", sti_model_alexnet, 0, 224, "AlexNet, one column (2014)")             \
+    X("vgg11", sti_model_vgg, 11, 224, "VGG-11 with batch-norm (2014)")               \
+    X("vgg13", sti_model_vgg, 13, 224, "VGG-13 with batch-norm")                      \
+    X("vgg16", sti_model_vgg, 16, 224, "VGG-16 with batch-norm")                      \
+    X("resnet8", sti_model_resnet, 8, 0,                                              \
+      "3 stages of 1 block from 16 channels: small sets")                             \
+    X("resnet20", sti_model_resnet, 20, 0,                                            \
+      "ResNet-20 for CIFAR (2015): 0.27 M parameters")                                \
+    X("resnet32", sti_model_resnet, 32, 0, "ResNet-32 for CIFAR")                     \
+    X("resnet56", sti_model_resnet, 56, 0, "ResNet-56 for CIFAR")                     \
+    X("resnet18", sti_model_resnet, 18, 224,                                          \
+      "ResNet-18 (2015): 4 stages from 64 channels")                                  \
+    X("resnet34", sti_model_resnet, 34, 224, "ResNet-34")                             \
+    X("resnet50", sti_model_resnet, 50, 224, "ResNet-50, bottleneck blocks")
 
-#define INFO_ROW(name, build, variant, help)  {name, help},
-#define BUILD_ROW(name, build, variant, help) {build, variant},
+#define INFO_ROW(name, build, variant, size, help)  {name, help},
+#define BUILD_ROW(name, build, variant, size, help) {build, variant, size},
 
 static const stint_model_info network_infos[] = {NETWORKS(INFO_ROW){NULL, NULL}};
 
 static const struct {
     sti_model_fn *build;
     int variant;
+    int64_t size;
 } network_builders[] = {NETWORKS(BUILD_ROW)};
 
 enum { NETWORK_COUNT = sizeof network_builders / sizeof network_builders[0] };
@@ -62,6 +65,12 @@ static int find_network(const char *name)
         if (strcmp(network_infos[i].name, name) == 0)
             return i;
     return -1;
+}
+
+int64_t stint_model_usual_size(const char *name)
+{
+    const int row = find_network(name);
+    return row < 0 ? 0 : network_builders[row].size;
 }
 
 stint_value stint_model_build(stint_graph *graph, const char *name,

@@ -73,6 +73,10 @@ stint_status sti_model_open_data(const stint_model_file *model,
     wanted.like = &like;
     if (wanted.size == 0)
         wanted.size = model->recipe->values.data.size;
+    if (wanted.fit == STINT_FIT_AUTO)
+        wanted.fit = sti_recipe_fit(model->recipe);
+    if (wanted.validation == 0 && model->recipe->values.data.validation > 0)
+        wanted.validation = model->recipe->values.data.validation;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &data);

@@ -14,17 +14,29 @@
 #include "train/network_recipe.h"
 #include "train/plan_net.h"
 
+/* The size that the recipe's model is usually given; 0: none. */
+static int64_t usual_size(const stint_recipe *recipe)
+{
+    return recipe->values.model.stem == STINT_STEM_SMALL
+               ? 0
+               : stint_model_usual_size(sti_recipe_network(recipe));
+}
+
 stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part)
 {
     const sti_recipe_values *v = &recipe->values;
-    return (stint_data_desc){.path = v->data.path,
-                             .split = part == STI_JOB_TEST ? STINT_DATA_TEST
-                                                           : STINT_DATA_TRAIN,
-                             .hold_out = part == STI_JOB_TEST ? 0 : v->train.validation,
-                             .held_out = part == STI_JOB_VALIDATION,
-                             .format = sti_recipe_format(recipe),
-                             .size = v->data.size,
-                             .channels = (int)v->data.channels};
+    return (stint_data_desc){
+        .path = v->data.path,
+        .split = part == STI_JOB_TEST ? STINT_DATA_TEST : STINT_DATA_TRAIN,
+        .hold_out = part == STI_JOB_TEST ? 0 : v->train.validation,
+        .held_out = part == STI_JOB_VALIDATION,
+        .format = sti_recipe_format(recipe),
+        .size = v->data.size,
+        .channels = (int)v->data.channels,
+        .fit = sti_recipe_fit(recipe),
+        .cuts = part == STI_JOB_TRAIN && v->data.scale_crop > 0,
+        .validation = v->data.validation > 0 ? v->data.validation : -1,
+        .usual_size = usual_size(recipe)};
 }
 
 static stint_status open_images(sti_job *job)

@@ -447,8 +447,8 @@ stint_status stint_predict(stint_model_file *m, const char *image_path,
                         sti_tensor_file_path(m->file));
     stint_status st = prepare_single(m);
     if (st == STINT_OK)
-        st = sti_data_read_image(image_path, net->height, net->width, net->channels,
-                                 m->pixels);
+        st = sti_data_read_image(image_path, sti_recipe_fit(m->recipe), net->height,
+                                 net->width, net->channels, m->pixels);
     if (st != STINT_OK)
         return st;
     sti_exec *exec = m->single_crew->lanes[0].eval;

@@ -156,6 +156,25 @@ const sti_option sti_recipe_rows[] = {
      AT(data.flip),
      .help = "training images are mirrored left to right at random"},
     {.section = "data",
+     .name = "fit",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "squash",
+     .choices = "squash|crop|pad",
+     AT(data.fit),
+     .unit = "HOW",
+     .help = "how pictures become size x size: both sides squashed to it, the middle "
+             "cut out, or padded with grey"},
+    {.section = "data",
+     .name = "scale_crop",
+     .type = STI_OPTION_FLOAT,
+     RANGE(0, 1),
+     .default_text = "0",
+     AT(data.scale_crop),
+     .unit = "SHARE",
+     .help = "a part of every training image is cut out at random, of at least this "
+             "share of its area; 0: none, usual: 0.08"},
+    {.section = "data",
      .name = "tokenizer",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
@@ -181,7 +200,8 @@ const sti_option sti_recipe_rows[] = {
      AT(data.validation),
      .unit = "SHARE",
      .help = "of text: share of the tokens, the last ones, that is not trained on but "
-             "tested with"},
+             "tested with; of images in class folders without splits: likewise, chosen by "
+             "file name"},
 
     {.section = "train",
      .name = "epochs",
@@ -1060,6 +1080,11 @@ uint64_t sti_recipe_seed(const sti_recipe_values *v, sti_stream stream)
 const char *sti_recipe_format(const stint_recipe *recipe)
 {
     return formats[recipe->values.data.format];
+}
+
+stint_data_fit sti_recipe_fit(const stint_recipe *recipe)
+{
+    return (stint_data_fit)(recipe->values.data.fit + 1);
 }
 
 const char *sti_recipe_network(const stint_recipe *recipe)

@@ -49,9 +49,11 @@ typedef struct sti_recipe_values {
         int64_t channels; /* 0: as it is */
         int64_t crop_pad;
         bool flip;
+        int fit;           /* stint_data_fit, less one */
+        double scale_crop; /* least share of the area; 0: none */
         int tokenizer; /* stint_tokenizer_kind */
         const char *tokenizer_path;
-        double validation; /* share of a text */
+        double validation; /* share of a text, or of images without splits */
     } data;
     struct {
         int64_t epochs, steps; /* steps > 0 decides, else epochs */
@@ -154,6 +156,8 @@ struct stint_recipe {
 uint64_t sti_recipe_seed(const sti_recipe_values *values, sti_stream stream);
 /* "auto", "folder", ... for stint_data_desc.format. */
 const char *sti_recipe_format(const stint_recipe *recipe);
+/* data.fit for stint_data_desc.fit. */
+stint_data_fit sti_recipe_fit(const stint_recipe *recipe);
 /* The network's name as written in model.name; never NULL. */
 const char *sti_recipe_network(const stint_recipe *recipe);
 /* Where the run's files go, absolute: run.out, or runs/<name of the recipe file or of
