@@ -213,6 +213,10 @@ static void add_bars(const sti_chart *c, const sti_chart_line *line, int at, int
 {
     const double pitch = bar_pitch(line, x), width = fmax(0.8 * pitch / count, 0.5);
     const double zero = place_y(y, fmin(fmax(0, y->low), y->high));
+    sti_text_printf(out,
+                    "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" "
+                    "y2=\"%.1f\"/>\n",
+                    LEFT, WIDTH - RIGHT, zero, zero);
     for (int i = 0; i < line->series->count; i++) {
         if (!visible(line, i))
             continue;

@@ -58,7 +58,9 @@ const char *const sti_page_style[] = {
     ".strips text{fill:var(--ink)}.strips .title{font-weight:600}"
     ".strips .value{fill:var(--soft)}.rail{stroke:var(--line)}"
     ".mark{fill:var(--first)}\n",
-    ".wide{overflow-x:auto}.strips svg{min-width:600px}\n",
+    ".wide{overflow-x:auto}.strips svg{min-width:600px;max-width:820px}\n",
+    ".card+.card,.card+.columns,.columns+.card{margin-top:16px}"
+    ".figures .card,.columns .card{margin-top:0}\n",
     /* tables */
     "table{width:100%;border-collapse:collapse;font-size:14.5px}\n",
     "th{font-weight:500;text-align:left;color:var(--soft);font-size:13px;"
@@ -102,7 +104,7 @@ const char *const sti_page_style[] = {
     "dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}\n",
     "footer{margin-top:44px;color:var(--soft);font-size:13px}\n",
     "@media(max-width:560px){main{padding:24px 14px 40px}h1{font-size:24px}"
-    ".figures{grid-template-columns:1fr 1fr;gap:10px}.figures b{font-size:20px}"
+    ".figures{grid-template-columns:1fr 1fr;gap:10px}.figures b{font-size:20px;white-space:normal}"
     ".card{padding:13px 14px}.barred tr{display:grid;grid-template-columns:1fr 84px "
     "84px;border-top:1px solid var(--line);padding:7px 0}"
     ".barred tr:first-child{border:0;padding:0}.barred td{border:0;padding:0}"
