@@ -2,11 +2,16 @@
  * come by some (rendered letters, public downloads).
  *
  * PATH may hold
- *   folder  train/<class>/NAME.{jpg,jpeg,png} and test/<class>/...
- *   tar     the same inside train.tar and test.tar, read in place
- *   idx     train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], t10k-...
+ *   folder  train/<class>/NAME.{jpg,jpeg,png,webp,bmp} and test/<class>/..., or
+ *           <class>/NAME without splits: names then decide (stint_data_desc.validation)
+ *   tar     the first inside train.tar and test.tar, read in place
+ *   idx     train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], t10k-..., also
+ *           in raw/ and as emnist-<set>-train-images-idx3-ubyte
  *   cifar   data_batch_1.bin ... test_batch.bin, or CIFAR-100's train.bin and test.bin;
  *           also inside cifar-10-batches-bin/ and cifar-100-binary/
+ *   csv     train.csv and test.csv, or labels.csv: lines of "file,label"
+ * Folders, archives and lists of the test split may also be named val, valid or
+ * validation; test comes first.
  *
  * The samples of a split have one order everywhere: by class, then by name (IDX and
  * CIFAR: by position). The index of a sample in it is its id for shuffling and
@@ -35,8 +40,10 @@ typedef struct stint_data_info {
     int64_t height, width, channels; /* of every decoded image; channels 1 or 3 */
     int32_t classes;
     const char *const *class_names; /* [classes] */
-    const char *format;             /* "folder", "tar", "idx" or "cifar" */
+    const char *format;             /* "folder", "tar", "idx", "cifar" or "csv" */
     const char *path;               /* absolute */
+    const char *from; /* where this split came from, absolute: its folder, archive or
+                         list; path itself where that holds both */
 } stint_data_info;
 
 /** How a picture of another size becomes an image of size x size. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 
 /* One row a kind of source; detection tries them in this order. */
 static const sti_data_source *const sources[] = {&sti_data_folder, &sti_data_tar,
-                                                 &sti_data_idx, &sti_data_cifar};
+                                                 &sti_data_idx,    &sti_data_cifar,
+                                                 &sti_data_list,   &sti_data_classes};
 #define SOURCES (sizeof sources / sizeof *sources)
 
 const char *sti_data_split_name(stint_data_split split)
@@ -95,22 +97,21 @@ static stint_status check_format(const char *format)
         if (strcmp(format, sources[i]->name) == 0)
             return STINT_OK;
     return sti_fail(STINT_E_USAGE,
-                    "data format '%s': wanted auto, folder, tar, idx or cifar", format);
+                    "data format '%s': wanted auto, folder, tar, idx, cifar or csv",
+                    format);
 }
 
-/* Why nothing was detected, in the most helpful words. */
-static stint_status nothing_there(const char *path, const char *format,
-                                  stint_data_split split)
+/* Why a path is no folder that can be looked into; STINT_OK: it is one. */
+static stint_status no_folder(const char *path, stint_data_split split)
 {
-    const char *name = sti_data_split_name(split);
-    sti_arena *arena = sti_arena_create("data.paths");
-    char *gz = arena ? sti_arena_printf(arena, "%s/%s.tar.gz", path, name) : NULL;
-    bool packed = gz && sti_path_is_file(gz);
-    sti_arena_destroy(arena);
-    if (sti_path_is_file(path))
-        return sti_fail(STINT_E_INPUT,
-                        "%s is a file; give the folder that holds train.tar or train/",
-                        path);
+    if (sti_path_is_file(path)) {
+        stint_status st = sti_data_packed(path, split);
+        return st != STINT_OK ? st
+                              : sti_fail(STINT_E_INPUT,
+                                         "%s is a file; give the folder that holds "
+                                         "train.tar or train/",
+                                         path);
+    }
     if (!sti_path_is_dir(path) && access(path, F_OK) == 0)
         return sti_fail(STINT_E_INPUT, "%s is no folder; give --data one", path);
     if (!sti_path_is_dir(path))
@@ -119,13 +120,18 @@ static stint_status nothing_there(const char *path, const char *format,
             "%s does not exist; give --data a folder that does, or fetch a set "
             "with `stint data get` or `stint data glyphs`",
             path);
-    if (access(path, R_OK | X_OK) != 0)
-        return sti_fail_errno("%s: cannot be read", path);
-    if (packed)
-        return sti_fail(
-            STINT_E_INPUT,
-            "%s/%s.tar.gz is compressed: gunzip it, samples are read in place", path,
-            name);
+    return access(path, R_OK | X_OK) == 0 ? STINT_OK
+                                          : sti_fail_errno("%s: cannot be read", path);
+}
+
+/* Why nothing was detected, in the most helpful words. */
+static stint_status nothing_there(const char *path, const char *format,
+                                  stint_data_split split)
+{
+    const char *name = sti_data_split_name(split);
+    stint_status st = no_folder(path, split);
+    if (st != STINT_OK || (st = sti_data_packed(path, split)) != STINT_OK)
+        return st;
     for (size_t i = 0; i < SOURCES && split == STINT_DATA_TEST; i++)
         if (sources[i]->present(path, STINT_DATA_TRAIN))
             return sti_fail(STINT_E_INPUT,
@@ -138,9 +144,10 @@ static stint_status nothing_there(const char *path, const char *format,
                                 "%s has no %s split of format %s; wanted %s", path,
                                 name, format, sources[i]->wants);
     }
-    return sti_fail(STINT_E_INPUT, "%s has no %s split; wanted one of: %s; %s; %s; %s",
-                    path, name, sources[0]->wants, sources[1]->wants, sources[2]->wants,
-                    sources[3]->wants);
+    return sti_fail(STINT_E_INPUT,
+                    "%s has no %s split; wanted one of: %s; %s; %s; %s; %s; %s", path,
+                    name, sources[0]->wants, sources[1]->wants, sources[2]->wants,
+                    sources[3]->wants, sources[4]->wants, sources[5]->wants);
 }
 
 /* ---- image size ---- */
@@ -221,8 +228,8 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
             return st;
     } else {
         data->info.channels = data->layout == STI_LAYOUT_PLANES ? 3 : 1;
-        data->max_width = data->stored_width;
-        data->max_height = data->stored_height;
+        data->max_width = data->transposed ? data->stored_height : data->stored_width;
+        data->max_height = data->transposed ? data->stored_width : data->stored_height;
         data->max_pixels = data->stored_width * data->stored_height;
     }
     const stint_data_info *like = desc->like;
@@ -230,8 +237,13 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
         data->info.channels = desc->channels;
     else if (like && like->channels)
         data->info.channels = like->channels;
-    data->info.height = data->size ? data->size : data->stored_height;
-    data->info.width = data->size ? data->size : data->stored_width;
+    const bool turned = data->transposed;
+    data->info.height = data->size ? data->size
+                        : turned   ? data->stored_width
+                                   : data->stored_height;
+    data->info.width = data->size ? data->size
+                       : turned   ? data->stored_height
+                                  : data->stored_width;
     if (!like || !like->height ||
         (like->height == data->info.height && like->width == data->info.width))
         return STINT_OK;
@@ -290,6 +302,9 @@ static stint_status check_desc(const stint_data_desc *desc)
     if (!(desc->hold_out >= 0 && desc->hold_out < 1))
         return sti_fail(STINT_E_USAGE, "data held out %s: wanted a share below 1",
                         sti_float_text(desc->hold_out));
+    if (!(desc->validation < 1))
+        return sti_fail(STINT_E_USAGE, "data validation %s: wanted a share below 1",
+                        sti_float_text(desc->validation));
     return check_format(desc->format);
 }
 
@@ -304,6 +319,7 @@ static stint_status open_source(stint_data *data, const stint_data_desc *desc,
     if (!data->source)
         return nothing_there(path, desc->format, desc->split);
     data->info.format = data->source->name;
+    data->info.from = path;
     const stint_data_info *like = desc->like && desc->like->classes ? desc->like : NULL;
     stint_status st = data->source->open(data, like, sink);
     if (st == STINT_OK)
@@ -324,6 +340,7 @@ static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,
     data->fit = desc->fit;
     data->cuts = desc->cuts;
     data->usual_size = desc->usual_size;
+    data->share = desc->validation == 0 ? 0.1 : fmax(desc->validation, 0);
     data->arena = sti_arena_create("data");
     stint_status st = data->arena ? open_source(data, desc, sink) : STINT_E_MEMORY;
     if (st == STINT_OK)

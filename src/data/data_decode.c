@@ -198,8 +198,9 @@ static stint_status decode_view(const stint_data *data, int64_t index,
         return st == STINT_OK ? st : name_failure(data, index, st);
     }
     arrange(data, w->stored, w->source);
-    *view_out = sti_image_view_of(w->source, data->stored_height, data->stored_width,
-                                  data->info.channels);
+    *view_out =
+        sti_image_view_turned(w->source, data->stored_height, data->stored_width,
+                              data->info.channels, data->transposed ? 5 : 1);
     return STINT_OK;
 }
 

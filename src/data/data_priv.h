@@ -30,9 +30,13 @@ typedef enum sti_finding {
     STI_FIND_BROKEN, /* damaged, or a kind that cannot be decoded */
     STI_FIND_WRONG_SIZE,
     STI_FIND_DAMAGED_INDEX, /* the tar, IDX or CIFAR file as such */
+    STI_FIND_LIST,          /* a row of a list of files and labels */
     STI_FIND_SKIPPED,       /* notes from here on */
     STI_FIND_EXTENSION,
     STI_FIND_CHANNELS,
+    STI_FIND_ORIENTATION,
+    STI_FIND_SPLIT, /* which folder is which split, and what lacks in one */
+    STI_FIND_SIZES,
     STI_FIND_COUNT
 } sti_finding;
 
@@ -78,16 +82,20 @@ struct stint_data {
     stint_data_info info;
     const sti_data_source *source;
     stint_data_split split;
-    int64_t size; /* as asked for: 0 unless images are resized */
+    const char *split_name; /* "train", "test", "val": what the source found it as */
+    double share;           /* of the test split where names decide; 0: none */
+    int64_t size;           /* as asked for: 0 unless images are resized */
     stint_data_fit fit;
     bool cuts;          /* parts will be cut out of pictures */
     int64_t usual_size; /* for messages; 0: none */
     sti_arena *arena;
     sti_data_sample *samples; /* [info.count] */
-    char *names;              /* image folders: file names, NUL-separated */
+    char *names;              /* image files: their names, NUL-separated */
     size_t names_bytes;
+    bool whole_names; /* names are paths below fds[0]; else <class>/ stands before */
     sti_data_layout layout;
     int64_t stored_height, stored_width; /* rows and planes */
+    bool transposed;                     /* rows: what is stored are columns */
     int64_t record_bytes, record_skip;   /* CIFAR: of one, before its pixels */
     int file_count;
     int fds[STI_DATA_FILES];           /* image folder: [0] is the split's folder */
@@ -114,7 +122,32 @@ struct sti_data_source {
 };
 
 extern const sti_data_source sti_data_folder, sti_data_tar, sti_data_idx,
-    sti_data_cifar;
+    sti_data_cifar, sti_data_list, sti_data_classes;
+
+/* ---- which split (data_split.c) ---- */
+
+/* Under which name a split is in path: "train"; "test", or where that is not there
+ * "val", "valid" or "validation". ending: "" for folders, else of a file (".tar").
+ * NULL: not there. */
+const char *sti_data_find_split(const char *path, stint_data_split split,
+                                const char *ending);
+/* Tells by a note when the test split has another name, or a second one is there. */
+stint_status sti_data_tell_split(const stint_data *data, const char *ending,
+                                 sti_data_sink *sink);
+/* Where a split is chosen by names: does the image of this name, relative to the folder
+ * of the data, belong to it? The same for every machine, order and other file. */
+bool sti_data_name_in_split(const stint_data *data, const char *name);
+/* Compressed or packed data in the place of what can be read: STINT_E_INPUT with the
+ * command that unpacks it; STINT_OK: nothing of the kind is there. */
+stint_status sti_data_packed(const char *path, stint_data_split split);
+
+/* ---- files in folders (data_folder.c), for the sources that read them ---- */
+
+stint_status sti_data_read_file(const stint_data *data, int64_t index, void *buffer,
+                                size_t n_bytes);
+void sti_data_prefetch_file(const stint_data *data, int64_t index);
+/* Is there a list of files and labels for training in path? */
+bool sti_data_has_list(const char *path);
 
 /* Opening with findings sent to a sink (NULL: problems are errors). */
 stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *sink,
@@ -144,7 +177,9 @@ typedef struct sti_index {
     const char **classes;
     int64_t *class_counts;
     int32_t class_count, class_capacity, last_class;
-    bool ordered; /* classes stay in the order added (numbers, not names) */
+    bool ordered;    /* classes stay in the order added (numbers, not names) */
+    bool keep_names; /* samples are found by their names later */
+    bool by_names;   /* names decided which images are in this split */
     sti_data_sink *sink;
 } sti_index;
 

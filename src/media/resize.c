@@ -67,14 +67,13 @@ static window weigh_triangle(int64_t in, int64_t out, int64_t o, int32_t *weight
 static window weigh_mean(int64_t in, int64_t out, int64_t o, int32_t *weights)
 {
     const double ratio = (double)in / (double)out, per_output = 1.0 / ratio;
-    const double centre = ((double)o + 0.5) * ratio;
-    int64_t i = (int64_t)(centre - 0.5 * ratio) - 1;
-    window w = {0, 0};
-    for (i = i < 0 ? 0 : i; i < in; i++) {
+    const double centre = ((double)o + 0.5) * ratio, support = 0.5 * ratio;
+    const int64_t first = (int64_t)(centre - support + 0.5);
+    const int64_t end = (int64_t)(centre + support + 0.5);
+    window w = {first, 0};
+    for (int64_t i = first < 0 ? 0 : first; i < (end > in ? in : end); i++) {
         const double at = ((double)i + 0.5 - centre) * per_output;
-        if (at > 0.5)
-            break;
-        if (at <= -0.5)
+        if (at <= -0.5 || at > 0.5)
             continue;
         w.first = w.count == 0 ? i : w.first;
         weights[w.count++] = 1;

@@ -120,7 +120,7 @@ const sti_option sti_recipe_rows[] = {
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "auto",
-     .choices = "auto|folder|tar|idx|cifar|text",
+     .choices = "auto|folder|tar|idx|cifar|text|csv",
      AT(data.format),
      .unit = "KIND",
      .help = "how the data is stored; auto: by what is in the folder"},
@@ -199,9 +199,10 @@ const sti_option sti_recipe_rows[] = {
      .default_text = "0.1",
      AT(data.validation),
      .unit = "SHARE",
-     .help = "of text: share of the tokens, the last ones, that is not trained on but "
-             "tested with; of images in class folders without splits: likewise, chosen by "
-             "file name"},
+     .help =
+         "of text: share of the tokens, the last ones, that is not trained on but "
+         "tested with; of images in class folders without splits: likewise, chosen by "
+         "file name"},
 
     {.section = "train",
      .name = "epochs",
@@ -934,7 +935,8 @@ const sti_option sti_recipe_rows[] = {
 const int sti_recipe_row_count =
     (int)(sizeof sti_recipe_rows / sizeof sti_recipe_rows[0]);
 
-static const char *const formats[] = {"auto", "folder", "tar", "idx", "cifar", "text"};
+static const char *const formats[] = {"auto",  "folder", "tar", "idx",
+                                      "cifar", "text",   "csv"};
 
 static stint_status create(const char *path, stint_recipe **recipe_out)
 {
