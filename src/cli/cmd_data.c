@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "data/corpus.h"
+#include "data/data.h"
 
 #define FORMATS "auto|folder|tar|idx|cifar|text|csv"
 static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
@@ -176,6 +177,7 @@ static bool looks_like_text(const char *path, const char *format)
     return strcmp(format, "auto") == 0 &&
            !stint_data_has_split(path, format, STINT_DATA_TRAIN) &&
            !stint_data_has_split(path, format, STINT_DATA_TEST) &&
+           sti_data_packed(path, STINT_DATA_TRAIN) == STINT_OK &&
            sti_corpus_is_text(path);
 }
 

@@ -76,11 +76,15 @@ void sti_data_prefetch_span(const stint_data *data, int64_t index)
 static const sti_data_source *detect(const char *path, const char *format,
                                      stint_data_split split)
 {
-    bool any = !format || strcmp(format, "auto") == 0;
-    for (size_t i = 0; i < SOURCES; i++)
-        if ((any || strcmp(format, sources[i]->name) == 0) &&
-            sources[i]->present(path, split))
+    const bool any = !format || strcmp(format, "auto") == 0;
+    for (size_t i = 0; i < SOURCES; i++) {
+        if ((!any && strcmp(format, sources[i]->name) != 0) ||
+            !sources[i]->present(path, split))
+            continue;
+        if (split == STINT_DATA_TRAIN || !sources[i]->pairs ||
+            detect(path, format, STINT_DATA_TRAIN) == sources[i])
             return sources[i];
+    }
     return NULL;
 }
 

@@ -78,6 +78,10 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
 stint_status sti_data_read_image(const char *path, stint_data_fit fit, int64_t height,
                                  int64_t width, int64_t channels, uint8_t *pixels_out);
 
+/* Compressed or packed data in the place of what can be read: STINT_E_INPUT with the
+ * command that unpacks it; STINT_OK: nothing of the kind is there. */
+stint_status sti_data_packed(const char *path, stint_data_split split);
+
 /* Tell the system that these samples will be read soon;
  * returns at once, never fails. */
 void sti_data_prefetch(const stint_data *data, const int32_t *samples, int64_t count);

@@ -290,6 +290,7 @@ const sti_data_source sti_data_folder = {
 const sti_data_source sti_data_classes = {
     .name = "folder",
     .wants = "<class>/*.jpg or *.png",
+    .pairs = true,
     .present = classes_present,
     .open = classes_open,
     .read = sti_data_read_file,

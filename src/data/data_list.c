@@ -344,6 +344,7 @@ static void list_name(const stint_data *data, int64_t index, char *text_out,
 const sti_data_source sti_data_list = {
     .name = "csv",
     .wants = "train.csv or labels.csv with lines of file,label",
+    .pairs = true,
     .present = list_present,
     .open = list_open,
     .read = sti_data_read_file,

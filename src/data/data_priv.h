@@ -109,6 +109,7 @@ struct stint_data {
 struct sti_data_source {
     const char *name;
     const char *wants; /* what must be there, for messages */
+    bool pairs;        /* its test split goes with its own training split only */
     bool (*present)(const char *path, stint_data_split split);
     /* Fills samples, classes, files and layout. */
     stint_status (*open)(stint_data *data, const stint_data_info *like,
@@ -137,10 +138,6 @@ stint_status sti_data_tell_split(const stint_data *data, const char *ending,
 /* Where a split is chosen by names: does the image of this name, relative to the folder
  * of the data, belong to it? The same for every machine, order and other file. */
 bool sti_data_name_in_split(const stint_data *data, const char *name);
-/* Compressed or packed data in the place of what can be read: STINT_E_INPUT with the
- * command that unpacks it; STINT_OK: nothing of the kind is there. */
-stint_status sti_data_packed(const char *path, stint_data_split split);
-
 /* ---- files in folders (data_folder.c), for the sources that read them ---- */
 
 stint_status sti_data_read_file(const stint_data *data, int64_t index, void *buffer,

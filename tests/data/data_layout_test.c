@@ -265,6 +265,21 @@ static void one_list_is_split_by_names(void **state)
     stint_data_close(test);
 }
 
+/* What names split is split on both sides or on none. */
+static void a_test_split_goes_with_its_training_split(void **state)
+{
+    (void)state;
+    const char *path = fixture_folder("stray", 2);
+    fixture_remove(fixture_path("stray/test"));
+    put_text(fixture_path("stray/labels.csv"), "train/cat/000.png,cat\n");
+    assert_true(stint_data_has_split(path, NULL, STINT_DATA_TRAIN));
+    assert_false(stint_data_has_split(path, NULL, STINT_DATA_TEST));
+    put_images("strays/pictures", 3);
+    put_text(fixture_path("strays/train.csv"), "00.png,a\n01.png,b\n");
+    assert_true(stint_data_has_split(fixture_path("strays"), NULL, STINT_DATA_TRAIN));
+    assert_false(stint_data_has_split(fixture_path("strays"), NULL, STINT_DATA_TEST));
+}
+
 /* ---- packed data ---- */
 
 static void packed_data_says_how_to_unpack(void **state)
@@ -381,6 +396,7 @@ int main(void)
         cmocka_unit_test(lists_of_files_and_labels),
         cmocka_unit_test(bad_lists_are_told_by_line),
         cmocka_unit_test(one_list_is_split_by_names),
+        cmocka_unit_test(a_test_split_goes_with_its_training_split),
         cmocka_unit_test(packed_data_says_how_to_unpack),
         cmocka_unit_test(emnist_is_read_upright_by_its_letters),
         cmocka_unit_test(torchvision_keeps_mnist_in_raw),
