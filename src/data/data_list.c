@@ -42,18 +42,6 @@ typedef struct list_read {
 
 /* ---- which list ---- */
 
-static bool is_list(const char *path, const char *name)
-{
-    char full[4096];
-    const int n = snprintf(full, sizeof full, "%s/%s", path, name);
-    return n < (int)sizeof full && sti_path_is_file(full);
-}
-
-bool sti_data_has_list(const char *path)
-{
-    return is_list(path, "train.csv") || is_list(path, "labels.csv");
-}
-
 /* Two columns at least: a list of files alone has nothing to test with. */
 static bool has_labels(const char *path, const char *split)
 {
@@ -76,8 +64,8 @@ static bool list_present(const char *path, stint_data_split split)
 {
     if (split == STINT_DATA_TRAIN)
         return sti_data_has_list(path);
-    if (!is_list(path, "train.csv"))
-        return is_list(path, "labels.csv");
+    if (!sti_data_is_list(path, "train.csv"))
+        return sti_data_is_list(path, "labels.csv");
     const char *name = sti_data_find_split(path, split, ".csv");
     return name && has_labels(path, name);
 }
@@ -273,7 +261,7 @@ static stint_status choose_list(list_read *r, bool *by_names)
 {
     stint_data *data = r->data;
     stint_status st = STINT_OK;
-    *by_names = !is_list(data->info.path, "train.csv");
+    *by_names = !sti_data_is_list(data->info.path, "train.csv");
     data->split_name = *by_names
                            ? sti_data_split_name(data->split)
                            : sti_data_find_split(data->info.path, data->split, ".csv");

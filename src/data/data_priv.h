@@ -135,6 +135,9 @@ const char *sti_data_find_split(const char *path, stint_data_split split,
 /* Tells by a note when the test split has another name, or a second one is there. */
 stint_status sti_data_tell_split(const stint_data *data, const char *ending,
                                  sti_data_sink *sink);
+/* Is this list of files and labels in path; any for training? */
+bool sti_data_is_list(const char *path, const char *name);
+bool sti_data_has_list(const char *path);
 /* Where a split is chosen by names: does the image of this name, relative to the folder
  * of the data, belong to it? The same for every machine, order and other file. */
 bool sti_data_name_in_split(const stint_data *data, const char *name);
@@ -143,8 +146,6 @@ bool sti_data_name_in_split(const stint_data *data, const char *name);
 stint_status sti_data_read_file(const stint_data *data, int64_t index, void *buffer,
                                 size_t n_bytes);
 void sti_data_prefetch_file(const stint_data *data, int64_t index);
-/* Is there a list of files and labels for training in path? */
-bool sti_data_has_list(const char *path);
 
 /* Opening with findings sent to a sink (NULL: problems are errors). */
 stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *sink,

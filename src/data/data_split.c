@@ -57,6 +57,22 @@ stint_status sti_data_tell_split(const stint_data *data, const char *ending,
                          other, ending, slash);
 }
 
+/* ---- lists ---- */
+
+bool sti_data_is_list(const char *path, const char *name)
+{
+    char full[4096];
+    const int n = snprintf(full, sizeof full, "%s/%s", path, name);
+    return n < (int)sizeof full && sti_path_is_file(full);
+}
+
+bool sti_data_has_list(const char *path)
+{
+    return sti_data_is_list(path, "train.csv") || sti_data_is_list(path, "labels.csv");
+}
+
+/* ---- by names ---- */
+
 /* FNV-1a (Fowler, Noll, Vo), and a last mix (Stafford's 13th) so that the high bits
  * depend on every letter. */
 static uint64_t hash_name(const char *name)
