@@ -136,36 +136,40 @@ static bool bench_gemm(bench *b, int64_t n)
 
 static void conv_f32(bench *b)
 {
-    const sti_conv_shape *s = &b->conv;
-    if (b->direction == 0)
-        sti_conv_forward_f32(&b->team, s, b->a, b->b, NULL, b->c, b->scratch);
-    else if (b->direction == 1)
-        sti_conv_backward_data_f32(&b->team, s, b->c, b->b, b->a, b->scratch);
+    const sti_conv_plan plan =
+        sti_conv_plan_f32(&b->conv, (sti_conv_direction)b->direction, b->team.threads);
+    if (plan.direction == STI_CONV_FORWARD)
+        sti_conv_forward_f32(&b->team, &plan, b->a, b->b, NULL, b->c, b->scratch);
+    else if (plan.direction == STI_CONV_BACKWARD_DATA)
+        sti_conv_backward_data_f32(&b->team, &plan, b->c, b->b, b->a, b->scratch);
     else
-        sti_conv_backward_weight_f32(&b->team, s, b->a, b->c, b->b, NULL, b->scratch);
+        sti_conv_backward_weight_f32(&b->team, &plan, b->a, b->c, b->b, NULL,
+                                     b->scratch);
 }
 
 static void conv_bf16(bench *b)
 {
-    const sti_conv_shape *s = &b->conv;
-    if (b->direction == 0)
-        sti_conv_bf16_forward(&b->team, s, b->ha, b->b, NULL, b->hc, b->scratch);
-    else if (b->direction == 1)
-        sti_conv_bf16_data(&b->team, s, b->hc, b->b, b->ha, b->scratch);
+    const sti_conv_plan plan =
+        sti_conv_plan_bf16(&b->conv, (sti_conv_direction)b->direction, b->team.threads);
+    if (plan.direction == STI_CONV_FORWARD)
+        sti_conv_bf16_forward(&b->team, &plan, b->ha, b->b, NULL, b->hc, b->scratch);
+    else if (plan.direction == STI_CONV_BACKWARD_DATA)
+        sti_conv_bf16_data(&b->team, &plan, b->hc, b->b, b->ha, b->scratch);
     else
-        sti_conv_bf16_weight(&b->team, s, b->ha, b->hc, b->b, b->scratch);
+        sti_conv_bf16_weight(&b->team, &plan, b->ha, b->hc, b->b, b->scratch);
 }
 
 static bool conv_scratch(bench *b)
 {
     const sti_conv_shape *s = &b->conv;
     const int t = b->team.threads;
-    return want_scratch(b, sti_conv_forward_scratch_bytes(s, t)) &&
-           want_scratch(b, sti_conv_backward_data_scratch_bytes(s, t)) &&
-           want_scratch(b, sti_conv_backward_weight_scratch_bytes(s, t)) &&
-           want_scratch(b, sti_conv_bf16_forward_scratch_bytes(s, t)) &&
-           want_scratch(b, sti_conv_bf16_data_scratch_bytes(s, t)) &&
-           want_scratch(b, sti_conv_bf16_weight_scratch_bytes(s, t));
+    for (int i = 0; i < 3; i++) {
+        const sti_conv_direction d = (sti_conv_direction)i;
+        if (!want_scratch(b, sti_conv_plan_f32(s, d, t).scratch_bytes) ||
+            !want_scratch(b, sti_conv_plan_bf16(s, d, t).scratch_bytes))
+            return false;
+    }
+    return true;
 }
 
 static void fill(bench *b, int64_t count)

@@ -1,7 +1,8 @@
 // What others make of the same arrays at the same bound: SZ3 in its modes and zfp's
 // accuracy mode, each on the array as it lies (channels last), with the channels moved
 // to the front, and as a plain row of numbers; the smallest counts. One thread.
-// Built by codec_bench.sh where SZ3's headers and zfp are found; no dependency of Stint.
+// Built by codec_bench.sh where SZ3's headers and zfp are found; no dependency of
+// Stint.
 //
 //   codec_peers LIST_FOLDER      reads list.txt: "file.npy bound kind" a line
 //
@@ -20,7 +21,8 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace
+{
 
 struct Array {
     std::vector<size_t> dim;
@@ -117,7 +119,8 @@ void try_zfp(const Array &a, double bound, const char *order, Outcome &best)
     if (a.dim.size() == 1)
         field = zfp_field_1d(data, zfp_type_float, a.dim[0]);
     else
-        field = zfp_field_4d(data, zfp_type_float, a.dim[3], a.dim[2], a.dim[1], a.dim[0]);
+        field =
+            zfp_field_4d(data, zfp_type_float, a.dim[3], a.dim[2], a.dim[1], a.dim[0]);
     zfp_stream *stream = zfp_stream_open(nullptr);
     zfp_stream_set_accuracy(stream, bound);
     std::vector<char> room(zfp_stream_maximum_size(stream, field));
@@ -162,7 +165,8 @@ void run(const std::string &folder, const std::string &file, double bound)
     for (const auto &form : forms) {
         for (const auto &mode : modes) {
             if (mode.algorithm == SZ3::ALGO_NOPRED)
-                try_sz3(form.second, bound, mode.algorithm, mode.name, form.first, plain);
+                try_sz3(form.second, bound, mode.algorithm, mode.name, form.first,
+                        plain);
             else
                 try_sz3(form.second, bound, mode.algorithm, mode.name, form.first, sz);
         }
@@ -170,9 +174,9 @@ void run(const std::string &folder, const std::string &file, double bound)
     }
     const Outcome &best = sz.bytes < plain.bytes ? sz : plain;
     const double mb = (double)last.x.size() * 4e-6;
-    std::printf("%s\t%zu\t%s\t%.0f\t%.0f\t%zu\t%zu\t%.0f\t%.0f\n", file.c_str(), best.bytes,
-                best.mode.c_str(), mb / best.pack_s, mb / best.unpack_s, plain.bytes,
-                zfp.bytes, mb / zfp.pack_s, mb / zfp.unpack_s);
+    std::printf("%s\t%zu\t%s\t%.0f\t%.0f\t%zu\t%zu\t%.0f\t%.0f\n", file.c_str(),
+                best.bytes, best.mode.c_str(), mb / best.pack_s, mb / best.unpack_s,
+                plain.bytes, zfp.bytes, mb / zfp.pack_s, mb / zfp.unpack_s);
     std::fflush(stdout);
 }
 

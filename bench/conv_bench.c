@@ -118,17 +118,25 @@ static double measure_peak(bench *b)
     return best;
 }
 
+static sti_conv_plan plan_of(const bench *b)
+{
+    return sti_conv_plan_f32(&b->shape, (sti_conv_direction)b->direction,
+                             b->team.threads);
+}
+
 static void run_ours(bench *b)
 {
-    switch (b->direction) {
-    case 0:
-        sti_conv_forward_f32(&b->team, &b->shape, b->x, b->w, NULL, b->y, b->scratch);
+    /* (Made anew each time, as operators do.) */
+    const sti_conv_plan plan = plan_of(b);
+    switch (plan.direction) {
+    case STI_CONV_FORWARD:
+        sti_conv_forward_f32(&b->team, &plan, b->x, b->w, NULL, b->y, b->scratch);
         break;
-    case 1:
-        sti_conv_backward_data_f32(&b->team, &b->shape, b->y, b->w, b->x, b->scratch);
+    case STI_CONV_BACKWARD_DATA:
+        sti_conv_backward_data_f32(&b->team, &plan, b->y, b->w, b->x, b->scratch);
         break;
-    default:
-        sti_conv_backward_weight_f32(&b->team, &b->shape, b->x, b->y, b->w, NULL,
+    case STI_CONV_BACKWARD_WEIGHT:
+        sti_conv_backward_weight_f32(&b->team, &plan, b->x, b->y, b->w, NULL,
                                      b->scratch);
         break;
     }
@@ -193,11 +201,7 @@ static void measure(bench *b, bool with_peer, double *ours, double *theirs)
 
 static size_t scratch_bytes(const bench *b)
 {
-    const int threads = b->team.threads;
-    return b->direction == 0 ? sti_conv_forward_scratch_bytes(&b->shape, threads)
-           : b->direction == 1
-               ? sti_conv_backward_data_scratch_bytes(&b->shape, threads)
-               : sti_conv_backward_weight_scratch_bytes(&b->shape, threads);
+    return plan_of(b).scratch_bytes;
 }
 
 static void report(bench *b, const bench_layer *l, double ours, double theirs,

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "kernel/elementwise/elementwise.h"
 #include "train/crew.h"
+#include "train/optimizer_section.h"
 
 typedef struct bench {
     sti_network network;
@@ -167,7 +168,8 @@ static double step(void *user)
     if (run_shards(b, &result) != STINT_OK)
         return -1;
     b->squares = sti_crew_gradient_squares(b->crew, result.block);
-    sti_crew_update(b->crew, &b->recipe->values, 0, 1, b->step++, result.block);
+    sti_crew_update(b->crew, sti_optimizer_section_of(b->recipe), 0, 1, b->step++,
+                    result.block);
     return sti_seconds_since(start);
 }
 

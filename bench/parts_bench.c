@@ -71,7 +71,8 @@ static void run_part(void *arg, int64_t part, int worker)
                  t->scratch + (size_t)part * t->scratch_bytes);
 }
 
-/* Of a part, however it is cut, and so that all parts' serve the whole product. */
+/* Scratch of a part, however it is cut, and enough that all parts' serve the whole
+ * product. */
 static size_t scratch_of_part(bench *t)
 {
     const size_t whole = sti_gemm_scratch_bytes(&t->shape, t->parts);

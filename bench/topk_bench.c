@@ -302,7 +302,7 @@ static void bench_exponents(problem *p, int64_t n, const stint_topk_costs *costs
     fill(p->x, 0, n, 1);
     for (int64_t k = 0; (k = next_k(p, k, n / 64));) {
         sweep_exponents(p, n, k, STINT_TOPK_DELEGATE, costs);
-        sweep_exponents(p, n, k, STINT_TOPK_BETA, costs);
+        sweep_exponents(p, n, k, STINT_TOPK_DELEGATE2, costs);
     }
 }
 

@@ -49,7 +49,7 @@ class Stint:
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
         self.lib.stint_last_error.restype = ctypes.c_char_p
-        self.costs = (ctypes.c_double * 12)()
+        self.costs = (ctypes.c_double * 16)()
         self.lib.stint_topk_costs_host(self.costs)
 
     def prepare(self, x, k, kind, threads, rows=1):

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "train/recipe.h"
+#include "base/recipe.h"
 #include "trust/noise_origin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "train/recipe.h"
+#include "base/recipe.h"
+#include "stint/train.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

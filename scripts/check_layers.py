@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
-"""Fails if a file of a room includes a header of a higher room.
+"""Fails if a file of a room includes a header of a higher room, or headers go in a circle.
 
 The rooms of src/ are floors of a house, lowest first. A file may include headers of its
 own room and of lower ones; ONLY says which may use fewer. Public headers belong to a room too.
+Within a room no header may include itself by way of others: one that does has no place in
+the order of reading. (Circles of functions are seen by check_circles.py.)
+
+Sections of recipes, src/ROOM/NAME_section.{c,h}, are linked wherever a recipe is: they may
+include base, their own room, and other sections of rooms not above theirs. Each has its line
+in src/recipe_sections.h, the list that src/recipe_sections.c makes a table of; those two stand
+outside of the order, and only that table includes the list.
 usage: check_layers.py [ROOT]
 """
 
@@ -31,11 +38,15 @@ PUBLIC = {
     "net": "net",
     "train": "train",
     "generate": "train",
-    "recipe": "train",
+    "recipe": "base",
     "plan": "plan",
     "trust": "trust",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
+
+TABLE = "recipe_sections"
+SECTION = re.compile(r"^(\w+)_section\.[ch]$")
+SECTION_LINE = re.compile(r"^STI_SECTION\((\w+)\)$", re.M)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -71,7 +82,12 @@ def may_include(room, other):
     return ROOMS.index(other) <= ROOMS.index(room)
 
 
+def section_may_include(room, other, header):
+    return other in ("base", room) or bool(SECTION.match(os.path.basename(header)))
+
+
 def check_file(path, room, src, troubles):
+    section = SECTION.match(os.path.basename(path))
     for number, bracket, header in includes(path):
         other, trouble = room_of_header(header, os.path.dirname(path), src)
         where = "%s:%d: " % (os.path.relpath(path, os.path.dirname(src)), number)
@@ -79,8 +95,43 @@ def check_file(path, room, src, troubles):
             troubles.append(where + '"%s" %s' % (header, trouble))
         elif other and not may_include(room, other):
             troubles.append(where + '%s may not use %s: "%s"' % (room, other, header))
+        elif other and section and not section_may_include(room, other, header):
+            troubles.append(where + 'a section of a recipe may not use %s: "%s"' % (other, header))
+        elif header == TABLE + ".h":
+            troubles.append(where + '"%s" is for src/%s.c alone' % (header, TABLE))
         elif bracket == '"' and not other and "/" in header:
             troubles.append(where + '"%s" is of no known room' % header)
+
+
+def included_file(header, path, src):
+    """The file of the tree that an #include of `path` means, or None."""
+    public = os.path.join(os.path.dirname(src), "include")
+    for folder in (os.path.dirname(path), src, public):
+        candidate = os.path.normpath(os.path.join(folder, header))
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def check_circles(paths, src, troubles):
+    """No file includes itself by way of others: each circle is told once."""
+    needs = {path: [other for _, _, header in includes(path)
+                    for other in [included_file(header, path, src)] if other]
+             for path in paths}
+    done = set()
+
+    def visit(path, way):
+        if path in way:
+            circle = way[way.index(path):] + [path]
+            troubles.append("a circle of #include: " + " -> ".join(
+                os.path.relpath(p, os.path.dirname(src)) for p in circle))
+        elif path not in done:
+            for other in needs.get(path, []):
+                visit(other, way + [path])
+            done.add(path)
+
+    for path in paths:
+        visit(path, [])
 
 
 def sources(folder):
@@ -89,6 +140,28 @@ def sources(folder):
         for name in sorted(names):
             if name.endswith((".c", ".h", ".inc")):
                 yield os.path.join(here, name)
+
+
+def check_table(src, troubles):
+    """The table of sections takes base alone, and names each section file once."""
+    path = os.path.join(src, TABLE + ".c")
+    if not os.path.exists(path):
+        return
+    for number, _, header in includes(path):
+        if not header.startswith("base/") and header != TABLE + ".h":
+            troubles.append('src/%s.c:%d: the table may use base alone: "%s"' % (
+                TABLE, number, header))
+    with open(os.path.join(src, TABLE + ".h"), encoding="utf-8") as file:
+        lines = SECTION_LINE.findall(file.read())
+    files = {}
+    for path in sources(src):
+        section = SECTION.match(os.path.basename(path))
+        if section and path.endswith(".c"):
+            files[section.group(1)] = os.path.relpath(path, os.path.dirname(src))
+    for name in sorted(set(files) - set(lines)):
+        troubles.append("%s: has no line in src/%s.h" % (files[name], TABLE))
+    for name in sorted(set(lines) - set(files)):
+        troubles.append("src/%s.h: %s has no file ROOM/%s_section.c" % (TABLE, name, name))
 
 
 def check_unique_names(src, troubles):
@@ -108,7 +181,7 @@ def main():
     root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(here))
     src = os.path.join(root, "src")
     troubles = []
-    count = 0
+    checked = []
     for entry in sorted(os.listdir(src)):
         folder = os.path.join(src, entry)
         if not os.path.isdir(folder):
@@ -118,7 +191,7 @@ def main():
             continue
         for path in sources(folder):
             check_file(path, entry, src, troubles)
-            count += 1
+            checked.append(path)
     public = os.path.join(root, "include", "stint")
     for path in sources(public):
         area = os.path.basename(path)[:-2]
@@ -129,12 +202,14 @@ def main():
                             "scripts/check_layers.py" % area)
             continue
         check_file(path, PUBLIC[area], src, troubles)
-        count += 1
+        checked.append(path)
+    check_table(src, troubles)
+    check_circles(checked, src, troubles)
     check_unique_names(src, troubles)
     for trouble in troubles:
         print(trouble)
     if not troubles:
-        print("layers: %d files keep to the order of the rooms" % count)
+        print("layers: %d files keep to the order of the rooms" % len(checked))
     return 1 if troubles else 0
 
 

@@ -33,7 +33,8 @@ stint_packages() {
         scripts/packages.txt)
     if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
         echo "This is no Debian system. Please install what corresponds to these packages," >&2
-        echo "then build with: cmake --preset release && cmake --build --preset release" >&2
+        echo "then build with: cmake --preset release -DSTINT_BUILD_TESTS=OFF" \
+            "-DSTINT_BUILD_BENCH=OFF && cmake --build --preset release" >&2
         echo "$list" | sed 's/^/    /' >&2
         exit 1
     fi

@@ -15,7 +15,20 @@
  *
  * The samples of a split have one order everywhere: by class, then by name (IDX and
  * CIFAR: by position). The index of a sample in it is its id for shuffling and
- * augmentation. */
+ * augmentation.
+ *
+ *   stint_data *data = NULL;
+ *   const stint_data_desc desc = {.path = "photos", .size = 64};
+ *   if (stint_data_open(&desc, &data) == STINT_OK) {
+ *       const stint_data_info *info = stint_data_describe(data);
+ *       printf("%lld images of %d classes\n", (long long)info->count, info->classes);
+ *   }
+ *   stint_data_close(data);
+ *
+ * Training opens its data by itself (stint/train.h); these calls are for looking.
+ * Calls may be made at once on different datasets.
+ * Relative paths are relative to the working directory. Errors name the file, and what
+ * was wanted of it. */
 #ifndef STINT_DATA_H
 #define STINT_DATA_H
 
@@ -28,22 +41,33 @@
 extern "C" {
 #endif
 
+/* ---- opening ---- */
+
+/** Which part of the data. A training learns from the first and is judged by the
+ * second, which it never learns from. */
 typedef enum stint_data_split {
     STINT_DATA_TRAIN,
     STINT_DATA_TEST,
-    STINT_DATA_ALL /* both, of a text; images have no such split */
+    /* Both parts of a text; images have no such split. */
+    STINT_DATA_ALL
 } stint_data_split;
 
 /** What a split holds. Pointers live as long as the dataset. */
 typedef struct stint_data_info {
-    int64_t count;                   /* samples */
-    int64_t height, width, channels; /* of every decoded image; channels 1 or 3 */
+    /* Samples. */
+    int64_t count;
+    /* Size of every decoded image in pixels; channels 1 (grey) or 3 (colour). */
+    int64_t height, width, channels;
+    /* Classes, and their names [classes]. */
     int32_t classes;
-    const char *const *class_names; /* [classes] */
-    const char *format;             /* "folder", "tar", "idx", "cifar" or "csv" */
-    const char *path;               /* absolute */
-    const char *from; /* where this split came from, absolute: its folder, archive or
-                         list; path itself where that holds both */
+    const char *const *class_names;
+    /* "folder", "tar", "idx", "cifar" or "csv". */
+    const char *format;
+    /* Absolute path of the data. */
+    const char *path;
+    /* Where this split came from, absolute: its folder, archive or list; path itself
+     * where that holds both. */
+    const char *from;
 } stint_data_info;
 
 /** How a picture of another size becomes an image of size x size. */
@@ -54,114 +78,187 @@ typedef enum stint_data_fit {
     STINT_FIT_PAD     /* the longer side to size, and grey beside the shorter one */
 } stint_data_fit;
 
-/** How to open a split; zero means "choose for me". */
+/** How to open a split. Zero means "choose for me"; path is required. Nothing that it
+ * points to is needed after opening. */
 typedef struct stint_data_desc {
     const char *path;
     stint_data_split split;
-    const char *format;          /* NULL or "auto": by what is in path */
-    int64_t size;                /* resize every image to size x size; 0: all must be
-                                    as large as the first */
-    int channels;                /* 1 grey or 3 colour; 0: as the first image */
-    const stint_data_info *like; /* the split must have these classes, and (where above
-                                    are 0) this size and channels. NULL: a test split
-                                    is held against the train split of the same path */
-    double hold_out; /* of each class, leave out this share, spread evenly; 0: none */
-    bool held_out;   /* or take nothing but that share */
+    /* One of the words above. NULL or "auto": by what is in path. */
+    const char *format;
+    /* Resize every image to size x size pixels, at most 4096. 0: all must be as large
+     * as the first.
+     */
+    int64_t size;
+    /* 1 grey, 3 colour. 0: as the first image. */
+    int channels;
+    /* The split must have these classes and, where they are above 0, this size and
+     * these channels. NULL: a test split is held against the training split of the
+     * path. */
+    const stint_data_info *like;
+    /* Leave out this share of each class, evenly spread, at least 0 and below 1. */
+    double hold_out;
+    /* With hold_out: take nothing but that share. */
+    bool held_out;
     stint_data_fit fit;
-    bool cuts; /* training batches will cut out parts at random (scale_crop): reserve
-                  what that takes */
-    double validation;  /* where a folder has classes but no splits: the share of the
-                           images that is the test split, chosen by their names; 0: 0.1,
-                           below 0: none */
-    int64_t usual_size; /* for messages: the size that the model is usually given; 0:
-                           none is usual */
+    /* Training batches will cut out parts at random (scale_crop): reserve what that
+     * takes. */
+    bool cuts;
+    /* Where a folder has classes but no splits: the share of the images, chosen by
+     * their names, that is the test split. 0: 0.1; below 0: none. */
+    double validation;
+    /* For messages: the size in pixels that the model is usually given. 0: none is
+     * usual. */
+    int64_t usual_size;
 } stint_data_desc;
 
+/** An opened split; opaque. It holds an index of the samples, not their pixels.
+ * Read-only once it is open: any number of threads may use it at once. */
 typedef struct stint_data stint_data;
 
-/** Find and index the samples of one split; no pixels are read except the headers that
- * give the size. STINT_E_INPUT: nothing there, no such split, a class without images,
- * test classes unlike the training ones, a damaged index; STINT_E_IO; STINT_E_MEMORY.
- *  The dataset is read-only after opening: any number of threads may use it. */
+/** Find and index the samples of one split; the caller closes it.
+ *
+ * Of the pixels nothing is read but the heads of files that give a size. STINT_E_USAGE:
+ * a value of desc out of range; STINT_E_INPUT: nothing there, no such split, a class
+ * without images, test classes unlike the training ones, a damaged index; STINT_E_IO;
+ * STINT_E_MEMORY. */
 STINT_API stint_status stint_data_open(const stint_data_desc *desc,
                                        stint_data **data_out);
-STINT_API void stint_data_close(stint_data *data); /* NULL is fine */
+
+/** Close a dataset; its description and all names in it go, too. NULL is fine. No other
+ * thread may be using it. */
+STINT_API void stint_data_close(stint_data *data);
+
+/** What the dataset holds. Never NULL; lives as long as the dataset. */
 STINT_API const stint_data_info *stint_data_describe(const stint_data *data);
-/** Is there a test (train) split at path? False also when there is nothing at all. */
+
+/** Is there such a split at path? Never fails: false
+ * also when there is nothing at all. format: as in stint_data_desc. */
 STINT_API bool stint_data_has_split(const char *path, const char *format,
                                     stint_data_split split);
 
-/** A finding of stint_data_check. */
+/* ---- checking ---- */
+
+/** How bad a finding of a check is: a note needs no action, a problem does. */
 typedef enum stint_data_level { STINT_DATA_NOTE, STINT_DATA_PROBLEM } stint_data_level;
+
+/** Receives one finding; the text holds during the call only. Called on the thread that
+ * checks. */
 typedef void stint_data_found_fn(void *user, stint_data_level level, const char *text);
-/** done of total images read; may be NULL. Called on the calling thread only. */
+
+/** Receives progress: done of total images (or bytes). Called on the thread that called
+ * the library. */
 typedef void stint_data_progress_fn(void *user, int64_t done, int64_t total);
 
+/** What to check, and whom to tell. */
 typedef struct stint_data_check_desc {
+    /* Path, format, size and channels are those of stint_data_desc. */
     const char *path;
-    const char *format; /* as in stint_data_desc, also the next two */
+    const char *format;
     int64_t size;
     int channels;
-    int threads;                      /* 0: 1 */
-    stint_data_found_fn *found;       /* one call a finding, on the calling thread */
-    stint_data_progress_fn *progress; /* may be NULL */
+    /* Threads that decode; 0: one. */
+    int threads;
+    /* Called once a finding, on the calling thread. Of each kind the first ten come in
+     * full, then one with the number of the others. */
+    stint_data_found_fn *found;
+    /* May be NULL. */
+    stint_data_progress_fn *progress;
+    /* Passed through to both. */
     void *user;
 } stint_data_check_desc;
 
+/** What a check saw. It is a plain value, with nothing to free. */
 typedef struct stint_data_check_result {
-    int64_t train_count, test_count; /* images seen, good or bad */
+    /* Images seen in each split, good or bad. */
+    int64_t train_count, test_count;
     int32_t classes;
-    int64_t height, width, channels; /* 0 when no image could be read */
-    int64_t problems, notes; /* all, also those counted but not told one by one */
+    /* 0 when no image could be read. */
+    int64_t height, width, channels;
+    /* All findings, those that were counted but not told one by one included. */
+    int64_t problems, notes;
 } stint_data_check_result;
 
 /** Read everything once and tell every problem: the first ten of a kind in full, then
- * their number. STINT_OK: no problem (there may be notes); STINT_E_INPUT: some.
- * result_out is always filled. */
+ * their number.
+ *
+ * STINT_OK: no problem (there may be notes); STINT_E_INPUT: some. *result_out is filled
+ * in either case. */
 STINT_API stint_status stint_data_check(const stint_data_check_desc *desc,
                                         stint_data_check_result *result_out);
 
-/** Letters and digits rendered from installed fonts: zero means "choose for me". */
+/* ---- rendering letters ---- */
+
+/** Letters and digits to render from fonts. Zero means "choose for me"; folder is
+ * required. */
 typedef struct stint_data_glyphs_desc {
-    const char *folder;  /* gets train.tar and test.tar */
-    const char *fonts;   /* font folders, colon-separated; NULL: the system's */
-    int64_t train_count; /* 0: 20160; rounded up to a multiple of 36 */
-    int64_t test_count;  /* 0: 3600 */
-    int64_t size;        /* pixels a side, 0: 32 */
-    int min_faces;       /* 0: 100 */
+    /* Gets train.tar and test.tar; made if missing. */
+    const char *folder;
+    /* Font folders, separated by colons. NULL: the system's. */
+    const char *fonts;
+    /* Training images to make, up to 100,000,000; 0: 20160. Rounded up to a multiple of
+     * 36, as many of each class. */
+    int64_t train_count;
+    /* Test images to make, likewise; 0: 3600. */
+    int64_t test_count;
+    /* Pixels a side, 8 to 256; 0: 32. */
+    int64_t size;
+    /* Usable faces without which nothing is made; 0: 100. */
+    int min_faces;
+    /* Key of the random numbers. */
     uint64_t seed;
-    int threads;                      /* 0: 1 */
-    stint_data_progress_fn *progress; /* may be NULL */
+    /* Threads; 0: one. Never changes a byte. */
+    int threads;
+    /* Images done; may be NULL. */
+    stint_data_progress_fn *progress;
+    /* Passed through to progress. */
     void *user;
 } stint_data_glyphs_desc;
 
+/** What was rendered. It is a plain value, with nothing to free. */
 typedef struct stint_data_glyphs_result {
+    /* Images in each split. */
     int64_t train_count, test_count;
+    /* Faces and families of fonts in each split; no family is in both. */
     int train_faces, test_faces, train_families, test_families;
-    int rejected_faces; /* symbols, other scripts, bar codes, no outlines */
+    /* Faces left out: symbols, other scripts, bar codes, no outlines. */
+    int rejected_faces;
 } stint_data_glyphs_result;
 
-/** Render an OCR set of 36 classes (0-9, A-Z) in grey PNGs; one font family in five is
- * kept for the test split. The same fonts and seed give the same bytes for any thread
- * count. STINT_E_INPUT: fewer than min_faces usable faces (the text says how many there
- * are and what to install); STINT_E_UNSUPPORTED: built without FreeType. */
+/** Render a set of 36 classes (0 to 9, A to Z) in grey PNGs. One font family in five is
+ * kept for the test split.
+ *
+ * The same fonts and seed give the same bytes for any number of threads. STINT_E_INPUT:
+ * fewer than min_faces usable faces (the text says how many there are and what to
+ * install); STINT_E_UNSUPPORTED: built without FreeType; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_data_glyphs(const stint_data_glyphs_desc *desc,
                                          stint_data_glyphs_result *result_out);
 
+/* ---- downloading ---- */
+
+/** Which public set to download, and where to. */
 typedef struct stint_data_get_desc {
-    const char *name;   /* "cifar10", "mnist" or "fashion-mnist" */
-    const char *folder; /* gets the files; made if missing */
-    const char *mirror; /* base URL to use instead of the publisher's; NULL */
-    stint_data_progress_fn *progress; /* bytes; may be NULL */
+    /* "cifar10", "mnist" or "fashion-mnist". */
+    const char *name;
+    /* Gets the files; made if missing. */
+    const char *folder;
+    /* Base URL to use in place of the publisher's, for networks that reach no other;
+     * NULL: the publisher's, then known copies. */
+    const char *mirror;
+    /* Bytes; may be NULL. */
+    stint_data_progress_fn *progress;
+    /* Passed through to progress. */
     void *user;
 } stint_data_get_desc;
 
-/** Download a public set by HTTPS, check every file's SHA-256, and unpack archives.
- * Files that are there with the right checksum are kept as they are; a wrong checksum
- * keeps nothing. STINT_E_USAGE: unknown name; STINT_E_PEER: network, or not the
- * published bytes; STINT_E_UNSUPPORTED: libcurl is not installed. */
+/** Download a public set by HTTPS, check the SHA-256 of every file, unpack archives.
+ *
+ * Files that are there with the right checksum stay as they are; of a wrong checksum
+ * nothing is kept. STINT_E_USAGE: unknown name, or no folder; STINT_E_PEER: the network
+ * failed, or these are not the published bytes; STINT_E_UNSUPPORTED: libcurl is not
+ * installed; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_data_get(const stint_data_get_desc *desc);
-/** Names that stint_data_get knows, NULL-ended. */
+
+/** Names that stint_data_get knows, ended by NULL. A constant of the library. */
 STINT_API const char *const *stint_data_get_names(void);
 
 #ifdef __cplusplus

@@ -1,9 +1,25 @@
 /* Text from a trained transformer: the next token, again and again.
  *
  * Open a model (of Stint, or a folder in Hugging Face's layout), create a generator,
- * give it a prompt, draw tokens. Weights are packed for streaming once; keys and values
- * of what was read are kept, so that a token costs one pass over the weights. Logits
- * have the bits of the training graph's forward pass, whatever the threads. */
+ * give it a prompt, draw tokens:
+ *
+ *   stint_text_model *model = NULL;
+ *   stint_generator *g = NULL;
+ *   int32_t token;
+ *   stint_status st = stint_text_model_open("runs/bard", &model);
+ *   if (st == STINT_OK)
+ *       st = stint_generator_create(model, &(stint_generator_desc){.seed = 1}, &g);
+ *   if (st == STINT_OK)
+ *       st = stint_generator_prompt(g, prompt, prompt_count);
+ *   while (st == STINT_OK && wanted-- > 0)
+ *       st = stint_generator_next(g, &token);
+ *   stint_generator_destroy(g);
+ *   stint_text_model_close(model);
+ *
+ * Weights are packed once, so that a token streams through them from end to end; keys
+ * and values of the tokens that were read are kept. A token then costs one pass over
+ * the weights. Logits have the bits of the training graph's forward pass, whatever the
+ * number of threads. */
 #ifndef STINT_GENERATE_H
 #define STINT_GENERATE_H
 
@@ -18,80 +34,129 @@
 extern "C" {
 #endif
 
+/* ---- models ---- */
+
+/** A text model in a file or a folder; opaque. It serves one thread at a time. */
 typedef struct stint_text_model stint_text_model;
 
-/** What a text model is; pointers live as long as it does. */
+/** What a text model is. Pointers live as long as the model. */
 typedef struct stint_text_model_facts {
-    const char *family;          /* "gpt", "llama" */
-    stint_text_model_desc sizes; /* no zeros */
-    int64_t context;             /* tokens that it sees at once, at most */
+    /* "gpt" or "llama". */
+    const char *family;
+    /* All sizes; none is zero that has a default. */
+    stint_text_model_desc sizes;
+    /* Tokens that the model sees at once, at most. */
+    int64_t context;
+    /* Number of trained values. */
     int64_t parameters;
-    int64_t end_token;                /* that ends a text; -1: none */
-    const stint_tokenizer *tokenizer; /* NULL: token identities only, */
-    const char *no_tokenizer;         /* and why; else "" */
+    /* The token that ends a text; -1: none. */
+    int64_t end_token;
+    /* The model's own tokeniser, which the caller must not close. NULL: there is none,
+     * and the model takes and gives token identities only. */
+    const stint_tokenizer *tokenizer;
+    /* Why there is no tokeniser; "" where there is one. */
+    const char *no_tokenizer;
 } stint_text_model_facts;
 
-/** A text model that stint_train wrote (the file, or the folder of the run), or a
- * folder with config.json, model.safetensors (or shards with their index; F32, F16 or
- * BF16) of GPT-2 or Llama, and perhaps a byte-pair tokeniser. Tensors, shapes and
- * vocabulary are checked. STINT_E_INPUT: damaged, incomplete, or a model of images;
- * STINT_E_UNSUPPORTED: another family or variant. */
+/** Open a text model; the caller closes it.
+ *
+ * path: a file that stint_train or stint_text_model_write wrote, the folder of a run,
+ * or a folder with config.json and model.safetensors (or its shards with their index;
+ * F32, F16 or BF16) of GPT-2 or Llama, and perhaps a byte-pair tokeniser. Tensors,
+ * shapes and vocabulary are checked. STINT_E_INPUT: damaged, incomplete, or a model of
+ * images; STINT_E_UNSUPPORTED: another family or variant; STINT_E_IO; STINT_E_MEMORY.
+ */
 STINT_API stint_status stint_text_model_open(const char *path,
                                              stint_text_model **model_out);
-STINT_API void stint_text_model_close(stint_text_model *model); /* NULL is fine */
+
+/** Close a model. NULL is fine. Generators made from it do not need it any more. */
+STINT_API void stint_text_model_close(stint_text_model *model);
+
+/** Fill *facts_out. Never fails. */
 STINT_API void stint_text_model_describe(const stint_text_model *model,
                                          stint_text_model_facts *facts_out);
 
 /** Write a model of Stint with the same weights (as f32), and the tokeniser if there is
- * one: what stint_text_model_open, stint_model_open and `stint eval` take. */
+ * one: what stint_text_model_open, stint_model_open and `stint eval` take. STINT_E_IO;
+ * STINT_E_MEMORY. */
 STINT_API stint_status stint_text_model_write(const stint_text_model *model,
                                               const char *path);
+
 /** Write a folder that Hugging Face's `transformers` loads: config.json and
- * model.safetensors (F32); of a byte-pair tokeniser vocab.json and merges.txt. */
+ * model.safetensors (F32); for a byte-pair tokeniser also vocab.json, merges.txt and
+ * tokenizer_config.json. STINT_E_UNSUPPORTED: a gpt that shares keys and values, which
+ * GPT-2's layout cannot say; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_text_model_write_hf(const stint_text_model *model,
                                                  const char *folder);
 
+/* ---- generating ---- */
+
+/** Weights, keys and values of one stream of text; opaque. It serves one thread at a
+ * time. */
 typedef struct stint_generator stint_generator;
 
-/** top_k 0: all tokens. top_p 0: 1, that is all. */
+/** How to draw. All zero: the likeliest token each time, on one thread. */
 typedef struct stint_generator_desc {
-    int threads;        /* 0: one */
-    int64_t tokens;     /* prompt and answer together, at most; 0: the context. A larger
-                           number slides, see stint_generator_next */
-    double temperature; /* 0: always the likeliest token */
-    int64_t top_k;      /* draw from the k likeliest, */
-    double top_p;       /* and of these from the likeliest that make up this share */
+    /* Threads that work on a token; 0: one. Never changes a token. */
+    int threads;
+    /* Tokens that are seen at once, prompt and answer together; 0, or more than the
+     * context: the context. See stint_generator_next for what happens beyond it. */
+    int64_t tokens;
+    /* Logits are divided by it, up to 1e6; 0: always the likeliest token, the lowest
+     * identity on ties. */
+    double temperature;
+    /* Draw from the k likeliest tokens; 0: from all. */
+    int64_t top_k;
+    /* Among these, draw from the likeliest that together have this probability, up to
+     * 1; 0: 1, from all. */
+    double top_p;
+    /* Key of the random numbers. */
     uint64_t seed;
-    size_t memory_bytes; /* peak resident memory of the process, at most; 0: no bound */
+    /* Peak resident memory of the whole process, at most, in bytes; 0: no bound. */
+    size_t memory_bytes;
 } stint_generator_desc;
 
 /** Resident memory of the process at its highest once a generator is made: what is in
- * use now and what the generator will take. */
+ * use now and what the generator will take, in bytes. STINT_E_USAGE as below. */
 STINT_API stint_status stint_generator_peak_bytes(const stint_text_model *model,
                                                   const stint_generator_desc *desc,
                                                   size_t *bytes_out);
-/** Loads the weights; the model may be closed afterwards. STINT_E_USAGE: a setting out
- * of range; STINT_E_BUDGET before anything is loaded. A generator serves one thread at
- * a time. */
+
+/** Make a generator and load the weights; the caller destroys it.
+ *
+ * The model may be closed afterwards. STINT_E_USAGE: a setting out of range;
+ * STINT_E_BUDGET, before anything is loaded, with the size that will do; STINT_E_INPUT
+ * or STINT_E_IO: the weights cannot be read; STINT_E_MEMORY. */
 STINT_API stint_status stint_generator_create(const stint_text_model *model,
                                               const stint_generator_desc *desc,
                                               stint_generator **generator_out);
-STINT_API void stint_generator_destroy(stint_generator *generator); /* NULL is fine */
 
-/** Begin anew with these tokens. STINT_E_INPUT: none at all, an identity outside the
- * vocabulary, or more than the context; STINT_E_INTERRUPTED or _TERMINATED after
- * stint_stop(). */
+/** Free a generator. NULL is fine. */
+STINT_API void stint_generator_destroy(stint_generator *generator);
+
+/** Begin anew with tokens [count], which are read at once.
+ *
+ * STINT_E_INPUT: none at all, an identity outside the vocabulary, or more than the
+ * generator sees at once; the old text then stays. STINT_E_INTERRUPTED or _TERMINATED
+ * after stint_stop(). */
 STINT_API stint_status stint_generator_prompt(stint_generator *generator,
                                               const int32_t *tokens, int64_t count);
-/** Draw the next token: that of number i is a function of the model, the prompt, the
- * settings, the seed and i. When the context is full the model goes on from the newest
- * half of it. Allocates nothing. STINT_E_FAILED: the logits are no numbers;
+
+/** Draw the next token, which becomes part of the text.
+ *
+ * Token number i since the prompt is a pure function of the model, the prompt, the
+ * settings, the seed and i. When as many tokens are there as are seen at once, the
+ * model goes on from the newest half of them, read again. Allocates nothing.
+ * STINT_E_USAGE: before the first prompt; STINT_E_FAILED: the logits are no numbers;
  * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(). */
 STINT_API stint_status stint_generator_next(stint_generator *generator,
                                             int32_t *token_out);
-/** What the next token will be drawn from, [vocabulary]; valid until the next call.
- * After stint_generator_prompt or _next; reads the newest token first if need be. */
+
+/** What the next token will be drawn from: logits [vocabulary], which hold until the
+ * next call with this generator. Reads the newest token first if need be. Only after a
+ * prompt that was accepted. */
 STINT_API const float *stint_generator_logits(stint_generator *generator);
+
 /** Bytes of weights that a token streams through the processor. */
 STINT_API size_t stint_generator_token_bytes(const stint_generator *generator);
 

@@ -1,5 +1,15 @@
 /* Network families: each a readable function that builds a graph from images or from
- * tokens. */
+ * tokens.
+ *
+ *   stint_value logits = stint_model_build(
+ *       graph, "resnet20", &(stint_model_desc){.classes = 10, .dropout = -1}, images);
+ *
+ * `stint info RECIPE --graph text` prints what was built. Names of parameters are their
+ * scopes joined by dots ("layer1.0.conv1.weight"); weights of convolutions are
+ * [h, w, c, filters], those of dense layers [in, out].
+ *
+ * Nothing here trains: stint/train.h runs a recipe, which names a network. Calls that
+ * take a graph follow the rules of stint/op.h: -1 once it has failed. */
 #ifndef STINT_MODEL_H
 #define STINT_MODEL_H
 
@@ -11,72 +21,121 @@
 extern "C" {
 #endif
 
+/* ---- images ---- */
+
+/** The first layers of a network for images. Small images lose too much to a stem that
+ * was published for 224 pixels. */
 typedef enum stint_stem {
-    STINT_STEM_AUTO,  /* small below 96 pixels */
-    STINT_STEM_SMALL, /* 3x3 stride 1, for 28 to 64 pixels */
-    STINT_STEM_LARGE  /* 7x7 stride 2 and pooling (or as published), for 224 pixels */
+    /* Small where the shorter side has less than 96 pixels, else large. */
+    STINT_STEM_AUTO,
+    /* 3 x 3 of stride 1, for 28 to 64 pixels. */
+    STINT_STEM_SMALL,
+    /* 7 x 7 of stride 2 and pooling (or as published), for 224 pixels. */
+    STINT_STEM_LARGE
 } stint_stem;
 
-/** Zero means "as published" (dropout: -1 does). */
+/** Sizes of a network for images. Zero means "as published", but for dropout, where 0
+ * is none. Sizes that a network does not have are not looked at. */
 typedef struct stint_model_desc {
-    int64_t classes; /* required */
+    /* Required: 2 or more. */
+    int64_t classes;
+    /* First layers; zero chooses by the size of the images. */
     stint_stem stem;
-    int64_t width; /* channels of the first stage (resnet, vgg), hidden units (mlp) */
-    int64_t depth; /* hidden layers (mlp) */
-    float dropout; /* before the classifier; 0: none, -1: as published */
+    /* Channels of the first stage (resnet, vgg) or hidden units (mlp). */
+    int64_t width;
+    /* Layers or blocks that a family repeats: hidden layers (mlp). The other networks
+     * do not look at it. */
+    int64_t depth;
+    /* Rate before the classifier, where the network has a dropout. 0: none, below 0: as
+     * published. */
+    float dropout;
 } stint_model_desc;
 
-/** Append the network `name` ("resnet20") to graph, reading images [n, h, w, c] f32;
- * returns the logits [n, classes], or -1 with the graph failed: an unknown name (the
- * nearest is offered) or images too small for the network's pooling (sizes stated). */
+/** Append the network `name` ("resnet20") to graph.
+ *
+ * images [n, h, w, c] f32. Returns the logits [n, classes]. -1, with the graph failed
+ * by STINT_E_INPUT: an unknown name (the nearest is offered), sizes out of range, or
+ * images too small for the network's pooling (the text says how large they must be). */
 STINT_API stint_value stint_model_build(stint_graph *graph, const char *name,
                                         const stint_model_desc *desc,
                                         stint_value images);
 
-/** Where the logits of a transformer come from. */
+/* ---- text ---- */
+
+/** Where the logits of a transformer come from: which table the last columns are
+ * multiplied with. */
 typedef enum stint_text_head {
-    STINT_TEXT_HEAD_AUTO, /* gpt: tied, llama: own */
-    STINT_TEXT_HEAD_TIED, /* the table of embeddings serves twice */
-    STINT_TEXT_HEAD_OWN   /* a table of their own, "lm_head.weight" */
+    /* gpt: tied, llama: own. */
+    STINT_TEXT_HEAD_AUTO,
+    /* The table of embeddings serves as the output, too. */
+    STINT_TEXT_HEAD_TIED,
+    /* A table of their own, "lm_head.weight". */
+    STINT_TEXT_HEAD_OWN
 } stint_text_head;
 
-/** Transformers for text. Zero means as the smallest GPT-2: vocabulary 50257, depth 12,
- * width 768, heads of 64. */
+/** Sizes of a transformer for text. Zero means as the smallest GPT-2: vocabulary 50257,
+ * depth 12, width 768, heads of 64 columns. */
 typedef struct stint_text_model_desc {
+    /* Tokens known; blocks; columns; heads of queries. */
     int64_t vocabulary, depth, width, heads;
-    int64_t kv_heads;  /* heads of keys and values; 0: all (gpt), a fourth (llama) */
-    float dropout;     /* of embeddings and branches */
-    int64_t hidden;    /* units between the two products of a feed-forward; 0: 4 widths,
-                          with a gate 8/3 of it in multiples of 64 */
-    float epsilon;     /* of the norms; 0: 1e-5 */
-    float rotary_base; /* llama; 0: 10000 */
+    /* Heads of keys and values. 0: all heads (gpt), a fourth of them (llama). */
+    int64_t kv_heads;
+    /* Rate for embeddings and branches; 0: none. */
+    float dropout;
+    /* Units between the two products of a feed-forward. 0: four times the width; with a
+     * gate (llama) 8/3 of the width in multiples of 64. */
+    int64_t hidden;
+    /* Added to variances by the normalisations. 0: 1e-5. */
+    float epsilon;
+    /* Base of rotary positions (llama). 0: 10000. */
+    float rotary_base;
+    /* The output's table; zero: as the family has it. */
     stint_text_head head;
 } stint_text_model_desc;
 
-/** Append "gpt" (GPT-2: layer-norm, learned positions, tied output; "gpt2-124m" is the
- * same) or "llama" (RMS-norm, rotary positions, gated feed-forward, shared keys) to
- * graph. Weight decay is for the matrices of linear layers (the output of llama too);
- * biases, norms and embeddings are marked as not to decay. tokens,
- * labels [batch, context] i32: what is read and what comes next. Returns the mean loss,
- * in nats a token, or -1 with the graph failed. */
+/** Append a transformer with its loss to graph. Unlike stint_model_build it returns the
+ * loss, not the logits, so that a large vocabulary needs no tensor of all logits.
+ *
+ * name: "gpt" (Radford et al. 2019: layer-norm, learned positions, tied output;
+ * "gpt2-124m" is the same) or "llama" (Touvron et al. 2023: RMS-norm, rotary positions,
+ * gated feed-forward, shared keys). tokens and labels [batch, context] i32: what is
+ * read and what comes next. Returns the mean loss, in nats a token; -1 with the graph
+ * failed. Weight decay is for the matrices of linear layers (the output of llama too);
+ * biases, normalisations and embeddings are marked as not to decay. */
 STINT_API stint_value stint_text_model_build(stint_graph *graph, const char *name,
                                              const stint_text_model_desc *desc,
                                              stint_value tokens, stint_value labels);
 
 /** Put the sizes that `name` stands for ("gpt", "llama", "gpt2-124m") where desc and
- * context (tokens a sequence) are zero. STINT_E_INPUT: unknown name, or sizes that do
- * not go together. */
+ * *context (tokens a sequence) are zero; both are read and written.
+ *
+ * STINT_E_INPUT: an unknown name, or sizes that do not go together: heads must divide
+ * the width, and kv_heads the heads. */
 STINT_API stint_status stint_text_model_resolve(const char *name,
                                                 stint_text_model_desc *desc,
                                                 int64_t *context);
 
-/** The table of networks for images, and that of those for text, ended by a NULL
- * name. */
+/* ---- lists ----
+ *
+ * The tables that `model.name` of a recipe is looked up in. Their order is that of
+ * `stint help models`. */
+
+/** A row of a list of networks: the name that recipes and stint_model_build take, and a
+ * few words on it. */
 typedef struct stint_model_info {
     const char *name, *help;
 } stint_model_info;
+
+/** The networks for images; the last row has a NULL name. A constant of the library,
+ * never freed. `stint help models` prints it. */
 STINT_API const stint_model_info *stint_model_list(void);
+
+/** The networks for text; the last row has a NULL name. A constant of the library,
+ * never freed. */
 STINT_API const stint_model_info *stint_text_model_list(void);
+
+/** Is this the name of a network for text? False also for an unknown name. Never fails;
+ * any number of threads may ask. */
 STINT_API bool stint_model_is_text(const char *name);
 /** Pixels a side of the photographs that this network was published for; 0: it was for
  * small images, or is unknown. */

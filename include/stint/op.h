@@ -1,7 +1,28 @@
-/* Builders: each appends one or a few nodes and returns a value (-1 once the graph has
- * failed; see stint/graph.h). Images are channels-last [n, h, w, c]. In descriptions
- * zero means "the usual": stride 1, groups 1, dilation none. All tensors f32 unless
- * said. */
+/* Builders: each appends one or a few operators to a graph and returns the result.
+ *
+ * Images are channels-last, [n, h, w, c]. All tensors are f32 unless said otherwise. In
+ * descriptions zero means "the usual", for example stride 1 and one group.
+ *
+ * Errors: a builder returns -1 once the graph has failed, and whenever it is given -1.
+ * A shape, a type or a number that does not fit makes the graph fail with
+ * STINT_E_INPUT, an allocation with STINT_E_MEMORY; the text names the operator, its
+ * scope and the shapes, and stint_graph_check() gives it. Graph and descriptions must
+ * not be NULL; descriptions are copied. A graph serves one thread at a time.
+ *
+ * Parameters that a builder makes get their names behind the open scopes
+ * (stint_scope_begin), so each layer wants a scope of its own:
+ *
+ *   stint_scope_begin(g, "conv1");
+ *   x = stint_conv2d(g, x, &(stint_conv2d_desc){.filters = 16, .size = 3, .pad = 1});
+ *   stint_scope_end(g);
+ *   x = stint_relu(g, x);
+ *
+ * Every operator has a gradient unless its comment says otherwise. Costs: a builder
+ * copies no tensor and computes nothing. It infers shapes and appends to the graph;
+ * what a step will take in time and memory is known once the graph is planned.
+ *
+ * A result is a pure function of its operands: the order of every sum follows from the
+ * shapes, never from the number of threads or the instruction set. */
 #ifndef STINT_OP_H
 #define STINT_OP_H
 
@@ -11,193 +32,313 @@
 extern "C" {
 #endif
 
-/** 2-D convolution with parameters "weight" [size, size, c / groups, filters] and, if
- * bias, "bias" [filters]. x [n, h, w, c] -> [n, oh, ow, filters], oh = (h + 2 pad -
- * size) / stride + 1. */
+/* ---- layers with parameters ---- */
+
+/** A two-dimensional convolution.
+ *
+ * filters and size have no usual value: they must be at least 1. */
 typedef struct stint_conv2d_desc {
-    int64_t filters, size, stride, pad, groups; /* groups == c: depthwise */
+    /* filters: channels of the result, a multiple of groups. size: height and width of
+     * the window. stride: pixels between windows; 0: 1. pad: rows and columns of zeros
+     * on each side. groups: groups of channels that meet filters of their own; 0: 1,
+     * c: depthwise. */
+    int64_t filters, size, stride, pad, groups;
+    /* Add a parameter "bias" [filters], which starts at zero and does not decay. */
     bool bias;
-    stint_init init; /* of the weight; zero means HE_NORMAL on fan_in (not ZERO) */
+    /* Start of the weight. The zero value means HE_NORMAL on fan_in, not zeros. */
+    stint_init init;
 } stint_conv2d_desc;
+
+/** x [n, h, w, c] -> [n, oh, ow, filters], oh = (h + 2 pad - size) / stride + 1,
+ * rounded down. Parameter "weight" [size, size, c / groups, filters]. Differentiable
+ * once. STINT_E_INPUT also where a window does not fit into the image. */
 STINT_API stint_value stint_conv2d(stint_graph *g, stint_value x,
                                    const stint_conv2d_desc *desc);
 
-/** x [n, k] -> [n, units]; parameters "weight" [k, units], "bias" [units] unless
- * no_bias. */
+/** A dense (fully connected) layer.
+ *
+ * Its usual start is that of PyTorch's linear layers. */
 typedef struct stint_dense_desc {
+    /* Columns of the result, at least 1. */
     int64_t units;
+    /* Leave out the parameter "bias". */
     bool no_bias;
-    stint_init init; /* zero-value means FAN_IN_UNIFORM */
+    /* Start of the weight. The zero value means FAN_IN_UNIFORM, for the bias too; with
+     * any other the bias starts at zero. */
+    stint_init init;
 } stint_dense_desc;
+
+/** x [n, k] -> x weight + bias, [n, units]. Parameters "weight" [k, units] and "bias"
+ * [units], which does not decay. Take stint_flatten first for images. */
 STINT_API stint_value stint_dense(stint_graph *g, stint_value x,
                                   const stint_dense_desc *desc);
 
-/** Batch normalisation over all but the last axis (Ioffe and Szegedy 2015); parameters
- *  "scale", "shift", states "mean", "variance". TRAIN: statistics of this shard (biased
- *  variance to normalise, unbiased into the running one). EVAL: running statistics. */
+/** Constants of a batch normalisation. All zero is the usual choice. */
 typedef struct stint_batch_norm_desc {
-    float momentum; /* 0: 0.1 */
-    float epsilon;  /* 0: 1e-5 */
+    /* Share of the new statistics in the running ones; 0: 0.1. */
+    float momentum;
+    /* Added to the variance; 0: 1e-5. */
+    float epsilon;
 } stint_batch_norm_desc;
+
+/** Batch normalisation over all axes but the last (Ioffe and Szegedy 2015).
+ *
+ * x [..., c] of at least two axes -> the same shape. Parameters "scale" and "shift"
+ * [c], states "mean" and "variance" [c]. A graph for STINT_TRAIN takes the statistics
+ * of its batch (biased variance to normalise, unbiased into the running one), one for
+ * STINT_EVAL the running statistics. */
 STINT_API stint_value stint_batch_norm(stint_graph *g, stint_value x,
                                        const stint_batch_norm_desc *desc);
 
-/** Element by element, x of any shape -> the same shape. relu: max(x, 0), NaN stays;
- * leaky_relu: slope x below 0; sigmoid 1 / (1 + e^-x); silu x sigmoid(x); gelu: the
- * tanh form of Hendrycks and Gimpel 2016; softplus log(1 + e^x). exp, log, tanh,
- * sigmoid, sin and cos err by less than an ulp, with the same bits on every machine
- * (docs/trust.md); log and sqrt below 0 give NaN. */
-STINT_API stint_value stint_relu(stint_graph *g, stint_value x);
-STINT_API stint_value stint_leaky_relu(stint_graph *g, stint_value x, float slope);
-STINT_API stint_value stint_sigmoid(stint_graph *g, stint_value x);
-STINT_API stint_value stint_tanh(stint_graph *g, stint_value x);
-STINT_API stint_value stint_silu(stint_graph *g, stint_value x);
-STINT_API stint_value stint_gelu(stint_graph *g, stint_value x);
-STINT_API stint_value stint_softplus(stint_graph *g, stint_value x);
-STINT_API stint_value stint_exp(stint_graph *g, stint_value x);
-STINT_API stint_value stint_log(stint_graph *g, stint_value x);
-STINT_API stint_value stint_sin(stint_graph *g, stint_value x);
-STINT_API stint_value stint_cos(stint_graph *g, stint_value x);
-STINT_API stint_value stint_sqrt(stint_graph *g, stint_value x);
-STINT_API stint_value stint_square(stint_graph *g, stint_value x);
-STINT_API stint_value stint_reciprocal(stint_graph *g, stint_value x);
-STINT_API stint_value stint_scale(stint_graph *g, stint_value x, float factor);
-STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend);
-
-/** Over the last axis: scale * (x - mean) / sqrt(variance + epsilon) + shift (Ba et al.
- * 2016), and scale * x / sqrt(mean x^2 + epsilon) (Zhang and Sennrich 2019); parameters
- * "scale" and, for the first, "shift". epsilon 0: 1e-5. */
+/** Layer normalisation over the last axis (Ba et al. 2016): scale * (x - mean) /
+ * sqrt(variance + epsilon) + shift. Parameters "scale" and "shift" of the last axis'
+ * length. epsilon 0: 1e-5. */
 STINT_API stint_value stint_layer_norm(stint_graph *g, stint_value x, float epsilon);
+
+/** Root-mean-square normalisation over the last axis (Zhang and Sennrich 2019):
+ * scale * x / sqrt(mean x^2 + epsilon). Parameter "scale". epsilon 0: 1e-5. */
 STINT_API stint_value stint_rms_norm(stint_graph *g, stint_value x, float epsilon);
 
-/** tokens [...] i32 -> [..., width]: rows of the parameter "weight" [vocabulary,
- * width], normal with the deviation given (0: 0.02). Its gradient is summed in the
- * order of the positions. */
+/** A table of vectors, one a token: the first layer of a text model. */
 typedef struct stint_embedding_desc {
+    /* Rows of the table, and columns of each. */
     int64_t vocabulary, width;
+    /* Deviation of the normal start; 0: 0.02. */
     float deviation;
 } stint_embedding_desc;
+
+/** tokens [...] i32 -> [..., width]: rows of the parameter "weight" [vocabulary,
+ * width], which does not decay. Its gradient is summed in the order of the positions.
+ * Tokens must be 0 to vocabulary - 1 when the graph runs. */
 STINT_API stint_value stint_embedding(stint_graph *g, stint_value tokens,
                                       const stint_embedding_desc *desc);
-/** The same from a table that is there, for tied weights. table [vocabulary, width]. */
+
+/** The same from a value that is there, table [vocabulary, width]: for tied weights. */
 STINT_API stint_value stint_lookup(stint_graph *g, stint_value tokens,
                                    stint_value table);
 
-/** Attention over packed rows qkv [batch, length, (heads + 2 kv_heads) size]: queries
- * of all heads, keys, values (Vaswani et al. 2017; shared keys and values: Ainslie et
- * al. 2023) -> [batch, length, heads size]. Computed in tiles, forward and backward: no
- * matrix of all scores is made, two numbers a query and head are kept. kv_heads 0: as
- * many as heads. */
-typedef struct stint_attention_desc {
-    int64_t heads, kv_heads;
-    bool all; /* every position sees every other; default: itself and earlier ones */
-} stint_attention_desc;
-STINT_API stint_value stint_attention(stint_graph *g, stint_value qkv,
-                                      const stint_attention_desc *desc);
-/** Rotary positions (Su et al. 2021) for the first `heads` heads of `size` columns of x
- * [batch, length, width]; the rest passes. base 0: 10000. */
-typedef struct stint_rotary_desc {
-    int64_t heads, size;
-    float base;
-} stint_rotary_desc;
-STINT_API stint_value stint_rotary(stint_graph *g, stint_value x,
-                                   const stint_rotary_desc *desc);
+/* ---- element by element ----
+ *
+ * x of any shape -> the same shape. exp, log, tanh, sigmoid, sin and cos err by less
+ * than one unit in the last place, with the same bits on every machine (docs/trust.md).
+ * log and sqrt below 0 give NaN. */
 
-/** Element-wise with broadcasting by the usual rule (axes aligned at the last; 1
- * repeats). */
+/** max(x, 0); NaN stays. A step keeps one bit an element of it. */
+STINT_API stint_value stint_relu(stint_graph *g, stint_value x);
+/** x above 0, slope x below. */
+STINT_API stint_value stint_leaky_relu(stint_graph *g, stint_value x, float slope);
+/** 1 / (1 + e^-x). */
+STINT_API stint_value stint_sigmoid(stint_graph *g, stint_value x);
+/** Hyperbolic tangent. */
+STINT_API stint_value stint_tanh(stint_graph *g, stint_value x);
+/** x sigmoid(x). */
+STINT_API stint_value stint_silu(stint_graph *g, stint_value x);
+/** Gaussian error linear unit, the tanh form (Hendrycks and Gimpel 2016). */
+STINT_API stint_value stint_gelu(stint_graph *g, stint_value x);
+/** log(1 + e^x). */
+STINT_API stint_value stint_softplus(stint_graph *g, stint_value x);
+/** e^x. */
+STINT_API stint_value stint_exp(stint_graph *g, stint_value x);
+/** Natural logarithm. */
+STINT_API stint_value stint_log(stint_graph *g, stint_value x);
+/** Sine of x in radians. */
+STINT_API stint_value stint_sin(stint_graph *g, stint_value x);
+/** Cosine of x in radians. */
+STINT_API stint_value stint_cos(stint_graph *g, stint_value x);
+/** Square root. */
+STINT_API stint_value stint_sqrt(stint_graph *g, stint_value x);
+/** x x. */
+STINT_API stint_value stint_square(stint_graph *g, stint_value x);
+/** 1 / x. */
+STINT_API stint_value stint_reciprocal(stint_graph *g, stint_value x);
+/** factor x. */
+STINT_API stint_value stint_scale(stint_graph *g, stint_value x, float factor);
+/** x + addend. */
+STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend);
+
+/* Two operands are broadcast by the usual rule: axes are aligned at the last one and
+ * must be equal or 1; an axis of 1 is repeated. The result has the larger of each. */
+
+/** a + b. */
 STINT_API stint_value stint_add(stint_graph *g, stint_value a, stint_value b);
+/** a - b. */
 STINT_API stint_value stint_sub(stint_graph *g, stint_value a, stint_value b);
+/** a b, element by element. */
 STINT_API stint_value stint_mul(stint_graph *g, stint_value a, stint_value b);
+/** a / b. */
 STINT_API stint_value stint_div(stint_graph *g, stint_value a, stint_value b);
 /** x [..., c] + bias [c]. */
 STINT_API stint_value stint_bias(stint_graph *g, stint_value x, stint_value bias);
 
-/** a [..., m, k] b [..., k, n]; trans_*: that operand is stored transposed. Leading
- * axes equal. */
+/* ---- products and attention ---- */
+
+/** Matrix products: a [..., m, k] b [..., k, n] -> [..., m, n]. Leading axes are equal.
+ * trans_a: a is stored as [..., k, m]; trans_b: b as [..., n, k]. */
 STINT_API stint_value stint_matmul(stint_graph *g, stint_value a, stint_value b,
                                    bool trans_a, bool trans_b);
 
-/** Windows of size x size over x [n, h, w, c] -> [n, oh, ow, c], oh as in stint_conv2d.
- * Padding takes no part in a maximum and counts as zeros in an average, which divides
- * by size * size. */
+/** Heads of an attention. */
+typedef struct stint_attention_desc {
+    /* heads: of queries, a multiple of kv_heads. kv_heads: of keys and values, each
+     * shared by heads / kv_heads queries; 0: as many as heads. */
+    int64_t heads, kv_heads;
+    /* Every position sees every other. Default: itself and earlier ones (causal). */
+    bool all;
+} stint_attention_desc;
+
+/** Attention (Vaswani et al. 2017; shared keys and values: Ainslie et al. 2023).
+ *
+ * qkv [batch, length, (heads + 2 kv_heads) size]: each row has the queries of all
+ * heads, then keys, then values -> [batch, length, heads size]. Computed in tiles,
+ * forward and backward: no matrix of all scores is made, two numbers a query and head
+ * are kept. */
+STINT_API stint_value stint_attention(stint_graph *g, stint_value qkv,
+                                      const stint_attention_desc *desc);
+
+/** Which columns rotary positions turn. */
+typedef struct stint_rotary_desc {
+    /* The first `heads` heads, of `size` columns each; size is even. */
+    int64_t heads, size;
+    /* Base of the wavelengths, above 1; 0: 10000. */
+    float base;
+} stint_rotary_desc;
+
+/** Rotary positions (Su et al. 2021): x [batch, length, width] -> the same shape, the
+ * columns beyond heads size as they are. */
+STINT_API stint_value stint_rotary(stint_graph *g, stint_value x,
+                                   const stint_rotary_desc *desc);
+
+/* ---- pooling ---- */
+
+/** Windows of a pooling. The usual, size 2 and the rest zero, halves even
+ * sides. */
 typedef struct stint_pool_desc {
-    int64_t size, stride, pad; /* stride 0: size */
+    /* size: height and width, 1 to 16. stride: pixels between windows; 0: size. pad:
+     * rows and columns on each side, below size. */
+    int64_t size, stride, pad;
 } stint_pool_desc;
+
+/** Largest value of each window: x [n, h, w, c] -> [n, oh, ow, c], oh as in
+ * stint_conv2d. Padding takes no part. A step keeps the position of the winner. */
 STINT_API stint_value stint_max_pool(stint_graph *g, stint_value x,
                                      const stint_pool_desc *desc);
+
+/** Mean of each window; padding counts as zeros, the divisor is size * size. */
 STINT_API stint_value stint_avg_pool(stint_graph *g, stint_value x,
                                      const stint_pool_desc *desc);
-/** x [n, h, w, c] -> [n, c]. */
+
+/** Mean over all pixels: x [n, h, w, c] -> [n, c]. */
 STINT_API stint_value stint_global_avg_pool(stint_graph *g, stint_value x);
 
-/** The same elements under another shape; one dimension may be -1. */
+/* ---- shapes ----
+ *
+ * These take f32 and i32 and keep the type. Axes are counted from 0, the outermost. */
+
+/** The same elements in the same order under another shape; its element type is not
+ * looked at. One dimension may be -1: it follows from the others. */
 STINT_API stint_value stint_reshape(stint_graph *g, stint_value x,
                                     const stint_shape *shape);
+
 /** x [n, ...] -> [n, rest]. */
 STINT_API stint_value stint_flatten(stint_graph *g, stint_value x);
-/** Axis i of the result is axis axes[i] of x; axes [rank of x]. */
+
+/** Axis i of the result is axis axes[i] of x; axes [rank of x], each once. */
 STINT_API stint_value stint_transpose(stint_graph *g, stint_value x, const int *axes);
-/** x [count]: values that agree but for `axis`. */
+
+/** x [count] joined along `axis`; all other axes are equal. */
 STINT_API stint_value stint_concat(stint_graph *g, const stint_value *x, int count,
                                    int axis);
-/** Elements begin, begin + step, ... before `end` along an axis. */
+
+/** Elements begin, begin + step, ... before `end` along an axis; 0 <= begin < end <=
+ * length. step 0: 1. */
 STINT_API stint_value stint_slice(stint_graph *g, stint_value x, int axis,
                                   int64_t begin, int64_t end, int64_t step);
-/** Repeat x to `shape`, by the rule above. */
+
+/** x repeated to `shape`, by the rule of two operands above; its element type is not
+ * looked at. */
 STINT_API stint_value stint_broadcast(stint_graph *g, stint_value x,
                                       const stint_shape *shape);
-/** Reductions over the axes in the bit set (bit i: axis i); with keep they stay, of
- * size 1. */
+
+/* ---- reductions ----
+ *
+ * Over the axes in a bit set: bit i is axis i. With keep these axes stay, of size 1;
+ * without they go. The order of a sum is a fixed tree. */
+
+/** Sum. */
 STINT_API stint_value stint_sum(stint_graph *g, stint_value x, unsigned axes,
                                 bool keep);
+
+/** Arithmetic mean. */
 STINT_API stint_value stint_mean(stint_graph *g, stint_value x, unsigned axes,
                                  bool keep);
+
+/** Largest element. Elements that tie for it share the gradient equally. */
 STINT_API stint_value stint_max(stint_graph *g, stint_value x, unsigned axes,
                                 bool keep);
 
-/** Inverted dropout; the mask is a pure function of (seed, step, shard, layer,
- * element). */
+/* ---- regularisation and losses ---- */
+
+/** Inverted dropout: zeroes a share `rate` of the elements, at least 0 and below 1, and
+ * divides the others by 1 - rate. The mask is a pure function of seed, step, shard,
+ * layer and element. x itself with rate 0 and in a graph for STINT_EVAL. */
 STINT_API stint_value stint_dropout(stint_graph *g, stint_value x, float rate);
-/** Over the last axis. */
+
+/** Softmax over the last axis: e^x_i / sum_j e^x_j, for x of any shape but a scalar.
+ * For a loss take stint_softmax_cross_entropy, which takes logits. */
 STINT_API stint_value stint_softmax(stint_graph *g, stint_value x);
-/** Sum over rows, divided by n, of -sum_j q_j log softmax(x)_j, q = (1 - smoothing)
- * onehot + smoothing / classes. logits [n, classes], labels [n] i32; rows with label -1
- * add nothing; the divisor is n, counting them too (they are the padding of a last
- * evaluation batch). -> scalar. */
+
+/** Cross-entropy of softmax(logits) against labels -> scalar, in nats.
+ *
+ * logits [n, classes], labels [n] i32. Sum over rows, divided by n, of -sum_j q_j log
+ * softmax(x)_j with q = (1 - smoothing) onehot + smoothing / classes, smoothing from 0
+ * to 1. Rows with label -1 add nothing, but the divisor is n all the same (they are the
+ * padding of a last batch of an evaluation). */
 STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
                                                   stint_value labels, float smoothing);
-/** The same loss of logits x table^T, which exist for a block of rows at a time, 128
- * MiB of them at most: for large vocabularies. x [n, width], table [classes, width],
- * labels [n] i32 -> scalar. Differentiable once. */
+
+/** The same loss of logits x table^T -> scalar, for large vocabularies.
+ *
+ * x [n, width], table [classes, width], labels [n] i32. Logits exist for a block of
+ * rows at a time, at most 128 MiB of them. Differentiable once. */
 STINT_API stint_value stint_linear_cross_entropy(stint_graph *g, stint_value x,
                                                  stint_value table, stint_value labels,
                                                  float smoothing);
-/** x [..., channels] rounded to (2^(bits - 1) - 1) levels on either side of 0, a scale
- * a channel: what a weight held in so many bits is. bits 2..8. Its gradient is passed
- * on as it is. */
+
+/** x [..., channels] rounded to 2^(bits - 1) - 1 levels on either side of 0, with a
+ * scale for each channel: what a weight held in so many bits is. bits 2 to 8. The
+ * gradient passes as it is (straight-through). */
 STINT_API stint_value stint_quantise(stint_graph *g, stint_value x, int bits);
-/** Logit pairing: mean over rows of weight ||x - reference||^2 / classes, where a row
- * weighs base + right if the reference's largest logit (lowest index on ties) is at the
- * label, base if not, and 0 with label -1. x, reference [n, classes], labels [n] i32 ->
- * scalar. base 0 and right 0: 1 a row. With right > 0, focal distillation (Yan et al.
- * 2021, arXiv 2011.09161). */
+
+/** Weights of the rows of a logit pairing; both 0: each row weighs 1. */
 typedef struct stint_pairing_desc {
+    /* base: every row's. right: added where the reference's largest logit (the lowest
+     * index on ties) is at the label. */
     float base, right;
 } stint_pairing_desc;
+
+/** Logit pairing -> scalar: mean over rows of weight ||x - reference||^2 / classes.
+ *
+ * x and reference [n, classes], labels [n] i32; a row with label -1 weighs 0. With
+ * right > 0 it is focal distillation (Yan et al. 2021, arXiv 2011.09161). */
 STINT_API stint_value stint_logit_pairing(stint_graph *g, stint_value x,
                                           stint_value reference, stint_value labels,
                                           const stint_pairing_desc *desc);
-/** Mean over rows of -T^2 sum_j softmax(reference / T)_j log softmax(x / T)_j (Hinton
- * et al. 2015); rows with label -1 add nothing. T: temperature > 0. No gradient flows
- * to the reference. -> scalar. */
+
+/** Distillation by soft labels (Hinton et al. 2015) -> scalar: mean over rows of
+ * -T^2 sum_j softmax(reference / T)_j log softmax(x / T)_j, T = temperature > 0.
+ *
+ * x and reference [n, classes], labels [n] i32; rows with label -1 add nothing. A
+ * gradient for the reference is refused (STINT_E_UNSUPPORTED). */
 STINT_API stint_value stint_soft_cross_entropy(stint_graph *g, stint_value x,
                                                stint_value reference,
                                                stint_value labels, float temperature);
-/** Mean over all elements of (x - target)^2. -> scalar. */
+
+/** Mean over all elements of (x - target)^2 -> scalar. Both have one shape. */
 STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
                                                stint_value target);
-/** How many rows have their largest logit (lowest index on ties) at the label.
- * -> scalar f32. */
+
+/** Number of rows whose largest logit (the lowest index on ties) is at the label ->
+ * scalar f32. logits [n, classes], labels [n] i32. Not differentiable. */
 STINT_API stint_value stint_count_correct(stint_graph *g, stint_value logits,
                                           stint_value labels);
 

@@ -1,4 +1,23 @@
-/* Everything public, one area a header. */
+/* Everything public, one area a header.
+ *
+ * codec.h     arrays of floats packed within an error bound
+ * data.h      images: what is in a folder, checks, rendered letters, downloads
+ * generate.h  text from a trained transformer
+ * graph.h     graphs of operators: values, shapes, scopes
+ * model.h     network families that build themselves into a graph
+ * net.h       processes that train together
+ * op.h        the operators
+ * recipe.h    recipes, read from a file or set key by key
+ * status.h    status codes, the last error, the log, the version
+ * text.h      tokenisers
+ * topk.h      the k best of n values
+ * train.h     plans, training, evaluation, prediction
+ * trust.h     same bits, same answers, luck, memorisation
+ * version.h   numbers of the version that the headers are of
+ *
+ * Each compiles alone, as C11 and later and as C++17. Link with `pkg-config --libs
+ * stint` or CMake's find_package(Stint). status.h has the conventions that all of them
+ * follow. */
 #ifndef STINT_STINT_H
 #define STINT_STINT_H
 
@@ -9,6 +28,7 @@
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/op.h"
+#include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/text.h"
 #include "stint/topk.h"

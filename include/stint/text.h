@@ -1,7 +1,17 @@
 /* Text as tokens: byte, character and byte-pair tokenisers.
  *
- * A tokeniser is read-only after it was made: any number of threads may use it. Token
- * identities are 0 .. vocabulary - 1. Encoding then decoding gives the same bytes. */
+ * A tokeniser is read-only once it is made: any number of threads may use it at once.
+ * It lives in memory alone; the file that it came from may change or go.
+ *
+ * Token identities are 0 to vocabulary - 1. Encoding and then decoding gives the same
+ * bytes back.
+ *
+ *   stint_tokenizer *t = NULL;
+ *   stint_status st =
+ *       stint_tokenizer_learn(STINT_TOKENIZER_BPE, 4096, text, n_bytes, &t);
+ *   if (st == STINT_OK)
+ *       st = stint_tokenizer_encode(t, text, n_bytes, tokens, &count);
+ *   stint_tokenizer_close(t); */
 #ifndef STINT_TEXT_H
 #define STINT_TEXT_H
 
@@ -14,56 +24,93 @@
 extern "C" {
 #endif
 
+/** What a token is, and with it which data can be encoded. */
 typedef enum stint_tokenizer_kind {
-    STINT_TOKENIZER_BYTE, /* one token a byte, 256 tokens, any data */
-    STINT_TOKENIZER_CHAR, /* one token a Unicode character of the text learned from */
-    STINT_TOKENIZER_BPE   /* byte-pair encoding of words, as GPT-2's: any UTF-8 text */
+    /* A byte: 256 tokens, any data. */
+    STINT_TOKENIZER_BYTE,
+    /* A Unicode character of the text that was learned from. */
+    STINT_TOKENIZER_CHAR,
+    /* A byte-pair encoding of words, as GPT-2's: any UTF-8 text. */
+    STINT_TOKENIZER_BPE
 } stint_tokenizer_kind;
 
+/** A tokeniser; opaque. Made by stint_tokenizer_learn or stint_tokenizer_read, or owned
+ * by a model (stint_model_tokenizer). */
 typedef struct stint_tokenizer stint_tokenizer;
 
+/** What a tokeniser is. Two with the same hash encode every text
+ * alike. */
 typedef struct stint_tokenizer_info {
     stint_tokenizer_kind kind;
-    int32_t vocabulary; /* tokens */
-    const char *hash;   /* SHA-256 of kind, tokens and merges, 64 hex digits */
+    /* Number of tokens. */
+    int32_t vocabulary;
+    /* SHA-256 of kind, tokens and merges, 64 hex digits; lives as long as the
+     * tokeniser. */
+    const char *hash;
 } stint_tokenizer_info;
 
-/** Learn a vocabulary from text. BYTE needs none. BPE: `vocabulary` tokens, at least
- *  256; fewer when no pair is left that occurs twice. Merges are those of the most
- *  frequent pair, ties to the lower token identities: one text, one vocabulary
- * (Sennrich et al. 2016; word pattern and byte alphabet of GPT-2, Radford et al. 2019).
- *  STINT_E_INPUT: CHAR or BPE of bytes that are no UTF-8 (the offset is told), or an
- *  empty text. */
+/* ---- making ---- */
+
+/** Learn a vocabulary from text [n_bytes]; the caller closes the tokeniser.
+ *
+ * BYTE needs no text. CHAR takes every character that occurs. BPE takes `vocabulary`
+ * tokens, at least 256; fewer when no pair is left that occurs twice. Merges are those
+ * of the most frequent pair, ties to the lower token identities, so that one text gives
+ * one vocabulary (Sennrich et al. 2016; word pattern and byte alphabet of GPT-2,
+ * Radford et al. 2019). STINT_E_INPUT: for CHAR or BPE an empty text, or bytes that are
+ * no UTF-8 (the offset is told); STINT_E_USAGE: a BPE of less than 256 tokens;
+ * STINT_E_MEMORY. *tokenizer_out is NULL after an error. */
 STINT_API stint_status stint_tokenizer_learn(stint_tokenizer_kind kind,
                                              int32_t vocabulary, const char *text,
                                              size_t n_bytes,
                                              stint_tokenizer **tokenizer_out);
-/** From a file that stint_tokenizer_write wrote, or from a folder with GPT-2's
- *  vocab.json and merges.txt, or without these a tokenizer.json of that kind.
- *  STINT_E_INPUT says what is wrong with it and where; STINT_E_UNSUPPORTED: a
- *  tokenizer.json of another kind. */
+
+/** Read a tokeniser; the caller closes it.
+ *
+ * path: a file that stint_tokenizer_write wrote, or a folder with GPT-2's vocab.json
+ * and merges.txt or, without these, a tokenizer.json of that kind. STINT_E_INPUT says
+ * what is wrong with it and where; STINT_E_UNSUPPORTED: a tokenizer.json of another
+ * kind; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_tokenizer_read(const char *path,
                                             stint_tokenizer **tokenizer_out);
-/** One JSON file, replaced atomically. */
+
+/** Free a tokeniser and all that points into it: its description, and the bytes of its
+ * tokens. NULL is fine. */
+STINT_API void stint_tokenizer_close(stint_tokenizer *tokenizer);
+
+/* ---- writing ---- */
+
+/** Write one JSON file, replacing what is there in one step; stint_tokenizer_read takes
+ * it, and the result has the same hash. STINT_E_IO;
+ * STINT_E_MEMORY. */
 STINT_API stint_status stint_tokenizer_write(const stint_tokenizer *tokenizer,
                                              const char *path);
-/** vocab.json and merges.txt as GPT-2 has them, into a folder. STINT_E_UNSUPPORTED
- * unless BPE. */
+
+/** Write vocab.json and merges.txt as GPT-2 has them into a folder, which is made
+ * where it is missing.
+ * STINT_E_UNSUPPORTED for a tokeniser that is not BPE; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_tokenizer_write_gpt2(const stint_tokenizer *tokenizer,
                                                   const char *folder);
-STINT_API void stint_tokenizer_close(stint_tokenizer *tokenizer); /* NULL is fine */
 
+/* ---- using ---- */
+
+/** Kind, number of tokens and hash. Never NULL; lives as long as the tokeniser. */
 STINT_API const stint_tokenizer_info *
 stint_tokenizer_describe(const stint_tokenizer *tokenizer);
 
-/** tokens_out [n_bytes] is always enough. STINT_E_INPUT: bytes that are no UTF-8, or a
- *  character that the vocabulary does not have (character and offset are told). Text
- * that looks like a special token ("<|endoftext|>") is ordinary text. */
+/** Encode text [n_bytes] into tokens_out, for which [n_bytes] elements are always
+ * enough; *count_out is their number. The text needs no NUL at its end. The result is a
+ * pure function of tokeniser and text.
+ *
+ * Text that looks like a special token ("<|endoftext|>") is ordinary text.
+ * STINT_E_INPUT: bytes that are no UTF-8, or a character that the vocabulary does not
+ * have (character and offset are told); tokens_out may then be partly written. */
 STINT_API stint_status stint_tokenizer_encode(const stint_tokenizer *tokenizer,
                                               const char *text, size_t n_bytes,
                                               int32_t *tokens_out, int64_t *count_out);
-/** The bytes of a token, not NUL-terminated; they live as long as the tokeniser. NULL
- * and 0 bytes for an identity outside the vocabulary. */
+
+/** Decode: the bytes of a token, not NUL-terminated; they live as long as the
+ * tokeniser. NULL and 0 bytes for an identity outside the vocabulary. */
 STINT_API const char *stint_tokenizer_token(const stint_tokenizer *tokenizer,
                                             int32_t token, size_t *n_bytes_out);
 

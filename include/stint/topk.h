@@ -5,7 +5,18 @@
  * arXiv 2109.08219), whose delegates, filter and in-place radix selection are here in
  * the form that suits a CPU; positions, ties and special values have one exact meaning,
  * below, so that a result is a pure function of the values: not of threads, machine,
- * method or workspace. */
+ * method or workspace.
+ *
+ *   const stint_topk_desc desc = {.n = n, .k = 10, .sorted = true};
+ *   size_t bytes;
+ *   stint_topk_workspace_bytes(&desc, &bytes);
+ *   stint_topk(&desc, x, NULL, index, values, workspace, bytes);
+ *
+ * That gives the positions and values of the ten largest of n floats, the largest
+ * first; each call returns STINT_OK or says what was wrong.
+ *
+ * Nothing here but stint_topk_costs_host and _measure allocates, and nothing keeps a
+ * pointer. Calls may run at once with outputs and workspaces of their own. */
 #ifndef STINT_TOPK_H
 #define STINT_TOPK_H
 
@@ -19,6 +30,10 @@
 extern "C" {
 #endif
 
+/* ---- what is asked for ---- */
+
+/** Type of the elements. F16 is IEEE half precision, BF16 the upper half of an f32,
+ * both in 16 bits; integers are signed. */
 typedef enum stint_topk_type {
     STINT_TOPK_F32,
     STINT_TOPK_F16,
@@ -27,72 +42,103 @@ typedef enum stint_topk_type {
     STINT_TOPK_I8
 } stint_topk_type;
 
-/* What makes an element good: x, -x or |x|. */
+/** What makes an element x good: x, -x or |x|. */
 typedef enum stint_topk_key {
     STINT_TOPK_MAX,
     STINT_TOPK_MIN,
     STINT_TOPK_ABS
 } stint_topk_key;
 
-/* Where NaN stands. All NaN rank alike, whatever their sign, payload and the key. */
+/** Where NaN stands. All NaN rank alike, whatever their sign and payload, and whatever
+ * the key. */
 typedef enum stint_topk_nan {
-    STINT_TOPK_NAN_ERROR, /* refuse: STINT_E_INPUT names the first one */
-    STINT_TOPK_NAN_FIRST, /* better than everything */
-    STINT_TOPK_NAN_LAST   /* worse than everything */
+    /* Refuse: STINT_E_INPUT names the first one. */
+    STINT_TOPK_NAN_ERROR,
+    /* Better than everything. */
+    STINT_TOPK_NAN_FIRST,
+    /* Worse than everything. */
+    STINT_TOPK_NAN_LAST
 } stint_topk_nan;
 
-/* How to go about it; never changes the result. */
+/** How to go about it; never changes the result. */
 typedef enum stint_topk_method {
-    STINT_TOPK_AUTO,      /* by predicted time */
-    STINT_TOPK_PACK,      /* key and index of every element, then radix selection */
-    STINT_TOPK_DELEGATE,  /* the best of each block first */
-    STINT_TOPK_BETA,      /* the best two of each block first */
-    STINT_TOPK_THRESHOLD, /* bounds of the k-th from a sample, then one pass */
-    STINT_TOPK_RADIX,     /* histograms of the values where they lie */
-    STINT_TOPK_NARROW,    /* bounds from a few keys, again and again; rows of < 2^19 */
-    STINT_TOPK_METHODS
+    /* By predicted time. */
+    STINT_TOPK_AUTO,
+    /* Key and index of every element, then radix selection. */
+    STINT_TOPK_PACK,
+    /* The best of each block first. */
+    STINT_TOPK_DELEGATE,
+    /* The best two of each block first (the paper's beta delegates, beta = 2; by name
+     * "beta"). */
+    STINT_TOPK_DELEGATE2,
+    /* Bounds of the k-th from a sample, then one pass. */
+    STINT_TOPK_THRESHOLD,
+    /* Histograms of the values where they lie. */
+    STINT_TOPK_RADIX,
+    /* Bounds from a few keys, again and again; for rows below 2^19. */
+    STINT_TOPK_NARROW,
+    /* Their number; no method. */
+    STINT_TOPK_METHODS,
+    /* Deprecated: the name in version 0.1. */
+    STINT_TOPK_BETA = STINT_TOPK_DELEGATE2
 } stint_topk_method;
 
-/** Predicted costs of one thread of this machine, in nanoseconds. They steer the choice
- * of method and block size, never the result. */
+/** Predicted costs of one thread of a machine. They steer the choice of method and
+ * block size, never the result. Filled by one of the calls at the end of this header,
+ * copied freely, looked into by nobody: what is in it changes with the methods. */
 typedef struct stint_topk_costs {
-    double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
-    double delegate;            /* one more block in the first pass */
-    double beta_near;           /* as read_near, for the two best */
-    double beta;                /* as delegate, for the two best */
-    double select;              /* an element of a list, packed and selected from */
-    double block, line;         /* go back to a block; each 64 bytes of it */
-    double sample;              /* one sampled element */
-    double sift;                /* 64 bytes sifted by a threshold */
-    double emit;                /* one winner */
-    double histogram;           /* one element counted */
+    double opaque[16];
 } stint_topk_costs;
 
 /** What is asked for. Zero means "choose for me" or the first word of each list.
  *
  * An element ranks before another if its key is larger, or at equal keys if its index
  * is lower. -0 ranks below +0 unless zeros_equal (for |x| they are equal either way).
- * The magnitude of the least integer is one more than that of the greatest. */
+ * The magnitude of the least integer is one more than that of the greatest. Infinities
+ * rank where their size puts them. */
 typedef struct stint_topk_desc {
+    /* What x holds, what makes an element good, and where NaN stands. */
     stint_topk_type type;
     stint_topk_key key;
     stint_topk_nan nan;
+    /* -0 and +0 have equal keys. */
     bool zeros_equal;
-    bool sorted;        /* best first; else by ascending index */
-    int64_t rows;       /* 0: one. Rows are selected from separately */
-    int64_t n;          /* elements a row */
-    int64_t stride;     /* elements from row to row; 0: n */
-    int64_t k;          /* winners a row; min(k, n) are given */
-    int64_t index_base; /* added to every index */
-    int threads;        /* 0: one */
+    /* Give the winners best first; else by ascending index.  */
+    bool sorted;
+    /* Rows, each selected from by itself; 0: one. */
+    int64_t rows;
+    /* Elements of a row. */
+    int64_t n;
+    /* Elements from the beginning of a row to that of the next; 0: n. */
+    int64_t stride;
+    /* Winners of a row; min(k, n) are given. */
+    int64_t k;
+    /* Added to every index that is given. */
+    int64_t index_base;
+    /* Threads, at most 1024; 0: one. They share one long row, or take rows of their
+     * own. */
+    int threads;
+    /* Never changes the result. */
     stint_topk_method method;
-    int exponent;    /* log2 of the block of STINT_TOPK_DELEGATE and _BETA; 0: chosen */
-    int64_t part;    /* values of a row looked at together; 0: 2^30. Bounds workspace */
-    bool has_addend; /* elements are x + addend (f32 only) */
-    const stint_topk_costs *costs; /* NULL: those of stint_topk_costs_default */
+    /* log2 of the block of STINT_TOPK_DELEGATE and _DELEGATE2, at most 15; 0: chosen.
+     */
+    int exponent;
+    /* Values of a row that are looked at together, at most 2^30; 0: 2^30. Bounds the
+     * workspace. */
+    int64_t part;
+    /* Elements are x + addend (f32 only). */
+    bool has_addend;
+    /* NULL: those of stint_topk_costs_default. Borrowed during the call. */
+    const stint_topk_costs *costs;
 } stint_topk_desc;
 
-/** Bytes of workspace that stint_topk needs. STINT_E_USAGE for an impossible desc. */
+/* ---- selecting ---- */
+
+/** Bytes of workspace that stint_topk needs with the same desc.
+ *
+ * STINT_E_USAGE for an impossible desc: a word or a number out of range, rows that
+ * overlap, or sizes beyond an address space; STINT_E_UNSUPPORTED: more than 3 * 2^30
+ * winners of a row that is taken in parts. */
 STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
                                                   size_t *bytes_out);
 
@@ -104,48 +150,75 @@ STINT_API stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc,
  * the type, any alignment, may be NULL. workspace: as many bytes as
  * stint_topk_workspace_bytes says, any alignment.
  *
- * STINT_E_USAGE: impossible desc; STINT_E_INPUT: null pointers, or a NaN under
- * STINT_TOPK_NAN_ERROR (the message names row and index of the first); the outputs then
- * hold nothing of use. Keeps no pointer, allocates nothing; threads may call it at once
- * with workspaces of their own. */
+ * STINT_E_USAGE or STINT_E_UNSUPPORTED as above, and STINT_E_USAGE for null pointers or
+ * a workspace that is too small (the message names the argument); STINT_E_INPUT: a NaN
+ * under STINT_TOPK_NAN_ERROR (the message names row and index of the first). The
+ * outputs hold nothing of use after an error. With k = 0 nothing is looked at. Keeps no
+ * pointer, allocates nothing; threads may call it at once with workspaces of their own.
+ */
 STINT_API stint_status stint_topk(const stint_topk_desc *desc, const void *x,
                                   const float *addend, int64_t *index_out,
                                   void *values_out, void *workspace,
                                   size_t workspace_bytes);
 
-/** A list of winners, best first, as a sorted stint_topk gives it. */
+/* ---- joining ---- */
+
+/** A list of winners, best first, as a sorted stint_topk gives it. Shares of one array
+ * need an index_base of their own, so that positions are those of the whole. */
 typedef struct stint_topk_list {
+    /* Winners in the list; with 0 the pointers may be NULL. */
     int64_t count;
+    /* Their values [count], of the type of desc. */
     const void *values;
-    const int64_t *index; /* no index is in both lists of a merge */
+    /* Their positions [count]; no position is in both lists of a merge. */
+    const int64_t *index;
 } stint_topk_list;
 
-/** The best min(k, a + b) of two lists, best first, O(k). Uses type, key, nan,
- * zeros_equal and k of desc. Merging is associative and commutative bit for bit, so
- * lists of parts, processes or hosts may be joined in any tree: the result is that of
- * one call on everything. Outputs must not overlap the lists. */
+/** The best min(k, a + b) of two lists, best first, in O(k).
+ *
+ * Of desc it reads type, key, nan, zeros_equal and k. Merging is associative and
+ * commutative bit for bit, so lists of parts, processes or hosts may be joined in any
+ * tree: the result is that of one call on everything. index_out and values_out have
+ * room for min(k, a + b) and must not overlap the lists; *count_out is their number.
+ * STINT_E_USAGE: a list with a negative count or null pointers, an unknown type or
+ * a negative k. */
 STINT_API stint_status stint_topk_merge(const stint_topk_desc *desc,
                                         const stint_topk_list *a,
                                         const stint_topk_list *b, int64_t *index_out,
                                         void *values_out, int64_t *count_out);
 
-/** Bytes of one list of k winners on the wire: values and 64-bit indices. */
+/** Bytes of one list of k winners on the wire: values of the type and 64-bit indices.
+ * Never fails. */
 STINT_API size_t stint_topk_list_bytes(stint_topk_type type, int64_t k);
 
-/** Which method AUTO (or a forced one that fits) comes to for these sizes, its block
- * exponent (0 where it has none), and the predicted seconds of one row. */
+/* ---- looking ---- */
+
+/** Say what stint_topk would do: which method AUTO (or a forced one that fits) comes to
+ * for these sizes, its block exponent (0 where it has none), and the predicted seconds
+ * of one row. Where all elements win, or none, there is nothing to choose: PACK, 0 and
+ * 0 seconds. Errors as stint_topk_workspace_bytes. */
 STINT_API stint_status stint_topk_explain(const stint_topk_desc *desc,
                                           stint_topk_method *method_out,
                                           int *exponent_out, double *seconds_out);
+
+/** A word for a method, as `stint bench topk` prints it: "delegate"; "unknown" for a
+ * number that is none. A constant that is not freed. */
 STINT_API const char *stint_topk_method_name(stint_topk_method method);
 
-/** Built in: an AVX-512 server core of 2023. */
+/* ---- costs of this machine ----
+ *
+ * A program that selects often asks stint_topk_costs_host once and passes the answer in
+ * stint_topk_desc.costs. */
+
+/** The costs that are built in: those of an AVX-512 server core of 2023. */
 STINT_API void stint_topk_costs_default(stint_topk_costs *costs_out);
-/** Of this machine: read from $XDG_CACHE_HOME/stint (or ~/.cache/stint), else measured
- * in about 0.4 seconds and written there. Never fails: without memory or a
- * writable folder the measured, else the built-in costs are given. */
+
+/** The costs of this machine: read from $XDG_CACHE_HOME/stint (or ~/.cache/stint), else
+ * measured in about 0.4 seconds and written there. Never fails: without memory the
+ * built-in costs are given, without a writable folder those measured. */
 STINT_API void stint_topk_costs_host(stint_topk_costs *costs_out);
-/** Measure now (no file is touched). STINT_E_MEMORY. */
+
+/** Measure now, in about 0.4 seconds; no file is touched. STINT_E_MEMORY. */
 STINT_API stint_status stint_topk_costs_measure(stint_topk_costs *costs_out);
 
 #ifdef __cplusplus

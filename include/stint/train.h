@@ -1,9 +1,28 @@
-/* Recipes, planning, training, evaluation, prediction.
+/* Planning, training, evaluation, prediction.
  *
- * A recipe says everything a result depends on; `stint_recipe_*` reads and checks it.
- * Then: stint_plan() says what the run will take, stint_train() runs it, stint_eval()
- * and stint_predict() use the model file it leaves. Calls block; progress comes by
- * callback on the calling thread; stint_stop() may be called from a signal handler. */
+ * A recipe (stint/recipe.h) says everything that a result depends on;
+ * stint_recipe_check() checks it as a whole. Then stint_plan() says what the run will
+ * take, stint_train() runs it, and stint_eval() and stint_predict() use the model file
+ * that it leaves:
+ *
+ *   stint_recipe *recipe = NULL;
+ *   stint_train_result result;
+ *   stint_status st = stint_recipe_load("mine.ini", &recipe);
+ *   if (st == STINT_OK)
+ *       st = stint_recipe_set(recipe, "run.memory", "150M");
+ *   if (st == STINT_OK)
+ *       st = stint_train(recipe, &(stint_train_desc){0}, &result);
+ *   if (st != STINT_OK)
+ *       fprintf(stderr, "%s\n", stint_last_error());
+ *   stint_recipe_destroy(recipe);
+ *
+ * A budget that cannot be met is refused by stint_train() with STINT_E_BUDGET before
+ * anything is written; the text of stint_last_error() then names one that can. To know
+ * beforehand, call stint_plan() with the same recipe.
+ *
+ * Calls block. Progress comes by callback on the calling thread. stint_stop() may be
+ * called from a signal handler or another thread; it is for the whole process, so one
+ * training or evaluation runs at a time. */
 #ifndef STINT_TRAIN_H
 #define STINT_TRAIN_H
 
@@ -14,6 +33,7 @@
 #include "stint/data.h"
 #include "stint/model.h"
 #include "stint/net.h"
+#include "stint/recipe.h"
 #include "stint/status.h"
 #include "stint/text.h"
 
@@ -21,240 +41,368 @@
 extern "C" {
 #endif
 
-typedef struct stint_recipe stint_recipe;
+/* ---- recipes ---- */
 
-/** Defaults only. A recipe serves one thread at a time; the caller destroys it. */
-STINT_API stint_status stint_recipe_create(stint_recipe **recipe_out);
-/** Read an INI file (paths in it are relative to it). All complaints at once, one a
- * line. STINT_E_USAGE: unknown keys, bad values; STINT_E_IO; STINT_E_MEMORY. */
-STINT_API stint_status stint_recipe_load(const char *path, stint_recipe **recipe_out);
-/** Set one key, "train.batch", as in the file. On STINT_E_USAGE the old value stays. */
-STINT_API stint_status stint_recipe_set(stint_recipe *recipe, const char *key,
-                                        const char *value);
-/** Everything that can be judged before data is read: ranges, combinations. All at
- * once. */
+/** Judge everything that can be judged before data is read: ranges and combinations.
+ *
+ * All complaints come at once, one a line, with STINT_E_USAGE. stint_plan() and
+ * stint_train() begin with it. STINT_E_MEMORY. */
 STINT_API stint_status stint_recipe_check(const stint_recipe *recipe);
-STINT_API void stint_recipe_destroy(stint_recipe *recipe);
 
 /* ---- planning ---- */
 
-/** One line of the memory plan; parts add up to peak_bytes. */
+/** One line of the memory plan; all lines add up to peak_bytes. The texts are constants
+ * of the library. */
 typedef struct stint_plan_part {
-    const char *name;   /* "parameters", "optimiser", "gradients", "saved activations",
-                           "workspace", "data pipeline", "process" */
-    const char *detail; /* a few words, or "" */
+    /* "parameters", "optimiser", "gradients", "saved activations", "workspace", "data
+     * pipeline", "process" and the like. */
+    const char *name;
+    /* A few words, or "". */
+    const char *detail;
     size_t bytes;
 } stint_plan_part;
 
-/** How an activation gets from the forward to the backward half of a step. */
+/** How an activation gets from the forward to the backward half of a step. Only the
+ * last way changes results, within error.tau (docs/memory.md). */
 typedef enum stint_plan_form {
-    STINT_PLAN_KEPT,       /* as it is */
-    STINT_PLAN_SMALL,      /* as the few bits that are needed of it */
-    STINT_PLAN_RECOMPUTED, /* dropped and made again, to the same bits */
-    STINT_PLAN_PACKED      /* compressed within an error bound */
+    /* As it is. */
+    STINT_PLAN_KEPT,
+    /* As the few bits that are needed of it. */
+    STINT_PLAN_SMALL,
+    /* Dropped and made again, to the same bits. */
+    STINT_PLAN_RECOMPUTED,
+    /* Compressed within an error bound. */
+    STINT_PLAN_PACKED
 } stint_plan_form;
 
+/** An activation that the backward half of a step reads. */
 typedef struct stint_plan_tensor {
-    char name[96]; /* layer and operator: "layer1.0.bn1 batch_norm" */
+    /* Layer and operator: "layer1.0.bn1 batch_norm". */
+    char name[96];
+    /* What the plan does with it. */
     stint_plan_form form;
-    size_t bytes;      /* of the tensor (of its bits, where those are what is kept) */
-    size_t held_bytes; /* of what is held of it between the halves */
+    /* Bytes of the tensor (of its bits, where those are what is kept). */
+    size_t bytes;
+    /* Bytes of what is held of it between the halves. */
+    size_t held_bytes;
 } stint_plan_tensor;
 
 /** A way to sum the gradients of a step over several processes. */
 typedef struct stint_plan_sum {
-    int bits;          /* a value: 32: float32, else 1 to 8 */
-    double keep;       /* share of the values that is sent, the largest; 1: all, of
-                          which a sum in 32 bits is exact */
-    double rank_bytes; /* sent by a process a step, mean of all; without headers */
-    double seconds;    /* over net.link, work included; NaN: no rate, or keep < 1 */
-    bool fits;         /* in net.time */
-    bool own;          /* the recipe's way */
+    /* Bits a value: 32 for float32, else 1 to 8. */
+    int bits;
+    /* Share of the values that is sent, the largest ones; 1: all. A sum of all in 32
+     * bits is exact. */
+    double keep;
+    /* Bytes that a process sends in a step, mean of all, without headers. */
+    double rank_bytes;
+    /* Seconds over net.link, work included. NaN: no rate is named, or keep < 1. */
+    double seconds;
+    /* It fits into net.time. */
+    bool fits;
+    /* It is the recipe's way. */
+    bool own;
 } stint_plan_sum;
 
-/** What a step sends. */
+/** What a step sends, for a plan of several processes (docs/network.md). */
 typedef struct stint_plan_net {
-    int ranks;            /* 1: nothing is sent, and all below is 0 */
-    int64_t shards;       /* of rank 0, which is what is planned */
-    int64_t values;       /* of a sum: gradients, statistics, loss */
-    int64_t float_values; /* of them, those that travel as float32 in any way */
-    bool chosen;          /* the recipe chooses bits for each layer as it runs */
-    bool overlap;         /* what the backward pass hides of a sum costs no time */
-    double link_bits_per_s, time_s; /* net.link and net.time; 0: no rate is named */
-    stint_plan_sum sums[8];         /* most bits first */
+    /* Processes. 1: nothing is sent, and all below is 0. */
+    int ranks;
+    /* Shards of rank 0, which is what is planned. */
+    int64_t shards;
+    /* Values of a sum: gradients, statistics, loss. */
+    int64_t values;
+    /* How many of them travel as float32 in any way. */
+    int64_t float_values;
+    /* The recipe chooses bits for each layer as it runs. */
+    bool chosen;
+    /* What the backward pass hides of a sum costs no time. */
+    bool overlap;
+    /* net.link in bits a second, and net.time in seconds; 0: no rate is named. */
+    double link_bits_per_s, time_s;
+    /* [sum_count], most bits first. */
+    stint_plan_sum sums[8];
     int sum_count;
-    double keep_that_fits; /* of net.keep, where no way fits net.time; 0: none either */
+    /* The net.keep that fits net.time where no way does; 0: none either. */
+    double keep_that_fits;
 } stint_plan_net;
 
+/** What a run will take. tensors and svg belong to the result: stint_plan_fini frees
+ * them. The same recipe, data and desc give the same plan in every process. */
 typedef struct stint_plan_result {
-    size_t peak_bytes;   /* resident memory of the whole process at its highest */
-    size_t budget_bytes; /* 0: none */
+    /* Resident memory of the whole process at its highest. */
+    size_t peak_bytes;
+    /* run.memory; 0: no budget. */
+    size_t budget_bytes;
+    /* The peak is within the budget. */
     bool fits;
-    int threads, lanes; /* lanes: shards that run side by side */
+    /* Threads, and shards that run side by side. */
+    int threads, lanes;
+    /* Images (or sequences) of a batch, its parts, and trained values. */
     int64_t batch, shards, parameters;
-    double forward_flop;   /* of one image or sequence */
-    int64_t context;       /* tokens a sequence; 0: images */
-    size_t smallest_bytes; /* the least this recipe can run in */
+    /* Floating-point operations of the forward pass of one image or sequence. */
+    double forward_flop;
+    /* Tokens of a sequence; 0: images. */
+    int64_t context;
+    /* The least that this recipe can run in. */
+    size_t smallest_bytes;
     /* Expected time of a step against the fastest way without a budget; 1: the same. */
     double slowdown;
-    /* What goes from forward to backward half, in the order in which it is made; NULL
-     * if not asked for; free with stint_plan_fini. Of one shard. */
+    /* What goes from the forward to the backward half of one shard, in the order in
+     * which it is made: [tensor_count]; may be NULL. */
     stint_plan_tensor *tensors;
     int tensor_count;
-    /* Where a step's memory is highest, and how much of it are operands, results and
-     * scratch of that one operator, which no rewriting can part. */
+    /* The operator at which a step's memory is highest, and how much of it are its
+     * operands, results and scratch, which no rewriting can part. */
     char peak_at[96];
     size_t peak_at_bytes;
-    int64_t batch_that_fits; /* with these shards, under the budget; 0: none */
-    int64_t shards_that_fit; /* with this batch, under the budget; 0: none */
+    /* Largest batch with these shards under the budget; 0: none. */
+    int64_t batch_that_fits;
+    /* Shards that this batch would fit the budget with; 0: none. */
+    int64_t shards_that_fit;
+    /* Lines of the plan, [part_count]. */
     stint_plan_part parts[16];
     int part_count;
     /* Memory of the whole process over one step: the step cut into timeline_count even
      * slices of its operators, the highest of each slice. 0: not known. */
     size_t timeline_bytes[64];
     int timeline_count;
-    char *svg; /* timeline of one step, if asked for; free with stint_plan_fini */
-    stint_plan_net net; /* of stint_plan_desc's ranks */
+    /* Picture of one step, NUL-terminated, if it was asked for; else NULL. */
+    char *svg;
+    /* What a step sends between stint_plan_desc's ranks. */
+    stint_plan_net net;
 } stint_plan_result;
 
+/** What to plan. All zero: one process, no picture. */
 typedef struct stint_plan_desc {
-    bool svg; /* draw result.svg */
+    /* Draw result.svg. */
+    bool svg;
     /* Processes that share out the shards, each on a host of its own (with net.scheme =
-     * two-level net.group of them on each): the plan is that of rank 0. 0 or 1: one. */
+     * two-level, net.group of them on each host): the plan is that of rank 0. 0 or 1:
+     * one process. */
     int ranks;
 } stint_plan_desc;
 
-/** Plan a run; data is opened (for sizes) but not read, and of several ranks none is
- * started. desc NULL: defaults. Returns STINT_OK also when it does not fit: see `fits`.
- * What stint_train() refuses of ranks is refused with the same words: STINT_E_USAGE for
- * more of them than shards, or train.batch = auto; STINT_E_UNSUPPORTED where only
- * packing with errors fits the budget. */
+/** Plan a run. Data is opened for its sizes, but not read, and no rank is started.
+ *
+ * desc NULL: all zero. STINT_OK also when the plan does not fit: see `fits`. The caller
+ * frees the result by stint_plan_fini. What stint_train() refuses is refused with the
+ * same words, ranks included: STINT_E_USAGE for a recipe that is not sound, more ranks
+ * than shards, or several with train.batch = auto; STINT_E_UNSUPPORTED for several
+ * ranks where only packing with errors fits the budget; STINT_E_INPUT and STINT_E_IO
+ * for data; STINT_E_MEMORY. */
 STINT_API stint_status stint_plan(const stint_recipe *recipe,
                                   const stint_plan_desc *desc,
                                   stint_plan_result *result_out);
+
+/** Free what a plan points to. A result that is all zero is fine; so is a second call.
+ */
 STINT_API void stint_plan_fini(stint_plan_result *result);
 
 /* ---- training ---- */
 
+/** How far a training or an evaluation is. */
 typedef struct stint_train_progress {
+    /* Steps done of all, epochs likewise. */
     int64_t step, steps, epoch, epochs;
-    double loss, accuracy; /* of the training batches of this epoch so far */
-    double images_per_s;   /* (or sequences) */
-    int64_t context;       /* tokens a sequence; 0: images */
+    /* Means over the training batches of this epoch so far; accuracy is a share. */
+    double loss, accuracy;
+    /* Images (or sequences) a second. */
+    double images_per_s;
+    /* Tokens of a sequence; 0: images. */
+    int64_t context;
+    /* Resident memory of the process now. */
     size_t rss_bytes;
+    /* Estimate of what is left. */
     double seconds_left;
-    double test_loss, test_accuracy; /* of the last evaluation; NaN before the first */
-    bool epoch_done;                 /* the call that closes an epoch */
-    bool evaluating; /* at step 0: measuring mean and deviation of training images */
+    /* Results of the last evaluation; NaN before the first. */
+    double test_loss, test_accuracy;
+    /* This call closes an epoch. */
+    bool epoch_done;
+    /* An evaluation is under way; at step 0 the measuring of mean and deviation of the
+     * training images. */
+    bool evaluating;
+    /* Images that it has done, and of how many. */
     int64_t evaluated, to_evaluate;
 } stint_train_progress;
+
+/** Receives progress on the calling thread; *progress holds during the call only. */
 typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);
 
+/** Times of the operators of a step; opaque. Only the program `stint` makes one, for
+ * `stint train --profile`; its maker owns and frees it. */
+typedef struct sti_profile stint_profile;
+
+/** How to train. All zero is the usual. */
 typedef struct stint_train_desc {
-    bool resume; /* go on from the newest sound checkpoint in out */
-    bool force;  /* an existing finished run in out may be replaced */
-    stint_train_progress_fn *progress; /* may be NULL */
-    /* Called once, with the plan of a run that is about to begin; may be NULL. */
+    /* Go on from the newest sound checkpoint in the out folder. */
+    bool resume;
+    /* A finished run in the out folder may be replaced. */
+    bool force;
+    /* May be NULL. */
+    stint_train_progress_fn *progress;
+    /* Called once, with the plan of a run that is about to begin; may be NULL. The plan
+     * holds during the call only. */
     void (*planned)(void *user, const stint_plan_result *plan);
+    /* Passed through to both. */
     void *user;
-    stint_net *net; /* ranks that train together (net.h); NULL: this process alone */
-    struct sti_profile *profile; /* for `stint train --profile`; NULL: steps are not
-                                    timed by operator */
+    /* Ranks that train together (net.h); NULL: this process alone. Borrowed. */
+    stint_net *net;
+    /* Where operators are timed; NULL, for all but the program: nowhere. Borrowed. */
+    stint_profile *profile;
 } stint_train_desc;
 
+/** What a training came to. It is a plain value, with nothing to free; `stint train
+ * --json` prints it. */
 typedef struct stint_train_result {
+    /* Mean over the last epoch's training batches. */
     double train_loss;
-    double test_loss, test_accuracy; /* accuracy 0..1; NaN without a test split */
-    double images_per_s; /* training, end to end, evaluation and checkpoints left out */
-    double tokens_per_s; /* of text; 0: images */
-    double bits_per_byte; /* of text: test_loss (nats a token) so; else NaN */
+    /* Accuracy is a share; both are NaN without a test split. */
+    double test_loss, test_accuracy;
+    /* Speed of the training end to end, evaluation and checkpoints left out. */
+    double images_per_s;
+    /* The same in tokens of a text; 0: images. */
+    double tokens_per_s;
+    /* The test_loss of a text (nats a token) in bits a byte; NaN for images. */
+    double bits_per_byte;
+    /* Wall time of the call. */
     double seconds;
+    /* Announced beforehand, and measured. */
     size_t planned_peak_bytes, peak_rss_bytes;
-    char weights_sha256[65]; /* of all parameters and states, in file order */
+    /* SHA-256 of all parameters and states in the order of the model file; 64 hex
+     * digits. Two runs with one value have the same weights. */
+    char weights_sha256[65];
+    /* What the recipe came to, once everything was chosen. */
     uint64_t seed;
     int threads, lanes;
     int64_t batch, shards, steps, epochs, parameters;
-    /* With train.select: whose weights the model has, from 1 (else 0), and what they
-     * were chosen by: shares of the held-out images; NaN where not asked for. */
+    /* With train.select: the epoch, from 1, whose weights the model has; else 0. */
     int64_t chosen_epoch;
+    /* What it was chosen by, shares of the held-out images; NaN where not asked for. */
     double validation_accuracy, validation_mismatch;
     /* With a reference: hard, pairing and soft part of the last step's loss, and what
      * they were multiplied by; 0: not there. */
     double loss_part[3], loss_weight[3];
+    /* Processes that trained. */
     int ranks;
-    int64_t net_messages, net_bytes; /* sent by all ranks together */
-    char out[1024];                  /* the folder, absolute */
+    /* Sent by all ranks together. */
+    int64_t net_messages, net_bytes;
+    /* The folder, absolute. */
+    char out[1024];
 } stint_train_result;
 
-/** Train as the recipe says. Leaves model.safetensors, log.jsonl, recipe.ini,
- * report.html and checkpoints in the out folder. STINT_E_BUDGET before anything is
- * written when the plan exceeds run.memory; STINT_E_FAILED with the first bad tensor
- * named when the loss turns to NaN (the last good checkpoint stays);
- * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), with the checkpoint saved.
- * With ranks, all call it with the same recipe and data, and all get the same result,
- * files being rank 0's; STINT_E_PEER when one is lost. What makes one rank fail is what
- * all return. */
+/** Train as the recipe says.
+ *
+ * Leaves model.safetensors, log.jsonl, recipe.ini, report.html and checkpoints in the
+ * out folder. *result_out is filled with STINT_OK only.
+ *
+ * STINT_E_USAGE: the recipe is not sound, or does not fit the run to resume;
+ * STINT_E_BUDGET, before anything is written: the plan exceeds run.memory;
+ * STINT_E_FAILED: the loss turns to NaN (the first bad tensor is named, the last good
+ * checkpoint stays); STINT_E_INPUT and STINT_E_IO: data, models, checkpoints, the out
+ * folder; STINT_E_MEMORY; STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), with
+ * the checkpoint saved.
+ *
+ * With ranks, all call it with the same recipe and data, and all get the same result;
+ * rank 0 writes the files. What makes one rank fail is what all return, and
+ * STINT_E_PEER when one is lost. */
 STINT_API stint_status stint_train(const stint_recipe *recipe,
                                    const stint_train_desc *desc,
                                    stint_train_result *result_out);
 
-/** Ask a running stint_train or stint_eval of this process to stop (status: 130 or 143)
- * or, with STINT_OK, only to write a checkpoint now. Async-signal-safe. */
+/** Ask what runs in this process to stop: status is STINT_E_INTERRUPTED or
+ * STINT_E_TERMINATED, which the call that is stopped returns. With STINT_OK: only write
+ * a checkpoint now. Async-signal-safe; any thread may call it. */
 STINT_API void stint_stop(stint_status status);
 
 /* ---- using a model ---- */
 
+/** A model file that is open; opaque. It serves one thread at a time. */
 typedef struct stint_model_file stint_model_file;
 
-/** Open a model.safetensors: weights, network, classes, normalisation; or of a text
- * model weights, network and tokeniser. */
+/** Open a model.safetensors; the caller closes it.
+ *
+ * It has weights, network, classes and normalisation, or for a text model weights,
+ * network and tokeniser. STINT_E_INPUT: no model of Stint, damaged, or incomplete;
+ * STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_model_open(const char *path, stint_model_file **model_out);
+
+/** Close a model, and all that points into it. NULL is fine. */
 STINT_API void stint_model_close(stint_model_file *model);
-/** The tokeniser of a text model, which lives as long as the model; NULL: of images, or
- * weights that came without one. */
+
+/** The tokeniser of a text model, which lives as long as the model and is not closed by
+ * the caller. NULL: a model of images, or weights that came without a tokeniser. */
 STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
 
+/** What an evaluation found. The three arrays belong to the result: stint_eval_fini
+ * frees them. */
 typedef struct stint_eval_result {
-    int64_t count;                       /* images, or windows of text */
-    double accuracy, loss, images_per_s; /* text: accuracy NaN, loss in nats a token */
-    int64_t tokens;                      /* of text: predicted; else 0 */
-    double bits_per_byte;                /* of text; else NaN */
+    /* Images, or windows of text. */
+    int64_t count;
+    /* accuracy: a share, NaN for text. loss: mean of images, or nats a token. */
+    double accuracy, loss, images_per_s;
+    /* Tokens of a text that were predicted; else 0. */
+    int64_t tokens;
+    /* The loss of a text in bits a byte; else NaN. */
+    double bits_per_byte;
     size_t peak_rss_bytes;
+    /* 0 for text, and the arrays below are NULL. */
     int32_t classes;
-    int64_t *class_count, *class_correct; /* [classes]; free with stint_eval_fini */
-    int32_t *confusion;                   /* [classes, classes], row = label */
+    /* [classes]: images with this label, and of them those answered right. */
+    int64_t *class_count, *class_correct;
+    /* [classes, classes]: a row for each label, a column for each answer. */
+    int32_t *confusion;
 } stint_eval_result;
 
-/** Loss and answers over a split; of a text model the loss alone, over the last tokens
- * (as many as its training left out), the first ones, or STINT_DATA_ALL. Images are
- * read as the model's own were (size, channels, classes); threads 0: choose; batch 0:
- * choose. progress may be NULL. STINT_E_INPUT: model and data do not match;
- * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(). */
+/** Loss and answers over a split.
+ *
+ * Images are read as the model's own were: size, channels, classes. For a text model
+ * the loss alone, over the last tokens (as many as its training left out), the first
+ * ones, or all, by data->split. threads 0, batch 0: choose. progress may be NULL; user
+ * is passed through to it. The caller frees the result by stint_eval_fini.
+ * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
+ * stint_stop(); STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
                                   int threads, int64_t batch,
                                   stint_train_progress_fn *progress, void *user,
                                   stint_eval_result *result_out);
+
+/** Free what an evaluation points to. A result that is all zero is fine; so is a second
+ * call. */
 STINT_API void stint_eval_fini(stint_eval_result *result);
 
-/** Classify one image file: probabilities_out [classes], summing to 1. STINT_E_INPUT
- * names a file that is no image. */
+/** Classify one image file: probabilities_out [classes], which sum to 1.
+ *
+ * The image is brought to the model's size and channels. STINT_E_INPUT: the file is no
+ * image (it is named), or the model is one of text; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
                                      float *probabilities_out);
 
 /** What a model file says of itself; pointers live as long as the model. */
 typedef struct stint_model_facts {
+    /* Name of the network, as in model.name. */
     const char *network;
-    int32_t classes; /* 0: a text model */
+    /* Classes and their names [classes]; 0: a text model. */
+    int32_t classes;
     const char *const *class_names;
+    /* Size of its images; trained values; tensors in the file. */
     int64_t height, width, channels, parameters, tensors;
-    const char *recipe; /* resolved INI text it was trained with */
+    /* The recipe that it was trained with, resolved, as INI text. */
+    const char *recipe;
+    /* Steps that it was trained for. */
     int64_t step;
-    double test_accuracy;       /* at the end of training; NaN if unknown */
-    double test_loss;           /* likewise */
-    int64_t context;            /* of a text model: tokens a sequence; 0: of images */
-    stint_text_model_desc text; /* its sizes */
+    /* At the end of training; NaN if unknown. */
+    double test_accuracy;
+    double test_loss;
+    /* Tokens of a sequence; 0: a model of images. */
+    int64_t context;
+    /* Sizes of a text model. */
+    stint_text_model_desc text;
+    /* 64 hex digits; "" if the file does not say. */
     char weights_sha256[65];
 } stint_model_facts;
+
+/** Fill *facts_out with what the file says; nothing is computed. Never fails. */
 STINT_API void stint_model_describe(const stint_model_file *model,
                                     stint_model_facts *facts_out);
 

@@ -14,6 +14,7 @@ int sti_c_vsnprintf(char *buffer, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 int sti_c_snprintf(char *buffer, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+double sti_c_strtod(const char *text, char **end_out);
 
 /* Up to size - 1 bytes of a small file (those of /proc and /sys) and a NUL, without any
  * allocation and without recording errors. Bytes read; 0 if the file cannot be read. */

@@ -40,11 +40,18 @@ typedef struct sti_option {
     bool flag;           /* on the command line as --name, beside --set section.name */
     const char *flag_name; /* of that flag where `name` alone is unclear (data.path is
                               --data); NULL: name */
-    const char *unit;      /* shown in help: "N", "SIZE", "PATH" */
-    const char *help;      /* one sentence, no full stop */
+    bool same_weights;     /* recipe: no value of it changes the trained weights */
+    bool local; /* recipe: of this machine, left out of what is handed on to others */
+    const char *unit; /* shown in help: "N", "SIZE", "PATH" */
+    const char *help; /* one sentence, no full stop */
 } sti_option;
 
-#define STI_OPTION_NO_BOUND .min = 0, .max = -1
+#define STI_OPTION_NO_BOUND         .min = 0, .max = -1
+#define STI_OPTION_RANGE(low, high) .min = (low), .max = (high)
+#define STI_OPTION_COUNT_MAX        1e15 /* of steps and seeds: whole as a double */
+
+/* The most rows that a set may have. */
+#define STI_OPTION_ROWS_MAX 512
 
 /* Where each value came from, one byte a row, for "resolved" listings. */
 typedef enum sti_origin {
@@ -62,7 +69,9 @@ typedef struct sti_option_set {
     sti_origin *origin; /* [count], or NULL */
 } sti_option_set;
 
+/* Every row, or one, to its default. */
 stint_status sti_options_default(sti_option_set *set);
+stint_status sti_option_default(sti_option_set *set, int row);
 
 /* Set one value. `where` (may be NULL) is "file:line" or a flag and begins the message.
  * STINT_E_USAGE: not a value of this row; the old one stays. */

@@ -1,25 +1,9 @@
-/* Shared by the files of the option table: collecting complaints, finding rows. */
+/* Shared by the files of the option table: storing values, finding rows. */
 #ifndef STI_BASE_OPTION_PRIV_H
 #define STI_BASE_OPTION_PRIV_H
 
-#include "base/fail.h"
+#include "base/complaints.h"
 #include "base/option.h"
-
-#define STI_OPTION_ROWS_MAX 256
-
-/* Complaints of one source, one a line, so that a user sees them all at once. */
-typedef struct sti_complaints {
-    sti_text text;
-    int count;
-    bool no_memory;
-} sti_complaints;
-
-void sti_complain(sti_complaints *c, const char *format, ...) STI_PRINTF(2, 3);
-/* Takes the recorded error of a call that gave `status`; STINT_OK adds nothing. */
-void sti_complain_status(sti_complaints *c, stint_status status);
-/* STINT_OK if there were none; else records them all and gives STINT_E_USAGE (or
- * STINT_E_MEMORY). Frees the text. */
-stint_status sti_complaints_end(sti_complaints *c);
 
 /* sti_options_put with the folder that relative paths begin at (NULL: left alone). */
 stint_status sti_option_store(sti_option_set *set, int row, const char *value,

@@ -106,7 +106,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Of fewer pieces than workers, some have none. */
+/* Some workers have no pieces where there are fewer than workers. */
 static bool has_share(const region *r, int worker)
 {
     return r->pieces >= r->workers ||

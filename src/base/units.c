@@ -1,13 +1,10 @@
 /* Numbers and units, read and printed the same way under every locale. */
-#define _GNU_SOURCE /* strtod_l */
 #include "base/units.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,41 +13,6 @@
 
 #include "base/base_priv.h"
 #include "base/fail.h"
-
-/* ---- the C locale ---- */
-
-static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
-static locale_t c_locale; /* lives as long as the process; NULL if none could be had */
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-int sti_c_vsnprintf(char *buffer, size_t size, const char *format, va_list args)
-{
-    pthread_once(&c_locale_once, make_c_locale);
-    locale_t saved = c_locale ? uselocale(c_locale) : (locale_t)0;
-    int length = vsnprintf(buffer, size, format, args);
-    if (saved)
-        uselocale(saved);
-    return length;
-}
-
-int sti_c_snprintf(char *buffer, size_t size, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int length = sti_c_vsnprintf(buffer, size, format, args);
-    va_end(args);
-    return length;
-}
-
-static double c_strtod(const char *text, char **end_out)
-{
-    pthread_once(&c_locale_once, make_c_locale);
-    return c_locale ? strtod_l(text, end_out, c_locale) : strtod(text, end_out);
-}
 
 /* ---- reading ---- */
 
@@ -77,7 +39,7 @@ static bool split_unit(const char *text, double *value_out, const char **unit_ou
     const char *end = skip_decimal(text);
     if (!end)
         return false;
-    *value_out = c_strtod(text, NULL);
+    *value_out = sti_c_strtod(text, NULL);
     while (*end == ' ')
         end++;
     *unit_out = end;
@@ -239,7 +201,7 @@ stint_status sti_parse_float(const char *text, double *value_out)
     if (!is_decimal(text))
         return sti_fail(STINT_E_USAGE,
                         "'%s' is no number; write for example 0.1 or 5e-4", text);
-    double value = c_strtod(text, NULL);
+    double value = sti_c_strtod(text, NULL);
     if (!isfinite(value))
         return sti_fail(STINT_E_USAGE,
                         "'%s' is too large for a number; the limit is "
@@ -359,7 +321,7 @@ const char *sti_float_text(double value)
     }
     for (int precision = 1; precision <= 17; precision++) {
         sti_c_snprintf(text, BUFFER_BYTES, "%.*g", precision, value);
-        if (c_strtod(text, NULL) == value)
+        if (sti_c_strtod(text, NULL) == value)
             break;
     }
     return text;

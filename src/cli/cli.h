@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/option.h"
+#include "base/recipe.h"
 #include "base/text.h"
 #include "stint/net.h"
 #include "stint/stint.h"
@@ -38,7 +39,7 @@ typedef struct sti_cli_common {
      .default_text = "0", .min = 0, .max = 1024,                                 \
      .offset = offsetof(args_type, threads), .flag = true, .unit = "N",          \
      .help = "threads; 0: every CPU this process may run on"}
-/* Of a command: its rows and the struct they write to. */
+/* Members of a command: its rows and the struct they write to. */
 #define STI_CLI_ARGS(table, args_type)                                           \
     .rows = (table), .row_count = sizeof(table) / sizeof(table)[0],              \
     .args_bytes = sizeof(args_type),                                             \
@@ -54,7 +55,9 @@ typedef struct sti_cli_command {
     const char *example;            /* one or two command lines, a line each */
     const char *about;              /* a few sentences for help and man page */
     int min_operands, max_operands; /* max -1: any number */
-    bool recipe;                    /* takes the recipe's rows before its own */
+    bool recipe;                    /* takes the recipe's rows before its own, and a
+                                       recipe as its first operand; with min_operands 0
+                                       a built-in one is chosen where none is given */
     const sti_option *rows;
     int row_count;
     size_t args_bytes, common_offset; /* of the struct that the rows write to; where
@@ -65,6 +68,7 @@ typedef struct sti_cli_command {
 /* A parsed command line. */
 struct sti_cli_call {
     const sti_cli_command *command;
+    const sti_cli_command *const *commands; /* all there are, NULL-ended */
     sti_arena *arena;
     sti_option_set set; /* recipe rows (if any) and own ones */
     void *args;         /* the command's struct, zeroed, then filled by the rows */
@@ -72,13 +76,18 @@ struct sti_cli_call {
     char **operands;
     int operand_count;
     stint_recipe *recipe; /* with environment and flags applied, for .recipe commands */
-    bool answered;        /* the JSON object is out */
-    bool told;            /* why it failed is another process's to say */
-    stint_net *net;       /* left when the call is over; NULL: one process */
+    const char *recipe_name; /* its path as given, or the name of a built-in one */
+    const char *recipe_for; /* the data that a built-in one was chosen for; else NULL */
+    bool answered;          /* the JSON object is out */
+    bool told;              /* why it failed is another process's to say */
+    stint_net *net;         /* left when the call is over; NULL: one process */
 };
 
-extern const sti_cli_command *const sti_cli_commands[]; /* NULL-ended */
-const sti_cli_command *sti_cli_find(const char *name);
+/* The table of all, NULL-ended (cli_table.c): main hands it down. */
+extern const sti_cli_command *const sti_cli_commands[];
+/* The subcommand of a name, two words with one blank; or NULL. */
+const sti_cli_command *sti_cli_find(const sti_cli_command *const *all,
+                                    const char *name);
 
 /* All rows of a command, recipe rows first, in the arena. */
 const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
@@ -124,15 +133,16 @@ stint_status sti_cli_check_out(const char *in, const char *out);
 
 /* Help and man pages from the tables. */
 void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *out);
-void sti_cli_help_overview(int width, sti_text *out);
+void sti_cli_help_overview(const sti_cli_command *const *all, int width, sti_text *out);
 void sti_cli_man(const sti_cli_command *command, sti_text *out);
-void sti_cli_man_overview(sti_text *out);
+void sti_cli_man_overview(const sti_cli_command *const *all, sti_text *out);
 /* The environment in both. */
 void sti_cli_help_environment(int width, sti_text *out);
 void sti_cli_man_environment(sti_text *out);
 /* Variables that some subcommand or the library reads, so that one meant for `train` is
  * no mistake when `eval` runs. NULL-ended, in the arena; NULL: no memory. */
-const char **sti_cli_known_variables(sti_arena *arena);
+const char **sti_cli_known_variables(const sti_cli_command *const *all,
+                                     sti_arena *arena);
 /* What --version says: a line each, or as JSON. */
 void sti_cli_version(bool json, sti_text *out);
 

@@ -5,26 +5,45 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "cli/cli.h"
+#include "base/recipe.h"
+#include "cli/cli_stock.h"
 #include "net/net.h"
-#include "train/recipe.h"
+
+const sti_cli_command *sti_cli_find(const sti_cli_command *const *all, const char *name)
+{
+    for (; *all; all++)
+        if (strcmp((*all)->name, name) == 0)
+            return *all;
+    return NULL;
+}
 
 static stint_status read_environment(sti_cli_call *call)
 {
-    const char **known = sti_cli_known_variables(call->arena);
+    const char **known = sti_cli_known_variables(call->commands, call->arena);
     return known ? sti_options_read_environment(&call->set, known) : STINT_E_MEMORY;
+}
+
+/* Values of the recipe, which lie before the command's own. */
+static size_t recipe_bytes(const sti_cli_command *command)
+{
+    return command->recipe ? sti_recipe_table_get()->bytes : 0;
 }
 
 const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
                                int *count_out)
 {
-    int recipe_rows = command->recipe ? sti_recipe_row_count : 0;
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    int recipe_rows = command->recipe ? recipe->count : 0;
     int count = recipe_rows + command->row_count;
     sti_option *rows = sti_arena_alloc(arena, (size_t)(count + 1) * sizeof *rows);
     if (!rows)
         return NULL;
-    for (int i = 0; i < count; i++)
-        rows[i] = i < recipe_rows ? sti_recipe_rows[i] : command->rows[i - recipe_rows];
+    for (int i = 0; i < recipe_rows; i++)
+        rows[i] = recipe->row[i];
+    for (int i = 0; i < command->row_count; i++) {
+        rows[recipe_rows + i] = command->rows[i];
+        rows[recipe_rows + i].offset += recipe_bytes(command);
+    }
     *count_out = count;
     return rows;
 }
@@ -50,22 +69,24 @@ static stint_status parse_into(sti_cli_call *call, int argc, char **argv,
                                     &call->operand_count, help_out);
 }
 
-/* The recipe's values take the place of the defaults in args, whose first member they
- * are; what environment and flags change goes back into the recipe. */
+/* The recipe's values take the place of the defaults before args; what environment and
+ * flags change goes back into the recipe. */
 static stint_status load_recipe(sti_cli_call *call, int argc, char **argv)
 {
     bool help = false;
-    stint_status status = stint_recipe_load(call->operands[0], &call->recipe);
-    if (status != STINT_OK)
-        return status;
-    status = sti_options_default(&call->set);
+    stint_status status =
+        call->operand_count == 0 ? read_environment(call) : STINT_OK; /* for --data */
+    if (status == STINT_OK)
+        status = sti_cli_open_recipe(call);
+    if (status == STINT_OK)
+        status = sti_options_default(&call->set);
     if (status != STINT_OK)
         return status;
     struct stint_recipe *recipe = call->recipe;
-    memcpy(call->args, &recipe->values, sizeof recipe->values);
-    if (recipe->set.origin)
-        memcpy(call->set.origin, recipe->set.origin,
-               (size_t)sti_recipe_row_count * sizeof *call->set.origin);
+    const size_t bytes = recipe->table->bytes;
+    const size_t origin_bytes = (size_t)recipe->set.count * sizeof *call->set.origin;
+    memcpy(call->set.target, recipe->set.target, bytes);
+    memcpy(call->set.origin, recipe->set.origin, origin_bytes);
     sti_arena *own = call->set.arena;
     call->set.arena = recipe->arena; /* texts must live as long as the recipe */
     status = read_environment(call);
@@ -74,10 +95,8 @@ static stint_status load_recipe(sti_cli_call *call, int argc, char **argv)
     call->set.arena = own;
     if (status != STINT_OK)
         return status;
-    memcpy(&recipe->values, call->args, sizeof recipe->values);
-    if (recipe->set.origin)
-        memcpy(recipe->set.origin, call->set.origin,
-               (size_t)sti_recipe_row_count * sizeof *call->set.origin);
+    memcpy(recipe->set.target, call->set.target, bytes);
+    memcpy(recipe->set.origin, call->set.origin, origin_bytes);
     return STINT_OK;
 }
 
@@ -89,16 +108,18 @@ static stint_status prepare(sti_cli_call *call)
         return STINT_E_MEMORY;
     int count = 0;
     const sti_option *rows = sti_cli_rows(command, call->arena, &count);
-    call->args = sti_arena_alloc(call->arena, command->args_bytes);
+    char *block =
+        sti_arena_alloc(call->arena, recipe_bytes(command) + command->args_bytes);
     sti_origin *origin =
         sti_arena_alloc(call->arena, (size_t)(count + 1) * sizeof *origin);
-    if (!rows || !call->args || !origin)
+    if (!rows || !block || !origin)
         return STINT_E_MEMORY;
+    call->args = block + recipe_bytes(command);
     call->common =
         (const sti_cli_common *)((const char *)call->args + command->common_offset);
     call->set = (sti_option_set){.rows = rows,
                                  .count = count,
-                                 .target = call->args,
+                                 .target = block,
                                  .arena = call->arena,
                                  .origin = origin};
     return sti_options_default(&call->set);

@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 typedef struct variable {
     const char *name; /* one that begins with STINT_ is known without a warning */
@@ -75,26 +75,27 @@ static const char *variable_name(sti_arena *arena, const char *section,
     return text;
 }
 
-const char **sti_cli_known_variables(sti_arena *arena)
+const char **sti_cli_known_variables(const sti_cli_command *const *all,
+                                     sti_arena *arena)
 {
-    int capacity = VARIABLE_COUNT + 1 + 3 * sti_recipe_row_count, count = 0;
-    for (int i = 0; sti_cli_commands[i]; i++)
-        capacity += sti_cli_commands[i]->row_count;
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    int capacity = VARIABLE_COUNT + 1 + 3 * recipe->count, count = 0;
+    for (int i = 0; all[i]; i++)
+        capacity += all[i]->row_count;
     const char **names = sti_arena_alloc(arena, (size_t)capacity * sizeof *names);
     if (!names)
         return NULL;
     for (int i = VARIABLE_FIRST; i < VARIABLE_COUNT; i++)
         names[count++] = variables[i].name;
-    for (int i = 0; i < sti_recipe_row_count; i++) {
-        const sti_option *row = &sti_recipe_rows[i];
+    for (int i = 0; i < recipe->count; i++) {
+        const sti_option *row = &recipe->row[i];
         names[count++] = variable_name(arena, NULL, row->name);
         names[count++] = variable_name(arena, row->section, row->name);
         if (row->flag_name)
             names[count++] = variable_name(arena, NULL, row->flag_name);
     }
-    for (int i = 0; sti_cli_commands[i]; i++)
-        for (int r = 0; r < sti_cli_commands[i]->row_count; r++)
-            names[count++] =
-                variable_name(arena, NULL, sti_cli_commands[i]->rows[r].name);
+    for (int i = 0; all[i]; i++)
+        for (int r = 0; r < all[i]->row_count; r++)
+            names[count++] = variable_name(arena, NULL, all[i]->rows[r].name);
     return names;
 }

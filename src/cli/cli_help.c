@@ -1,8 +1,8 @@
 /* Help screens and man pages, from the tables. */
 #include <string.h>
 
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 static void add_indented(sti_text *out, const char *prefix, const char *lines)
 {
@@ -45,7 +45,7 @@ void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *o
         sti_text_add(out, "Keys for --set: stint help recipe\n");
 }
 
-void sti_cli_help_overview(int width, sti_text *out)
+void sti_cli_help_overview(const sti_cli_command *const *all, int width, sti_text *out)
 {
     sti_text_add(out, "stint - machine learning to a budget\n\n"
                       "Example:\n"
@@ -54,9 +54,9 @@ void sti_cli_help_overview(int width, sti_text *out)
                       "  stint train recipes/glyphs-resnet8.ini --data out/glyphs "
                       "--out runs/a\n\n"
                       "Subcommands:\n");
-    for (int i = 0; sti_cli_commands[i]; i++)
-        sti_text_printf(out, "  %-13s %.*s\n", sti_cli_commands[i]->name,
-                        width > 20 ? width - 16 : 64, sti_cli_commands[i]->summary);
+    for (int i = 0; all[i]; i++)
+        sti_text_printf(out, "  %-13s %.*s\n", all[i]->name,
+                        width > 20 ? width - 16 : 64, all[i]->summary);
     sti_text_add(out, "\n"
                       "  stint SUBCOMMAND -h      options of one subcommand\n"
                       "  stint help TOPIC         recipe, models, environment, exit\n"
@@ -113,14 +113,15 @@ void sti_cli_man(const sti_cli_command *command, sti_text *out)
         sti_text_add(out,
                      ".SH RECIPE OPTIONS\nThese override the recipe; any other key "
                      "by \\-\\-set SECTION.KEY=VALUE.\n");
-        sti_options_write_man(sti_recipe_rows, sti_recipe_row_count, out);
+        const sti_recipe_table *recipe = sti_recipe_table_get();
+        sti_options_write_man(recipe->row, recipe->count, out);
     }
     sti_cli_man_environment(out);
     add_exit_status(out);
     sti_text_add(out, ".SH SEE ALSO\n.BR stint (1)\n");
 }
 
-void sti_cli_man_overview(sti_text *out)
+void sti_cli_man_overview(const sti_cli_command *const *all, sti_text *out)
 {
     add_heading(out, "");
     sti_text_add(out,
@@ -130,17 +131,17 @@ void sti_cli_man_overview(sti_text *out)
                  "that is announced beforehand and kept. Answers go to stdout, talk "
                  "to stderr; with \\-\\-json stdout holds one JSON object.\n"
                  ".SH SUBCOMMANDS\n");
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        sti_text_printf(out, ".TP\n.B stint %s\n", sti_cli_commands[i]->name);
-        sti_text_add_roff(out, sti_cli_commands[i]->summary);
+    for (int i = 0; all[i]; i++) {
+        sti_text_printf(out, ".TP\n.B stint %s\n", all[i]->name);
+        sti_text_add_roff(out, all[i]->summary);
         sti_text_add(out, "\n");
     }
     sti_cli_man_environment(out);
     add_exit_status(out);
     sti_text_add(out, ".SH SEE ALSO\n");
-    for (int i = 0; sti_cli_commands[i]; i++) {
+    for (int i = 0; all[i]; i++) {
         sti_text_add(out, ".BR ");
-        add_page_name(out, sti_cli_commands[i]->name);
-        sti_text_add(out, sti_cli_commands[i + 1] ? " (1),\n" : " (1)\n");
+        add_page_name(out, all[i]->name);
+        sti_text_add(out, all[i + 1] ? " (1),\n" : " (1)\n");
     }
 }

@@ -20,7 +20,7 @@
      .unit = (unit_text),                                                          \
      .help = (words)}
 
-/* Of net simulate and net predict. */
+/* Options of net simulate and net predict. */
 #define STI_CLI_GRADIENT_ROWS(args)                                                \
     STI_CLI_NET_ROW(args, values, "values", STI_OPTION_INT, "25000000", 1, 1e12,   \
                     "N", "values of the gradient"),                                \
@@ -28,7 +28,7 @@
                     "bits a value: 1 to 8, or 32")
 /* clang-format on */
 
-/* Of net simulate and net predict. Bytes of a value, header included, in buckets of
+/* Bytes of a value for net simulate and net predict, header included, in buckets of
  * 1024; the check gives STINT_E_USAGE unless 1 to 8 or 32 (float32). */
 double sti_cli_bytes_per_value(int64_t bits);
 stint_status sti_cli_check_bits(int64_t bits);
@@ -73,7 +73,7 @@ typedef struct sti_cli_place {
 } sti_cli_place;
 
 bool sti_cli_place_has(const sti_cli_place *p, int cpu);
-/* Of all ranks, into the call's arena; all ranks call it. */
+/* The CPUs of all ranks, in the call's arena; all ranks call it. */
 stint_status sti_cli_gather_places(sti_cli_call *call, stint_net *net,
                                    sti_cli_place **all_out);
 /* Are more ranks of its host kept to the CPUs of this one than there are? */

@@ -4,6 +4,7 @@
 #include "stint/data.h"
 #include "train/job.h"
 #include "train/network_recipe.h"
+#include "train/recipe_view.h"
 
 static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *desc)
 {
@@ -25,8 +26,9 @@ static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *
 static stint_status text_network(const stint_recipe *recipe, sti_network_desc *desc)
 {
     sti_corpus *text = NULL;
-    stint_status status =
-        recipe->values.data.path ? sti_recipe_open_text(recipe, NULL, &text) : STINT_OK;
+    stint_status status = sti_data_section_of(recipe)->path
+                              ? sti_recipe_open_text(recipe, NULL, &text)
+                              : STINT_OK;
     const int64_t tokens =
         text ? stint_tokenizer_describe(text->tokenizer)->vocabulary : 0;
     sti_corpus_close(text);
@@ -45,7 +47,7 @@ static stint_status check_sizes(const stint_recipe *recipe, const sti_cli_sizes 
     if (any_size(sizes) && sti_recipe_is_text(recipe))
         return sti_fail(STINT_E_USAGE, "--image-size, --image-channels, --classes: are "
                                        "of images; text has none of them");
-    const int64_t of_recipe = recipe->values.data.channels;
+    const int64_t of_recipe = sti_data_section_of(recipe)->channels;
     if ((sizes->image_channels ? sizes->image_channels : of_recipe) == 2)
         return sti_fail(STINT_E_USAGE, "%s: 2 is neither grey (1) nor colour (3)",
                         sizes->image_channels ? "--image-channels" : "data.channels");
@@ -56,28 +58,28 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
                                   const sti_cli_sizes *sizes,
                                   sti_network_desc *desc_out)
 {
-    const sti_recipe_values *r = &recipe->values;
+    const sti_recipe_view r = sti_recipe_view_of(recipe);
     const stint_status status = check_sizes(recipe, sizes);
     if (status != STINT_OK)
         return status;
     if (sti_recipe_is_text(recipe))
         return text_network(recipe, desc_out);
-    int64_t size = sizes->image_size ? sizes->image_size : r->data.size;
+    int64_t size = sizes->image_size ? sizes->image_size : r.data->size;
     *desc_out = sti_recipe_network_desc(recipe);
     desc_out->model.classes = sizes->classes;
     desc_out->height = size;
     desc_out->width = size;
     desc_out->channels =
-        sizes->image_channels ? sizes->image_channels : r->data.channels;
+        sizes->image_channels ? sizes->image_channels : r.data->channels;
     if (size && desc_out->channels && desc_out->model.classes)
         return STINT_OK;
-    if (r->data.path && any_size(sizes))
+    if (r.data->path && any_size(sizes))
         return sti_fail(STINT_E_USAGE,
                         "the sizes are those of the images in %s, unless --image-size, "
                         "--image-channels and --classes are all given; give all of "
                         "them or none",
-                        r->data.path);
-    if (r->data.path)
+                        r.data->path);
+    if (r.data->path)
         return sizes_of_data(recipe, desc_out);
     return sti_fail(STINT_E_USAGE, "the network's sizes are not known: say where the "
                                    "images are with --data PATH, or give --image-size, "

@@ -2,8 +2,8 @@
 #ifndef STI_CLI_CLI_NETWORK_H
 #define STI_CLI_CLI_NETWORK_H
 
+#include "base/recipe.h"
 #include "model/network.h"
-#include "train/recipe.h"
 
 /* Sizes that the command line gives for want of data; 0: none. */
 typedef struct sti_cli_sizes {

@@ -1,6 +1,5 @@
-/* The subcommands: one line each, in the order of `stint help`. */
-#include <string.h>
-
+/* The subcommands: one line each, in the order of `stint help`. Nothing but main.c
+ * looks here; all else is handed the list, or a call that has it. */
 #include "cli/cli.h"
 
 /* clang-format off */
@@ -46,11 +45,3 @@ COMMANDS(DECLARE)
 
 #define ROW(name) &sti_cmd_##name,
 const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
-
-const sti_cli_command *sti_cli_find(const char *name)
-{
-    for (int i = 0; sti_cli_commands[i]; i++)
-        if (strcmp(sti_cli_commands[i]->name, name) == 0)
-            return sti_cli_commands[i];
-    return NULL;
-}

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "train/recipe.h"
+#include "train/run_section.h"
 
 #define GROUPS_MAX_BYTES ((size_t)1 << 28)
 
@@ -23,9 +23,10 @@ stint_status sti_cli_program(sti_cli_call *call, const char **path_out)
 
 static bool out_was_given(const sti_cli_call *call)
 {
-    for (int i = 0; i < sti_recipe_row_count; i++)
-        if (strcmp(sti_recipe_rows[i].section, "run") == 0 &&
-            strcmp(sti_recipe_rows[i].name, "out") == 0)
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    for (int i = 0; i < recipe->count; i++)
+        if (recipe->section_of[i] == &sti_run_section &&
+            strcmp(recipe->row[i].name, "out") == 0)
             return call->set.origin[i] == STI_FROM_COMMAND;
     return false;
 }

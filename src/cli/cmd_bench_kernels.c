@@ -284,7 +284,8 @@ static stint_status gemm_run(sti_cli_call *call)
 typedef struct conv_case {
     const sti_team *team;
     sti_conv_shape shape;
-    int direction; /* forward, backward data, backward weight */
+    sti_conv_plan plan[3]; /* forward, backward data, backward weight */
+    int direction;
     float *x, *w, *y;
     void *scratch;
 } conv_case;
@@ -292,25 +293,29 @@ typedef struct conv_case {
 static void conv_work(void *user)
 {
     conv_case *c = user;
-    if (c->direction == 0)
-        sti_conv_forward_f32(c->team, &c->shape, c->x, c->w, NULL, c->y, c->scratch);
-    else if (c->direction == 1)
-        sti_conv_backward_data_f32(c->team, &c->shape, c->y, c->w, c->x, c->scratch);
+    const sti_conv_plan *plan = &c->plan[c->direction];
+    if (plan->direction == STI_CONV_FORWARD)
+        sti_conv_forward_f32(c->team, plan, c->x, c->w, NULL, c->y, c->scratch);
+    else if (plan->direction == STI_CONV_BACKWARD_DATA)
+        sti_conv_backward_data_f32(c->team, plan, c->y, c->w, c->x, c->scratch);
     else
-        sti_conv_backward_weight_f32(c->team, &c->shape, c->x, c->y, c->w, NULL,
-                                     c->scratch);
+        sti_conv_backward_weight_f32(c->team, plan, c->x, c->y, c->w, NULL, c->scratch);
 }
 
-static size_t conv_scratch_bytes(const sti_conv_shape *s, int threads)
+/* Plans of all directions; the scratch of any. */
+static size_t conv_plan(conv_case *c)
 {
-    size_t bytes = sti_conv_forward_scratch_bytes(s, threads);
-    size_t data = sti_conv_backward_data_scratch_bytes(s, threads);
-    size_t weight = sti_conv_backward_weight_scratch_bytes(s, threads);
-    bytes = data > bytes ? data : bytes;
-    return weight > bytes ? weight : bytes;
+    size_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
+        c->plan[i] =
+            sti_conv_plan_f32(&c->shape, (sti_conv_direction)i, c->team->threads);
+        if (c->plan[i].scratch_bytes > bytes)
+            bytes = c->plan[i].scratch_bytes;
+    }
+    return bytes;
 }
 
-static stint_status conv_directions(table *t, conv_case *c)
+static stint_status conv_directions(table *t, conv_case *c, size_t scratch_bytes)
 {
     static const char *const words[] = {"forward", "data", "weight"};
     const kernel_args *args = t->call->args;
@@ -324,8 +329,7 @@ static stint_status conv_directions(table *t, conv_case *c)
                  "x%" PRId64 "/%" PRId64 " %s",
                  s->n, s->h, s->w, s->ci, s->co, s->kh, s->kw, s->stride,
                  words[c->direction]);
-        status = table_row(t, name, sti_conv_flop(s),
-                           conv_scratch_bytes(s, t->team.threads));
+        status = table_row(t, name, sti_conv_flop(s), scratch_bytes);
     }
     return status;
 }
@@ -339,10 +343,11 @@ static stint_status bench_conv(table *t, const sti_conv_shape *given)
     c.x = random_floats(s->n * s->h * s->w * s->ci);
     c.w = random_floats(s->kh * s->kw * s->ci / s->groups * s->co);
     c.y = random_floats(s->n * s->oh * s->ow * s->co);
-    c.scratch = sti_alloc(conv_scratch_bytes(s, t->team.threads), "bench.scratch");
+    const size_t scratch_bytes = conv_plan(&c);
+    c.scratch = sti_alloc(scratch_bytes, "bench.scratch");
     stint_status status = STINT_E_MEMORY;
     if (c.x && c.w && c.y && c.scratch)
-        status = conv_directions(t, &c);
+        status = conv_directions(t, &c, scratch_bytes);
     sti_free(c.x);
     sti_free(c.w);
     sti_free(c.y);
@@ -352,7 +357,8 @@ static stint_status bench_conv(table *t, const sti_conv_shape *given)
 
 static stint_status conv_run(sti_cli_call *call)
 {
-    /* Of ResNet-20 on 32 pixels, ResNet-18 and -50 on 224, and one depthwise. */
+    /* Convolutions of ResNet-20 on 32 pixels, ResNet-18 and -50 on 224, and one
+     * depthwise. */
     static const sti_conv_shape cases[] = {
         {32, 32, 32, 3, 16, 3, 3, 1, 1, 1, 0, 0, false},
         {32, 32, 32, 16, 16, 3, 3, 1, 1, 1, 0, 0, false},

@@ -16,9 +16,9 @@
 #include "cli/cli.h"
 #include "cli/cli_network.h"
 #include "train/crew.h"
+#include "train/recipe_view.h"
 
 typedef struct step_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     int64_t runs;
     sti_cli_sizes sizes;
     sti_cli_common common;
@@ -48,7 +48,7 @@ static const sti_option step_rows[] = {
 typedef struct bench {
     sti_network network;
     sti_crew *crew;
-    const sti_recipe_values *recipe;
+    sti_recipe_view recipe;
     int64_t shards, shard_batch, classes, step; /* classes: or tokens */
     int64_t labels;                             /* of a shard */
     void *input;                                /* images or tokens of one shard */
@@ -110,7 +110,7 @@ static stint_status create_input(bench *b)
  * as far as there are shards. */
 static int choose_lanes(const bench *b, int threads)
 {
-    int64_t lanes = b->recipe->run.lanes ? b->recipe->run.lanes : threads;
+    int64_t lanes = b->recipe.run->lanes ? b->recipe.run->lanes : threads;
     lanes = lanes > b->shards ? b->shards : lanes;
     return (int)(lanes > threads ? threads : lanes);
 }
@@ -134,7 +134,7 @@ static sti_crew_desc crew_desc(bench *b, int threads, int lanes)
                            .threads = threads,
                            .lanes = lanes,
                            .shards = b->shards,
-                           .moments = sti_update_moments(b->recipe),
+                           .moments = sti_update_moments(b->recipe.optimizer),
                            .fill = fill_shard,
                            .fill_user = b};
 }
@@ -168,30 +168,29 @@ static stint_status create_crew(bench *b, int threads, int lanes)
 
 static stint_status bench_create(bench *b, const sti_cli_call *call, int threads)
 {
-    const step_args *args = call->args;
-    b->recipe = &args->recipe;
-    b->shards = b->recipe->train.shards;
-    b->shard_batch = b->recipe->train.batch / b->shards;
-    if (b->recipe->train.batch == 0)
+    b->recipe = sti_recipe_view_of(call->recipe);
+    b->shards = b->recipe.train->shards;
+    b->shard_batch = b->recipe.train->batch / b->shards;
+    if (b->recipe.train->batch == 0)
         return sti_fail(STINT_E_USAGE, "train.batch: auto is found by training only; "
                                        "give a number by --batch N");
     if (b->shard_batch < 1)
         return sti_fail(STINT_E_USAGE,
                         "batch %" PRId64 " is smaller than %" PRId64
                         " shards; take a larger --batch or fewer --shards",
-                        b->recipe->train.batch, b->shards);
-    if (b->recipe->train.batch % b->shards != 0)
+                        b->recipe.train->batch, b->shards);
+    if (b->recipe.train->batch % b->shards != 0)
         return sti_fail(STINT_E_USAGE,
                         "batch %" PRId64 " cannot be cut into %" PRId64
                         " equal shards; use --batch %" PRId64 " or other --shards",
-                        b->recipe->train.batch, b->shards,
+                        b->recipe.train->batch, b->shards,
                         (b->shard_batch + 1) * b->shards);
-    if (b->recipe->run.memory_bytes > 0)
+    if (b->recipe.run->memory_bytes > 0)
         sti_log(
             STINT_LOG_WARNING,
             "the budget of %s is not kept: steps are timed as they are without one; "
             "`stint train --profile` times them within it",
-            sti_bytes_text(b->recipe->run.memory_bytes));
+            sti_bytes_text(b->recipe.run->memory_bytes));
     int lanes = choose_lanes(b, threads);
     stint_status status = build_network(b, call, sti_crew_lane_threads(threads, lanes));
     if (status != STINT_OK)
@@ -201,7 +200,7 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
         status = create_crew(b, threads, lanes);
     if (status == STINT_E_MEMORY) {
         const sti_crew_desc desc = crew_desc(b, threads, lanes);
-        return no_memory(&desc, b->recipe->train.batch);
+        return no_memory(&desc, b->recipe.train->batch);
     }
     return status;
 }
@@ -226,7 +225,7 @@ static stint_status run_step(bench *b, int64_t *ns_out)
     if (status != STINT_OK)
         return status;
     sti_crew_gradient_squares(b->crew, result.block);
-    sti_crew_update(b->crew, b->recipe, 0, 1, b->step++, result.block);
+    sti_crew_update(b->crew, b->recipe.optimizer, 0, 1, b->step++, result.block);
     *ns_out = sti_clock_ns() - start;
     return STINT_OK;
 }
@@ -348,11 +347,10 @@ static stint_status measure(bench *b, sti_cli_call *call)
 
 static stint_status bench_run(sti_cli_call *call)
 {
-    const step_args *args = call->args;
     bench b = {.step = 0};
     int threads = 1;
-    stint_status status =
-        sti_threads_choose((int)args->recipe.run.threads, &threads, NULL);
+    stint_status status = sti_threads_choose(
+        (int)sti_run_section_of(call->recipe)->threads, &threads, NULL);
     if (status == STINT_OK)
         status = bench_create(&b, call, threads);
     if (status == STINT_OK)

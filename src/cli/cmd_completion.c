@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 typedef struct completion_args {
     sti_cli_common common;
@@ -23,9 +23,10 @@ static void add_flag_name(sti_text *out, const sti_option *row)
 
 static void each_flag(sti_text *out, const sti_cli_command *command, row_fn *fn)
 {
-    for (int i = 0; command->recipe && i < sti_recipe_row_count; i++)
-        if (sti_recipe_rows[i].flag)
-            fn(out, command, &sti_recipe_rows[i]);
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    for (int i = 0; command->recipe && i < recipe->count; i++)
+        if (recipe->row[i].flag)
+            fn(out, command, &recipe->row[i]);
     for (int i = 0; i < command->row_count; i++)
         if (command->rows[i].flag)
             fn(out, command, &command->rows[i]);
@@ -60,11 +61,11 @@ static void add_bash_choices(sti_text *out, const sti_cli_command *command,
 }
 
 /* First words once each ("data" stands for all its subcommands). */
-static void add_first_words(sti_text *out)
+static void add_first_words(const sti_cli_command *const *all, sti_text *out)
 {
     const char *last = "";
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        const char *name = sti_cli_commands[i]->name;
+    for (int i = 0; all[i]; i++) {
+        const char *name = all[i]->name;
         size_t length = strcspn(name, " ");
         if (strncmp(last, name, length) == 0 && strcspn(last, " ") == length)
             continue;
@@ -74,21 +75,22 @@ static void add_first_words(sti_text *out)
     }
 }
 
-static void add_second_words(sti_text *out, const char *group, size_t length)
+static void add_second_words(const sti_cli_command *const *all, const char *group,
+                             size_t length, sti_text *out)
 {
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        const char *name = sti_cli_commands[i]->name;
+    for (int i = 0; all[i]; i++) {
+        const char *name = all[i]->name;
         if (strncmp(name, group, length) == 0 && name[length] == ' ')
             sti_text_printf(out, " %s", name + length + 1);
     }
 }
 
 /* "data | bench": first words that want a second. */
-static void add_groups(sti_text *out)
+static void add_groups(const sti_cli_command *const *all, sti_text *out)
 {
     const char *last = "";
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        const char *name = sti_cli_commands[i]->name;
+    for (int i = 0; all[i]; i++) {
+        const char *name = all[i]->name;
         size_t length = strcspn(name, " ");
         if (!name[length] || strncmp(last, name, length + 1) == 0)
             continue;
@@ -97,22 +99,22 @@ static void add_groups(sti_text *out)
     }
 }
 
-static void add_bash_groups(sti_text *out)
+static void add_bash_groups(const sti_cli_command *const *all, sti_text *out)
 {
     const char *last = "";
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        const char *name = sti_cli_commands[i]->name;
+    for (int i = 0; all[i]; i++) {
+        const char *name = all[i]->name;
         size_t length = strcspn(name, " ");
         if (!name[length] || strncmp(last, name, length + 1) == 0)
             continue;
         sti_text_printf(out, "    %.*s) words=\"", (int)length, name);
-        add_second_words(out, name, length);
+        add_second_words(all, name, length, out);
         sti_text_add(out, "\" ;;\n");
         last = name;
     }
 }
 
-static void add_bash(sti_text *out)
+static void add_bash(const sti_cli_command *const *all, sti_text *out)
 {
     sti_text_add(out, "# bash completion of stint\n"
                       "_stint_words() {\n"
@@ -123,19 +125,19 @@ static void add_bash(sti_text *out)
                       "    command=${COMP_WORDS[1]}\n"
                       "    case $command in\n"
                       "    ");
-    add_groups(out);
+    add_groups(all, out);
     sti_text_add(out, ") command=\"$command ${COMP_WORDS[2]}\" ;;\n"
                       "    esac\n"
                       "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                       "        words=\"");
-    add_first_words(out);
+    add_first_words(all, out);
     sti_text_add(out, " --version --help\"\n"
                       "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
                       "        return\n"
                       "    fi\n"
                       "    if [ \"$COMP_CWORD\" -eq 2 ]; then\n"
                       "    case ${COMP_WORDS[1]} in\n");
-    add_bash_groups(out);
+    add_bash_groups(all, out);
     sti_text_add(out, "    esac\n"
                       "    fi\n"
                       "    if [ -n \"$words\" ]; then\n"
@@ -143,13 +145,12 @@ static void add_bash(sti_text *out)
                       "        return\n"
                       "    fi\n"
                       "    case $command in\n");
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        sti_text_printf(out, "    '%s')\n        case $previous in\n",
-                        sti_cli_commands[i]->name);
-        each_flag(out, sti_cli_commands[i], add_bash_choices);
+    for (int i = 0; all[i]; i++) {
+        sti_text_printf(out, "    '%s')\n        case $previous in\n", all[i]->name);
+        each_flag(out, all[i], add_bash_choices);
         sti_text_add(out, "        *) [[ $current == -* ]] && words=\"");
-        each_flag(out, sti_cli_commands[i], add_flag);
-        if (sti_cli_commands[i]->recipe)
+        each_flag(out, all[i], add_flag);
+        if (all[i]->recipe)
             sti_text_add(out, " --set");
         sti_text_add(out, " --help\" ;;\n        esac ;;\n");
     }
@@ -164,11 +165,11 @@ static void add_bash(sti_text *out)
 /* zsh runs bash completions through bashcompinit: one source, one behaviour. The file
  * is the body of an autoloaded function, so it ends with completing the first request.
  */
-static void add_zsh(sti_text *out)
+static void add_zsh(const sti_cli_command *const *all, sti_text *out)
 {
     sti_text_add(out, "#compdef stint\n"
                       "autoload -U +X bashcompinit && bashcompinit\n");
-    add_bash(out);
+    add_bash(all, out);
     sti_text_add(out, "_bash_complete -o filenames -F _stint_words\n");
 }
 
@@ -212,14 +213,14 @@ static void add_fish_row(sti_text *out, const sti_cli_command *command,
     sti_text_add(out, "\n");
 }
 
-static void add_fish(sti_text *out)
+static void add_fish(const sti_cli_command *const *all, sti_text *out)
 {
     sti_text_add(out, "# fish completion of stint\ncomplete -c stint -n "
                       "__fish_use_subcommand -a '");
-    add_first_words(out);
+    add_first_words(all, out);
     sti_text_add(out, "'\n");
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        const sti_cli_command *command = sti_cli_commands[i];
+    for (int i = 0; all[i]; i++) {
+        const sti_cli_command *command = all[i];
         size_t length = strcspn(command->name, " ");
         if (command->name[length]) {
             sti_text_printf(
@@ -234,14 +235,15 @@ static void add_fish(sti_text *out)
     }
 }
 
-static stint_status add_completion(const char *shell, sti_text *out)
+static stint_status add_completion(const sti_cli_command *const *all, const char *shell,
+                                   sti_text *out)
 {
     if (strcmp(shell, "bash") == 0)
-        add_bash(out);
+        add_bash(all, out);
     else if (strcmp(shell, "zsh") == 0)
-        add_zsh(out);
+        add_zsh(all, out);
     else if (strcmp(shell, "fish") == 0)
-        add_fish(out);
+        add_fish(all, out);
     else
         return sti_fail(STINT_E_USAGE, "'%s' is no shell known here: bash, zsh or fish",
                         shell);
@@ -251,7 +253,7 @@ static stint_status add_completion(const char *shell, sti_text *out)
 static stint_status completion_run(sti_cli_call *call)
 {
     sti_text text = {0};
-    stint_status status = add_completion(call->operands[0], &text);
+    stint_status status = add_completion(call->commands, call->operands[0], &text);
     if (status != STINT_OK) {
         sti_text_fini(&text);
         return status;

@@ -17,7 +17,7 @@
 static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
                                            "cifar", "text",   "csv"};
 
-/* Of `data info` and `data check`. */
+/* Options of `data info` and `data check`. */
 typedef struct data_args {
     int format;
     int64_t size, channels, threads;

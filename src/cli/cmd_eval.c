@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
+#include "data/data_section.h"
 
 typedef struct eval_args {
     const char *data;
@@ -203,8 +203,8 @@ static stint_status find_data(sti_cli_call *call, const char *model_path,
     if (!sti_path_is_file(path))
         return STINT_OK;
     stint_status status = stint_recipe_load(path, &recipe);
-    if (status == STINT_OK && recipe->values.data.path) {
-        *path_out = sti_arena_strdup(call->arena, recipe->values.data.path);
+    if (status == STINT_OK && sti_data_section_of(recipe)->path) {
+        *path_out = sti_arena_strdup(call->arena, sti_data_section_of(recipe)->path);
         status = *path_out ? STINT_OK : STINT_E_MEMORY;
     }
     stint_recipe_destroy(recipe);
@@ -223,8 +223,8 @@ static stint_status describe_data(sti_cli_call *call, const char *model_path,
     desc->path = args->data;
     desc->split = (stint_data_split)args->split;
     desc->format = format_names[args->format];
-    desc->size = recipe->values.data.size;
-    desc->channels = (int)recipe->values.data.channels;
+    desc->size = sti_data_section_of(recipe)->size;
+    desc->channels = (int)sti_data_section_of(recipe)->channels;
     stint_recipe_destroy(recipe);
     if (!desc->path)
         status = find_data(call, model_path, &desc->path);

@@ -4,8 +4,8 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/recipe.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 typedef struct help_args {
     bool man, recipe_markdown;
@@ -39,8 +39,9 @@ static const sti_option help_rows[] = {
 static void recipe_topic(sti_text *out)
 {
     sti_text_add(out, "Keys of a recipe, SECTION.KEY = DEFAULT:\n");
-    for (int i = 0; i < sti_recipe_row_count; i++) {
-        const sti_option *row = &sti_recipe_rows[i];
+    const sti_recipe_table *recipe = sti_recipe_table_get();
+    for (int i = 0; i < recipe->count; i++) {
+        const sti_option *row = &recipe->row[i];
         if (i == 0 || strcmp(row->section, row[-1].section) != 0)
             sti_text_printf(out, "\n[%s]\n", row->section);
         sti_text_printf(out, "  %-18s %-10s %s\n", row->name,
@@ -90,25 +91,26 @@ static const struct {
               {"exit", exit_topic}};
 enum { TOPIC_COUNT = sizeof topics / sizeof topics[0] };
 
-static stint_status unknown_topic(const char *word)
+static stint_status unknown_topic(const sti_cli_command *const *all, const char *word)
 {
     const char *names[64];
     int count = 0;
     for (int i = 0; i < TOPIC_COUNT; i++)
         names[count++] = topics[i].name;
-    for (int i = 0; sti_cli_commands[i] && count < 64; i++)
-        names[count++] = sti_cli_commands[i]->name;
+    for (int i = 0; all[i] && count < 64; i++)
+        names[count++] = all[i]->name;
     const char *near = sti_text_nearest(word, names, count);
     return sti_fail(STINT_E_USAGE, "there is no help on '%s'%s%s%s", word,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static bool add_group(const char *word, sti_text *out)
+static bool add_group(const sti_cli_command *const *all, const char *word,
+                      sti_text *out)
 {
     bool found = false;
     size_t length = strlen(word);
-    for (int i = 0; sti_cli_commands[i]; i++) {
-        const sti_cli_command *c = sti_cli_commands[i];
+    for (int i = 0; all[i]; i++) {
+        const sti_cli_command *c = all[i];
         if (strncmp(c->name, word, length) == 0 && c->name[length] == ' ') {
             sti_text_printf(out, "  stint %-14s %s\n", c->name, c->summary);
             found = true;
@@ -117,9 +119,10 @@ static bool add_group(const char *word, sti_text *out)
     return found;
 }
 
-static stint_status add_topic(const help_args *args, const char *word, sti_text *out)
+static stint_status add_topic(const sti_cli_call *call, const char *word, sti_text *out)
 {
-    const sti_cli_command *command = sti_cli_find(word);
+    const help_args *args = call->args;
+    const sti_cli_command *command = sti_cli_find(call->commands, word);
     if (command && args->man)
         sti_cli_man(command, out);
     else if (command)
@@ -131,7 +134,8 @@ static stint_status add_topic(const help_args *args, const char *word, sti_text 
             topics[i].print(out);
             return STINT_OK;
         }
-    return add_group(word, out) ? STINT_OK : unknown_topic(word);
+    return add_group(call->commands, word, out) ? STINT_OK
+                                                : unknown_topic(call->commands, word);
 }
 
 static stint_status write_page(sti_cli_call *call, const char *folder,
@@ -146,7 +150,7 @@ static stint_status write_page(sti_cli_call *call, const char *folder,
     if (command)
         sti_cli_man(command, &text);
     else
-        sti_cli_man_overview(&text);
+        sti_cli_man_overview(call->commands, &text);
     stint_status status = STINT_E_MEMORY;
     if (path && !text.failed)
         status = sti_file_write(path, text.data, text.length);
@@ -159,8 +163,8 @@ static stint_status write_pages(sti_cli_call *call, const char *folder)
     stint_status status = sti_dir_create(folder);
     if (status == STINT_OK)
         status = write_page(call, folder, NULL);
-    for (int i = 0; sti_cli_commands[i] && status == STINT_OK; i++)
-        status = write_page(call, folder, sti_cli_commands[i]);
+    for (int i = 0; call->commands[i] && status == STINT_OK; i++)
+        status = write_page(call, folder, call->commands[i]);
     return status;
 }
 
@@ -172,19 +176,22 @@ static stint_status help_run(sti_cli_call *call)
     sti_text text = {0};
     stint_status status = STINT_OK;
     if (args->recipe_markdown) {
-        sti_text_add(&text, "# Recipe reference\n\nMade by `stint help "
-                            "--recipe-markdown`; do not edit. A recipe is an INI file; "
-                            "every key may be left out.\n\n");
-        sti_options_write_markdown(sti_recipe_rows, sti_recipe_row_count, &text);
+        sti_text_add(&text,
+                     "# Recipe reference\n\nAfter this page you can write a recipe: it "
+                     "lists every key with its default, its range and its meaning. A "
+                     "recipe is an INI file, and every key may be left out.\n\nMade by "
+                     "`stint help --recipe-markdown`; do not edit.\n\n");
+        const sti_recipe_table *recipe = sti_recipe_table_get();
+        sti_options_write_markdown(recipe->row, recipe->count, &text);
     } else if (call->operand_count == 0 && args->man) {
-        sti_cli_man_overview(&text);
+        sti_cli_man_overview(call->commands, &text);
     } else if (call->operand_count == 0) {
-        sti_cli_help_overview(sti_cli_width(), &text);
+        sti_cli_help_overview(call->commands, sti_cli_width(), &text);
     } else {
         const char *word = call->operands[0];
         if (call->operand_count > 1)
             word = sti_arena_printf(call->arena, "%s %s", word, call->operands[1]);
-        status = word ? add_topic(args, word, &text) : STINT_E_MEMORY;
+        status = word ? add_topic(call, word, &text) : STINT_E_MEMORY;
     }
     if (status != STINT_OK) {
         sti_text_fini(&text);

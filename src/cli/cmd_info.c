@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_network.h"
+#include "model/model_section.h"
 #include "op/op.h"
 #include "store/safetensors.h"
 

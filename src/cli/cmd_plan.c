@@ -10,11 +10,12 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_stock.h"
 #include "net/wire.h"
 #include "train/job.h"
+#include "train/run_section.h"
 
 typedef struct plan_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     const char *svg;
     bool tensors;
     int64_t net_ranks;
@@ -53,9 +54,8 @@ void sti_cli_start_line(const sti_cli_call *call, const stint_plan_result *plan)
 {
     int threads = 0;
     const char *why = NULL;
-    const sti_recipe_values *values = call->args;
-    if (sti_threads_choose((int)values->run.threads, &threads, &why) != STINT_OK ||
-        !why)
+    const int64_t asked = sti_run_section_of(call->recipe)->threads;
+    if (sti_threads_choose((int)asked, &threads, &why) != STINT_OK || !why)
         why = "as asked";
     sti_cli_say(call,
                 "%s, %s, %d thread%s (%s), %d lane%s of %" PRId64
@@ -118,10 +118,12 @@ static void add_net_json(sti_json *j, const stint_plan_net *n)
     sti_json_end_object(j);
 }
 
-static void add_json(const stint_plan_result *p, sti_text *out)
+static void add_json(const sti_cli_call *call, const stint_plan_result *p,
+                     sti_text *out)
 {
     sti_json j;
     sti_cli_json_begin(&j, out);
+    sti_json_text(&j, "recipe", call->recipe_name);
     sti_json_int(&j, "peak_bytes", (int64_t)p->peak_bytes);
     sti_json_bool(&j, "fits", p->fits);
     sti_json_int(&j, "budget_bytes", (int64_t)p->budget_bytes);
@@ -344,7 +346,7 @@ static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *pla
     }
     sti_text text = {0};
     if (call->common->json)
-        add_json(plan, &text);
+        add_json(call, plan, &text);
     else
         add_words(plan, args->tensors || plan->budget_bytes, &text);
     stint_status status = sti_cli_answer(call, &text);
@@ -357,9 +359,13 @@ static stint_status plan_run(sti_cli_call *call)
 {
     const plan_args *args = call->args;
     stint_plan_result plan = {0};
-    stint_status status = sti_cli_check_out(call->operands[0], args->svg);
+    stint_status status = call->operand_count == 0
+                              ? STINT_OK
+                              : sti_cli_check_out(call->operands[0], args->svg);
     if (status == STINT_OK)
         status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK)
+        sti_cli_say_recipe(call);
     if (status == STINT_OK)
         status = stint_plan(
             call->recipe,
@@ -374,16 +380,18 @@ static stint_status plan_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_plan = {
     .name = "plan",
     .summary = "say what a run will take in memory, and whether it fits",
-    .operands = "RECIPE",
+    .operands = "[RECIPE]",
     .example =
         "stint plan recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 100M\n"
         "stint plan recipes/cifar10-resnet20.ini --data ~/cifar10 --net-ranks 2 --net "
-        "100Mbit",
+        "100Mbit\n"
+        "stint plan --data ~/photos",
     .about =
-        "Reads sizes, not pixels. Exit code 3 when the plan exceeds --memory, with "
-        "the largest batch or the number of shards that would fit. With --net-ranks "
+        "Without RECIPE a built-in one is taken, by what is in the data. Reads sizes, "
+        "not pixels. Exit code 3 when the plan exceeds --memory, with the largest "
+        "batch or the number of shards that would fit. With --net-ranks "
         "also what each process sends a step, and with --net how long that takes.",
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = 1,
     .recipe = true,
     STI_CLI_ARGS(plan_rows, plan_args),

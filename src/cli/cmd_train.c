@@ -11,13 +11,12 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_stock.h"
 #include "net/net.h"
 #include "net/wire.h"
 #include "train/profile.h"
-#include "train/recipe.h"
 
 typedef struct train_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     bool resume, force, profile, net_sockets;
     const char *net_root;
     int64_t net_rank, net_ranks;
@@ -163,7 +162,7 @@ static void on_progress(void *user, const stint_train_progress *p)
 
 /* ---- what came out ---- */
 
-/* Of the last step; parts that are not there have no weight. */
+/* Parts of the last step's loss; those that are not there have no weight. */
 static void add_loss_parts(const stint_train_result *r, sti_json *j)
 {
     static const char *const names[] = {"hard", "pairing", "soft"};
@@ -179,8 +178,8 @@ static void add_loss_parts(const stint_train_result *r, sti_json *j)
     sti_json_end_object(j);
 }
 
-static void answer_json(const stint_train_result *r, const sti_profile *profile,
-                        sti_text *out)
+static void answer_json(const sti_cli_call *call, const stint_train_result *r,
+                        const sti_profile *profile, sti_text *out)
 {
     sti_json j;
     sti_cli_json_begin(&j, out);
@@ -215,6 +214,7 @@ static void answer_json(const stint_train_result *r, const sti_profile *profile,
     sti_json_int(&j, "net_messages", r->net_messages);
     sti_json_int(&j, "net_bytes", r->net_bytes);
     sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
+    sti_json_text(&j, "recipe", call->recipe_name);
     sti_json_text(&j, "out", r->out);
     if (profile)
         sti_profile_json(profile, &j);
@@ -273,7 +273,7 @@ static stint_status answer(sti_cli_call *call, const stint_train_result *result,
 {
     sti_text text = {0};
     if (call->common->json)
-        answer_json(result, profile, &text);
+        answer_json(call, result, profile, &text);
     else
         answer_words(result, profile, &text);
     return sti_cli_answer(call, &text);
@@ -324,6 +324,8 @@ static stint_status train(sti_cli_call *call, stint_net *net)
     const train_args *args = call->args;
     bool first = stint_net_rank(net) == 0;
     train_view view = {.call = call, .quiet = call->common->quiet};
+    if (first)
+        sti_cli_say_recipe(call);
     stint_train_result result = {0};
     sti_profile timed = {0}, *profile = args->profile && first ? &timed : NULL;
     stint_status status =
@@ -361,13 +363,17 @@ static stint_status train_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_train = {
     .name = "train",
     .summary = "train a network as a recipe says, within a memory budget",
-    .operands = "RECIPE",
+    .operands = "[RECIPE]",
     .example =
-        "stint train recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 150M",
+        "stint train recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 150M\n"
+        "stint train --data ~/photos",
     .about =
-        "Leaves model.safetensors, log.jsonl, recipe.ini and report.html in the out "
+        "Without RECIPE a built-in one is taken, by what is in the data; it is named, "
+        "and "
+        "saved with the run. Leaves model.safetensors, log.jsonl, recipe.ini and "
+        "report.html in the out "
         "folder. Ctrl-C saves a checkpoint and stops; --resume goes on from there.",
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = 1,
     .recipe = true,
     STI_CLI_ARGS(train_rows, train_args),

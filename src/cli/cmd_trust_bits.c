@@ -5,12 +5,11 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/cli_trust.h"
-#include "train/recipe.h"
+#include "train/recipe_view.h"
 
 enum { STEPS_DEFAULT = 20 };
 
 typedef struct bits_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     const char *with;
     bool ref;
     int64_t chance;
@@ -106,14 +105,14 @@ static stint_status answer(sti_cli_call *call, const stint_bits_result *r,
 static stint_status bits_run(sti_cli_call *call)
 {
     const bits_args *args = call->args;
-    const sti_recipe_values *v = &call->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(call->recipe);
     sti_cli_trust_view view = {.title = "bits", .quiet = call->common->quiet};
     stint_bits_result result = {0};
     const char **with;
     stint_bits_desc desc = {.out = sti_cli_trust_out(call, "-bits"),
                             .steps =
-                                v->train.steps > 0 ? v->train.steps : STEPS_DEFAULT,
-                            .hash_every = v->run.hash_every > 0 ? v->run.hash_every : 1,
+                                v.train->steps > 0 ? v.train->steps : STEPS_DEFAULT,
+                            .hash_every = v.run->hash_every > 0 ? v.run->hash_every : 1,
                             .seed = (uint64_t)args->chance,
                             .reference_isa = args->ref,
                             .progress = sti_cli_trust_progress,

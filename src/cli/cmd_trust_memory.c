@@ -7,12 +7,10 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/cli.h"
-#include "train/recipe.h"
 
 enum { TOLD = 10 };
 
 typedef struct memory_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     int64_t runs, jobs, nearest;
     double fraction, memorised;
     bool every_class;

@@ -6,13 +6,11 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "cli/cli_trust.h"
-#include "train/recipe.h"
 #include "trust/noise_page.h"
 
 enum { IMPL_ORDER, IMPL_ULP };
 
 typedef struct noise_args {
-    sti_recipe_values recipe; /* first: the recipe's rows write here */
     int64_t runs, jobs;
     const char *vary, *groups;
     int impl;

@@ -59,7 +59,7 @@ static void complain(const char *who, stint_status status)
 
 static stint_status run_command(const sti_cli_command *command, int argc, char **argv)
 {
-    sti_cli_call call = {.command = command};
+    sti_cli_call call = {.command = command, .commands = sti_cli_commands};
     bool help = false, json = has_word(argc, argv, "--json", NULL);
     stint_status status = sti_cli_parse(&call, argc, argv, &help);
     if (help) {
@@ -135,14 +135,14 @@ static stint_status dispatch(int argc, char **argv)
     }
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
         sti_text text = {0};
-        sti_cli_help_overview(sti_cli_width(), &text);
+        sti_cli_help_overview(sti_cli_commands, sti_cli_width(), &text);
         return sti_cli_print(&text);
     }
     snprintf(two, sizeof two, "%.30s %.30s", word, argc > 2 ? argv[2] : "");
-    if (argc > 2 && sti_cli_find(two))
-        return run_command(sti_cli_find(two), argc - 3, argv + 3);
-    if (sti_cli_find(word))
-        return run_command(sti_cli_find(word), argc - 2, argv + 2);
+    if (argc > 2 && sti_cli_find(sti_cli_commands, two))
+        return run_command(sti_cli_find(sti_cli_commands, two), argc - 3, argv + 3);
+    if (sti_cli_find(sti_cli_commands, word))
+        return run_command(sti_cli_find(sti_cli_commands, word), argc - 2, argv + 2);
     stint_status status = is_group(word) ? run_group(word, argc > 2 ? argv[2] : NULL)
                                          : unknown_command(word);
     if (status != STINT_OK)
@@ -171,9 +171,13 @@ int main(int argc, char **argv)
     else if (has_word(argc, argv, "--verbose", "-v"))
         log_level = STINT_LOG_DEBUG;
     stint_set_log(print_log, NULL);
+    if (!sti_recipe_table_get()) { /* all that follows looks into it */
+        complain("", STINT_E_BUG);
+        return STINT_E_BUG;
+    }
     if (argc < 2) {
         sti_text text = {0};
-        sti_cli_help_overview(sti_cli_width(), &text);
+        sti_cli_help_overview(sti_cli_commands, sti_cli_width(), &text);
         fputs(text.data ? text.data : "", stderr);
         sti_text_fini(&text);
         return STINT_E_USAGE;

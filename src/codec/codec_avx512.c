@@ -109,12 +109,13 @@ static pushed push_below(__m512i x, __m512i v, __m512i token, __mmask16 lanes,
     return (pushed){x, at};
 }
 
-/* Of tokens in even lanes and in odd ones: reciprocals below, parts above. */
+/* Table entries of the tokens in even lanes and in odd ones: reciprocals in the lower
+ * halves, the other parts in the upper (codec_priv.h). */
 typedef struct entries {
     __m512i even, odd;
 } entries;
 
-/* Of which[0], [2], [4] and [6]. */
+/* The entries of which[0], [2], [4] and [6]. */
 INLINE __m256i four_entries(const uint64_t *e, const uint32_t *which)
 {
     const __m256i a = _mm256_set1_epi64x((int64_t)e[which[0]]);

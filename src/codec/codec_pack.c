@@ -231,7 +231,7 @@ static void compare_piece(void *arg, int64_t piece, int worker)
         job->bits[i] = sti_codec_model_cost(p->counts + i * CELLS);
 }
 
-/* Of the candidates the one that the probe takes the fewest bits under. */
+/* The candidate under which the probe takes the fewest bits. */
 static stint_codec_predictor compare_predictors(const sti_codec_pack_job *p)
 {
     const int64_t lanes = p->team.threads, most = STI_CODEC_CANDIDATES;

@@ -45,7 +45,7 @@ INLINE __m512 dither_of(__m512i bits, __m512 unit)
     return _mm512_mul_ps(_mm512_sub_ps(f, _mm512_set1_ps(127.5f)), unit);
 }
 
-/* Of values [begin, begin + DITHER_VALUES). */
+/* The dither of values [begin, begin + DITHER_VALUES). */
 INLINE void make_dither(const sti_codec_quant *quant, const philox_keys *keys,
                         int64_t begin, __m512 *u)
 {

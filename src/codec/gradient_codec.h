@@ -71,7 +71,7 @@ typedef struct sti_gradient_key {
 /* STINT_E_USAGE with what is wrong. Everything below wants a form that passed. */
 stint_status sti_gradient_check(const sti_gradient_form *form);
 
-/* Of n values; 0 for none. */
+/* Bytes of n values encoded; 0 for none. */
 size_t sti_gradient_bytes(const sti_gradient_form *form, int64_t n);
 
 /* x [n] to out, sti_gradient_bytes of it. The result is -1, or the index of the first
@@ -81,8 +81,8 @@ int64_t sti_gradient_encode(const sti_team *team, const sti_gradient_form *form,
                             const sti_gradient_key *key, int64_t n, const float *x,
                             void *out);
 
-/* Of x + owed. What rounding takes of the sum is left in owed [n], a bucket at a time
- * while it is in the cache. */
+/* Encode x + owed, as sti_gradient_encode. What rounding takes of the sum is left in
+ * owed [n], a bucket at a time while it is in the cache. */
 int64_t sti_gradient_encode_owed(const sti_team *team, const sti_gradient_form *form,
                                  const sti_gradient_key *key, int64_t n, const float *x,
                                  float *owed, void *out);

@@ -42,9 +42,9 @@ static int64_t largest_bits(int64_t n, const float *x, int32_t *most_out,
 }
 #endif
 
-/* Of bit patterns, the largest as a signed number is the largest value if any is
- * positive, and the largest as an unsigned number is the least value if any is
- * negative. Only a bucket of one sign is looked through again, for its smallest
+/* The bit patterns of floats are ordered: the largest as a signed number is the largest
+ * value if any is positive, and the largest as an unsigned number is the least value if
+ * any is negative. Only a bucket of one sign is looked through again, for its smallest
  * magnitude.
  *
  * Half of the next bucket is fetched here and the other half by encode(), so that

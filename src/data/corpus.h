@@ -82,7 +82,7 @@ int64_t sti_corpus_train_windows(const sti_corpus_part *part, int64_t context);
  * be shorter. */
 int64_t sti_corpus_test_windows(const sti_corpus_part *part, int64_t context);
 
-/* Of the whole text but its first token. */
+/* Bytes of the whole text but its first token. */
 int64_t sti_corpus_bytes(const sti_corpus *corpus);
 /* A mean loss over the tokens of a part, in nats a token, as bits a byte of its text.
  */

@@ -1,12 +1,8 @@
 /* Opening datasets: which source, which classes, which image size. */
 #include "data/data.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,57 +15,6 @@ static const sti_data_source *const sources[] = {&sti_data_folder, &sti_data_tar
                                                  &sti_data_idx,    &sti_data_cifar,
                                                  &sti_data_list,   &sti_data_classes};
 #define SOURCES (sizeof sources / sizeof *sources)
-
-const char *sti_data_split_name(stint_data_split split)
-{
-    return split == STINT_DATA_TRAIN ? "train" : "test";
-}
-
-stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *format,
-                           ...)
-{
-    char text[1024];
-    stint_data_level level =
-        kind >= STI_FIND_SKIPPED ? STINT_DATA_NOTE : STINT_DATA_PROBLEM;
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (!sink && level == STINT_DATA_PROBLEM)
-        return sti_fail(STINT_E_INPUT, "%s", text);
-    if (!sink)
-        sti_log(STINT_LOG_INFO, "%s", text);
-    else if (sink->counts[kind]++ < 10)
-        sink->found(sink->user, level, text);
-    return STINT_OK;
-}
-
-stint_status sti_data_add_file(stint_data *data, const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return sti_fail_errno("cannot open %s", path);
-    data->fds[data->file_count] = fd;
-    data->files[data->file_count] = sti_arena_strdup(data->arena, path);
-    return data->files[data->file_count++] ? STINT_OK : STINT_E_MEMORY;
-}
-
-stint_status sti_data_read_span(const stint_data *data, int64_t index, void *buffer,
-                                size_t n_bytes)
-{
-    const sti_data_sample *sample = &data->samples[index];
-    int file = STI_DATA_FILE(sample->where);
-    return sti_read_at(data->fds[file], data->files[file],
-                       STI_DATA_OFFSET(sample->where), buffer, n_bytes);
-}
-
-void sti_data_prefetch_span(const stint_data *data, int64_t index)
-{
-    const sti_data_sample *sample = &data->samples[index];
-    (void)posix_fadvise(data->fds[STI_DATA_FILE(sample->where)],
-                        STI_DATA_OFFSET(sample->where), sample->bytes,
-                        POSIX_FADV_WILLNEED);
-}
 
 /* ---- choosing a source ---- */
 
@@ -213,6 +158,8 @@ static stint_status probe_images(stint_data *data, bool checking)
         if (!first.width)
             first = info;
         widen_bounds(data, &info);
+        data->mixed =
+            data->mixed || info.width != first.width || info.height != first.height;
         if (!data->size)
             break;
     }
@@ -221,6 +168,11 @@ static stint_status probe_images(stint_data *data, bool checking)
     data->stored_height = first.height;
     data->stored_width = first.width;
     return st;
+}
+
+bool sti_data_is_mixed(const stint_data *data)
+{
+    return data->mixed;
 }
 
 static stint_status settle_size(stint_data *data, const stint_data_desc *desc,

@@ -46,6 +46,10 @@ size_t sti_data_kept_bytes(const stint_data *data);
 stint_status sti_data_keep(stint_data *data, const sti_team *team,
                            sti_data_decoders *decoders);
 
+/* Was there a picture of another size than the first? All are looked at where the
+ * dataset was opened with a size, else one alone. */
+bool sti_data_is_mixed(const stint_data *data);
+
 /* SHA-256 of what a split means: size of images, names of classes, labels and pixels in
  * the order of the samples. */
 stint_status sti_data_sha256(const stint_data *data, sti_data_decoders *decoders,

@@ -138,7 +138,6 @@ static stint_status open_classes(stint_data *data, const char *folder,
     data->info.from = folder;
     if (!arena || sti_index_init(&index, sink) != STINT_OK)
         goto out;
-    index.keep_names = true;
     index.by_names = by_names;
     if ((st = sti_data_add_file(data, folder)) != STINT_OK ||
         (st = sti_dir_list(arena, folder, &classes, &count)) != STINT_OK)
@@ -285,12 +284,14 @@ const sti_data_source sti_data_folder = {
     .read = sti_data_read_file,
     .prefetch = sti_data_prefetch_file,
     .name_of = folder_name,
+    .finds_by_name = true,
 };
 
 const sti_data_source sti_data_classes = {
     .name = "folder",
     .wants = "<class>/*.jpg or *.png",
     .pairs = true,
+    .finds_by_name = true,
     .present = classes_present,
     .open = classes_open,
     .read = sti_data_read_file,

@@ -13,7 +13,8 @@ typedef struct sti_get_file {
     const char *name;
     int64_t bytes;
     const char *sha256; /* 64 hex digits */
-    /* Of a .tar.gz, ended by a NULL path; NULL: kept as is. */
+    /* Files to unpack from a .tar.gz, ended by a NULL path; NULL: it is kept as it is.
+     */
     const sti_get_member *members;
 } sti_get_file;
 

@@ -303,7 +303,7 @@ stint_status sti_index_finish(sti_index *index, stint_data *data,
               compare_entries);
     if ((st = check_duplicates(index, data, what)) != STINT_OK)
         return st;
-    if (index->keep_names && (st = store_names(index, data)) != STINT_OK)
+    if (data->source->finds_by_name && (st = store_names(index, data)) != STINT_OK)
         return st;
     return store_samples(index, data);
 }

@@ -314,7 +314,6 @@ static stint_status list_open(stint_data *data, const stint_data_info *like,
     data->layout = STI_LAYOUT_ENCODED;
     data->whole_names = true;
     stint_status st = r.arena ? sti_index_init(&index, sink) : STINT_E_MEMORY;
-    index.keep_names = true;
     if (st == STINT_OK)
         st = read_list(&r, &index, like);
     sti_index_fini(&index);
@@ -333,6 +332,7 @@ const sti_data_source sti_data_list = {
     .name = "csv",
     .wants = "train.csv or labels.csv with lines of file,label",
     .pairs = true,
+    .finds_by_name = true,
     .present = list_present,
     .open = list_open,
     .read = sti_data_read_file,

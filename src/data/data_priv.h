@@ -102,6 +102,7 @@ struct stint_data {
     const char *files[STI_DATA_FILES]; /* absolute, for messages */
     int64_t max_file_bytes;            /* of one sample, as stored */
     int64_t max_pixels, max_width, max_height; /* of one image before resizing */
+    bool mixed; /* of those looked at, not all were of one size */
     uint8_t
         *kept; /* [info.count, height, width, channels], or NULL: see sti_data_keep */
 };
@@ -120,6 +121,7 @@ struct sti_data_source {
     void (*prefetch)(const stint_data *data, int64_t index);
     void (*name_of)(const stint_data *data, int64_t index, char *text_out,
                     size_t bytes);
+    bool finds_by_name; /* `where` of a sample is its name, which the dataset keeps */
 };
 
 extern const sti_data_source sti_data_folder, sti_data_tar, sti_data_idx,
@@ -175,9 +177,8 @@ typedef struct sti_index {
     const char **classes;
     int64_t *class_counts;
     int32_t class_count, class_capacity, last_class;
-    bool ordered;    /* classes stay in the order added (numbers, not names) */
-    bool keep_names; /* samples are found by their names later */
-    bool by_names;   /* names decided which images are in this split */
+    bool ordered;  /* classes stay in the order added (numbers, not names) */
+    bool by_names; /* names decided which images are in this split */
     sti_data_sink *sink;
 } sti_index;
 

@@ -60,6 +60,9 @@ stint_status sti_tokenizer_add_vocab(stint_tokenizer *t, struct json_t *vocabula
                                      const char *where);
 stint_status sti_tokenizer_add_merges(stint_tokenizer *t, const char *lines,
                                       size_t n_bytes, const char *where);
+/* "tokens" and "merges", the lists of our own JSON object. */
+stint_status sti_tokenizer_add_lists(stint_tokenizer *t, struct json_t *root,
+                                     const char *where);
 /* Both, and the added tokens, of a tokenizer.json. STINT_E_UNSUPPORTED: it is not of
  * GPT-2's kind. */
 stint_status sti_tokenizer_add_hf(stint_tokenizer *t, struct json_t *root,
@@ -74,6 +77,9 @@ size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
 /* GPT-2's printable stand-ins for bytes: "Ġ" for a space. */
 void sti_byte_alphabet(int32_t code_point_of[256]);
 void sti_byte_alphabet_add(const char *bytes, size_t n_bytes, sti_text *out);
+/* Bytes of words written so, in the place of what `out` holds; false for a character
+ * that stands for no byte. */
+bool sti_byte_alphabet_read(const char *words, size_t n_bytes, sti_text *out);
 
 stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *text,
                            size_t n_bytes);

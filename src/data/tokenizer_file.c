@@ -14,52 +14,6 @@
 
 static const char *const kind_names[] = {"byte", "char", "bpe"};
 
-/* ---- bytes as printable characters ---- */
-
-void sti_byte_alphabet(int32_t code_point_of[256])
-{
-    int32_t next = 256;
-    for (int b = 0; b < 256; b++) {
-        const bool printable =
-            (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
-        code_point_of[b] = printable ? b : next++;
-    }
-}
-
-void sti_byte_alphabet_add(const char *bytes, size_t n_bytes, sti_text *out)
-{
-    int32_t code_point[256];
-    sti_byte_alphabet(code_point);
-    for (size_t i = 0; i < n_bytes; i++) {
-        uint8_t text[4];
-        const utf8proc_ssize_t length =
-            utf8proc_encode_char(code_point[(uint8_t)bytes[i]], text);
-        sti_text_add_bytes(out, text, (size_t)length);
-    }
-}
-
-/* The other way; false for a character that stands for no byte. */
-static bool alphabet_read(const char *words, size_t n_bytes, sti_text *out)
-{
-    int32_t code_point[256];
-    int byte_of[512];
-    memset(byte_of, -1, sizeof byte_of);
-    sti_byte_alphabet(code_point);
-    for (int b = 0; b < 256; b++)
-        byte_of[code_point[b]] = b;
-    out->length = 0;
-    for (size_t i = 0; i < n_bytes;) {
-        utf8proc_int32_t point;
-        const utf8proc_ssize_t step = utf8proc_iterate(
-            (const uint8_t *)words + i, (utf8proc_ssize_t)(n_bytes - i), &point);
-        if (step < 1 || point >= 512 || byte_of[point] < 0)
-            return false;
-        sti_text_add_bytes(out, (char[]){(char)byte_of[point]}, 1);
-        i += (size_t)step;
-    }
-    return true;
-}
-
 /* ---- writing ---- */
 
 /* A token's stand-in text, kept NUL-terminated in `text`. */
@@ -190,156 +144,6 @@ stint_status stint_tokenizer_write_gpt2(const stint_tokenizer *t, const char *fo
 
 /* ---- reading ---- */
 
-/* Tokens by their bytes while a vocabulary is read: hash to the first of a chain. */
-typedef struct token_index {
-    const stint_tokenizer *t;
-    sti_pair_map head;
-    int32_t *chain; /* [vocabulary] */
-} token_index;
-
-static uint64_t bytes_key(const char *bytes, size_t n_bytes)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < n_bytes; i++)
-        h = (h ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
-    return h >> 1;
-}
-
-static int32_t index_find(const token_index *index, const char *bytes, size_t n_bytes)
-{
-    int32_t i = sti_pair_map_find(&index->head, bytes_key(bytes, n_bytes));
-    for (; i >= 0; i = index->chain[i]) {
-        size_t length;
-        const char *token = stint_tokenizer_token(index->t, i, &length);
-        if (length == n_bytes && memcmp(token, bytes, n_bytes) == 0)
-            return i;
-    }
-    return -1;
-}
-
-static stint_status index_build(const stint_tokenizer *t, const char *where,
-                                token_index *index)
-{
-    stint_status status = STINT_OK;
-    *index = (token_index){.t = t};
-    index->chain = sti_alloc_array(t->info.vocabulary, sizeof *index->chain, "tokens");
-    if (!index->chain)
-        return STINT_E_MEMORY;
-    for (int32_t i = 0; i < t->info.vocabulary && status == STINT_OK; i++) {
-        size_t n_bytes;
-        const char *bytes = stint_tokenizer_token(t, i, &n_bytes);
-        const int32_t twin = index_find(index, bytes, n_bytes);
-        if (twin >= 0)
-            return sti_fail(STINT_E_INPUT, "%s: tokens %d and %d are the same", where,
-                            twin, i);
-        const uint64_t key = bytes_key(bytes, n_bytes);
-        index->chain[i] = sti_pair_map_find(&index->head, key);
-        status = sti_pair_map_put(&index->head, key, i);
-    }
-    return status;
-}
-
-static void index_fini(token_index *index)
-{
-    sti_pair_map_fini(&index->head);
-    sti_free(index->chain);
-}
-
-/* One line "left right" of merges, as bytes; `text` and `joined` are working space. */
-static stint_status read_merge(stint_tokenizer *t, const token_index *index,
-                               const char *line, size_t length, const char *where,
-                               int64_t number, sti_text *text, sti_text *joined)
-{
-    const char *space = memchr(line, ' ', length);
-    if (!space || space == line || space + 1 == line + length)
-        return sti_fail(STINT_E_INPUT,
-                        "%s: merge %" PRId64 ": wanted two tokens and a space between",
-                        where, number);
-    const char *side[2] = {line, space + 1};
-    const size_t bytes[2] = {(size_t)(space - line),
-                             length - (size_t)(space + 1 - line)};
-    int32_t token[2];
-    joined->length = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!alphabet_read(side[i], bytes[i], text))
-            return sti_fail(STINT_E_INPUT,
-                            "%s: merge %" PRId64 ": '%.*s' is not in the byte alphabet",
-                            where, number, (int)bytes[i], side[i]);
-        token[i] = index_find(index, text->data, text->length);
-        if (token[i] < 0)
-            return sti_fail(STINT_E_INPUT,
-                            "%s: merge %" PRId64 ": '%.*s' is not in the vocabulary",
-                            where, number, (int)bytes[i], side[i]);
-        sti_text_add_bytes(joined, text->data, text->length);
-    }
-    if (text->failed || joined->failed)
-        return STINT_E_MEMORY;
-    const int32_t result = index_find(index, joined->data, joined->length);
-    if (result < 0)
-        return sti_fail(STINT_E_INPUT,
-                        "%s: merge %" PRId64
-                        ": '%.*s' makes a token that the vocabulary "
-                        "does not have; vocabulary and merges belong to different "
-                        "tokenisers",
-                        where, number, (int)length, line);
-    if (sti_pair_map_find(&t->rank, sti_pair_key(token[0], token[1])) >= 0)
-        return sti_fail(STINT_E_INPUT, "%s: merge %" PRId64 " is there twice", where,
-                        number);
-    return sti_tokenizer_add_merge(t, token[0], token[1], result);
-}
-
-/* A token of the byte alphabet; special tokens ("<|endoftext|>") are ordinary ones. */
-static stint_status read_token(stint_tokenizer *t, const char *words, size_t length,
-                               const char *where, sti_text *text)
-{
-    if (length == 0 || !alphabet_read(words, length, text))
-        return sti_fail(STINT_E_INPUT,
-                        "%s: token %d, '%.*s', is not in the byte alphabet", where,
-                        t->info.vocabulary, (int)length, words);
-    return text->failed ? STINT_E_MEMORY
-                        : sti_tokenizer_add_token(t, text->data, text->length);
-}
-
-static stint_status read_tokens(stint_tokenizer *t, const json_t *tokens,
-                                const char *where, sti_text *text)
-{
-    stint_status status = STINT_OK;
-    if (!json_is_array(tokens) || json_array_size(tokens) > INT32_MAX / 2)
-        return sti_fail(STINT_E_INPUT, "%s: wanted a list \"tokens\"", where);
-    for (size_t i = 0; i < json_array_size(tokens) && status == STINT_OK; i++) {
-        const json_t *token = json_array_get(tokens, i);
-        if (!json_is_string(token))
-            return sti_fail(STINT_E_INPUT, "%s: token %zu is no text", where, i);
-        status = read_token(t, json_string_value(token), json_string_length(token),
-                            where, text);
-    }
-    return status;
-}
-
-static stint_status read_bpe(stint_tokenizer *t, const json_t *root, const char *where)
-{
-    sti_text text = {0}, joined = {0};
-    token_index index = {0};
-    const json_t *merges = json_object_get(root, "merges");
-    stint_status status = read_tokens(t, json_object_get(root, "tokens"), where, &text);
-    if (status == STINT_OK && !json_is_array(merges))
-        status = sti_fail(STINT_E_INPUT, "%s: wanted a list \"merges\"", where);
-    if (status == STINT_OK)
-        status = index_build(t, where, &index);
-    for (size_t i = 0; status == STINT_OK && i < json_array_size(merges); i++) {
-        const json_t *merge = json_array_get(merges, i);
-        status = json_is_string(merge)
-                     ? read_merge(t, &index, json_string_value(merge),
-                                  json_string_length(merge), where, (int64_t)i, &text,
-                                  &joined)
-                     : sti_fail(STINT_E_INPUT, "%s: merge %zu is no text", where, i);
-    }
-    index_fini(&index);
-    sti_text_fini(&text);
-    sti_text_fini(&joined);
-    return status;
-}
-
 static stint_status read_characters(stint_tokenizer *t, const json_t *root,
                                     const char *where)
 {
@@ -370,8 +174,7 @@ static int kind_of(const json_t *root)
     return -1;
 }
 
-static stint_status read_object(const json_t *root, const char *where,
-                                stint_tokenizer **out)
+static stint_status read_object(json_t *root, const char *where, stint_tokenizer **out)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
     const int kind = kind_of(root);
@@ -388,8 +191,9 @@ static stint_status read_object(const json_t *root, const char *where,
         return stint_tokenizer_learn(STINT_TOKENIZER_BYTE, 0, NULL, 0, out);
     stint_status status = sti_tokenizer_create((stint_tokenizer_kind)kind, out);
     if (status == STINT_OK)
-        status = kind == STINT_TOKENIZER_CHAR ? read_characters(*out, root, where)
-                                              : read_bpe(*out, root, where);
+        status = kind == STINT_TOKENIZER_CHAR
+                     ? read_characters(*out, root, where)
+                     : sti_tokenizer_add_lists(*out, root, where);
     if (status == STINT_OK && (status = sti_tokenizer_finish(*out)) == STINT_E_INPUT)
         status = sti_fail_context(status, "%s", where);
     return status;
@@ -428,61 +232,6 @@ stint_status sti_tokenizer_parse(const char *json, size_t n_bytes, const char *w
 }
 
 /* ---- GPT-2's files ---- */
-
-/* vocab.json maps tokens to identities: put them in order. */
-stint_status sti_tokenizer_add_vocab(stint_tokenizer *t, json_t *root,
-                                     const char *where)
-{
-    const size_t count = json_object_size(root);
-    const char **words = sti_alloc_array((int64_t)count, sizeof *words, "vocabulary");
-    stint_status status = words ? STINT_OK : STINT_E_MEMORY;
-    sti_text text = {0};
-    const char *key;
-    json_t *value;
-    if (status == STINT_OK)
-        json_object_foreach(root, key, value)
-        {
-            const json_int_t id =
-                json_is_integer(value) ? json_integer_value(value) : -1;
-            if (id < 0 || id >= (json_int_t)count || words[id]) {
-                status = sti_fail(STINT_E_INPUT,
-                                  "%s: '%s': wanted identities 0 to %zu, each once",
-                                  where, key, count - 1);
-                break;
-            }
-            words[id] = key;
-        }
-    for (size_t i = 0; i < count && status == STINT_OK; i++)
-        status = read_token(t, words[i], strlen(words[i]), where, &text);
-    sti_text_fini(&text);
-    sti_free(words);
-    return status;
-}
-
-stint_status sti_tokenizer_add_merges(stint_tokenizer *t, const char *data,
-                                      size_t n_bytes, const char *where)
-{
-    sti_text text = {0}, joined = {0};
-    token_index index;
-    stint_status status = index_build(t, where, &index);
-    int64_t number = 0;
-    for (size_t at = 0, end; at < n_bytes && status == STINT_OK; at = end + 1) {
-        const char *stop = memchr(data + at, '\n', n_bytes - at);
-        end = stop ? (size_t)(stop - data) : n_bytes;
-        size_t length = end - at;
-        if (length > 0 && data[at + length - 1] == '\r')
-            length--;
-        const bool comment = at == 0 && length > 0 && data[0] == '#' && length > 8 &&
-                             memcmp(data, "#version", 8) == 0;
-        if (length > 0 && !comment)
-            status = read_merge(t, &index, data + at, length, where, number++, &text,
-                                &joined);
-    }
-    index_fini(&index);
-    sti_text_fini(&text);
-    sti_text_fini(&joined);
-    return status;
-}
 
 static stint_status read_gpt2(const char *vocab_path, const char *merges_path,
                               stint_tokenizer *t)

@@ -18,7 +18,7 @@ stint_status sti_exec_create(const sti_plan *plan, const sti_exec_memory *memory
 void sti_exec_destroy(sti_exec *exec);
 /* Move a region, for instance RESULT of the next shard. */
 void sti_exec_set_region(sti_exec *exec, sti_region region, void *base);
-/* Of an input to fill or a fetch to read. */
+/* Address of an input to fill, or of a fetched value to read. */
 void *sti_exec_address(const sti_exec *exec, stint_value value);
 
 /* Tell `fn` in the course of every run from now on: after each point's node has run.

@@ -74,12 +74,6 @@ stint_status sti_graph_status(const stint_graph *graph)
     return STINT_OK;
 }
 
-stint_status stint_graph_check(stint_graph *graph)
-{
-    stint_status status = sti_graph_status(graph);
-    return status ? status : sti_graph_verify(graph);
-}
-
 /* Make room for `more` further elements of `each` bytes. */
 static bool grow(void **array, int32_t count, int32_t *capacity, int32_t more,
                  size_t each, const char *name)

@@ -171,3 +171,9 @@ done:
     sti_free(v.made);
     return status;
 }
+
+stint_status stint_graph_check(stint_graph *graph)
+{
+    stint_status status = sti_graph_status(graph);
+    return status ? status : sti_graph_verify(graph);
+}

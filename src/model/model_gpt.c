@@ -129,16 +129,17 @@ static stint_value embed(const text_model *m, stint_value tokens, stint_value wo
 
 /* ---- names and sizes ---- */
 
-#define TEXT_MODELS(X)                                                               \
-    X("gpt", false, "GPT-2's form: layer-norm, learned positions, tied output")      \
-    X("llama", true, "Llama's form: RMS-norm, rotary positions, gated feed-forward") \
-    X("gpt2-124m", false, "GPT-2 as published: 12 layers of 768, 50,257 tokens")
-
-#define INFO_ROW(name, llama, help)  {name, help},
-#define LLAMA_ROW(name, llama, help) llama,
-
-static const stint_model_info text_infos[] = {TEXT_MODELS(INFO_ROW){NULL, NULL}};
-static const bool text_llama[] = {TEXT_MODELS(LLAMA_ROW)};
+static const stint_model_info text_infos[] = {
+#define STI_TEXT_MODEL(name, llama, help) {name, help},
+#include "model/text_model_list.h"
+#undef STI_TEXT_MODEL
+    {NULL, NULL},
+};
+static const bool text_llama[] = {
+#define STI_TEXT_MODEL(name, llama, help) llama,
+#include "model/text_model_list.h"
+#undef STI_TEXT_MODEL
+};
 
 const stint_model_info *stint_text_model_list(void)
 {

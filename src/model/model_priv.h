@@ -1,5 +1,5 @@
 /* What the network families share. A family is one file with one builder; a network is
- * one row of model_table.c, which gives the builder its variant. */
+ * one line of model_list.h, which gives the builder its variant. */
 #ifndef STI_MODEL_PRIV_H
 #define STI_MODEL_PRIV_H
 
@@ -13,8 +13,9 @@
 typedef stint_value sti_model_fn(stint_graph *g, int variant,
                                  const stint_model_desc *desc, stint_value x);
 
-sti_model_fn sti_model_mlp, sti_model_lenet5, sti_model_smallcnn, sti_model_alexnet,
-    sti_model_vgg, sti_model_resnet;
+#define STI_MODEL(name, builder, variant, side, help) sti_model_fn sti_model_##builder;
+#include "model/model_list.h"
+#undef STI_MODEL
 
 /* x, or -1 with the graph failed when the images are smaller than `pixels` a side. */
 stint_value sti_model_at_least(stint_graph *g, stint_value x, int64_t pixels,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 
@@ -176,6 +177,36 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
     find_outputs(&net);
     *network = net;
     return STINT_OK;
+}
+
+static stint_status saved_bytes(sti_network_desc desc, bool bf16, int64_t images,
+                                size_t *bytes_out)
+{
+    sti_network network;
+    desc.bf16 = bf16;
+    stint_status st = sti_network_build(&desc, STINT_TRAIN, images, &network);
+    if (st != STINT_OK)
+        return st;
+    st = sti_pass_saved_bytes(network.graph, bytes_out);
+    sti_network_fini(&network);
+    return st;
+}
+
+stint_status sti_network_check_bf16(const sti_network_desc *desc, int64_t images)
+{
+    size_t f32, bf16;
+    if (!desc->bf16)
+        return STINT_OK;
+    stint_status st = saved_bytes(*desc, false, images, &f32);
+    if (st == STINT_OK)
+        st = saved_bytes(*desc, true, images, &bf16);
+    if (st == STINT_OK && bf16 > f32)
+        sti_log(STINT_LOG_WARNING,
+                "bfloat16 costs this network memory: a shard keeps %s for the backward "
+                "half, in float32 %s; operators without a bfloat16 form are the cause "
+                "(docs/memory.md), and precision f32 needs less",
+                sti_bytes_text(bf16), sti_bytes_text(f32));
+    return st;
 }
 
 static stint_value find_input(const stint_graph *graph, const char *name)

@@ -55,6 +55,9 @@ typedef struct sti_network {
  * standard passes. */
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network);
+/* A warning in the log where training of `images` images a run keeps more for its
+ * backward half in bfloat16 than it would in float32. Nothing without desc->bf16. */
+stint_status sti_network_check_bf16(const sti_network_desc *desc, int64_t images);
 /* Hold saved tensors packed, see pass/pack.c; then plan it (again). */
 stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
                               int count, bool check);

@@ -16,7 +16,7 @@ static int open_own_file(void)
     int fd = -1;
     if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/'))
         fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-    /* Of a program it is the name that it was called by, which need not be a path. */
+    /* A program is named as it was called, which need not be a path. */
     return fd >= 0 ? fd : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 }
 

@@ -75,7 +75,7 @@ size_t sti_comm_shared_bytes(const sti_comm *comm);
 /* Where the resident memory of the process was highest while MPI's libraries had the
  * ranks find each other, most of which they then gave back; 0: without MPI. */
 size_t sti_comm_start_peak_bytes(const sti_comm *comm);
-/* Of sti_alloc, that it holds itself while nothing is on its way. */
+/* Bytes of sti_alloc that the communicator holds while nothing is on its way. */
 size_t sti_comm_block_bytes(const sti_comm *comm);
 
 /* What goes on, for the words of failures: a literal ("sum of gradients"), and the step
@@ -93,7 +93,7 @@ void sti_comm_set_timeout(sti_comm *comm, int64_t timeout_ns);
 /* 0 bytes are a message too. To and from oneself is a bug. */
 void sti_comm_send(sti_comm *comm, int to, uint32_t tag, const void *bytes,
                    size_t n_bytes, sti_comm_request *request);
-/* Of at most n_bytes; a longer message is a failure. */
+/* Receive a message of at most n_bytes; a longer one is a failure. */
 void sti_comm_receive(sti_comm *comm, int from, uint32_t tag, void *buffer,
                       size_t n_bytes, sti_comm_request *request);
 /* As sti_comm_receive, long before the message: others of that peer that nobody asked
@@ -119,7 +119,7 @@ stint_status sti_comm_wait_all(sti_comm *comm, sti_comm_request *requests, int c
 /* ---- small collectives: every rank calls them, in the same order ---- */
 
 stint_status sti_comm_barrier(sti_comm *comm);
-/* Of root to all, along a binary tree. */
+/* Send the bytes of root to all, along a binary tree. */
 stint_status sti_comm_broadcast(sti_comm *comm, int root, void *bytes, size_t n_bytes);
 /* n_bytes of each rank to root's all_out [size, n_bytes] (elsewhere unused). */
 stint_status sti_comm_gather(sti_comm *comm, int root, const void *bytes,
@@ -147,8 +147,8 @@ stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,
 
 /* ---- counters ---- */
 
-/* Of messages sent and received so far, those of the collectives above included, signs
- * of life not; bytes without headers. */
+/* Messages sent and received so far, with those of the collectives above and without
+ * signs of life; bytes without headers. */
 typedef struct sti_comm_counts {
     int64_t messages_sent, messages_received;
     int64_t bytes_sent, bytes_received;

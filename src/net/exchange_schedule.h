@@ -59,8 +59,8 @@ stint_status sti_schedule_check(sti_scheme scheme, int size, int group);
 int64_t sti_schedule_make(sti_scheme scheme, int size, int group, int rank,
                           sti_move *moves);
 
-/* Of a vector, what a rank sends on average over all ranks: so many times its floats,
- * so many times its slices encoded. */
+/* What a rank sends of a vector, on average over all ranks: so many times its floats,
+ * and so many times its encoded slices. */
 typedef struct sti_schedule_share {
     double raw, coded;
 } sti_schedule_share;

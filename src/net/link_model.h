@@ -56,8 +56,9 @@ void sti_link_sort(double *x, int64_t n);
 /* Between two of them, where need be. */
 double sti_link_quantile(const double *sorted, int64_t n, double percent);
 
-/* Of n samples, sorted in place; STINT_E_INPUT: fewer than 3 sizes, more than
- * STI_LINK_SIZES, a time or a size out of bounds. from and to stay as they are. */
+/* Fit a model to n samples, which are sorted in place. STINT_E_INPUT: fewer than 3
+ * sizes, more than STI_LINK_SIZES, a time or a size out of bounds. from and to stay as
+ * they are. */
 stint_status sti_link_fit(int64_t n, sti_link_sample *samples, sti_link_model *model);
 
 const sti_link_segment *sti_link_segment_of(const sti_link_model *model, double bytes);

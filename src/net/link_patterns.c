@@ -120,7 +120,7 @@ static stint_status set_off(player *p, int64_t *start_out)
     return st;
 }
 
-/* Of the slowest rank. */
+/* Seconds that the slowest rank took since start, without those of two barriers. */
 static stint_status arrive(player *p, int64_t start, double *seconds_out)
 {
     stint_status st = sti_comm_barrier(p->comm);

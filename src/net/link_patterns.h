@@ -40,9 +40,9 @@ typedef struct sti_pattern_row {
     double algorithm_bytes_per_s, bus_bytes_per_s;
 } sti_pattern_row;
 
-/* Of sizes from max_bytes down by fours, the smallest first. Collective, all but pairs;
- * rows_out is filled on every rank. STINT_E_PEER: bytes that came are not those that
- * were sent. */
+/* Measure a pattern for sizes from max_bytes down by fours, the smallest first.
+ * Collective, all but pairs; rows_out is filled on every rank. STINT_E_PEER: bytes that
+ * came are not those that were sent. */
 stint_status sti_links_pattern(sti_comm *comm, sti_pattern pattern,
                                const sti_measure_desc *desc,
                                sti_pattern_row rows_out[STI_PATTERN_SIZES]);

@@ -8,14 +8,14 @@
 
 /* NULL for NULL. */
 sti_comm *sti_net_comm(const stint_net *net);
-/* Of a communicator that is there already; takes it. */
+/* Make a net of a communicator that exists; takes it. */
 stint_status sti_net_create(sti_comm *take_comm, stint_net **net_out);
 
 /* What the variables of a launcher (Open MPI, MPICH, Slurm with PMI) say; false: none
  * of them has started this process, or no other one beside it. */
 bool sti_launcher_found(int *rank_out, int *ranks_out);
 
-/* Of the file that this code was loaded from; "" where it cannot be read. */
+/* SHA-256 of the file that this code was loaded from; "" where it cannot be read. */
 void sti_build_hash(char hex_out[WIRE_BUILD + 1]);
 
 /* A meeting at rank 0's address, as an exchange for sti_comm_create_tcp. */

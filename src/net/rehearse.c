@@ -118,7 +118,7 @@ static stint_status actor_create(world *w, int rank, int32_t *counts)
     return a->come ? STINT_OK : STINT_E_MEMORY;
 }
 
-/* Of the part that begins where `left` are left. */
+/* Values of the part that begins where `left` are left. */
 static int64_t part_of(const sti_rehearsal *r, int64_t left)
 {
     return r->exact && r->fusion > 0 ? sti_tree_sum_part(r->fusion, left)
@@ -254,7 +254,7 @@ static double move_bytes(const world *w, int32_t part, const sti_move *m)
     return move_values(w, part, m) * (is_raw(m) ? 4 : w->r->bytes_per_value);
 }
 
-/* Of several times to look, the soonest counts. */
+/* The soonest of several times to look counts. */
 static void push_look(world *w, int32_t rank, double at)
 {
     actor *a = &w->actors[rank];
@@ -369,7 +369,7 @@ static void deliver(world *w, const rehearse_event *e, double at)
     const int32_t move = a->receives[a->sources[from].first + nth];
     lane *l = &a->lanes[e->part];
     a->arrivals[(int64_t)e->part * a->count + move] = at;
-    /* Of a round that it waits in: not of one that it is still sending in. */
+    /* Only a round that it waits in counts, not one that it is still sending in. */
     if (e->part >= a->begun || a->part == e->part || move < l->first || move >= l->end)
         return;
     l->missing--;

@@ -28,7 +28,7 @@ typedef struct rehearse_net {
 stint_status sti_rehearse_check(const sti_topology *t);
 /* Ranks of which one lot can stand for all, where schedules turn with the ranks. */
 int sti_rehearse_period(const sti_topology *t);
-/* Of `ranks`: the period, or all. */
+/* Make the ports of the network for `ranks`: the period, or all. */
 stint_status sti_rehearse_net_init(const sti_topology *t, int ranks, rehearse_net *net);
 void sti_rehearse_net_fini(rehearse_net *net);
 /* Part of the time that the busiest port is at work. */

@@ -18,7 +18,7 @@
 
 #define TRY_NS   2000000000
 #define PAUSE_NS 50000000 /* before the next try to reach rank 0 */
-/* Of messages: larger numbers are a stranger's. */
+/* Versions of messages go up to here; a larger number is a stranger's. */
 #define LATEST_VERSION 999
 
 /* "@name": letters, digits and "-_.", so that every list of sockets can print it. */

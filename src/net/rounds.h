@@ -18,7 +18,8 @@ typedef enum sti_round_kind {
     STI_ROUND_RECEIVE /* ... when its round begins */
 } sti_round_kind;
 
-/* Of every part the same, by round; of a round, receives come last. */
+/* A move of a part. Every part has the same ones, by round; the receives of a round
+ * come last. */
 typedef struct sti_round_move {
     int32_t round;
     sti_round_kind kind;

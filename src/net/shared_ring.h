@@ -22,7 +22,7 @@ typedef struct sti_shared {
     sti_ring *in, *out;
 } sti_shared;
 
-/* Of the mapping, which each pair of so many ranks of a host has. */
+/* Bytes of the mapping that each pair of so many ranks of a host has. */
 size_t sti_shared_bytes(int ranks);
 /* By one of the two, on a host of so many ranks; *fd_out is for the other and the
  * caller's to close. */

@@ -21,7 +21,7 @@ stint_status sti_socket_accept(const int *listeners, int count, int64_t deadline
 int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadline_ns);
 /* Addresses of a name ("node1", "10.0.0.1", "::1"); the number of them. */
 int sti_socket_resolve(const char *host, wire_address *out, int most);
-/* Of this host's interfaces that are up, loopback last. */
+/* Addresses of this host's interfaces that are up, loopback last. */
 int sti_socket_own_addresses(wire_address *out, int most);
 
 /* Within a host: a door is a name that its system knows while somebody listens, seen

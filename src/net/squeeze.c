@@ -1,7 +1,5 @@
 #include "net/squeeze.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -12,36 +10,6 @@
 enum { CUT = 4 }; /* a cut inside a layer is at a multiple of so many values */
 
 /* ---- layers, pieces, slices ---- */
-
-bool sti_squeeze_is_compressed(const sti_squeeze *s, int layer)
-{
-    const sti_squeeze_layer *l = &s->layers[layer];
-    return l->dims >= 2 && l->count >= s->desc.min_count;
-}
-
-bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer)
-{
-    return s->desc.keep < 1 && sti_squeeze_is_compressed(s, layer);
-}
-
-sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer)
-{
-    sti_gradient_form form = s->desc.form;
-    form.bits = s->bits[layer];
-    return form;
-}
-
-size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p)
-{
-    const sti_gradient_form form = sti_squeeze_form_of(s, p->layer);
-    return form.bits == STI_SQUEEZE_RAW ? (size_t)p->n * 4
-                                        : sti_gradient_bytes(&form, p->n);
-}
-
-squeeze_slice *sti_squeeze_slice(const sti_squeeze *s, int part, int slice)
-{
-    return &s->slices[(int64_t)part * sti_comm_size(s->comm) + slice];
-}
 
 static int64_t dense_values(const sti_squeeze *s)
 {
@@ -108,7 +76,7 @@ static int count_parts(const sti_squeeze_desc *d, int64_t values)
     return count ? count : 1;
 }
 
-/* Of a part, rank r gets about the (size - r)-th part of what is left. */
+/* Rank r gets about the (size - r)-th part of what is left of a part. */
 static void cut_slices(sti_squeeze *s)
 {
     const int size = sti_comm_size(s->comm);
@@ -149,27 +117,6 @@ static void measure_slices(sti_squeeze *s)
             raw_at += (size_t)slice->values * 4;
         }
     }
-}
-
-static bool is_raw(const sti_move *move)
-{
-    return move->kind == STI_MOVE_SEND_RAW || move->kind == STI_MOVE_ADD_RAW;
-}
-
-size_t sti_squeeze_move_bytes(const sti_squeeze *s, int part, const sti_move *move)
-{
-    size_t bytes = 0;
-    for (int i = move->slice; i < move->slice + move->count; i++) {
-        const squeeze_slice *slice = sti_squeeze_slice(s, part, i);
-        bytes += is_raw(move) ? (size_t)slice->values * 4 : slice->bytes;
-    }
-    return bytes;
-}
-
-uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *move)
-{
-    const squeeze_slice *first = sti_squeeze_slice(s, part, move->slice);
-    return s->coded + (is_raw(move) ? first->raw_at : first->coded_at);
 }
 
 /* ---- agreement ---- */
@@ -241,11 +188,6 @@ stint_status sti_squeeze_set_bits(sti_squeeze *s, const int *bits)
     for (int l = 0; l < s->layer_count; l++)
         add_number(&sum, s->bits[l]);
     return same_everywhere(s, &sum, "bits of gradients");
-}
-
-bool sti_squeeze_feeds_back(const sti_squeeze *s, int bits)
-{
-    return s->residual && bits <= STI_SQUEEZE_FEEDBACK_BITS;
 }
 
 int sti_squeeze_bits(const sti_squeeze *s, int layer)
@@ -489,7 +431,7 @@ void sti_squeeze_traffic(const sti_squeeze *s, int64_t *messages_out,
             }
 }
 
-/* Of a cut vector. */
+/* What a sum of the vector sends, once it is cut. */
 static void fill_load(const sti_squeeze *s, sti_squeeze_load *out)
 {
     const int size = sti_comm_size(s->comm);

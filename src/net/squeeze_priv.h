@@ -54,17 +54,21 @@ struct sti_squeeze {
     void *topk_workspace;
 };
 
+/* ---- squeeze_layout.c ---- */
+
 sti_gradient_form sti_squeeze_form_of(const sti_squeeze *s, int layer);
 squeeze_slice *sti_squeeze_slice(const sti_squeeze *s, int part, int slice);
 size_t sti_squeeze_piece_bytes(const sti_squeeze *s, const squeeze_piece *p);
 size_t sti_squeeze_move_bytes(const sti_squeeze *s, int part, const sti_move *move);
-/* Of its slices, in `coded`. */
+/* Where the slices of a move begin in `coded`. */
 uint8_t *sti_squeeze_move_coded(const sti_squeeze *s, int part, const sti_move *move);
 
 /* Layers of so many bits owe what rounding took; of more, and float32, they do not. */
 bool sti_squeeze_feeds_back(const sti_squeeze *s, int bits);
 bool sti_squeeze_is_compressed(const sti_squeeze *s, int layer);
 bool sti_squeeze_is_sparse(const sti_squeeze *s, int layer);
+/* Ends the sum for all ranks; the result is the status to return. */
+stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value);
 
 /* ---- squeeze_run.c ---- */
 
@@ -77,7 +81,5 @@ stint_status sti_squeeze_topk_count(sti_squeeze *s);
 stint_status sti_squeeze_topk_create(sti_squeeze *s); /* once they are counted */
 void sti_squeeze_topk_destroy(sti_squeeze *s);
 stint_status sti_squeeze_topk_run(sti_squeeze *s, float *vector);
-
-stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value);
 
 #endif

@@ -17,16 +17,6 @@ typedef struct run {
     float *vector;
 } run;
 
-stint_status sti_squeeze_not_finite(sti_squeeze *s, int layer, int64_t value)
-{
-    return sti_comm_give_up(
-        s->comm, sti_fail(STINT_E_FAILED,
-                          "gradient of %s: value %" PRId64 " on rank %d is not finite "
-                          "(or beyond 2^100); a smaller learning rate or gradient "
-                          "clipping may help",
-                          s->layers[layer].name, value, sti_comm_rank(s->comm)));
-}
-
 /* ---- a slice ---- */
 
 /* What of the residual is owed to the values, and is then no more. */

@@ -53,7 +53,7 @@ struct sti_tree_sum {
     move *moves;
     sti_rounds rounds;
     float *landing; /* [window, landing_floats] */
-    /* Of the run. */
+    /* What follows belongs to the run under way. */
     const sti_team *team;
     float *const *blocks;
 };
@@ -249,7 +249,7 @@ typedef struct lists {
     int64_t schedule_count;
 } lists;
 
-/* Of a group, what its rounds leave is joined before the others get it. */
+/* What the rounds of a group leave is joined before the others get it. */
 static void add_inner_joins(sti_tree_sum *sum, int round, int joins)
 {
     add_move(sum, STI_ROUND_WORK, round,

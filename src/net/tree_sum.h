@@ -24,7 +24,7 @@
 #include "net/gate.h"
 #include "net/shard_tree.h"
 
-/* Of its messages: and the number of the part. */
+/* The tag of a message is this and the number of its part. */
 enum { STI_TAG_SUM = 0x20000000 };
 
 /* Parts on their way at a time. */

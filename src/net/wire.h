@@ -46,7 +46,7 @@ typedef struct wire_hello {
 
 void sti_wire_put_hello(const wire_hello *hello, uint8_t out[WIRE_HELLO]);
 bool sti_wire_get_hello(const uint8_t in[WIRE_HELLO], wire_hello *hello_out);
-/* Of a greeting of any version, ours included; 0: it is none. */
+/* The version of a greeting, ours or another; 0: it is no greeting. */
 uint32_t sti_wire_hello_version(const uint8_t in[WIRE_HELLO]);
 
 void sti_wire_put_header(uint32_t tag, uint64_t n_bytes, uint8_t out[WIRE_HEADER]);

@@ -14,6 +14,7 @@ const sti_op *sti_op_find(const char *name);
 /* A tensor of one value. */
 stint_value sti_op_fill(stint_graph *g, const stint_shape *shape, float value);
 stint_value sti_op_copy(stint_graph *g, stint_value x);
+stint_value sti_op_negate(stint_graph *g, stint_value x); /* -x */
 
 /* Convolution of x by w [kh, kw, c / groups, co] with an optional fused epilogue: in[2]
  * bias [co] or STI_NO_INPUT; outputs y and, when relu, the sign bits (optional). */
@@ -122,8 +123,8 @@ stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value 
 enum {
     STI_GAIN_GAIN,   /* of kernel/fold/error_gain.h */
     STI_GAIN_SQUARE, /* mean squared error predicted, gain bound^2 */
-    /* Of batch-norm: squared error of the gradient of its input over the square of that
-     * gradient, divided by bound^2. */
+    /* Batch-norm alone: squared error of the gradient of its input over the square of
+     * that gradient, divided by bound^2. */
     STI_GAIN_REACH,
     STI_GAIN_FIELDS
 };

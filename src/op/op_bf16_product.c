@@ -38,10 +38,16 @@ static stint_status infer_conv(const stint_graph *graph, const sti_node *node,
     return attr->has_bias ? sti_op_check_shape(graph, node, 2, &bias) : STINT_OK;
 }
 
-static size_t conv_scratch(const stint_graph *graph, const sti_node *node, int threads)
+static sti_conv_plan conv_plan(const stint_graph *graph, const sti_node *node,
+                               int threads)
 {
     const sti_conv_shape shape = sti_op_conv_shape(graph, node);
-    return sti_conv_bf16_forward_scratch_bytes(&shape, threads);
+    return sti_conv_plan_bf16(&shape, STI_CONV_FORWARD, threads);
+}
+
+static size_t conv_scratch(const stint_graph *graph, const sti_node *node, int threads)
+{
+    return conv_plan(graph, node, threads).scratch_bytes;
 }
 
 static sti_cost conv_cost(const stint_graph *graph, const sti_node *node)
@@ -52,9 +58,9 @@ static sti_cost conv_cost(const stint_graph *graph, const sti_node *node)
 
 static void run_conv(const sti_call *call)
 {
-    const sti_conv_shape shape = sti_op_conv_shape(call->graph, call->node);
+    const sti_conv_plan plan = conv_plan(call->graph, call->node, call->team->threads);
     const sti_epilogue epilogue = sti_op_conv_epilogue(call);
-    sti_conv_bf16_forward(call->team, &shape, call->in[0], call->in[1], &epilogue,
+    sti_conv_bf16_forward(call->team, &plan, call->in[0], call->in[1], &epilogue,
                           call->out[0], call->scratch);
 }
 
@@ -97,11 +103,18 @@ static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
     return sti_op_conv_cost(graph, node, &shape);
 }
 
-static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
+static sti_conv_plan grad_plan(const stint_graph *graph, const sti_node *node,
+                               int threads)
 {
     const sti_conv_shape shape = grad_shape(graph, node);
-    return gives_dx(node) ? sti_conv_bf16_data_scratch_bytes(&shape, threads)
-                          : sti_conv_bf16_weight_scratch_bytes(&shape, threads);
+    return sti_conv_plan_bf16(
+        &shape, gives_dx(node) ? STI_CONV_BACKWARD_DATA : STI_CONV_BACKWARD_WEIGHT,
+        threads);
+}
+
+static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
+{
+    return grad_plan(graph, node, threads).scratch_bytes;
 }
 
 static void print_grad(const sti_node *node, sti_text *out)
@@ -130,8 +143,8 @@ static stint_status infer_grad_x(const stint_graph *graph, const sti_node *node,
 
 static void run_grad_x(const sti_call *call)
 {
-    const sti_conv_shape shape = grad_shape(call->graph, call->node);
-    sti_conv_bf16_data(call->team, &shape, call->in[0], call->in[1], call->out[0],
+    const sti_conv_plan plan = grad_plan(call->graph, call->node, call->team->threads);
+    sti_conv_bf16_data(call->team, &plan, call->in[0], call->in[1], call->out[0],
                        call->scratch);
 }
 
@@ -166,8 +179,8 @@ static stint_status infer_grad_w(const stint_graph *graph, const sti_node *node,
 
 static void run_grad_w(const sti_call *call)
 {
-    const sti_conv_shape shape = grad_shape(call->graph, call->node);
-    sti_conv_bf16_weight(call->team, &shape, call->in[0], call->in[1], call->out[0],
+    const sti_conv_plan plan = grad_plan(call->graph, call->node, call->team->threads);
+    sti_conv_bf16_weight(call->team, &plan, call->in[0], call->in[1], call->out[0],
                          call->scratch);
 }
 

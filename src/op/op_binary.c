@@ -28,19 +28,6 @@ static stint_status infer_binary(const stint_graph *graph, const sti_node *node,
     return STINT_OK;
 }
 
-/* Strides in elements with which `from` is read under the axes of `to`. */
-void sti_op_broadcast_strides(const stint_shape *from, const stint_shape *to,
-                              int64_t *stride)
-{
-    int64_t run = 1;
-    for (int i = to->rank - 1; i >= 0; i--) {
-        int k = i - (to->rank - from->rank);
-        int64_t dim = k < 0 ? 1 : from->dim[k];
-        stride[i] = dim == 1 ? 0 : run;
-        run *= dim;
-    }
-}
-
 static void run_binary(const sti_call *call, sti_binary kind)
 {
     const stint_shape *a = sti_op_in_shape(call->graph, call->node, 0);
@@ -65,11 +52,6 @@ static stint_value to_input(stint_graph *g, const sti_node *node, int i, stint_v
     return sti_op_reduce_to(g, d, &shape);
 }
 
-static stint_value negative(stint_graph *g, stint_value x)
-{
-    return sti_op_add1(g, &sti_op_neg, NULL, x);
-}
-
 #define GRAD(name, of_a, of_b)                                                     \
     static stint_status grad_##name(stint_graph *g, const sti_node *node,          \
                                     const stint_value *dy, const bool *need,       \
@@ -85,9 +67,9 @@ static stint_value negative(stint_graph *g, stint_value x)
     }
 
 GRAD(add, d, d)
-GRAD(sub, d, negative(g, d))
+GRAD(sub, d, sti_op_negate(g, d))
 GRAD(mul, stint_mul(g, d, b), stint_mul(g, d, a))
-GRAD(div, stint_div(g, d, b), negative(g, stint_div(g, stint_mul(g, d, y), b)))
+GRAD(div, stint_div(g, d, b), sti_op_negate(g, stint_div(g, stint_mul(g, d, y), b)))
 
 #define ROW(row, kind, ...)                                      \
     static void run_##row(const sti_call *call)                  \

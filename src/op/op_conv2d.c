@@ -119,11 +119,18 @@ bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node)
     return sti_conv_winograd_fits(&shape);
 }
 
+/* What both the scratch of a node and its run take. */
+static sti_conv_plan conv2d_plan(const stint_graph *graph, const sti_node *node,
+                                 int threads)
+{
+    const sti_conv_shape shape = conv2d_shape(graph, node);
+    return sti_conv_plan_f32(&shape, STI_CONV_FORWARD, threads);
+}
+
 static size_t conv2d_scratch(const stint_graph *graph, const sti_node *node,
                              int threads)
 {
-    sti_conv_shape shape = conv2d_shape(graph, node);
-    return sti_conv_forward_scratch_bytes(&shape, threads);
+    return conv2d_plan(graph, node, threads).scratch_bytes;
 }
 
 sti_cost sti_op_conv_cost(const stint_graph *graph, const sti_node *node,
@@ -152,9 +159,10 @@ sti_epilogue sti_op_conv_epilogue(const sti_call *call)
 
 static void run_conv2d(const sti_call *call)
 {
-    const sti_conv_shape shape = conv2d_shape(call->graph, call->node);
+    const sti_conv_plan plan =
+        conv2d_plan(call->graph, call->node, call->team->threads);
     const sti_epilogue epilogue = sti_op_conv_epilogue(call);
-    sti_conv_forward_f32(call->team, &shape, call->in[0], call->in[1], &epilogue,
+    sti_conv_forward_f32(call->team, &plan, call->in[0], call->in[1], &epilogue,
                          call->out[0], call->scratch);
 }
 
@@ -249,11 +257,18 @@ static sti_cost grad_cost(const stint_graph *graph, const sti_node *node)
     return sti_op_conv_cost(graph, node, &shape);
 }
 
-static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
+static sti_conv_plan grad_plan(const stint_graph *graph, const sti_node *node,
+                               int threads)
 {
     const sti_conv_shape shape = grad_shape(graph, node);
-    return gives_dx(node) ? sti_conv_backward_data_scratch_bytes(&shape, threads)
-                          : sti_conv_backward_weight_scratch_bytes(&shape, threads);
+    return sti_conv_plan_f32(
+        &shape, gives_dx(node) ? STI_CONV_BACKWARD_DATA : STI_CONV_BACKWARD_WEIGHT,
+        threads);
+}
+
+static size_t grad_scratch(const stint_graph *graph, const sti_node *node, int threads)
+{
+    return grad_plan(graph, node, threads).scratch_bytes;
 }
 
 static void print_grad(const sti_node *node, sti_text *out)
@@ -307,8 +322,8 @@ static stint_status infer_grad_x(const stint_graph *graph, const sti_node *node,
 
 static void run_grad_x(const sti_call *call)
 {
-    const sti_conv_shape shape = grad_shape(call->graph, call->node);
-    sti_conv_backward_data_f32(call->team, &shape, call->in[0], call->in[1],
+    const sti_conv_plan plan = grad_plan(call->graph, call->node, call->team->threads);
+    sti_conv_backward_data_f32(call->team, &plan, call->in[0], call->in[1],
                                call->out[0], call->scratch);
 }
 
@@ -341,8 +356,8 @@ static stint_status infer_grad_w(const stint_graph *graph, const sti_node *node,
 
 static void run_grad_w(const sti_call *call)
 {
-    const sti_conv_shape shape = grad_shape(call->graph, call->node);
-    sti_conv_backward_weight_f32(call->team, &shape, call->in[0], call->in[1],
+    const sti_conv_plan plan = grad_plan(call->graph, call->node, call->team->threads);
+    sti_conv_backward_weight_f32(call->team, &plan, call->in[0], call->in[1],
                                  call->out[0], call->out[1], call->scratch);
 }
 

@@ -14,12 +14,12 @@ stint_status sti_op_conv_check_f32(const stint_graph *graph, const sti_node *nod
 stint_status sti_op_conv_out(const sti_node *node, const stint_shape *x,
                              const stint_shape *w, int64_t stride, int64_t pad,
                              int64_t groups, stint_shape *y);
-/* Of a gradient: that x convolved with w gives the lengths of dy. */
+/* Check for a gradient that x convolved with w gives the lengths of dy. */
 stint_status sti_op_conv_check_dy(const sti_node *node, const stint_shape *x,
                                   const stint_shape *w, const stint_shape *dy);
 
-/* Of a forward node (x, w -> y), and of a gradient: of x (dy, w -> dx) or of the
- * weights (x, dy -> dw). Not filled in: winograd. */
+/* The shape of a forward node (x, w -> y); and of a gradient: of x (dy, w -> dx) or of
+ * the weights (x, dy -> dw). Not filled in: winograd. */
 sti_conv_shape sti_op_conv_shape(const stint_graph *graph, const sti_node *node);
 sti_conv_shape sti_op_conv_grad_shape(const stint_graph *graph, const sti_node *node,
                                       bool of_x);

@@ -27,6 +27,8 @@ int64_t sti_op_out_count(const sti_call *call, int i);
 /* STINT_E_INPUT "op: input i is ..., wanted ..." unless as said. */
 stint_status sti_op_check_count(const sti_node *node, int n_in);
 stint_status sti_op_check_f32(const stint_graph *graph, const sti_node *node, int i);
+/* Elements of 4 bytes, f32 or i32. */
+stint_status sti_op_check_words(const stint_graph *graph, const sti_node *node, int i);
 /* f32 and exactly of this shape. */
 stint_status sti_op_check_shape(const stint_graph *graph, const sti_node *node, int i,
                                 const stint_shape *want);
@@ -60,6 +62,8 @@ stint_status sti_op_infer_same(const stint_graph *graph, const sti_node *node,
  * repeated. */
 void sti_op_broadcast_strides(const stint_shape *from, const stint_shape *to,
                               int64_t *stride);
+/* Strides in elements of a dense tensor, last axis 1. */
+void sti_op_row_strides(const stint_shape *shape, int64_t *stride);
 
 /* Cost rules: every input read once, every output written once, and so many flop an
  * element of output 0; none at all; no flop. */

@@ -1,12 +1,11 @@
-/* Sum, mean and maximum over a set of axes. The maximum's gradient is shared equally by
- * all elements that attain it. */
-#include "kernel/reduce/reduce.h"
-#include "op/op_priv.h"
+/* Sum and mean over a set of axes, and broadcasting, which is the gradient of a sum as
+ * a sum is the gradient of broadcasting. */
+#include "kernel/elementwise/elementwise.h"
+#include "op/op_reduce_priv.h"
 
-typedef struct reduce_attr {
-    uint32_t axes; /* bit i: axis i */
-    int32_t keep;
-} reduce_attr;
+typedef struct broadcast_attr {
+    stint_shape shape;
+} broadcast_attr;
 
 static stint_shape kept_shape(const stint_shape *x, unsigned axes)
 {
@@ -17,10 +16,10 @@ static stint_shape kept_shape(const stint_shape *x, unsigned axes)
     return kept;
 }
 
-static stint_status infer_reduce(const stint_graph *graph, const sti_node *node,
+stint_status sti_op_reduce_infer(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
-    const reduce_attr *attr = node->attr;
+    const sti_reduce_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 1);
     if (st != STINT_OK || (st = sti_op_check_f32(graph, node, 0)) != STINT_OK)
         return st;
@@ -42,10 +41,9 @@ static stint_status infer_reduce(const stint_graph *graph, const sti_node *node,
     return STINT_OK;
 }
 
-/* v has the result's shape; give it the input's shape with reduced axes as 1. */
-static stint_value with_kept_axes(stint_graph *g, const sti_node *node, stint_value v)
+stint_value sti_op_reduce_keep(stint_graph *g, const sti_node *node, stint_value v)
 {
-    const reduce_attr *attr = node->attr;
+    const sti_reduce_attr *attr = node->attr;
     stint_shape kept = kept_shape(sti_op_in_shape(g, node, 0), attr->axes);
     return attr->keep ? v : stint_reshape(g, v, &kept);
 }
@@ -61,7 +59,7 @@ static stint_status grad_sum(stint_graph *g, const sti_node *node,
 {
     stint_shape shape = *sti_op_in_shape(g, node, 0);
     if (need[0])
-        dx[0] = stint_broadcast(g, with_kept_axes(g, node, dy[0]), &shape);
+        dx[0] = stint_broadcast(g, sti_op_reduce_keep(g, node, dy[0]), &shape);
     return STINT_OK;
 }
 
@@ -72,47 +70,33 @@ static stint_status grad_mean(stint_graph *g, const sti_node *node,
     return grad_sum(g, node, &each, need, dx);
 }
 
-static stint_status grad_max(stint_graph *g, const sti_node *node,
-                             const stint_value *dy, const bool *need, stint_value *dx)
-{
-    const reduce_attr *attr = node->attr;
-    if (!need[0])
-        return STINT_OK;
-    stint_value y = with_kept_axes(g, node, node->out[0]);
-    stint_value hit = sti_op_add2(g, &sti_op_equal, NULL, node->in[0], y);
-    stint_value share = stint_sum(g, hit, attr->axes, true);
-    share = stint_div(g, with_kept_axes(g, node, dy[0]), share);
-    dx[0] = stint_mul(g, hit, share);
-    return STINT_OK;
-}
-
-static size_t reduce_scratch(const stint_graph *graph, const sti_node *node,
+size_t sti_op_reduce_scratch(const stint_graph *graph, const sti_node *node,
                              int threads)
 {
-    const reduce_attr *attr = node->attr;
+    const sti_reduce_attr *attr = node->attr;
     const stint_shape *x = sti_op_in_shape(graph, node, 0);
     (void)threads;
     return sti_reduce_axes_scratch_bytes(x->rank, x->dim, attr->axes);
 }
 
-static sti_cost reduce_cost(const stint_graph *graph, const sti_node *node)
+sti_cost sti_op_reduce_cost(const stint_graph *graph, const sti_node *node)
 {
     sti_cost cost = sti_op_cost_move(graph, node);
     cost.flop = (double)stint_shape_count(sti_op_in_shape(graph, node, 0));
     return cost;
 }
 
-static void run_reduce(const sti_call *call, sti_reduce kind)
+void sti_op_reduce_run(const sti_call *call, sti_reduce kind)
 {
-    const reduce_attr *attr = call->node->attr;
+    const sti_reduce_attr *attr = call->node->attr;
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
     sti_reduce_axes_f32(call->team, kind, x->rank, x->dim, attr->axes, call->in[0],
                         call->out[0], call->scratch);
 }
 
-static void print_reduce(const sti_node *node, sti_text *out)
+void sti_op_reduce_print(const sti_node *node, sti_text *out)
 {
-    const reduce_attr *attr = node->attr;
+    const sti_reduce_attr *attr = node->attr;
     const char *between = "axes ";
     for (int i = 0; i < STINT_MAX_RANK; i++)
         if (attr->axes >> i & 1) {
@@ -126,22 +110,110 @@ static void print_reduce(const sti_node *node, sti_text *out)
 #define ROW(row, kind)                                                               \
     static void run_##row(const sti_call *call)                                      \
     {                                                                                \
-        run_reduce(call, kind);                                                      \
+        sti_op_reduce_run(call, kind);                                               \
     }                                                                                \
     const sti_op sti_op_##row = {.name = #row,                                       \
                                  .n_out = 1,                                         \
-                                 .attr_bytes = sizeof(reduce_attr),                  \
-                                 .infer = infer_reduce,                              \
+                                 .attr_bytes = sizeof(sti_reduce_attr),              \
+                                 .infer = sti_op_reduce_infer,                       \
                                  .grad = grad_##row,                                 \
-                                 .cost = reduce_cost,                                \
-                                 .scratch_bytes = reduce_scratch,                    \
+                                 .cost = sti_op_reduce_cost,                         \
+                                 .scratch_bytes = sti_op_reduce_scratch,             \
                                  .run = {[STI_CPU] = run_##row},                     \
-                                 .print = print_reduce};                             \
+                                 .print = sti_op_reduce_print};                      \
     stint_value stint_##row(stint_graph *g, stint_value x, unsigned axes, bool keep) \
     {                                                                                \
-        return sti_op_add1(g, &sti_op_##row, &(reduce_attr){axes, keep}, x);         \
+        return sti_op_add1(g, &sti_op_##row, &(sti_reduce_attr){axes, keep}, x);     \
     }
 
 ROW(sum, STI_REDUCE_SUM)
 ROW(mean, STI_REDUCE_MEAN)
-ROW(max, STI_REDUCE_MAX)
+
+/* ---- broadcast ---- */
+
+static stint_status infer_broadcast(const stint_graph *graph, const sti_node *node,
+                                    stint_shape *out)
+{
+    const broadcast_attr *attr = node->attr;
+    stint_status st = sti_op_check_count(node, 1);
+    if (st != STINT_OK || (st = sti_op_check_words(graph, node, 0)) != STINT_OK)
+        return st;
+    const stint_shape *x = sti_op_in_shape(graph, node, 0);
+    *out = attr->shape;
+    out->dtype = x->dtype;
+    int extra = out->rank - x->rank;
+    bool fits = extra >= 0;
+    for (int i = 0; fits && i < x->rank; i++)
+        fits = x->dim[i] == 1 || x->dim[i] == out->dim[i + extra];
+    if (!fits)
+        return sti_fail(STINT_E_INPUT, "broadcast: %s does not repeat to %s",
+                        sti_shape_text(x), sti_shape_text(out));
+    return STINT_OK;
+}
+
+static void run_broadcast(const sti_call *call)
+{
+    const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
+    const stint_shape *y = sti_op_out_shape(call->graph, call->node, 0);
+    int64_t from[STINT_MAX_RANK], to[STINT_MAX_RANK];
+    sti_op_broadcast_strides(x, y, from);
+    sti_op_row_strides(y, to);
+    sti_copy_strided_32(call->team, y->rank, y->dim, from, to, call->in[0],
+                        call->out[0]);
+}
+
+static stint_status grad_broadcast(stint_graph *g, const sti_node *node,
+                                   const stint_value *dy, const bool *need,
+                                   stint_value *dx)
+{
+    stint_shape shape = *sti_op_in_shape(g, node, 0);
+    if (need[0])
+        dx[0] = sti_op_reduce_to(g, dy[0], &shape);
+    return STINT_OK;
+}
+
+static void print_broadcast(const sti_node *node, sti_text *out)
+{
+    const broadcast_attr *attr = node->attr;
+    sti_text_add(out, sti_shape_text(&attr->shape));
+}
+
+const sti_op sti_op_broadcast = {
+    .name = "broadcast",
+    .n_out = 1,
+    .attr_bytes = sizeof(broadcast_attr),
+    .infer = infer_broadcast,
+    .grad = grad_broadcast,
+    .cost = sti_op_cost_move,
+    .run = {[STI_CPU] = run_broadcast},
+    .print = print_broadcast,
+};
+
+stint_value stint_broadcast(stint_graph *g, stint_value x, const stint_shape *shape)
+{
+    if (x < 0)
+        return -1;
+    stint_shape from = stint_value_shape(g, x);
+    broadcast_attr attr = {stint_shape_make(shape->dtype, shape->rank, shape->dim)};
+    attr.shape.dtype = from.dtype;
+    return sti_shape_equal(&from, &attr.shape)
+               ? x
+               : sti_op_add1(g, &sti_op_broadcast, &attr, x);
+}
+
+stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape)
+{
+    if (x < 0)
+        return -1;
+    stint_shape from = stint_value_shape(g, x);
+    int extra = from.rank - shape->rank;
+    unsigned axes = 0;
+    if (sti_shape_equal(&from, shape))
+        return x;
+    for (int i = 0; i < from.rank; i++)
+        if (i < extra || (shape->dim[i - extra] == 1 && from.dim[i] != 1))
+            axes |= 1u << i;
+    if (axes)
+        x = stint_sum(g, x, axes, true);
+    return extra > 0 ? stint_reshape(g, x, shape) : x;
+}

@@ -63,7 +63,7 @@ static stint_status grad_leaky_relu(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
-/* Of relu_grad and leaky_relu_grad alike: linear in input 0. */
+/* The gradient of relu_grad and of leaky_relu_grad, which are linear in input 0. */
 static stint_status grad_relu_grad(stint_graph *g, const sti_node *node,
                                    const stint_value *dy, const bool *need,
                                    stint_value *dx)

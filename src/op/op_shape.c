@@ -1,5 +1,5 @@
 /* Operators that move or make elements without arithmetic: fill, reshape, transpose,
- * broadcast, concat, slice and its inverse, pad. All but fill and reshape are one
+ * concat, slice and its inverse, pad. All but fill and reshape are one
  * strided copy. Elements of 4 bytes (f32, i32) move; gradients flow through f32 only.
  */
 #include <inttypes.h>
@@ -38,26 +38,6 @@ typedef struct pad_attr {
 static stint_shape clean_shape(const stint_shape *shape)
 {
     return stint_shape_make(shape->dtype, shape->rank, shape->dim);
-}
-
-static void row_strides(const stint_shape *shape, int64_t *stride)
-{
-    int64_t run = 1;
-    for (int i = shape->rank - 1; i >= 0; i--) {
-        stride[i] = run;
-        run *= shape->dim[i];
-    }
-}
-
-static stint_status check_words(const stint_graph *graph, const sti_node *node, int i)
-{
-    if (!sti_op_has_in(node, i))
-        return sti_fail(STINT_E_INPUT, "%s: input %d is missing", node->op->name, i);
-    const stint_shape *shape = sti_op_in_shape(graph, node, i);
-    if (shape->dtype == STINT_U8)
-        return sti_fail(STINT_E_INPUT, "%s: input %d is %s, wanted f32 or i32",
-                        node->op->name, i, sti_shape_text(shape));
-    return STINT_OK;
 }
 
 static stint_status check_axis(const sti_node *node, const stint_shape *x, int64_t axis)
@@ -210,7 +190,7 @@ static stint_status infer_transpose(const stint_graph *graph, const sti_node *no
 {
     const axes_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 1);
-    if (st != STINT_OK || (st = check_words(graph, node, 0)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_words(graph, node, 0)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, 0);
     unsigned seen = 0;
@@ -233,8 +213,8 @@ static void run_transpose(const sti_call *call)
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
     const stint_shape *y = sti_op_out_shape(call->graph, call->node, 0);
     int64_t from[STINT_MAX_RANK], in[STINT_MAX_RANK], to[STINT_MAX_RANK];
-    row_strides(x, in);
-    row_strides(y, to);
+    sti_op_row_strides(x, in);
+    sti_op_row_strides(y, to);
     for (int i = 0; i < y->rank; i++)
         from[i] = in[attr->axis[i]];
     sti_copy_strided_32(call->team, y->rank, y->dim, from, to, call->in[0],
@@ -285,72 +265,6 @@ stint_value stint_transpose(stint_graph *g, stint_value x, const int *axes)
     return sti_op_add1(g, &sti_op_transpose, &attr, x);
 }
 
-/* ---- broadcast */
-
-static stint_status infer_broadcast(const stint_graph *graph, const sti_node *node,
-                                    stint_shape *out)
-{
-    const shape_attr *attr = node->attr;
-    stint_status st = sti_op_check_count(node, 1);
-    if (st != STINT_OK || (st = check_words(graph, node, 0)) != STINT_OK)
-        return st;
-    const stint_shape *x = sti_op_in_shape(graph, node, 0);
-    *out = attr->shape;
-    out->dtype = x->dtype;
-    int extra = out->rank - x->rank;
-    bool fits = extra >= 0;
-    for (int i = 0; fits && i < x->rank; i++)
-        fits = x->dim[i] == 1 || x->dim[i] == out->dim[i + extra];
-    if (!fits)
-        return sti_fail(STINT_E_INPUT, "broadcast: %s does not repeat to %s",
-                        sti_shape_text(x), sti_shape_text(out));
-    return STINT_OK;
-}
-
-static void run_broadcast(const sti_call *call)
-{
-    const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
-    const stint_shape *y = sti_op_out_shape(call->graph, call->node, 0);
-    int64_t from[STINT_MAX_RANK], to[STINT_MAX_RANK];
-    sti_op_broadcast_strides(x, y, from);
-    row_strides(y, to);
-    sti_copy_strided_32(call->team, y->rank, y->dim, from, to, call->in[0],
-                        call->out[0]);
-}
-
-static stint_status grad_broadcast(stint_graph *g, const sti_node *node,
-                                   const stint_value *dy, const bool *need,
-                                   stint_value *dx)
-{
-    stint_shape shape = *sti_op_in_shape(g, node, 0);
-    if (need[0])
-        dx[0] = sti_op_reduce_to(g, dy[0], &shape);
-    return STINT_OK;
-}
-
-const sti_op sti_op_broadcast = {
-    .name = "broadcast",
-    .n_out = 1,
-    .attr_bytes = sizeof(shape_attr),
-    .infer = infer_broadcast,
-    .grad = grad_broadcast,
-    .cost = sti_op_cost_move,
-    .run = {[STI_CPU] = run_broadcast},
-    .print = print_shape,
-};
-
-stint_value stint_broadcast(stint_graph *g, stint_value x, const stint_shape *shape)
-{
-    if (x < 0)
-        return -1;
-    stint_shape from = stint_value_shape(g, x);
-    shape_attr attr = {clean_shape(shape)};
-    attr.shape.dtype = from.dtype;
-    return sti_shape_equal(&from, &attr.shape)
-               ? x
-               : sti_op_add1(g, &sti_op_broadcast, &attr, x);
-}
-
 /* ---- concat */
 
 static stint_status infer_concat(const stint_graph *graph, const sti_node *node,
@@ -361,7 +275,7 @@ static stint_status infer_concat(const stint_graph *graph, const sti_node *node,
     if (node->n_in < 1)
         return sti_fail(STINT_E_INPUT, "concat: no inputs");
     for (int i = 0; i < node->n_in; i++) {
-        if ((st = check_words(graph, node, i)) != STINT_OK)
+        if ((st = sti_op_check_words(graph, node, i)) != STINT_OK)
             return st;
         stint_shape x = *sti_op_in_shape(graph, node, i);
         if ((st = check_axis(node, &x, attr->axis)) != STINT_OK)
@@ -389,10 +303,10 @@ static void run_concat(const sti_call *call)
     const stint_shape *y = sti_op_out_shape(call->graph, call->node, 0);
     int64_t from[STINT_MAX_RANK], to[STINT_MAX_RANK];
     uint32_t *at = call->out[0];
-    row_strides(y, to);
+    sti_op_row_strides(y, to);
     for (int i = 0; i < call->node->n_in; i++) {
         const stint_shape *x = sti_op_in_shape(call->graph, call->node, i);
-        row_strides(x, from);
+        sti_op_row_strides(x, from);
         sti_copy_strided_32(call->team, x->rank, x->dim, from, to, call->in[i], at);
         at += x->dim[attr->axis] * to[attr->axis];
     }
@@ -442,7 +356,7 @@ static stint_status infer_slice(const stint_graph *graph, const sti_node *node,
 {
     const slice_attr *a = node->attr;
     stint_status st = sti_op_check_count(node, 1);
-    if (st != STINT_OK || (st = check_words(graph, node, 0)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_words(graph, node, 0)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, 0);
     if ((st = check_axis(node, x, a->axis)) != STINT_OK)
@@ -463,8 +377,8 @@ static void run_slice(const sti_call *call)
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
     const stint_shape *y = sti_op_out_shape(call->graph, call->node, 0);
     int64_t from[STINT_MAX_RANK], to[STINT_MAX_RANK];
-    row_strides(x, from);
-    row_strides(y, to);
+    sti_op_row_strides(x, from);
+    sti_op_row_strides(y, to);
     const uint32_t *src = (const uint32_t *)call->in[0] + a->begin * from[a->axis];
     from[a->axis] *= a->step;
     sti_copy_strided_32(call->team, y->rank, y->dim, from, to, src, call->out[0]);
@@ -511,7 +425,7 @@ static stint_status infer_pad(const stint_graph *graph, const sti_node *node,
 {
     const pad_attr *a = node->attr;
     stint_status st = sti_op_check_count(node, 1);
-    if (st != STINT_OK || (st = check_words(graph, node, 0)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_words(graph, node, 0)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, 0);
     if ((st = check_axis(node, x, a->axis)) != STINT_OK)
@@ -533,8 +447,8 @@ static void run_pad(const sti_call *call)
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
     const stint_shape *y = sti_op_out_shape(call->graph, call->node, 0);
     int64_t from[STINT_MAX_RANK], to[STINT_MAX_RANK];
-    row_strides(x, from);
-    row_strides(y, to);
+    sti_op_row_strides(x, from);
+    sti_op_row_strides(y, to);
     uint32_t *dst = (uint32_t *)call->out[0] + a->begin * to[a->axis];
     to[a->axis] *= a->step;
     sti_fill_f32(call->team, stint_shape_count(y), 0.0f, call->out[0]);

@@ -105,23 +105,6 @@ stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
     return sti_graph_add(g, op, attr, 2, in);
 }
 
-stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape)
-{
-    if (x < 0)
-        return -1;
-    stint_shape from = stint_value_shape(g, x);
-    int extra = from.rank - shape->rank;
-    unsigned axes = 0;
-    if (sti_shape_equal(&from, shape))
-        return x;
-    for (int i = 0; i < from.rank; i++)
-        if (i < extra || (shape->dim[i - extra] == 1 && from.dim[i] != 1))
-            axes |= 1u << i;
-    if (axes)
-        x = stint_sum(g, x, axes, true);
-    return extra > 0 ? stint_reshape(g, x, shape) : x;
-}
-
 sti_cost sti_op_cost_bytes(const stint_graph *graph, const sti_node *node,
                            double flop_per_output)
 {
@@ -147,4 +130,37 @@ sti_cost sti_op_cost_none(const stint_graph *graph, const sti_node *node)
 sti_cost sti_op_cost_move(const stint_graph *graph, const sti_node *node)
 {
     return sti_op_cost_bytes(graph, node, 0.0);
+}
+
+void sti_op_row_strides(const stint_shape *shape, int64_t *stride)
+{
+    int64_t run = 1;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        stride[i] = run;
+        run *= shape->dim[i];
+    }
+}
+
+stint_status sti_op_check_words(const stint_graph *graph, const sti_node *node, int i)
+{
+    if (!sti_op_has_in(node, i))
+        return sti_fail(STINT_E_INPUT, "%s: input %d is missing", node->op->name, i);
+    const stint_shape *shape = sti_op_in_shape(graph, node, i);
+    if (shape->dtype == STINT_U8)
+        return sti_fail(STINT_E_INPUT, "%s: input %d is %s, wanted f32 or i32",
+                        node->op->name, i, sti_shape_text(shape));
+    return STINT_OK;
+}
+
+/* Strides in elements with which `from` is read under the axes of `to`. */
+void sti_op_broadcast_strides(const stint_shape *from, const stint_shape *to,
+                              int64_t *stride)
+{
+    int64_t run = 1;
+    for (int i = to->rank - 1; i >= 0; i--) {
+        int k = i - (to->rank - from->rank);
+        int64_t dim = k < 0 ? 1 : from->dim[k];
+        stride[i] = dim == 1 ? 0 : run;
+        run *= dim;
+    }
 }

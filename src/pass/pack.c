@@ -62,7 +62,7 @@ static stint_status reorder(packer *p)
 
 /* ---- rewriting ---- */
 
-/* Of one choice. */
+/* The compressed block of one choice. */
 typedef struct block {
     int row;
     bool check;

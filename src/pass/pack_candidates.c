@@ -20,7 +20,8 @@
 #define BITS_NORM_SUM  3.2
 #define BITS_NORM      5.0
 #define USUAL_IMAGES   128
-/* Of a block, one part in so many. What grows beyond that makes the run plan anew. */
+/* One part in so many of a block is its reserve. What grows beyond that makes the run
+ * plan anew. */
 #define RESERVE 16
 /* Seconds of one thread a value. */
 #define PACK_S_A_VALUE   3.5e-9

@@ -35,7 +35,7 @@ static inline const sti_value_row *row_of(const packer *p, stint_value value)
     return sti_graph_value(p->graph, value);
 }
 
-/* Of values that were there before, else the value itself. */
+/* The content of a value that was there before the pass; of others the value itself. */
 static inline stint_value content_of(const packer *p, stint_value value)
 {
     return value >= 0 && value < p->values ? p->content[value] : value;

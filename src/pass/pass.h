@@ -1,4 +1,5 @@
-/* Graph in, graph out. Each pass is one file and one row of sti_passes[]. */
+/* Graph in, graph out. Each pass is one file and, if it is of the standard pipeline,
+ * one line of pass_list.h. */
 #ifndef STI_PASS_PASS_H
 #define STI_PASS_PASS_H
 
@@ -47,6 +48,8 @@ stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
 /* Activations and their gradients in bfloat16 (precision.c): after the gradient and
  * before the standard pipeline. */
 stint_status sti_pass_precision(stint_graph *graph, sti_account *account);
+/* Bytes that the forward half makes and the backward half reads, each tensor once. */
+stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out);
 
 /* Round the weights of this role (PARAM or FIXED) to so many bits wherever they are
  * read (op quantise); before the gradient and the standard pipeline. bits 0: nothing.
@@ -105,7 +108,8 @@ typedef struct sti_pack_candidate {
     double pack_s, unpack_s; /* seconds of one thread, estimated */
 } sti_pack_candidate;
 
-/* Of a TRAIN graph with its gradients, before or after the standard pipeline. Handles
+/* Find what can be packed in a TRAIN graph with its gradients, before or after the
+ * standard pipeline. Handles
  * stay valid through the passes and are the same in every graph built of the same
  * network. candidates_out [values of the graph]. None in a graph that holds tensors
  * packed already. */

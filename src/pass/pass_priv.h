@@ -4,6 +4,11 @@
 
 #include "pass/pass.h"
 
+#define STI_PASS(function, name, help) \
+    stint_status sti_pass_##function(stint_graph *graph, sti_account *account);
+#include "pass/pass_list.h"
+#undef STI_PASS
+
 /* Reads of each value by nodes and by the graph's outputs. */
 typedef struct sti_uses {
     int32_t *count;   /* [values] */

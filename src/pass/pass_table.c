@@ -1,17 +1,11 @@
-/* The standard pipeline. A new pass is one file and one line here. */
+/* The standard pipeline, from the lines of pass_list.h. */
 #include "base/fail.h"
 #include "pass/pass_priv.h"
 
 const sti_pass sti_passes[] = {
-    {"dead-code", "remove what no result depends on", sti_pass_dead_code},
-    {"common-subexpression", "compute equal things once",
-     sti_pass_common_subexpression},
-    {"fuse", "bias, residual and ReLU into the kernel before them", sti_pass_fuse},
-    {"own-outputs", "a block of its own for each result", sti_pass_own_outputs},
-    {"schedule", "free memory as early as possible", sti_pass_schedule},
-    {"again", "make cheap results again for the backward half", sti_pass_again},
-    {"inplace", "lay results over operands that die", sti_pass_inplace},
-    {"loops", "the tuned loop strings of matrix products", sti_pass_loops},
+#define STI_PASS(function, name, help) {name, help, sti_pass_##function},
+#include "pass/pass_list.h"
+#undef STI_PASS
     {NULL, NULL, NULL},
 };
 

@@ -80,3 +80,38 @@ void sti_account_set(sti_account *account, const char *format, ...)
     vsnprintf(account->text, sizeof account->text, format, args);
     va_end(args);
 }
+
+/* Bytes of the values that are marked. */
+static size_t marked_bytes(const stint_graph *graph, const uint8_t *mark)
+{
+    size_t bytes = 0;
+    for (int32_t v = 0; v < sti_graph_value_count(graph); v++)
+        if (mark[v])
+            bytes += stint_shape_bytes(&sti_graph_value(graph, v)->shape);
+    return bytes;
+}
+
+stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out)
+{
+    const int32_t values = sti_graph_value_count(graph);
+    stint_value *content = sti_alloc_array(values, sizeof *content, "pass.saved");
+    uint8_t *saved = sti_alloc_array(values, sizeof *saved, "pass.saved");
+    const bool good = content && saved;
+    if (good)
+        sti_pass_contents(graph, content);
+    for (int32_t n = 0; good && n < sti_graph_node_count(graph); n++) {
+        const sti_node *node = sti_graph_node(graph, n);
+        for (int32_t i = 0; node->backward && i < node->n_in; i++) {
+            if (node->in[i] < 0)
+                continue;
+            const stint_value held = content[node->in[i]];
+            const sti_node *maker = sti_graph_value(graph, held)->producer;
+            saved[held] = maker && !maker->backward;
+        }
+    }
+    if (good)
+        *bytes_out = marked_bytes(graph, saved);
+    sti_free(content);
+    sti_free(saved);
+    return good ? STINT_OK : STINT_E_MEMORY;
+}

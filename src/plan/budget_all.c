@@ -8,9 +8,9 @@
 #include "plan/budget.h"
 #include "plan/plan_priv.h"
 
-/* Of sums that are made of each other. All of them are there at once, and what comes
- * through a sum's own ReLU is taken as if it came whole: for two in a row the error
- * predicted was found an eighth too large. */
+/* Sums that are made of each other, at most. All of them are there at once, and what
+ * comes through a sum's own ReLU is taken as if it came whole: for two in a row the
+ * error predicted was found an eighth too large. */
 #define MOST_SUMS 1
 
 typedef struct chooser {
@@ -63,7 +63,7 @@ static bool is_made(const chooser *c, stint_value residual)
     const sti_node *node = maker(c, residual);
     if (c->form[residual] != STI_FORM_KEEP)
         return true;
-    /* Of a batch-norm without a residual of its own, whose block gives it. */
+    /* The block of a batch-norm without a residual of its own gives it. */
     for (int i = 0; i < c->count && node; i++)
         if (node->op == &sti_op_batch_norm && c->list[i].value == node->in[0])
             return c->list[i].sum < 0 && c->form[node->in[0]] == STI_FORM_PACK;

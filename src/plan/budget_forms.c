@@ -11,7 +11,7 @@
  * rather than measurements: the choice must be the same on every machine. */
 #define FLOP_PER_S  60e9
 #define BYTES_PER_S 9e9
-/* Of the codec, a value. */
+/* Seconds that the codec takes for a value. */
 #define PACK_S   3.5e-9
 #define UNPACK_S 3.0e-9
 

@@ -6,7 +6,11 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "train/optimizer_section.h"
+#include "train/run_section.h"
+#include "train/schedule_section.h"
 #include "train/stop.h"
+#include "train/train_section.h"
 
 #define MOST_TIMES  16 /* the reference batch */
 #define MOST_SHARE  8  /* of the training images: that many steps an epoch at least */
@@ -28,13 +32,18 @@ static stint_status take_over(stint_recipe *recipe, const char *out, bool *done)
         st = STINT_E_MEMORY;
     else if (sti_path_is_file(path))
         st = stint_recipe_load(path, &then);
-    if (st == STINT_OK && then && then->values.train.batch > 0) {
-        recipe->values.train.batch = then->values.train.batch;
-        recipe->values.optimizer.lr = then->values.optimizer.lr;
-        recipe->values.schedule.warmup = then->values.schedule.warmup;
-        if (then->values.run.memory_bytes + STI_SEARCH_BYTES ==
-            recipe->values.run.memory_bytes)
-            recipe->values.run.memory_bytes = then->values.run.memory_bytes;
+    if (st == STINT_OK && then && sti_train_section_of(then)->batch > 0) {
+        sti_train_values *train = sti_recipe_edit(recipe, &sti_train_section);
+        sti_optimizer_values *optimizer =
+            sti_recipe_edit(recipe, &sti_optimizer_section);
+        sti_schedule_values *schedule = sti_recipe_edit(recipe, &sti_schedule_section);
+        sti_run_values *run = sti_recipe_edit(recipe, &sti_run_section);
+        train->batch = sti_train_section_of(then)->batch;
+        optimizer->lr = sti_optimizer_section_of(then)->lr;
+        schedule->warmup = sti_schedule_section_of(then)->warmup;
+        if (sti_run_section_of(then)->memory_bytes + STI_SEARCH_BYTES ==
+            run->memory_bytes)
+            run->memory_bytes = sti_run_section_of(then)->memory_bytes;
         *done = true;
     }
     stint_recipe_destroy(then);
@@ -55,20 +64,20 @@ static int64_t round_down(int64_t batch, int64_t shards)
 static stint_status largest_batch(stint_recipe *recipe, int64_t count,
                                   int64_t *batch_out)
 {
-    sti_recipe_values *v = &recipe->values;
+    sti_train_values *train = sti_recipe_edit(recipe, &sti_train_section);
     sti_job job = {0};
-    int64_t shards = v->train.shards;
-    v->train.batch = round_down(MOST_TIMES * v->train.reference_batch, shards);
-    if (v->train.batch < shards)
-        v->train.batch = shards;
+    int64_t shards = train->shards;
+    train->batch = round_down(MOST_TIMES * train->reference_batch, shards);
+    if (train->batch < shards)
+        train->batch = shards;
     int64_t most = round_down(count / MOST_SHARE, shards);
-    if (most >= shards && v->train.batch > most)
-        v->train.batch = most;
+    if (most >= shards && train->batch > most)
+        train->batch = most;
     stint_status st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;
     *batch_out =
-        round_down(job.plan.fits ? v->train.batch : job.plan.batch_that_fits, shards);
+        round_down(job.plan.fits ? train->batch : job.plan.batch_that_fits, shards);
     if (*batch_out < shards)
         st = sti_job_check_budget(&job);
     sti_job_fini(&job);
@@ -112,20 +121,22 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
     return st;
 }
 
-/* Of *batch images, or, where those do not fit after all, of none: *batch is then what
- * does. */
+/* Speed of a step of *batch images. Where those do not fit after all nothing is tried,
+ * and *batch is what does. */
 static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *speed_out)
 {
     sti_job job;
     sti_crew *crew = NULL;
-    recipe->values.train.batch = *batch;
+    sti_train_values *train = sti_recipe_edit(recipe, &sti_train_section);
+    sti_run_values *run = sti_recipe_edit(recipe, &sti_run_section);
+    train->batch = *batch;
     stint_status st = sti_job_create(recipe, NULL, &job);
     *speed_out = 0;
     if (st != STINT_OK)
         return st;
     if (job.plan.fits) {
-        if (job.plan.peak_bytes > recipe->values.run.tried_bytes)
-            recipe->values.run.tried_bytes = job.plan.peak_bytes;
+        if (job.plan.peak_bytes > run->tried_bytes)
+            run->tried_bytes = job.plan.peak_bytes;
         sti_crew_desc desc = sti_job_crew(&job);
         st = sti_crew_create(&desc, &crew);
         if (st == STINT_OK)
@@ -146,7 +157,7 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *sp
 
 static stint_status probe_all(stint_recipe *recipe, int64_t largest, int64_t *batch_out)
 {
-    const int64_t shards = recipe->values.train.shards;
+    const int64_t shards = sti_train_section_of(recipe)->shards;
     int64_t batch[CANDIDATES] = {0};
     double speed[CANDIDATES] = {0}, best = 0;
     int count = 0;
@@ -178,28 +189,29 @@ static stint_status probe_all(stint_recipe *recipe, int64_t largest, int64_t *ba
 static void apply_batch(const stint_recipe *recipe, int64_t batch, int64_t images,
                         stint_recipe *settled)
 {
-    sti_recipe_values *v = &settled->values;
-    double times = (double)batch / (double)v->train.reference_batch;
+    sti_train_values *train = sti_recipe_edit(settled, &sti_train_section);
+    sti_optimizer_values *optimizer = sti_recipe_edit(settled, &sti_optimizer_section);
+    sti_schedule_values *schedule = sti_recipe_edit(settled, &sti_schedule_section);
+    double times = (double)batch / (double)train->reference_batch;
     int64_t steps_per_epoch = images / batch > 0 ? images / batch : 1;
-    double epochs = v->train.steps > 0
-                        ? (double)v->train.steps / (double)steps_per_epoch
-                        : (double)v->train.epochs;
-    v->train.batch = batch;
-    v->optimizer.lr = recipe->values.optimizer.lr * times;
-    v->schedule.warmup = recipe->values.schedule.warmup;
-    if (times > 1 && v->schedule.warmup == 0 &&
-        v->schedule.name != STI_SCHEDULE_ONE_CYCLE)
-        v->schedule.warmup = WARM_UP * epochs;
+    double epochs = train->steps > 0 ? (double)train->steps / (double)steps_per_epoch
+                                     : (double)train->epochs;
+    train->batch = batch;
+    optimizer->lr = sti_optimizer_section_of(recipe)->lr * times;
+    schedule->warmup = sti_schedule_section_of(recipe)->warmup;
+    if (times > 1 && schedule->warmup == 0 && schedule->name != STI_SCHEDULE_ONE_CYCLE)
+        schedule->warmup = WARM_UP * epochs;
     sti_log(STINT_LOG_INFO,
             "batch auto: %" PRId64 " images, learning rate %g, warm-up %g epochs",
-            batch, v->optimizer.lr, v->schedule.warmup);
+            batch, optimizer->lr, schedule->warmup);
 }
 
 static stint_status settle(const stint_recipe *recipe, bool probe,
                            stint_recipe *settled)
 {
     int64_t batch = 0, images = 0;
-    settled->values.run.searched = true;
+    sti_run_values *run = sti_recipe_edit(settled, &sti_run_section);
+    run->searched = true;
     stint_status st = sti_job_count_images(settled, &images);
     if (st == STINT_OK)
         st = largest_batch(settled, images, &batch);
@@ -245,12 +257,12 @@ static stint_status create_smaller(const stint_recipe *recipe, stint_recipe *set
     return st;
 }
 
-stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
-                                  const char *out, bool probe,
-                                  stint_recipe **settled_out, sti_job *job)
+static stint_status create_job(const stint_recipe *recipe, sti_comm *comm,
+                               const char *out, bool probe, stint_recipe **settled_out,
+                               sti_job *job)
 {
     bool fixed = false;
-    if (recipe->values.train.batch > 0)
+    if (sti_train_section_of(recipe)->batch > 0)
         return sti_job_create(recipe, comm, job);
     if (comm)
         return sti_fail(STINT_E_USAGE,
@@ -261,4 +273,17 @@ stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
         return st;
     return fixed ? sti_job_create(*settled_out, NULL, job)
                  : create_smaller(recipe, *settled_out, job);
+}
+
+stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
+                                  const char *out, bool probe,
+                                  stint_recipe **settled_out, sti_job *job)
+{
+    stint_status st = create_job(recipe, comm, out, probe, settled_out, job);
+    if (st != STINT_OK || (comm && sti_comm_rank(comm) > 0))
+        return st;
+    st = sti_network_check_bf16(&job->network, job->batch / job->shards);
+    if (st != STINT_OK)
+        sti_job_fini(job);
+    return st;
 }

@@ -2,6 +2,7 @@
 #ifndef STI_TRAIN_BATCH_AUTO_H
 #define STI_TRAIN_BATCH_AUTO_H
 
+#include "base/recipe.h"
 #include "train/job.h"
 
 /* As sti_job_create; where train.batch is auto, of *settled_out, a copy of `recipe` for

@@ -7,6 +7,8 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/numerics.h"
+#include "base/recipe.h"
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint_priv.h"

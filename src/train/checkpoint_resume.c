@@ -5,7 +5,9 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/numerics.h"
 #include "base/units.h"
+#include "data/data_section.h"
 #include "train/checkpoint_priv.h"
 #include "train/model_file.h"
 
@@ -211,7 +213,7 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
                         sti_tensor_file_path(f),
                         s->job->text ? "text or tokeniser"
                                      : "classes or number of images",
-                        s->job->recipe->values.data.path);
+                        sti_data_section_of(s->job->recipe)->path);
     return STINT_OK;
 }
 

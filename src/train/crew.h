@@ -18,8 +18,8 @@
 #include "net/tree_sum.h"
 #include "train/courier.h"
 #include "train/exchange.h"
+#include "train/optimizer_section.h"
 #include "train/profile.h"
-#include "train/recipe.h"
 
 /* Images and labels of a shard from somewhere else than a dataset. */
 typedef void sti_crew_fill_fn(void *user, int64_t shard, float *images,
@@ -125,16 +125,16 @@ stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_crew_gradient_squares(sti_crew *crew, const char *block);
 /* Blocks of optimiser state that a recipe needs: 0, 1 or 2. */
-int sti_update_moments(const sti_recipe_values *recipe);
+int sti_update_moments(const sti_optimizer_values *optimizer);
 /* What a gradient of this norm is multiplied by, for optimizer.clip: 1 or less. */
-double sti_update_clip(const sti_recipe_values *recipe, double norm);
+double sti_update_clip(const sti_optimizer_values *optimizer, double norm);
 /* One optimiser step of n numbers without decay; first and second: their moments. */
-void sti_update_numbers(const sti_recipe_values *recipe, double lr, int64_t step,
+void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,
                         int64_t n, float *x, const float *gradient, float *first,
                         float *second);
 /* One optimiser step and the new running statistics; `step` counts from 0. The mean of
  * the shards' gradients is taken `clip` times (1: as it is). */
-void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
+void sti_crew_update(sti_crew *crew, const sti_optimizer_values *optimizer, double lr,
                      double clip, int64_t step, const char *block);
 
 #endif

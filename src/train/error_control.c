@@ -6,6 +6,8 @@
 
 #include "base/fail.h"
 #include "op/op.h"
+#include "train/error_section.h"
+#include "train/optimizer_section.h"
 
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
 #define COARSEST      0.25
@@ -127,7 +129,8 @@ static bool is_saved(const sti_error_control *c, stint_value unpacked)
     return false;
 }
 
-/* Of the graph's nodes: pack tells what is packed, unpack what the block stands for. */
+/* Rows come from the graph's nodes: pack tells what is packed, unpack what the block
+ * stands for. */
 static void find_rows(sti_error_control *c)
 {
     const stint_graph *graph = c->network->graph;
@@ -154,8 +157,9 @@ static void find_rows(sti_error_control *c)
 }
 
 stint_status sti_error_control_create(const sti_network *network,
-                                      const sti_recipe_values *recipe, int64_t shards,
-                                      sti_error_control **control_out)
+                                      const sti_error_values *error,
+                                      const sti_optimizer_values *optimizer,
+                                      int64_t shards, sti_error_control **control_out)
 {
     const int count = count_packs(network->graph);
     *control_out = NULL;
@@ -166,12 +170,12 @@ stint_status sti_error_control_create(const sti_network *network,
         return STINT_E_MEMORY;
     *c = (sti_error_control){.network = network,
                              .count = count,
-                             .dither = recipe->error.dither,
-                             .adam = recipe->optimizer.name != STI_OPTIMIZER_SGD,
-                             .tau = recipe->error.tau,
-                             .momentum = recipe->optimizer.momentum,
-                             .beta2 = recipe->optimizer.beta2,
-                             .every = recipe->error.every,
+                             .dither = error->dither,
+                             .adam = optimizer->name != STI_OPTIMIZER_SGD,
+                             .tau = error->tau,
+                             .momentum = optimizer->momentum,
+                             .beta2 = optimizer->beta2,
+                             .every = error->every,
                              .shards = shards};
     c->rows = sti_alloc_array(count, sizeof *c->rows, "error control");
     c->table =

@@ -25,14 +25,15 @@
 #define STI_TRAIN_ERROR_CONTROL_H
 
 #include "model/network.h"
-#include "train/recipe.h"
+#include "train/error_section.h"
+#include "train/optimizer_section.h"
 
 enum { STI_ERROR_READERS = 8 };
 
 /* A gradient that reads the unpacked tensor. */
 typedef struct sti_error_reader {
     stint_value param, gain, error; /* error: measured, -1 without a check */
-    /* Of the last collection; deviations a weight of the step's gradient. */
+    /* Deviations a weight of the step's gradient, by the last collection. */
     double allowed, predicted, measured;
     double reach; /* of batch-norm: relative error predicted of its input's gradient */
     int blocks;   /* whose errors this gradient has: what is allowed is shared */
@@ -47,7 +48,7 @@ typedef struct sti_error_row {
     double limit;       /* the bound allowed; 0 before the first collection */
     sti_error_reader readers[STI_ERROR_READERS];
     int reader_count;
-    /* Of the last run, means over shards: */
+    /* Means over shards of the last run: */
     double bytes, bound, error_share, nonzero, exact, range;
     bool overflow;
 } sti_error_row;
@@ -56,8 +57,9 @@ typedef struct sti_error_control sti_error_control;
 
 /* network: planned, borrowed, with packs; *control_out NULL: there are none. */
 stint_status sti_error_control_create(const sti_network *network,
-                                      const sti_recipe_values *recipe, int64_t shards,
-                                      sti_error_control **control_out);
+                                      const sti_error_values *error,
+                                      const sti_optimizer_values *optimizer,
+                                      int64_t shards, sti_error_control **control_out);
 void sti_error_control_destroy(sti_error_control *control); /* NULL is fine */
 
 int sti_error_control_count(const sti_error_control *control);

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "train/evaluate.h"
 #include "train/model_file.h"
+#include "train/recipe_view.h"
 #include "train/stop.h"
 
 #define BATCH_DEFAULT  128
@@ -28,10 +29,10 @@ typedef struct eval_run {
 /* As the model's own tokeniser has it. */
 static stint_status open_text(eval_run *run, const stint_data_desc *desc)
 {
-    const sti_recipe_values *v = &run->model->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->model->recipe);
     const sti_corpus_desc wanted = {.path = desc->path,
                                     .tokenizer = run->model->tokenizer,
-                                    .validation = v->data.validation};
+                                    .validation = v.data->validation};
     sti_corpus_part *part = &run->evaluation.part;
     if (!run->model->tokenizer)
         return sti_fail(STINT_E_INPUT,
@@ -65,6 +66,7 @@ stint_status sti_model_open_data(const stint_model_file *model,
                                   .channels = net->channels,
                                   .classes = (int32_t)net->model.classes,
                                   .class_names = model->class_names};
+    const sti_data_values *data_section = sti_data_section_of(model->recipe);
     stint_data_desc wanted = *desc;
     stint_data *data = NULL;
     if (desc->split == STINT_DATA_ALL)
@@ -72,11 +74,11 @@ stint_status sti_model_open_data(const stint_model_file *model,
                                        "test");
     wanted.like = &like;
     if (wanted.size == 0)
-        wanted.size = model->recipe->values.data.size;
+        wanted.size = data_section->size;
     if (wanted.fit == STINT_FIT_AUTO)
         wanted.fit = sti_recipe_fit(model->recipe);
-    if (wanted.validation == 0 && model->recipe->values.data.validation > 0)
-        wanted.validation = model->recipe->values.data.validation;
+    if (wanted.validation == 0 && data_section->validation > 0)
+        wanted.validation = data_section->validation;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &data);

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/units.h"
+#include "net/net_section.h"
 #include "net/rate_probe.h"
+#include "train/train_section.h"
 
 enum { TAG_STATE = 0x2100 };
 
@@ -34,31 +36,31 @@ struct sti_exchange {
     bool has_news;
 };
 
-sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *r)
+sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
 {
-    const bool chosen = r->net.link || r->net.bits == 0;
-    const bool owes =
-        chosen || r->net.keep < 1 || r->net.bits <= STI_SQUEEZE_FEEDBACK_BITS;
+    const sti_net_values *net = sti_net_section_of(recipe);
+    const bool chosen = net->link || net->bits == 0;
+    const bool owes = chosen || net->keep < 1 || net->bits <= STI_SQUEEZE_FEEDBACK_BITS;
     sti_exchange_desc d = {
-        .overlap = r->net.overlap,
-        .lossy = chosen || r->net.bits < STI_SQUEEZE_RAW || r->net.keep < 1,
-        .squeeze = {.form = {.bits = chosen ? 4 : (int)r->net.bits,
-                             .bucket = r->net.bucket,
-                             .method = (sti_gradient_method)r->net.method,
-                             .rounding = (sti_gradient_rounding)r->net.rounding,
-                             .clip = r->net.clip},
-                    .scheme = (sti_scheme)r->net.scheme,
-                    .group = (int)r->net.group,
-                    .feedback = r->net.feedback && owes,
-                    .keep = r->net.keep,
-                    .seed = (uint64_t)r->train.seed},
-        .choose_every = chosen ? r->net.every : 0,
-        .probe = r->net.link && strcmp(r->net.link, "auto") == 0,
-        .time_s = r->net.time,
-        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = r->net.error}};
+        .overlap = net->overlap,
+        .lossy = chosen || net->bits < STI_SQUEEZE_RAW || net->keep < 1,
+        .squeeze = {.form = {.bits = chosen ? 4 : (int)net->bits,
+                             .bucket = net->bucket,
+                             .method = (sti_gradient_method)net->method,
+                             .rounding = (sti_gradient_rounding)net->rounding,
+                             .clip = net->clip},
+                    .scheme = (sti_scheme)net->scheme,
+                    .group = (int)net->group,
+                    .feedback = net->feedback && owes,
+                    .keep = net->keep,
+                    .seed = (uint64_t)sti_train_section_of(recipe)->seed},
+        .choose_every = chosen ? net->every : 0,
+        .probe = net->link && strcmp(net->link, "auto") == 0,
+        .time_s = net->time,
+        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = net->error}};
     double rate = 0;
-    if (r->net.link && !d.probe && sti_parse_rate(r->net.link, &rate) == STINT_OK)
-        d.policy.wire_bytes = rate / 8 * r->net.time;
+    if (net->link && !d.probe && sti_parse_rate(net->link, &rate) == STINT_OK)
+        d.policy.wire_bytes = rate / 8 * net->time;
     return d;
 }
 

@@ -10,9 +10,9 @@
 #ifndef STI_TRAIN_EXCHANGE_H
 #define STI_TRAIN_EXCHANGE_H
 
+#include "base/recipe.h"
 #include "model/network.h"
 #include "net/squeeze.h"
-#include "train/recipe.h"
 
 typedef struct sti_exchange_desc {
     bool overlap; /* beside the backward pass: no bit depends on it */
@@ -25,7 +25,7 @@ typedef struct sti_exchange_desc {
 } sti_exchange_desc;
 
 /* Of the recipe's [net], which sti_recipe_check has seen. */
-sti_exchange_desc sti_exchange_of_recipe(const sti_recipe_values *recipe);
+sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe);
 
 /* Every result of a planned network that leaves the graph, in the order of the block:
  * gradients may lose. In the arena. */

@@ -13,29 +13,30 @@
 #include "train/model_file.h"
 #include "train/network_recipe.h"
 #include "train/plan_net.h"
+#include "train/recipe_view.h"
 
 /* The size that the recipe's model is usually given; 0: none. */
 static int64_t usual_size(const stint_recipe *recipe)
 {
-    return recipe->values.model.stem == STINT_STEM_SMALL
+    return sti_recipe_view_of(recipe).model->stem == STINT_STEM_SMALL
                ? 0
                : stint_model_usual_size(sti_recipe_network(recipe));
 }
 
 stint_data_desc sti_job_data_desc(const stint_recipe *recipe, sti_job_part part)
 {
-    const sti_recipe_values *v = &recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
     return (stint_data_desc){
-        .path = v->data.path,
+        .path = v.data->path,
         .split = part == STI_JOB_TEST ? STINT_DATA_TEST : STINT_DATA_TRAIN,
-        .hold_out = part == STI_JOB_TEST ? 0 : v->train.validation,
+        .hold_out = part == STI_JOB_TEST ? 0 : v.train->validation,
         .held_out = part == STI_JOB_VALIDATION,
         .format = sti_recipe_format(recipe),
-        .size = v->data.size,
-        .channels = (int)v->data.channels,
+        .size = v.data->size,
+        .channels = (int)v.data->channels,
         .fit = sti_recipe_fit(recipe),
-        .cuts = part == STI_JOB_TRAIN && v->data.scale_crop > 0,
-        .validation = v->data.validation > 0 ? v->data.validation : -1,
+        .cuts = part == STI_JOB_TRAIN && v.data->scale_crop > 0,
+        .validation = v.data->validation > 0 ? v.data->validation : -1,
         .usual_size = usual_size(recipe)};
 }
 
@@ -190,33 +191,33 @@ static stint_status check_norms(const sti_job *job)
 
 static stint_status open_models(sti_job *job)
 {
-    const sti_recipe_values *v = &job->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(job->recipe);
     stint_status st = STINT_OK;
-    if (job->text && v->loss.reference)
+    if (job->text && v.loss->reference)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "loss.reference: is for networks that classify images, not for "
                         "a model of text");
-    if (job->text && v->quantise.bits > 0)
+    if (job->text && v.quantise->bits > 0)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "quantise.bits: is for networks of images, not for a model of "
                         "text");
-    if (job->text && v->train.validation > 0)
+    if (job->text && v.train->validation > 0)
         return sti_fail(
             STINT_E_UNSUPPORTED,
             "train.validation: is for images; of a text, data.validation is "
             "the share that is not trained on");
-    if (v->train.start)
-        st = sti_model_open_for("train.start", v->train.start, &job->start);
+    if (v.train->start)
+        st = sti_model_open_for("train.start", v.train->start, &job->start);
     if (st != STINT_OK || job->text)
         return st; /* whether tensors fit is seen when they are read */
     if (job->start)
-        st = check_images(job, job->start, "train.start", v->train.start);
-    if (st == STINT_OK && v->loss.reference)
-        st = sti_model_open_for("loss.reference", v->loss.reference, &job->reference);
+        st = check_images(job, job->start, "train.start", v.train->start);
+    if (st == STINT_OK && v.loss->reference)
+        st = sti_model_open_for("loss.reference", v.loss->reference, &job->reference);
     if (st == STINT_OK && job->reference)
-        st = check_images(job, job->reference, "loss.reference", v->loss.reference);
+        st = check_images(job, job->reference, "loss.reference", v.loss->reference);
     if (st == STINT_OK && job->reference)
-        st = check_classes(job, v->loss.reference);
+        st = check_classes(job, v.loss->reference);
     return st == STINT_OK ? check_norms(job) : st;
 }
 
@@ -231,33 +232,33 @@ static void describe_network(sti_job *job)
     job->network.width = info->width;
     job->network.channels = info->channels;
     if (job->reference) {
-        job->network.loss = sti_loss_of_recipe(&job->recipe->values);
+        job->network.loss = sti_loss_of_recipe(sti_loss_section_of(job->recipe));
         job->network.loss.reference = &job->reference->network;
     }
 }
 
 static stint_status count_steps(sti_job *job)
 {
-    const sti_recipe_values *v = &job->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(job->recipe);
     if (job->batch > job->train_count)
         return sti_fail(STINT_E_INPUT,
                         "train.batch: %" PRId64 " %s, but the training set at %s has "
                         "only %" PRId64 "; use --batch %" PRId64 " or less",
-                        job->batch, samples_of(job), v->data.path, job->train_count,
+                        job->batch, samples_of(job), v.data->path, job->train_count,
                         job->train_count / job->shards * job->shards > 0
                             ? job->train_count / job->shards * job->shards
                             : 1);
     job->steps_per_epoch = job->train_count / job->batch;
     job->steps =
-        v->train.steps > 0 ? v->train.steps : v->train.epochs * job->steps_per_epoch;
+        v.train->steps > 0 ? v.train->steps : v.train->epochs * job->steps_per_epoch;
     job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
-    if (v->prune.sparsity > 0 && v->prune.epochs > 0 && v->prune.epochs >= job->epochs)
+    if (v.prune->sparsity > 0 && v.prune->epochs > 0 && v.prune->epochs >= job->epochs)
         return sti_fail(
             STINT_E_INPUT,
             "prune.epochs: %" PRId64 " epoch%s of pruning leave none of the "
             "%" PRId64 " that %" PRId64 " step%s are to train what is left; "
             "use fewer",
-            v->prune.epochs, sti_s(v->prune.epochs), job->epochs, job->steps,
+            v.prune->epochs, sti_s(v.prune->epochs), job->epochs, job->steps,
             sti_s(job->steps));
     return STINT_OK;
 }
@@ -286,9 +287,9 @@ sti_crew_desc sti_job_crew(const sti_job *job)
                            .lanes = job->lanes,
                            .shards = job->shards,
                            .comm = job->comm,
-                           .net = sti_exchange_of_recipe(&job->recipe->values),
+                           .net = sti_exchange_of_recipe(job->recipe),
                            .moments = job->moments,
-                           .masked = job->recipe->values.prune.sparsity > 0};
+                           .masked = sti_prune_section_of(job->recipe)->sparsity > 0};
 }
 
 static void set_shards(sti_job *job, int64_t shards)
@@ -331,7 +332,7 @@ static size_t peak_with(sti_job *job, int64_t batch, int64_t shards)
 static bool fits_with(sti_job *job, int64_t batch, int64_t shards)
 {
     size_t peak = peak_with(job, batch, shards);
-    return peak > 0 && peak <= job->recipe->values.run.memory_bytes;
+    return peak > 0 && peak <= sti_run_section_of(job->recipe)->memory_bytes;
 }
 
 /* The largest batch below the wanted one, by halving: memory grows with it. */
@@ -458,16 +459,16 @@ static stint_status plan_all(sti_job *job)
 
 stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job *job)
 {
-    const sti_recipe_values *v = &recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
     *job = (sti_job){.recipe = recipe,
                      .comm = comm,
-                     .batch = v->train.batch,
-                     .moments = sti_update_moments(v),
+                     .batch = v.train->batch,
+                     .moments = sti_update_moments(v.optimizer),
                      .host_bytes = sti_alloc_now_bytes()};
-    set_shards(job, v->train.shards);
+    set_shards(job, v.train->shards);
     stint_status st = check_ranks(job);
     if (st == STINT_OK)
-        st = sti_threads_choose((int)v->run.threads, &job->threads, &job->threads_why);
+        st = sti_threads_choose((int)v.run->threads, &job->threads, &job->threads_why);
     if (st == STINT_OK)
         st = open_data(job);
     if (st == STINT_OK)
@@ -605,16 +606,16 @@ static stint_status draw(sti_job *job)
 static stint_status plan_ranks(const stint_recipe *recipe, int ranks,
                                sti_comm **comm_out)
 {
-    const sti_recipe_values *v = &recipe->values;
-    const bool grouped = v->net.scheme == STI_SCHEME_TWO_LEVEL;
-    const int group = grouped ? (int)v->net.group : 1;
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    const bool grouped = v.net->scheme == STI_SCHEME_TWO_LEVEL;
+    const int group = grouped ? (int)v.net->group : 1;
     *comm_out = NULL;
     if (ranks < 0 || ranks > WIRE_RANKS)
         return sti_fail(STINT_E_USAGE, "a plan of %d processes; 1 to %d are possible",
                         ranks, WIRE_RANKS);
     if (ranks <= 1)
         return STINT_OK;
-    const stint_status st = sti_schedule_check((sti_scheme)v->net.scheme, ranks, group);
+    const stint_status st = sti_schedule_check((sti_scheme)v.net->scheme, ranks, group);
     return st == STINT_OK ? sti_comm_create_planned(ranks, group, comm_out) : st;
 }
 

@@ -4,6 +4,8 @@
 #ifndef STI_TRAIN_JOB_H
 #define STI_TRAIN_JOB_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "train/crew.h"
 #include "train/job_text.h"
 
@@ -31,7 +33,7 @@ typedef struct sti_job {
     int32_t form_values;
     bool rewritten; /* to fit a budget */
     bool exact;     /* nothing may be packed, whatever the recipe says */
-    /* Of packed blocks, where more is known than the search does. */
+    /* Sizes of packed blocks, where more is known than the search knows. */
     const sti_pack_choice *sizes;
     int size_count;
 } sti_job;

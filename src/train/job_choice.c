@@ -10,7 +10,9 @@
 
 #include "base/fail.h"
 #include "plan/budget.h"
+#include "train/error_section.h"
 #include "train/job.h"
+#include "train/run_section.h"
 
 enum { NEAR = 64 }; /* within so small a part, an estimated peak may be the lowest */
 
@@ -58,7 +60,7 @@ static double rounds(const sti_job *job, int lanes)
 /* Numbers of lanes worth a look, one a call: the next below `lanes`, or 0. */
 static int next_lanes(const sti_job *job, int lanes)
 {
-    int64_t wanted = job->recipe->values.run.lanes;
+    int64_t wanted = sti_run_section_of(job->recipe)->lanes;
     int64_t most = job->threads < job->own_shards ? job->threads : job->own_shards;
     if (wanted > 0)
         return lanes == 0 ? (int)(wanted < job->own_shards ? wanted : job->own_shards)
@@ -92,7 +94,7 @@ static stint_status account(sti_job *job, int lanes)
 
 static bool fits(const sti_job *job)
 {
-    size_t budget = job->recipe->values.run.memory_bytes;
+    size_t budget = sti_run_section_of(job->recipe)->memory_bytes;
     return budget == 0 || job->plan.peak_bytes <= budget;
 }
 
@@ -123,7 +125,7 @@ static stint_status make_variant(sti_job *job, const sti_budget *budget,
     stint_status st = sti_graph_copy(job->train.graph, &variant->train.graph);
     if (st == STINT_OK)
         st = pack_network(&variant->train, budget, form,
-                          job->recipe->values.error.check);
+                          sti_error_section_of(job->recipe)->check);
     if (st == STINT_OK)
         st = sti_budget_apply(variant->train.graph, form, budget->values);
     if (st == STINT_OK)
@@ -202,7 +204,7 @@ static stint_status add_ways(chooser *c, int lanes)
     return st;
 }
 
-/* Of equal times the plainer one first, then the one with more lanes. */
+/* By time; of equal times the plainer one first, then the one with more lanes. */
 static int by_time(const void *pa, const void *pb)
 {
     const way *a = pa, *b = pb;
@@ -221,12 +223,12 @@ static stint_status find_ways(chooser *c)
         int which = lanes == 1 && job->threads > 1;
         if (!c->budget[which])
             st = sti_budget_create(
-                &(sti_budget_desc){.graph = job->train.graph,
-                                   .threads = which ? job->threads : 1,
-                                   .sizes = job->sizes,
-                                   .size_count = job->size_count,
-                                   .lossy = job->recipe->values.error.tau > 0 &&
-                                            !job->exact},
+                &(sti_budget_desc){
+                    .graph = job->train.graph,
+                    .threads = which ? job->threads : 1,
+                    .sizes = job->sizes,
+                    .size_count = job->size_count,
+                    .lossy = sti_error_section_of(job->recipe)->tau > 0 && !job->exact},
                 &c->budget[which]);
         if (st == STINT_OK)
             st = add_ways(c, lanes);
@@ -249,7 +251,7 @@ static const uint8_t *form_of(const chooser *c, const way *w)
     return budget_of(c, w->lanes)->options[w->option].form;
 }
 
-/* Of the estimated peaks. */
+/* The lowest of the estimated peaks. */
 static size_t lowest_estimate(const chooser *c)
 {
     size_t low = c->ways[0].peak_bytes;
@@ -339,7 +341,7 @@ static stint_status lowest_peak(chooser *c, const way **way_out, size_t *peak_ou
 static stint_status choose_among(chooser *c, double fastest)
 {
     sti_job *job = c->job;
-    size_t budget = job->recipe->values.run.memory_bytes, smallest = 0;
+    size_t budget = sti_run_section_of(job->recipe)->memory_bytes, smallest = 0;
     bool taken = false;
     const way *w = NULL, *low = NULL;
     stint_status st = find_ways(c);
@@ -364,8 +366,8 @@ static stint_status choose_among(chooser *c, double fastest)
 
 static bool packs_all(const sti_job *job)
 {
-    return job->recipe->values.error.pack == STI_PACK_ALL &&
-           job->recipe->values.error.tau > 0 && !job->exact;
+    return sti_error_section_of(job->recipe)->pack == STI_PACK_ALL &&
+           sti_error_section_of(job->recipe)->tau > 0 && !job->exact;
 }
 
 /* Pack all, if that fits. */
@@ -411,7 +413,7 @@ stint_status sti_job_choose(sti_job *job)
         st = fits(job) ? sti_job_list_tensors(job->train.graph, NULL, NULL, &job->plan)
                        : choose_among(&c, fastest);
     chooser_fini(&c);
-    job->plan.budget_bytes = job->recipe->values.run.memory_bytes;
+    job->plan.budget_bytes = sti_run_section_of(job->recipe)->memory_bytes;
     job->plan.fits = st == STINT_OK && fits(job);
     return st;
 }

@@ -3,7 +3,9 @@
 
 #include "base/fail.h"
 #include "plan/budget.h"
+#include "train/error_section.h"
 #include "train/job.h"
+#include "train/run_section.h"
 
 static stint_status form_table(const sti_value_form *forms, int count, int32_t values,
                                uint8_t **table_out)
@@ -40,8 +42,8 @@ static stint_status rewrite(const sti_job *job, sti_network *fresh,
                             const sti_pack_choice *choices, int count,
                             const uint8_t *form, int32_t values)
 {
-    stint_status st =
-        sti_network_pack(fresh, choices, count, job->recipe->values.error.check);
+    stint_status st = sti_network_pack(fresh, choices, count,
+                                       sti_error_section_of(job->recipe)->check);
     if (st == STINT_OK && form)
         st = sti_budget_apply(fresh->graph, form, values);
     return st == STINT_OK ? sti_network_plan(
@@ -90,8 +92,8 @@ stint_status sti_job_repack(sti_job *job, const sti_pack_choice *choices, int co
 stint_status sti_job_fewer_lanes(sti_job *job)
 {
     stint_status st = STINT_OK;
-    while (!job->plan.fits && job->lanes > 1 && job->recipe->values.run.lanes == 0 &&
-           st == STINT_OK) {
+    while (!job->plan.fits && job->lanes > 1 &&
+           sti_run_section_of(job->recipe)->lanes == 0 && st == STINT_OK) {
         job->lanes--;
         const int threads = sti_crew_lane_threads(job->threads, job->lanes);
         st = sti_network_plan(&job->train, threads);

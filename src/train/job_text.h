@@ -2,9 +2,9 @@
 #ifndef STI_TRAIN_JOB_TEXT_H
 #define STI_TRAIN_JOB_TEXT_H
 
+#include "base/recipe.h"
 #include "data/corpus.h"
 #include "model/network.h"
-#include "train/recipe.h"
 
 /* Does the recipe name a network for text? */
 bool sti_recipe_is_text(const stint_recipe *recipe);

@@ -4,43 +4,45 @@
 
 #include "kernel/maths/maths.h"
 #include "train/crew.h"
+#include "train/loss_section.h"
+#include "train/optimizer_section.h"
 
 #define S_MOST 6.0f /* of a log-variance: no part is worth 400 times another */
 
-sti_loss_desc sti_loss_of_recipe(const sti_recipe_values *v)
+sti_loss_desc sti_loss_of_recipe(const sti_loss_values *loss)
 {
-    const bool focal = v->loss.weighting == STI_WEIGHTING_FOCAL;
-    const double most = v->loss.focal_base + v->loss.focal_right;
+    const bool focal = loss->weighting == STI_WEIGHTING_FOCAL;
+    const double most = loss->focal_base + loss->focal_right;
     return (sti_loss_desc){
-        .factor = {(float)v->loss.hard, (float)v->loss.pairing, (float)v->loss.soft},
-        .temperature = (float)v->loss.temperature,
-        .focal_base = focal ? (float)(v->loss.focal_base / most) : 1.0f,
-        .focal_right = focal ? (float)(v->loss.focal_right / most) : 0.0f,
-        .weighted = v->loss.weighting == STI_WEIGHTING_LEARNABLE ||
-                    v->loss.weighting == STI_WEIGHTING_SOFTADAPT};
+        .factor = {(float)loss->hard, (float)loss->pairing, (float)loss->soft},
+        .temperature = (float)loss->temperature,
+        .focal_base = focal ? (float)(loss->focal_base / most) : 1.0f,
+        .focal_right = focal ? (float)(loss->focal_right / most) : 0.0f,
+        .weighted = loss->weighting == STI_WEIGHTING_LEARNABLE ||
+                    loss->weighting == STI_WEIGHTING_SOFTADAPT};
 }
 
 /* Factors of the recipe; parts with 0 take no part. */
-static void factors_of(const sti_recipe_values *v, double factor[STI_LOSS_PARTS])
+static void factors_of(const sti_loss_values *loss, double factor[STI_LOSS_PARTS])
 {
-    factor[STI_LOSS_HARD] = v->loss.hard;
-    factor[STI_LOSS_PAIRING] = v->loss.pairing;
-    factor[STI_LOSS_SOFT] = v->loss.soft;
+    factor[STI_LOSS_HARD] = loss->hard;
+    factor[STI_LOSS_PAIRING] = loss->pairing;
+    factor[STI_LOSS_SOFT] = loss->soft;
 }
 
-void sti_loss_state_init(const sti_recipe_values *v, sti_loss_state *state)
+void sti_loss_state_init(const sti_loss_values *loss, sti_loss_state *state)
 {
     double factor[STI_LOSS_PARTS];
     int parts = 0;
-    factors_of(v, factor);
+    factors_of(loss, factor);
     *state = (sti_loss_state){.windows = 0};
     for (int i = 0; i < STI_LOSS_PARTS; i++)
         parts += factor[i] > 0;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         float weight = 1.0f;
-        if (v->loss.weighting == STI_WEIGHTING_LEARNABLE)
+        if (loss->weighting == STI_WEIGHTING_LEARNABLE)
             weight = 0.5f;
-        if (v->loss.weighting == STI_WEIGHTING_SOFTADAPT)
+        if (loss->weighting == STI_WEIGHTING_SOFTADAPT)
             weight = 1.0f / (float)parts;
         state->weight[i] = factor[i] > 0 ? weight : 0.0f;
     }
@@ -72,15 +74,15 @@ static void weigh_logs(sti_loss_state *state)
             state->weight[i] = sum > parts ? weight[i] * (parts / sum) : weight[i];
 }
 
-static void train_logs(const sti_recipe_values *v, const double *part, double lr,
-                       int64_t step, sti_loss_state *state)
+static void train_logs(const sti_optimizer_values *optimizer, const double *part,
+                       double lr, int64_t step, sti_loss_state *state)
 {
     float gradient[STI_LOSS_PARTS];
     for (int i = 0; i < STI_LOSS_PARTS; i++)
         gradient[i] = state->weight[i] > 0
                           ? 0.5f - 0.5f * sti_exp_f32(-state->s[i]) * (float)part[i]
                           : 0.0f;
-    sti_update_numbers(v, lr, step, STI_LOSS_PARTS, state->s, gradient,
+    sti_update_numbers(optimizer, lr, step, STI_LOSS_PARTS, state->s, gradient,
                        state->moment[0], state->moment[1]);
     weigh_logs(state);
 }
@@ -88,7 +90,7 @@ static void train_logs(const sti_recipe_values *v, const double *part, double lr
 /* ---- softadapt ---- */
 
 /* How fast each part rose since the last window. */
-static void find_rates(const sti_recipe_values *v, const double *mean,
+static void find_rates(const sti_loss_values *loss, const double *mean,
                        const sti_loss_state *state, double *rate)
 {
     double sum = 0;
@@ -96,13 +98,13 @@ static void find_rates(const sti_recipe_values *v, const double *mean,
         rate[i] = mean[i] - (double)state->previous[i];
         sum += fabs(rate[i]);
     }
-    if (v->loss.softadapt == STI_SOFTADAPT_NORMALISED && sum > 0)
+    if (loss->softadapt == STI_SOFTADAPT_NORMALISED && sum > 0)
         for (int i = 0; i < STI_LOSS_PARTS; i++)
             rate[i] /= sum;
 }
 
 /* Softmax with the largest taken out: finite for any finite rates. */
-static void weigh_rates(const sti_recipe_values *v, const double *mean,
+static void weigh_rates(const sti_loss_values *loss, const double *mean,
                         const double *rate, sti_loss_state *state)
 {
     double term[STI_LOSS_PARTS] = {0}, sum = 0, largest = -INFINITY;
@@ -110,10 +112,10 @@ static void weigh_rates(const sti_recipe_values *v, const double *mean,
         if (state->weight[i] > 0 && rate[i] > largest)
             largest = rate[i];
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
-        const double power = v->loss.beta * (rate[i] - largest);
+        const double power = loss->beta * (rate[i] - largest);
         if (state->weight[i] > 0)
             term[i] = (double)sti_exp_f32(power > -80.0 ? (float)power : -80.0f);
-        if (v->loss.softadapt == STI_SOFTADAPT_LOSS)
+        if (loss->softadapt == STI_SOFTADAPT_LOSS)
             term[i] *= mean[i];
         sum += term[i];
     }
@@ -125,19 +127,19 @@ static void weigh_rates(const sti_recipe_values *v, const double *mean,
         }
 }
 
-static void adapt(const sti_recipe_values *v, const double *part, int64_t step,
+static void adapt(const sti_loss_values *loss, const double *part, int64_t step,
                   sti_loss_state *state)
 {
     double mean[STI_LOSS_PARTS], rate[STI_LOSS_PARTS];
     for (int i = 0; i < STI_LOSS_PARTS; i++)
         state->sum[i] += (float)part[i];
-    if ((step + 1) % v->loss.window != 0)
+    if ((step + 1) % loss->window != 0)
         return;
     for (int i = 0; i < STI_LOSS_PARTS; i++)
-        mean[i] = (double)state->sum[i] / (double)v->loss.window;
-    find_rates(v, mean, state, rate);
+        mean[i] = (double)state->sum[i] / (double)loss->window;
+    find_rates(loss, mean, state, rate);
     if (state->windows > 0)
-        weigh_rates(v, mean, rate, state);
+        weigh_rates(loss, mean, rate, state);
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         state->previous[i] = (float)mean[i];
         state->sum[i] = 0;
@@ -145,15 +147,16 @@ static void adapt(const sti_recipe_values *v, const double *part, int64_t step,
     state->windows = 1;
 }
 
-void sti_loss_state_update(const sti_recipe_values *v, const double *part, double lr,
-                           int64_t step, sti_loss_state *state)
+void sti_loss_state_update(const sti_loss_values *loss,
+                           const sti_optimizer_values *optimizer, const double *part,
+                           double lr, int64_t step, sti_loss_state *state)
 {
     double factor[STI_LOSS_PARTS], scaled[STI_LOSS_PARTS];
-    factors_of(v, factor);
+    factors_of(loss, factor);
     for (int i = 0; i < STI_LOSS_PARTS; i++)
         scaled[i] = factor[i] > 0 ? factor[i] * part[i] : 0.0;
-    if (v->loss.weighting == STI_WEIGHTING_LEARNABLE)
-        train_logs(v, scaled, lr, step, state);
-    if (v->loss.weighting == STI_WEIGHTING_SOFTADAPT)
-        adapt(v, scaled, step, state);
+    if (loss->weighting == STI_WEIGHTING_LEARNABLE)
+        train_logs(optimizer, scaled, lr, step, state);
+    if (loss->weighting == STI_WEIGHTING_SOFTADAPT)
+        adapt(loss, scaled, step, state);
 }

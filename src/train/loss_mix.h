@@ -18,7 +18,8 @@
 #define STI_TRAIN_LOSS_MIX_H
 
 #include "model/network.h"
-#include "train/recipe.h"
+#include "train/loss_section.h"
+#include "train/optimizer_section.h"
 
 typedef struct sti_loss_state {
     float weight[STI_LOSS_PARTS];
@@ -30,11 +31,12 @@ typedef struct sti_loss_state {
 enum { STI_LOSS_STATE = sizeof(sti_loss_state) / sizeof(float) };
 
 /* The loss of a recipe; reference is filled in by the caller. */
-sti_loss_desc sti_loss_of_recipe(const sti_recipe_values *recipe);
+sti_loss_desc sti_loss_of_recipe(const sti_loss_values *loss);
 
-void sti_loss_state_init(const sti_recipe_values *recipe, sti_loss_state *state);
+void sti_loss_state_init(const sti_loss_values *loss, sti_loss_state *state);
 /* After a step: part [STI_LOSS_PARTS] without factors, step counted from 0. */
-void sti_loss_state_update(const sti_recipe_values *recipe, const double *part,
+void sti_loss_state_update(const sti_loss_values *loss,
+                           const sti_optimizer_values *optimizer, const double *part,
                            double lr, int64_t step, sti_loss_state *state);
 
 #endif

@@ -1,6 +1,7 @@
 #include "train/lr_schedule.h"
 
 #include "kernel/maths/smooth.h"
+#include "train/schedule_section.h"
 
 /* Epochs to steps, rounded to nearest. */
 static int64_t to_steps(double epochs, int64_t steps_per_epoch)
@@ -8,23 +9,23 @@ static int64_t to_steps(double epochs, int64_t steps_per_epoch)
     return (int64_t)(epochs * (double)steps_per_epoch + 0.5);
 }
 
-void sti_schedule_init(sti_schedule *s, const sti_recipe_values *recipe,
+void sti_schedule_init(sti_schedule *s, const sti_schedule_values *values, double lr,
                        int64_t steps_per_epoch, int64_t steps)
 {
-    *s = (sti_schedule){.name = recipe->schedule.name,
-                        .lr = recipe->optimizer.lr,
-                        .start = recipe->schedule.start_factor,
-                        .final = recipe->schedule.final_factor,
-                        .gamma = recipe->schedule.gamma,
+    *s = (sti_schedule){.name = values->name,
+                        .lr = lr,
+                        .start = values->start_factor,
+                        .final = values->final_factor,
+                        .gamma = values->gamma,
                         .steps = steps};
-    s->warmup = to_steps(recipe->schedule.warmup, steps_per_epoch);
+    s->warmup = to_steps(values->warmup, steps_per_epoch);
     if (s->warmup == 0 && s->name == STI_SCHEDULE_ONE_CYCLE)
         s->warmup = (int64_t)(0.3 * (double)steps);
     if (s->warmup > steps)
         s->warmup = steps;
     double epochs[STI_MILESTONES_MAX];
     s->milestones =
-        sti_recipe_milestones(recipe->schedule.milestones, epochs, STI_MILESTONES_MAX);
+        sti_recipe_milestones(values->milestones, epochs, STI_MILESTONES_MAX);
     for (int i = 0; i < s->milestones; i++)
         s->milestone[i] = to_steps(epochs[i], steps_per_epoch);
 }

@@ -2,7 +2,7 @@
 #ifndef STI_TRAIN_LR_SCHEDULE_H
 #define STI_TRAIN_LR_SCHEDULE_H
 
-#include "train/recipe.h"
+#include "train/schedule_section.h"
 
 /* With w warm-up steps, T steps in all, step s from 0, and p = (s - w) / (T - w):
  *
@@ -21,8 +21,8 @@ typedef struct sti_schedule {
     int milestones;
 } sti_schedule;
 
-void sti_schedule_init(sti_schedule *schedule, const sti_recipe_values *recipe,
-                       int64_t steps_per_epoch, int64_t steps);
+void sti_schedule_init(sti_schedule *schedule, const sti_schedule_values *values,
+                       double lr, int64_t steps_per_epoch, int64_t steps);
 double sti_schedule_lr(const sti_schedule *schedule, int64_t step);
 
 #endif

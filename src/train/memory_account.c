@@ -18,6 +18,7 @@
 #include "base/program.h"
 #include "train/evaluate.h"
 #include "train/job.h"
+#include "train/run_section.h"
 
 #define KIB ((size_t)1 << 10)
 
@@ -119,7 +120,8 @@ size_t sti_memory_base(const sti_job *job)
     const size_t pages = program.code_bytes + program.data_bytes;
     const size_t known = pages + OWN_BYTES;
     const size_t resident = sti_process_now_bytes();
-    const size_t left = job->recipe->values.run.searched ? STI_SEARCH_BYTES : 0;
+    const size_t left =
+        sti_run_section_of(job->recipe)->searched ? STI_SEARCH_BYTES : 0;
     const size_t apart = blocks + shared + left; /* which have lines of their own */
     const size_t rest = resident > apart ? resident - apart : 0;
     if (start_peak_bytes(job) > 0 && rest > pages) /* by what MPI's libraries keep */
@@ -172,15 +174,15 @@ static void add_arenas(const sti_job *job, const sti_crew_sizes *sizes, int lane
 }
 
 /* With batch = auto, in the process that looks for it. */
-static void add_search(const sti_recipe_values *v, stint_plan_result *plan)
+static void add_search(const sti_run_values *run, stint_plan_result *plan)
 {
-    if (!v->run.searched)
+    if (!run->searched)
         return;
     add_part(plan, "search for the batch", "what it leaves behind in the heap",
              STI_SEARCH_BYTES);
-    if (v->run.tried_bytes > plan->peak_bytes)
+    if (run->tried_bytes > plan->peak_bytes)
         add_part(plan, "trying batches", "once: larger ones than the one chosen",
-                 v->run.tried_bytes - plan->peak_bytes);
+                 run->tried_bytes - plan->peak_bytes);
 }
 
 /* A small network takes less than MPI's libraries did before it. */
@@ -228,7 +230,7 @@ void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
              data_bytes(job, lanes));
     add_part(plan, "process", "program, libraries, threads, graphs, files",
              process_bytes(job, lanes) + plan->peak_bytes / RESERVE_SHARE);
-    add_search(&job->recipe->values, plan);
+    add_search(sti_run_section_of(job->recipe), plan);
     add_start(job, plan);
     /* Tokens were made in this very process, which took more than training will. */
     if (job->text && job->text->prepared_bytes > plan->peak_bytes)

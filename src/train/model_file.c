@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/recipe.h"
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"

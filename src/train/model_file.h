@@ -2,6 +2,8 @@
 #ifndef STI_TRAIN_MODEL_FILE_H
 #define STI_TRAIN_MODEL_FILE_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "store/safetensors.h"
 #include "train/crew.h"
 

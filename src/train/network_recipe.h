@@ -2,8 +2,8 @@
 #ifndef STI_TRAIN_NETWORK_RECIPE_H
 #define STI_TRAIN_NETWORK_RECIPE_H
 
+#include "base/recipe.h"
 #include "model/network.h"
-#include "train/recipe.h"
 
 /* All but classes, the size of the images and a loss against a reference, which are the
  * caller's to fill in. The name is borrowed from the recipe. */

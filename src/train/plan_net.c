@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "net/rehearse.h"
+#include "train/recipe_view.h"
 
 #define LEAST_KEPT 1e-6
 
@@ -98,7 +99,7 @@ static stint_status add_kept(ways *w)
                           : st;
 }
 
-/* Of 32, 8, 4, 2 bits and the recipe's own, most first. */
+/* Add sums of 32, 8, 4 and 2 bits and the recipe's own, most bits first. */
 static stint_status add_all(ways *w)
 {
     const sti_squeeze_desc *own = &w->exchange.squeeze;
@@ -165,7 +166,7 @@ static stint_status find_what_fits(ways *w)
 
 static stint_status describe_link(ways *w)
 {
-    const sti_recipe_values *v = &w->job->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(w->job->recipe);
     const bool grouped = w->exchange.squeeze.scheme == STI_SCHEME_TWO_LEVEL;
     double rate = 1, inside = 1, latency_s = 0;
     stint_status st = sti_parse_time(STI_USUAL_LATENCY, &latency_s);
@@ -175,10 +176,10 @@ static stint_status describe_link(ways *w)
         st = sti_parse_time(STI_USUAL_ENCODE, &w->encode_s);
     if (st == STINT_OK)
         st = sti_parse_time(STI_USUAL_DECODE, &w->decode_s);
-    if (st == STINT_OK && v->net.link && !w->exchange.probe) {
-        st = sti_parse_rate(v->net.link, &rate);
+    if (st == STINT_OK && v.net->link && !w->exchange.probe) {
+        st = sti_parse_rate(v.net->link, &rate);
         w->out->link_bits_per_s = rate;
-        w->out->time_s = v->net.time;
+        w->out->time_s = v.net->time;
     }
     w->topology = (sti_topology){.kind = STI_TOPOLOGY_ETHERNET,
                                  .ranks = w->out->ranks,
@@ -210,9 +211,7 @@ static stint_status describe_layers(ways *w, sti_arena *arena)
 
 stint_status sti_plan_net(const sti_job *job, stint_plan_net *out)
 {
-    ways w = {.job = job,
-              .exchange = sti_exchange_of_recipe(&job->recipe->values),
-              .out = out};
+    ways w = {.job = job, .exchange = sti_exchange_of_recipe(job->recipe), .out = out};
     *out = (stint_plan_net){.ranks = 1};
     if (!job->comm)
         return STINT_OK;

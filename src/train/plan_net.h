@@ -4,8 +4,8 @@
 
 #include "train/job.h"
 
-/* Of a planned job; its communicator may be of ranks that are not there (NULL: one
- * process). STINT_E_USAGE: a scheme that these ranks cannot have. */
+/* What a step of a planned job sends. Its communicator may be of ranks that are not
+ * there (NULL: one process). STINT_E_USAGE: a scheme that these ranks cannot have. */
 stint_status sti_plan_net(const sti_job *job, stint_plan_net *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernel/maths/maths.h"
+#include "train/prune_section.h"
 
 bool sti_prune_takes(const sti_value_row *row)
 {
@@ -150,13 +151,13 @@ void sti_prune(sti_crew *crew, double sparsity, int scope)
 
 /* ---- in training ---- */
 
-double sti_prune_share(const sti_recipe_values *recipe, int64_t epoch)
+double sti_prune_share(const sti_prune_values *prune, int64_t epoch)
 {
-    const int64_t stages = recipe->prune.epochs;
+    const int64_t stages = prune->epochs;
     if (epoch >= stages)
-        return recipe->prune.sparsity;
+        return prune->sparsity;
     const double left = (double)(stages - epoch) / (double)(stages + 1);
-    return recipe->prune.sparsity * (1 - left * left * left);
+    return prune->sparsity * (1 - left * left * left);
 }
 
 void sti_prune_gradients(const sti_crew *crew, char *block)

@@ -9,6 +9,7 @@
 #define STI_TRAIN_PRUNE_H
 
 #include "train/crew.h"
+#include "train/prune_section.h"
 
 /* Is this a tensor that pruning looks at? */
 bool sti_prune_takes(const sti_value_row *row);
@@ -21,7 +22,7 @@ uint8_t *sti_prune_bits(const sti_crew *crew, const sti_place *place);
  * larger share takes more, and gives back nothing. */
 void sti_prune(sti_crew *crew, double sparsity, int scope);
 /* The share from the beginning of this epoch on, counted from 0. */
-double sti_prune_share(const sti_recipe_values *recipe, int64_t epoch);
+double sti_prune_share(const sti_prune_values *prune, int64_t epoch);
 /* Zero the gradients of pruned weights in a result block. Nothing without a mask. */
 void sti_prune_gradients(const sti_crew *crew, char *block);
 

@@ -2,6 +2,8 @@
 #ifndef STI_TRAIN_RUN_H
 #define STI_TRAIN_RUN_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "train/checkpoint.h"
 #include "train/error_control.h"
 #include "train/evaluate.h"

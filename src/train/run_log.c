@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "train/train_section.h"
 
 struct sti_run_log {
     int fd;
@@ -117,7 +118,7 @@ static void start_line(sti_run_log *log, const sti_job *job)
     sti_json_int(json, "shards", job->shards);
     sti_json_int(json, "steps", job->steps);
     sti_json_int(json, "epochs", job->epochs);
-    sti_json_int(json, "seed", job->recipe->values.train.seed);
+    sti_json_int(json, "seed", sti_train_section_of(job->recipe)->seed);
     sti_json_int(json, "parameters", job->plan.parameters);
     sti_json_int(json, "threads", job->threads);
     sti_json_text(json, "threads_why", job->threads_why);

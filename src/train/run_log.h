@@ -3,6 +3,8 @@
 #ifndef STI_TRAIN_RUN_LOG_H
 #define STI_TRAIN_RUN_LOG_H
 
+#include "base/recipe.h"
+#include "stint/train.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 
@@ -15,7 +17,7 @@ stint_status sti_run_log_open(const char *path, const sti_job *job, int64_t resu
                               bool epoch_open, sti_run_log **log_out);
 void sti_run_log_close(sti_run_log *log); /* NULL is fine */
 
-/* Of a loss against a reference, [STI_LOSS_PARTS] each: the parts of the last step
+/* Parts of a loss against a reference, [STI_LOSS_PARTS] each: those of the last step
  * (NaN: not there) and what they were multiplied by. */
 typedef struct sti_log_parts {
     const double *part;

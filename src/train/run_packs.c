@@ -5,16 +5,19 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "train/error_section.h"
+#include "train/optimizer_section.h"
 #include "train/run.h"
 
-/* Of one batch: each time a block grows, by a sixteenth at least. */
+/* Runs of one batch, at most: each time a block grows, by a sixteenth at least. */
 #define MOST_RUNS 64
 
 stint_status sti_run_create_control(sti_run *run)
 {
     sti_error_control *control;
-    stint_status st = sti_error_control_create(&run->job.train, &run->recipe->values,
-                                               run->job.shards, &control);
+    stint_status st = sti_error_control_create(
+        &run->job.train, sti_error_section_of(run->recipe),
+        sti_optimizer_section_of(run->recipe), run->job.shards, &control);
     if (st != STINT_OK)
         return st;
     sti_error_control_destroy(run->control);

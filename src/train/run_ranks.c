@@ -7,7 +7,9 @@
 
 #include "base/cpu.h"
 #include "base/fail.h"
+#include "base/numerics.h"
 #include "train/model_file.h"
+#include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/stop.h"
 
@@ -35,8 +37,8 @@ typedef struct identity {
     char way[128]; /* what all do at the same step, and no recipe's weights depend on */
 } identity;
 
-/* Of images spread evenly over the data: as many as can be decoded before a start. An
- * image that cannot be is the steps' to complain of. */
+/* Hash the pixels of images spread evenly over the data, as many as can be decoded
+ * before a start. The steps complain of an image that cannot be decoded. */
 static stint_status add_pixels(const stint_data *data, sti_sha256 *sha)
 {
     const stint_data_info *info = stint_data_describe(data);
@@ -96,7 +98,7 @@ static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
 
 static stint_status fill_identity(const sti_run *run, identity *out)
 {
-    const sti_recipe_values *v = &run->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     memset(out, 0, sizeof *out);
     const stint_status st = describe_data(&run->job, out->data, sizeof out->data);
     snprintf(out->build, sizeof out->build, "Stint %s, numerics %s", stint_version(),
@@ -108,7 +110,7 @@ static stint_status fill_identity(const sti_run *run, identity *out)
              "%s, %" PRId64 " steps, train.eval_every %" PRId64
              ", run.checkpoint_every %" PRId64,
              run->desc->resume ? "--resume" : "no --resume", run->job.steps,
-             v->train.eval_every, v->run.checkpoint_every);
+             v.train->eval_every, v.run->checkpoint_every);
     return st;
 }
 
@@ -257,7 +259,7 @@ static stint_status share_blocks(sti_run *run)
 /* Perhaps mpirun was forgotten. */
 static void tell_alone(const sti_run *run)
 {
-    if (sti_exchange_of_recipe(&run->recipe->values).lossy)
+    if (sti_exchange_of_recipe(run->recipe).lossy)
         sti_log(STINT_LOG_INFO,
                 "net: this is one process, so nothing is sent and nothing compressed; "
                 "mpirun -n N or --net-root starts several");

@@ -6,10 +6,11 @@
 
 #include "base/fail.h"
 #include "train/model_file.h"
+#include "train/recipe_view.h"
 
 bool sti_select_wanted(const sti_run *run)
 {
-    return run->recipe->values.train.select != STI_SELECT_LAST;
+    return sti_train_section_of(run->recipe)->select != STI_SELECT_LAST;
 }
 
 /* ---- the reference's answers ---- */
@@ -35,7 +36,7 @@ static stint_status ask_reference(sti_run *run, float *logits)
 stint_status sti_select_begin(sti_run *run)
 {
     const sti_job *job = &run->job;
-    if (run->recipe->values.train.select != STI_SELECT_MISMATCH)
+    if (sti_train_section_of(run->recipe)->select != STI_SELECT_MISMATCH)
         return STINT_OK;
     const size_t row_bytes = (size_t)job->network.model.classes * sizeof(float);
     float *logits = sti_alloc_array(job->validation_count, row_bytes, "scores");
@@ -61,11 +62,11 @@ static int how_much_better(const sti_run *run, int64_t right, int64_t others)
     const sti_position *p = &run->position;
     if (p->chosen_step == 0)
         return 1;
-    if (run->recipe->values.train.select == STI_SELECT_ACCURACY)
+    if (sti_train_section_of(run->recipe)->select == STI_SELECT_ACCURACY)
         return sign(right - p->chosen_right);
     const double least =
-        (double)run->reference_right -
-        run->recipe->values.train.select_drop * (double)run->job.validation_count;
+        (double)run->reference_right - sti_train_section_of(run->recipe)->select_drop *
+                                           (double)run->job.validation_count;
     const bool now = (double)right >= least, then = (double)p->chosen_right >= least;
     if (now != then)
         return now ? 1 : -1;
@@ -76,8 +77,8 @@ static int how_much_better(const sti_run *run, int64_t right, int64_t others)
 
 static bool is_judged(const sti_run *run, int64_t epoch)
 {
-    const sti_recipe_values *v = &run->recipe->values;
-    return v->prune.sparsity == 0 || epoch > v->prune.epochs;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
+    return v.prune->sparsity == 0 || epoch > v.prune->epochs;
 }
 
 stint_status sti_select_epoch(sti_run *run, int64_t epoch)
@@ -106,7 +107,7 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
 
 bool sti_select_is_enough(const sti_run *run)
 {
-    const int64_t patience = run->recipe->values.train.patience;
+    const int64_t patience = sti_train_section_of(run->recipe)->patience;
     const sti_position *p = &run->position;
     return patience > 0 && p->better_step > 0 &&
            p->step - p->better_step >= patience * run->job.steps_per_epoch;

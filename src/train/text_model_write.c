@@ -6,6 +6,8 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/numerics.h"
+#include "base/recipe.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
 #include "train/text_model_file.h"

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "train/prune.h"
+#include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
 
@@ -20,7 +21,7 @@ static double seconds_left(const sti_run *run)
 {
     int64_t left = run->job.steps - run->position.step;
     double each = run->steps_here ? run->step_s / (double)run->steps_here : 0;
-    int64_t every = run->recipe->values.train.eval_every;
+    int64_t every = sti_train_section_of(run->recipe)->eval_every;
     int64_t epochs_left = left / run->job.steps_per_epoch;
     double tests = every > 0 ? (double)(epochs_left / every) : 0;
     return (double)left * each + tests * run->evaluation_s;
@@ -87,7 +88,7 @@ static const int32_t *samples_of_step(sti_run *run, int64_t step)
 {
     int64_t epoch = step / run->job.steps_per_epoch;
     if (epoch != run->order_epoch) {
-        sti_shuffle(sti_recipe_seed(&run->recipe->values, STI_STREAM_SHUFFLE),
+        sti_shuffle(sti_recipe_seed(run->recipe, STI_STREAM_SHUFFLE),
                     STI_STREAM_SHUFFLE, (uint64_t)epoch, run->job.train_count,
                     run->order);
         run->order_epoch = epoch;
@@ -139,24 +140,24 @@ static void count_step(sti_run *run, const sti_step_result *result, double secon
 
 static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
 {
-    const sti_recipe_values *v = &run->recipe->values;
-    return (sti_data_augment){.crop_pad = (int)v->data.crop_pad,
-                              .flip = v->data.flip,
-                              .scale_crop = v->data.scale_crop,
-                              .seed = sti_recipe_seed(v, STI_STREAM_AUGMENT),
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
+    return (sti_data_augment){.crop_pad = (int)v.data->crop_pad,
+                              .flip = v.data->flip,
+                              .scale_crop = v.data->scale_crop,
+                              .seed = sti_recipe_seed(run->recipe, STI_STREAM_AUGMENT),
                               .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
 }
 
 static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
                                     int64_t step)
 {
-    const sti_recipe_values *v = &run->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     return (sti_crew_batch){.samples = samples_of_step(run, step),
                             .augment = augment,
                             .norm = &run->norm,
                             .loss_weights = run->loss.weight,
-                            .seed = sti_recipe_seed(v, STI_STREAM_DROPOUT),
-                            .noise = (uint64_t)v->noise.order,
+                            .seed = sti_recipe_seed(run->recipe, STI_STREAM_DROPOUT),
+                            .noise = (uint64_t)v.noise->order,
                             .step = step};
 }
 
@@ -164,7 +165,7 @@ static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augmen
  * set what was expected of it beside what it is. */
 static bool is_timed(const sti_run *run)
 {
-    /* Of several ranks the first, which has the log. */
+    /* Only the first of several ranks is timed, which has the log. */
     return run->log && run->steps_here == 1 && run->job.plan.slowdown > 1 &&
            !run->desc->profile;
 }
@@ -194,11 +195,11 @@ static stint_status end_timing(sti_run *run, int64_t step)
  * that was stopped there is cut again: nothing changes. */
 static void prune_more(sti_run *run, int64_t step)
 {
-    const sti_recipe_values *v = &run->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     const int64_t epoch = step / run->job.steps_per_epoch;
     if (run->crew->mask && step % run->job.steps_per_epoch == 0 && epoch > 0 &&
-        epoch <= v->prune.epochs)
-        sti_prune(run->crew, sti_prune_share(v, epoch), v->prune.scope);
+        epoch <= v.prune->epochs)
+        sti_prune(run->crew, sti_prune_share(v.prune, epoch), v.prune->scope);
 }
 
 /* Forward and backward of a step's batch, timed if need be. */
@@ -228,8 +229,9 @@ static void follow_parts(sti_run *run, const sti_step_result *result, int64_t st
         run->part[i] = result->part[i];
         run->part_weight[i] = run->job.network.loss.factor[i] * run->loss.weight[i];
     }
-    sti_loss_state_update(&run->recipe->values, result->part, run->lr, step,
-                          &run->loss);
+    sti_loss_state_update(sti_loss_section_of(run->recipe),
+                          sti_optimizer_section_of(run->recipe), result->part, run->lr,
+                          step, &run->loss);
 }
 
 /* How bits of gradients were chosen, if they were. */
@@ -243,7 +245,7 @@ static stint_status log_net(const sti_run *run)
 
 static stint_status run_step(sti_run *run)
 {
-    const sti_recipe_values *v = &run->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     int64_t start_ns = sti_clock_ns(), step = run->position.step;
     sti_data_augment augment = augment_of_step(run, step);
     sti_crew_batch batch = batch_of_step(run, &augment, step);
@@ -260,7 +262,8 @@ static stint_status run_step(sti_run *run)
         return not_finite(run, &batch);
     run->lr = sti_schedule_lr(&run->schedule, step);
     run->gradient_norm = sqrt(squares) / (double)run->job.shards;
-    sti_crew_update(run->crew, v, run->lr, sti_update_clip(v, run->gradient_norm), step,
+    sti_crew_update(run->crew, v.optimizer, run->lr,
+                    sti_update_clip(v.optimizer, run->gradient_norm), step,
                     result.block);
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
@@ -277,7 +280,7 @@ static stint_status run_step(sti_run *run)
 /* After steps that run.hash_every divides, the last, and before the first. */
 static stint_status log_hashes(sti_run *run)
 {
-    const int64_t every = run->recipe->values.run.hash_every;
+    const int64_t every = sti_run_section_of(run->recipe)->hash_every;
     const int64_t step = run->position.step;
     if (!run->log || every == 0 || (step % every != 0 && step != run->job.steps))
         return STINT_OK;
@@ -290,7 +293,7 @@ static stint_status log_step(sti_run *run)
     if (!run->log)
         return STINT_OK;
     stint_status hashed = log_hashes(run);
-    if (hashed != STINT_OK || p->step % run->recipe->values.run.log_every != 0)
+    if (hashed != STINT_OK || p->step % sti_run_section_of(run->recipe)->log_every != 0)
         return hashed;
     double rate = run->line_s > 0 ? (double)p->line_images / run->line_s : 0;
     const sti_log_parts parts = {run->part, run->part_weight};
@@ -318,7 +321,7 @@ static stint_status save(sti_run *run)
     if (st != STINT_OK || !sti_run_is_first(run))
         return st;
     return sti_saver_write_checkpoint(run->saver, &run->position, run->checkpoints,
-                                      run->recipe->values.run.keep);
+                                      sti_run_section_of(run->recipe)->keep);
 }
 
 /* Save and hand on why the run stops. */
@@ -439,14 +442,14 @@ static stint_status tell_enough(sti_run *run, int64_t epoch)
 
 static stint_status close_epoch(sti_run *run)
 {
-    const sti_recipe_values *v = &run->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     int64_t epoch = (run->position.step - 1) / run->job.steps_per_epoch + 1;
     stint_status st = sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
     bool enough = sti_select_is_enough(run);
     bool last = enough || run->position.step == run->job.steps;
     bool tested =
         run->job.test_count > 0 &&
-        (last || (v->train.eval_every > 0 && epoch % v->train.eval_every == 0));
+        (last || (v.train->eval_every > 0 && epoch % v.train->eval_every == 0));
     if (st == STINT_OK && tested)
         st = evaluate(run);
     if (is_stop(st))
@@ -455,7 +458,7 @@ static stint_status close_epoch(sti_run *run)
         st = record_epoch(run, epoch, tested);
     if (st == STINT_OK && enough)
         st = tell_enough(run, epoch);
-    if (st == STINT_OK && (last || v->run.checkpoint_every == 0))
+    if (st == STINT_OK && (last || v.run->checkpoint_every == 0))
         st = save(run);
     if (st == STINT_OK)
         tell_progress(run, true);
@@ -465,7 +468,7 @@ static stint_status close_epoch(sti_run *run)
 /* A checkpoint in the course of an epoch. */
 static bool checkpoint_is_due(const sti_run *run, bool asked)
 {
-    int64_t every = run->recipe->values.run.checkpoint_every;
+    int64_t every = sti_run_section_of(run->recipe)->checkpoint_every;
     return asked ||
            (every > 0 && run->steps_here > 0 && run->position.step % every == 0 &&
             run->position.step < run->job.steps);

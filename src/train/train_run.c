@@ -19,6 +19,7 @@
 #include "train/batch_auto.h"
 #include "train/model_file.h"
 #include "train/prune.h"
+#include "train/recipe_view.h"
 #include "train/report.h"
 #include "train/run.h"
 #include "train/select.h"
@@ -132,8 +133,10 @@ static stint_status write_recipe(const sti_run *run)
     stint_recipe *repeat = NULL;
     char *path = sti_path_join(run->arena, run->out, "recipe.ini");
     stint_status st = path ? sti_recipe_copy(run->recipe, &repeat) : STINT_E_MEMORY;
-    if (st == STINT_OK && run->recipe->values.run.searched)
-        repeat->values.run.memory_bytes -= STI_SEARCH_BYTES;
+    if (st == STINT_OK && sti_run_section_of(run->recipe)->searched) {
+        sti_run_values *values = sti_recipe_edit(repeat, &sti_run_section);
+        values->memory_bytes -= STI_SEARCH_BYTES;
+    }
     if (st == STINT_OK)
         st = sti_recipe_write(repeat, false, &text);
     if (st == STINT_OK)
@@ -192,7 +195,7 @@ static stint_status measure_norm(sti_run *run)
 /* The weights of the reference, which nothing may change until the run ends. */
 static stint_status load_reference(sti_run *run)
 {
-    sti_loss_state_init(&run->recipe->values, &run->loss);
+    sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
     stint_status st =
         sti_model_load_reference(run->job.reference, &run->job.train, run->crew);
     if (st == STINT_OK)
@@ -247,8 +250,9 @@ static stint_status create_parts(sti_run *run)
         run->evaluation.part = run->job.text->test;
     run->order = sti_alloc_array(run->job.train_count, sizeof *run->order, "order");
     run->order_epoch = -1;
-    sti_schedule_init(&run->schedule, &run->recipe->values, run->job.steps_per_epoch,
-                      run->job.steps);
+    sti_schedule_init(&run->schedule, sti_schedule_section_of(run->recipe),
+                      sti_optimizer_section_of(run->recipe)->lr,
+                      run->job.steps_per_epoch, run->job.steps);
     return run->order ? STINT_OK : STINT_E_MEMORY;
 }
 
@@ -262,18 +266,19 @@ static void clear_moments(sti_run *run)
 /* New weights, or those of the model to begin with; then what pruning leaves. */
 static stint_status init_weights(sti_run *run)
 {
-    const sti_recipe_values *v = &run->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     stint_status st =
-        run->job.start ? sti_model_start(run->job.start, &run->job.train,
-                                         run->job.network.name, run->crew)
-                       : sti_network_init_weights(&run->job.train, &run->crew->team,
-                                                  sti_recipe_seed(v, STI_STREAM_INIT),
-                                                  run->crew->params, run->crew->states);
-    if (st == STINT_OK && v->noise.ulp > 0)
-        st = sti_network_flip_ulp(&run->job.train, (uint64_t)v->noise.ulp,
+        run->job.start
+            ? sti_model_start(run->job.start, &run->job.train, run->job.network.name,
+                              run->crew)
+            : sti_network_init_weights(&run->job.train, &run->crew->team,
+                                       sti_recipe_seed(run->recipe, STI_STREAM_INIT),
+                                       run->crew->params, run->crew->states);
+    if (st == STINT_OK && v.noise->ulp > 0)
+        st = sti_network_flip_ulp(&run->job.train, (uint64_t)v.noise->ulp,
                                   run->crew->params);
     if (st == STINT_OK && run->crew->mask)
-        sti_prune(run->crew, sti_prune_share(v, 0), v->prune.scope);
+        sti_prune(run->crew, sti_prune_share(v.prune, 0), v.prune->scope);
     return st;
 }
 
@@ -284,7 +289,7 @@ static stint_status start_fresh(sti_run *run, bool measured)
                                    .test_loss = (double)NAN,
                                    .test_accuracy = (double)NAN};
     clear_moments(run);
-    sti_loss_state_init(&run->recipe->values, &run->loss);
+    sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
     stint_status st = measured ? STINT_OK : measure_norm(run);
     return st == STINT_OK ? init_weights(run) : st;
 }
@@ -319,7 +324,7 @@ static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
 
 static stint_status open_logs(sti_run *run, int64_t resume_step)
 {
-    const char *board = run->recipe->values.run.tensorboard;
+    const char *board = sti_run_section_of(run->recipe)->tensorboard;
     stint_status st = write_recipe(run);
     if (st == STINT_OK)
         st = sti_run_log_open(run->log_path, &run->job, resume_step,
@@ -389,7 +394,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .seconds = sti_seconds_since(run->start_ns),
         .planned_peak_bytes = run->job.plan.peak_bytes,
         .peak_rss_bytes = sti_process_peak_bytes(),
-        .seed = (uint64_t)run->recipe->values.train.seed,
+        .seed = (uint64_t)sti_train_section_of(run->recipe)->seed,
         .threads = run->job.threads,
         .lanes = run->job.lanes,
         .batch = run->job.batch,
@@ -407,7 +412,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         const double count = (double)run->job.validation_count;
         r->chosen_epoch = (p->chosen_step - 1) / run->job.steps_per_epoch + 1;
         r->validation_accuracy = (double)p->chosen_right / count;
-        if (run->recipe->values.train.select == STI_SELECT_MISMATCH)
+        if (sti_train_section_of(run->recipe)->select == STI_SELECT_MISMATCH)
             r->validation_mismatch = (double)p->chosen_others / count;
     }
     if (run->job.text) {
@@ -454,7 +459,7 @@ static stint_status write_model_and_errors(sti_run *run)
         st = sti_saver_write_model(run->saver, &at, run->model_path);
     if (st != STINT_OK || !run->evaluated || run->job.text)
         return st; /* (answers and mistakes are of images) */
-    st = run->recipe->values.run.answers ? write_answers(run) : STINT_OK;
+    st = sti_run_section_of(run->recipe)->answers ? write_answers(run) : STINT_OK;
     if (st != STINT_OK)
         return st;
     char *path = sti_path_join(run->arena, run->out, "errors.json");

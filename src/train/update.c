@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "kernel/optimizer/optimizer.h"
 #include "train/crew.h"
+#include "train/optimizer_section.h"
 
 typedef struct segment {
     size_t param, gradient, bytes; /* offsets */
@@ -13,7 +14,7 @@ typedef struct segment {
 
 typedef struct updater {
     sti_crew *crew;
-    const sti_recipe_values *recipe;
+    const sti_optimizer_values *optimizer;
     const char *block;
     float lr;
     float gradient_scale; /* of the sum over shards, clipping included */
@@ -21,11 +22,11 @@ typedef struct updater {
     double correction1, correction2;
 } updater;
 
-int sti_update_moments(const sti_recipe_values *recipe)
+int sti_update_moments(const sti_optimizer_values *optimizer)
 {
-    if (recipe->optimizer.name != STI_OPTIMIZER_SGD)
+    if (optimizer->name != STI_OPTIMIZER_SGD)
         return 2;
-    return recipe->optimizer.momentum > 0 ? 1 : 0;
+    return optimizer->momentum > 0 ? 1 : 0;
 }
 
 static float *at(void *base, size_t offset)
@@ -37,28 +38,27 @@ static float *at(void *base, size_t offset)
 static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool decay,
                         float *x, const float *gradient, float *const moment[2])
 {
-    const sti_recipe_values *r = u->recipe;
-    const float weight_decay = decay ? (float)r->optimizer.weight_decay : 0;
-    if (r->optimizer.name == STI_OPTIMIZER_SGD) {
+    const sti_optimizer_values *o = u->optimizer;
+    const float weight_decay = decay ? (float)o->weight_decay : 0;
+    if (o->name == STI_OPTIMIZER_SGD) {
         sti_sgd args = {.lr = u->lr,
-                        .momentum = (float)r->optimizer.momentum,
+                        .momentum = (float)o->momentum,
                         .decay = weight_decay,
                         .gradient_scale = u->gradient_scale,
-                        .nesterov = r->optimizer.nesterov,
-                        .decoupled = r->optimizer.decoupled};
+                        .nesterov = o->nesterov,
+                        .decoupled = o->decoupled};
         sti_sgd_f32(team, &args, n, x, gradient, moment[0]);
         return;
     }
     sti_adam args = {.lr = u->lr,
                      .decay = weight_decay,
                      .gradient_scale = u->gradient_scale,
-                     .epsilon = (float)r->optimizer.epsilon,
-                     .beta1 = r->optimizer.beta1,
-                     .beta2 = r->optimizer.beta2,
+                     .epsilon = (float)o->epsilon,
+                     .beta1 = o->beta1,
+                     .beta2 = o->beta2,
                      .correction1 = u->correction1,
                      .correction2 = u->correction2,
-                     .decoupled = r->optimizer.decoupled ||
-                                  r->optimizer.name == STI_OPTIMIZER_ADAMW};
+                     .decoupled = o->decoupled || o->name == STI_OPTIMIZER_ADAMW};
     sti_adam_f32(team, &args, n, x, gradient, moment[0], moment[1]);
 }
 
@@ -86,7 +86,7 @@ static void update_params(const updater *u)
         const sti_place *param = &net->plan->place[output->target];
         const sti_place *gradient = &net->plan->place[output->value];
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
-        bool decay = u->recipe->optimizer.decay_all || !row->param.no_decay;
+        bool decay = u->optimizer->decay_all || !row->param.no_decay;
         if (run.bytes && run.param + run.bytes == param->offset &&
             run.gradient + run.bytes == gradient->offset && run.decay == decay) {
             run.bytes += param->bytes;
@@ -129,27 +129,27 @@ static double power(double base, int64_t exponent)
 }
 
 /* As torch.nn.utils.clip_grad_norm_ has it. */
-double sti_update_clip(const sti_recipe_values *recipe, double norm)
+double sti_update_clip(const sti_optimizer_values *optimizer, double norm)
 {
-    const double most = recipe->optimizer.clip;
+    const double most = optimizer->clip;
     return most > 0 && norm > most ? most / (norm + 1e-6) : 1;
 }
 
-static updater updater_of(const sti_recipe_values *recipe, double lr, int64_t step,
-                          double clip, int64_t shards)
+static updater updater_of(const sti_optimizer_values *optimizer, double lr,
+                          int64_t step, double clip, int64_t shards)
 {
-    return (updater){.recipe = recipe,
+    return (updater){.optimizer = optimizer,
                      .lr = (float)lr,
                      .gradient_scale = (float)(clip / (double)shards),
                      .scale = (float)(1.0 / (double)shards),
-                     .correction1 = 1 - power(recipe->optimizer.beta1, step + 1),
-                     .correction2 = 1 - power(recipe->optimizer.beta2, step + 1)};
+                     .correction1 = 1 - power(optimizer->beta1, step + 1),
+                     .correction2 = 1 - power(optimizer->beta2, step + 1)};
 }
 
-void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
+void sti_crew_update(sti_crew *crew, const sti_optimizer_values *optimizer, double lr,
                      double clip, int64_t step, const char *block)
 {
-    updater u = updater_of(recipe, lr, step, clip, crew->desc.shards);
+    updater u = updater_of(optimizer, lr, step, clip, crew->desc.shards);
     int64_t start = crew->profile ? sti_clock_ns() : 0;
     u.crew = crew;
     u.block = block;
@@ -159,11 +159,11 @@ void sti_crew_update(sti_crew *crew, const sti_recipe_values *recipe, double lr,
         crew->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
 }
 
-void sti_update_numbers(const sti_recipe_values *recipe, double lr, int64_t step,
+void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,
                         int64_t n, float *x, const float *gradient, float *first,
                         float *second)
 {
-    updater u = updater_of(recipe, lr, step, 1, 1);
+    updater u = updater_of(optimizer, lr, step, 1, 1);
     float *moment[2] = {first, second};
     run_numbers(&u, &sti_team_serial, n, false, x, gradient, moment);
 }

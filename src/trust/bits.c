@@ -14,6 +14,7 @@
 #include "stint/trust.h"
 #include "train/checkpoint.h"
 #include "train/stop.h"
+#include "train/train_section.h"
 #include "trust/matrix.h"
 #include "trust/state_log.h"
 
@@ -64,7 +65,7 @@ static void add_isas(bits_work *w)
 
 static stint_status add_rows(bits_work *w)
 {
-    const int64_t shards = w->matrix.recipe->values.train.shards;
+    const int64_t shards = sti_train_section_of(w->matrix.recipe)->shards;
     add_row(w, (bits_row){.name = "1 thread", .folder = "threads-1", .threads = 1});
     add_row(w, (bits_row){.name = "2 threads", .folder = "threads-2", .threads = 2});
     add_row(w, (bits_row){.name = "3 threads", .folder = "threads-3", .threads = 3});
@@ -348,7 +349,7 @@ static stint_status check_settings(const stint_recipe *recipe, const stint_bits_
 static stint_status check(const stint_recipe *recipe, const stint_bits_desc *d)
 {
     stint_status st = stint_recipe_check(recipe);
-    if (st == STINT_OK && recipe->values.train.batch == 0)
+    if (st == STINT_OK && sti_train_section_of(recipe)->batch == 0)
         st = sti_fail(STINT_E_USAGE,
                       "train.batch: auto makes a result depend on memory; give a "
                       "number of images");

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/error_section.h"
 
 static stint_status take_folder(sti_matrix *m)
 {
@@ -81,7 +82,7 @@ static void add_settings(const sti_matrix *m, sti_command *c, int threads)
     sti_command_add(c, "--threads=%d", threads);
     sti_command_add(c, "--set=run.lanes=0");
     sti_command_add(c, "--memory=auto");
-    if (m->recipe->values.error.pack == STI_PACK_AUTO)
+    if (sti_error_section_of(m->recipe)->pack == STI_PACK_AUTO)
         sti_command_add(c, "--error=0");
 }
 

@@ -3,7 +3,7 @@
 #ifndef STI_TRUST_MATRIX_H
 #define STI_TRUST_MATRIX_H
 
-#include "train/recipe.h"
+#include "base/recipe.h"
 #include "trust/child.h"
 
 /* A run whose plan differs by a few pages from the one that was asked for it. */

@@ -11,6 +11,8 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/numerics.h"
+#include "base/recipe.h"
 
 #define MAGIC        "STINTMB1"
 #define MANIFEST_MAX ((size_t)1 << 20)

@@ -8,8 +8,8 @@
 #ifndef STI_TRUST_MEMORY_FOLDER_H
 #define STI_TRUST_MEMORY_FOLDER_H
 
+#include "base/recipe.h"
 #include "base/text.h"
-#include "train/recipe.h"
 #include "trust/memory_estimate.h"
 
 /* What runs depend on beside their number. */

@@ -18,6 +18,7 @@
 #include "train/evaluate.h"
 #include "train/job.h"
 #include "train/lr_schedule.h"
+#include "train/recipe_view.h"
 #include "train/stop.h"
 #include "trust/memory_folder.h"
 #include "trust/memory_page.h"
@@ -104,11 +105,11 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
                              uint64_t seed, int64_t step)
 {
     const lab *l = w->lab;
-    const sti_recipe_values *v = &l->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(l->recipe);
     const int64_t epoch = step / l->steps_per_epoch;
-    const sti_data_augment augment = {.crop_pad = (int)v->data.crop_pad,
-                                      .flip = v->data.flip,
-                                      .scale_crop = v->data.scale_crop,
+    const sti_data_augment augment = {.crop_pad = (int)v.data->crop_pad,
+                                      .flip = v.data->flip,
+                                      .scale_crop = v.data->scale_crop,
                                       .seed = seed,
                                       .epoch = (uint64_t)epoch};
     const sti_crew_batch batch = {.samples = w->chosen +
@@ -129,8 +130,8 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
                         "optimizer.lr or a longer schedule.warmup",
                         run, step + 1);
     const double norm = sqrt(squares) / (double)l->job.shards;
-    sti_crew_update(w->crew, v, sti_schedule_lr(schedule, step),
-                    sti_update_clip(v, norm), step, result.block);
+    sti_crew_update(w->crew, v.optimizer, sti_schedule_lr(schedule, step),
+                    sti_update_clip(v.optimizer, norm), step, result.block);
     return STINT_OK;
 }
 
@@ -143,7 +144,9 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
     memset(w->crew->states, 0, w->crew->sizes.states);
     stint_status st = sti_network_init_weights(&l->job.train, &w->crew->team, seed,
                                                w->crew->params, w->crew->states);
-    sti_schedule_init(&schedule, &l->recipe->values, l->steps_per_epoch, l->steps);
+    sti_schedule_init(&schedule, sti_schedule_section_of(l->recipe),
+                      sti_optimizer_section_of(l->recipe)->lr, l->steps_per_epoch,
+                      l->steps);
     for (int64_t step = 0; step < l->steps && st == STINT_OK; step++) {
         if (sti_stop_asked() != STINT_OK)
             return sti_fail(sti_stop_asked(), "stopped");
@@ -325,18 +328,19 @@ static stint_status count_done(lab *l)
 /* ---- planning ---- */
 
 /* What a single training does beyond the steps that runs are made of here. */
-static stint_status check_plain(const sti_recipe_values *v)
+static stint_status check_plain(const stint_recipe *recipe)
 {
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
     const struct {
         const char *key;
         bool given;
-    } keys[] = {{"train.start", v->train.start != NULL},
-                {"train.validation", v->train.validation > 0},
-                {"train.select", v->train.select != STI_SELECT_LAST},
-                {"loss.reference", v->loss.reference != NULL},
-                {"prune.sparsity", v->prune.sparsity > 0},
-                {"noise.order", v->noise.order != 0},
-                {"noise.ulp", v->noise.ulp != 0}};
+    } keys[] = {{"train.start", v.train->start != NULL},
+                {"train.validation", v.train->validation > 0},
+                {"train.select", v.train->select != STI_SELECT_LAST},
+                {"loss.reference", v.loss->reference != NULL},
+                {"prune.sparsity", v.prune->sparsity > 0},
+                {"noise.order", v.noise->order != 0},
+                {"noise.ulp", v.noise->ulp != 0}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].given)
             return sti_fail(STINT_E_USAGE,
@@ -348,7 +352,7 @@ static stint_status check_plain(const sti_recipe_values *v)
 
 static stint_status check_desc(const stint_recipe *recipe, const stint_memory_desc *d)
 {
-    const sti_recipe_values *v = &recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
     if (d->runs < 4)
         return sti_fail(STINT_E_USAGE,
                         "%" PRId64 " runs: an image needs two with it and two without; "
@@ -359,19 +363,19 @@ static stint_status check_desc(const stint_recipe *recipe, const stint_memory_de
                         "fraction %g: each run needs a part of the images, between 0 "
                         "and 1, and some left out; 0.7 is usual",
                         d->fraction);
-    if (v->train.batch == 0)
+    if (v.train->batch == 0)
         return sti_fail(STINT_E_USAGE,
                         "train.batch: auto is for single trainings; give "
                         "a number of images by --batch");
-    if (v->error.tau > 0 && v->error.pack == STI_PACK_ALL)
+    if (v.error->tau > 0 && v.error->pack == STI_PACK_ALL)
         return sti_fail(STINT_E_USAGE, "error.pack: runs are trained without packed "
                                        "activations here; leave it at auto");
-    return check_plain(v);
+    return check_plain(recipe);
 }
 
 static stint_status count_steps(lab *l)
 {
-    const sti_recipe_values *v = &l->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(l->recipe);
     l->members = (int64_t)(l->desc->fraction * (double)l->job.train_count);
     if (l->members < l->job.batch)
         return sti_fail(STINT_E_USAGE,
@@ -382,7 +386,7 @@ static stint_status count_steps(lab *l)
                         l->job.batch);
     l->steps_per_epoch = l->members / l->job.batch;
     l->steps =
-        v->train.steps > 0 ? v->train.steps : v->train.epochs * l->steps_per_epoch;
+        v.train->steps > 0 ? v.train->steps : v.train->epochs * l->steps_per_epoch;
     return STINT_OK;
 }
 
@@ -446,7 +450,8 @@ static size_t kept_bytes(const sti_job *job)
 
 static stint_status create_job(lab *l, size_t budget)
 {
-    l->recipe->values.run.memory_bytes = budget;
+    sti_run_values *run = sti_recipe_edit(l->recipe, &sti_run_section);
+    run->memory_bytes = budget;
     stint_status st = sti_job_create(l->recipe, NULL, &l->job);
     if (st == STINT_OK)
         st = add_eval(&l->job);
@@ -490,7 +495,7 @@ static stint_status plan(lab *l, size_t budget)
         return st;
     /* Parts are cut out of the pictures themselves, anew for every batch. */
     l->keep =
-        l->recipe->values.data.scale_crop <= 0 &&
+        sti_data_section_of(l->recipe)->scale_crop <= 0 &&
         (budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST);
     l->jobs = l->desc->jobs > 0 ? (int)l->desc->jobs : l->threads;
     if (l->jobs > l->desc->runs)
@@ -624,7 +629,7 @@ static stint_status estimate(const lab *l, stint_memory *m)
 static const char *out_folder(const lab *l, const stint_recipe *recipe)
 {
     const char *out = sti_recipe_out(recipe, l->arena);
-    if (!out || (recipe->values.run.out && *recipe->values.run.out))
+    if (!out || (sti_run_section_of(recipe)->out && *sti_run_section_of(recipe)->out))
         return out;
     return sti_arena_printf(l->arena, "%s-memory", out);
 }
@@ -642,20 +647,23 @@ static stint_status begin(lab *l, const stint_recipe *recipe)
     if (st == STINT_OK)
         st = check_desc(recipe, l->desc);
     if (st == STINT_OK)
-        st = sti_threads_choose((int)recipe->values.run.threads, &l->threads, NULL);
+        st = sti_threads_choose((int)sti_run_section_of(recipe)->threads, &l->threads,
+                                NULL);
     if (st == STINT_OK)
         st = sti_recipe_copy(recipe, &l->recipe);
     if (st != STINT_OK)
         return st;
-    l->recipe->values.run.threads = 1;
-    l->recipe->values.run.lanes = 1;
-    l->recipe->values.error.tau = 0; /* budgets are met without loss */
-    l->seed = (uint64_t)recipe->values.train.seed;
+    sti_run_values *run = sti_recipe_edit(l->recipe, &sti_run_section);
+    sti_error_values *error = sti_recipe_edit(l->recipe, &sti_error_section);
+    run->threads = 1;
+    run->lanes = 1;
+    error->tau = 0; /* budgets are met without loss */
+    l->seed = (uint64_t)sti_train_section_of(recipe)->seed;
     l->arena = sti_arena_create("memorisation");
     const char *out = l->arena ? out_folder(l, recipe) : NULL;
     if (!out)
         return STINT_E_MEMORY;
-    st = plan(l, recipe->values.run.memory_bytes);
+    st = plan(l, sti_run_section_of(recipe)->memory_bytes);
     if (st == STINT_OK)
         st = prepare_images(l);
     if (st == STINT_OK)

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "train/job.h"
+#include "train/recipe_view.h"
 #include "train/stop.h"
 #include "trust/groups.h"
 #include "trust/noise_metrics.h"
@@ -15,13 +16,13 @@
 
 static stint_status open_test(sti_noise_lab *lab)
 {
-    const sti_recipe_values *v = &lab->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
     const char *format = sti_recipe_format(lab->recipe);
-    if (!stint_data_has_split(v->data.path, format, STINT_DATA_TEST))
+    if (!stint_data_has_split(v.data->path, format, STINT_DATA_TEST))
         return sti_fail(STINT_E_INPUT,
                         "%s: has no test images, and the runs are told apart by their "
                         "answers to them",
-                        v->data.path);
+                        v.data->path);
     const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TEST);
     return stint_data_open(&desc, &lab->test);
 }
@@ -29,24 +30,24 @@ static stint_status open_test(sti_noise_lab *lab)
 /* Hashes for every step of short runs, and a thousand of long ones. */
 static stint_status count_steps(sti_noise_lab *lab)
 {
-    const sti_recipe_values *v = &lab->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
     stint_data *train = NULL;
     const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TRAIN);
     stint_status st = stint_data_open(&desc, &train);
     if (st != STINT_OK)
         return st;
     lab->steps =
-        v->train.steps > 0
-            ? v->train.steps
-            : v->train.epochs * (stint_data_describe(train)->count / v->train.batch);
-    lab->hash_every = v->run.hash_every > 0 ? v->run.hash_every : 1 + lab->steps / 1000;
+        v.train->steps > 0
+            ? v.train->steps
+            : v.train->epochs * (stint_data_describe(train)->count / v.train->batch);
+    lab->hash_every = v.run->hash_every > 0 ? v.run->hash_every : 1 + lab->steps / 1000;
     stint_data_close(train);
     return STINT_OK;
 }
 
 static stint_status check(const stint_recipe *recipe, const stint_noise_desc *desc)
 {
-    const sti_recipe_values *v = &recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
     stint_status st = stint_recipe_check(recipe);
     if (st != STINT_OK)
         return st;
@@ -60,18 +61,18 @@ static stint_status check(const stint_recipe *recipe, const stint_noise_desc *de
                         "runs: %" PRId64 " run has nothing to differ from; give 2 or "
                         "more",
                         desc->runs);
-    if (v->train.batch == 0)
+    if (v.train->batch == 0)
         return sti_fail(STINT_E_USAGE,
                         "train.batch: auto would make the runs depend on the memory "
                         "that each gets; give a number of images");
     const bool impl = !desc->vary || strstr(desc->vary, "impl");
-    if (impl && !desc->ulp && v->train.shards < 3)
+    if (impl && !desc->ulp && v.train->shards < 3)
         return sti_fail(STINT_E_USAGE,
                         "train.shards: %" PRId64 " can be summed in one order only, "
                         "which makes no implementation noise; use --shards 3 or more, "
                         "or --impl ulp",
-                        v->train.shards);
-    if (v->noise.order > 0 || v->noise.ulp > 0)
+                        v.train->shards);
+    if (v.noise->order > 0 || v.noise->ulp > 0)
         return sti_fail(STINT_E_USAGE, "noise.order and noise.ulp are for the "
                                        "laboratory to set; leave them at 0");
     return STINT_OK;

@@ -56,7 +56,7 @@ static int64_t counted(const counter *c)
     return total;
 }
 
-/* Of all that was counted. */
+/* The rates of all that was counted. */
 static noise_rates whole_rates(const counter *c)
 {
     const int64_t total = counted(c);
@@ -80,7 +80,7 @@ static noise_rates whole_rates(const counter *c)
                          .fnr = with_fnr ? sum.fnr / (double)with_fnr : (double)NAN};
 }
 
-/* Of the population; exactly 0 for equal values. */
+/* Standard deviation of the population; exactly 0 for equal values. */
 static double deviation(const double *value, int64_t n, double *mean_out)
 {
     double sum = 0, squares = 0;

@@ -7,9 +7,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/numerics.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "train/job.h"
+#include "train/recipe_view.h"
 #include "train/stop.h"
 #include "trust/noise_origin.h"
 #include "trust/state_log.h"
@@ -163,16 +165,17 @@ static stint_status write_manifest(sti_noise_lab *lab, const char *path,
 
 static stint_status other_recipe(const sti_noise_lab *lab, const stint_recipe *then)
 {
-    const sti_recipe_values *a = &lab->recipe->values, *b = &then->values;
+    const sti_recipe_view a = sti_recipe_view_of(lab->recipe),
+                          b = sti_recipe_view_of(then);
     sti_text list = {0};
     sti_recipe_differences(lab->recipe, "now", then, "was", &list);
     /* Which do not count as a difference where a run may go on for longer. */
-    if (!list.length && a->train.steps != b->train.steps)
+    if (!list.length && a.train->steps != b.train->steps)
         sti_text_printf(&list, "train.steps (now %" PRId64 ", was %" PRId64 ")",
-                        a->train.steps, b->train.steps);
-    if (!list.length && a->train.epochs != b->train.epochs)
+                        a.train->steps, b.train->steps);
+    if (!list.length && a.train->epochs != b.train->epochs)
         sti_text_printf(&list, "train.epochs (now %" PRId64 ", was %" PRId64 ")",
-                        a->train.epochs, b->train.epochs);
+                        a.train->epochs, b.train->epochs);
     stint_status st = sti_fail(
         STINT_E_INPUT,
         "%s: the runs there are of another recipe%s%s; restore it, or choose "
@@ -224,7 +227,7 @@ static stint_status check_manifest(sti_noise_lab *lab, const char *path,
         return sti_fail(STINT_E_INPUT,
                         "%s: the runs there are of other data than %s; choose another "
                         "folder by --out",
-                        out, lab->recipe->values.data.path);
+                        out, sti_data_section_of(lab->recipe)->path);
     if (strcmp(then.impl, now_impl) != 0)
         return sti_fail(STINT_E_INPUT,
                         "%s: the runs there have implementation noise '%s'; go on with "
@@ -268,7 +271,7 @@ static bool is_finished(sti_noise_lab *lab, int arm, int64_t run)
 static sti_command *command_of(sti_noise_lab *lab, int arm, int64_t run, int threads)
 {
     const sti_noise_vary *vary = &lab->vary[arm];
-    const sti_recipe_values *v = &lab->recipe->values;
+    const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
     char *name = run_name(lab, arm, run);
     sti_command *c = name ? sti_matrix_command(&lab->matrix, name, threads) : NULL;
     if (!c)
@@ -280,16 +283,17 @@ static sti_command *command_of(sti_noise_lab *lab, int arm, int64_t run, int thr
     for (int s = 0; s < STI_NOISE_SEEDS; s++)
         if (vary->seed[s])
             sti_command_add(c, "--set=%s=%" PRIu64, seeds[s].key,
-                            sti_recipe_seed(v, seeds[s].stream) + (uint64_t)run);
+                            sti_recipe_seed(lab->recipe, seeds[s].stream) +
+                                (uint64_t)run);
     if (vary->impl)
         sti_command_add(c, "--set=noise.%s=%" PRId64, lab->desc->ulp ? "ulp" : "order",
                         run + 1);
     bool any = vary->impl;
     for (int s = 0; s < STI_NOISE_SEEDS; s++)
         any = any || vary->seed[s];
-    if (!any && v->run.memory_bytes == 0)
+    if (!any && v.run->memory_bytes == 0)
         sti_command_add(c, "--set=run.lanes=%" PRId64,
-                        v->train.shards > 1 ? 1 + run % 2 : 1);
+                        v.train->shards > 1 ? 1 + run % 2 : 1);
     return c->failed ? NULL : c;
 }
 
@@ -305,7 +309,7 @@ static stint_status no_room(const sti_noise_lab *lab, size_t own, size_t one, in
     return sti_fail(STINT_E_BUDGET,
                     "memory: %s is too small for %d run%s of %s at once and %s for the "
                     "laboratory itself; give --memory %s%s",
-                    sti_bytes_text(lab->recipe->values.run.memory_bytes), jobs,
+                    sti_bytes_text(sti_run_section_of(lab->recipe)->memory_bytes), jobs,
                     sti_s(jobs), sti_bytes_text(one), sti_bytes_text(own),
                     sti_bytes_text(own + (size_t)jobs * one + ((size_t)1 << 20)),
                     jobs == 1 ? "" : ", or fewer --jobs");
@@ -315,12 +319,12 @@ static stint_status no_room(const sti_noise_lab *lab, size_t own, size_t one, in
  * has to save memory when there is no room for its best. */
 static stint_status share_out(sti_noise_lab *lab, int64_t pending, noise_share *share)
 {
-    const size_t budget = lab->recipe->values.run.memory_bytes;
+    const size_t budget = sti_run_section_of(lab->recipe)->memory_bytes;
     const size_t own = sti_process_now_bytes() + OWN_BYTES;
     int threads;
     size_t peak, least;
-    stint_status st =
-        sti_threads_choose((int)lab->recipe->values.run.threads, &threads, NULL);
+    stint_status st = sti_threads_choose((int)sti_run_section_of(lab->recipe)->threads,
+                                         &threads, NULL);
     if (st != STINT_OK)
         return st;
     const int64_t wanted = lab->desc->jobs > 0 ? lab->desc->jobs : threads;

@@ -2,6 +2,7 @@
 #ifndef STI_TRUST_NOISE_RUNS_H
 #define STI_TRUST_NOISE_RUNS_H
 
+#include "base/recipe.h"
 #include "data/data.h"
 #include "stint/trust.h"
 #include "trust/matrix.h"

@@ -44,9 +44,42 @@ rm "$tree/src/data/d.c"
 touch "$tree/src/data/a.c"
 expect 1 'src/data/a.c: the name is taken by src/base/a.c'
 rm "$tree/src/data/a.c"
+printf '#include "base/a3.h"\n' >"$tree/src/base/a2.h"
+printf '#include "base/a2.h"\n' >"$tree/src/base/a3.h"
+expect 1 'a circle of #include: src/base/a2.h -> src/base/a3.h -> src/base/a2.h'
+printf '#include <math.h>\n' >"$tree/src/base/a3.h"
+expect 0 "layers: 6 files"
+rm "$tree/src/base/a2.h" "$tree/src/base/a3.h"
 touch "$tree/include/stint/odd.h"
 expect 1 'include/stint/odd.h: is of no known room'
 rm "$tree/include/stint/odd.h"
+printf '#include "base/a.h"\n#include "recipe_sections.h"\n' >"$tree/src/recipe_sections.c"
+printf 'STI_SECTION(tea)\n' >"$tree/src/recipe_sections.h"
+printf '#include "graph/tea_section.h"\n' >"$tree/src/graph/tea_section.c"
+touch "$tree/src/graph/tea_section.h" "$tree/src/graph/own.h"
+mkdir "$tree/src/train"
+touch "$tree/src/train/oven.h"
+expect 0 "layers: "
+printf '#include "graph/own.h"\n#include "data/d.h"\n' >>"$tree/src/graph/tea_section.c"
+printf '#include "base/a.h"\n#include "graph/tea_section.h"\n' >"$tree/src/train/cake_section.c"
+echo 'STI_SECTION(cake)' >>"$tree/src/recipe_sections.h"
+expect 1 'src/graph/tea_section.c:3: graph may not use data: "data/d.h"'
+printf '#include "graph/tea_section.h"\n' >"$tree/src/graph/tea_section.c"
+expect 0 "layers: "
+printf '#include "train/oven.h"\n#include "graph/own.h"\n' >>"$tree/src/train/cake_section.c"
+expect 1 'src/train/cake_section.c:4: a section of a recipe may not use graph: "graph/own.h"'
+rm "$tree/src/train/cake_section.c"
+expect 1 'src/recipe_sections.h: cake has no file ROOM/cake_section.c'
+echo 'STI_SECTION(tea)' >"$tree/src/recipe_sections.h"
+printf '#include "base/a.h"\n' >"$tree/src/train/bread_section.c"
+expect 1 'src/train/bread_section.c: has no line in src/recipe_sections.h'
+rm "$tree/src/train/bread_section.c"
+printf '#include "recipe_sections.h"\n' >"$tree/src/train/t.c"
+expect 1 'src/train/t.c:1: "recipe_sections.h" is for src/recipe_sections.c alone'
+rm "$tree/src/train/t.c"
+echo '#include "graph/tea_section.h"' >>"$tree/src/recipe_sections.c"
+expect 1 'src/recipe_sections.c:3: the table may use base alone: "graph/tea_section.h"'
+rm "$tree"/src/recipe_sections.*
 mkdir "$tree/src/cellar"
 expect 1 'src/cellar: is no known room'
 exit $bad

@@ -272,8 +272,8 @@ static void *end_with_loops(void *arg)
     return NULL;
 }
 
-/* Of what a thread has, something may run loops when it ends, whether its crew is still
- * there or has ended first. */
+/* Something that a thread owns may run loops when the thread ends, whether its worker
+ * threads are still there or have ended first. */
 static void test_loops_at_end(void **state)
 {
     (void)state;

@@ -189,11 +189,12 @@ for command in "plan r.ini" "--version" "eval ok" "info ok" "train r.ini --out f
     [ $? -eq 5 ] || fail "$command >/dev/full: wrong status"
 done
 [ -s full/model.safetensors ] || fail "the model is lost with the answer"
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+if [ "$(id -u)" -eq 0 ] && "${nobody[@]}" true 2>/dev/null; then
     chmod 755 "$work"
     cp "$STINT" stint_copy # may lie where nobody may look
     mkdir -p ro locked
-    as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups ./stint_copy "$@" 2>err >out; }
+    as_nobody() { "${nobody[@]}" ./stint_copy "$@" 2>err >out; }
     as_nobody train r.ini --out ro/x
     [ $? -eq 5 ] || fail "unwritable out: wrong status"
     says err "Permission denied; change"

@@ -63,7 +63,9 @@ add_executable(use_static ../use.c)
 target_link_libraries(use_static Stint::stint_static)
 C
 unset PKG_CONFIG_PATH
-{ cmake -S "$work/package" -B "$work/package/build" -DCMAKE_PREFIX_PATH="$root" &&
+# With the build program that this build has: CMake's usual one need not be there.
+generator=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$STINT_BUILD/CMakeCache.txt")
+{ cmake -G "$generator" -S "$work/package" -B "$work/package/build" -DCMAKE_PREFIX_PATH="$root" &&
     cmake --build "$work/package/build"; } >"$work/log" 2>&1 || fail "find_package: $(tail -8 "$work/log")"
 [ "$(LD_LIBRARY_PATH=$lib "$work/package/build/use")" = 10 ] || fail "wrong answer (CMake)"
 [ "$("$work/package/build/use_static")" = 10 ] || fail "wrong answer (CMake, static)"

@@ -279,18 +279,21 @@ static void run_threads(conv_data *d, int threads, const char *what)
     const sti_team team = {threads};
     const sti_conv_shape *s = &d->s;
     const sti_epilogue e = {d->bias, d->relu, d->mask};
-    void *scratch = guarded_alloc(sti_conv_bf16_forward_scratch_bytes(s, threads));
-    sti_conv_bf16_forward(&team, s, d->x, d->w, &e, d->y, scratch);
+    sti_conv_plan plan = sti_conv_plan_bf16(s, STI_CONV_FORWARD, threads);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_bf16_forward(&team, &plan, d->x, d->w, &e, d->y, scratch);
     check_bf16(d, what, d->y, d->want_y, d->y_count);
     for (int64_t i = 0; i < d->y_count; i++)
         assert_int_equal(d->mask[i / 8] >> i % 8 & 1, sti_bf16_to_f32(d->y[i]) > 0.0F);
     guarded_free(scratch);
-    scratch = guarded_alloc(sti_conv_bf16_data_scratch_bytes(s, threads));
-    sti_conv_bf16_data(&team, s, d->dy, d->w, d->dx, scratch);
+    plan = sti_conv_plan_bf16(s, STI_CONV_BACKWARD_DATA, threads);
+    scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_bf16_data(&team, &plan, d->dy, d->w, d->dx, scratch);
     check_bf16(d, what, d->dx, d->want_dx, d->x_count);
     guarded_free(scratch);
-    scratch = guarded_alloc(sti_conv_bf16_weight_scratch_bytes(s, threads));
-    sti_conv_bf16_weight(&team, s, d->x, d->dy, d->dw, scratch);
+    plan = sti_conv_plan_bf16(s, STI_CONV_BACKWARD_WEIGHT, threads);
+    scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_bf16_weight(&team, &plan, d->x, d->dy, d->dw, scratch);
     for (int64_t i = 0; i < d->w_count; i += MODEL_STEP)
         if (memcmp(&d->dw[i], &d->want_dw[i], 4) != 0)
             fail_msg("%s: dw: n %lld h %lld w %lld ci %lld co %lld k %lldx%lld stride "
@@ -407,12 +410,16 @@ static void check_empty(sti_conv_shape s, int threads)
     sti_bf16 *x = guarded_nan_alloc(x_bytes), *dx = guarded_nan_alloc(x_bytes),
              *y = guarded_nan_alloc(0);
     float *w = guarded_nan_alloc(w_bytes), *dw = guarded_nan_alloc(w_bytes);
-    assert_int_equal(sti_conv_bf16_forward_scratch_bytes(&s, threads), 0);
-    assert_int_equal(sti_conv_bf16_data_scratch_bytes(&s, threads), 0);
-    assert_int_equal(sti_conv_bf16_weight_scratch_bytes(&s, threads), 0);
-    sti_conv_bf16_forward(&team, &s, x, w, NULL, y, NULL);
-    sti_conv_bf16_data(&team, &s, y, w, dx, NULL);
-    sti_conv_bf16_weight(&team, &s, x, y, dw, NULL);
+    const sti_conv_plan forward = sti_conv_plan_bf16(&s, STI_CONV_FORWARD, threads);
+    assert_int_equal(forward.scratch_bytes, 0);
+    const sti_conv_plan data = sti_conv_plan_bf16(&s, STI_CONV_BACKWARD_DATA, threads);
+    assert_int_equal(data.scratch_bytes, 0);
+    const sti_conv_plan weight =
+        sti_conv_plan_bf16(&s, STI_CONV_BACKWARD_WEIGHT, threads);
+    assert_int_equal(weight.scratch_bytes, 0);
+    sti_conv_bf16_forward(&team, &forward, x, w, NULL, y, NULL);
+    sti_conv_bf16_data(&team, &data, y, w, dx, NULL);
+    sti_conv_bf16_weight(&team, &weight, x, y, dw, NULL);
     guarded_free_zeros(dx, x_bytes);
     guarded_free_zeros(dw, w_bytes);
     guarded_free(x);
@@ -457,14 +464,17 @@ static void all_passes(const sti_conv_shape *s, bool relu, const sti_bf16 *x,
 {
     const sti_epilogue e = {.relu = relu};
     const sti_team *team = &sti_team_serial;
-    void *scratch = guarded_alloc(sti_conv_bf16_forward_scratch_bytes(s, 1));
-    sti_conv_bf16_forward(team, s, x, w, &e, y, scratch);
+    sti_conv_plan plan = sti_conv_plan_bf16(s, STI_CONV_FORWARD, 1);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_bf16_forward(team, &plan, x, w, &e, y, scratch);
     guarded_free(scratch);
-    scratch = guarded_alloc(sti_conv_bf16_data_scratch_bytes(s, 1));
-    sti_conv_bf16_data(team, s, dy, w, dx, scratch);
+    plan = sti_conv_plan_bf16(s, STI_CONV_BACKWARD_DATA, 1);
+    scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_bf16_data(team, &plan, dy, w, dx, scratch);
     guarded_free(scratch);
-    scratch = guarded_alloc(sti_conv_bf16_weight_scratch_bytes(s, 1));
-    sti_conv_bf16_weight(team, s, x, dy, dw, scratch);
+    plan = sti_conv_plan_bf16(s, STI_CONV_BACKWARD_WEIGHT, 1);
+    scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_bf16_weight(team, &plan, x, dy, dw, scratch);
     guarded_free(scratch);
 }
 

@@ -331,15 +331,17 @@ static void run_gradients(conv_data *d, int threads)
 {
     const sti_team team = {.threads = threads};
     const sti_conv_shape *s = &d->s;
-    void *scratch = guarded_nan_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
+    sti_conv_plan plan = sti_conv_plan_f32(s, STI_CONV_BACKWARD_DATA, threads);
+    void *scratch = guarded_nan_alloc(plan.scratch_bytes);
     memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
-    sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
+    sti_conv_backward_data_f32(&team, &plan, d->y, d->w, d->dx, scratch);
     guarded_free(scratch);
     check_equal(d, "backward data", threads, d->dx, d->want_dx, d->x_count);
-    scratch = guarded_nan_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+    plan = sti_conv_plan_f32(s, STI_CONV_BACKWARD_WEIGHT, threads);
+    scratch = guarded_nan_alloc(plan.scratch_bytes);
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
     memset(d->squares, 0xFF, (size_t)s->co * sizeof *d->squares);
-    sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
+    sti_conv_backward_weight_f32(&team, &plan, d->x, d->y, d->dw,
                                  d->use_bias ? d->squares : NULL, scratch);
     guarded_free(scratch);
     if (d->use_bias)
@@ -355,9 +357,10 @@ static void run_forward(conv_data *d, int threads)
     const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
                             .relu = d->relu,
                             .relu_mask = d->use_mask ? d->mask : NULL};
-    void *scratch = guarded_nan_alloc(sti_conv_forward_scratch_bytes(s, threads));
+    sti_conv_plan plan = sti_conv_plan_f32(s, STI_CONV_FORWARD, threads);
+    void *scratch = guarded_nan_alloc(plan.scratch_bytes);
     memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
-    sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
+    sti_conv_forward_f32(&team, &plan, d->x, d->w, &e, d->y, scratch);
     guarded_free(scratch);
     check_equal(d, "forward", threads, d->y, d->want_y, d->y_count);
     for (int64_t i = 0; d->use_mask && i < (d->y_count + 7) / 8 * 8; i += MODEL_STEP)
@@ -496,12 +499,16 @@ static void check_empty(sti_conv_shape s, int threads)
     float *x = guarded_nan_alloc(x_bytes), *w = guarded_nan_alloc(w_bytes);
     float *dx = guarded_nan_alloc(x_bytes), *dw = guarded_nan_alloc(w_bytes);
     float *squares = guarded_nan_alloc(squares_bytes), *y = guarded_nan_alloc(0);
-    assert_int_equal(sti_conv_forward_scratch_bytes(&s, threads), 0);
-    assert_int_equal(sti_conv_backward_data_scratch_bytes(&s, threads), 0);
-    assert_int_equal(sti_conv_backward_weight_scratch_bytes(&s, threads), 0);
-    sti_conv_forward_f32(&team, &s, x, w, NULL, y, NULL);
-    sti_conv_backward_data_f32(&team, &s, y, w, dx, NULL);
-    sti_conv_backward_weight_f32(&team, &s, x, y, dw, squares, NULL);
+    const sti_conv_plan forward = sti_conv_plan_f32(&s, STI_CONV_FORWARD, threads);
+    assert_int_equal(forward.scratch_bytes, 0);
+    const sti_conv_plan data = sti_conv_plan_f32(&s, STI_CONV_BACKWARD_DATA, threads);
+    assert_int_equal(data.scratch_bytes, 0);
+    const sti_conv_plan weight =
+        sti_conv_plan_f32(&s, STI_CONV_BACKWARD_WEIGHT, threads);
+    assert_int_equal(weight.scratch_bytes, 0);
+    sti_conv_forward_f32(&team, &forward, x, w, NULL, y, NULL);
+    sti_conv_backward_data_f32(&team, &data, y, w, dx, NULL);
+    sti_conv_backward_weight_f32(&team, &weight, x, y, dw, squares, NULL);
     guarded_free_zeros(dx, x_bytes);
     guarded_free_zeros(dw, w_bytes);
     guarded_free_zeros(squares, squares_bytes);
@@ -532,7 +539,7 @@ static void empty_outputs(void **state)
 
 /* Narrow images, and enough of them that rows of the product are the same pixel of all.
  */
-static void random_places(void **state)
+static void random_per_pixel(void **state)
 {
     model_rng rng = {271828};
     (void)state;
@@ -552,7 +559,7 @@ static void random_places(void **state)
     }
 }
 
-static void chosen_places(void **state)
+static void chosen_per_pixel(void **state)
 {
     static const sti_conv_shape shapes[] = {
         {16, 2, 2, 48, 112, 3, 3, 1, 1, 1, 0, 0, false},
@@ -565,8 +572,8 @@ static void chosen_places(void **state)
         {6, 1, 1, 512, 40, 3, 3, 1, 1, 1, 0, 0, false},   /* none in the second */
         {6, 3, 3, 4096, 17, 2, 1, 1, 1, 1, 0, 0, false},  /* a tap a chunk */
         {6, 3, 3, 640, 33, 1, 2, 1, 0, 1, 0, 0, false},   /* passes of 320 channels */
-        {6, 30, 3, 20, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* more than 64 places */
-        {32, 3, 3, 512, 65, 3, 2, 1, 1, 1, 0, 0, false},  /* blocks of places */
+        {6, 30, 3, 20, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* more than 64 pixels */
+        {32, 3, 3, 512, 65, 3, 2, 1, 1, 1, 0, 0, false},  /* blocks of pixels */
         {131, 2, 1, 8, 100, 3, 3, 1, 1, 1, 0, 0, false},  /* parts of the images */
         {6, 3, 3, 512, 1100, 1, 1, 2, 0, 1, 0, 0, false}, /* parts of the columns */
         {6, 2, 3, 1100, 520, 1, 1, 2, 0, 1, 0, 0, false},
@@ -617,9 +624,10 @@ static void weight_products(void **state)
             data_alloc(&d, &rng);
             const sti_conv_shape *s = &d.s;
             const sti_team team = {.threads = threads};
-            void *scratch =
-                guarded_nan_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
-            sti_conv_backward_weight_f32(&team, s, d.x, d.y, d.dw, NULL, scratch);
+            sti_conv_plan plan =
+                sti_conv_plan_f32(s, STI_CONV_BACKWARD_WEIGHT, threads);
+            void *scratch = guarded_nan_alloc(plan.scratch_bytes);
+            sti_conv_backward_weight_f32(&team, &plan, d.x, d.y, d.dw, NULL, scratch);
             guarded_free(scratch);
             for (int64_t w = threads; w < d.w_count; w += 61) {
                 const element e = {.d = &d, .image = w / s->co, .channel = w % s->co};
@@ -667,7 +675,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shapes),    cmocka_unit_test(chosen_shapes),
-        cmocka_unit_test(random_places),    cmocka_unit_test(chosen_places),
+        cmocka_unit_test(random_per_pixel), cmocka_unit_test(chosen_per_pixel),
         cmocka_unit_test(depthwise_blocks), cmocka_unit_test(weight_products),
         cmocka_unit_test(empty_outputs),    cmocka_unit_test(close_to_double),
         cmocka_unit_test(lengths_and_cost),

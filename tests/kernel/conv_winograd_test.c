@@ -269,14 +269,16 @@ static void run_gradients(conv_data *d, int threads)
 {
     const sti_team team = {threads};
     const sti_conv_shape *s = &d->s;
-    char *scratch = guarded_alloc(sti_conv_backward_data_scratch_bytes(s, threads));
+    sti_conv_plan plan = sti_conv_plan_f32(s, STI_CONV_BACKWARD_DATA, threads);
+    char *scratch = guarded_alloc(plan.scratch_bytes);
     memset(d->dx, 0xFF, (size_t)d->x_count * sizeof *d->dx);
-    sti_conv_backward_data_f32(&team, s, d->y, d->w, d->dx, scratch);
+    sti_conv_backward_data_f32(&team, &plan, d->y, d->w, d->dx, scratch);
     guarded_free(scratch);
     expect(d, "data", threads, d->dx, d->want_dx, d->x_count);
-    scratch = guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, threads));
+    plan = sti_conv_plan_f32(s, STI_CONV_BACKWARD_WEIGHT, threads);
+    scratch = guarded_alloc(plan.scratch_bytes);
     memset(d->dw, 0xFF, (size_t)d->w_count * sizeof *d->dw);
-    sti_conv_backward_weight_f32(&team, s, d->x, d->y, d->dw,
+    sti_conv_backward_weight_f32(&team, &plan, d->x, d->y, d->dw,
                                  d->use_bias ? d->squares : NULL, scratch);
     guarded_free(scratch);
     expect(d, "weight", threads, d->dw, d->want_dw, d->w_count);
@@ -290,9 +292,10 @@ static void run_forward(conv_data *d, int threads)
     const sti_epilogue e = {.bias = d->use_bias ? d->bias : NULL,
                             .relu = d->relu,
                             .relu_mask = d->relu ? d->mask : NULL};
-    void *scratch = guarded_alloc(sti_conv_forward_scratch_bytes(s, threads));
+    sti_conv_plan plan = sti_conv_plan_f32(s, STI_CONV_FORWARD, threads);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
     memset(d->y, 0xFF, (size_t)d->y_count * sizeof *d->y);
-    sti_conv_forward_f32(&team, s, d->x, d->w, &e, d->y, scratch);
+    sti_conv_forward_f32(&team, &plan, d->x, d->w, &e, d->y, scratch);
     guarded_free(scratch);
     expect(d, "forward", threads, d->y, d->want_y, d->y_count);
     for (int64_t i = 0; d->relu && i < d->y_count; i++)
@@ -309,8 +312,9 @@ static void check_shape(sti_conv_shape shape, model_rng *rng, bool whole_weight)
     want_all(&d);
     const sti_conv_shape *s = &d.s;
     sti_isa_force(STI_ISA_REF);
-    void *scratch = guarded_alloc(sti_conv_backward_weight_scratch_bytes(s, 1));
-    sti_conv_backward_weight_f32(&sti_team_serial, s, d.x, d.y, d.want_dw, NULL,
+    sti_conv_plan plan = sti_conv_plan_f32(s, STI_CONV_BACKWARD_WEIGHT, 1);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_backward_weight_f32(&sti_team_serial, &plan, d.x, d.y, d.want_dw, NULL,
                                  scratch);
     guarded_free(scratch);
     for (int64_t i = 0; i < d.w_count;
@@ -381,8 +385,9 @@ static void close_to_double(void **state)
     (void)state;
     data_make(&d, &rng);
     const sti_conv_shape *s = &d.s;
-    void *scratch = guarded_alloc(sti_conv_forward_scratch_bytes(s, 1));
-    sti_conv_forward_f32(&sti_team_serial, s, d.x, d.w, NULL, d.y, scratch);
+    sti_conv_plan plan = sti_conv_plan_f32(s, STI_CONV_FORWARD, 1);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
+    sti_conv_forward_f32(&sti_team_serial, &plan, d.x, d.w, NULL, d.y, scratch);
     guarded_free(scratch);
     for (int64_t i = 0; i < d.y_count; i++) {
         const int64_t y = i / s->co / s->ow, x = i / s->co % s->ow;

@@ -51,6 +51,52 @@ static void for_every_isa(void (*test)(int64_t n))
     sti_isa_force(best);
 }
 
+#define PARAMETER 1.75f
+
+/* One value of every unary kernel; a kind that is missing here is a warning of the
+ * compiler and a failure of the test. */
+static float apply_unary(sti_unary kind, float x)
+{
+    switch (kind) {
+    case STI_UNARY_COPY:
+        return x;
+    case STI_UNARY_NEG:
+        return -x;
+    case STI_UNARY_SCALE:
+        return PARAMETER * x;
+    case STI_UNARY_ADD_SCALAR:
+        return x + PARAMETER;
+    case STI_UNARY_SQUARE:
+        return x * x;
+    case STI_UNARY_SQRT:
+        return sqrtf(x);
+    case STI_UNARY_RECIPROCAL:
+        return 1.0f / x;
+    case STI_UNARY_EXP:
+        return sti_exp_f32(x);
+    case STI_UNARY_LOG:
+        return sti_log_f32(x);
+    case STI_UNARY_SIN:
+        return sti_sin_f32(x);
+    case STI_UNARY_COS:
+        return sti_cos_f32(x);
+    case STI_UNARY_TANH:
+        return sti_tanh_f32(x);
+    case STI_UNARY_SIGMOID:
+        return sti_sigmoid_f32(x);
+    case STI_UNARY_SILU:
+        return sti_silu_f32(x);
+    case STI_UNARY_GELU:
+        return sti_gelu_f32(x);
+    case STI_UNARY_SOFTPLUS:
+        return sti_softplus_f32(x);
+    case STI_UNARY_COUNT:
+        break;
+    }
+    fail_msg("unary kernel %d has no case here", (int)kind);
+    return NAN;
+}
+
 static float apply(sti_binary kind, float a, float b)
 {
     switch (kind) {
@@ -71,12 +117,39 @@ static float apply(sti_binary kind, float a, float b)
     case STI_BINARY_COUNT:
         break;
     }
+    fail_msg("binary kernel %d has no case here", (int)kind);
     return NAN;
 }
 
 static bool alike(float a, float b)
 {
     return a == b || (a != a && b != b);
+}
+
+static void unary_of_size(int64_t n)
+{
+    float *x = random_floats(n, 7), *y = random_floats(n, 8);
+    for (int kind = 0; kind < STI_UNARY_COUNT; kind++) {
+        sti_unary_f32(&team, (sti_unary)kind, n, PARAMETER, x, y);
+        for (int64_t i = 0; i < n; i++)
+            if (!alike(y[i], apply_unary((sti_unary)kind, x[i])))
+                fail_msg("unary kernel %d of %a: %a, wanted %a", kind, (double)x[i],
+                         (double)y[i], (double)apply_unary((sti_unary)kind, x[i]));
+        float *again = malloc((size_t)n * sizeof *again + 1);
+        memcpy(again, x, (size_t)n * sizeof *x);
+        sti_unary_f32(&team, (sti_unary)kind, n, PARAMETER, again, again);
+        for (int64_t i = 0; i < n; i++)
+            assert_true(alike(y[i], again[i]));
+        free(again);
+    }
+    free(x);
+    free(y);
+}
+
+static void unary_functions(void **state)
+{
+    (void)state;
+    for_every_isa(unary_of_size);
 }
 
 static void binary_of_size(int64_t n)
@@ -200,6 +273,57 @@ static void broadcasting(void **state)
     }
 }
 
+/* Rank 1 to 4 with strides of 0, 1, 2 and more, of operands that overlap or leave
+ * elements out; some axes are longer than a piece of copies. */
+static void strides_of_size(uint64_t seed)
+{
+    enum { ELEMENTS = 1 << 16 };
+    uint32_t w[4];
+    int64_t dim[4], stride[2][4], reach[2] = {0, 0}, n = 1;
+    sti_random4(seed, STI_STREAM_TEST, 0, 3, w);
+    const int rank = 1 + (int)(w[0] % 4);
+    const sti_binary kind = (sti_binary)(w[1] % STI_BINARY_COUNT);
+    for (int i = 0; i < rank; i++) {
+        sti_random4(seed, STI_STREAM_TEST, (uint64_t)i, 4, w);
+        dim[i] = 1 + w[0] % (i == rank - 1 ? w[3] % 4 == 0 ? 20000 / n : 60 : 6);
+        n *= dim[i];
+        for (int o = 0; o < 2; o++) {
+            stride[o][i] = w[1 + o] % 4 == 3 ? 3 + w[1 + o] / 4 % 40 : w[1 + o] % 4;
+            if (stride[o][i] > (ELEMENTS / 4 - 1) / dim[i])
+                stride[o][i] = 2;
+            reach[o] += stride[o][i] * (dim[i] - 1);
+        }
+    }
+    assert_true(reach[0] < ELEMENTS && reach[1] < ELEMENTS);
+    float *a = random_floats(reach[0] + 1, seed), *b = random_floats(reach[1] + 1, 1);
+    float *z = malloc((size_t)n * sizeof *z);
+    sti_binary_broadcast_f32(&team, kind, rank, dim, stride[0], stride[1], a, b, z);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = i, at[2] = {0, 0};
+        for (int k = rank - 1; k >= 0; k--) {
+            for (int o = 0; o < 2; o++)
+                at[o] += rest % dim[k] * stride[o][k];
+            rest /= dim[k];
+        }
+        assert_true(alike(z[i], apply(kind, a[at[0]], b[at[1]])));
+    }
+    free(a);
+    free(b);
+    free(z);
+}
+
+static void broadcasting_any_strides(void **state)
+{
+    const sti_isa best = sti_isa_now();
+    (void)state;
+    for (int isa = 0; isa <= (int)best; isa++) {
+        sti_isa_force((sti_isa)isa);
+        for (uint64_t seed = 1; seed <= 200; seed++)
+            strides_of_size(seed);
+    }
+    sti_isa_force(best);
+}
+
 static void large_broadcasts_and_bias(void **state)
 {
     enum { ROWS = 300, C = 130, N = ROWS * C };
@@ -280,10 +404,12 @@ static void strided_copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unary_functions),
         cmocka_unit_test(binary_functions),
         cmocka_unit_test(relu_with_sign_bits),
         cmocka_unit_test(accumulate_scale_fill),
         cmocka_unit_test(broadcasting),
+        cmocka_unit_test(broadcasting_any_strides),
         cmocka_unit_test(large_broadcasts_and_bias),
         cmocka_unit_test(strided_copies),
     };

@@ -1,6 +1,6 @@
 /* How many elements each delegate method looks at, counted by loops that count, beside
  * the model: the first pass reads n; then k blocks of 2^a (maximum delegates), or the
- * blocks both of whose delegates are chosen (beta), and a few more that sharpen the
+ * blocks both of whose delegates are chosen (two), and a few more that sharpen the
  * bound. Work is fixed by n and k: no order of the data takes more. */
 #include <inttypes.h>
 #include <math.h>
@@ -27,10 +27,11 @@ static void count_delegates(const sti_topk_view *v, int a, int64_t first, int64_
 }
 
 static void count_delegates2(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                             uint32_t *d, uint16_t *position, sti_topk_net *net)
+                             uint32_t *d, uint16_t *position,
+                             sti_topk_early_candidates *early)
 {
     touched += sti_topk_min(last << a, v->n) - (first << a);
-    real->delegates2(v, a, first, last, d, position, net);
+    real->delegates2(v, a, first, last, d, position, early);
 }
 
 static int64_t count_collect(const sti_topk_view *v, int64_t begin, int64_t end,
@@ -94,14 +95,14 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
                              stint_topk_method method, int a)
 {
     const stint_topk_desc d = {.n = n, .k = k};
-    stint_topk_costs costs;
-    stint_topk_costs_default(&costs);
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
     const sti_topk_plan plan =
         sti_topk_plan_make(STI_TOPK_F32, n, k, method, a, &costs);
-    sti_topk_space space = {0};
-    sti_topk_room_take(&space, &plan);
-    space =
-        (sti_topk_space){.base = aligned_alloc(64, (space.used_bytes + 63) / 64 * 64)};
+    sti_topk_layout layout = {0};
+    sti_topk_scratch_take(&layout, &plan);
+    layout = (sti_topk_layout){
+        .base = aligned_alloc(64, (layout.used_bytes + 63) / 64 * 64)};
     int64_t *index = malloc((size_t)k * sizeof *index);
     const sti_topk_view view = {.form = STI_TOPK_F32,
                                 .map = sti_topk_map_make(&d, STI_TOPK_F32),
@@ -119,13 +120,13 @@ static int64_t count_touched(const float *x, int64_t n, int64_t k,
                               .plan = &plan,
                               .ops = &counting,
                               .view = &view,
-                              .room = sti_topk_room_take(&space, &plan),
+                              .scratch = sti_topk_scratch_take(&layout, &plan),
                               .sink = &sink};
     assert_int_equal(plan.method, method);
     assert_int_equal(plan.exponent, a);
     touched = 0;
     sti_topk_row(&job);
-    free(space.base);
+    free(layout.base);
     free(index);
     return touched;
 }
@@ -162,7 +163,7 @@ static void uniform_is_as_modelled(void **unused)
          * of the row, which fall into m blocks at random. */
         const double rate = (double)k / m;
         const double both = m * (1 - exp(-rate) - rate * exp(-rate));
-        near_model((double)count_touched(x, n, k, STINT_TOPK_BETA, a),
+        near_model((double)count_touched(x, n, k, STINT_TOPK_DELEGATE2, a),
                    (double)n + (both + sharpen) * block, "beta", s);
     }
     free(x);
@@ -178,7 +179,7 @@ static void no_order_takes_more(void **unused)
                           block = INT64_C(1) << sizes[s].a;
             const int64_t most = n + (k + 2 * (k / block + 1)) * block;
             fill(x, (enum order)order, n, k);
-            for (int m = STINT_TOPK_DELEGATE; m <= STINT_TOPK_BETA; m++) {
+            for (int m = STINT_TOPK_DELEGATE; m <= STINT_TOPK_DELEGATE2; m++) {
                 const int64_t found =
                     count_touched(x, n, k, (stint_topk_method)m, sizes[s].a);
                 if (found < n || found > most)
@@ -195,7 +196,7 @@ static void no_order_takes_more(void **unused)
 static void check_caught(sti_topk_catch *c, int64_t runs)
 {
     const sti_topk_view *v = c->job->view;
-    const sti_topk_run *run = c->job->room->ordered;
+    const sti_topk_run *run = c->job->scratch->ordered;
     const uint64_t bound = atomic_load(&c->bound);
     int64_t r = 0, at = 0, before = 0;
     for (int64_t i = 0; i <= v->n; i++) {
@@ -221,14 +222,14 @@ static void check_caught(sti_topk_catch *c, int64_t runs)
 static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards)
 {
     const stint_topk_desc d = {.n = n, .k = k};
-    stint_topk_costs costs;
-    stint_topk_costs_default(&costs);
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
     const sti_topk_plan plan =
-        sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_BETA, 8, &costs);
-    sti_topk_space space = {0};
-    sti_topk_room_take(&space, &plan);
-    space =
-        (sti_topk_space){.base = aligned_alloc(64, (space.used_bytes + 63) / 64 * 64)};
+        sti_topk_plan_make(STI_TOPK_F32, n, k, STINT_TOPK_DELEGATE2, 8, &costs);
+    sti_topk_layout layout = {0};
+    sti_topk_scratch_take(&layout, &plan);
+    layout = (sti_topk_layout){
+        .base = aligned_alloc(64, (layout.used_bytes + 63) / 64 * 64)};
     const sti_topk_view view = {.form = STI_TOPK_F32,
                                 .map = sti_topk_map_make(&d, STI_TOPK_F32),
                                 .x = (const unsigned char *)x,
@@ -237,7 +238,7 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
                               .plan = &plan,
                               .ops = sti_topk_ops_now(STI_TOPK_F32),
                               .view = &view,
-                              .room = sti_topk_room_take(&space, &plan)};
+                              .scratch = sti_topk_scratch_take(&layout, &plan)};
     assert_true(sti_topk_catches(&plan));
     sti_topk_catch c;
     sti_topk_catch_begin(&c, &job);
@@ -253,8 +254,8 @@ static int64_t count_caught(const float *x, int64_t n, int64_t k, bool backwards
     if (runs > 0)
         check_caught(&c, runs);
     for (int64_t r = 0; r < runs; r++)
-        caught += job.room->ordered[r].count;
-    free(space.base);
+        caught += job.scratch->ordered[r].count;
+    free(layout.base);
     return caught;
 }
 

@@ -35,7 +35,22 @@ static const count_case counts[] = {
     {"resnet34", 224, 3, 1000, 21797672},
     {"resnet50", 224, 3, 1000, 25557032},
     {"resnet18", 32, 3, 10, 11173962},
+    {"smallcnn", 32, 3, 10, 15722},
+    {"smallcnn-bn", 32, 3, 10, 15722 - (16 + 32 + 32) + 2 * (16 + 32 + 32)},
 };
+
+/* Every row of the table has its exact count above. */
+static void every_row_is_counted(void **state)
+{
+    (void)state;
+    for (const stint_model_info *info = stint_model_list(); info->name; info++) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+            found = found || strcmp(counts[i].name, info->name) == 0;
+        if (!found)
+            fail_msg("%s: no count of its parameters in this test", info->name);
+    }
+}
 
 static stint_value build(stint_graph *g, const char *name, const stint_model_desc *desc,
                          int64_t side, int64_t channels)
@@ -100,7 +115,7 @@ static void width_scales_a_network(void **state)
     assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
     build(g, "resnet8", &(stint_model_desc){.classes = 10, .width = 8}, 32, 3);
     assert_int_equal(stint_graph_check(g), STINT_OK);
-    assert_in_range(parameter_count(g), 15000, 25000);
+    assert_int_equal(parameter_count(g), 19954); /* by hand, as 79,444 above */
     stint_graph_destroy(g);
 }
 
@@ -122,7 +137,8 @@ static void mistakes_are_named(void **state)
     stint_model_desc ten = {.classes = 10};
     expect_failure("resnet21", &ten, 32, "did you mean 'resnet2");
     expect_failure("transformer-xl", &ten, 32, "unknown");
-    expect_failure("vgg16", &ten, 28, "32 x 32");
+    expect_failure("vgg16", &ten, 28,
+                   "images of 28 x 28 are too small; it needs 32 x 32 or more");
     expect_failure("alexnet",
                    &(stint_model_desc){.classes = 10, .stem = STINT_STEM_LARGE}, 48,
                    "63 x 63");
@@ -135,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_parameter_counts),
+        cmocka_unit_test(every_row_is_counted),
         cmocka_unit_test(every_row_builds),
         cmocka_unit_test(width_scales_a_network),
         cmocka_unit_test(mistakes_are_named),

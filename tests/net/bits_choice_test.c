@@ -149,7 +149,7 @@ static void an_error_budget(void **state)
     }
     assert_true(j.squared[0] + j.squared[2] <= uniform * 1.05);
     assert_true(j.report[0].bytes < j.report[0].raw_bytes / 7.8);
-    /* Of a rank on average: slices are equal in values, not in bytes. */
+    /* The average rank counts: slices are equal in values, not in bytes. */
     const double mean = (double)(j.bytes[0] + j.bytes[1] + j.bytes[2]) / 3;
     assert_true(fabs(mean / j.report[0].bytes - 1) < 0.02);
 }

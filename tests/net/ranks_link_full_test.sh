@@ -3,18 +3,21 @@
 if [ "$(id -u)" != 0 ]; then # namespaces are root's to make: be root in one of users
     inside=(unshare --user --map-root-user --mount --net bash -c
         'mount -t tmpfs none /run && exec bash "$0"')
-    unshare --user --map-root-user --mount --net true || exit 77
+    unshare --user --map-root-user --mount --net mount -t tmpfs none /run || exit 77
     exec "${inside[@]}" "$0"
 fi
 . "$(dirname "$0")/ranks_lib.sh"
 a=stint-a-$$ b=stint-b-$$
-command -v ip >/dev/null && ip netns add $a 2>err || {
-    echo "no network namespaces here: $(cat err 2>/dev/null)" >&2
+trap 'ip netns del $a 2>/dev/null; ip netns del $b 2>/dev/null; rm -rf "$work"' EXIT
+# (Namespaces can be had without programs in them: `exec` mounts /sys anew, which neither a
+# chroot nor every container lets it do.)
+{
+    ip netns add $a && ip netns add $b && ip netns exec $a true && ip netns exec $b true &&
+        ip link add v0 netns $a type veth peer name v0 netns $b
+} 2>err || {
+    echo "no programs in network namespaces joined by a link here: $(cat err)" >&2
     exit 77
 }
-trap 'ip netns del $a 2>/dev/null; ip netns del $b 2>/dev/null; rm -rf "$work"' EXIT
-ip netns add $b
-ip link add v0 netns $a type veth peer name v0 netns $b
 for side in "$a 10.78.0.1" "$b 10.78.0.2"; do
     ip -n ${side% *} addr add ${side#* }/24 dev v0
     ip -n ${side% *} link set v0 up

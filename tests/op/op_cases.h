@@ -1,7 +1,8 @@
 /* One list of operator cases for every mode: result against a loop in double, first and
  * second gradients against central differences of that loop, the same bits on every
  * instruction set and number of threads, PyTorch, and the check that every row of
- * sti_ops[] is covered by some case.
+ * sti_ops[] is covered by some case (every_row_is_covered in
+ * tests/pass/op_gradient_test.c: it sees rows of gradients, too, so it needs the pass).
  *
  * A case builds a piece of graph from inputs and says the same thing once more in
  * double. To add an operator, add a case (or several) to a list: op_cases_basic.h,
@@ -32,7 +33,7 @@ typedef struct op_tensor {
     double *data;
 } op_tensor;
 
-/* Of every run of a case: what random operators see. */
+/* What random operators see in every run of a case. */
 static const sti_step op_step = {.seed = 42, .step = 3, .shard = 1};
 
 typedef struct op_case op_case;
@@ -63,10 +64,11 @@ struct op_case {
 };
 
 #include "op/op_cases_basic.h"
-#include "op/op_cases_bf16.h"
 #include "op/op_cases_distill.h"
 #include "op/op_cases_nn.h"
 #include "op/op_cases_text.h"
+
+#include "op/op_cases_bf16.h" /* by the references of the others */
 
 typedef struct op_case_list {
     const op_case *cases;

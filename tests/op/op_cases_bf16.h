@@ -5,6 +5,7 @@
 #define TESTS_OP_OP_CASES_BF16_H
 
 #include "op/op_bf16.h"
+#include "op/op_cases_nn.h"
 
 #define BF16_LOOSE 6000.0 /* of 4e-6: six times 2^-8 */
 

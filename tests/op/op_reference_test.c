@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cpu.h"
+#include "kernel/elementwise/elementwise.h"
 #include "op/op_harness.h"
 
 #define SEEDS 4
@@ -105,33 +106,185 @@ static void rows_are_complete_and_found_by_name(void **state)
     assert_null(sti_op_find("no such operator"));
 }
 
-/* Builders refuse what does not fit, with words, and later ones pass it on. */
+/* What a refused case is built from: x [2, 3], y [4, 3], words i [2, 3]. */
+typedef struct misfit {
+    stint_graph *g;
+    stint_value x, y, i;
+    stint_shape of_y;
+} misfit;
+
+static stint_value misfit_add(const misfit *m)
+{
+    return stint_add(m->g, m->x, m->y);
+}
+
+static stint_value misfit_matmul(const misfit *m)
+{
+    return stint_matmul(m->g, m->x, m->y, false, false);
+}
+
+static stint_value misfit_bias(const misfit *m)
+{
+    return stint_bias(m->g, m->x, m->y);
+}
+
+static stint_value misfit_reshape(const misfit *m)
+{
+    return stint_reshape(m->g, m->x, &m->of_y);
+}
+
+static stint_value misfit_transpose(const misfit *m)
+{
+    return stint_transpose(m->g, m->x, (int[]){1, 1});
+}
+
+static stint_value misfit_concat(const misfit *m)
+{
+    return stint_concat(m->g, (stint_value[]){m->x, m->y}, 2, 1);
+}
+
+static stint_value misfit_slice(const misfit *m)
+{
+    return stint_slice(m->g, m->x, 1, 1, 4, 1);
+}
+
+static stint_value misfit_broadcast(const misfit *m)
+{
+    return stint_broadcast(m->g, m->x, &m->of_y);
+}
+
+static stint_value misfit_sum(const misfit *m)
+{
+    return stint_sum(m->g, m->x, 1u << 2, false);
+}
+
+static stint_value misfit_exp(const misfit *m)
+{
+    return stint_exp(m->g, m->i);
+}
+
+/* What is refused, and the words about it: the operator, the shape seen, what is wrong.
+ */
+static const struct {
+    stint_value (*build)(const misfit *m);
+    const char *words;
+} misfits[] = {
+    {misfit_add, "add: [2, 3] f32 and [4, 3] f32 do not go together"},
+    {misfit_matmul, "matmul: [2, 3] f32 and [4, 3] f32 do not go together"},
+    {misfit_bias, "bias: input 1 is [4, 3] f32, wanted [3] f32"},
+    {misfit_reshape, "reshape: [2, 3] f32 to [4, 3] f32 changes the count"},
+    {misfit_transpose, "transpose: axis 1 twice"},
+    {misfit_concat,
+     "concat: input 1 is [4, 3] f32, unlike those before it away from axis 1"},
+    {misfit_slice, "slice: [1, 4) by 1 of axis 1 of [2, 3] f32"},
+    {misfit_broadcast, "broadcast: [2, 3] f32 does not repeat to [4, 3] f32"},
+    {misfit_sum, "sum: axes 0x4 of [2, 3] f32, which has 2"},
+    {misfit_exp, "exp: input 0 is [2, 3] i32, wanted f32"},
+};
+
+/* Builders refuse what does not fit, with these words, and later ones pass it on. */
 static void shapes_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    stint_shape a = STINT_SHAPE(2, 3), b = STINT_SHAPE(4, 3), label = a;
+    const stint_shape a = STINT_SHAPE(2, 3), b = STINT_SHAPE(4, 3);
+    stint_shape label = a;
     label.dtype = STINT_I32;
-    for (int which = 0; which < 10; which++) {
-        stint_graph *g = NULL;
-        assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
-        stint_value x = stint_input(g, "x", &a), y = stint_input(g, "y", &b);
-        stint_value i = stint_input(g, "i", &label), both[2] = {x, y};
-        int twice[2] = {1, 1};
-        stint_value made = which == 0   ? stint_add(g, x, y)
-                           : which == 1 ? stint_matmul(g, x, y, false, false)
-                           : which == 2 ? stint_bias(g, x, y)
-                           : which == 3 ? stint_reshape(g, x, &b)
-                           : which == 4 ? stint_transpose(g, x, twice)
-                           : which == 5 ? stint_concat(g, both, 2, 1)
-                           : which == 6 ? stint_slice(g, x, 1, 1, 4, 1)
-                           : which == 7 ? stint_broadcast(g, x, &b)
-                           : which == 8 ? stint_sum(g, x, 1u << 2, false)
-                                        : stint_exp(g, i);
+    for (size_t which = 0; which < sizeof misfits / sizeof *misfits; which++) {
+        misfit m = {.of_y = b};
+        assert_int_equal(stint_graph_create(STINT_TRAIN, &m.g), STINT_OK);
+        m.x = stint_input(m.g, "x", &a);
+        m.y = stint_input(m.g, "y", &b);
+        m.i = stint_input(m.g, "i", &label);
+        const stint_value made = misfits[which].build(&m);
         assert_int_equal(made, -1);
-        assert_int_equal(stint_relu(g, made), -1);
-        assert_int_equal(stint_graph_check(g), STINT_E_INPUT);
-        assert_true(strlen(stint_last_error()) > 10);
-        stint_graph_destroy(g);
+        assert_int_equal(stint_relu(m.g, made), -1);
+        assert_int_equal(stint_graph_check(m.g), STINT_E_INPUT);
+        if (!strstr(stint_last_error(), misfits[which].words))
+            fail_msg("'%s' is not in: %s", misfits[which].words, stint_last_error());
+        stint_graph_destroy(m.g);
+    }
+}
+
+/* The operator of every element-wise kernel: a kernel without one fails the test. That
+ * each operator has a case in op_cases_*.h is asked by tests/pass/op_gradient_test.c.
+ */
+static const char *const unary_ops[STI_UNARY_COUNT] = {
+    [STI_UNARY_COPY] = "copy",
+    [STI_UNARY_NEG] = "neg",
+    [STI_UNARY_SCALE] = "scale",
+    [STI_UNARY_ADD_SCALAR] = "add_scalar",
+    [STI_UNARY_SQUARE] = "square",
+    [STI_UNARY_SQRT] = "sqrt",
+    [STI_UNARY_RECIPROCAL] = "reciprocal",
+    [STI_UNARY_EXP] = "exp",
+    [STI_UNARY_LOG] = "log",
+    [STI_UNARY_SIN] = "sin",
+    [STI_UNARY_COS] = "cos",
+    [STI_UNARY_TANH] = "tanh",
+    [STI_UNARY_SIGMOID] = "sigmoid",
+    [STI_UNARY_SILU] = "silu",
+    [STI_UNARY_GELU] = "gelu",
+    [STI_UNARY_SOFTPLUS] = "softplus",
+};
+static const char *const binary_ops[STI_BINARY_COUNT] = {
+    [STI_BINARY_ADD] = "add",
+    [STI_BINARY_SUB] = "sub",
+    [STI_BINARY_MUL] = "mul",
+    [STI_BINARY_DIV] = "div",
+    [STI_BINARY_EQUAL] = "equal",
+    [STI_BINARY_SILU_GRAD] = "silu_grad",
+    [STI_BINARY_GELU_GRAD] = "gelu_grad",
+};
+
+enum { KERNEL_N = 257 };
+static const float kernel_parameter = 1.375f;
+
+/* What the operator makes of two inputs, of which a unary one takes the first. */
+static void run_operator(const char *name, int n_in, const float *const *x, float *y)
+{
+    stint_graph *g = NULL;
+    op_values v;
+    const stint_shape shape = STINT_SHAPE(KERNEL_N);
+    const sti_op *op = sti_op_find(name);
+    if (!op)
+        fail_msg("no operator '%s'", name);
+    assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+    stint_value in[2] = {stint_input(g, "a", &shape), stint_input(g, "b", &shape)};
+    assert_true(op->attr_bytes == 0 || op->attr_bytes == sizeof kernel_parameter);
+    const stint_value made = sti_graph_add(g, op, &kernel_parameter, n_in, in);
+    assert_int_equal(stint_graph_check(g), STINT_OK);
+    op_values_init(&v, g);
+    for (int i = 0; i < 2; i++)
+        memcpy(v.data[in[i]], x[i], KERNEL_N * sizeof *y);
+    op_run(&v, &sti_team_serial, OP_KEEP_ALL);
+    memcpy(y, v.data[made], KERNEL_N * sizeof *y);
+    op_values_fini(&v);
+    stint_graph_destroy(g);
+}
+
+static void every_kernel_has_an_operator_of_its_bits(void **state)
+{
+    (void)state;
+    static float a[KERNEL_N], b[KERNEL_N], want[KERNEL_N], got[KERNEL_N];
+    const float *const x[2] = {a, b};
+    op_draws draws = {.seed = 9};
+    op_fill(&draws, OP_NORMAL, 0, a, KERNEL_N);
+    op_fill(&draws, OP_NORMAL, 0, b, KERNEL_N);
+    for (int kind = 0; kind < STI_UNARY_COUNT; kind++) {
+        if (!unary_ops[kind])
+            fail_msg("unary kernel %d has no operator here", kind);
+        const bool has = sti_op_find(unary_ops[kind])->attr_bytes > 0;
+        sti_unary_f32(&sti_team_serial, (sti_unary)kind, KERNEL_N,
+                      has ? kernel_parameter : 0.0f, a, want);
+        run_operator(unary_ops[kind], 1, x, got);
+        assert_memory_equal(want, got, sizeof want);
+    }
+    for (int kind = 0; kind < STI_BINARY_COUNT; kind++) {
+        if (!binary_ops[kind])
+            fail_msg("binary kernel %d has no operator here", kind);
+        sti_binary_f32(&sti_team_serial, (sti_binary)kind, KERNEL_N, a, b, want);
+        run_operator(binary_ops[kind], 2, x, got);
+        assert_memory_equal(want, got, sizeof want);
     }
 }
 
@@ -249,6 +402,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_the_machine),
         cmocka_unit_test(rows_are_complete_and_found_by_name),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+        cmocka_unit_test(every_kernel_has_an_operator_of_its_bits),
         cmocka_unit_test(epilogue_equals_the_operators),
         cmocka_unit_test(dense_has_its_parameters),
         cmocka_unit_test(batch_norm_applies_again),

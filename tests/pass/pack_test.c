@@ -286,7 +286,8 @@ static void sums_are_made_from_blocks(void **state)
             assert_false(forward && is_float_of_size(g, node->in[k], 4096));
         }
     }
-    /* Of `last`'s convolution: second's block, first's and that of the projection. */
+    /* The convolution `last` reads three blocks: second's, first's and the
+     * projection's. */
     assert_int_equal(count_gains(g, "last.weight"), 3);
     assert_int_equal(count_gains(g, "image.weight"), 0);
     stint_graph_destroy(g);

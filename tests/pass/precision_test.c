@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -143,6 +144,47 @@ static void test_bytes(void **state)
     assert_true(bytes[1] <= bytes[0] / 2 + 6 * 8 * 8 * 3 * 2);
 }
 
+/* The name of the float32 operator that NAME_bf16 or NAME_bf16_grad is a form of; false
+ * where op is no such form. */
+static bool plain_name(const sti_op *op, char name[64])
+{
+    const char *at = strstr(op->name, "_bf16");
+    if (!at)
+        return false;
+    snprintf(name, 64, "%.*s%s", (int)(at - op->name), op->name, at + strlen("_bf16"));
+    return true;
+}
+
+/* docs/memory.md lists every operator that has a bfloat16 form, and no other. */
+static void test_docs_list_the_forms(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    FILE *file = fopen(STINT_TEST_SOURCE_DIR "/../docs/memory.md", "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    char *list = strstr(text, "These have one:"),
+         *end = strstr(text, "\nand of `conv2d`");
+    assert_true(list && end && list < end);
+    *end = '\0';
+    int forms = 0, marks = 0;
+    for (int i = 0; sti_ops[i]; i++) {
+        char name[64], quoted[72];
+        if (!plain_name(sti_ops[i], name))
+            continue;
+        assert_non_null(sti_op_find(name));
+        snprintf(quoted, sizeof quoted, "`%s`", name);
+        if (!strstr(list, quoted))
+            fail_msg("docs/memory.md does not list %s, which has a bfloat16 form",
+                     quoted);
+        forms++;
+    }
+    for (const char *at = list; *at; at++)
+        marks += *at == '`';
+    assert_int_equal(marks, 2 * forms);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_evaluation_graph),
         cmocka_unit_test(test_grouped_convolution),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_docs_list_the_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* batch = auto in a process that grows meanwhile: what it chose for itself always fits.
  */
 #include "base/memory.h"
-#include "train/recipe.h"
+#include "train/optimizer_section.h"
+#include "train/run_section.h"
+#include "train/train_section.h"
 #include "train_support.h"
 
 #include <math.h>
@@ -102,9 +104,10 @@ static void test_run_of_grown_process_begins(void **state)
     char path[1200];
     snprintf(path, sizeof path, "%s/recipe.ini", result.out);
     assert_int_equal(stint_recipe_load(path, &then), STINT_OK);
-    assert_int_equal(then->values.train.batch, result.batch);
-    assert_true(fabs(then->values.optimizer.lr - 0.001 * (double)result.batch) < 1e-9);
-    assert_true(then->values.run.memory_bytes < budget);
+    assert_int_equal(sti_train_section_of(then)->batch, result.batch);
+    assert_true(
+        fabs(sti_optimizer_section_of(then)->lr - 0.001 * (double)result.batch) < 1e-9);
+    assert_true(sti_run_section_of(then)->memory_bytes < budget);
     stint_recipe_destroy(then);
     growths = 0;
 }

@@ -5,6 +5,7 @@
 #include "train/crew.h"
 #include "train/evaluate.h"
 #include "train/job.h"
+#include "train/optimizer_section.h"
 #include "train_support.h"
 
 static int set_up(void **state)
@@ -68,7 +69,8 @@ static void test_steps_allocate_nothing(void **state)
         for (int k = 1; k < 4; k++) {
             sti_step_result r = step(&f, k);
             assert_true(isfinite(sti_crew_gradient_squares(f.crew, r.block)));
-            sti_crew_update(f.crew, &f.recipe->values, 0.01, 1, k, r.block);
+            sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.01, 1, k,
+                            r.block);
         }
         assert_int_equal(sti_evaluate(f.crew, &f.norm, &e, NULL, NULL), STINT_OK);
         assert_int_equal(sti_alloc_count(), before);
@@ -113,7 +115,7 @@ static void test_update(void **state)
     memcpy(before, f.crew->params, bytes);
     memcpy(states, f.crew->states, f.crew->sizes.states);
     sti_step_result r = step(&f, 0);
-    sti_crew_update(f.crew, &f.recipe->values, 0.25, 1, 0, r.block);
+    sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.25, 1, 0, r.block);
     const sti_network *net = &f.job.train;
     int seen[2] = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {

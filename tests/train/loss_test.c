@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "store/safetensors.h"
 #include "train/loss_mix.h"
+#include "train/recipe_view.h"
 #include "train_support.h"
 
 static int set_up(void **state)
@@ -222,13 +223,13 @@ static void test_softadapt_by_hand(void **state)
     for (int form = 0; form < 3; form++) {
         static const char *const names[] = {"plain", "loss", "normalised"};
         stint_recipe *r = weighting("softadapt", names[form]);
-        const sti_recipe_values *v = &r->values;
+        const sti_recipe_view v = sti_recipe_view_of(r);
         sti_loss_state s;
         double sum = 0, want[3];
-        sti_loss_state_init(v, &s);
+        sti_loss_state_init(v.loss, &s);
         for (int step = 0; step < 4; step++) {
             assert_true(fabs((double)s.weight[1] - 1.0 / 3) < 1e-7);
-            sti_loss_state_update(v, parts[step], 0.1, step, &s);
+            sti_loss_state_update(v.loss, v.optimizer, parts[step], 0.1, step, &s);
         }
         for (int i = 0; i < 3; i++) {
             want[i] = exp(0.5 * rate[i] / (form == 2 ? 3.5 : 1));
@@ -248,10 +249,11 @@ static void test_softadapt_of_huge_rates(void **state)
     for (double huge = 1; huge < 1e36; huge *= 1e5) {
         const double up[3] = {huge, 1, 0}, down[3] = {0, huge, 1};
         sti_loss_state s;
-        sti_loss_state_init(&r->values, &s);
+        sti_loss_state_init(sti_loss_section_of(r), &s);
         for (int step = 0; step < 8; step++) {
             double sum = 0;
-            sti_loss_state_update(&r->values, step / 2 % 2 ? up : down, 0.1, step, &s);
+            sti_loss_state_update(sti_loss_section_of(r), sti_optimizer_section_of(r),
+                                  step / 2 % 2 ? up : down, 0.1, step, &s);
             for (int i = 0; i < 3; i++) {
                 assert_true(isfinite(s.weight[i]) && s.weight[i] >= 0);
                 sum += (double)s.weight[i];
@@ -270,9 +272,10 @@ static void test_learnable_by_hand(void **state)
     double s_want[3] = {0};
     sti_loss_state s;
     (void)state;
-    sti_loss_state_init(&r->values, &s);
+    sti_loss_state_init(sti_loss_section_of(r), &s);
     for (int step = 0; step < 50; step++) {
-        sti_loss_state_update(&r->values, parts, 0.1, step, &s);
+        sti_loss_state_update(sti_loss_section_of(r), sti_optimizer_section_of(r),
+                              parts, 0.1, step, &s);
         for (int i = 0; i < 3; i++) {
             s_want[i] -= 0.1 * (0.5 - 0.5 * exp(-s_want[i]) * parts[i]);
             assert_true(fabs((double)s.s[i] - s_want[i]) < 1e-5);
@@ -289,10 +292,11 @@ static void test_learnable_of_met_parts(void **state)
     const double parts[3] = {0.3, 1e-9, 0};
     sti_loss_state s;
     (void)state;
-    sti_loss_state_init(&r->values, &s);
+    sti_loss_state_init(sti_loss_section_of(r), &s);
     for (int step = 0; step < 5000; step++) {
         float sum = 0;
-        sti_loss_state_update(&r->values, parts, 0.1, step, &s);
+        sti_loss_state_update(sti_loss_section_of(r), sti_optimizer_section_of(r),
+                              parts, 0.1, step, &s);
         for (int i = 0; i < 3; i++) {
             assert_true(fabsf(s.s[i]) <= 6.0f && s.weight[i] > 0);
             sum += s.weight[i];
@@ -309,7 +313,7 @@ static void test_focal_weights(void **state)
 {
     stint_recipe *r = weighting("focal", "plain");
     (void)state;
-    const sti_loss_desc d = sti_loss_of_recipe(&r->values);
+    const sti_loss_desc d = sti_loss_of_recipe(sti_loss_section_of(r));
     assert_true(fabsf(d.focal_base - 1.0f / 6) < 1e-7f);
     assert_true(fabsf(d.focal_base + d.focal_right - 1.0f) < 1e-6f);
     stint_recipe_destroy(r);

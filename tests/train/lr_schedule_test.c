@@ -10,17 +10,17 @@
 
 #include "kernel/maths/smooth.h"
 #include "train/lr_schedule.h"
+#include "train/schedule_section.h"
 
 #define PI 3.14159265358979323846
 
-static sti_recipe_values base(int name)
+static sti_schedule_values base(int name)
 {
-    sti_recipe_values v = {0};
-    v.optimizer.lr = 0.2;
-    v.schedule.name = name;
-    v.schedule.start_factor = 0.1;
-    v.schedule.final_factor = 0.01;
-    v.schedule.gamma = 0.5;
+    sti_schedule_values v = {0};
+    v.name = name;
+    v.start_factor = 0.1;
+    v.final_factor = 0.01;
+    v.gamma = 0.5;
     return v;
 }
 
@@ -34,9 +34,9 @@ static void test_constant(void **state)
 {
     (void)state;
     sti_schedule s;
-    sti_recipe_values v = base(STI_SCHEDULE_CONSTANT);
-    v.schedule.warmup = 2;
-    sti_schedule_init(&s, &v, 10, 100);
+    sti_schedule_values v = base(STI_SCHEDULE_CONSTANT);
+    v.warmup = 2;
+    sti_schedule_init(&s, &v, 0.2, 10, 100);
     expect(sti_schedule_lr(&s, 0), 0.02);
     expect(sti_schedule_lr(&s, 10), 0.2 * (0.1 + 0.9 * 0.5));
     for (int i = 20; i < 100; i++)
@@ -47,9 +47,9 @@ static void test_step(void **state)
 {
     (void)state;
     sti_schedule s;
-    sti_recipe_values v = base(STI_SCHEDULE_STEP);
-    v.schedule.milestones = "2, 3.5,7";
-    sti_schedule_init(&s, &v, 10, 100);
+    sti_schedule_values v = base(STI_SCHEDULE_STEP);
+    v.milestones = "2, 3.5,7";
+    sti_schedule_init(&s, &v, 0.2, 10, 100);
     for (int i = 0; i < 100; i++)
         expect(sti_schedule_lr(&s, i),
                0.2 * pow(0.5, (i >= 20) + (i >= 35) + (i >= 70)));
@@ -59,9 +59,9 @@ static void test_cosine(void **state)
 {
     (void)state;
     sti_schedule s;
-    sti_recipe_values v = base(STI_SCHEDULE_COSINE);
-    v.schedule.warmup = 1;
-    sti_schedule_init(&s, &v, 7, 77);
+    sti_schedule_values v = base(STI_SCHEDULE_COSINE);
+    v.warmup = 1;
+    sti_schedule_init(&s, &v, 0.2, 7, 77);
     for (int i = 7; i < 77; i++) {
         double p = (i - 7) / 70.0;
         expect(sti_schedule_lr(&s, i), 0.2 * (0.01 + 0.99 * 0.5 * (1 + cos(PI * p))));
@@ -72,8 +72,8 @@ static void test_one_cycle(void **state)
 {
     (void)state;
     sti_schedule s;
-    sti_recipe_values v = base(STI_SCHEDULE_ONE_CYCLE);
-    sti_schedule_init(&s, &v, 10, 200); /* no warm-up named: 60 steps */
+    sti_schedule_values v = base(STI_SCHEDULE_ONE_CYCLE);
+    sti_schedule_init(&s, &v, 0.2, 10, 200); /* no warm-up named: 60 steps */
     for (int i = 0; i < 200; i++) {
         double want = i < 60 ? 0.1 + 0.9 * i / 60.0 : 0.01 + 0.99 * (200 - i) / 140.0;
         expect(sti_schedule_lr(&s, i), 0.2 * want);
@@ -86,8 +86,8 @@ static void test_one_step_run(void **state)
     (void)state;
     for (int name = STI_SCHEDULE_CONSTANT; name <= STI_SCHEDULE_ONE_CYCLE; name++) {
         sti_schedule s;
-        sti_recipe_values v = base(name);
-        sti_schedule_init(&s, &v, 1, 1);
+        sti_schedule_values v = base(name);
+        sti_schedule_init(&s, &v, 0.2, 1, 1);
         assert_true(isfinite(sti_schedule_lr(&s, 0)));
         assert_true(sti_schedule_lr(&s, 0) > 0);
     }

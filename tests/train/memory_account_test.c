@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "base/memory.h"
-#include "train/recipe.h"
+#include "base/recipe.h"
 #include "train_support.h"
 
 static int set_up(void **state)

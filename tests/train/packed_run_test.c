@@ -6,7 +6,9 @@
 #include "op/op.h"
 #include "train/crew.h"
 #include "train/error_control.h"
+#include "train/error_section.h"
 #include "train/job.h"
+#include "train/optimizer_section.h"
 #include "train_support.h"
 
 static int set_up(void **state)
@@ -296,7 +298,9 @@ static void begin(fixture *f, const char *pack)
     assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
                                               f->crew->params, f->crew->states),
                      STINT_OK);
-    assert_int_equal(sti_error_control_create(&f->job.train, &f->recipe->values,
+    assert_int_equal(sti_error_control_create(&f->job.train,
+                                              sti_error_section_of(f->recipe),
+                                              sti_optimizer_section_of(f->recipe),
                                               f->job.shards, &f->control),
                      STINT_OK);
     for (int i = 0; i < 24; i++)

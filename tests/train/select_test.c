@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "store/safetensors.h"
 #include "train/prune.h"
+#include "train/prune_section.h"
 #include "train_support.h"
 
 enum { EPOCHS = 5 };
@@ -216,14 +217,14 @@ static void test_slips(void **state)
 
 static void test_shares(void **state)
 {
-    sti_recipe_values v = {.prune = {.sparsity = 0.9, .epochs = 3}};
+    sti_prune_values v = {.sparsity = 0.9, .epochs = 3};
     (void)state;
     for (int e = 0; e < 6; e++) {
         const double left = e < 3 ? (3 - e) / 4.0 : 0;
         assert_true(fabs(sti_prune_share(&v, e) - 0.9 * (1 - left * left * left)) <
                     1e-15);
     }
-    v.prune.epochs = 0;
+    v.epochs = 0;
     assert_true(sti_prune_share(&v, 0) == 0.9);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/recipe.h"
 #include "base/rng.h"
 #include "stint/train.h"
 
@@ -107,7 +108,7 @@ static inline void make_data(const char *name, int train_count, int test_count)
         write_idx(folder, "t10k", test_count, 500000);
 }
 
-/* Of a group of tests on the same few images. */
+/* Set-up of a group of tests on the same few images. */
 static inline int set_up_images(void **state)
 {
     (void)state;

@@ -18,7 +18,7 @@ typedef struct sti_attention_cache {
     float *keys, *values;
 } sti_attention_cache;
 
-/* Of keys, and as many of values. */
+/* Floats of the keys; the values have as many. */
 static inline int64_t sti_attention_cache_floats(const sti_attention_cache *c)
 {
     return c->kv_heads * c->capacity * c->size;

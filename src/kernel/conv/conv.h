@@ -34,61 +34,29 @@
  *
  * No im2col of a whole tensor is made: rows are read in place or copied to zero-padded
  * scratch, where a tap is only an address offset; few pixels and very large weights go
- * through blocks of copied pixels (conv_place.c, gemm_block.h). */
+ * through blocks of copied pixels (conv_per_pixel.c, gemm_block.h).
+ *
+ * A call takes the plan (conv_plan.h) of its direction, made for a team of at least as
+ * many threads, and scratch of plan->scratch_bytes at any address. */
 #ifndef STI_KERNEL_CONV_H
 #define STI_KERNEL_CONV_H
 
-#include "kernel/gemm/gemm.h"
-
-typedef struct sti_conv_shape {
-    int64_t n, h, w, ci, co, kh, kw, stride, pad, groups, oh, ow;
-    bool winograd; /* by minimal filtering, where sti_conv_winograd_fits */
-} sti_conv_shape;
-
-/* Whether minimal filtering F(2 x 2, 3 x 3) takes the shape: 3 x 3 taps, stride 1, one
- * group, channels in multiples of 16, images of 16 tiles of 2 x 2
- * outputs and more. It does not look at n: one image has the bits that it has among
- * others. */
-bool sti_conv_winograd_fits(const sti_conv_shape *shape);
-
-/* Output length for an input length, or 0 if the window does not fit. */
-int64_t sti_conv_out_length(int64_t length, int64_t window, int64_t stride,
-                            int64_t pad);
-
-/* Multiply-adds of one direction times two; the same for all three. */
-double sti_conv_flop(const sti_conv_shape *shape);
-
-/* Which order the sums take; a function of the shape alone. */
-bool sti_conv_forward_is_narrow(const sti_conv_shape *shape);
-bool sti_conv_data_is_narrow(const sti_conv_shape *shape);
-
-/* Scratch of one call. Forward and data: the packed weights (at most 10 MiB; none where
- * more than 1 MiB of them meet 1024 results or fewer) plus, a thread, padded rows of
- * the image (about 256 KiB, 768 KiB where weights are larger than 1 MiB, more for very
- * wide rows), up to 3.7 MiB where rows are the same pixel of all images, or blocks as
- * in gemm.h (with stride in backward data 0.7 MiB more); nothing for depthwise ones.
- * Weight gradient: a thread, a slice of at most about 300 KiB for every doubling of the
- * chunks of 4096 pixels, and, where the gradient is smaller than four slices, up to
- * seven of them more. Of the 3x3 layers of ResNet-20 direct ones take 50 to 170 KiB
- * with one thread, filtered ones 150 to 770. */
-size_t sti_conv_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_backward_data_scratch_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_backward_weight_scratch_bytes(const sti_conv_shape *shape, int threads);
+#include "kernel/conv/conv_plan.h"
 
 /* y = conv(x, w). The epilogue's bias is [co]; its mask covers the flat y. */
-void sti_conv_forward_f32(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_forward_f32(const sti_team *team, const sti_conv_plan *plan,
                           const float *x, const float *w, const sti_epilogue *epilogue,
                           float *y_out, void *scratch);
 
 /* dx [n, h, w, ci] = gradient of the input; every element is written. */
-void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_plan *plan,
                                 const float *dy, const float *w, float *dx_out,
                                 void *scratch);
 
 /* dw [kh, kw, ci / groups, co] = gradient of the weights; every element is written.
  * squares_out, if not NULL: [co] sums of dy^2 over images and pixels, taken while dy is
  * hot, in the order of conv_squares.h. */
-void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_plan *plan,
                                   const float *x, const float *dy, float *dw_out,
                                   float *squares_out, void *scratch);
 

@@ -30,38 +30,30 @@
 #include "kernel/conv/conv.h"
 #include "kernel/lane/bf16.h"
 
-/* Scratch of one call: the packed weights (half of their float32 bytes, padded to 32 k
- * and 16 columns) and, a thread, padded rows of an image (about 64 KiB); the weight
- * gradient takes up to eight partial gradients (8 MiB at most) and, a thread, one or
- * more of 64 by 64 channels (of a 1x1 window 128 by 128) and about 300 KiB instead.
- * shape->groups must be 1. */
-size_t sti_conv_bf16_forward_scratch_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_bf16_data_scratch_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *shape, int threads);
+/* The calls take plans of sti_conv_plan_bf16, whose scratch is: the packed weights
+ * (half of their float32 bytes, padded to 32 k and 16 columns) and, a thread, padded
+ * rows of an image (about 64 KiB); the weight gradient takes up to eight partial
+ * gradients (8 MiB at most) and, a thread, one or more of 64 by 64 channels (of a 1x1
+ * window 128 by 128) and about 300 KiB instead. */
 
 /* y = conv(x, w). The epilogue's bias is [co]; its mask covers the flat y. */
-void sti_conv_bf16_forward(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_bf16_forward(const sti_team *team, const sti_conv_plan *plan,
                            const sti_bf16 *x, const float *w,
                            const sti_epilogue *epilogue, sti_bf16 *y_out,
                            void *scratch);
 
 /* dx [n, h, w, ci] = gradient of the input; every element is written. */
-void sti_conv_bf16_data(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_bf16_data(const sti_team *team, const sti_conv_plan *plan,
                         const sti_bf16 *dy, const float *w, sti_bf16 *dx_out,
                         void *scratch);
 
-/* How the sum of the weight gradient is cut: a group is `images` whole images, or (when
- * images is 1) `rows` output rows of one; a chunk is `groups` groups. A function of the
- * shape alone, whose y is not empty. */
-typedef struct sti_conv_bf16_groups {
-    int64_t images, rows, groups;
-} sti_conv_bf16_groups;
-sti_conv_bf16_groups sti_conv_bf16_weight_groups(const sti_conv_shape *shape);
-int64_t sti_conv_bf16_weight_length(const sti_conv_shape *shape);
-
 /* dw [kh, kw, ci, co] = gradient of the weights, f32; every element is written. */
-void sti_conv_bf16_weight(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_bf16_weight(const sti_team *team, const sti_conv_plan *plan,
                           const sti_bf16 *x, const sti_bf16 *dy, float *dw_out,
                           void *scratch);
+
+/* How the sum of the weight gradient is cut, which tests hold it to. */
+sti_conv_bf16_groups sti_conv_bf16_weight_groups(const sti_conv_shape *shape);
+int64_t sti_conv_bf16_weight_length(const sti_conv_shape *shape);
 
 #endif

@@ -6,9 +6,9 @@
 #include "kernel/conv/conv_priv.h"
 #include "kernel/gemm/gemm_bf16_tile.h"
 
-static inline void *sti_conv_bf16_align(void *p)
-{
-    return (void *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
-}
+/* Planners of the directions, for sti_conv_plan_bf16. */
+void sti_conv_plan_bf16_forward(sti_conv_plan *plan);
+void sti_conv_plan_bf16_data(sti_conv_plan *plan);
+void sti_conv_plan_bf16_weight(sti_conv_plan *plan);
 
 #endif

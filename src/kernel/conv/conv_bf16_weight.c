@@ -36,13 +36,7 @@ int64_t sti_conv_bf16_weight_length(const sti_conv_shape *s)
     return L > s->ow && sti_conv_round_up(s->ow, 4) <= L ? sti_conv_round_up(L, 4) : L;
 }
 
-/* The raster of a shape: lengths in output pixels and rows. */
-typedef struct raster {
-    int64_t length;    /* L */
-    int64_t gap;       /* rows between images */
-    int64_t phases;    /* rasters, for rows of the stride that taps meet */
-    int64_t row_pairs; /* of one row of all phases */
-} raster;
+typedef sti_conv_bf16_raster raster;
 
 static raster raster_of(const sti_conv_shape *s)
 {
@@ -69,29 +63,16 @@ sti_conv_bf16_groups sti_conv_bf16_weight_groups(const sti_conv_shape *s)
     return g;
 }
 
+typedef sti_conv_bf16_weight_plan weight_plan;
+
 typedef struct weight_job {
     const sti_conv_shape *shape;
+    const weight_plan *plan;
     const sti_bf16 *x, *dy;
     float *dw, *slots; /* slot 0 is dw; slots holds the others */
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
-    raster raster;
-    sti_conv_bf16_groups cut;
-    int64_t groups_an_image, groups, chunks;
-    int64_t slot_chunks, slot_count;
-    int levels;
-    bool dense;                /* less than 16 input channels */
-    int64_t inputs, in_pieces; /* input channels of a piece */
-    int64_t block, blocks;     /* output channels of a piece */
-    int64_t row_tiles;         /* of a row of taps, most */
-    int64_t width;             /* pairs of a pixel in a raster */
-    int64_t raster_rows;       /* of a group */
-    /* Of a worker, in pairs, each a multiple of 16: */
-    int64_t block_pairs; /* 16 channels of one phase */
-    int64_t phase_pairs, plain_pairs, dy_row, dy_pairs, sum_floats, live_pairs;
-    int64_t list_pixels;
-    char *scratch;
-    size_t worker_bytes;
+    char *workers;
 } weight_job;
 
 /* Pixels beyond a raster: what the last block and the last tap may read. */
@@ -100,19 +81,28 @@ static int64_t slack_of(const sti_conv_shape *s)
     return 2 * STI_BF16_PAIRS * s->stride + s->kw + s->stride + 1;
 }
 
-static void set_slots(weight_job *j)
+/* Bytes of `live` that a row of taps has: one for each block of k. */
+static int64_t live_row(const weight_plan *p)
 {
-    const sti_conv_shape *s = j->shape;
-    const int64_t weights = s->kh * s->kw * s->ci * s->co;
-    j->slot_chunks = 1;
-    j->levels = 1;
+    return p->dy_row / STI_BF16_PAIRS;
+}
+
+static int64_t weight_count(const sti_conv_shape *s)
+{
+    return s->kh * s->kw * s->ci * s->co;
+}
+
+static void set_slots(weight_plan *p, int64_t weights)
+{
+    p->slot_chunks = 1;
+    p->levels = 1;
     for (;;) {
-        j->slot_count = sti_conv_ceil_div(j->chunks, j->slot_chunks);
-        if (j->slot_count == 1 ||
-            (j->slot_count <= SLOTS_MAX && j->slot_count * weights <= SLOTS_FLOATS))
+        p->slot_count = sti_conv_ceil_div(p->chunks, p->slot_chunks);
+        if (p->slot_count == 1 ||
+            (p->slot_count <= SLOTS_MAX && p->slot_count * weights <= SLOTS_FLOATS))
             return;
-        j->slot_chunks *= 2;
-        j->levels++;
+        p->slot_chunks *= 2;
+        p->levels++;
     }
 }
 
@@ -123,64 +113,73 @@ static int64_t share_of(int64_t channels, int64_t most)
     return sti_conv_round_up(sti_conv_ceil_div(channels, pieces), STI_BF16_COLS);
 }
 
-static void set_pieces(weight_job *j)
+static void set_pieces(weight_plan *p, const sti_conv_shape *s)
 {
-    const sti_conv_shape *s = j->shape;
     const int64_t most = s->kh * s->kw == 1 ? POINT_CHANNELS : CHANNELS;
     const int64_t r16 = STI_BF16_COLS;
-    j->dense = s->ci < r16;
-    j->inputs = share_of(s->ci, most);
-    j->in_pieces = sti_conv_ceil_div(s->ci, j->inputs);
-    j->block = share_of(s->co, most);
-    if (j->slot_count * j->in_pieces == 1 && j->block >= s->co && j->block > r16)
-        j->block = share_of(s->co, sti_conv_round_up(j->block / 2, r16));
-    j->blocks = sti_conv_ceil_div(s->co, j->block);
-    j->width = sti_conv_min(s->ci, r16);
-    j->row_tiles =
-        j->dense ? sti_conv_ceil_div(s->kw * s->ci, r16) : s->kw * j->inputs / r16;
+    p->dense = s->ci < r16;
+    p->inputs = share_of(s->ci, most);
+    p->in_pieces = sti_conv_ceil_div(s->ci, p->inputs);
+    p->block = share_of(s->co, most);
+    if (p->slot_count * p->in_pieces == 1 && p->block >= s->co && p->block > r16)
+        p->block = share_of(s->co, sti_conv_round_up(p->block / 2, r16));
+    p->blocks = sti_conv_ceil_div(s->co, p->block);
+    p->width = sti_conv_min(s->ci, r16);
+    p->row_tiles =
+        p->dense ? sti_conv_ceil_div(s->kw * s->ci, r16) : s->kw * p->inputs / r16;
 }
 
-static weight_job weight_make(const sti_conv_shape *s)
+static void set_groups(weight_plan *p, const sti_conv_shape *s)
 {
-    weight_job j = {.shape = s, .raster = raster_of(s)};
+    p->raster = raster_of(s);
+    p->cut = sti_conv_bf16_weight_groups(s);
+    p->groups_an_image = p->cut.images > 1 ? 1 : sti_conv_ceil_div(s->oh, p->cut.rows);
+    p->groups = sti_conv_ceil_div(s->n, p->cut.images) * p->groups_an_image;
+    p->chunks = sti_conv_ceil_div(p->groups, p->cut.groups);
+    p->raster_rows =
+        (p->cut.images - 1) * (s->oh + p->raster.gap) + p->cut.rows + p->raster.gap;
+}
+
+/* The next part of a worker, of so many elements. */
+static size_t worker_part(weight_plan *p, int64_t count, size_t element_bytes)
+{
+    const size_t at = p->worker_bytes;
+    p->worker_bytes += sti_conv_part_bytes(count, element_bytes);
+    return at;
+}
+
+static void set_worker(weight_plan *p, const sti_conv_shape *s)
+{
     const int64_t r16 = STI_BF16_COLS;
-    j.cut = sti_conv_bf16_weight_groups(s);
-    j.groups_an_image = j.cut.images > 1 ? 1 : sti_conv_ceil_div(s->oh, j.cut.rows);
-    j.groups = sti_conv_ceil_div(s->n, j.cut.images) * j.groups_an_image;
-    j.chunks = sti_conv_ceil_div(j.groups, j.cut.groups);
-    set_slots(&j);
-    set_pieces(&j);
-    j.raster_rows =
-        (j.cut.images - 1) * (s->oh + j.raster.gap) + j.cut.rows + j.raster.gap;
-    const int64_t pixels = j.raster_rows * j.raster.length * s->stride;
+    const int64_t pixels = p->raster_rows * p->raster.length * s->stride;
     /* (Two strides beyond for pairs that are turned.) */
-    j.list_pixels = pixels + slack_of(s) + 2 * s->stride;
-    j.block_pairs = sti_conv_round_up((pixels + slack_of(s)) * j.width + r16, r16);
-    j.phase_pairs = j.block_pairs * sti_conv_ceil_div(j.inputs, r16);
-    if (j.dense)
-        j.plain_pairs = sti_conv_round_up(j.list_pixels * s->ci + r16, 2 * r16) / 2;
-    j.dy_row = sti_bf16_blocks(sti_conv_ceil_div(j.raster_rows * j.raster.length, 2)) *
-                   STI_BF16_PAIRS +
-               STI_BF16_PAIRS; /* so that rows do not meet in one set of a cache */
-    j.dy_pairs = j.dy_row * j.block;
-    j.sum_floats = s->kh * j.row_tiles * r16 * j.block * j.levels;
-    j.live_pairs = sti_conv_round_up(s->kh * j.dy_row, 1024) / 64; /* a byte a block */
-    j.list_pixels = sti_conv_max(j.list_pixels, 2 * j.dy_row);
-    j.worker_bytes = (size_t)(j.phase_pairs * j.raster.phases + j.plain_pairs +
-                              j.dy_pairs + j.sum_floats + j.live_pairs) *
-                         sizeof(float) +
-                     (size_t)sti_conv_round_up(j.list_pixels, r16) * sizeof(void *);
-    return j;
+    const int64_t listed = pixels + slack_of(s) + 2 * s->stride;
+    const int64_t k = sti_conv_ceil_div(p->raster_rows * p->raster.length, 2);
+    p->block_pairs = sti_conv_round_up((pixels + slack_of(s)) * p->width + r16, r16);
+    p->phase_pairs = p->block_pairs * sti_conv_ceil_div(p->inputs, r16);
+    p->dy_row = sti_bf16_blocks(k) * STI_BF16_PAIRS +
+                STI_BF16_PAIRS; /* so that rows do not meet in one set of a cache */
+    p->level_floats = s->kh * p->row_tiles * r16 * p->block;
+    p->raster_at = worker_part(p, p->phase_pairs * p->raster.phases, sizeof(uint32_t));
+    p->dy_at = worker_part(p, p->dy_row * p->block, sizeof(uint32_t));
+    p->sums_at = worker_part(p, p->level_floats * p->levels, sizeof(float));
+    p->plain_at = worker_part(p, p->dense ? listed * s->ci + r16 : 0, sizeof(sti_bf16));
+    p->live_at = worker_part(p, s->kh * live_row(p), 1);
+    p->list_at =
+        worker_part(p, sti_conv_max(listed, 2 * p->dy_row), sizeof(sti_bf16 *));
 }
 
-size_t sti_conv_bf16_weight_scratch_bytes(const sti_conv_shape *s, int threads)
+void sti_conv_plan_bf16_weight(sti_conv_plan *plan)
 {
-    if (sti_conv_is_empty(s))
-        return 0;
-    const weight_job j = weight_make(s);
-    const int64_t weights = s->kh * s->kw * s->ci * s->co;
-    return 128 + (size_t)threads * j.worker_bytes +
-           (size_t)((j.slot_count - 1) * weights) * sizeof(float);
+    const sti_conv_shape *s = &plan->shape;
+    weight_plan *p = &plan->bf16_weight;
+    set_groups(p, s);
+    set_slots(p, weight_count(s));
+    set_pieces(p, s);
+    set_worker(p, s);
+    p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
+    p->slots_at = sti_conv_plan_add(
+        plan, (size_t)((p->slot_count - 1) * weight_count(s)) * sizeof(float));
 }
 
 /* A worker at work on one piece, and the group at hand. */
@@ -204,10 +203,10 @@ typedef struct weight_piece {
 static void set_group(weight_piece *p, int64_t group)
 {
     const weight_job *j = p->job;
-    p->image = group / j->groups_an_image * j->cut.images;
-    p->images = sti_conv_min(j->cut.images, j->shape->n - p->image);
-    p->row = group % j->groups_an_image * j->cut.rows;
-    p->rows = sti_conv_min(j->cut.rows, j->shape->oh - p->row);
+    p->image = group / j->plan->groups_an_image * j->plan->cut.images;
+    p->images = sti_conv_min(j->plan->cut.images, j->shape->n - p->image);
+    p->row = group % j->plan->groups_an_image * j->plan->cut.rows;
+    p->rows = sti_conv_min(j->plan->cut.rows, j->shape->oh - p->row);
 }
 
 static const sti_bf16 padding[POINT_CHANNELS];
@@ -234,7 +233,7 @@ static const sti_bf16 *x_row(const weight_piece *p, int64_t m, int64_t i, int64_
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
     const int64_t y = (p->row + i) * s->stride + phase - s->pad;
-    const int64_t line = j->raster.length * s->stride;
+    const int64_t line = j->plan->raster.length * s->stride;
     *from = *to = 0;
     if (y < 0 || y >= s->h)
         return padding;
@@ -245,7 +244,7 @@ static const sti_bf16 *x_row(const weight_piece *p, int64_t m, int64_t i, int64_
 
 static uint32_t *phase_raster(const weight_piece *p, int64_t phase)
 {
-    return (uint32_t *)(void *)(p->raster + phase * p->job->phase_pairs);
+    return (uint32_t *)(void *)(p->raster + phase * p->job->plan->phase_pairs);
 }
 
 /* Raster of the phase: rows y0, y0 + stride, .. of each image. */
@@ -253,10 +252,10 @@ static void load_phase(weight_piece *p, int64_t phase)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    const int64_t line = j->raster.length * s->stride, slack = slack_of(s);
+    const int64_t line = j->plan->raster.length * s->stride, slack = slack_of(s);
     const sti_bf16 **end = p->list;
     for (int64_t m = 0; m < p->images; m++)
-        for (int64_t i = 0; i < p->rows + j->raster.gap; i++) {
+        for (int64_t i = 0; i < p->rows + j->plan->raster.gap; i++) {
             int64_t from, to;
             const sti_bf16 *row = x_row(p, m, i, phase, &from, &to);
             end = list_row(end, line, from, to, row, s->ci);
@@ -266,10 +265,10 @@ static void load_phase(weight_piece *p, int64_t phase)
     if (j->tiles->turn)
         p->finite &=
             j->loops->pair_pixels(n, p->list + 2 * s->stride, p->list, p->inputs,
-                                  phase_raster(p, phase), j->block_pairs);
+                                  phase_raster(p, phase), j->plan->block_pairs);
     else
         j->loops->pair_pixels(n, p->list, p->list + s->stride, p->inputs,
-                              phase_raster(p, phase), j->block_pairs);
+                              phase_raster(p, phase), j->plan->block_pairs);
 }
 
 /* The same of few channels. */
@@ -277,12 +276,12 @@ static void load_phase_dense(weight_piece *p, int64_t phase)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    const int64_t line = j->raster.length * s->stride * s->ci, c = s->ci;
+    const int64_t line = j->plan->raster.length * s->stride * s->ci, c = s->ci;
     const int64_t step = s->stride * c, slack = slack_of(s) * c + STI_BF16_COLS;
     sti_bf16 *dst = p->plain;
     uint32_t *out = phase_raster(p, phase);
     for (int64_t m = 0; m < p->images; m++)
-        for (int64_t i = 0; i < p->rows + j->raster.gap; i++, dst += line) {
+        for (int64_t i = 0; i < p->rows + j->plan->raster.gap; i++, dst += line) {
             int64_t from, to;
             const sti_bf16 *row = x_row(p, m, i, phase, &from, &to);
             memset(dst, 0, (size_t)(from * c) * sizeof *dst);
@@ -303,15 +302,9 @@ static void load_phase_dense(weight_piece *p, int64_t phase)
 static int64_t group_blocks(const weight_piece *p)
 {
     const weight_job *j = p->job;
-    const int64_t rows = (p->images - 1) * (p->rows + j->raster.gap) + p->rows;
-    const int64_t length = (rows - 1) * j->raster.length + j->shape->ow;
+    const int64_t rows = (p->images - 1) * (p->rows + j->plan->raster.gap) + p->rows;
+    const int64_t length = (rows - 1) * j->plan->raster.length + j->shape->ow;
     return sti_bf16_blocks(sti_conv_ceil_div(length, 2));
-}
-
-/* Bytes of p->live that a row of taps has. */
-static int64_t live_row(const weight_job *j)
-{
-    return j->dy_row / STI_BF16_PAIRS;
 }
 
 /* Fours that the pixels of output row y meet, which are those from `first` on of k: not
@@ -324,7 +317,8 @@ static void mark_live(weight_piece *p, int64_t y, int64_t first)
     const int64_t four = first / 4, end = (first + s->ow + 3) / 4;
     for (int64_t block = four / 8; block < (end + 7) / 8; block++)
         for (int64_t i = from; i < to; i++)
-            p->live[i * live_row(p->job) + block] |= sti_bf16_live(block, four, end);
+            p->live[i * live_row(p->job->plan) + block] |=
+                sti_bf16_live(block, four, end);
 }
 
 /* Where the pixels of k lie in dy, and which fours of them are not padding alone. */
@@ -332,9 +326,9 @@ static void list_dy(weight_piece *p, int64_t blocks)
 {
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
-    const int64_t L = j->raster.length, n = blocks * 2 * STI_BF16_PAIRS;
+    const int64_t L = j->plan->raster.length, n = blocks * 2 * STI_BF16_PAIRS;
     const sti_bf16 **end = p->list;
-    memset(p->live, 0, (size_t)(s->kh * live_row(j)));
+    memset(p->live, 0, (size_t)(s->kh * live_row(j->plan)));
     for (int64_t m = 0; m < p->images; m++) {
         for (int64_t i = 0; i < p->rows; i++) {
             const int64_t y = p->row + i, top = y * s->stride - s->pad;
@@ -345,7 +339,7 @@ static void list_dy(weight_piece *p, int64_t blocks)
             end = list_row(end, L, 0, s->ow, dy + p->j0, s->co);
         }
         if (m + 1 < p->images)
-            end = list_row(end, j->raster.gap * L, 0, 0, padding, 0);
+            end = list_row(end, j->plan->raster.gap * L, 0, 0, padding, 0);
     }
     if (end - p->list < n)
         list_row(end, n - (end - p->list), 0, 0, padding, 0);
@@ -361,8 +355,8 @@ static void load_dy(weight_piece *p)
             j->loops->transpose32(
                 p->list + b * 2 * STI_BF16_PAIRS, j->tiles->turn != NULL, c,
                 sti_conv_min(p->cols - c, STI_BF16_ROWS),
-                (sti_bf16 *)(void *)(p->dy + c * j->dy_row + b * STI_BF16_PAIRS),
-                2 * j->dy_row);
+                (sti_bf16 *)(void *)(p->dy + c * j->plan->dy_row + b * STI_BF16_PAIRS),
+                2 * j->plan->dy_row);
 }
 
 /* Tile i of the group: where its x lies, and its rows of dw. */
@@ -377,15 +371,17 @@ static weight_tile tile_of(const weight_piece *p, int64_t i)
     const sti_conv_shape *s = j->shape;
     const int64_t y = i / p->tiles, t = i % p->tiles, r16 = STI_BF16_COLS;
     /* Taps of a block of channels follow each other: they share lines. */
-    const int64_t x = j->dense ? 0 : t % s->kw, block = j->dense ? t : t / s->kw;
-    const int64_t columns = j->dense ? s->kw * s->ci : p->inputs;
-    return (weight_tile){.at = y % s->stride * j->phase_pairs +
-                               (y / s->stride * j->raster.length * s->stride + x) *
-                                   j->width +
-                               block * (j->dense ? r16 : j->block_pairs),
+    const int64_t x = j->plan->dense ? 0 : t % s->kw,
+                  block = j->plan->dense ? t : t / s->kw;
+    const int64_t columns = j->plan->dense ? s->kw * s->ci : p->inputs;
+    return (weight_tile){.at =
+                             y % s->stride * j->plan->phase_pairs +
+                             (y / s->stride * j->plan->raster.length * s->stride + x) *
+                                 j->plan->width +
+                             block * (j->plan->dense ? r16 : j->plan->block_pairs),
                          .row = (y * s->kw + x) * s->ci + p->c0 + block * r16,
                          .rows = sti_conv_min(columns - block * r16, r16),
-                         .live = y * live_row(j)};
+                         .live = y * live_row(j->plan)};
 }
 
 /* What the next group reads, where it lies in one piece. */
@@ -394,10 +390,10 @@ static void set_soon(const weight_piece *p, int64_t next, sti_bf16_soon *soon)
     const weight_job *j = p->job;
     const sti_conv_shape *s = j->shape;
     weight_piece n = *p;
-    if (next >= j->groups)
+    if (next >= j->plan->groups)
         return;
     set_group(&n, next);
-    if (j->in_pieces == 1) {
+    if (j->plan->in_pieces == 1) {
         const sti_bf16 *x = j->x + n.image * s->h * s->w * s->ci;
         const int64_t y = sti_conv_max(n.row * s->stride - s->pad, 0);
         const int64_t end = (n.row + n.rows - 1) * s->stride + s->kh - s->pad;
@@ -406,7 +402,7 @@ static void set_soon(const weight_piece *p, int64_t next, sti_bf16_soon *soon)
                                           sti_conv_max(sti_conv_min(end, s->h), y)) *
                                              s->w * s->ci);
     }
-    if (j->blocks == 1) {
+    if (j->plan->blocks == 1) {
         const int64_t y = n.image * s->oh + n.row;
         soon[1].at = (const char *)(j->dy + y * s->ow * s->co);
         soon[1].end = (const char *)(j->dy + (y + (n.images - 1) * s->oh + n.rows) *
@@ -428,13 +424,13 @@ static void group_tiles(const weight_piece *p, sti_bf16_soon *soon, float *sum,
         .runs = 1,
         .blocks = group_blocks(p),
         .b = p->raster,
-        .a_row = j->dy_row,
+        .a_row = j->plan->dy_row,
         .a_block = STI_BF16_PAIRS,
-        .b_row = 2 * s->stride * j->width,
+        .b_row = 2 * s->stride * j->plan->width,
         .a_run = zero_run,
         .a_turned = j->tiles->turn != NULL,
         .b_turned = j->tiles->turn != NULL,
-        .b_odd = s->stride * j->width,
+        .b_odd = s->stride * j->plan->width,
         .live = p->finite ? p->live : NULL,
         .soon = soon,
         .c_row = STI_BF16_COLS,
@@ -447,13 +443,13 @@ static void group_tiles(const weight_piece *p, sti_bf16_soon *soon, float *sum,
     for (int64_t c = 0; c < p->cols; c += STI_BF16_ROWS)
         for (int64_t first = 0; first < tiles; first += STI_BF16_TILES) {
             t.count = (int)sti_conv_min(tiles - first, STI_BF16_TILES);
-            t.a = (const sti_bf16_pair *)p->dy + c * j->dy_row;
+            t.a = (const sti_bf16_pair *)p->dy + c * j->plan->dy_row;
             t.c = sum + c * STI_BF16_COLS;
             for (int i = 0; i < t.count; i++) {
                 const weight_tile tile = tile_of(p, first + i);
                 t.b_tile[i] = tile.at;
                 t.live_tile[i] = tile.live;
-                t.c_tile[i] = (first + i) * j->block * STI_BF16_COLS;
+                t.c_tile[i] = (first + i) * j->plan->block * STI_BF16_COLS;
             }
             j->tiles->share_a(&t);
         }
@@ -462,13 +458,13 @@ static void group_tiles(const weight_piece *p, sti_bf16_soon *soon, float *sum,
 static void chunk_run(weight_piece *p, int64_t chunk, float *sum)
 {
     const weight_job *j = p->job;
-    const int64_t first = chunk * j->cut.groups;
-    const int64_t end = sti_conv_min(first + j->cut.groups, j->groups);
+    const int64_t first = chunk * j->plan->cut.groups;
+    const int64_t end = sti_conv_min(first + j->plan->cut.groups, j->plan->groups);
     for (int64_t group = first; group < end; group++) {
         set_group(p, group);
         p->finite = j->tiles->finite != NULL;
-        for (int64_t phase = 0; phase < j->raster.phases; phase++)
-            (j->dense ? load_phase_dense : load_phase)(p, phase);
+        for (int64_t phase = 0; phase < j->plan->raster.phases; phase++)
+            (j->plan->dense ? load_phase_dense : load_phase)(p, phase);
         load_dy(p);
         sti_bf16_soon soon[STI_BF16_SOON] = {{NULL, NULL}};
         set_soon(p, group + 1, soon);
@@ -491,7 +487,7 @@ static void store_sums(const weight_piece *p, float *dw)
         const weight_tile t = tile_of(p, i);
         for (int64_t f = 0; f < p->cols; f += STI_BF16_ROWS)
             j->loops->transpose_f32(sti_conv_min(p->cols - f, STI_BF16_ROWS), t.rows,
-                                    p->sums + (i * j->block + f) * STI_BF16_COLS,
+                                    p->sums + (i * j->plan->block + f) * STI_BF16_COLS,
                                     dw + t.row * co + p->j0 + f, co);
     }
 }
@@ -499,30 +495,32 @@ static void store_sums(const weight_piece *p, float *dw)
 static weight_piece piece_make(const weight_job *j, int64_t piece, int worker)
 {
     const sti_conv_shape *s = j->shape;
-    weight_piece p = {.job = j, .j0 = piece % j->blocks * j->block};
-    uint32_t *at = (uint32_t *)(void *)(j->scratch + (size_t)worker * j->worker_bytes);
-    p.c0 = piece / j->blocks % j->in_pieces * j->inputs;
-    p.inputs = sti_conv_min(j->inputs, s->ci - p.c0);
-    p.cols = sti_conv_min(j->block, s->co - p.j0);
-    p.tiles =
-        j->dense ? j->row_tiles : s->kw * sti_conv_ceil_div(p.inputs, STI_BF16_COLS);
-    p.raster = at;
-    p.dy = at + j->phase_pairs * j->raster.phases;
-    p.sums = (float *)(void *)(p.dy + j->dy_pairs);
-    p.plain = (sti_bf16 *)(void *)(p.sums + j->sum_floats);
-    p.live = (uint8_t *)(p.plain + 2 * j->plain_pairs);
-    p.list = (const sti_bf16 **)(void *)(p.live + 4 * j->live_pairs);
+    const weight_plan *plan = j->plan;
+    char *own = j->workers + (size_t)worker * plan->worker_bytes;
+    weight_piece p = {.job = j,
+                      .list = (const sti_bf16 **)(void *)(own + plan->list_at),
+                      .plain = (sti_bf16 *)(void *)(own + plan->plain_at),
+                      .raster = (sti_bf16_pair *)(void *)(own + plan->raster_at),
+                      .dy = (uint32_t *)(void *)(own + plan->dy_at),
+                      .sums = (float *)(void *)(own + plan->sums_at),
+                      .live = (uint8_t *)own + plan->live_at,
+                      .c0 = piece / plan->blocks % plan->in_pieces * plan->inputs,
+                      .j0 = piece % plan->blocks * plan->block};
+    p.inputs = sti_conv_min(plan->inputs, s->ci - p.c0);
+    p.cols = sti_conv_min(plan->block, s->co - p.j0);
+    p.tiles = plan->dense ? plan->row_tiles
+                          : s->kw * sti_conv_ceil_div(p.inputs, STI_BF16_COLS);
     return p;
 }
 
 static void weight_piece_run(void *arg, int64_t piece, int worker)
 {
     const weight_job *j = arg;
-    const sti_conv_shape *s = j->shape;
-    const int64_t slot = piece / (j->blocks * j->in_pieces);
-    const int64_t first = slot * j->slot_chunks;
-    const int64_t last = sti_conv_min(first + j->slot_chunks, j->chunks);
-    const int64_t level = j->sum_floats / j->levels;
+    const weight_plan *plan = j->plan;
+    const int64_t slot = piece / (plan->blocks * plan->in_pieces);
+    const int64_t first = slot * plan->slot_chunks;
+    const int64_t last = sti_conv_min(first + plan->slot_chunks, plan->chunks);
+    const int64_t level = plan->level_floats;
     weight_piece p = piece_make(j, piece, worker);
     int top = 0;
     j->tiles->begin(STI_BF16_ROWS);
@@ -534,41 +532,43 @@ static void weight_piece_run(void *arg, int64_t piece, int worker)
     j->tiles->end();
     for (; top > 1; top--)
         join(p.sums + (top - 2) * level, p.sums + (top - 1) * level, level);
-    store_sums(&p, slot == 0 ? j->dw
-                             : j->slots + (slot - 1) * s->kh * s->kw * s->ci * s->co);
+    store_sums(&p, slot == 0 ? j->dw : j->slots + (slot - 1) * weight_count(j->shape));
 }
 
 static void join_slots(void *arg, int64_t piece, int worker)
 {
     const weight_job *j = arg;
-    const sti_conv_shape *s = j->shape;
-    const int64_t weights = s->kh * s->kw * s->ci * s->co, at = piece * JOIN_FLOATS;
+    const int64_t weights = weight_count(j->shape), at = piece * JOIN_FLOATS;
     const int64_t n = sti_conv_min(JOIN_FLOATS, weights - at);
+    const int64_t count = j->plan->slot_count;
     (void)worker;
-    for (int64_t step = 1; step < j->slot_count; step *= 2)
-        for (int64_t i = 0; i + step < j->slot_count; i += 2 * step)
+    for (int64_t step = 1; step < count; step *= 2)
+        for (int64_t i = 0; i + step < count; i += 2 * step)
             join((i ? j->slots + (i - 1) * weights : j->dw) + at,
                  j->slots + (i + step - 1) * weights + at, n);
 }
 
-void sti_conv_bf16_weight(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_bf16_weight(const sti_team *team, const sti_conv_plan *plan,
                           const sti_bf16 *x, const sti_bf16 *dy, float *dw_out,
                           void *scratch)
 {
-    const int64_t weights = s->kh * s->kw * s->ci * s->co;
-    if (sti_conv_is_empty(s)) {
+    const weight_plan *p = &plan->bf16_weight;
+    const int64_t weights = weight_count(&plan->shape);
+    sti_conv_plan_check(plan, STI_CONV_BACKWARD_WEIGHT, team);
+    if (plan->way == STI_CONV_EMPTY) {
         memset(dw_out, 0, (size_t)weights * sizeof *dw_out);
         return;
     }
-    weight_job j = weight_make(s);
-    j.x = x;
-    j.dy = dy;
-    j.dw = dw_out;
-    j.tiles = sti_bf16_tiles_now();
-    j.loops = sti_bf16_kernels_now();
-    j.scratch = sti_conv_bf16_align(scratch);
-    j.slots = (float *)(void *)(j.scratch + (size_t)team->threads * j.worker_bytes);
-    sti_team_run(team, j.slot_count * j.blocks * j.in_pieces, weight_piece_run, &j);
-    if (j.slot_count > 1)
+    weight_job j = {.shape = &plan->shape,
+                    .plan = p,
+                    .x = x,
+                    .dy = dy,
+                    .dw = dw_out,
+                    .slots = sti_conv_part(scratch, p->slots_at),
+                    .tiles = sti_bf16_tiles_now(),
+                    .loops = sti_bf16_kernels_now(),
+                    .workers = sti_conv_part(scratch, p->workers_at)};
+    sti_team_run(team, p->slot_count * p->blocks * p->in_pieces, weight_piece_run, &j);
+    if (p->slot_count > 1)
         sti_team_run(team, sti_conv_ceil_div(weights, JOIN_FLOATS), join_slots, &j);
 }

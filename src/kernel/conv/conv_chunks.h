@@ -22,7 +22,7 @@ sti_conv_chunks sti_conv_chunks_cut(int64_t chunks, int64_t most);
 /* Overwrites sums. */
 typedef void sti_conv_chunk_fn(void *arg, int64_t chunk, float *sums);
 
-/* Of a subtree: stack [levels, size], its result in the first. */
+/* Sums of a subtree: stack [levels, size], its result in the first. */
 void sti_conv_chunks_sum(const sti_conv_chunks *chunks, int64_t tree, size_t size,
                          float *stack, sti_conv_chunk_fn *make, void *arg);
 

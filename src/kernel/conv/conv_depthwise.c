@@ -1,6 +1,7 @@
-/* Depthwise convolution by rows of results. Forward and backward data are one walk: a
- * result is a chain over the taps that lie inside. The weight gradient goes along rows
- * of dy, a piece owning some channels and a subtree of the chunks of 4096 pixels. */
+/* Depthwise convolution by rows of results. Forward and backward data are one stencil:
+ * a result is a chain over the taps that lie inside. The weight gradient goes along
+ * rows of dy, a piece owning some channels and a subtree of the chunks of 4096 pixels.
+ */
 #include "kernel/conv/conv_depthwise.h"
 
 #include <string.h>
@@ -55,18 +56,19 @@ typedef struct row_set {
     bool fetches;                       /* the source, for the row after */
 } row_set;
 
-typedef struct walk {
+typedef struct stencil {
     const sti_depthwise_kernels *kernels;
     const row_set *r;
     const float *in, *weights; /* an image; all */
     float *out;                /* an image */
     const float *bias;
     bool relu;
-} walk;
+} stencil;
 
 /* Results [p, p + pixels) of row q, which meet the columns [first, end) of taps. */
-static void walk_pixels(const walk *w, int64_t q, int64_t p, int64_t pixels,
-                        int64_t first, int64_t end, const sti_depthwise_ahead *ahead)
+static void stencil_pixels(const stencil *w, int64_t q, int64_t p, int64_t pixels,
+                           int64_t first, int64_t end,
+                           const sti_depthwise_prefetch *prefetch)
 {
     const row_set *r = w->r;
     int64_t a_run[STI_CONV_MAX_TAPS], b_run[STI_CONV_MAX_TAPS], top, bottom, runs = 0;
@@ -91,39 +93,39 @@ static void walk_pixels(const walk *w, int64_t q, int64_t p, int64_t pixels,
         .channels = r->channels,
         .bias = w->bias,
         .relu = w->relu,
-        .ahead = *ahead,
+        .prefetch = *prefetch,
     });
 }
 
-static void walk_edge(const walk *w, int64_t q, int64_t p, int64_t end)
+static void stencil_edge(const stencil *w, int64_t q, int64_t p, int64_t end)
 {
     for (; p < end; p++) {
         int64_t first, last;
         taps_inside(&w->r->x, p, &first, &last);
-        walk_pixels(w, q, p, 1, first, last, &(sti_depthwise_ahead){NULL, 0});
+        stencil_pixels(w, q, p, 1, first, last, &(sti_depthwise_prefetch){NULL, 0});
     }
 }
 
 /* What the rows after q read of the source. */
-static sti_depthwise_ahead rows_after(const walk *w, int64_t q)
+static sti_depthwise_prefetch rows_after(const stencil *w, int64_t q)
 {
     const row_set *r = w->r;
     const int64_t last = r->y.tap > 0 ? r->y.taps - 1 : 0; /* of the taps, below */
     const int64_t line = r->y.start + q * r->y.step + last + 1;
-    return (sti_depthwise_ahead){.at = w->in + line * r->x.length * r->channels,
-                                 .each = r->fetches ? r->y.step * r->x.step : 0};
+    return (sti_depthwise_prefetch){.at = w->in + line * r->x.length * r->channels,
+                                    .each = r->fetches ? r->y.step * r->x.step : 0};
 }
 
-static void walk_row(const walk *w, int64_t q)
+static void stencil_row(const stencil *w, int64_t q)
 {
     const row_set *r = w->r;
-    const sti_depthwise_ahead ahead = rows_after(w, q);
+    const sti_depthwise_prefetch prefetch = rows_after(w, q);
     int64_t from, to;
     whole_results(&r->x, &from, &to);
-    walk_edge(w, q, 0, from);
+    stencil_edge(w, q, 0, from);
     if (to > from)
-        walk_pixels(w, q, from, to - from, 0, r->x.taps, &ahead);
-    walk_edge(w, q, to, r->x.results);
+        stencil_pixels(w, q, from, to - from, 0, r->x.taps, &prefetch);
+    stencil_edge(w, q, to, r->x.results);
 }
 
 /* Three taps, of which the first and the last result leave out one at most, on its own
@@ -139,14 +141,14 @@ static bool nearly_whole(const axis *a)
 }
 
 /* Whether blocks take the rows. */
-static bool in_blocks(const walk *w)
+static bool in_blocks(const stencil *w)
 {
     const axis *x = &w->r->x, *y = &w->r->y;
     return w->kernels->block && nearly_whole(x) && y->taps == 3 && y->step == x->step;
 }
 
 /* Results in the order of the taps: from the last one, where those go backward. */
-static void walk_block(const walk *w, int64_t q, int64_t rows)
+static void stencil_block(const stencil *w, int64_t q, int64_t rows)
 {
     const row_set *r = w->r;
     const int64_t tap = r->x.tap, line = r->x.length * r->channels;
@@ -170,7 +172,7 @@ static void walk_block(const walk *w, int64_t q, int64_t rows)
                              .step = (int)r->x.step,
                              .bias = w->bias,
                              .relu = w->relu,
-                             .ahead = rows_after(w, q + rows - 1).at};
+                             .prefetch = rows_after(w, q + rows - 1).at};
     reach.taps += (rows - 1) * reach.step;
     taps_inside(&reach, q0, &b.first, &b.end);
     taps_inside(&r->x, p0, &left, &end);
@@ -180,35 +182,42 @@ static void walk_block(const walk *w, int64_t q, int64_t rows)
     w->kernels->block(&b);
 }
 
-static void walk_rows(const walk *w, int64_t q, int64_t end)
+static void stencil_rows(const stencil *w, int64_t q, int64_t end)
 {
     const bool blocks = in_blocks(w), two = blocks && w->r->x.step == 1;
     for (int64_t rows; q < end; q += rows) {
         rows = two ? sti_conv_min(end - q, 2) : 1;
         if (blocks)
-            walk_block(w, q, rows);
+            stencil_block(w, q, rows);
         else
-            walk_row(w, q);
+            stencil_row(w, q);
     }
 }
 
 /* Images are cut into blocks of rows, a piece each. */
-typedef struct cut {
-    int64_t rows, blocks, all; /* rows a block; blocks an image; rows an image */
-} cut;
+typedef sti_conv_depthwise_plan cut;
 
-static cut cut_rows(int64_t all, int64_t floats)
+static cut cut_rows(int64_t rows, int64_t floats)
 {
     const int64_t most = STI_CONV_ROWS_FLOATS / sti_conv_max(floats, 1);
-    const int64_t rows = sti_conv_max(1, sti_conv_min(most, all));
-    return (cut){rows, sti_conv_ceil_div(all, rows), all};
+    const int64_t block = sti_conv_max(1, sti_conv_min(most, rows));
+    return (cut){block, sti_conv_ceil_div(rows, block), rows};
+}
+
+void sti_conv_plan_depthwise(sti_conv_plan *plan)
+{
+    const sti_conv_shape *s = &plan->shape;
+    const bool forward = plan->direction == STI_CONV_FORWARD;
+    plan->depthwise = /* of backward data: rows of the phases */
+        cut_rows(forward ? s->oh : sti_conv_ceil_div(s->h, s->stride),
+                 s->stride * s->w * s->ci);
 }
 
 static int64_t piece_rows(const cut *c, int64_t piece, int64_t *image, int64_t *end)
 {
-    const int64_t first = piece % c->blocks * c->rows;
+    const int64_t first = piece % c->blocks * c->block_rows;
     *image = piece / c->blocks;
-    *end = sti_conv_min(first + c->rows, c->all);
+    *end = sti_conv_min(first + c->block_rows, c->rows);
     return first;
 }
 
@@ -221,7 +230,7 @@ typedef struct forward_job {
     const float *x, *w;
     float *y;
     row_set rows;
-    cut cut;
+    const cut *cut;
 } forward_job;
 
 static axis forward_axis(const sti_conv_shape *s, int64_t length, int64_t taps,
@@ -234,22 +243,23 @@ static void forward_piece(void *arg, int64_t piece, int worker)
 {
     const forward_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    int64_t image, end, q = piece_rows(&j->cut, piece, &image, &end);
-    const walk w = {.kernels = j->kernels,
-                    .r = &j->rows,
-                    .in = j->x + image * s->h * s->w * s->ci,
-                    .weights = j->w,
-                    .out = j->y + image * s->oh * s->ow * s->co,
-                    .bias = j->epilogue ? j->epilogue->bias : NULL,
-                    .relu = j->epilogue && j->epilogue->relu};
+    int64_t image, end, q = piece_rows(j->cut, piece, &image, &end);
+    const stencil w = {.kernels = j->kernels,
+                       .r = &j->rows,
+                       .in = j->x + image * s->h * s->w * s->ci,
+                       .weights = j->w,
+                       .out = j->y + image * s->oh * s->ow * s->co,
+                       .bias = j->epilogue ? j->epilogue->bias : NULL,
+                       .relu = j->epilogue && j->epilogue->relu};
     (void)worker;
-    walk_rows(&w, q, end);
+    stencil_rows(&w, q, end);
 }
 
-void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_plan *plan,
                                 const float *x, const float *w,
                                 const sti_epilogue *epilogue, float *y_out)
 {
+    const sti_conv_shape *s = &plan->shape;
     forward_job j = {.shape = s,
                      .kernels = kernels_now(),
                      .epilogue = epilogue,
@@ -264,8 +274,8 @@ void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *s,
                               .c_line = s->ow * s->co,
                               .c_row = s->co,
                               .fetches = true},
-                     .cut = cut_rows(s->oh, s->stride * s->w * s->ci)};
-    sti_team_run(team, s->n * j.cut.blocks, forward_piece, &j);
+                     .cut = &plan->depthwise};
+    sti_team_run(team, s->n * j.cut->blocks, forward_piece, &j);
     if (epilogue && epilogue->relu_mask)
         sti_block_mask(team, y_out, s->n * s->oh * s->ow * s->co, epilogue->relu_mask);
 }
@@ -277,7 +287,7 @@ typedef struct data_job {
     const sti_depthwise_kernels *kernels;
     const float *dy, *w;
     float *dx;
-    cut cut; /* of rows of the phases */
+    const cut *cut;
 } data_job;
 
 static row_set phase_rows(const sti_conv_shape *s, int64_t phase)
@@ -300,32 +310,31 @@ static void data_piece(void *arg, int64_t piece, int worker)
 {
     const data_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    int64_t image, end, first = piece_rows(&j->cut, piece, &image, &end);
+    int64_t image, end, first = piece_rows(j->cut, piece, &image, &end);
     (void)worker;
     const int64_t step = s->stride > 1 ? 1 : end - first; /* phases share lines */
     for (int64_t q = first; q < end; q += step)
         for (int64_t phase = 0; phase < s->stride * s->stride; phase++) {
             const row_set r = phase_rows(s, phase);
-            const walk w = {.kernels = j->kernels,
-                            .r = &r,
-                            .in = j->dy + image * s->oh * s->ow * s->co,
-                            .weights = j->w,
-                            .out = j->dx + image * s->h * s->w * s->ci};
-            walk_rows(&w, q, sti_conv_min(q + step, r.y.results));
+            const stencil w = {.kernels = j->kernels,
+                               .r = &r,
+                               .in = j->dy + image * s->oh * s->ow * s->co,
+                               .weights = j->w,
+                               .out = j->dx + image * s->h * s->w * s->ci};
+            stencil_rows(&w, q, sti_conv_min(q + step, r.y.results));
         }
 }
 
-void sti_conv_depthwise_data(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_depthwise_data(const sti_team *team, const sti_conv_plan *plan,
                              const float *dy, const float *w, float *dx_out)
 {
-    data_job j = {
-        .shape = s,
-        .kernels = kernels_now(),
-        .dy = dy,
-        .w = w,
-        .dx = dx_out,
-        .cut = cut_rows(sti_conv_ceil_div(s->h, s->stride), s->stride * s->w * s->ci)};
-    sti_team_run(team, s->n * j.cut.blocks, data_piece, &j);
+    data_job j = {.shape = &plan->shape,
+                  .kernels = kernels_now(),
+                  .dy = dy,
+                  .w = w,
+                  .dx = dx_out,
+                  .cut = &plan->depthwise};
+    sti_team_run(team, plan->shape.n * j.cut->blocks, data_piece, &j);
 }
 
 /* ---- the weight gradient ---- */
@@ -336,44 +345,37 @@ enum {
     STEP = 48    /* of channels a slice: three vectors */
 };
 
+typedef sti_conv_depthwise_weight_plan weight_plan;
+
 typedef struct weight_job {
     const sti_conv_shape *shape;
+    const weight_plan *plan;
     const sti_depthwise_kernels *kernels;
     const float *x, *dy;
-    float *dw, *results, *workers, *squares;
+    float *dw, *results, *squares;
+    char *workers;
     axis y, col;
     int64_t whole, whole_end; /* columns of dy that meet all taps */
-    sti_conv_chunks tree;
-    int64_t slice, slices; /* channels of one */
-    size_t grad_floats, level_floats, worker_floats;
 } weight_job;
 
-static weight_job weight_make(const sti_conv_shape *s)
+void sti_conv_plan_depthwise_weight(sti_conv_plan *plan)
 {
+    const sti_conv_shape *s = &plan->shape;
+    weight_plan *p = &plan->depthwise_weight;
     const int64_t pixels = s->n * s->oh * s->ow;
-    weight_job j = {.shape = s,
-                    .y = forward_axis(s, s->h, s->kh, s->oh),
-                    .col = forward_axis(s, s->w, s->kw, s->ow),
-                    .grad_floats = (size_t)(s->kh * s->kw * s->co)};
-    whole_results(&j.col, &j.whole, &j.whole_end);
-    j.tree = sti_conv_chunks_cut(sti_conv_ceil_div(pixels, STI_GEMM_CHUNK),
-                                 STI_CONV_MAX_TREES);
-    const int64_t slices = sti_conv_ceil_div(PIECES, j.tree.trees);
-    j.slice =
+    p->tree = sti_conv_chunks_cut(sti_conv_ceil_div(pixels, STI_GEMM_CHUNK),
+                                  STI_CONV_MAX_TREES);
+    const int64_t slices = sti_conv_ceil_div(PIECES, p->tree.trees);
+    p->slice =
         sti_conv_round_up(sti_conv_max(sti_conv_ceil_div(s->co, slices), SLICE), STEP);
-    j.slices = sti_conv_ceil_div(s->co, j.slice);
-    j.level_floats = (size_t)(s->kh * s->kw * sti_conv_min(j.slice, s->co));
-    j.worker_floats =
-        (size_t)sti_conv_round_up((int64_t)(j.tree.levels * j.level_floats), STI_PANEL);
-    return j;
-}
-
-size_t sti_conv_depthwise_weight_bytes(const sti_conv_shape *s, int threads)
-{
-    const weight_job j = weight_make(s);
-    return 64 + ((size_t)(j.tree.trees - 1) * j.grad_floats +
-                 (size_t)threads * j.worker_floats) *
-                    sizeof(float);
+    p->slices = sti_conv_ceil_div(s->co, p->slice);
+    p->grad_floats = (size_t)(s->kh * s->kw * s->co);
+    p->level_floats = (size_t)(s->kh * s->kw * sti_conv_min(p->slice, s->co));
+    p->worker_bytes =
+        sti_conv_part_bytes((int64_t)(p->tree.levels * p->level_floats), sizeof(float));
+    p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
+    p->results_at = sti_conv_plan_add(plan, (size_t)(p->tree.trees - 1) *
+                                                p->grad_floats * sizeof(float));
 }
 
 /* Part of a row of dy against a row of taps. */
@@ -524,29 +526,36 @@ static void weight_piece(void *arg, int64_t piece, int worker)
 {
     const weight_job *j = arg;
     const sti_conv_shape *s = j->shape;
-    const int64_t tree = piece / j->slices, at = piece % j->slices * j->slice;
-    const int64_t channels = sti_conv_min(j->slice, s->co - at), taps = s->kh * s->kw;
-    float *stack = j->workers + (size_t)worker * j->worker_floats;
-    float *to = tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * j->grad_floats;
-    sti_conv_chunks_sum(&j->tree, tree, (size_t)(taps * channels), stack, slice_chunk,
+    const weight_plan *p = j->plan;
+    const int64_t tree = piece / p->slices, at = piece % p->slices * p->slice;
+    const int64_t channels = sti_conv_min(p->slice, s->co - at), taps = s->kh * s->kw;
+    float *stack = (float *)(void *)(j->workers + (size_t)worker * p->worker_bytes);
+    float *to = tree == 0 ? j->dw : j->results + (size_t)(tree - 1) * p->grad_floats;
+    sti_conv_chunks_sum(&p->tree, tree, (size_t)(taps * channels), stack, slice_chunk,
                         &(weight_slice){j, at, channels});
     for (int64_t tap = 0; tap < taps; tap++)
         memcpy(to + tap * s->co + at, stack + tap * channels,
                (size_t)channels * sizeof *to);
 }
 
-void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *dy, float *dw_out,
                                float *squares, void *scratch)
 {
-    weight_job j = weight_make(s);
-    j.kernels = kernels_now();
-    j.squares = squares;
-    j.x = x;
-    j.dy = dy;
-    j.dw = dw_out;
-    j.workers = sti_block_align(scratch);
-    j.results = j.workers + (size_t)team->threads * j.worker_floats;
-    sti_team_run(team, j.tree.trees * j.slices, weight_piece, &j);
-    sti_conv_chunks_join_all(team, &j.tree, dw_out, j.results, j.grad_floats);
+    const sti_conv_shape *s = &plan->shape;
+    const weight_plan *p = &plan->depthwise_weight;
+    weight_job j = {.shape = s,
+                    .plan = p,
+                    .kernels = kernels_now(),
+                    .x = x,
+                    .dy = dy,
+                    .dw = dw_out,
+                    .results = sti_conv_part(scratch, p->results_at),
+                    .squares = squares,
+                    .workers = sti_conv_part(scratch, p->workers_at),
+                    .y = forward_axis(s, s->h, s->kh, s->oh),
+                    .col = forward_axis(s, s->w, s->kw, s->ow)};
+    whole_results(&j.col, &j.whole, &j.whole_end);
+    sti_team_run(team, p->tree.trees * p->slices, weight_piece, &j);
+    sti_conv_chunks_join_all(team, &p->tree, dw_out, j.results, p->grad_floats);
 }

@@ -8,10 +8,10 @@
 
 /* What will be read soon: `each` cache lines, one after the other, for every vector of
  * results. May lie outside of arrays. */
-typedef struct sti_depthwise_ahead {
+typedef struct sti_depthwise_prefetch {
     const float *at;
     int64_t each;
-} sti_depthwise_ahead;
+} sti_depthwise_prefetch;
 
 /* c[p * c_row + j] = chain over runs i of a[a_run[i] + p * a_row + j] * b[b_run[i] +
  * j], then bias[j] and ReLU, for p < pixels, j < channels. */
@@ -27,7 +27,7 @@ typedef struct sti_depthwise_line {
     int64_t pixels, channels;
     const float *bias; /* or NULL */
     bool relu;
-    sti_depthwise_ahead ahead;
+    sti_depthwise_prefetch prefetch;
 } sti_depthwise_line;
 
 /* c[t * c_tap + j] goes on as a chain over pixels p of a[p * a_step + t * a_tap + j] *
@@ -62,7 +62,7 @@ typedef struct sti_depthwise_block {
     bool left, right;
     const float *bias; /* or NULL */
     bool relu;
-    const float *ahead; /* what the next rows read, perhaps outside of the array */
+    const float *prefetch; /* what the next rows read, perhaps outside of the array */
 } sti_depthwise_block;
 
 /* All taps of 3 x 3 at once: c[(i * 3 + t) * channels + j] goes on as a chain over rows
@@ -92,13 +92,14 @@ extern const sti_depthwise_kernels sti_depthwise_kernels_avx512;
 
 /* The three directions as in conv.h; forward and data take no scratch, and at most
  * STI_CONV_MAX_TAPS taps. squares as in sti_conv_rows_weight. */
-void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_depthwise(sti_conv_plan *plan);
+void sti_conv_depthwise_forward(const sti_team *team, const sti_conv_plan *plan,
                                 const float *x, const float *w,
                                 const sti_epilogue *epilogue, float *y_out);
-void sti_conv_depthwise_data(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_depthwise_data(const sti_team *team, const sti_conv_plan *plan,
                              const float *dy, const float *w, float *dx_out);
-size_t sti_conv_depthwise_weight_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_depthwise_weight(sti_conv_plan *plan);
+void sti_conv_depthwise_weight(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *dy, float *dw_out,
                                float *squares, void *scratch);
 

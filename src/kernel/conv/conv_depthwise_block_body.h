@@ -9,14 +9,14 @@ typedef void block_fn(const sti_depthwise_block *k, int64_t p, int64_t done);
 
 /* Beside load n: a line of what the next rows read, one for each that a result leaves
  * behind, then one that the next results of these rows are written to. */
-INLINE void block_ahead(const sti_depthwise_block *k, int64_t p, int64_t j,
-                        int64_t made, const int n, const int step, const int rows,
-                        const int results)
+INLINE void block_prefetch(const sti_depthwise_block *k, int64_t p, int64_t j,
+                           int64_t made, const int n, const int step, const int rows,
+                           const int results)
 {
     const int reads = step * step * rows * results, i = n - reads;
     if (i < 0)
-        __builtin_prefetch(k->ahead + step * step * made * VEC_WIDTH + n * LINE_FLOATS,
-                           0, 2);
+        __builtin_prefetch(
+            k->prefetch + step * step * made * VEC_WIDTH + n * LINE_FLOATS, 0, 2);
     else if (i < rows * results)
         __builtin_prefetch(
             k->c + i / results * k->c_y +
@@ -52,7 +52,7 @@ INLINE void block_vector(const sti_depthwise_block *k, int64_t p, int64_t j,
             if ((x == 0 && left) || (x == last && right))
                 continue;
             const vec pixel = load_lanes(a, whole, lanes);
-            block_ahead(k, p, j, made, y * (last + 1) + x, step, rows, results);
+            block_prefetch(k, p, j, made, y * (last + 1) + x, step, rows, results);
 #pragma GCC unroll 2
             for (int r = 0; r < rows; r++)
 #pragma GCC unroll 7
@@ -147,7 +147,7 @@ INLINE void nine_pixel(const sti_depthwise_nine *g, const float *a, const float 
 }
 
 /* What the rows after these read beside one pixel. */
-INLINE void nine_ahead(const sti_depthwise_nine *g, const float *a, const float *dy)
+INLINE void nine_prefetch(const sti_depthwise_nine *g, const float *a, const float *dy)
 {
     a += (g->rows - 1) * g->step * g->a_y + BLOCK_TAPS * g->a_y + g->a_x;
     __builtin_prefetch(dy + g->rows * g->dy_y, 0, 2);
@@ -171,7 +171,7 @@ INLINE void nine_row(const sti_depthwise_nine *g, const float *a, const float *d
     if (g->left)
         nine_pixel(g, a, dy, lanes, 1, 3, top, bottom, whole, acc);
     for (int64_t p = g->left; p < g->pixels - g->right; p++) {
-        nine_ahead(g, a + p * on, dy + p * g->a_x);
+        nine_prefetch(g, a + p * on, dy + p * g->a_x);
         nine_pixel(g, a + p * on, dy + p * g->a_x, lanes, 0, 3, top, bottom, whole,
                    acc);
     }

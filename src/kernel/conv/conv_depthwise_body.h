@@ -24,11 +24,12 @@ INLINE void store_lanes(float *p, vec x, const bool whole, int64_t lanes)
 }
 
 /* The `n`-th vector of results is being made. */
-INLINE void look_ahead(const sti_depthwise_ahead *ahead, int64_t n)
+INLINE void prefetch_lines(const sti_depthwise_prefetch *prefetch, int64_t n)
 {
-    const int64_t floats = ahead->each * VEC_WIDTH; /* lines are wider than AVX2 is */
-    for (int64_t i = 0; i < ahead->each; i++)
-        __builtin_prefetch(ahead->at + n * floats + i * LINE_FLOATS, 0, 2);
+    const int64_t floats =
+        prefetch->each * VEC_WIDTH; /* lines are wider than AVX2 is */
+    for (int64_t i = 0; i < prefetch->each; i++)
+        __builtin_prefetch(prefetch->at + n * floats + i * LINE_FLOATS, 0, 2);
 }
 
 /* `count` neighbouring pixels, channels from j. `finish`: there is a bias or a ReLU. */
@@ -69,9 +70,9 @@ INLINE void line_pixels(const sti_depthwise_line *line, int64_t p, const int cou
     const int64_t vectors = (l.channels + VEC_WIDTH - 1) / VEC_WIDTH;
     const int64_t whole = l.channels - l.channels % VEC_WIDTH;
     for (int64_t j = 0; j < whole; j += VEC_WIDTH) {
-        if (l.ahead.each > 0)
+        if (l.prefetch.each > 0)
             for (int q = 0; q < count; q++)
-                look_ahead(&l.ahead, p * vectors + j / VEC_WIDTH * count + q);
+                prefetch_lines(&l.prefetch, p * vectors + j / VEC_WIDTH * count + q);
         line_vectors(&l, p, j, count, true, finish);
     }
     if (whole < l.channels)

@@ -123,18 +123,12 @@ static sti_block_job forward_job(const sti_conv_shape *s)
     };
 }
 
-size_t sti_conv_gather_forward_bytes(const sti_conv_shape *s, int threads)
-{
-    const sti_block_job job = forward_job(s);
-    return sti_block_scratch_bytes(&job, threads);
-}
-
-void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_gather_forward(const sti_team *team, const sti_conv_plan *plan,
                              const float *x, const float *w,
                              const sti_epilogue *epilogue, float *y_out, void *scratch)
 {
-    const gather_args args = {.shape = s, .x = x, .y = y_out};
-    sti_block_job job = forward_job(s);
+    const gather_args args = {.shape = &plan->shape, .x = x, .y = y_out};
+    sti_block_job job = forward_job(&plan->shape);
     job.arg = &args;
     job.b = w;
     job.c = y_out;
@@ -142,9 +136,9 @@ void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *s,
         job.bias = epilogue->bias;
         job.relu = epilogue->relu;
     }
-    sti_block_run(team, &job, scratch);
+    sti_block_run(team, &job, sti_conv_part(scratch, plan->gather.product_at));
     if (epilogue && epilogue->relu_mask)
-        sti_block_mask(team, y_out, job.m * s->co, epilogue->relu_mask);
+        sti_block_mask(team, y_out, job.m * plan->shape.co, epilogue->relu_mask);
 }
 
 /* Backward data, one phase at a time. */
@@ -242,9 +236,10 @@ static sti_block_job data_job(const sti_conv_shape *s, const sti_conv_phase *p)
     };
 }
 
-size_t sti_conv_gather_data_bytes(const sti_conv_shape *s, int threads)
+/* Scratch of the phase that takes most. */
+static size_t data_scratch(const sti_conv_shape *s, int threads)
 {
-    size_t most = 64;
+    size_t most = 0;
     for (int64_t i = 0; i < s->stride * s->stride; i++) {
         const sti_conv_phase phase = sti_conv_phase_of(s, i);
         const sti_block_job job = data_job(s, &phase);
@@ -254,15 +249,26 @@ size_t sti_conv_gather_data_bytes(const sti_conv_shape *s, int threads)
     return most;
 }
 
-void sti_conv_gather_data(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_gather_data(const sti_team *team, const sti_conv_plan *plan,
                           const float *dy, const float *w, float *dx_out, void *scratch)
 {
+    const sti_conv_shape *s = &plan->shape;
     gather_args args = {.shape = s, .dy = dy, .w = w, .dx = dx_out};
     for (int64_t i = 0; i < s->stride * s->stride; i++) {
         args.phase = sti_conv_phase_of(s, i);
         sti_block_job job = data_job(s, &args.phase);
         job.arg = &args;
         job.c = dx_out;
-        sti_block_run(team, &job, scratch);
+        sti_block_run(team, &job, sti_conv_part(scratch, plan->gather.product_at));
     }
+}
+
+void sti_conv_plan_gather(sti_conv_plan *plan)
+{
+    const sti_conv_shape *s = &plan->shape;
+    const sti_block_job job = forward_job(s);
+    const size_t bytes = plan->direction == STI_CONV_FORWARD
+                             ? sti_block_scratch_bytes(&job, plan->threads)
+                             : data_scratch(s, plan->threads);
+    plan->gather.product_at = sti_conv_plan_add(plan, bytes);
 }

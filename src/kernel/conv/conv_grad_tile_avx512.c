@@ -28,11 +28,11 @@ grad_end(const sti_gemm_tile *t, float *c, const vec *acc, const int rows)
 
 static inline __attribute__((always_inline)) void grad_run(const sti_gemm_tile *t,
                                                            const float *from, float *c,
-                                                           sti_conv_stream *ahead,
+                                                           sti_conv_stream *prefetch,
                                                            const int rows)
 {
     vec acc[2 * STI_CONV_TILE_ROWS];
-    sti_conv_stream s = *ahead;
+    sti_conv_stream s = *prefetch;
     grad_begin(t, c, acc, rows);
     for (int64_t i = 0; i < t->runs; i++) {
         const float *a = from + t->a_run[i], *b = t->b + t->b_run[i];
@@ -51,16 +51,16 @@ static inline __attribute__((always_inline)) void grad_run(const sti_gemm_tile *
         }
     }
     grad_end(t, c, acc, rows);
-    *ahead = s;
+    *prefetch = s;
 }
 
 #define GRAD(R)                                                                \
-    static void grad_##R(const sti_gemm_tile *t, sti_conv_stream *ahead)       \
+    static void grad_##R(const sti_gemm_tile *t, sti_conv_stream *prefetch)    \
     {                                                                          \
         const float *a = t->a;                                                 \
         float *c = t->c;                                                       \
         for (int64_t i = 0; i < t->lines; i++, a += t->a_line, c += t->c_line) \
-            grad_run(t, a, c, ahead, R);                                       \
+            grad_run(t, a, c, prefetch, R);                                    \
     }
 #define NAME(R) grad_##R,
 #define GRADS(X) \
@@ -68,10 +68,10 @@ static inline __attribute__((always_inline)) void grad_run(const sti_gemm_tile *
 
 GRADS(GRAD)
 
-void sti_conv_grad_tile_avx512(const sti_gemm_tile *t, sti_conv_stream *ahead)
+void sti_conv_grad_tile_avx512(const sti_gemm_tile *t, sti_conv_stream *prefetch)
 {
     static sti_conv_grad_tile_fn *const tiles[] = {GRADS(NAME)};
-    tiles[t->rows - 1](t, ahead);
+    tiles[t->rows - 1](t, prefetch);
 }
 #else
 typedef int sti_conv_grad_tile_avx512_unused;

@@ -1,25 +1,34 @@
-/* Shared by the files of the convolution. Forward and backward data go one of five
- * ways, chosen by their shape alone; all give the same bits.
+/* Shared by the files of the convolution. Forward and backward data go one of these
+ * ways, chosen by their shape alone (conv_plan.c); all but the first give the same
+ * bits.
+ *
+ * winograd: minimal filtering, where the shape asks for it (conv_winograd.h).
  *
  * rows: rows of four pixels and more. Weights packed once a call, rows of the image in
- * place or copied with zero padding, taps are address offsets (conv_walk.h).
+ * place or copied with zero padding, taps are address offsets (conv_row_product.h).
  *
  * depthwise: one channel a group, all three directions, with vectors along channels and
  * nothing copied (conv_depthwise.h).
  *
- * plain: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it stands.
+ * product: 1x1, stride 1, no padding, one group, and not fit for rows: GEMM as it
+ * stands.
  *
- * place: few pixels that meet many weights, which would take longer to pack than to
+ * per pixel: few pixels that meet many weights, which would take longer to pack than to
  * multiply, and narrow images. Rows of the product are the same pixel of all images
- * (conv_place.c).
+ * (conv_per_pixel.c).
  *
  * gather: the rest, among them the same of few images. The blocked product, its blocks
  * gathered from the tensors.
  *
  * The weight gradient goes by rows, a slice of it at a time, or where a 1x1 convolution
- * has many weights, as a product (conv_product.c). */
+ * has many weights, as a product (conv_product.c).
+ *
+ * A way is a planner, which fills in its part of a plan whose shape, direction and
+ * threads are set, and one call a direction, which takes the finished plan. */
 #ifndef STI_KERNEL_CONV_PRIV_H
 #define STI_KERNEL_CONV_PRIV_H
+
+#include <assert.h>
 
 #include "kernel/conv/conv.h"
 #include "kernel/gemm/gemm_block.h"
@@ -31,7 +40,8 @@ enum {
     STI_CONV_ROWS_FLOATS = 64 << 10, /* padded rows a piece */
     STI_CONV_MIN_WIDTH = 4,          /* pixels a tile of one image row */
     STI_CONV_MAX_TAPS = 128,         /* of the rows way */
-    STI_CONV_RUN_K = 288             /* k of a panel of 32 columns kept in cache */
+    STI_CONV_RUN_K = 288,            /* k of a panel of 32 columns kept in cache */
+    STI_CONV_ALIGN = 64              /* bytes: parts of scratch begin at multiples */
 };
 
 static inline int64_t sti_conv_ceil_div(int64_t a, int64_t b)
@@ -60,8 +70,50 @@ static inline bool sti_conv_is_empty(const sti_conv_shape *s)
     return s->n == 0 || s->oh == 0 || s->ow == 0;
 }
 
+/* Bytes of so many elements of scratch, that the next part begins at a boundary. */
+static inline size_t sti_conv_part_bytes(int64_t count, size_t element_bytes)
+{
+    return (size_t)sti_conv_round_up(count * (int64_t)element_bytes, STI_CONV_ALIGN);
+}
+
+/* Adds a part of so many bytes to the scratch of a plan and returns where it begins. */
+static inline size_t sti_conv_plan_add(sti_conv_plan *plan, size_t bytes)
+{
+    enum { SLACK = STI_CONV_ALIGN - 1 }; /* before the first boundary */
+    const size_t end = plan->scratch_bytes > 0 ? plan->scratch_bytes - SLACK : 0;
+    const size_t at = sti_conv_part_bytes((int64_t)end, 1);
+    plan->scratch_bytes = SLACK + at + bytes;
+    return at;
+}
+
+/* The same of so many bytes for each thread. */
+static inline size_t sti_conv_plan_add_workers(sti_conv_plan *plan, size_t bytes)
+{
+    return sti_conv_plan_add(plan, (size_t)plan->threads * bytes);
+}
+
+/* The part of scratch that begins at `at` of the plan. */
+static inline void *sti_conv_part(void *scratch, size_t at)
+{
+    return (char *)sti_block_align(scratch) + at;
+}
+
+/* What a plan was made for is what a call does. */
+static inline void sti_conv_plan_check(const sti_conv_plan *plan,
+                                       sti_conv_direction direction,
+                                       const sti_team *team)
+{
+    assert(plan->direction == direction);
+    assert(team->threads <= plan->threads);
+    assert(plan->isa == sti_isa_now());
+    (void)plan, (void)direction, (void)team;
+}
+
 /* One channel a group, more than one group. */
 bool sti_conv_is_depthwise(const sti_conv_shape *shape);
+
+/* Floats of the packed weights of the rows way, in the direction that takes more. */
+int64_t sti_conv_pack_floats(const sti_conv_shape *shape);
 
 /* Copy a window of an image [h][w][c] whose top left corner is pixel (y0, x0), perhaps
  * outside, to dst [rows][cols][c]; pixels outside are zero. */
@@ -88,45 +140,52 @@ typedef struct sti_conv_window {
 } sti_conv_window;
 sti_conv_window sti_conv_dy_window(const sti_conv_shape *shape, int64_t q0, int64_t q1);
 
-/* The gather way of each direction. */
-size_t sti_conv_gather_forward_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_gather_data_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_gather_forward(const sti_team *team, const sti_conv_shape *shape,
+/* 1x1 convolutions as products of matrices: any direction. */
+void sti_conv_plan_product(sti_conv_plan *plan);
+void sti_conv_product_forward(const sti_team *team, const sti_conv_plan *plan,
+                              const float *x, const float *w,
+                              const sti_epilogue *epilogue, float *y_out,
+                              void *scratch);
+void sti_conv_product_data(const sti_team *team, const sti_conv_plan *plan,
+                           const float *dy, const float *w, float *dx_out,
+                           void *scratch);
+void sti_conv_plan_product_weight(sti_conv_plan *plan);
+void sti_conv_product_weight(const sti_team *team, const sti_conv_plan *plan,
+                             const float *x, const float *dy, float *dw_out,
+                             void *scratch);
+
+/* The gather way. */
+void sti_conv_plan_gather(sti_conv_plan *plan);
+void sti_conv_gather_forward(const sti_team *team, const sti_conv_plan *plan,
                              const float *x, const float *w,
                              const sti_epilogue *epilogue, float *y_out, void *scratch);
-void sti_conv_gather_data(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_gather_data(const sti_team *team, const sti_conv_plan *plan,
                           const float *dy, const float *w, float *dx_out,
                           void *scratch);
 
-/* The place way of each direction. It takes one group of channels, enough images and
- * chunks of k that end with a tap. */
-bool sti_conv_place_fits(const sti_conv_shape *shape);
-size_t sti_conv_place_forward_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_place_data_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_place_forward(const sti_team *team, const sti_conv_shape *shape,
-                            const float *x, const float *w,
-                            const sti_epilogue *epilogue, float *y_out, void *scratch);
-void sti_conv_place_data(const sti_team *team, const sti_conv_shape *shape,
-                         const float *dy, const float *w, float *dx_out, void *scratch);
+/* The per-pixel way. It takes one group of channels, enough images and chunks of k that
+ * end with a tap. */
+bool sti_conv_per_pixel_fits(const sti_conv_shape *shape);
+void sti_conv_plan_per_pixel(sti_conv_plan *plan);
+void sti_conv_per_pixel_forward(const sti_team *team, const sti_conv_plan *plan,
+                                const float *x, const float *w,
+                                const sti_epilogue *epilogue, float *y_out,
+                                void *scratch);
+void sti_conv_per_pixel_data(const sti_team *team, const sti_conv_plan *plan,
+                             const float *dy, const float *w, float *dx_out,
+                             void *scratch);
 
-/* The rows way of each direction. */
-size_t sti_conv_rows_forward_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_rows_data_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_rows_weight_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *shape,
+/* The rows way. */
+void sti_conv_plan_rows(sti_conv_plan *plan);
+void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,
                            float *y_out, void *scratch);
-void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
                         const float *dy, const float *w, float *dx_out, void *scratch);
 /* squares [chunks][4][co] of conv_squares.h, or NULL. */
-void sti_conv_rows_weight(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_rows_weight(sti_conv_plan *plan);
+void sti_conv_rows_weight(const sti_team *team, const sti_conv_plan *plan,
                           const float *x, const float *dy, float *dw_out,
                           float *squares, void *scratch);
-
-/* The weight gradient of a 1x1 convolution without padding or groups. */
-size_t sti_conv_product_weight_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_product_weight(const sti_team *team, const sti_conv_shape *shape,
-                             const float *x, const float *dy, float *dw_out,
-                             void *scratch);
 
 #endif

@@ -4,11 +4,11 @@
  * are read, others are read in place; pixels 4 KiB apart are copied too, with a gap, as
  * they would share a set of the first-level cache. A piece is some rows of an
  * image, or some images where weights outgrow the second-level cache. Backward data is
- * the same walk over dy, one phase of the stride at a time, with weights transposed and
- * no multiplication by stuffed zeros. */
+ * the same product over dy, one phase of the stride at a time, with weights transposed
+ * and no multiplication by stuffed zeros. */
 #include <string.h>
 
-#include "kernel/conv/conv_walk.h"
+#include "kernel/conv/conv_row_product.h"
 
 enum {
     LARGE_PACK_FLOATS = 256 << 10, /* panels that leave no room for rows in cache */
@@ -18,18 +18,7 @@ enum {
     PIXEL_GAP = 16
 };
 
-/* Rows of input, as they are read. */
-typedef struct row_source {
-    int64_t images, h, w, c; /* the tensor */
-    int64_t y0, x0;          /* its pixel that the first line of result 0 begins with */
-    int64_t cols, ld;        /* pixels a line, floats a pixel */
-    int64_t every;           /* lines and pixels of the tensor that one of ours takes */
-    bool in_place;
-    /* Results [r0, r1) need lines [r0 * step, (r1 - 1) * step + reach). */
-    int64_t rows, step, reach;
-    int64_t piece_rows, pieces_an_image, piece_images, block_rows;
-    size_t floats; /* scratch a thread */
-} row_source;
+typedef sti_conv_row_source row_source;
 
 static int64_t source_line(const row_source *s)
 {
@@ -43,13 +32,13 @@ static int64_t source_lines(const row_source *s, int64_t rows)
 
 /* Whether all pixels of a tile, so far apart, fall on one set of the first-level cache.
  * 2 KiB apart they fall on two, which hold 7 each of the 14. */
-static bool crowded(int64_t floats)
+static bool aliases_cache_sets(int64_t floats)
 {
     return floats % 1024 == 0;
 }
 
 /* Padded floats a pixel of a copy, so that neighbours do not share a set at all. */
-static int64_t spread(int64_t c)
+static int64_t padded_pixel(int64_t c)
 {
     return c % 512 == 0 ? c + PIXEL_GAP : c;
 }
@@ -61,7 +50,8 @@ static int64_t rows_that_fit(const row_source *s, int64_t floats)
     return sti_conv_max((lines - s->reach) / s->step + 1, 1);
 }
 
-static void source_cut(row_source *s, size_t panel_floats)
+/* Floats of the lines that a piece copies. */
+static int64_t source_cut(row_source *s, int64_t panel_floats)
 {
     const bool large = panel_floats > LARGE_PACK_FLOATS;
     const int64_t most = sti_conv_max(
@@ -81,8 +71,7 @@ static void source_cut(row_source *s, size_t panel_floats)
                         ? s->piece_rows
                         : sti_conv_min(sti_conv_max(rows_that_fit(s, BLOCK_FLOATS), 2),
                                        s->piece_rows);
-    s->floats =
-        s->in_place ? 0 : (size_t)sti_conv_round_up(image * s->piece_images, STI_PANEL);
+    return s->in_place ? 0 : image * s->piece_images;
 }
 
 static int64_t source_pieces(const row_source *s)
@@ -126,24 +115,24 @@ static void copy_lines(const row_source *s, const float *image, int64_t first,
 typedef struct row_block {
     int64_t image, images, row, rows;
     const float *in;
-    sti_conv_ahead *ahead;
+    sti_conv_prefetch *prefetch;
 } row_block;
 
 /* What the next block reads of the tensor: as much as this one, from where it ended;
  * in place, this one is still to be read itself. */
-static void look_ahead(const row_source *s, const float *tensor, int64_t line,
-                       const row_block *b, sti_conv_ahead *ahead)
+static void set_prefetch(const row_source *s, const float *tensor, int64_t line,
+                         const row_block *b, sti_conv_prefetch *prefetch)
 {
     const int64_t width = s->w * s->c, lines = s->images * s->h;
     const int64_t more =
         b->images > 1 ? b->images * s->h : b->rows * s->step * s->every;
     const int64_t end = sti_conv_max(0, sti_conv_min(line + more, lines));
     const char *from = (const char *)(tensor + sti_conv_min(line, lines) * width);
-    ahead->end = (const char *)(tensor + end * width);
+    prefetch->end = (const char *)(tensor + end * width);
     if (s->in_place)
         from = (const char *)(b->in + STI_CONV_TILE_ROWS * s->ld * s->step);
-    if (ahead->at < from || ahead->at > ahead->end)
-        ahead->at = from;
+    if (prefetch->at < from || prefetch->at > prefetch->end)
+        prefetch->at = from;
 }
 
 static void piece_blocks(const row_source *s, const float *tensor, int64_t piece,
@@ -156,10 +145,10 @@ static void piece_blocks(const row_source *s, const float *tensor, int64_t piece
     const int64_t rows = sti_conv_min(s->piece_rows, s->rows - row);
     const int64_t size = s->h * s->w * s->c;
     const int64_t held = source_lines(s, s->piece_rows) * source_line(s);
-    sti_conv_ahead ahead = {NULL, NULL};
+    sti_conv_prefetch prefetch = {NULL, NULL};
     for (int64_t r = 0, copied = 0; r < rows; r += s->block_rows) {
         row_block b = {
-            .image = image, .images = images, .row = row + r, .ahead = &ahead};
+            .image = image, .images = images, .row = row + r, .prefetch = &prefetch};
         b.rows = sti_conv_min(s->block_rows, rows - r);
         const int64_t to = source_lines(s, r + b.rows);
         for (int64_t i = 0; i < images && !s->in_place; i++)
@@ -169,10 +158,10 @@ static void piece_blocks(const row_source *s, const float *tensor, int64_t piece
         b.in = s->in_place ? tensor + image * size + s->y0 * s->w * s->c +
                                  b.row * s->step * source_line(s)
                            : lines + r * s->step * source_line(s);
-        look_ahead(s, tensor,
-                   (image + images - 1) * s->h + s->y0 +
-                       (row * s->step + to) * s->every,
-                   &b, &ahead);
+        set_prefetch(s, tensor,
+                     (image + images - 1) * s->h + s->y0 +
+                         (row * s->step + to) * s->every,
+                     &b, &prefetch);
         run(job, &b);
     }
 }
@@ -188,13 +177,13 @@ static int64_t block_image(const row_source *s)
 
 typedef struct forward_job {
     const sti_conv_shape *shape;
+    const sti_conv_rows_plan *plan;
     const float *x, *w;
-    float *y, *panels, *lines;
+    float *y, *panels;
+    char *lines;
     const sti_epilogue *epilogue;
     bool mask_here; /* blocks own whole bytes of the mask */
-    sti_conv_walk walk;
-    row_source source;
-    size_t panel_floats;
+    sti_conv_row_product product;
 } forward_job;
 
 static row_source forward_source(const sti_conv_shape *s)
@@ -205,13 +194,13 @@ static row_source forward_source(const sti_conv_shape *s)
                     .c = s->ci,
                     .y0 = -s->pad,
                     .x0 = -s->pad,
-                    .ld = spread(s->ci),
+                    .ld = padded_pixel(s->ci),
                     .every = 1,
                     .rows = s->oh,
                     .step = s->stride,
                     .reach = s->kh};
     r.cols = (s->ow - 1) * s->stride + s->kw;
-    r.in_place = s->pad == 0 && !crowded(s->stride * s->ci);
+    r.in_place = s->pad == 0 && !aliases_cache_sets(s->stride * s->ci);
     if (r.in_place) {
         r.cols = s->w;
         r.ld = s->ci;
@@ -223,7 +212,8 @@ static row_source forward_source(const sti_conv_shape *s)
     return r;
 }
 
-static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_source *r)
+static void forward_runs(sti_conv_row_product *w, const sti_conv_shape *s,
+                         const row_source *r)
 {
     const int64_t line = source_line(r), whole_k = s->kw * s->ci;
     const bool narrow = sti_conv_forward_is_narrow(s);
@@ -231,42 +221,32 @@ static void forward_runs(sti_conv_walk *w, const sti_conv_shape *s, const row_so
         s->groups == 1 && r->ld == s->ci &&
         (whole_k <= STI_CONV_RUN_K || (w->tile && s->kh * whole_k <= STI_GEMM_CHUNK));
     if (narrow)
-        sti_conv_walk_set_runs(w, s->kh, w->in_group, s->kw);
+        sti_conv_row_product_set_runs(w, s->kh, w->in_group, s->kw);
     else if (rows_of_taps) /* they are contiguous */
-        sti_conv_walk_set_runs(w, s->kh, whole_k, 1);
+        sti_conv_row_product_set_runs(w, s->kh, whole_k, 1);
     else
-        sti_conv_walk_set_runs(w, s->kh * s->kw, w->in_group, 1);
+        sti_conv_row_product_set_runs(w, s->kh * s->kw, w->in_group, 1);
     for (int64_t i = 0; i < w->runs; i++)
         w->run[i] =
             narrow || rows_of_taps ? i * line : i / s->kw * line + i % s->kw * r->ld;
 }
 
-static forward_job forward_make(const sti_conv_shape *s)
+static sti_conv_row_product forward_product(const sti_conv_shape *s,
+                                            const row_source *r)
 {
-    forward_job j = {.shape = s};
-    sti_conv_walk *w = &j.walk;
-    sti_conv_walk_init(w);
-    j.source = forward_source(s);
-    const int64_t pixels = j.source.every > 1 ? 1 : s->stride;
-    w->groups = s->groups;
-    w->in_group = s->ci / s->groups;
-    w->out_group = s->co / s->groups;
-    w->a_row = pixels * j.source.ld;
-    w->a_line = pixels * source_line(&j.source);
-    w->c_row = s->co;
-    w->c_line = s->ow * s->co;
-    w->c_image = s->oh * w->c_line;
-    forward_runs(w, s, &j.source);
-    j.panel_floats = (size_t)(w->panel_group * s->groups);
-    source_cut(&j.source, j.panel_floats);
-    w->a_image = block_image(&j.source);
-    return j;
-}
-
-size_t sti_conv_rows_forward_bytes(const sti_conv_shape *s, int threads)
-{
-    const forward_job j = forward_make(s);
-    return 128 + (j.panel_floats + (size_t)threads * j.source.floats) * sizeof(float);
+    const int64_t pixels = r->every > 1 ? 1 : s->stride;
+    sti_conv_row_product w = {.groups = s->groups,
+                              .in_group = s->ci / s->groups,
+                              .out_group = s->co / s->groups,
+                              .a_row = pixels * r->ld,
+                              .a_line = pixels * source_line(r),
+                              .a_image = block_image(r),
+                              .c_row = s->co,
+                              .c_line = s->ow * s->co,
+                              .c_image = s->oh * s->ow * s->co};
+    sti_conv_row_product_init(&w);
+    forward_runs(&w, s, r);
+    return w;
 }
 
 static void forward_pack(void *arg, int64_t piece, int worker)
@@ -275,11 +255,11 @@ static void forward_pack(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t taps = s->kh * s->kw;
     const int64_t group = piece / taps, tap = piece % taps;
-    const sti_conv_walk *w = &j->walk;
+    const sti_conv_row_product *w = &j->product;
     (void)worker;
-    sti_conv_walk_pack(w, group, tap * w->in_group, w->in_group,
-                       j->w + tap * w->in_group * s->co + group * w->out_group, s->co,
-                       false, j->panels);
+    sti_conv_row_product_pack(w, group, tap * w->in_group, w->in_group,
+                              j->w + tap * w->in_group * s->co + group * w->out_group,
+                              s->co, false, j->panels);
 }
 
 /* Rows of taps that lie inside the tensor where tap row 0 is at line y. */
@@ -290,9 +270,10 @@ static void taps_inside(int64_t y, int64_t h, int64_t taps, int64_t *first,
     *end = sti_conv_max(*first, sti_conv_min(taps, h - y));
 }
 
-/* How many rows from `row` on meet the same rows of taps, which the walk then takes. */
+/* How many rows from `row` on meet the same rows of taps, which the product then takes.
+ */
 static int64_t forward_equal_rows(const sti_conv_shape *s, int64_t row, int64_t end,
-                                  sti_conv_walk *w)
+                                  sti_conv_row_product *w)
 {
     const int64_t a_tap_row = w->runs / s->kh;
     int64_t first, last, f, l, next = row + 1;
@@ -311,13 +292,13 @@ static void forward_block(const void *job, const row_block *b)
 {
     const forward_job *j = job;
     const sti_conv_shape *s = j->shape;
-    sti_conv_walk w = j->walk;
+    sti_conv_row_product w = j->product;
     const int64_t at = (b->image * s->oh + b->row) * w.c_line;
     for (int64_t r = 0, rows; r < b->rows; r += rows) {
         rows = forward_equal_rows(s, b->row + r, b->row + b->rows, &w);
         w.lines_an_image = rows;
-        sti_conv_walk_run(&w, b->in + r * w.a_line, j->y + at + r * w.c_line,
-                          b->images * rows, s->ow, b->ahead);
+        sti_conv_row_product_run(&w, b->in + r * w.a_line, j->y + at + r * w.c_line,
+                                 b->images * rows, s->ow, b->prefetch);
     }
     if (j->mask_here)
         w.kernels->mask(j->y + at, b->images * b->rows * w.c_line,
@@ -327,43 +308,49 @@ static void forward_block(const void *job, const row_block *b)
 static void forward_piece(void *arg, int64_t piece, int worker)
 {
     const forward_job *j = arg;
-    piece_blocks(&j->source, j->x, piece, j->lines + (size_t)worker * j->source.floats,
-                 forward_block, j);
+    void *lines = j->lines + (size_t)worker * j->plan->worker_bytes;
+    piece_blocks(&j->plan->source, j->x, piece, lines, forward_block, j);
 }
 
-void sti_conv_rows_forward(const sti_team *team, const sti_conv_shape *s,
+void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,
                            float *y_out, void *scratch)
 {
-    forward_job j = forward_make(s);
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_rows_plan *p = &plan->rows;
     const bool bit = epilogue && epilogue->relu_mask;
-    j.x = x;
-    j.w = w;
-    j.y = y_out;
-    j.epilogue = epilogue;
-    j.mask_here = bit && j.walk.c_line % 8 == 0;
-    j.panels = sti_block_align(scratch);
-    j.lines = sti_block_align(j.panels + j.panel_floats);
-    j.walk.panels = j.panels;
+    forward_job j = {.shape = s,
+                     .plan = p,
+                     .x = x,
+                     .w = w,
+                     .y = y_out,
+                     .panels = sti_conv_part(scratch, p->panels_at),
+                     .lines = sti_conv_part(scratch, p->workers_at),
+                     .epilogue = epilogue,
+                     .product = forward_product(s, &p->source)};
+    assert(j.product.panel_group * s->groups == p->panel_floats);
+    j.mask_here = bit && j.product.c_line % 8 == 0;
+    j.product.panels = j.panels;
     if (epilogue) {
-        j.walk.bias = epilogue->bias;
-        j.walk.relu = epilogue->relu;
+        j.product.bias = epilogue->bias;
+        j.product.relu = epilogue->relu;
     }
     sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
-    sti_team_run(team, source_pieces(&j.source), forward_piece, &j);
+    sti_team_run(team, source_pieces(&p->source), forward_piece, &j);
     if (bit && !j.mask_here)
-        sti_block_mask(team, y_out, s->n * s->oh * j.walk.c_line, epilogue->relu_mask);
+        sti_block_mask(team, y_out, s->n * s->oh * j.product.c_line,
+                       epilogue->relu_mask);
 }
 
 /* Backward data */
 
 typedef struct data_job {
     const sti_conv_shape *shape;
+    const sti_conv_rows_plan *plan;
     const float *dy, *w;
-    float *dx, *panels, *lines;
-    sti_conv_walk walk; /* what all phases share */
-    row_source source;
-    size_t panel_floats;
+    float *dx, *panels;
+    char *lines;
+    sti_conv_row_product product; /* what all phases share */
 } data_job;
 
 static row_source data_source(const sti_conv_shape *s)
@@ -376,12 +363,12 @@ static row_source data_source(const sti_conv_shape *s)
                     .y0 = win.y0,
                     .x0 = win.x0,
                     .cols = win.cols,
-                    .ld = spread(s->co),
+                    .ld = padded_pixel(s->co),
                     .every = 1,
                     .rows = sti_conv_ceil_div(s->h, s->stride),
                     .step = 1,
                     .reach = win.rows + 1};
-    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && !crowded(s->co);
+    r.in_place = s->kh == 1 && s->kw == 1 && s->pad == 0 && !aliases_cache_sets(s->co);
     if (r.in_place) {
         r.ld = s->co;
         r.cols = s->ow;
@@ -389,31 +376,19 @@ static row_source data_source(const sti_conv_shape *s)
     return r;
 }
 
-static data_job data_make(const sti_conv_shape *s)
+static sti_conv_row_product data_product(const sti_conv_shape *s, const row_source *r)
 {
-    data_job j = {.shape = s};
-    sti_conv_walk *w = &j.walk;
-    sti_conv_walk_init(w);
-    j.source = data_source(s);
-    w->groups = s->groups;
-    w->in_group = s->co / s->groups;
-    w->out_group = s->ci / s->groups;
-    w->a_row = j.source.ld;
-    w->a_line = source_line(&j.source);
-    w->c_row = s->stride * s->ci;
-    w->c_line = s->stride * s->w * s->ci;
-    w->c_image = s->h * s->w * s->ci;
-    j.panel_floats =
-        (size_t)(s->kh * s->kw * s->co * sti_conv_round_up(w->out_group, STI_PANEL));
-    source_cut(&j.source, j.panel_floats);
-    w->a_image = block_image(&j.source);
-    return j;
-}
-
-size_t sti_conv_rows_data_bytes(const sti_conv_shape *s, int threads)
-{
-    const data_job j = data_make(s);
-    return 128 + (j.panel_floats + (size_t)threads * j.source.floats) * sizeof(float);
+    sti_conv_row_product w = {.groups = s->groups,
+                              .in_group = s->co / s->groups,
+                              .out_group = s->ci / s->groups,
+                              .a_row = r->ld,
+                              .a_line = source_line(r),
+                              .a_image = block_image(r),
+                              .c_row = s->stride * s->ci,
+                              .c_line = s->stride * s->w * s->ci,
+                              .c_image = s->h * s->w * s->ci};
+    sti_conv_row_product_init(&w);
+    return w;
 }
 
 /* Taps of the phases before this one. */
@@ -427,13 +402,13 @@ static int64_t taps_before(const sti_conv_shape *s, int64_t phase)
     return taps;
 }
 
-static void phase_walk(const data_job *j, int64_t phase, const sti_conv_phase *p,
-                       sti_conv_walk *w)
+static void phase_product(const data_job *j, int64_t phase, const sti_conv_phase *p,
+                          sti_conv_row_product *w)
 {
     const sti_conv_shape *s = j->shape;
-    *w = j->walk;
+    *w = j->product;
     const int64_t taps = sti_conv_data_is_narrow(s) ? s->kw : 1;
-    sti_conv_walk_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
+    sti_conv_row_product_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
     w->panels = j->panels + taps_before(s, phase) * s->co *
                                 sti_conv_round_up(w->out_group, STI_PANEL);
     for (int64_t i = 0; i < w->runs; i++)
@@ -454,20 +429,20 @@ static void data_pack(void *arg, int64_t piece, int worker)
     const sti_conv_shape *s = j->shape;
     const int64_t phase = piece / s->groups, group = piece % s->groups;
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
-    sti_conv_walk w;
+    sti_conv_row_product w;
     (void)worker;
-    phase_walk(j, phase, &p, &w);
+    phase_product(j, phase, &p, &w);
     for (int64_t t = 0; t < w.runs * w.narrow_taps; t++) {
         const float *tap = j->w + tap_of_phase(s, &p, t) * w.out_group * s->co;
-        sti_conv_walk_pack(&w, group, t * w.in_group, w.in_group,
-                           tap + group * w.in_group, s->co, true,
-                           j->panels + (w.panels - j->panels));
+        sti_conv_row_product_pack(&w, group, t * w.in_group, w.in_group,
+                                  tap + group * w.in_group, s->co, true,
+                                  j->panels + (w.panels - j->panels));
     }
 }
 
 /* The same for rows of one phase; taps go upwards in dy. */
 static int64_t data_equal_rows(const sti_conv_shape *s, const sti_conv_phase *p,
-                               int64_t row, int64_t end, sti_conv_walk *w)
+                               int64_t row, int64_t end, sti_conv_row_product *w)
 {
     const int64_t taps = sti_conv_max(p->taps_y, 1), a_tap_row = w->runs / taps;
     int64_t first, last, f, l, next = row + 1;
@@ -492,22 +467,22 @@ static void zero_phase(const data_job *j, const row_block *b, const sti_conv_pha
             float *line =
                 j->dx + ((i * s->h + p->y0 + s->stride * q) * s->w + p->x0) * s->ci;
             for (int64_t x = 0; x < p->cols; x++)
-                memset(line + x * j->walk.c_row, 0, (size_t)s->ci * sizeof *line);
+                memset(line + x * j->product.c_row, 0, (size_t)s->ci * sizeof *line);
         }
 }
 
 static void data_phase(const data_job *j, const row_block *b, int64_t phase)
 {
     const sti_conv_shape *s = j->shape;
-    const row_source *r = &j->source;
+    const row_source *r = &j->plan->source;
     const sti_conv_phase p = sti_conv_phase_of(s, phase);
     const int64_t end = sti_conv_min(b->row + b->rows, p.rows);
-    sti_conv_walk w;
+    sti_conv_row_product w;
     if (p.taps_y * p.taps_x == 0) {
         zero_phase(j, b, &p, end);
         return;
     }
-    phase_walk(j, phase, &p, &w);
+    phase_product(j, phase, &p, &w);
     const int64_t y = p.y0 + s->stride * b->row;
     const float *in =
         b->in + (p.out_y - r->y0) * w.a_line + (p.out_x - r->x0) * w.a_row;
@@ -521,9 +496,9 @@ static void data_phase(const data_job *j, const row_block *b, int64_t phase)
     for (int64_t q = b->row, rows; q < end && p.cols > 0; q += rows) {
         rows = data_equal_rows(s, &p, q, end, &w);
         w.lines_an_image = rows;
-        sti_conv_walk_run(&w, in + (q - b->row) * w.a_line,
-                          out + (q - b->row) * w.c_line, rows * b->images, p.cols,
-                          b->ahead);
+        sti_conv_row_product_run(&w, in + (q - b->row) * w.a_line,
+                                 out + (q - b->row) * w.c_line, rows * b->images,
+                                 p.cols, b->prefetch);
     }
 }
 
@@ -537,19 +512,46 @@ static void data_block(const void *job, const row_block *b)
 static void data_piece(void *arg, int64_t piece, int worker)
 {
     const data_job *j = arg;
-    piece_blocks(&j->source, j->dy, piece, j->lines + (size_t)worker * j->source.floats,
-                 data_block, j);
+    void *lines = j->lines + (size_t)worker * j->plan->worker_bytes;
+    piece_blocks(&j->plan->source, j->dy, piece, lines, data_block, j);
 }
 
-void sti_conv_rows_data(const sti_team *team, const sti_conv_shape *s, const float *dy,
-                        const float *w, float *dx_out, void *scratch)
+void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
+                        const float *dy, const float *w, float *dx_out, void *scratch)
 {
-    data_job j = data_make(s);
-    j.dy = dy;
-    j.w = w;
-    j.dx = dx_out;
-    j.panels = sti_block_align(scratch);
-    j.lines = sti_block_align(j.panels + j.panel_floats);
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_rows_plan *p = &plan->rows;
+    data_job j = {.shape = s,
+                  .plan = p,
+                  .dy = dy,
+                  .w = w,
+                  .dx = dx_out,
+                  .panels = sti_conv_part(scratch, p->panels_at),
+                  .lines = sti_conv_part(scratch, p->workers_at),
+                  .product = data_product(s, &p->source)};
     sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
-    sti_team_run(team, source_pieces(&j.source), data_piece, &j);
+    sti_team_run(team, source_pieces(&p->source), data_piece, &j);
+}
+
+/* The plan */
+
+/* Weights as the panels of a product hold them: all taps, of all phases. */
+static int64_t panel_floats(const sti_conv_shape *s, bool forward)
+{
+    const int64_t in = forward ? s->ci : s->co, out = forward ? s->co : s->ci;
+    return s->kh * s->kw * in * sti_conv_round_up(out / s->groups, STI_PANEL);
+}
+
+void sti_conv_plan_rows(sti_conv_plan *plan)
+{
+    const sti_conv_shape *s = &plan->shape;
+    sti_conv_rows_plan *p = &plan->rows;
+    const bool forward = plan->direction == STI_CONV_FORWARD;
+    p->source = forward ? forward_source(s) : data_source(s);
+    p->panel_floats = panel_floats(s, forward);
+    const int64_t line_floats = source_cut(&p->source, p->panel_floats);
+    p->panels_at =
+        sti_conv_plan_add(plan, sti_conv_part_bytes(p->panel_floats, sizeof(float)));
+    p->worker_bytes = sti_conv_part_bytes(line_floats, sizeof(float));
+    p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
 }

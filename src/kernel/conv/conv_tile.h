@@ -41,9 +41,9 @@ typedef struct sti_conv_tile {
     bool sum;     /* C + product instead of the product */
     bool relu;
     const float *bias;    /* [cols] or NULL */
-    const char *ahead;    /* first line of what is read soon: two lines every two steps,
-                             once C's are fetched, a row every two steps */
-    ptrdiff_t ahead_line; /* 64, or 0 where nothing is left to fetch */
+    const char *prefetch; /* first line of what is read soon: two lines every two steps,
+                          once C's are fetched, a row every two steps */
+    ptrdiff_t prefetch_line; /* 64, or 0 where nothing is left to fetch */
 } sti_conv_tile;
 
 typedef void sti_conv_tile_fn(const sti_conv_tile *tile);
@@ -57,7 +57,8 @@ typedef struct sti_conv_stream {
 
 /* tn of gemm_tile.h (nv = 2, b_run given) that fetches a line of the stream every step.
  */
-typedef void sti_conv_grad_tile_fn(const sti_gemm_tile *tile, sti_conv_stream *ahead);
+typedef void sti_conv_grad_tile_fn(const sti_gemm_tile *tile,
+                                   sti_conv_stream *prefetch);
 
 /* NULL where sti_isa_now() has no such tile. */
 sti_conv_tile_fn *sti_conv_tile_now(void);
@@ -65,7 +66,7 @@ sti_conv_grad_tile_fn *sti_conv_grad_tile_now(void);
 
 #if defined(__x86_64__)
 void sti_conv_tile_avx512(const sti_conv_tile *tile);
-void sti_conv_grad_tile_avx512(const sti_gemm_tile *tile, sti_conv_stream *ahead);
+void sti_conv_grad_tile_avx512(const sti_gemm_tile *tile, sti_conv_stream *prefetch);
 #endif
 
 #endif

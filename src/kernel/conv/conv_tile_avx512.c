@@ -84,11 +84,11 @@ static inline __attribute__((always_inline)) void tile_go(tile_rows *w, const in
 
 /* Two steps, and two lines that will be wanted. */
 static inline __attribute__((always_inline)) void
-tile_steps(vec *acc, tile_rows *w, const float **b, const char *ahead,
-           ptrdiff_t ahead_line, const int rows, const int part)
+tile_steps(vec *acc, tile_rows *w, const float **b, const char *prefetch,
+           ptrdiff_t prefetch_line, const int rows, const int part)
 {
-    _mm_prefetch(ahead, _MM_HINT_T0);
-    _mm_prefetch(ahead + ahead_line, _MM_HINT_T0);
+    _mm_prefetch(prefetch, _MM_HINT_T0);
+    _mm_prefetch(prefetch + prefetch_line, _MM_HINT_T0);
     tile_step(acc, w, *b, 0, rows, part);
     tile_step(acc, w, *b, 1, rows, part);
     *b += 64;
@@ -101,7 +101,7 @@ tile_product(const sti_conv_tile *t, vec *acc, const int64_t less, tile_rows *w_
              const float **b_out, const int rows, const int part)
 {
     const float *b = t->b;
-    const char *c = (const char *)(t->c[0] + rows * t->c_row), *ahead = t->ahead;
+    const char *c = (const char *)(t->c[0] + rows * t->c_row), *prefetch = t->prefetch;
     const ptrdiff_t c_row = t->c_row * (ptrdiff_t)sizeof(float);
     int64_t fetched = 0;
     tile_rows w = {0};
@@ -114,8 +114,8 @@ tile_product(const sti_conv_tile *t, vec *acc, const int64_t less, tile_rows *w_
             c += c_row;
         }
         for (; k >= 2; k -= 2) {
-            tile_steps(acc, &w, &b, ahead, t->ahead_line, rows, part);
-            ahead += 2 * t->ahead_line;
+            tile_steps(acc, &w, &b, prefetch, t->prefetch_line, rows, part);
+            prefetch += 2 * t->prefetch_line;
         }
         if (k > 0) {
             tile_step(acc, &w, b, 0, rows, part);

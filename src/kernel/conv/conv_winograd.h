@@ -12,17 +12,16 @@
 #include "kernel/conv/conv_priv.h"
 #include "kernel/conv/winograd.h"
 
-size_t sti_conv_winograd_forward_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_winograd_data_bytes(const sti_conv_shape *shape, int threads);
-size_t sti_conv_winograd_weight_bytes(const sti_conv_shape *shape, int threads);
-void sti_conv_winograd_forward(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_winograd(sti_conv_plan *plan);
+void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *w,
                                const sti_epilogue *epilogue, float *y_out,
                                void *scratch);
-void sti_conv_winograd_data(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_winograd_data(const sti_team *team, const sti_conv_plan *plan,
                             const float *dy, const float *w, float *dx_out,
                             void *scratch);
-void sti_conv_winograd_weight(const sti_team *team, const sti_conv_shape *shape,
+void sti_conv_plan_winograd_weight(sti_conv_plan *plan);
+void sti_conv_winograd_weight(const sti_team *team, const sti_conv_plan *plan,
                               const float *x, const float *dy, float *dw_out,
                               void *scratch);
 

@@ -56,9 +56,10 @@ void sti_unary_f32(const sti_team *team, sti_unary kind, int64_t n, float p,
 void sti_binary_f32(const sti_team *team, sti_binary kind, int64_t n, const float *a,
                     const float *b, float *z);
 
-/* z [dim] contiguous; a and b are read with the given strides in elements, 0 where an
- * axis is broadcast. Axes that run on are merged, so that the same shape, a row [c]
- * over [.., c] and a scalar become plain loops. */
+/* z [dim] contiguous; a and b are read with the given strides in elements, of any sign,
+ * 0 where an axis is broadcast. Axes that run on are merged, so that the same shape, a
+ * row [c] over [.., c] and a scalar become plain loops; an innermost stride other than
+ * 0 and 1 costs a copy. */
 void sti_binary_broadcast_f32(const sti_team *team, sti_binary kind, int rank,
                               const int64_t *dim, const int64_t *a_stride,
                               const int64_t *b_stride, const float *a, const float *b,

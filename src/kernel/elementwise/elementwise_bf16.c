@@ -1,6 +1,8 @@
 /* Flat loops over bfloat16 arrays, in pieces. */
 #include "kernel/elementwise/elementwise_bf16.h"
 
+#include <assert.h>
+
 #include "kernel/lane/bf16_kernels.h"
 
 enum { PIECE = 1 << 15 }; /* elements, a multiple of 8 for the bits */
@@ -128,6 +130,7 @@ static void pool_image(void *arg, int64_t image, int worker)
 void sti_bf16_global_pool(const sti_team *team, int64_t n, int64_t area, int64_t c,
                           const sti_bf16 *x, float *y_out)
 {
+    assert(area >= 1);
     image_job job = {.area = area, .c = c, .x = x, .y = y_out};
     sti_team_run(team, n, pool_image, &job);
 }
@@ -146,6 +149,7 @@ static void unpool_image(void *arg, int64_t image, int worker)
 void sti_bf16_global_unpool(const sti_team *team, int64_t n, int64_t area, int64_t c,
                             const float *dy, sti_bf16 *dx_out)
 {
+    assert(area >= 1);
     image_job job = {.area = area, .c = c, .dy = dy, .dx = dx_out};
     sti_team_run(team, n, unpool_image, &job);
 }

@@ -99,6 +99,33 @@ static void odometer_next(odometer *o, const strided *s, int operands)
     }
 }
 
+enum { GATHERED = 256 };
+
+/* n elements, `step` apart, as the loops read them: one value, or contiguous ones. */
+static const float *contiguous(const float *x, int64_t step, int64_t n, float *copy)
+{
+    if (step == 0 || step == 1)
+        return x;
+    for (int64_t i = 0; i < n; i++)
+        copy[i] = x[i * step];
+    return copy;
+}
+
+/* The loop over n elements; operands with other steps go by copies. */
+static void run_loop(const strided *s, int64_t n, const float *a, const float *b,
+                     float *z)
+{
+    const bool copies =
+        s->step[0] > 1 || s->step[0] < 0 || s->step[1] > 1 || s->step[1] < 0;
+    const int64_t most = copies ? GATHERED : n;
+    float left[GATHERED], right[GATHERED];
+    for (int64_t at = 0, count; at < n; at += count) {
+        count = n - at < most ? n - at : most;
+        s->loop(count, contiguous(a + at * s->step[0], s->step[0], count, left),
+                contiguous(b + at * s->step[1], s->step[1], count, right), z + at);
+    }
+}
+
 static void broadcast_piece(void *arg, int64_t piece, int worker)
 {
     const strided *s = arg;
@@ -110,7 +137,7 @@ static void broadcast_piece(void *arg, int64_t piece, int worker)
         end = s->rows;
     odometer_set(&o, s, 2, row);
     for (; row < end; row++) {
-        s->loop(s->length, s->a + o.at[0], s->b + o.at[1], z + row * s->length);
+        run_loop(s, s->length, s->a + o.at[0], s->b + o.at[1], z + row * s->length);
         odometer_next(&o, s, 2);
     }
 }
@@ -121,8 +148,8 @@ static void chunk_piece(void *arg, int64_t piece, int worker)
     const strided *s = arg;
     int64_t at = piece * PIECE, n = s->length - at;
     (void)worker;
-    s->loop(n < PIECE ? n : PIECE, s->a + at * s->step[0], s->b + at * s->step[1],
-            (float *)s->out + at);
+    run_loop(s, n < PIECE ? n : PIECE, s->a + at * s->step[0], s->b + at * s->step[1],
+             (float *)s->out + at);
 }
 
 /* One value against one value, repeated over the loop: done once and spread. */

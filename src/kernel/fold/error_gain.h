@@ -18,15 +18,15 @@
 
 size_t sti_error_gain_scratch_bytes(const sti_conv_shape *shape, int threads);
 
-/* Of the weights of a convolution; a dense layer is one with windows of 1 x 1. f [ci].
- */
+/* Gain for the weights of a convolution; a dense layer is one with windows of 1 x 1.
+ * f [ci]. */
 double sti_error_gain_conv(const sti_team *team, const sti_conv_shape *shape,
                            const float *x, const float *dy, const float *f,
                            void *scratch);
 
-/* Of batch-norm's scale, whose gradient is the sum of dy (x - mean) inv where the bit
- * is set, for an error in (x - mean) inv: 1/3 mean over c of sum dy^2 there.
- * dy [rows, c]. */
+/* Gain for batch-norm's scale, whose gradient is the sum of dy (x - mean) inv where the
+ * bit is set, for an error in (x - mean) inv: 1/3 mean over c of sum dy^2 there. dy
+ * [rows, c]. */
 size_t sti_error_gain_norm_scratch_bytes(int64_t rows, int64_t c);
 double sti_error_gain_norm(const sti_team *team, int64_t rows, int64_t c,
                            const float *dy, const uint8_t *bits, void *scratch);

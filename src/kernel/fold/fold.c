@@ -2,6 +2,7 @@
  * plain loops for numbers of channels that do not fill a vector. */
 #include "kernel/fold/fold.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -76,6 +77,7 @@ void sti_fold_f32(const sti_fold *a, int64_t begin, int64_t n, float *u_out)
 {
     const sti_fold_kernels *kernels = STI_KERNELS_NOW(sti_fold_kernels);
     int64_t rows;
+    assert(a->c >= 1 && begin % 16 == 0);
     if (a->c % 16 != 0) {
         any_fold(a, begin, n, u_out);
         return;
@@ -97,6 +99,7 @@ void sti_unfold_f32(const sti_unfold *a, int64_t begin, int64_t n)
 {
     const sti_fold_kernels *kernels = STI_KERNELS_NOW(sti_fold_kernels);
     int64_t rows;
+    assert(a->c >= 1 && begin % 16 == 0);
     if (a->c % 16 != 0) {
         any_unfold(a, begin, n);
         return;

@@ -18,10 +18,11 @@
 
 #include <stdint.h>
 
-/* Of batch-norm over so many rows: a power of two, so that nothing is rounded on the
- * way back. What it lets through to the gradient of x shrinks with the root of the
- * rows, so it may grow with it: that error stays below 0.01 of the gradient where
- * bounds are usual, and is found and held to the limit in any case (op_error_gain.c).
+/* How much coarser values are held where a batch-norm over so many rows lets no
+ * gradient through: a power of two, so that nothing is rounded on the way back. What it
+ * lets through to the gradient of x shrinks with the root of the rows, so it may grow
+ * with it: that error stays below 0.01 of the gradient where bounds are usual, and is
+ * found and held to the limit in any case (op_error_gain.c).
  */
 float sti_fold_coarse(int64_t rows);
 

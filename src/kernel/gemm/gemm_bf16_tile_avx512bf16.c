@@ -258,7 +258,7 @@ static int first_with(const int64_t *tile, int n)
     return i;
 }
 
-/* Of tile n, whose operands are *a and *b; blocks are one. */
+/* Operands of tile n, which are *a and *b; blocks are one. */
 static void turn_operands(const sti_bf16_tile *t, int n, int64_t run,
                           dot_buffers *buffers, dot_operands *o,
                           const sti_bf16_pair **a, const sti_bf16_pair **b)

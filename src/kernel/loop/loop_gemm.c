@@ -121,7 +121,8 @@ static void choose_tile(const sti_gemm_shape *s, int64_t *tile)
         tile[STI_LOOP_K] = equal_part(k, 512, 16);
 }
 
-/* Of the loop's letter; those of a grid's axis, of a clause and of "sfc" are none. */
+/* How often the loop's letter occurs; letters of a grid's axis, of a clause and of
+ * "sfc" do not count. */
 static int occurrences(const char *string, int loop)
 {
     int n = 0;

@@ -1,6 +1,7 @@
 /* Batch normalisation: cutting into chunks, joining, and the dispatch of norm.h. */
 #include "kernel/norm/norm.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ static int64_t gcd(int64_t a, int64_t b)
 
 static cut cut_of(int64_t rows, int64_t c)
 {
+    assert(rows >= 1 && c >= 1);
     cut u = {.rows = rows, .c = c, .k = LANES / gcd(c, LANES)};
     if (u.k * c > WIDE)
         u.k = 1;

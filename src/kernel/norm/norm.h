@@ -31,7 +31,7 @@
 
 #include "base/team.h"
 
-/* Of each call below; 64-byte aligned. About 1/32 of x, at most. */
+/* Scratch of each call below, 64-byte aligned: about 1/32 of x, at most. */
 size_t sti_norm_scratch_bytes(int64_t rows, int64_t c);
 
 /* mean, inv and unbiased variance (0 for one row), [c] each; unbiased may be NULL.

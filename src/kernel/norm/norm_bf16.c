@@ -2,6 +2,8 @@
  * widths that the instruction sets' tables do not take. */
 #include "kernel/norm/norm_bf16.h"
 
+#include <assert.h>
+
 #include "kernel/lane/bf16_kernels.h"
 #include "kernel/norm/norm_join.h"
 
@@ -15,6 +17,7 @@ enum {
 
 static sti_norm_sums cut_of(int64_t rows, int64_t c)
 {
+    assert(rows >= 1 && c >= 1);
     sti_norm_sums u = {.rows = rows, .c = c};
     u.rows_a_chunk = CHUNK_ELEMENTS / c / LANES * LANES;
     if (u.rows_a_chunk < CHUNK_MIN_ROWS)

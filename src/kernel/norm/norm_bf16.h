@@ -1,6 +1,6 @@
-/* Batch normalisation of bfloat16 activations, as norm.h: statistics, parameters and
- * all arithmetic in float32 and float64; each result is rounded once, when it is
- * stored.
+/* Batch normalisation of bfloat16 activations [rows, c], rows and c >= 1, as norm.h:
+ * statistics, parameters and all arithmetic in float32 and float64; each result is
+ * rounded once, when it is stored.
  *
  * Sums. Rows are cut into chunks of about 8192 elements (at least 64 rows, a multiple
  * of 16). In a chunk s = sum (x - x0) and q = sum (x - x0)^2 around its first row x0:
@@ -19,7 +19,7 @@
 #include "base/team.h"
 #include "kernel/lane/bf16.h"
 
-/* Of each call below; 64-byte aligned. */
+/* Scratch of each call below, 64-byte aligned. */
 size_t sti_norm_bf16_scratch_bytes(int64_t rows, int64_t c);
 
 /* mean, inv and unbiased variance (0 for one row), [c] each; unbiased may be NULL. */

@@ -13,7 +13,7 @@ typedef struct sti_norm_sums {
                    z (x - mean); joined in place */
 } sti_norm_sums;
 
-/* Of the partial sums, 64-byte aligned. */
+/* Bytes of the partial sums, 64-byte aligned. */
 size_t sti_norm_sums_bytes(int64_t chunks, int64_t c);
 
 /* Rows of some chunks. */

@@ -1,6 +1,7 @@
 /* Row normalisation: pieces of rows, the tree over row chunks. */
 #include "kernel/norm/row_norm.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
 
 static int64_t chunks_of(const sti_row_norm *args)
 {
+    assert(args->n >= 1);
     return (args->rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
 }
 

@@ -17,7 +17,7 @@
 #include "base/team.h"
 
 typedef struct sti_row_norm {
-    int64_t rows, n;
+    int64_t rows, n; /* n >= 1 */
     float epsilon;
     const float *scale, *shift; /* [n]; shift NULL: RMS-norm */
 } sti_row_norm;

@@ -1,6 +1,7 @@
 /* Pooling: windows, packed indices, pieces of work, dispatch. */
 #include "kernel/pool/pool.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernel/lane/dispatch.h"
@@ -43,7 +44,7 @@ static void unpack(const uint8_t *row, int bits, int64_t at, int64_t n, int32_t 
 
 /* ---- cells ---- */
 
-/* Of one cell: its window, and where its arrays are. */
+/* A cell: its window, and where its arrays are. */
 typedef struct cell {
     sti_pool_window window;
     int64_t out; /* first element within the output row */
@@ -245,6 +246,7 @@ static void global_piece(void *arg, int64_t image, int worker)
 void sti_global_pool_f32(const sti_team *team, int64_t n, int64_t area, int64_t c,
                          const float *x, float *y_out)
 {
+    assert(area >= 1);
     global_job job = {area, c, 1.0f / (float)area, kernels_now(), x, y_out};
     sti_team_run(team, n, global_piece, &job);
 }
@@ -264,6 +266,7 @@ static void global_unpool_piece(void *arg, int64_t image, int worker)
 void sti_global_unpool_f32(const sti_team *team, int64_t n, int64_t area, int64_t c,
                            const float *dy, float *dx_out)
 {
+    assert(area >= 1);
     global_job job = {area, c, 1.0f / (float)area, kernels_now(), dy, dx_out};
     sti_team_run(team, n, global_unpool_piece, &job);
 }

@@ -5,7 +5,7 @@
 #include "kernel/reduce/reduce.h"
 
 typedef struct sti_reduce_table {
-    /* Of one chunk, 1 <= n <= STI_REDUCE_CHUNK. */
+    /* Sum and maximum of one chunk, 1 <= n <= STI_REDUCE_CHUNK. */
     float (*sum)(int64_t n, const float *x);
     float (*max)(int64_t n, const float *x);
     /* out[j] over 1 <= rows <= STI_REDUCE_ROW_CHUNK of x[row * stride + j], j < n. */

@@ -1,6 +1,7 @@
 /* Softmax and cross-entropy over rows: labels, pieces of work, dispatch. */
 #include "kernel/softmax/softmax.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -42,6 +43,7 @@ static void rows_piece(void *arg, int64_t piece, int worker)
 static void run_rows(const sti_team *team, row_job *job)
 {
     enum { PIECE_ELEMENTS = 8192 };
+    assert(job->n >= 1);
     job->kernels = kernels_now();
     job->rows_a_piece = job->n < PIECE_ELEMENTS ? PIECE_ELEMENTS / job->n : 1;
     sti_team_run(team, (job->rows + job->rows_a_piece - 1) / job->rows_a_piece,
@@ -186,6 +188,7 @@ static float largest_of(int64_t n, const float *x)
 float sti_soft_cross_entropy_row_f32(int64_t n, float temperature, const float *x,
                                      const float *target)
 {
+    assert(n >= 1);
     const float top_x = largest_of(n, x), top_t = largest_of(n, target);
     double sum_x = 0, sum_t = 0, product = 0;
     for (int64_t j = 0; j < n; j++) {

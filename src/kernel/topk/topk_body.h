@@ -279,7 +279,8 @@ static int64_t NAME(keys)(const sti_topk_view *v, int64_t begin, int64_t end,
 #define GROUP (LANES > STI_TOPK_LANES ? LANES : STI_TOPK_LANES)
 enum { NAME(PARTS) = STI_TOPK_LANES / WORDS };
 
-INLINE int64_t NAME(brief_as)(const sti_topk_view *v, sti_topk_brief *b, bool plain)
+INLINE int64_t NAME(short_row_as)(const sti_topk_view *v, sti_topk_short_row *b,
+                                  bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
     vec high[NAME(PARTS)], low[NAME(PARTS)];
@@ -308,12 +309,12 @@ INLINE int64_t NAME(brief_as)(const sti_topk_view *v, sti_topk_brief *b, bool pl
     return i;
 }
 
-static void NAME(brief)(const sti_topk_view *v, sti_topk_brief *b)
+static void NAME(short_row)(const sti_topk_view *v, sti_topk_short_row *b)
 {
-    const int64_t done =
-        NAME(is_plain)(v) ? NAME(brief_as)(v, b, true) : NAME(brief_as)(v, b, false);
+    const int64_t done = NAME(is_plain)(v) ? NAME(short_row_as)(v, b, true)
+                                           : NAME(short_row_as)(v, b, false);
     vec_leave();
-    topk_brief(v, done, b);
+    topk_short_row(v, done, b);
 }
 
 /* Emission from a row is for many winners: no branch on hits either. */
@@ -395,7 +396,7 @@ INLINE void NAME(tiny_keys)(const sti_topk_view *v, int64_t i, const NAME(map) *
     }
 }
 
-INLINE bool NAME(few_as)(const sti_topk_view *v, const sti_topk_brief *b,
+INLINE bool NAME(few_as)(const sti_topk_view *v, const sti_topk_short_row *b,
                          uint32_t refused, bool plain)
 {
     const NAME(map) m = NAME(map_of)(v);
@@ -418,7 +419,8 @@ INLINE bool NAME(few_as)(const sti_topk_view *v, const sti_topk_brief *b,
     return few_winners(b, best, refused);
 }
 
-static bool NAME(few)(const sti_topk_view *v, const sti_topk_brief *b, uint32_t refused)
+static bool NAME(few)(const sti_topk_view *v, const sti_topk_short_row *b,
+                      uint32_t refused)
 {
     const bool good = NAME(is_plain)(v) ? NAME(few_as)(v, b, refused, true)
                                         : NAME(few_as)(v, b, refused, false);
@@ -437,8 +439,8 @@ static const sti_topk_ops NAME(ops) = {
     .rare = NAME(rare),
     .count = NAME(count),
     .keys = NAME(keys),
-    .brief = NAME(brief),
-    .winners = brief_winners,
+    .short_row = NAME(short_row),
+    .winners = short_row_winners,
 #if KIND == KEYS
     .bisect = bisect_keys,
 #endif

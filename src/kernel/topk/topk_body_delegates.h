@@ -189,26 +189,26 @@ static int64_t NAME(catch_blocks)(const sti_topk_view *v, int a, int64_t block,
 
 /* Rows [begin, begin + 16) of the four shares, or what there is of them. False where
  * there is too little room for them and for all rows that come. */
-static bool NAME(catch_rows)(sti_topk_net *net, const sti_topk_view *v, int a,
-                             int64_t first, int64_t share, int64_t begin,
+static bool NAME(catch_rows)(sti_topk_early_candidates *early, const sti_topk_view *v,
+                             int a, int64_t first, int64_t share, int64_t begin,
                              const uint32_t *d, const uint16_t *position)
 {
     const int64_t rows = sti_topk_min(16, share - begin);
     for (int j = 0; j < STREAMS; j++) {
         const int64_t at = begin + j * share, left = share - begin;
-        uint64_t *out = net->list[j] + net->count[j];
+        uint64_t *out = early->list[j] + early->count[j];
         uint32_t seconds = 0;
         int64_t found = 0;
         if (rows == 16)
             found = catch_best(d + 2 * at, position + at, (uint32_t)((first + at) << a),
-                               a, net->bound, out, &seconds);
+                               a, early->bound, out, &seconds);
         if (seconds || rows < 16)
             found = NAME(catch_blocks)(v, a, first + at, rows, d + 2 * at,
-                                       position + at, net->bound, out,
-                                       STI_TOPK_NET - net->count[j] - left);
+                                       position + at, early->bound, out,
+                                       STI_TOPK_EARLY - early->count[j] - left);
         if (found < 0)
             return false;
-        net->count[j] += found;
+        early->count[j] += found;
     }
     return true;
 }
@@ -217,14 +217,14 @@ static bool NAME(catch_rows)(sti_topk_net *net, const sti_topk_view *v, int a,
  * makes all NaN one, blocks with a NaN are done again. */
 INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
                                  int64_t share, uint32_t *d, uint16_t *position,
-                                 bool plain, bool max, sti_topk_net *net)
+                                 bool plain, bool max, sti_topk_early_candidates *early)
 {
     const NAME(map) m = NAME(map_of)(v);
     const int64_t steps = ((int64_t)1 << a) / LANES, gap = share << a;
     _Static_assert(STREAMS == 4 && (int)STREAMS == (int)STI_TOPK_STREAMS,
                    "best_two_store_four");
-    if (share > STI_TOPK_NET)
-        net = NULL;
+    if (share > STI_TOPK_EARLY)
+        early = NULL;
     for (int64_t s = 0; s < share; s++) {
         best_two b[STREAMS];
         for (int j = 0; j < STREAMS; j++)
@@ -252,24 +252,26 @@ INLINE void NAME(delegates2_far)(const sti_topk_view *v, int a, int64_t first,
                                position + at);
         }
         /* Rows whose keys have long been stored: a load would wait for them. */
-        if (net && s % 16 == 7 && s > 16 &&
-            !NAME(catch_rows)(net, v, a, first, share, s - 23, d, position))
-            net = NULL;
+        if (early && s % 16 == 7 && s > 16 &&
+            !NAME(catch_rows)(early, v, a, first, share, s - 23, d, position))
+            early = NULL;
     }
-    for (int64_t s = sti_topk_max(0, (share - 8) / 16 * 16); net && s < share; s += 16)
-        if (!NAME(catch_rows)(net, v, a, first, share, s, d, position))
-            net = NULL;
-    if (net)
-        net->blocks = STREAMS * share;
+    for (int64_t s = sti_topk_max(0, (share - 8) / 16 * 16); early && s < share;
+         s += 16)
+        if (!NAME(catch_rows)(early, v, a, first, share, s, d, position))
+            early = NULL;
+    if (early)
+        early->blocks = STREAMS * share;
 }
 #endif
 
 static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                             uint32_t *d, uint16_t *position, sti_topk_net *net)
+                             uint32_t *d, uint16_t *position,
+                             sti_topk_early_candidates *early)
 {
     int64_t s = first;
-    for (int j = 0; net && j < STREAMS; j++)
-        net->count[j] = net->blocks = 0;
+    for (int j = 0; early && j < STREAMS; j++)
+        early->count[j] = early->blocks = 0;
 #if BITS == 32
     if (((int64_t)1 << a) >= LANES) {
         const int64_t whole = sti_topk_max(first, sti_topk_min(last, v->n >> a));
@@ -277,12 +279,12 @@ static void NAME(delegates2)(const sti_topk_view *v, int a, int64_t first, int64
         if (v->n * (BITS / 8) > FAR_BYTES) {
             const int64_t share = (whole - first) / STREAMS;
             if (NAME(is_max)(v))
-                NAME(delegates2_far)(v, a, first, share, d, position, true, true, net);
-            else if (plain)
-                NAME(delegates2_far)(v, a, first, share, d, position, true, false, net);
-            else
                 NAME(delegates2_far)
-            (v, a, first, share, d, position, false, false, net);
+            (v, a, first, share, d, position, true, true, early);
+            else if (plain) NAME(delegates2_far)(v, a, first, share, d, position, true,
+                                                 false, early);
+            else NAME(delegates2_far)(v, a, first, share, d, position, false, false,
+                                      early);
             s += STREAMS * share;
         }
         uint32_t *rest = d + 2 * (s - first);

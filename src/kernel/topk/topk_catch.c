@@ -27,10 +27,10 @@ enum {
 void sti_topk_catch_begin(sti_topk_catch *c, const sti_topk_job *job)
 {
     c->job = job;
-    sti_topk_pool_init(&c->pool, job->room, sti_topk_catch_segments(job->plan),
+    sti_topk_pool_init(&c->pool, job->scratch, sti_topk_catch_segments(job->plan),
                        STI_TOPK_CATCH_SEGMENT);
     for (int64_t i = 0; i < job->plan->pieces; i++)
-        atomic_init(&job->room->caught[i].count, 0);
+        atomic_init(&job->scratch->caught[i].count, 0);
     atomic_init(&c->bound, NO_BOUND);
 }
 
@@ -134,7 +134,7 @@ static bool catch_entries(piece_catch *p, int64_t first, const uint64_t *entry,
             if (!make_room(p, 1))
                 return false;
             p->run->at[p->run->count++] = sti_topk_pack(
-                key, (block << job->plan->exponent) + job->room->position[block]);
+                key, (block << job->plan->exponent) + job->scratch->position[block]);
         }
     }
     return true;
@@ -143,12 +143,12 @@ static bool catch_entries(piece_catch *p, int64_t first, const uint64_t *entry,
 /* Blocks [first, last) by their delegates; false where the pool is full. */
 static bool catch_by_list(piece_catch *p, int64_t first, int64_t last)
 {
-    const sti_topk_room *room = p->c->job->room;
+    const sti_topk_scratch *scratch = p->c->job->scratch;
     const sti_topk_ops *ops = sti_topk_ops_now(STI_TOPK_KEYS);
     for (; first < last && still_matters(p); first += LOOK_BLOCKS) {
         uint64_t entry[2 * LOOK_BLOCKS];
         const sti_topk_view list = {.form = STI_TOPK_KEYS,
-                                    .x = (const void *)(room->delegates + 2 * first),
+                                    .x = (const void *)(scratch->delegates + 2 * first),
                                     .n = 2 * sti_topk_min(LOOK_BLOCKS, last - first)};
         int64_t none = 0;
         const int64_t count = ops->collect(&list, 0, list.n, (uint32_t)p->bound,
@@ -160,15 +160,15 @@ static bool catch_by_list(piece_catch *p, int64_t first, int64_t last)
 }
 
 /* What the loop over the blocks has caught itself. */
-static bool keep_net(piece_catch *p, const sti_topk_net *net)
+static bool keep_early(piece_catch *p, const sti_topk_early_candidates *early)
 {
     for (int j = 0; j < STI_TOPK_STREAMS; j++)
-        for (int64_t i = 0; i < net->count[j];) {
+        for (int64_t i = 0; i < early->count[j];) {
             if (!make_room(p, 1))
                 return false;
-            const int64_t some =
-                sti_topk_min(net->count[j] - i, STI_TOPK_CATCH_SEGMENT - p->run->count);
-            memcpy(p->run->at + p->run->count, net->list[j] + i,
+            const int64_t some = sti_topk_min(early->count[j] - i,
+                                              STI_TOPK_CATCH_SEGMENT - p->run->count);
+            memcpy(p->run->at + p->run->count, early->list[j] + i,
                    (size_t)some * sizeof *p->run->at);
             p->run->count += some;
             i += some;
@@ -236,11 +236,12 @@ static bool raise_least(piece_catch *p, uint32_t *keys, int64_t room_for)
 
 /* A bound from blocks [first, last), and what is caught of them by it, or by that of
  * another piece which came first. */
-static bool catch_first(piece_catch *p, int64_t first, int64_t last, sti_topk_net *net)
+static bool catch_first(piece_catch *p, int64_t first, int64_t last,
+                        sti_topk_early_candidates *early)
 {
     const int64_t rank = p->c->job->plan->sample_lo, entries = 2 * (last - first);
-    const int64_t room_for = sizeof net->list / sizeof(uint32_t) - STI_TOPK_SLACK;
-    const uint32_t *list = p->c->job->room->delegates + 2 * first;
+    const int64_t room_for = sizeof early->list / sizeof(uint32_t) - STI_TOPK_SLACK;
+    const uint32_t *list = p->c->job->scratch->delegates + 2 * first;
     unsigned long long theirs = NO_BOUND;
     int64_t at_least;
     if (entries <= rank)
@@ -250,7 +251,7 @@ static bool catch_first(piece_catch *p, int64_t first, int64_t last, sti_topk_ne
     p->least = sti_topk_ops_now(STI_TOPK_KEYS)->bisect(list, entries, rank, &at_least);
     const bool few_values = at_least > 2 * rank; /* equals of the bound are many */
     if (!catch_by_list(p, first, last) || sti_topk_pool_is_full(&p->c->pool) ||
-        (!few_values && !raise_least(p, (uint32_t *)(void *)net->list, room_for)))
+        (!few_values && !raise_least(p, (uint32_t *)(void *)early->list, room_for)))
         return false;
     p->first = false;
     if (atomic_compare_exchange_strong(&p->c->bound, &theirs, p->least))
@@ -267,29 +268,30 @@ static bool catch_first(piece_catch *p, int64_t first, int64_t last, sti_topk_ne
 void sti_topk_catch_piece(sti_topk_catch *c, int64_t piece, int64_t first, int64_t last)
 {
     const sti_topk_job *job = c->job;
-    const sti_topk_room *room = job->room;
-    sti_topk_net net; /* too long to be cleared */
+    const sti_topk_scratch *scratch = job->scratch;
+    sti_topk_early_candidates early; /* too long to be cleared */
     piece_catch p = {.c = c, .piece = piece, .least = atomic_load(&c->bound)};
     for (int64_t i = 0; i < piece; i++)
-        p.before += atomic_load_explicit(&room->caught[i].count, memory_order_relaxed);
+        p.before +=
+            atomic_load_explicit(&scratch->caught[i].count, memory_order_relaxed);
     const bool guessed = p.least != NO_BOUND, matters = guessed && still_matters(&p);
-    net.bound = (uint32_t)p.bound;
-    net.blocks = 0;
+    early.bound = (uint32_t)p.bound;
+    early.blocks = 0;
     if (matters)
         fetch_room(&p);
     job->ops->delegates2(job->view, job->plan->exponent, first, last,
-                         room->delegates + 2 * first, room->position + first,
-                         matters ? &net : NULL);
+                         scratch->delegates + 2 * first, scratch->position + first,
+                         matters ? &early : NULL);
     bool good = true;
     if (!guessed && !sti_topk_pool_is_full(&c->pool)) {
-        good = catch_first(&p, first, last, &net);
+        good = catch_first(&p, first, last, &early);
     } else if (matters) {
-        good = (net.blocks == 0 || keep_net(&p, &net)) &&
-               catch_by_list(&p, first + net.blocks, last);
+        good = (early.blocks == 0 || keep_early(&p, &early)) &&
+               catch_by_list(&p, first + early.blocks, last);
     }
     if (!good)
         sti_topk_pool_give_up(&c->pool);
-    atomic_store_explicit(&room->caught[piece].count, caught_here(&p),
+    atomic_store_explicit(&scratch->caught[piece].count, caught_here(&p),
                           memory_order_relaxed);
 }
 
@@ -298,8 +300,8 @@ int64_t sti_topk_catch_end(sti_topk_catch *c)
     const sti_topk_plan *p = c->job->plan;
     int64_t caught = 0;
     for (int64_t i = 0; i < p->pieces; i++)
-        caught +=
-            atomic_load_explicit(&c->job->room->caught[i].count, memory_order_relaxed);
+        caught += atomic_load_explicit(&c->job->scratch->caught[i].count,
+                                       memory_order_relaxed);
     if (sti_topk_pool_is_full(&c->pool) || caught < p->k)
         return 0;
     return sti_topk_pool_order(&c->pool, p->pieces);

@@ -5,7 +5,7 @@
 
 #include "kernel/topk/topk_pool.h"
 
-/* Of a piece: elements at or above the bound. */
+/* Elements of a piece at or above the bound. */
 struct sti_topk_tally {
     atomic_llong count;
 };
@@ -22,8 +22,8 @@ void sti_topk_catch_begin(sti_topk_catch *c, const sti_topk_job *job);
  * caught of them. Pieces may come side by side. */
 void sti_topk_catch_piece(sti_topk_catch *c, int64_t piece, int64_t first,
                           int64_t last);
-/* After the pass: the number of runs in room->ordered, which hold all winners; 0: they
- * may not. */
+/* After the pass: the number of runs in scratch->ordered, which hold all winners; 0:
+ * they may not. */
 int64_t sti_topk_catch_end(sti_topk_catch *c);
 
 #endif

@@ -1,4 +1,5 @@
 /* What a machine's loops cost, measured once a host and kept in the user's cache. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ typedef struct bench {
     uint64_t *list, *spare;
     uint32_t counts[STI_TOPK_BINS];
     int64_t *index;
-    uint32_t lo;     /* bound of a sift */
+    uint32_t lo;     /* bound of a scan */
     int64_t n, size; /* elements of a pass, of a block */
     int exponent;
     volatile int64_t result; /* so that no work is left out */
@@ -50,7 +51,7 @@ static void run_delegates2(bench *b)
                        (uint16_t *)(void *)(b->d + NEAR_COUNT / 2), NULL);
 }
 
-static void run_sift(bench *b)
+static void run_scan(bench *b)
 {
     int64_t none = 0;
     b->result = b->ops->collect(&b->view, 0, b->n, b->lo, UINT32_MAX, b->list, &none);
@@ -107,7 +108,7 @@ typedef enum probe {
     SMALL_BLOCKS,
     SMALL_TWO,
     LARGE_TWO,
-    SIFT,
+    SCAN,
     EMIT,
     HISTOGRAM,
     SELECT,
@@ -128,7 +129,7 @@ static const struct {
     [SMALL_BLOCKS] = {run_delegates, NEAR_COUNT, 0, 4, 0},
     [SMALL_TWO] = {run_delegates2, NEAR_COUNT, 0, 4, 0},
     [LARGE_TWO] = {run_delegates2, NEAR_COUNT, 0, 12, 0},
-    [SIFT] = {run_sift, NEAR_COUNT, 0, 0, 0x3F7AE148}, /* 0.98 */
+    [SCAN] = {run_scan, NEAR_COUNT, 0, 0, 0x3F7AE148}, /* 0.98 */
     [EMIT] = {run_emit, NEAR_COUNT, 0, 0, 0x3F000000}, /* 0.5 */
     [HISTOGRAM] = {run_histogram, NEAR_COUNT, 0, 0, 0},
     [SELECT] = {run_select, 0, 0, 0, 0},
@@ -163,7 +164,7 @@ static void time_probes(bench *b, double best_ns[PROBE_COUNT])
         }
 }
 
-static void measure(bench *b, stint_topk_costs *c)
+static void measure(bench *b, sti_topk_costs *c)
 {
     const double near_lines = NEAR_COUNT / 16.0;
     double ns[PROBE_COUNT];
@@ -171,10 +172,10 @@ static void measure(bench *b, stint_topk_costs *c)
     c->read_far = ns[READ_FAR] / (FAR_COUNT / 16.0);
     c->read_near = ns[READ_NEAR] / near_lines;
     c->delegate = ns[SMALL_BLOCKS] / near_lines - c->read_near;
-    c->beta_near = ns[LARGE_TWO] / near_lines;
-    c->beta = ns[SMALL_TWO] / near_lines - c->beta_near;
-    c->sift = ns[SIFT] / near_lines;
-    c->emit = (ns[EMIT] - ns[SIFT]) / (NEAR_COUNT / 4);
+    c->delegate2_near = ns[LARGE_TWO] / near_lines;
+    c->delegate2 = ns[SMALL_TWO] / near_lines - c->delegate2_near;
+    c->scan = ns[SCAN] / near_lines;
+    c->emit = (ns[EMIT] - ns[SCAN]) / (NEAR_COUNT / 4);
     c->histogram = ns[HISTOGRAM] / NEAR_COUNT;
     c->select = ns[SELECT] / LIST_COUNT;
     const double one = ns[BACK_ONE] / PROBES;
@@ -185,24 +186,25 @@ static void measure(bench *b, stint_topk_costs *c)
 
 enum { COST_COUNT = 12 };
 
-static double *cost_at(stint_topk_costs *c, int at, const char **name_out)
+static double *cost_at(sti_topk_costs *c, int at, const char **name_out)
 {
     static const char *const names[COST_COUNT] = {
-        "read_near", "read_far", "delegate", "beta_near", "beta", "select",
-        "block",     "line",     "sample",   "sift",      "emit", "histogram"};
-    double *const fields[COST_COUNT] = {&c->read_near, &c->read_far, &c->delegate,
-                                        &c->beta_near, &c->beta,     &c->select,
-                                        &c->block,     &c->line,     &c->sample,
-                                        &c->sift,      &c->emit,     &c->histogram};
+        "read_near", "read_far", "delegate", "delegate2_near",
+        "delegate2", "select",   "block",    "line",
+        "sample",    "scan",     "emit",     "histogram"};
+    double *const fields[COST_COUNT] = {
+        &c->read_near, &c->read_far, &c->delegate, &c->delegate2_near,
+        &c->delegate2, &c->select,   &c->block,    &c->line,
+        &c->sample,    &c->scan,     &c->emit,     &c->histogram};
     *name_out = names[at];
     return fields[at];
 }
 
 /* A machine under load may give differences below zero, and a pass that does more in
  * less time; costs are positive, and more work costs no less. */
-static void make_sound(stint_topk_costs *c)
+static void make_sound(sti_topk_costs *c)
 {
-    c->beta_near = fmax(c->beta_near, c->read_near);
+    c->delegate2_near = fmax(c->delegate2_near, c->read_near);
     const char *name;
     for (int i = 0; i < COST_COUNT; i++) {
         double *cost = cost_at(c, i, &name);
@@ -211,10 +213,25 @@ static void make_sound(stint_topk_costs *c)
     }
 }
 
+static_assert(sizeof(sti_topk_costs) <= sizeof(stint_topk_costs), "costs fit");
+
+static void give(const sti_topk_costs *costs, stint_topk_costs *costs_out)
+{
+    *costs_out = (stint_topk_costs){{0}};
+    memcpy(costs_out, costs, sizeof *costs);
+}
+
+void stint_topk_costs_default(stint_topk_costs *costs_out)
+{
+    sti_topk_costs costs;
+    sti_topk_costs_builtin(&costs);
+    give(&costs, costs_out);
+}
+
 stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 {
     const stint_topk_desc desc = {.type = STINT_TOPK_F32};
-    stint_topk_costs costs;
+    sti_topk_costs costs;
     stint_status status = STINT_E_MEMORY;
     bench *b = sti_alloc(sizeof *b, "topk.costs");
     if (!b)
@@ -233,7 +250,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
         fill_far(b);
         measure(b, &costs);
         make_sound(&costs);
-        *costs_out = costs;
+        give(&costs, costs_out);
         status = STINT_OK;
     }
     sti_free(b->x);
@@ -247,7 +264,7 @@ stint_status stint_topk_costs_measure(stint_topk_costs *costs_out)
 
 /* ---- the cache ---- */
 
-#define COSTS_TITLE "stint top-k costs 8"
+#define COSTS_TITLE "stint top-k costs 9"
 
 static void write_head(sti_text *text)
 {
@@ -256,7 +273,7 @@ static void write_head(sti_text *text)
 }
 
 /* "read_near 1.25" a line, after a head that must be this machine's. */
-static bool parse_costs(char *text, stint_topk_costs *costs)
+static bool parse_costs(char *text, sti_topk_costs *costs)
 {
     sti_text head = {0};
     write_head(&head);
@@ -279,7 +296,7 @@ static bool parse_costs(char *text, stint_topk_costs *costs)
     return good;
 }
 
-static bool read_costs(const char *path, stint_topk_costs *costs)
+static bool read_costs(const char *path, sti_topk_costs *costs)
 {
     void *text;
     size_t bytes;
@@ -291,7 +308,7 @@ static bool read_costs(const char *path, stint_topk_costs *costs)
     return good;
 }
 
-static void write_costs(const char *folder, const char *path, stint_topk_costs *costs)
+static void write_costs(const char *folder, const char *path, sti_topk_costs *costs)
 {
     sti_text text = {0};
     write_head(&text);
@@ -309,12 +326,18 @@ static void write_costs(const char *folder, const char *path, stint_topk_costs *
 void stint_topk_costs_host(stint_topk_costs *costs_out)
 {
     char folder[2048], path[2100];
+    sti_topk_costs costs;
     const bool cached = sti_cache_path("", folder, sizeof folder) &&
                         sti_cache_path("topk-costs.txt", path, sizeof path);
-    if (cached && read_costs(path, costs_out))
+    if (cached && read_costs(path, &costs)) {
+        give(&costs, costs_out);
         return;
-    if (stint_topk_costs_measure(costs_out) != STINT_OK)
+    }
+    if (stint_topk_costs_measure(costs_out) != STINT_OK) {
         stint_topk_costs_default(costs_out);
-    else if (cached)
-        write_costs(folder, path, costs_out);
+        return;
+    }
+    costs = sti_topk_costs_of(costs_out);
+    if (cached)
+        write_costs(folder, path, &costs);
 }

@@ -19,7 +19,7 @@ enum { BATCH = 16, TOUCH_BYTES = 1024, FETCH_WINNERS = 1 << 14 };
 typedef struct first_pass {
     const sti_topk_job *job;
     int64_t per_piece; /* blocks */
-    bool beta;
+    bool two_best;
     sti_topk_catch *caught; /* or NULL */
 } first_pass;
 
@@ -32,20 +32,21 @@ static void first_piece(void *arg, int64_t piece, int worker)
     (void)worker;
     if (f->caught)
         sti_topk_catch_piece(f->caught, piece, first, last);
-    else if (f->beta)
+    else if (f->two_best)
         job->ops->delegates2(job->view, job->plan->exponent, first, last,
-                             job->room->delegates + 2 * first,
-                             job->room->position + first, NULL);
+                             job->scratch->delegates + 2 * first,
+                             job->scratch->position + first, NULL);
     else
         job->ops->delegates(job->view, job->plan->exponent, first, last,
-                            job->room->delegates + first);
+                            job->scratch->delegates + first);
 }
 
-static void make_delegates(const sti_topk_job *job, bool beta, sti_topk_catch *caught)
+static void make_delegates(const sti_topk_job *job, bool two_best,
+                           sti_topk_catch *caught)
 {
     const sti_topk_plan *p = job->plan;
     const int64_t per_piece = sti_topk_pass_blocks(p);
-    first_pass f = {job, per_piece, beta, caught};
+    first_pass f = {job, per_piece, two_best, caught};
     sti_team_take(job->team, sti_topk_ceil(p->blocks, per_piece), first_piece, &f);
 }
 
@@ -53,7 +54,7 @@ static void make_delegates(const sti_topk_job *job, bool beta, sti_topk_catch *c
 typedef struct walk_back {
     const sti_topk_job *job;
     uint32_t least, best; /* of the chosen; `least` is then raised */
-    bool beta;
+    bool two_best;
     int64_t capacity;
     /* What each piece has found still to matter behind it. Pieces begin with the most
      * that those before them have said by then: which is all of them with one thread,
@@ -85,30 +86,34 @@ static void take_share(void *arg, int64_t share, int worker)
 /* The k best delegates, packed, by ascending block. */
 static void choose_delegates(const sti_topk_job *job)
 {
-    sti_topk_room *room = job->room;
-    const sti_topk_plan *p = &room->inner_plan;
-    const sti_topk_sink sink = {.packed = room->chosen};
-    const sti_topk_view list = {
-        .form = STI_TOPK_KEYS, .x = (const unsigned char *)room->delegates, .n = p->n};
+    sti_topk_scratch *scratch = job->scratch;
+    const sti_topk_plan *p = &scratch->inner_plan;
+    const sti_topk_sink sink = {.packed = scratch->chosen};
+    const sti_topk_view list = {.form = STI_TOPK_KEYS,
+                                .x = (const unsigned char *)scratch->delegates,
+                                .n = p->n};
     const sti_topk_job inner = {.team = job->team,
                                 .plan = p,
                                 .ops = sti_topk_ops_now(STI_TOPK_KEYS),
                                 .view = &list,
-                                .room = room->inner,
+                                .scratch = scratch->inner,
                                 .sink = &sink};
     if (!sti_topk_narrows(p) || job->plan->back < STI_TOPK_SHARES) {
-        sti_topk_row(&inner);
+        if (p->method == STINT_TOPK_NARROW)
+            sti_topk_by_narrowing(&inner);
+        else
+            sti_topk_by_threshold(&inner);
         return;
     }
     int64_t ties;
-    taking t = {.list = &list, .packed = room->pool, .k = p->k};
+    taking t = {.list = &list, .packed = scratch->pool, .k = p->k};
     t.key = sti_topk_narrow(&inner, &ties);
     if (ties > 0) {
         sti_topk_emit_row(&inner, t.key, ties);
         return;
     }
     sti_team_take(job->team, STI_TOPK_SHARES, take_share, &t);
-    uint64_t *out = room->chosen;
+    uint64_t *out = scratch->chosen;
     for (int64_t share = 0; share < STI_TOPK_SHARES; share++) {
         memcpy(out, t.packed + share * p->k, (size_t)t.count[share] * sizeof *out);
         out += t.count[share];
@@ -118,12 +123,12 @@ static void choose_delegates(const sti_topk_job *job)
 static void bound_chosen(walk_back *w)
 {
     const sti_topk_job *job = w->job;
-    const sti_topk_room *room = job->room;
-    room->chosen[job->plan->k] = room->chosen[job->plan->k - 1];
+    const sti_topk_scratch *scratch = job->scratch;
+    scratch->chosen[job->plan->k] = scratch->chosen[job->plan->k - 1];
     uint64_t least = UINT64_MAX, best = 0;
     for (int64_t i = 0; i < job->plan->k; i++) {
-        least = room->chosen[i] < least ? room->chosen[i] : least;
-        best = room->chosen[i] > best ? room->chosen[i] : best;
+        least = scratch->chosen[i] < least ? scratch->chosen[i] : least;
+        best = scratch->chosen[i] > best ? scratch->chosen[i] : best;
     }
     w->least = (uint32_t)(least >> 32);
     w->best = (uint32_t)(best >> 32);
@@ -196,15 +201,15 @@ static inline uint32_t key_of(uint64_t packed)
  * other. */
 static inline bool goes_back(const walk_back *w, int64_t i, uint32_t least)
 {
-    const uint64_t *chosen = w->job->room->chosen;
-    return w->beta
+    const uint64_t *chosen = w->job->scratch->chosen;
+    return w->two_best
                ? (int)both_chosen(chosen + i) & (int)(key_of(chosen[i + 1]) >= least)
                : key_of(chosen[i]) >= least;
 }
 
 static int64_t block_of(const walk_back *w, int64_t i)
 {
-    return sti_topk_packed_index(w->job->room->chosen[i]) >> w->beta;
+    return sti_topk_packed_index(w->job->scratch->chosen[i]) >> w->two_best;
 }
 
 /* The first entry of a piece: two of one block stay together. */
@@ -212,7 +217,8 @@ static int64_t split_chosen(const walk_back *w, int64_t piece)
 {
     const sti_topk_plan *p = w->job->plan;
     const int64_t at = sti_topk_min(piece * sti_topk_ceil(p->k, p->back), p->k);
-    return at + (w->beta && at > 0 && both_chosen(w->job->room->chosen + at - 1));
+    return at +
+           (w->two_best && at > 0 && both_chosen(w->job->scratch->chosen + at - 1));
 }
 
 /* Some entries, and which of them have their blocks gone back to. */
@@ -251,12 +257,12 @@ static void take_batch(const walk_back *w, int64_t begin, int64_t most, uint32_t
                        batch *b)
 {
     int64_t count = 0, i = begin;
-    const int64_t end = sti_topk_min(begin + (BATCH << w->beta), most);
+    const int64_t end = sti_topk_min(begin + (BATCH << w->two_best), most);
     for (; i < end; i++) {
         b->at[count] = i;
         count += goes_back(w, i, least);
     }
-    i += w->beta && i < most && both_chosen(w->job->room->chosen + i - 1);
+    i += w->two_best && i < most && both_chosen(w->job->scratch->chosen + i - 1);
     b->begin = begin;
     b->end = i;
     b->count = count;
@@ -266,7 +272,7 @@ static void take_batch(const walk_back *w, int64_t begin, int64_t most, uint32_t
  * is below `least` where it is not gone back to. */
 static void add_singles(candidates *c, const walk_back *w, int64_t i, int64_t end)
 {
-    const sti_topk_room *room = w->job->room;
+    const sti_topk_scratch *scratch = w->job->scratch;
     const int a = w->job->plan->exponent;
     if (c->run.count > c->k && c->run.count + (end - i) > c->capacity)
         keep_best(c);
@@ -274,11 +280,11 @@ static void add_singles(candidates *c, const walk_back *w, int64_t i, int64_t en
     uint64_t *out = c->run.at;
     int64_t count = c->run.count;
     for (; i < end; i++) {
-        const uint32_t key = key_of(room->chosen[i]);
+        const uint32_t key = key_of(scratch->chosen[i]);
         if (key < least)
             continue;
         const int64_t block = block_of(w, i);
-        out[count++] = sti_topk_pack(key, (block << a) + room->position[block]);
+        out[count++] = sti_topk_pack(key, (block << a) + scratch->position[block]);
     }
     c->run.count = count;
 }
@@ -288,7 +294,7 @@ static void add_back(candidates *c, const walk_back *w, int64_t i)
 {
     if (goes_back(w, i, c->least))
         add_block(c, w->job, block_of(w, i));
-    else if (w->beta)
+    else if (w->two_best)
         add_singles(c, w, i, i + 1);
 }
 
@@ -305,24 +311,24 @@ static void add_batch(candidates *c, const walk_back *w, const batch *b,
     for (int64_t j = 0; j < b->count; j++) {
         if (j < next->count)
             fetch_block(w, next, j);
-        if (w->beta)
+        if (w->two_best)
             add_singles(c, w, i, b->at[j]);
         add_back(c, w, b->at[j]);
-        i = b->at[j] + 1 + w->beta;
+        i = b->at[j] + 1 + w->two_best;
     }
     fetch_blocks(w, next, b->count);
-    if (w->beta)
+    if (w->two_best)
         add_singles(c, w, i, b->end);
 }
 
 static void walk_piece(void *arg, int64_t piece, int worker)
 {
     const walk_back *w = arg;
-    const sti_topk_room *room = w->job->room;
+    const sti_topk_scratch *scratch = w->job->scratch;
     const int64_t end = split_chosen(w, piece + 1);
     sti_topk_cutter cutter = {.counts =
-                                  room->cutter.counts + (piece + 1) * STI_TOPK_BINS};
-    candidates c = {.run = {.at = room->pool + piece * w->capacity},
+                                  scratch->cutter.counts + (piece + 1) * STI_TOPK_BINS};
+    candidates c = {.run = {.at = scratch->pool + piece * w->capacity},
                     .capacity = w->capacity,
                     .k = w->job->plan->k,
                     .least = w->least,
@@ -345,13 +351,13 @@ static void walk_piece(void *arg, int64_t piece, int worker)
         touch_blocks(w, &b[now ^ 1]);
         add_batch(&c, w, &b[now], &b[now ^ 1]);
     }
-    room->runs[piece] = c.run;
+    scratch->runs[piece] = c.run;
 }
 
 /* Keys at the start of the pool, which is free before the walk. */
 static uint32_t *key_list(const walk_back *w)
 {
-    return (uint32_t *)(void *)w->job->room->pool;
+    return (uint32_t *)(void *)w->job->scratch->pool;
 }
 
 static uint32_t raised(const walk_back *w, const uint32_t *keys, int64_t count,
@@ -371,9 +377,10 @@ static uint32_t raised(const walk_back *w, const uint32_t *keys, int64_t count,
 static uint32_t sharpen_bound(const walk_back *w)
 {
     const sti_topk_job *job = w->job;
-    const uint64_t *chosen = job->room->chosen;
+    const uint64_t *chosen = job->scratch->chosen;
     const int a = job->plan->exponent;
-    const int64_t k = job->plan->k, blocks = (k >> a) + 1, entries = blocks << w->beta;
+    const int64_t k = job->plan->k, blocks = (k >> a) + 1,
+                  entries = blocks << w->two_best;
     if (entries >= k || w->best == w->least)
         return w->least;
     uint32_t *keys = key_list(w);
@@ -442,7 +449,7 @@ static int64_t sample_blocks(const walk_back *w, const int64_t *list, int64_t bl
 static uint32_t guess_bound(const walk_back *w)
 {
     const sti_topk_plan *p = w->job->plan;
-    int64_t *list = (int64_t *)(void *)w->job->room->pool, blocks = 0;
+    int64_t *list = (int64_t *)(void *)w->job->scratch->pool, blocks = 0;
     if (w->best == w->least || p->back == 1)
         return w->least;
     for (int64_t i = 0; i < p->k; i++) {
@@ -470,7 +477,7 @@ static int64_t walk(walk_back *w)
         atomic_init(&w->behind[piece], 0);
     sti_team_take(job->team, job->plan->back, walk_piece, w);
     for (int64_t piece = 0; piece < job->plan->back; piece++)
-        count += job->room->runs[piece].count;
+        count += job->scratch->runs[piece].count;
     return count;
 }
 
@@ -496,8 +503,8 @@ static bool emit_caught(const sti_topk_job *job, sti_topk_catch *caught)
         return false;
     fetch_sink(job);
     const uint64_t cut =
-        sti_topk_cut(&job->room->cutter, job->room->ordered, runs, job->plan->k);
-    sti_topk_emit_runs(job, job->room->ordered, runs, cut);
+        sti_topk_cut(&job->scratch->cutter, job->scratch->ordered, runs, job->plan->k);
+    sti_topk_emit_runs(job, job->scratch->ordered, runs, cut);
     return true;
 }
 
@@ -506,17 +513,17 @@ void sti_topk_by_delegates(const sti_topk_job *job)
     const sti_topk_plan *p = job->plan;
     atomic_uint behind[STI_TOPK_BACK_MAX];
     walk_back w = {.job = job,
-                   .beta = p->method == STINT_TOPK_BETA,
+                   .two_best = p->method == STINT_TOPK_DELEGATE2,
                    .behind = behind,
                    .capacity = sti_topk_back_elements(p)};
     if (sti_topk_catches(p)) {
         sti_topk_catch caught;
         sti_topk_catch_begin(&caught, job);
-        make_delegates(job, w.beta, &caught);
+        make_delegates(job, w.two_best, &caught);
         if (emit_caught(job, &caught))
             return;
     } else {
-        make_delegates(job, w.beta, NULL);
+        make_delegates(job, w.two_best, NULL);
     }
     choose_delegates(job);
     bound_chosen(&w);
@@ -528,6 +535,6 @@ void sti_topk_by_delegates(const sti_topk_job *job)
         walk(&w);
     }
     const uint64_t cut =
-        sti_topk_cut(&job->room->cutter, job->room->runs, p->back, p->k);
-    sti_topk_emit_runs(job, job->room->runs, p->back, cut);
+        sti_topk_cut(&job->scratch->cutter, job->scratch->runs, p->back, p->k);
+    sti_topk_emit_runs(job, job->scratch->runs, p->back, cut);
 }

@@ -90,7 +90,7 @@ static inline int64_t find_equal(const uint32_t *keys, uint32_t wanted, int64_t 
     }
 }
 
-static inline int64_t emit_words_at(const sti_topk_brief *b, int64_t i, vec key,
+static inline int64_t emit_words_at(const sti_topk_short_row *b, int64_t i, vec key,
                                     uint64_t mask, int64_t at)
 {
     if (b->packed)
@@ -99,7 +99,7 @@ static inline int64_t emit_words_at(const sti_topk_brief *b, int64_t i, vec key,
                        b->index + at, b->values ? b->values + 4 * at : NULL);
 }
 
-/* Of four vectors. */
+/* Does any of four vectors have a key of at least the bound? */
 static inline bool any_at_least(const uint32_t *keys, vec bound)
 {
     const vec a = MAX(vec_load(keys), vec_load(keys + LANES));
@@ -107,8 +107,8 @@ static inline bool any_at_least(const uint32_t *keys, vec bound)
     return GE(MAX(a, b), bound) != 0;
 }
 
-static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t end,
-                                 uint32_t lo, int64_t at)
+static inline int64_t emit_range(const sti_topk_short_row *b, int64_t begin,
+                                 int64_t end, uint32_t lo, int64_t at)
 {
     const vec bound = SPLAT(lo);
     const bool few = 64 * b->k <= b->n; /* worth a branch */
@@ -139,7 +139,7 @@ static inline int64_t emit_range(const sti_topk_brief *b, int64_t begin, int64_t
 #endif
 #include "kernel/topk/topk_winners.h"
 
-static void brief_winners(const sti_topk_brief *b)
+static void short_row_winners(const sti_topk_short_row *b)
 {
     winners(b);
     vec_leave();
@@ -147,7 +147,7 @@ static void brief_winners(const sti_topk_brief *b)
 
 #ifdef STI_KERNEL_TOPK_TINY_AVX512_H
 /* Keys of at least lo; their number. They are few, hence a branch. */
-static inline int64_t keep_few(const sti_topk_brief *b, uint32_t lo)
+static inline int64_t keep_few(const sti_topk_short_row *b, uint32_t lo)
 {
     const vec bound = SPLAT(lo);
     int64_t kept = 0;
@@ -163,9 +163,9 @@ static inline int64_t keep_few(const sti_topk_brief *b, uint32_t lo)
     return kept;
 }
 
-/* Of 64 columns, `best` has the best element of each: the k-th of these is a bound of
+/* `best` has the best element of each of 64 columns: the k-th of these is a bound of
  * the k-th of all, and hardly more than k elements are above it. */
-static threshold few_threshold(const sti_topk_brief *b, const vec best[TINY_VECS],
+static threshold few_threshold(const sti_topk_short_row *b, const vec best[TINY_VECS],
                                uint32_t most)
 {
     vec key[TINY_VECS];
@@ -189,7 +189,7 @@ static threshold few_threshold(const sti_topk_brief *b, const vec best[TINY_VECS
                        b->k - __builtin_popcountll(tiny_above(key, vec_splat32(kth)))};
 }
 
-static bool few_winners(const sti_topk_brief *b, const vec best[TINY_VECS],
+static bool few_winners(const sti_topk_short_row *b, const vec best[TINY_VECS],
                         uint32_t refused)
 {
     const uint32_t most = tiny_kth(best, 1);

@@ -27,7 +27,7 @@ static sti_topk_view list_view(const stint_topk_desc *desc, const stint_topk_lis
 static stint_status check_list(const stint_topk_list *list, char name)
 {
     if (list->count < 0 || (list->count > 0 && (!list->values || !list->index)))
-        return sti_fail(STINT_E_INPUT,
+        return sti_fail(STINT_E_USAGE,
                         "top-k merge: list %c of %" PRId64
                         " winners%s; a list needs values and indices",
                         name, list->count, list->count < 0 ? "" : " has null pointers");
@@ -43,9 +43,16 @@ stint_status stint_topk_merge(const stint_topk_desc *desc, const stint_topk_list
         status = check_list(b, 'b');
     if (status != STINT_OK)
         return status;
-    if (desc->type < 0 || desc->type > STINT_TOPK_I8 || desc->k < 0)
-        return sti_fail(STINT_E_USAGE, "top-k merge: type %d, k %" PRId64,
-                        (int)desc->type, desc->k);
+    if (desc->type < 0 || desc->type > STINT_TOPK_I8)
+        return sti_fail(
+            STINT_E_USAGE,
+            "top-k merge: type %d, but stint_topk_type in stint/topk.h goes "
+            "from 0 to %d",
+            (int)desc->type, STINT_TOPK_I8);
+    if (desc->k < 0)
+        return sti_fail(STINT_E_USAGE,
+                        "top-k merge: k %" PRId64 ", but it may not be negative",
+                        desc->k);
     const sti_topk_view va = list_view(desc, a), vb = list_view(desc, b);
     const size_t bytes = sti_topk_element_bytes(va.form);
     unsigned char *values = values_out;

@@ -3,7 +3,7 @@
  * the last few a threshold is bisected. What a sample gets wrong is seen by counting,
  * and the pass is made again on the side where the k-th is; where equal keys keep a
  * list from getting shorter, it is bisected as it is. A last pass over the row emits.
- * Rows whose keys the nearer caches hold are left to topk_brief.c. */
+ * Rows whose keys the nearer caches hold are left to topk_short_row.c. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,6 @@
 
 enum {
     FEW = 256, /* are bisected at once */
-    BRIEF_MOST = 16 * STI_TOPK_SHORT,
     SAMPLE_LEAST = 64,
     SAMPLE_MOST = 1024,
     SHARED_LEAST = 1 << 16 /* of a list that threads share */
@@ -134,14 +133,14 @@ static int64_t keep_between(narrowing *w, bounds *b, uint32_t *out)
 
 bool sti_topk_narrows(const sti_topk_plan *p)
 {
-    return p->method == STINT_TOPK_NARROW && p->n > BRIEF_MOST;
+    return p->method == STINT_TOPK_NARROW && p->n > STI_TOPK_SHORT_ROW_MOST;
 }
 
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)
 {
-    const sti_topk_room *room = job->room;
-    uint32_t *free_list = room->keys,
-             *spare = room->keys + sti_topk_key_room(job->plan);
+    const sti_topk_scratch *scratch = job->scratch;
+    uint32_t *free_list = scratch->keys,
+             *spare = scratch->keys + sti_topk_key_room(job->plan);
     narrowing w = {.team = job->team,
                    .ops = job->ops,
                    .keys = sti_topk_ops_now(STI_TOPK_KEYS),
@@ -152,7 +151,7 @@ uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out)
     do {
         bounds b = {0, UINT32_MAX};
         if (w.list.n > FEW)
-            b = bound_threshold(&w, room->sample);
+            b = bound_threshold(&w, scratch->sample);
         const int64_t before = w.list.n, kept = keep_between(&w, &b, free_list);
         if (b.lo == b.hi) {
             *ties_out = w.rank < kept ? w.rank : 0;
@@ -180,7 +179,7 @@ void sti_topk_by_narrowing(const sti_topk_job *job)
 {
     int64_t ties;
     if (!sti_topk_narrows(job->plan)) {
-        sti_topk_by_brief(job);
+        sti_topk_by_short_row(job);
         return;
     }
     const uint32_t key = sti_topk_narrow(job, &ties);

@@ -19,18 +19,21 @@ enum {
     SAMPLE_MAX = 1 << 17,
     PIECE_ELEMENTS = 1 << 17,
     PIECES_MAX = 64,
-    NARROW_SAMPLE = 1024,  /* at most */
-    NARROW_NS = 500,       /* of the samples, whatever n */
-    CATCH_LEAST = 1 << 22, /* elements of a row */
-    CATCH_SMALL = 8,       /* exponent of blocks */
-    CATCH_LARGE = 9,
-    SHORT = 4096 /* rows not worth a prediction */
+    NARROW_SAMPLE = 1024, /* at most */
+    NARROW_NS = 500,      /* of the samples, whatever n */
+    CATCH_SMALL = 8,      /* exponent of blocks */
+    CATCH_LARGE = 9
 };
 
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan)
 {
     /* A segment is left when a look may not fit any more, a piece's last one early. */
     return plan->pool / (STI_TOPK_SEGMENT - STI_TOPK_LOOK + 1) + plan->pieces + 1;
+}
+
+int64_t sti_topk_piece_begin(const sti_topk_plan *p, int64_t piece)
+{
+    return p->n / p->pieces * piece + sti_topk_min(piece, p->n % p->pieces);
 }
 
 static int least_exponent(sti_topk_form form)
@@ -52,45 +55,47 @@ static bool is_far(const sti_topk_plan *p)
     return lines((double)p->n, p->form) * 64 > 1.5e6;
 }
 
-static double pass_ns(const sti_topk_plan *p, const stint_topk_costs *c)
+static double pass_ns(const sti_topk_plan *p, const sti_topk_costs *c)
 {
     return lines((double)p->n, p->form) * (is_far(p) ? c->read_far : c->read_near);
 }
 
-/* Of `bytes` that a pass leaves and another reads: beyond the nearer caches. */
-static double list_line_ns(double bytes, const stint_topk_costs *c)
+/* Nanoseconds a line of `bytes` that one pass leaves and another reads: more where they
+ * lie beyond the nearer caches. */
+static double list_line_ns(double bytes, const sti_topk_costs *c)
 {
-    return bytes > 0.75e6 ? fmax(c->sift, c->read_far) : c->sift;
+    return bytes > 0.75e6 ? fmax(c->scan, c->read_far) : c->scan;
 }
 
 /* The first pass, and each block's own work. With the two best it is so much that the
  * read from memory hides behind it, or it behind the read. */
-static double first_ns(const sti_topk_plan *p, const stint_topk_costs *c, double blocks,
-                       bool beta)
+static double first_ns(const sti_topk_plan *p, const sti_topk_costs *c, double blocks,
+                       bool two_best)
 {
-    if (!beta)
+    if (!two_best)
         return pass_ns(p, c) + blocks * c->delegate;
     /* Keys and positions go out to memory, which fetches lines before it takes them. */
     const double out = is_far(p) ? 2 * 10 * blocks / 64 * c->read_far : 0;
-    const double work = lines((double)p->n, p->form) * c->beta_near + blocks * c->beta;
+    const double work =
+        lines((double)p->n, p->form) * c->delegate2_near + blocks * c->delegate2;
     return is_far(p) ? fmax(work, pass_ns(p, c)) + out : work;
 }
 
-static double narrow_ns(double bytes, const stint_topk_costs *c)
+static double narrow_ns(double bytes, const sti_topk_costs *c)
 {
-    /* A pass of sifting, one of emission, and a little of both for what is left. */
+    /* A pass of scanning, one of emission, and a little of both for what is left. */
     return NARROW_NS + 2.2 * bytes / 64 * list_line_ns(bytes, c);
 }
 
 /* The best k of a list of delegates. */
-static double choose_ns(double count, double k, const stint_topk_costs *c)
+static double choose_ns(double count, double k, const sti_topk_costs *c)
 {
     return count <= STI_TOPK_NARROW_MOST
                ? narrow_ns(4 * count, c)
                : count / 16 * list_line_ns(4 * count, c) + k * c->select;
 }
 
-static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+static double blocks_ns(const sti_topk_plan *p, const sti_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     const double again =
@@ -105,8 +110,8 @@ static double blocks_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a
 static bool may_catch(const sti_topk_plan *p, int a)
 {
     const int least = p->k > p->n >> 10 ? CATCH_SMALL - 1 : CATCH_SMALL;
-    return p->method == STINT_TOPK_BETA && a >= least && a <= CATCH_LARGE &&
-           p->n >= CATCH_LEAST && p->k <= p->n >> 8 && p->k >= p->n >> 13;
+    return p->method == STINT_TOPK_DELEGATE2 && a >= least && a <= CATCH_LARGE &&
+           p->n >= STI_TOPK_CATCH_LEAST && p->k <= p->n >> 8 && p->k >= p->n >> 13;
 }
 
 /* The rank is so far beyond that of the k-th in a piece that hardly any order of the
@@ -121,7 +126,7 @@ static void plan_catching(sti_topk_plan *p)
 
 bool sti_topk_catches(const sti_topk_plan *p)
 {
-    return p->method == STINT_TOPK_BETA && p->sample_lo > 0;
+    return p->method == STINT_TOPK_DELEGATE2 && p->sample_lo > 0;
 }
 
 int64_t sti_topk_catch_segments(const sti_topk_plan *p)
@@ -133,9 +138,8 @@ int64_t sti_topk_catch_segments(const sti_topk_plan *p)
                : 0;
 }
 
-/* Of what is caught, in blocks that are still in the caches. */
-static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double m,
-                       int a)
+/* Nanoseconds for what is caught, in blocks that are still in the caches. */
+static double catch_ns(const sti_topk_plan *p, const sti_topk_costs *c, double m, int a)
 {
     sti_topk_plan caught = *p;
     plan_catching(&caught);
@@ -149,7 +153,7 @@ static double catch_ns(const sti_topk_plan *p, const stint_topk_costs *c, double
  * k^2 / 2m of them, and each such block takes in two of the k. Where winners lie
  * together or are equal it is k / 2, so no fewer than half of that are reckoned with.
  */
-static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
+static double delegate2_ns(const sti_topk_plan *p, const sti_topk_costs *c, int a)
 {
     const double m = ceil(ldexp((double)p->n, -a)), k = (double)p->k;
     if (may_catch(p, a))
@@ -160,18 +164,18 @@ static double beta_ns(const sti_topk_plan *p, const stint_topk_costs *c, int a)
            k * (c->select + c->emit);
 }
 
-static void choose_exponent(sti_topk_plan *p, const stint_topk_costs *c, int given)
+static void choose_exponent(sti_topk_plan *p, const sti_topk_costs *c, int given)
 {
     const int least = least_exponent(p->form);
     const bool fits = given >= least && given <= EXPONENT_MAX &&
                       sti_topk_ceil(p->n, INT64_C(1) << given) > p->k;
     double best = HUGE_VAL;
-    const bool beta = p->method == STINT_TOPK_BETA;
+    const bool two_best = p->method == STINT_TOPK_DELEGATE2;
     for (int a = least; a <= EXPONENT_MAX; a++) {
         const int64_t m = sti_topk_ceil(p->n, INT64_C(1) << a);
         if (m <= p->k || (fits && a != given))
             continue;
-        const double ns = beta ? beta_ns(p, c, a) : blocks_ns(p, c, a);
+        const double ns = two_best ? delegate2_ns(p, c, a) : blocks_ns(p, c, a);
         if (ns < best) {
             best = ns;
             p->exponent = a;
@@ -195,7 +199,7 @@ static int64_t clamp(double x, int64_t least, int64_t most)
 /* The cost of a larger sample against that of a wider gap between the bounds,
  * s sample + 6 sqrt(k n / s) select, is least at s = (3 select sqrt(k n) / sample)^2/3.
  */
-static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
+static void choose_sample(sti_topk_plan *p, const sti_topk_costs *c)
 {
     const double n = (double)p->n, k = (double)p->k;
     const double s =
@@ -212,9 +216,9 @@ static void choose_sample(sti_topk_plan *p, const stint_topk_costs *c)
     const double between =
         (double)(p->sample_lo - p->sample_hi) / (double)p->sample * n;
     p->pool = clamp(1.3 * between + 4096, 1, p->n);
-    const double sift = fmax(lines(n, p->form) * c->sift, pass_ns(p, c));
-    p->predicted_ns = (double)p->sample * c->sample + sift + between * c->select;
-    p->predicted_ns += p->sample_hi > 0 ? sift + k * c->emit : k * c->emit;
+    const double scan = fmax(lines(n, p->form) * c->scan, pass_ns(p, c));
+    p->predicted_ns = (double)p->sample * c->sample + scan + between * c->select;
+    p->predicted_ns += p->sample_hi > 0 ? scan + k * c->emit : k * c->emit;
     /* A sample that misses costs the whole of another method. */
     if (q < 16)
         p->predicted_ns *= 1.4;
@@ -228,7 +232,7 @@ static void choose_pieces(sti_topk_plan *p)
     p->pool = clamp((double)p->n / 64, sti_topk_min(p->n, 4096), p->n);
 }
 
-static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
+static void fill(sti_topk_plan *p, const sti_topk_costs *c, int exponent)
 {
     choose_pieces(p);
     p->predicted_ns = HUGE_VAL;
@@ -239,7 +243,7 @@ static void fill(sti_topk_plan *p, const stint_topk_costs *c, int exponent)
             pass_ns(p, c) + (double)p->n * c->select + (double)p->k * c->emit;
         break;
     case STINT_TOPK_DELEGATE:
-    case STINT_TOPK_BETA:
+    case STINT_TOPK_DELEGATE2:
         choose_exponent(p, c, exponent);
         break;
     case STINT_TOPK_THRESHOLD:
@@ -268,7 +272,7 @@ static bool possible(const sti_topk_plan *p, stint_topk_method method)
     switch (method) {
     case STINT_TOPK_DELEGATE:
         return p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
-    case STINT_TOPK_BETA:
+    case STINT_TOPK_DELEGATE2:
         return wide && p->k < sti_topk_ceil(p->n, INT64_C(1) << a);
     case STINT_TOPK_NARROW:
         return p->n <= STI_TOPK_NARROW_MOST;
@@ -284,14 +288,14 @@ static bool possible(const sti_topk_plan *p, stint_topk_method method)
 
 sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
                                  stint_topk_method method, int exponent,
-                                 const stint_topk_costs *costs)
+                                 const sti_topk_costs *costs)
 {
     sti_topk_plan best = {.form = form, .n = n, .k = k, .method = method};
     if (method != STINT_TOPK_AUTO && possible(&best, method)) {
         fill(&best, costs, exponent);
         return best;
     }
-    if (n <= SHORT) {
+    if (n <= STI_TOPK_SHORT) {
         best.method = STINT_TOPK_NARROW;
         fill(&best, costs, 0);
         return best;
@@ -309,20 +313,20 @@ sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
     return best;
 }
 
-void stint_topk_costs_default(stint_topk_costs *costs_out)
+void sti_topk_costs_builtin(sti_topk_costs *costs_out)
 {
-    *costs_out = (stint_topk_costs){.read_near = 0.9,
-                                    .read_far = 2.6,
-                                    .delegate = 0.8,
-                                    .beta_near = 1.9,
-                                    .beta = 5.6,
-                                    .select = 2.3,
-                                    .block = 9,
-                                    .line = 5.4,
-                                    .sample = 9,
-                                    .sift = 3,
-                                    .emit = 0.1,
-                                    .histogram = 0.8};
+    *costs_out = (sti_topk_costs){.read_near = 0.9,
+                                  .read_far = 2.6,
+                                  .delegate = 0.8,
+                                  .delegate2_near = 1.9,
+                                  .delegate2 = 5.6,
+                                  .select = 2.3,
+                                  .block = 9,
+                                  .line = 5.4,
+                                  .sample = 9,
+                                  .scan = 3,
+                                  .emit = 0.1,
+                                  .histogram = 0.8};
 }
 
 const char *stint_topk_method_name(stint_topk_method method)

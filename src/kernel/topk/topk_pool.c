@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-void sti_topk_pool_init(sti_topk_pool *pool, sti_topk_room *room, int64_t segments,
-                        int64_t elements)
+void sti_topk_pool_init(sti_topk_pool *pool, sti_topk_scratch *scratch,
+                        int64_t segments, int64_t elements)
 {
-    pool->room = room;
+    pool->scratch = scratch;
     pool->segments = segments;
     pool->elements = elements;
     atomic_init(&pool->next, 0);
@@ -24,8 +24,8 @@ sti_topk_run *sti_topk_pool_next(sti_topk_pool *pool, int64_t piece)
         sti_topk_pool_give_up(pool);
         return NULL;
     }
-    sti_topk_run *run = &pool->room->runs[at];
-    *run = (sti_topk_run){.at = pool->room->pool + at * pool->elements,
+    sti_topk_run *run = &pool->scratch->runs[at];
+    *run = (sti_topk_run){.at = pool->scratch->pool + at * pool->elements,
                           .piece = (int32_t)piece};
     return run;
 }
@@ -37,15 +37,15 @@ bool sti_topk_pool_is_full(sti_topk_pool *pool)
 
 int64_t sti_topk_pool_order(sti_topk_pool *pool, int64_t pieces)
 {
-    const sti_topk_room *room = pool->room;
+    const sti_topk_scratch *scratch = pool->scratch;
     const int64_t runs = (int64_t)atomic_load(&pool->next);
-    int64_t *place = room->offset;
+    int64_t *place = scratch->offset;
     memset(place, 0, (size_t)(pieces + 1) * sizeof *place);
     for (int64_t r = 0; r < runs; r++)
-        place[room->runs[r].piece + 1]++;
+        place[scratch->runs[r].piece + 1]++;
     for (int64_t i = 0; i < pieces; i++)
         place[i + 1] += place[i];
     for (int64_t r = 0; r < runs; r++)
-        room->ordered[place[room->runs[r].piece]++] = room->runs[r];
+        scratch->ordered[place[scratch->runs[r].piece]++] = scratch->runs[r];
     return runs;
 }

@@ -9,21 +9,21 @@
 #include "kernel/topk/topk_priv.h"
 
 typedef struct sti_topk_pool {
-    sti_topk_room *room;        /* pool, runs, ordered, offset */
+    sti_topk_scratch *scratch;  /* pool, runs, ordered, offset */
     int64_t segments, elements; /* of a segment */
     atomic_llong next;          /* segment */
     atomic_bool full;
 } sti_topk_pool;
 
-void sti_topk_pool_init(sti_topk_pool *pool, sti_topk_room *room, int64_t segments,
-                        int64_t elements);
+void sti_topk_pool_init(sti_topk_pool *pool, sti_topk_scratch *scratch,
+                        int64_t segments, int64_t elements);
 /* An empty run; NULL where the pool is full. */
 sti_topk_run *sti_topk_pool_next(sti_topk_pool *pool, int64_t piece);
 bool sti_topk_pool_is_full(sti_topk_pool *pool);
 /* As if it were full. */
 void sti_topk_pool_give_up(sti_topk_pool *pool);
-/* The runs to room->ordered, by piece; those of one piece were fetched in the order of
- * the row. Their number. */
+/* The runs to scratch->ordered, by piece; those of one piece were fetched in the order
+ * of the row. Their number. */
 int64_t sti_topk_pool_order(sti_topk_pool *pool, int64_t pieces);
 
 #endif

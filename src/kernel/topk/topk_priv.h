@@ -6,12 +6,53 @@
  * bounds of the k-th key from delegates, a sample or histograms; the few elements
  * between the bounds are packed and cut exactly; the winners are emitted by ascending
  * index. */
+/* clang-format off */
+/* The files, each of which uses those above it only (scripts/check_circles.py):
+ *
+ *   topk_ref, _avx2, _avx512, topk_ops   loops of an instruction set; which are in use
+ *   topk_cut, topk_pool                  exact cuts of lists; lists of unknown length
+ *   topk_plan, topk_costs                method and sizes of parts; a machine's costs
+ *   topk_scratch, topk_emit              memory of a row; where its winners go
+ *   topk_short_row, topk_threshold_scan,
+ *   topk_narrow, topk_catch, topk_delegate   the methods
+ *   topk_row                             a row by the method of its plan
+ *   topk_request, topk, topk_merge       the public calls
+ *
+ * Which way a row of n elements goes: the first line that fits. The limits are the
+ * constants below (STI_TOPK_...), and no line changes a result.
+ *
+ *   n                            and                   way, and why
+ *   <= TINY, or                  one row of plain f32, straight_avx512: keys stay in
+ *   <= STRAIGHT with k <= FEW    unsorted, AVX-512     registers; a call is a few dozen
+ *                                                      cycles, fewer than other ways ask
+ *   <= SHORT                     AUTO or NARROW        short_row: keys are made once and
+ *                                                      lie in the nearest cache (16 KiB);
+ *                                                      no plan, no layout
+ *   > desc->part                                       in parts, each as below: 32-bit
+ *                                                      positions, bounded workspace
+ *   any                          a method is given     that one, where it is possible
+ *   <= SHORT                     AUTO                  NARROW: not worth a prediction
+ *   any                          AUTO                  the least time that topk_plan.c
+ *                                                      predicts, of those possible:
+ *     <= SHORT_ROW_MOST                                NARROW by short_row: two lists of
+ *                                                      keys fit the second cache (512 KiB)
+ *     <= NARROW_MOST                                   NARROW: lists within a core's
+ *                                                      caches; longer ones are memory
+ *     any                        k < n / line          DELEGATE, and DELEGATE2 of 4-byte
+ *                                                      elements: fewer blocks than all
+ *       >= CATCH_LEAST           n/2^13 <= k <= n/2^8  ... which catches winners on its
+ *                                                      way: blocks gone back to would be
+ *                                                      a read from memory each
+ *     any                                              PACK, THRESHOLD, RADIX
+ */
+/* clang-format on */
 #ifndef STI_KERNEL_TOPK_PRIV_H
 #define STI_KERNEL_TOPK_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/team.h"
 #include "stint/topk.h"
@@ -42,18 +83,22 @@ typedef struct sti_topk_view {
     int64_t n; /* <= 2^31 */
 } sti_topk_view;
 
-/* A row of at most STI_TOPK_SHORT elements, whose keys are made once and then held. */
+/* The size classes of the rule above: elements of a row, */
 enum {
+    STI_TOPK_TINY = 64,      /* keys of 4 registers */
+    STI_TOPK_STRAIGHT = 256, /* keys of 16 registers, of few winners */
     STI_TOPK_SHORT = 4096,
-    STI_TOPK_STRAIGHT = 256, /* of few winners */
-    STI_TOPK_TINY = 64,
-    STI_TOPK_FEW = 16,
-    STI_TOPK_HANDFUL = 4,
-    STI_TOPK_LANES = 16
+    STI_TOPK_SHORT_ROW_MOST = 16 * STI_TOPK_SHORT,
+    STI_TOPK_NARROW_MOST = (1 << 19) - 1,
+    STI_TOPK_CATCH_LEAST = 1 << 22
 };
-typedef struct sti_topk_brief {
+/* and winners: one a lane of a register of keys, and so few that each is looked for. */
+enum { STI_TOPK_FEW = 16, STI_TOPK_HANDFUL = 4, STI_TOPK_LANES = 16 };
+
+/* A row whose keys are made once and then held. */
+typedef struct sti_topk_short_row {
     int64_t n, k;    /* 1 <= k <= n */
-    uint32_t *keys;  /* [n], then the zeros that topk_brief.c sees to */
+    uint32_t *keys;  /* [n], then the zeros that topk_short_row.c sees to */
     uint32_t *spare; /* likewise, scratch */
     uint32_t best;   /* key */
     uint32_t high[STI_TOPK_LANES], low[STI_TOPK_LANES]; /* best, least of every 16th */
@@ -63,20 +108,20 @@ typedef struct sti_topk_brief {
     unsigned char *values;    /* [k], of raw, or NULL */
     uint64_t *packed;         /* [k], instead of index and values, or NULL */
     bool sorted, refuse_nan;  /* of a call, as are these: */
-    unsigned char *memory;    /* [sti_topk_brief_bytes], aligned to 64 */
+    unsigned char *memory;    /* [sti_topk_short_row_bytes], aligned to 64 */
     unsigned char *given;     /* [k] values of any form, or NULL */
-} sti_topk_brief;
+} sti_topk_short_row;
 
 /* Elements that are caught while the two best of blocks are looked for: those with
  * key >= bound. The blocks are read at four places at once, and each place has a list,
  * packed, by ascending index; the lists follow each other likewise. */
-enum { STI_TOPK_STREAMS = 4, STI_TOPK_NET = 2048 };
-typedef struct sti_topk_net {
+enum { STI_TOPK_STREAMS = 4, STI_TOPK_EARLY = 2048 };
+typedef struct sti_topk_early_candidates {
     uint32_t bound;
     int64_t blocks; /* that have been seen to, from the first one on */
     int64_t count[STI_TOPK_STREAMS];
-    uint64_t list[STI_TOPK_STREAMS][STI_TOPK_NET];
-} sti_topk_net;
+    uint64_t list[STI_TOPK_STREAMS][STI_TOPK_EARLY];
+} sti_topk_early_candidates;
 
 /* The machine-dependent loops; begin and end are element indices. */
 typedef struct sti_topk_ops {
@@ -85,10 +130,11 @@ typedef struct sti_topk_ops {
     void (*delegates)(const sti_topk_view *v, int a, int64_t first, int64_t last,
                       uint32_t *d);
     /* d[2(s - first)], d[.. + 1]: best and second best key (0 where there is none);
-     * position: of the best within its block. net: NULL, or its bound given; blocks is
-     * 0 where there were too many elements, or nothing was caught. */
+     * position: of the best within its block. early: NULL, or its bound given; blocks
+     * is 0 where there were too many elements, or nothing was caught. */
     void (*delegates2)(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                       uint32_t *d, uint16_t *position, sti_topk_net *net);
+                       uint32_t *d, uint16_t *position,
+                       sti_topk_early_candidates *early);
     /* Pack the elements with lo <= key <= hi to out (room for all; nothing is written
      * behind the last one). Their count; *above += elements with key > hi. */
     int64_t (*collect)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
@@ -105,21 +151,22 @@ typedef struct sti_topk_ops {
      * STI_TOPK_SLACK more words may be written behind them. */
     int64_t (*keys)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     uint32_t hi, uint32_t *out, int64_t *above);
-    /* Of lists of keys alone: a threshold that exactly `rank` of them are at or above,
+    /* A threshold in a list of bare keys that exactly `rank` of them are at or above,
      * or where equal keys forbid that, the rank-th largest. Their number. */
     uint32_t (*bisect)(const uint32_t *keys, int64_t count, int64_t rank,
                        int64_t *at_least);
     /* Index (plus base) and value of the elements with key >= lo; their count. */
     int64_t (*emit)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                     int64_t base, int64_t *index_out, unsigned char *value_out);
-    /* Of the n elements of a view: keys, best, high and low. */
-    void (*brief)(const sti_topk_view *v, sti_topk_brief *b);
+    /* Fill in keys, best, high and low for the n elements of a view. */
+    void (*short_row)(const sti_topk_view *v, sti_topk_short_row *b);
     /* For a view of at most STI_TOPK_TINY elements, or at most STI_TOPK_FEW winners:
-     * brief and winners in one. False where there is a key of at least `refused` (0:
-     * none is): index[0] is then where the first is. NULL: brief and winners do it. */
-    bool (*few)(const sti_topk_view *v, const sti_topk_brief *b, uint32_t refused);
-    /* The k winners of a brief, by ascending index. The same for all forms. */
-    void (*winners)(const sti_topk_brief *b);
+     * short_row and winners in one. False where there is a key of at least `refused`
+     * (0: none is): index[0] is then where the first is. NULL: short_row and winners do
+     * it. */
+    bool (*few)(const sti_topk_view *v, const sti_topk_short_row *b, uint32_t refused);
+    /* The k winners of a short row, by ascending index. The same for all forms. */
+    void (*winners)(const sti_topk_short_row *b);
     /* counts[(key - lo) >> shift]++ for lo <= key <= hi. */
     void (*histogram)(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
                       uint32_t hi, int shift, uint32_t *counts);
@@ -136,13 +183,13 @@ bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *
 
 /* ---- memory: one layout function both counts and hands out ---- */
 
-typedef struct sti_topk_space {
+typedef struct sti_topk_layout {
     unsigned char *base; /* NULL: only count */
     size_t used_bytes;
     bool overflow;
-} sti_topk_space;
+} sti_topk_layout;
 
-void *sti_topk_take(sti_topk_space *space, int64_t count, size_t each_bytes);
+void *sti_topk_take(sti_topk_layout *layout, int64_t count, size_t each_bytes);
 
 /* ---- packed elements (topk_cut.c) ---- */
 
@@ -193,8 +240,6 @@ typedef struct sti_topk_plan {
 
 /* Elements of a pool's segment, and how many are looked at between two checks. */
 enum { STI_TOPK_SEGMENT = 8192, STI_TOPK_LOOK = 1024 };
-/* Elements of a row that may be narrowed: one piece, within a core's caches. */
-enum { STI_TOPK_NARROW_MOST = (1 << 19) - 1 };
 enum { STI_TOPK_BACK_MAX = 8 }; /* pieces of a walk back */
 /* Words that may be written behind a list of keys. */
 enum { STI_TOPK_SLACK = 64 };
@@ -203,6 +248,8 @@ enum { STI_TOPK_SHARES = 4 };
 /* Words of each of the two lists that narrowing keeps. */
 int64_t sti_topk_key_room(const sti_topk_plan *plan);
 int64_t sti_topk_pool_segments(const sti_topk_plan *plan);
+/* The first element of a piece of a pass over the row; plan->pieces: n. */
+int64_t sti_topk_piece_begin(const sti_topk_plan *plan, int64_t piece);
 /* Whether winners are caught during the pass that makes delegates (topk_catch.c):
  * sample_lo is then the rank of the bound in a piece, pool what there is room for. */
 bool sti_topk_catches(const sti_topk_plan *plan);
@@ -212,15 +259,38 @@ int64_t sti_topk_catch_segments(const sti_topk_plan *plan);
 int64_t sti_topk_pass_blocks(const sti_topk_plan *plan);
 /* Candidates that a piece of the walk back to the blocks has room for. */
 int64_t sti_topk_back_elements(const sti_topk_plan *plan);
+
+/* What is in stint_topk_costs, in nanoseconds. */
+typedef struct sti_topk_costs {
+    double read_near, read_far; /* 64 bytes looked at once: from cache, from memory */
+    double delegate;            /* one more block in the first pass */
+    double delegate2_near;      /* as read_near, for the two best */
+    double delegate2;           /* as delegate, for the two best */
+    double select;              /* an element of a list, packed and selected from */
+    double block, line;         /* go back to a block; each 64 bytes of it */
+    double sample;              /* one sampled element */
+    double scan;                /* 64 bytes scanned by a threshold */
+    double emit;                /* one winner */
+    double histogram;           /* one element counted */
+} sti_topk_costs;
+
+void sti_topk_costs_builtin(sti_topk_costs *costs_out);
+static inline sti_topk_costs sti_topk_costs_of(const stint_topk_costs *given)
+{
+    sti_topk_costs costs;
+    memcpy(&costs, given, sizeof costs);
+    return costs;
+}
+
 sti_topk_plan sti_topk_plan_make(sti_topk_form form, int64_t n, int64_t k,
                                  stint_topk_method method, int exponent,
-                                 const stint_topk_costs *costs);
+                                 const sti_topk_costs *costs);
 
 /* ---- one row (topk_row.c and its parts) ---- */
 
 struct sti_topk_tally; /* topk_catch.h */
 
-typedef struct sti_topk_room {
+typedef struct sti_topk_scratch {
     int64_t *above, *inside, *offset; /* [pieces + 1] */
     uint32_t *histogram;              /* [pieces, STI_TOPK_BINS] */
     uint32_t *sample;                 /* [sample] */
@@ -233,11 +303,12 @@ typedef struct sti_topk_room {
     struct sti_topk_tally *caught; /* [pieces + 1] */
     uint64_t *chosen; /* [k + 1]: delegates that are winners among themselves; the last
                          one again */
-    struct sti_topk_room *inner; /* to choose them */
+    struct sti_topk_scratch *inner; /* to choose them */
     sti_topk_plan inner_plan;
-} sti_topk_room;
+} sti_topk_scratch;
 
-sti_topk_room *sti_topk_room_take(sti_topk_space *space, const sti_topk_plan *plan);
+sti_topk_scratch *sti_topk_scratch_take(sti_topk_layout *layout,
+                                        const sti_topk_plan *plan);
 
 /* Where winners go, by ascending index: as index and value, or packed. */
 typedef struct sti_topk_sink {
@@ -252,7 +323,7 @@ typedef struct sti_topk_job {
     const sti_topk_plan *plan;
     const sti_topk_ops *ops;
     const sti_topk_view *view;
-    sti_topk_room *room;
+    sti_topk_scratch *scratch;
     const sti_topk_sink *sink;
 } sti_topk_job;
 
@@ -265,6 +336,13 @@ void sti_topk_decode(const sti_team *team, const sti_topk_view *view,
 /* Elements of the runs at or above `cut`, `total` of them, to the sink. */
 void sti_topk_emit_runs(const sti_topk_job *job, sti_topk_run *runs, int64_t run_count,
                         uint64_t cut);
+/* Winners out of the row in a second pass: key >= `key` up to element `last`, > `key`
+ * behind it; a piece's go to the sink from scratch->offset of it on. */
+#define STI_TOPK_TO_END (INT64_MAX - 1)
+void sti_topk_emit_pieces(const sti_topk_job *job, uint32_t key, int64_t last);
+/* Index of the element that is number `rank` (from 1) of those with this key, of which
+ * scratch->inside counts those of each piece. */
+int64_t sti_topk_find_tie(const sti_topk_job *job, uint32_t key, int64_t rank);
 /* Elements of the row above `key`, and `ties` (0: all) of those equal to it: k in all.
  * A row of one piece. */
 void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);
@@ -272,7 +350,7 @@ void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties);
 void sti_topk_put_values(const sti_topk_view *view, int64_t base, const int64_t *index,
                          int64_t count, unsigned char *values);
 
-/* ---- a short row by itself (topk_brief.c) ---- */
+/* ---- a short row by itself (topk_short_row.c) ---- */
 
 static inline size_t sti_topk_winners_bytes(int64_t k)
 {
@@ -285,7 +363,7 @@ static inline size_t sti_topk_keys_bytes(int64_t n)
     return ((size_t)words * sizeof(uint32_t) + 63) & ~(size_t)63;
 }
 
-static inline size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
+static inline size_t sti_topk_short_row_bytes(int64_t n, int64_t k, bool sorted)
 {
     const size_t sort =
         2 * sti_topk_winners_bytes(k) + STI_TOPK_BINS * sizeof(uint32_t);
@@ -294,16 +372,16 @@ static inline size_t sti_topk_brief_bytes(int64_t n, int64_t k, bool sorted)
 
 /* Given n, k, base, index, sorted, refuse_nan, memory and given. False where there is a
  * NaN that is refused: index[0] is then where. */
-bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b);
+bool sti_topk_short_row_select(const sti_topk_view *view, sti_topk_short_row *b);
 /* The k-th key of the row, or a threshold with exactly k at or above it; *ties_out of
- * its equals are among the k, 0: all. The row is too long for topk_brief.c. */
+ * its equals are among the k, 0: all. The row is too long for topk_short_row.c. */
 uint32_t sti_topk_narrow(const sti_topk_job *job, int64_t *ties_out);
 bool sti_topk_narrows(const sti_topk_plan *plan);
-/* Methods; those that return bool say false when their guess did not hold. */
+/* Methods. A threshold guessed from a sample that does not hold goes on by radix. */
 void sti_topk_by_delegates(const sti_topk_job *job);
 void sti_topk_by_narrowing(const sti_topk_job *job);
-void sti_topk_by_brief(const sti_topk_job *job);
-bool sti_topk_by_threshold(const sti_topk_job *job);
+void sti_topk_by_short_row(const sti_topk_job *job);
+void sti_topk_by_threshold(const sti_topk_job *job);
 void sti_topk_by_radix(const sti_topk_job *job);
 
 static inline int64_t sti_topk_min(int64_t a, int64_t b)

@@ -9,10 +9,11 @@ static void ref_delegates(const sti_topk_view *v, int a, int64_t first, int64_t 
 }
 
 static void ref_delegates2(const sti_topk_view *v, int a, int64_t first, int64_t last,
-                           uint32_t *d, uint16_t *position, sti_topk_net *net)
+                           uint32_t *d, uint16_t *position,
+                           sti_topk_early_candidates *early)
 {
-    if (net)
-        net->blocks = 0;
+    if (early)
+        early->blocks = 0;
     for (int64_t s = first; s < last; s++)
         topk_delegate2(v, s << a, sti_topk_min((s + 1) << a, v->n), d + 2 * (s - first),
                        position + (s - first));
@@ -88,7 +89,7 @@ static int64_t ref_find_equal(const uint32_t *keys, uint32_t wanted, int64_t ran
     return i;
 }
 
-static int64_t ref_emit_range(const sti_topk_brief *b, int64_t begin, int64_t end,
+static int64_t ref_emit_range(const sti_topk_short_row *b, int64_t begin, int64_t end,
                               uint32_t lo, int64_t at)
 {
     return topk_emit_range(b, begin, end, lo, at);
@@ -98,12 +99,12 @@ static int64_t ref_emit_range(const sti_topk_brief *b, int64_t begin, int64_t en
 #define AT_LEAST      topk_at_least
 #include "kernel/topk/topk_winners.h"
 
-static void ref_brief(const sti_topk_view *v, sti_topk_brief *b)
+static void ref_short_row(const sti_topk_view *v, sti_topk_short_row *b)
 {
     b->best = 0;
     memset(b->high, 0, sizeof b->high);
     memset(b->low, 0xFF, sizeof b->low);
-    topk_brief(v, 0, b);
+    topk_short_row(v, 0, b);
 }
 
 static int64_t ref_emit(const sti_topk_view *v, int64_t begin, int64_t end, uint32_t lo,
@@ -127,7 +128,7 @@ static const sti_topk_ops ops = {
     .keys = ref_keys,
     .bisect = ref_bisect,
     .emit = ref_emit,
-    .brief = ref_brief,
+    .short_row = ref_short_row,
     .winners = ref_winners,
     .histogram = ref_histogram,
 };

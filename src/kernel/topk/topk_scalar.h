@@ -97,8 +97,9 @@ static inline int64_t topk_emit(const sti_topk_view *v, int64_t begin, int64_t e
     return count;
 }
 
-/* Elements from `from` on of a brief, and the zeros behind them. */
-static inline void topk_brief(const sti_topk_view *v, int64_t from, sti_topk_brief *b)
+/* Elements from `from` on of a short row, and the zeros behind them. */
+static inline void topk_short_row(const sti_topk_view *v, int64_t from,
+                                  sti_topk_short_row *b)
 {
     int64_t i = from;
     for (; i < v->n; i++) {
@@ -114,7 +115,7 @@ static inline void topk_brief(const sti_topk_view *v, int64_t from, sti_topk_bri
         b->keys[i] = 0;
 }
 
-static inline int64_t topk_emit_range(const sti_topk_brief *b, int64_t begin,
+static inline int64_t topk_emit_range(const sti_topk_short_row *b, int64_t begin,
                                       int64_t end, uint32_t lo, int64_t at)
 {
     for (int64_t i = begin; i < end; i++) {

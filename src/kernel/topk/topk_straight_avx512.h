@@ -41,7 +41,8 @@ INLINE bool straight_nan(const vec key[TINY_VECS], const straight_map *m)
 }
 
 /* No more elements than 64. */
-INLINE bool straight_one(const sti_topk_brief *b, const straight_map *m, bool handful)
+INLINE bool straight_one(const sti_topk_short_row *b, const straight_map *m,
+                         bool handful)
 {
     const uint64_t valid = UINT64_MAX >> (STI_TOPK_TINY - b->n);
     vec key[TINY_VECS];
@@ -61,7 +62,7 @@ INLINE bool straight_one(const sti_topk_brief *b, const straight_map *m, bool ha
     return true;
 }
 
-static __attribute__((noinline)) bool straight_many(const sti_topk_brief *b,
+static __attribute__((noinline)) bool straight_many(const sti_topk_short_row *b,
                                                     const straight_map *m)
 {
     return straight_one(b, m, false);
@@ -95,8 +96,8 @@ static vec straight_kth(vec key[STRAIGHT_ROWS][TINY_VECS], int64_t rows,
 
 /* More elements than 64. Of no more than four winners the four best of each column tell
  * the k-th, of no more than 16 the best do. */
-INLINE bool straight_rows(const sti_topk_brief *b, const straight_map *m, int64_t rows,
-                          bool by_four)
+INLINE bool straight_rows(const sti_topk_short_row *b, const straight_map *m,
+                          int64_t rows, bool by_four)
 {
     vec key[STRAIGHT_ROWS][TINY_VECS], best[TINY_VECS];
     uint64_t valid[STRAIGHT_ROWS], better[STRAIGHT_ROWS], equal[STRAIGHT_ROWS];
@@ -138,14 +139,14 @@ INLINE bool straight_rows(const sti_topk_brief *b, const straight_map *m, int64_
 }
 
 /* Two rows, whose keys then stay in registers, and more. */
-static __attribute__((noinline)) bool straight_two(const sti_topk_brief *b,
+static __attribute__((noinline)) bool straight_two(const sti_topk_short_row *b,
                                                    const straight_map *m)
 {
     return b->k > 1 && b->k <= STI_TOPK_HANDFUL ? straight_rows(b, m, 2, true)
                                                 : straight_rows(b, m, 2, false);
 }
 
-static __attribute__((noinline)) bool straight_more(const sti_topk_brief *b,
+static __attribute__((noinline)) bool straight_more(const sti_topk_short_row *b,
                                                     const straight_map *m)
 {
     const int64_t rows = (b->n + STI_TOPK_TINY - 1) / STI_TOPK_TINY;
@@ -155,7 +156,7 @@ static __attribute__((noinline)) bool straight_more(const sti_topk_brief *b,
 bool sti_topk_straight_avx512(const stint_topk_desc *d, const void *x, int64_t *index,
                               void *values)
 {
-    sti_topk_brief b; /* what is not needed need not be cleared */
+    sti_topk_short_row b; /* what is not needed need not be cleared */
     b.n = d->n;
     b.k = d->k;
     b.base = d->index_base;

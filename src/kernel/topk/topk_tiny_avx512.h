@@ -69,8 +69,8 @@ static inline vec tiny_pair(vec x, vec partner, __mmask16 worse)
             (r)[j_] = tiny_pair((r)[j_], other_[j_], worse);              \
     }
 
-/* Of all keys in every lane, by registers that get shorter: the shorter ones have twice
- * the units. */
+/* The best of all keys, in every lane, by registers that get shorter: the shorter ones
+ * have twice the units. */
 INLINE vec tiny_best(const vec key[TINY_VECS])
 {
     const vec all = vec_max32(vec_max32(key[0], key[1]), vec_max32(key[2], key[3]));
@@ -120,8 +120,8 @@ INLINE vec tiny_of_columns(const vec r[TINY_VECS], int64_t k)
     return _mm512_broadcastd_epi32(quarter[k - 1]);
 }
 
-/* Of two lists of eight, each in a pair of lanes, the best eight to the first: one of
- * them turned around, they fall and rise. */
+/* The best eight of two lists of eight, each in a pair of lanes, go to the first: one
+ * of them turned around, they fall and rise. */
 #define TINY_EIGHT(type, bits, worse, a, b)                                         \
     {                                                                               \
         type m_[TINY_VECS];                                                         \
@@ -315,14 +315,14 @@ static inline uint64_t tiny_mask(const vec key[TINY_VECS], int64_t k, uint64_t v
     return __builtin_popcountll(mask) > k ? tiny_lowest(mask, k) : mask;
 }
 
-static inline void tiny_put(const sti_topk_brief *b, int64_t at, int64_t i)
+static inline void tiny_put(const sti_topk_short_row *b, int64_t at, int64_t i)
 {
     b->index[at] = b->base + i;
     if (b->values)
         memcpy(b->values + 4 * at, b->raw + 4 * i, 4);
 }
 
-static inline void tiny_emit(const sti_topk_brief *b, const vec key[TINY_VECS],
+static inline void tiny_emit(const sti_topk_short_row *b, const vec key[TINY_VECS],
                              uint64_t mask)
 {
     int64_t at = 0;
@@ -345,7 +345,7 @@ static inline void tiny_emit(const sti_topk_brief *b, const vec key[TINY_VECS],
 
 /* False where the best key is `refused` (0: none is): index[0] is then where the first
  * one is. */
-static inline bool tiny_winner(const sti_topk_brief *b, const vec key[TINY_VECS],
+static inline bool tiny_winner(const sti_topk_short_row *b, const vec key[TINY_VECS],
                                uint64_t valid, uint32_t refused)
 {
     const vec best = tiny_best(key);
@@ -358,7 +358,7 @@ static inline bool tiny_winner(const sti_topk_brief *b, const vec key[TINY_VECS]
 }
 
 /* Keys behind the row are zero. */
-static bool tiny_winners(const sti_topk_brief *b, const vec given[TINY_VECS],
+static bool tiny_winners(const sti_topk_short_row *b, const vec given[TINY_VECS],
                          uint64_t valid, uint32_t refused)
 {
     const vec key[TINY_VECS] = {given[0], given[1], given[2], given[3]};

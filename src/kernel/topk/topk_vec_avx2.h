@@ -201,8 +201,8 @@ static inline void best_two_store_four(const best_two b[4], uint32_t d[8],
         best_two_store(&b[j], d + 2 * j, position + j);
 }
 
-/* Of 16 blocks of 2^a elements from index `begin` on: the best key of each that is at
- * or above the bound, packed; their number. Blocks whose second best is, too, a bit
+/* Look at 16 blocks of 2^a elements from index `begin` on: the best key of each that is
+ * at or above the bound, packed; their number. Blocks whose second best is, too, a bit
  * each. 16 places are written to. */
 static inline int64_t catch_best(const uint32_t *d, const uint16_t *position,
                                  uint32_t begin, int a, uint32_t bound, uint64_t *out,

@@ -324,8 +324,8 @@ static inline void best_two_store(const best_two *b, uint32_t d[2], uint16_t *po
     d[1] = _mm512_reduce_max_epu32(rest);
 }
 
-/* Of 16 blocks of 2^a elements from index `begin` on: the best key of each that is at
- * or above the bound, packed; their number. Blocks whose second best is, too, a bit
+/* Look at 16 blocks of 2^a elements from index `begin` on: the best key of each that is
+ * at or above the bound, packed; their number. Blocks whose second best is, too, a bit
  * each. No branch: nothing tells which are. 16 places are written to. */
 static inline int64_t catch_best(const uint32_t *d, const uint16_t *position,
                                  uint32_t begin, int a, uint32_t bound, uint64_t *out,

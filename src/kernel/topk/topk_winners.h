@@ -169,7 +169,7 @@ static bool NAME_OF(bound_by_sample)(NAME_OF(search) * s, uint32_t *spare)
     return true;
 }
 
-static NAME_OF(threshold) NAME_OF(find_threshold)(const sti_topk_brief *b)
+static NAME_OF(threshold) NAME_OF(find_threshold)(const sti_topk_short_row *b)
 {
     const int64_t padded = sti_topk_ceil(b->n, STI_TOPK_LANES) * STI_TOPK_LANES;
     if (b->n <= 512 && b->k <= 6)
@@ -196,7 +196,7 @@ static NAME_OF(threshold) NAME_OF(find_threshold)(const sti_topk_brief *b)
     return NAME_OF(bisect_list)(s, b->spare);
 }
 
-static inline void NAME_OF(emit_threshold)(const sti_topk_brief *b,
+static inline void NAME_OF(emit_threshold)(const sti_topk_short_row *b,
                                            NAME_OF(threshold) t)
 {
     int64_t at = 0, last = b->n - 1;
@@ -210,7 +210,7 @@ static inline void NAME_OF(emit_threshold)(const sti_topk_brief *b,
         NAME_OF(emit_range)(b, last + 1, b->n, t.key + 1, at);
 }
 
-static void NAME_OF(winners)(const sti_topk_brief *b)
+static void NAME_OF(winners)(const sti_topk_short_row *b)
 {
     NAME_OF(threshold) t = {b->best, 1};
     if (b->k > 1)

@@ -1,17 +1,17 @@
 /* Tiles along rows. The wide tile takes its panel of B from the second-level cache, all
  * of k in one go; the others in blocks of k that stay in the first. */
-#include "kernel/conv/conv_walk.h"
+#include "kernel/conv/conv_row_product.h"
 
 enum { TILE_FLOATS = 28 * STI_PANEL }; /* the largest of gemm_tile.h */
 
-void sti_conv_walk_init(sti_conv_walk *w)
+void sti_conv_row_product_init(sti_conv_row_product *w)
 {
     w->kernels = sti_gemm_kernels_now();
     w->tile = sti_conv_tile_now();
 }
 
-void sti_conv_walk_set_runs(sti_conv_walk *w, int64_t runs, int64_t run_k,
-                            int64_t narrow_taps)
+void sti_conv_row_product_set_runs(sti_conv_row_product *w, int64_t runs, int64_t run_k,
+                                   int64_t narrow_taps)
 {
     w->narrow_taps = narrow_taps;
     w->runs = w->end_run = runs;
@@ -22,25 +22,26 @@ void sti_conv_walk_set_runs(sti_conv_walk *w, int64_t runs, int64_t run_k,
 }
 
 /* One panel of columns of a group. */
-typedef struct walk_panel {
+typedef struct column_panel {
     const float *b, *in;
     float *out;
     const float *bias;
     int64_t cols;
     int nv;
     int64_t chunk, first_end; /* runs of a chunk of k; where the first one ends */
-    sti_conv_ahead *ahead;
-} walk_panel;
+    sti_conv_prefetch *prefetch;
+} column_panel;
 
 enum { LINE_BYTES = 64, LINES_A_TILE = 24 };
 
 /* Runs of one chunk of k. */
-static int64_t runs_a_chunk(const sti_conv_walk *w)
+static int64_t runs_a_chunk(const sti_conv_row_product *w)
 {
     return sti_conv_max(1, STI_GEMM_CHUNK / sti_conv_max(w->run_k * w->narrow_taps, 1));
 }
 
-static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t)
+static void wide_chunks(const sti_conv_row_product *w, const column_panel *p,
+                        sti_conv_tile *t)
 {
     int64_t i = w->first_run, next = p->first_end;
     do {
@@ -50,29 +51,29 @@ static void wide_chunks(const sti_conv_walk *w, const walk_panel *p, sti_conv_ti
         t->sum = i > w->first_run;
         t->bias = next == w->end_run ? p->bias : NULL;
         t->relu = next == w->end_run && w->relu;
-        t->ahead = p->ahead->at;
-        t->ahead_line = p->ahead->at < p->ahead->end ? LINE_BYTES : 0;
+        t->prefetch = p->prefetch->at;
+        t->prefetch_line = p->prefetch->at < p->prefetch->end ? LINE_BYTES : 0;
         w->tile(t);
-        p->ahead->at +=
-            sti_conv_max(0, t->runs * (t->run_k / 2) - t->rows) * 2 * t->ahead_line;
+        p->prefetch->at +=
+            sti_conv_max(0, t->runs * (t->run_k / 2) - t->rows) * 2 * t->prefetch_line;
         i = next;
         next = sti_conv_min(i + p->chunk, w->end_run);
     } while (i < w->end_run);
 }
 
 /* Pixel x of a line, going through lines and images. */
-typedef struct walk_place {
+typedef struct row_cursor {
     int64_t x, line; /* of the image */
     const float *a;
     float *c;
-} walk_place;
+} row_cursor;
 
-static walk_place place_first(const walk_panel *p)
+static row_cursor cursor_first(const column_panel *p)
 {
-    return (walk_place){0, 0, p->in, p->out};
+    return (row_cursor){0, 0, p->in, p->out};
 }
 
-static void place_line(const sti_conv_walk *w, walk_place *at)
+static void cursor_line(const sti_conv_row_product *w, row_cursor *at)
 {
     at->a += w->a_line - at->x * w->a_row;
     at->c += w->c_line - at->x * w->c_row;
@@ -84,31 +85,31 @@ static void place_line(const sti_conv_walk *w, walk_place *at)
     at->line = 0;
 }
 
-static void place_step(const sti_conv_walk *w, walk_place *at, int64_t step,
-                       int64_t pixels)
+static void cursor_step(const sti_conv_row_product *w, row_cursor *at, int64_t step,
+                        int64_t pixels)
 {
     at->x += step;
     at->a += step * w->a_row;
     at->c += step * w->c_row;
     if (at->x >= pixels)
-        place_line(w, at);
+        cursor_line(w, at);
 }
 
 /* A part of the next tile. */
-static void take_part(const sti_conv_walk *w, sti_conv_tile *t, int part,
-                      walk_place *at, int64_t step, int64_t pixels)
+static void take_part(const sti_conv_row_product *w, sti_conv_tile *t, int part,
+                      row_cursor *at, int64_t step, int64_t pixels)
 {
     t->a[part] = at->a;
     t->c[part] = at->c;
-    place_step(w, at, step, pixels);
+    cursor_step(w, at, step, pixels);
 }
 
 /* Lines one by one, or two by two where both fit a tile. */
-static void wide_lines(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
-                       int64_t lines, int64_t pixels)
+static void wide_lines(const sti_conv_row_product *w, const column_panel *p,
+                       sti_conv_tile *t, int64_t lines, int64_t pixels)
 {
     const bool pairs = 2 * pixels <= STI_CONV_TILE_ROWS;
-    walk_place at = place_first(p);
+    row_cursor at = cursor_first(p);
     for (int64_t line = 0, step; line < lines; line += step) {
         step = pairs && line + 1 < lines ? 2 : 1;
         if (step == 2) {
@@ -130,11 +131,11 @@ static void wide_lines(const sti_conv_walk *w, const walk_panel *p, sti_conv_til
 }
 
 /* Lines of whole quads: three quads a tile, wherever they lie. */
-static void wide_quads(const sti_conv_walk *w, const walk_panel *p, sti_conv_tile *t,
-                       int64_t lines, int64_t pixels)
+static void wide_quads(const sti_conv_row_product *w, const column_panel *p,
+                       sti_conv_tile *t, int64_t lines, int64_t pixels)
 {
     const int64_t quads = lines * (pixels / STI_CONV_TILE_QUAD);
-    walk_place at = place_first(p);
+    row_cursor at = cursor_first(p);
     for (int64_t q = 0; q < quads; q += STI_CONV_TILE_PARTS) {
         const int count = (int)sti_conv_min(STI_CONV_TILE_PARTS, quads - q);
         for (int i = 0; i < count; i++)
@@ -149,8 +150,8 @@ static void wide_quads(const sti_conv_walk *w, const walk_panel *p, sti_conv_til
     }
 }
 
-static void wide_panel(const sti_conv_walk *w, const walk_panel *p, int64_t lines,
-                       int64_t pixels)
+static void wide_panel(const sti_conv_row_product *w, const column_panel *p,
+                       int64_t lines, int64_t pixels)
 {
     sti_conv_tile t = {
         .a_row = w->a_row, .run_k = w->run_k, .c_row = w->c_row, .cols = p->cols};
@@ -173,19 +174,19 @@ static void add_chunk(const sti_gemm_tile *t, float *c, int64_t c_row,
 }
 
 /* Where the next tile puts its results, and some of what is read later. */
-static void fetch_lines(const sti_gemm_tile *t, sti_conv_ahead *ahead)
+static void fetch_lines(const sti_gemm_tile *t, sti_conv_prefetch *prefetch)
 {
     for (int r = 0; r < t->rows; r++)
         for (int v = 0; v < t->nv; v++)
             __builtin_prefetch(t->c + (t->rows + r) * t->c_row + (int64_t)v * STI_PANEL,
                                1);
-    for (int i = 0; i < LINES_A_TILE && ahead->at < ahead->end; i++) {
-        __builtin_prefetch(ahead->at);
-        ahead->at += LINE_BYTES;
+    for (int i = 0; i < LINES_A_TILE && prefetch->at < prefetch->end; i++) {
+        __builtin_prefetch(prefetch->at);
+        prefetch->at += LINE_BYTES;
     }
 }
 
-static void plain_tile(const sti_conv_walk *w, sti_gemm_tile *t)
+static void plain_tile(const sti_conv_row_product *w, sti_gemm_tile *t)
 {
     if (w->narrow_taps > 1)
         w->kernels->taps(t);
@@ -194,7 +195,8 @@ static void plain_tile(const sti_conv_walk *w, sti_gemm_tile *t)
 }
 
 /* Chunks after the first of one tile; t holds the last block of the first. */
-static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_tile t)
+static void later_chunks(const sti_conv_row_product *w, const column_panel *p,
+                         sti_gemm_tile t)
 {
     float sums[TILE_FLOATS];
     const int64_t chunk = p->chunk, c_row = t.c_row;
@@ -213,8 +215,8 @@ static void later_chunks(const sti_conv_walk *w, const walk_panel *p, sti_gemm_t
 }
 
 /* Runs [i0, i0 + count) of the first chunk, down all rows. */
-static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
-                        int64_t count, int64_t lines, int64_t pixels)
+static void plain_block(const sti_conv_row_product *w, const column_panel *p,
+                        int64_t i0, int64_t count, int64_t lines, int64_t pixels)
 {
     const int64_t end = p->first_end;
     const bool finish = i0 + count >= end, last = finish && end == w->end_run;
@@ -234,22 +236,22 @@ static void plain_block(const sti_conv_walk *w, const walk_panel *p, int64_t i0,
         .relu = last && w->relu,
         .bias = last ? p->bias : NULL,
     };
-    walk_place at = place_first(p);
+    row_cursor at = cursor_first(p);
     for (int64_t line = 0; line < lines; line++)
         for (int64_t r = 0; r < pixels; r += t.rows) {
             t.rows = sti_gemm_next_rows(pixels - r, most);
             t.a = at.a;
             t.c = at.c;
-            place_step(w, &at, t.rows, pixels);
-            fetch_lines(&t, p->ahead);
+            cursor_step(w, &at, t.rows, pixels);
+            fetch_lines(&t, p->prefetch);
             plain_tile(w, &t);
             if (finish && !last)
                 later_chunks(w, p, t);
         }
 }
 
-static void plain_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lines,
-                        int64_t pixels)
+static void plain_lines(const sti_conv_row_product *w, const column_panel *p,
+                        int64_t lines, int64_t pixels)
 {
     const int64_t k = sti_conv_max(w->run_k * w->narrow_taps, 1);
     const int64_t block = sti_conv_max(1, STI_CONV_RUN_K / k);
@@ -262,15 +264,16 @@ static void plain_lines(const sti_conv_walk *w, const walk_panel *p, int64_t lin
 }
 
 /* Panel of columns from j; returns how many panels of 16. */
-static int panel_at(const sti_conv_walk *w, int64_t j, int64_t *cols)
+static int panel_at(const sti_conv_row_product *w, int64_t j, int64_t *cols)
 {
     const int nv = sti_gemm_panels(w->kernels, STI_BLOCK_ROWS, w->out_group - j);
     *cols = sti_conv_min(w->out_group - j, (int64_t)nv * STI_PANEL);
     return nv;
 }
 
-void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
-                       int64_t lines, int64_t pixels, sti_conv_ahead *ahead)
+void sti_conv_row_product_run(const sti_conv_row_product *w, const float *in,
+                              float *out, int64_t lines, int64_t pixels,
+                              sti_conv_prefetch *prefetch)
 {
     const int64_t k = w->runs * w->run_k * w->narrow_taps, chunk = runs_a_chunk(w);
     const int64_t first_end =
@@ -279,15 +282,15 @@ void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
         for (int64_t j = 0, cols; j < w->out_group; j += cols) {
             const int nv = panel_at(w, j, &cols);
             const int64_t first = group * w->out_group + j;
-            const walk_panel p = {.b = w->panels + group * w->panel_group + k * j,
-                                  .in = in + group * w->in_group,
-                                  .out = out + first,
-                                  .bias = w->bias ? w->bias + first : NULL,
-                                  .cols = cols,
-                                  .nv = nv,
-                                  .chunk = chunk,
-                                  .first_end = first_end,
-                                  .ahead = ahead};
+            const column_panel p = {.b = w->panels + group * w->panel_group + k * j,
+                                    .in = in + group * w->in_group,
+                                    .out = out + first,
+                                    .bias = w->bias ? w->bias + first : NULL,
+                                    .cols = cols,
+                                    .nv = nv,
+                                    .chunk = chunk,
+                                    .first_end = first_end,
+                                    .prefetch = prefetch};
             if (w->tile && nv * STI_PANEL == STI_CONV_TILE_COLS)
                 wide_panel(w, &p, lines, pixels);
             else
@@ -297,7 +300,7 @@ void sti_conv_walk_run(const sti_conv_walk *w, const float *in, float *out,
 
 /* Narrow order: channel c of tap (i, j) is row (i * count + c) * 3 + j of the only
  * panel. */
-static void pack_narrow(const sti_conv_walk *w, int64_t group, int64_t first_k,
+static void pack_narrow(const sti_conv_row_product *w, int64_t group, int64_t first_k,
                         int64_t count, const float *src, int64_t ld, bool transposed,
                         float *panels)
 {
@@ -313,9 +316,9 @@ static void pack_narrow(const sti_conv_walk *w, int64_t group, int64_t first_k,
     }
 }
 
-void sti_conv_walk_pack(const sti_conv_walk *w, int64_t group, int64_t first_k,
-                        int64_t count, const float *src, int64_t ld, bool transposed,
-                        float *panels)
+void sti_conv_row_product_pack(const sti_conv_row_product *w, int64_t group,
+                               int64_t first_k, int64_t count, const float *src,
+                               int64_t ld, bool transposed, float *panels)
 {
     const int64_t k = w->runs * w->run_k;
     if (w->narrow_taps > 1) {

@@ -9,12 +9,12 @@ static bool are_words(const sti_topk_view *v)
     return v->form == STI_TOPK_F32 || v->form == STI_TOPK_I32;
 }
 
-static bool find_winners(const sti_topk_view *view, sti_topk_brief *b)
+static bool find_winners(const sti_topk_view *view, sti_topk_short_row *b)
 {
     const sti_topk_ops *ops = sti_topk_ops_now(view->form);
     if (ops->few && (b->n <= STI_TOPK_TINY || b->k <= STI_TOPK_FEW))
         return ops->few(view, b, b->refuse_nan ? view->map.top : 0);
-    ops->brief(view, b);
+    ops->short_row(view, b);
     const bool good = !b->refuse_nan || b->best != view->map.top;
     if (!good) {
         b->k = 1; /* NaN ranks first: the best one is the first NaN */
@@ -25,7 +25,7 @@ static bool find_winners(const sti_topk_view *view, sti_topk_brief *b)
 }
 
 /* b->packed, best first. */
-static void give_sorted(const sti_topk_brief *b)
+static void give_sorted(const sti_topk_short_row *b)
 {
     uint64_t *other = b->packed + sti_topk_winners_bytes(b->k) / sizeof *other;
     uint32_t *counts =
@@ -35,7 +35,7 @@ static void give_sorted(const sti_topk_brief *b)
         b->index[i] = b->base + sti_topk_packed_index(best[i]);
 }
 
-bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b)
+bool sti_topk_short_row_select(const sti_topk_view *view, sti_topk_short_row *b)
 {
     const size_t bytes = sti_topk_keys_bytes(b->n);
     b->keys = (uint32_t *)(void *)b->memory;
@@ -52,11 +52,11 @@ bool sti_topk_brief_row(const sti_topk_view *view, sti_topk_brief *b)
     return true;
 }
 
-/* As a part of another method; the room is that of narrowing. */
-void sti_topk_by_brief(const sti_topk_job *job)
+/* As a part of another method; the scratch is that of narrowing. */
+void sti_topk_by_short_row(const sti_topk_job *job)
 {
     const sti_topk_sink *sink = job->sink;
-    sti_topk_brief b; /* what brief makes need not be cleared */
+    sti_topk_short_row b; /* what short_row makes need not be cleared */
     b.n = job->view->n;
     b.k = job->plan->k;
     b.base = sink->base;
@@ -64,9 +64,9 @@ void sti_topk_by_brief(const sti_topk_job *job)
     b.raw = job->view->x;
     b.values = are_words(job->view) ? sink->values : NULL;
     b.packed = sink->packed;
-    b.keys = job->room->keys;
-    b.spare = job->room->keys + sti_topk_key_room(job->plan);
-    job->ops->brief(job->view, &b);
+    b.keys = job->scratch->keys;
+    b.spare = job->scratch->keys + sti_topk_key_room(job->plan);
+    job->ops->short_row(job->view, &b);
     job->ops->winners(&b);
     if (!sink->packed && sink->values && !b.values)
         sti_topk_put_values(job->view, sink->base, sink->index, b.k, sink->values);

@@ -1,32 +1,27 @@
 /* Methods that bound the k-th key first - from a sample, or by histograms of the keys
- * where they lie - and then sift the row once: elements above both bounds are counted,
+ * where they lie - and then scan the row once: elements above both bounds are counted,
  * those between are packed, and a selection among these is exact. */
 #include "kernel/topk/topk_key.h"
 #include "kernel/topk/topk_pool.h"
 
-typedef struct sift {
+typedef struct threshold_scan {
     const sti_topk_job *job;
     uint32_t lo, hi;
     bool count_only; /* what lies between is all ties, or all winners: only its number
                         is wanted */
     bool tied;       /* lo may be just above the k-th, where a value is often */
     sti_topk_pool pool;
-    int64_t above, inside, run_count; /* afterwards: totals, runs in room->ordered */
-} sift;
-
-static int64_t piece_begin(const sti_topk_plan *p, int64_t piece)
-{
-    return p->n / p->pieces * piece + sti_topk_min(piece, p->n % p->pieces);
-}
+    int64_t above, inside, run_count; /* afterwards: totals, runs in scratch->ordered */
+} threshold_scan;
 
 /* ---- one pass ---- */
 
-static void sift_piece(void *arg, int64_t piece, int worker)
+static void scan_piece(void *arg, int64_t piece, int worker)
 {
-    sift *s = arg;
+    threshold_scan *s = arg;
     const sti_topk_job *job = s->job;
-    const int64_t end = piece_begin(job->plan, piece + 1);
-    int64_t at = piece_begin(job->plan, piece), above = 0, inside = 0;
+    const int64_t end = sti_topk_piece_begin(job->plan, piece + 1);
+    int64_t at = sti_topk_piece_begin(job->plan, piece), above = 0, inside = 0;
     sti_topk_run *run = NULL;
     (void)worker;
     if (s->count_only)
@@ -42,147 +37,78 @@ static void sift_piece(void *arg, int64_t piece, int worker)
         run->count += count;
         inside += count;
     }
-    job->room->above[piece] = above;
-    job->room->inside[piece] = inside;
+    job->scratch->above[piece] = above;
+    job->scratch->inside[piece] = inside;
 }
 
 /* False when the pool is too small. */
-static bool sift_row(sift *s)
+static bool scan_row(threshold_scan *s)
 {
     const sti_topk_plan *p = s->job->plan;
-    sti_topk_pool_init(&s->pool, s->job->room, sti_topk_pool_segments(p),
+    sti_topk_pool_init(&s->pool, s->job->scratch, sti_topk_pool_segments(p),
                        STI_TOPK_SEGMENT);
-    sti_team_run(s->job->team, p->pieces, sift_piece, s);
+    sti_team_run(s->job->team, p->pieces, scan_piece, s);
     if (sti_topk_pool_is_full(&s->pool))
         return false;
     s->above = s->inside = 0;
     for (int64_t i = 0; i < p->pieces; i++) {
-        s->above += s->job->room->above[i];
-        s->inside += s->job->room->inside[i];
+        s->above += s->job->scratch->above[i];
+        s->inside += s->job->scratch->inside[i];
     }
     s->run_count = sti_topk_pool_order(&s->pool, p->pieces);
     return true;
 }
 
-/* ---- emission from the row ---- */
+/* ---- emission ---- */
 
-typedef struct row_emission {
-    const sti_topk_job *job;
-    uint32_t key; /* winners: key >= this up to element `last`, > this behind it */
-    int64_t last;
-} row_emission;
-
-static int64_t emit_range(const row_emission *e, int64_t begin, int64_t end,
-                          uint32_t lo, int64_t at)
+/* Winners of each piece to scratch->offset, as running totals; `cut` as in the pool. */
+static void find_offsets(const threshold_scan *s, uint64_t cut, int64_t wanted)
 {
-    const sti_topk_job *job = e->job;
-    const sti_topk_sink *sink = job->sink;
-    int64_t none = 0;
-    if (begin >= end)
-        return 0;
-    if (sink->packed)
-        return job->ops->collect(job->view, begin, end, lo, UINT32_MAX,
-                                 sink->packed + at, &none);
-    const size_t bytes = sti_topk_element_bytes(job->view->form);
-    return job->ops->emit(job->view, begin, end, lo, sink->base, sink->index + at,
-                          sink->values ? sink->values + (size_t)at * bytes : NULL);
-}
-
-static void emit_piece(void *arg, int64_t piece, int worker)
-{
-    const row_emission *e = arg;
-    const sti_topk_plan *p = e->job->plan;
-    const int64_t begin = piece_begin(p, piece), end = piece_begin(p, piece + 1);
-    const int64_t turn = sti_topk_min(end, sti_topk_max(begin, e->last + 1));
-    const int64_t *offset = e->job->room->offset;
-    int64_t at = offset[piece];
-    (void)worker;
-    if (at < offset[piece + 1]) /* else the row is not read again for nothing */
-        at += emit_range(e, begin, turn, e->key, at);
-    if (at < offset[piece + 1])
-        emit_range(e, turn, end, e->key + 1, at);
-}
-
-/* Index of the element that is number `rank` (from 1) of those with this key. */
-static int64_t find_tie(const sift *s, int64_t rank)
-{
-    const sti_topk_job *job = s->job;
-    int64_t piece = 0, none = 0;
-    while (rank > job->room->inside[piece])
-        rank -= job->room->inside[piece++];
-    int64_t at = piece_begin(job->plan, piece);
-    const int64_t end = piece_begin(job->plan, piece + 1);
-    for (; at < end; at += STI_TOPK_LOOK) {
-        const int64_t stop = sti_topk_min(at + STI_TOPK_LOOK, end);
-        const int64_t here = job->ops->count(job->view, at, stop, s->lo, s->hi, &none);
-        if (rank <= here)
-            break;
-        rank -= here;
-    }
-    for (;; at++)
-        if (sti_topk_key_at(job->view, at) == s->lo && --rank == 0)
-            return at;
-}
-
-/* Winners of each piece to room->offset, as running totals; `cut` as in the pool. */
-static void find_offsets(const sift *s, uint64_t cut, int64_t wanted)
-{
-    const sti_topk_room *room = s->job->room;
+    const sti_topk_scratch *scratch = s->job->scratch;
     int64_t total = 0, run = 0;
     for (int64_t i = 0; i < s->job->plan->pieces; i++) {
-        int64_t inside = s->count_only ? sti_topk_min(room->inside[i], wanted) : 0;
+        int64_t inside = s->count_only ? sti_topk_min(scratch->inside[i], wanted) : 0;
         wanted -= inside;
-        for (; run < s->run_count && room->ordered[run].piece == i; run++)
-            for (int64_t j = 0; j < room->ordered[run].count; j++)
-                inside += room->ordered[run].at[j] >= cut;
-        room->offset[i] = total;
-        total += room->above[i] + inside;
+        for (; run < s->run_count && scratch->ordered[run].piece == i; run++)
+            for (int64_t j = 0; j < scratch->ordered[run].count; j++)
+                inside += scratch->ordered[run].at[j] >= cut;
+        scratch->offset[i] = total;
+        total += scratch->above[i] + inside;
     }
-    room->offset[s->job->plan->pieces] = total;
+    scratch->offset[s->job->plan->pieces] = total;
 }
 
 /* The winners, when above <= k <= above + inside. */
-static void emit_sifted(const sift *s)
+static void emit_scanned(const threshold_scan *s)
 {
     const sti_topk_job *job = s->job;
-    const sti_topk_room *room = job->room;
+    const sti_topk_scratch *scratch = job->scratch;
     const int64_t wanted = job->plan->k - s->above;
-    row_emission e = {job, s->lo, INT64_MAX - 1};
+    uint32_t key = s->lo;
+    int64_t last = STI_TOPK_TO_END;
     uint64_t cut = 0;
     if (wanted == 0) {
-        e.key = s->hi + 1; /* there are such: not beyond the last key */
+        key = s->hi + 1; /* there are such: not beyond the last key */
         cut = UINT64_MAX;
     } else if (s->count_only) {
         if (wanted < s->inside)
-            e.last = find_tie(s, wanted);
+            last = sti_topk_find_tie(job, s->lo, wanted);
     } else {
-        cut = sti_topk_cut(&room->cutter, room->ordered, s->run_count, wanted);
+        cut = sti_topk_cut(&scratch->cutter, scratch->ordered, s->run_count, wanted);
         if (s->above == 0) {
-            sti_topk_emit_runs(job, room->ordered, s->run_count, cut);
+            sti_topk_emit_runs(job, scratch->ordered, s->run_count, cut);
             return;
         }
         if (cut > 0) {
-            e.key = (uint32_t)(cut >> 32);
-            e.last = sti_topk_packed_index(cut);
+            key = (uint32_t)(cut >> 32);
+            last = sti_topk_packed_index(cut);
         }
     }
     find_offsets(s, cut, wanted);
-    sti_team_run(job->team, job->plan->pieces, emit_piece, &e);
+    sti_topk_emit_pieces(job, key, last);
 }
 
-void sti_topk_emit_row(const sti_topk_job *job, uint32_t key, int64_t ties)
-{
-    const sift s = {.job = job, .lo = key, .hi = key};
-    row_emission e = {job, key, INT64_MAX - 1};
-    job->room->inside[0] = INT64_MAX;
-    job->room->offset[0] = 0;
-    job->room->offset[1] = job->plan->k;
-    if (ties > 0)
-        e.last = find_tie(&s, ties);
-    emit_piece(&e, 0, 0);
-}
-
-static bool bounds_hold(const sift *s)
+static bool bounds_hold(const threshold_scan *s)
 {
     const int64_t k = s->job->plan->k;
     return s->above <= k && k <= s->above + s->inside;
@@ -190,7 +116,7 @@ static bool bounds_hold(const sift *s)
 
 /* ---- bounds from a sample ---- */
 
-enum { SAMPLE_PIECE = 4096, SIFTS_MOST = 5 };
+enum { SAMPLE_PIECE = 4096, SCANS_MOST = 5 };
 
 /* Stratified, with a fixed scramble within the stratum, so that neither an order nor a
  * period of the data meets the sample's. Stratum j begins at floor(j n / s), which is
@@ -213,17 +139,17 @@ static void sample_piece(void *arg, int64_t piece, int worker)
         uint64_t h = ((uint64_t)j + 1) * UINT64_C(0x9E3779B97F4A7C15);
         h = (h ^ h >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> 32;
         const int64_t i = begin + (int64_t)(h * (uint64_t)(next - begin) >> 32);
-        job->room->sample[j] = sti_topk_key_at(job->view, i);
+        job->scratch->sample[j] = sti_topk_key_at(job->view, i);
         begin = next;
     }
 }
 
-static int64_t sampled_between(const sti_topk_plan *p, const sti_topk_room *room,
+static int64_t sampled_between(const sti_topk_plan *p, const sti_topk_scratch *scratch,
                                uint32_t lo, uint32_t hi)
 {
     int64_t between = 0;
     for (int64_t i = 0; i < p->sample; i++)
-        between += room->sample[i] >= lo && room->sample[i] <= hi;
+        between += scratch->sample[i] >= lo && scratch->sample[i] <= hi;
     return between;
 }
 
@@ -235,22 +161,23 @@ static bool fits_pool(const sti_topk_plan *p, int64_t sampled)
 /* Bounds from the sample's ranks. Where equal elements make what lies between them too
  * much for the pool, the k-th is very likely one of those: one value is both bounds,
  * and its ties are only counted. */
-static void bound_by_sample(sift *s)
+static void bound_by_sample(threshold_scan *s)
 {
     const sti_topk_plan *p = s->job->plan;
-    const sti_topk_room *room = s->job->room;
-    s->lo = sti_topk_kth(room->sample, p->sample, p->sample_lo, room->histogram);
+    const sti_topk_scratch *scratch = s->job->scratch;
+    s->lo = sti_topk_kth(scratch->sample, p->sample, p->sample_lo, scratch->histogram);
     s->hi = UINT32_MAX;
     if (p->sample_hi > 0)
-        s->hi = sti_topk_kth(room->sample, p->sample, p->sample_hi, room->histogram);
-    if (!fits_pool(p, sampled_between(p, room, s->lo, s->hi))) {
+        s->hi =
+            sti_topk_kth(scratch->sample, p->sample, p->sample_hi, scratch->histogram);
+    if (!fits_pool(p, sampled_between(p, scratch, s->lo, s->hi))) {
         const int64_t rank =
             (int64_t)((double)p->k / (double)p->n * (double)p->sample + 0.5);
-        s->lo = s->hi = sti_topk_kth(room->sample, p->sample, sti_topk_max(rank, 1),
-                                     room->histogram);
+        s->lo = s->hi = sti_topk_kth(scratch->sample, p->sample, sti_topk_max(rank, 1),
+                                     scratch->histogram);
         /* If there is room for it and for all above it, no second pass is needed. */
         if (p->sample_hi == 0 &&
-            fits_pool(p, sampled_between(p, room, s->lo, UINT32_MAX))) {
+            fits_pool(p, sampled_between(p, scratch, s->lo, UINT32_MAX))) {
             s->hi = UINT32_MAX;
             s->tied = true;
         }
@@ -266,10 +193,10 @@ typedef struct bracket {
 /* Where few values are very often, the k-th may not be the one that the sample says,
  * but the next one: the nearest that the sample knows, and if it knows none, the few
  * elements between those that it is not. */
-static void next_tie(sift *s, bracket *b)
+static void next_tie(threshold_scan *s, bracket *b)
 {
     const sti_topk_plan *p = s->job->plan;
-    const uint32_t *sample = s->job->room->sample;
+    const uint32_t *sample = s->job->scratch->sample;
     const bool higher = s->above >= p->k;
     bool found = false;
     uint32_t best = higher ? UINT32_MAX : 0;
@@ -289,20 +216,21 @@ static void next_tie(sift *s, bracket *b)
     s->count_only = s->lo == s->hi;
 }
 
-bool sti_topk_by_threshold(const sti_topk_job *job)
+/* False when the guess did not hold. */
+static bool scan_by_sample(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
     sti_topk_job copy = *job;
-    sift s = {.job = job};
+    threshold_scan s = {.job = job};
     sti_team_run(job->team, sti_topk_ceil(p->sample, SAMPLE_PIECE), sample_piece,
                  &copy);
     bound_by_sample(&s);
     bracket b = {0, UINT32_MAX};
-    for (int pass = 0; pass < SIFTS_MOST; pass++) {
-        if (!sift_row(&s))
+    for (int pass = 0; pass < SCANS_MOST; pass++) {
+        if (!scan_row(&s))
             return false;
         if (bounds_hold(&s)) {
-            emit_sifted(&s);
+            emit_scanned(&s);
             return true;
         }
         if (!s.count_only && !s.tied)
@@ -324,19 +252,19 @@ typedef struct counting {
 static void count_piece(void *arg, int64_t piece, int worker)
 {
     const counting *c = arg;
-    uint32_t *counts = c->job->room->histogram + piece * STI_TOPK_BINS;
+    uint32_t *counts = c->job->scratch->histogram + piece * STI_TOPK_BINS;
     (void)worker;
     memset(counts, 0, STI_TOPK_BINS * sizeof *counts);
-    c->job->ops->histogram(c->job->view, piece_begin(c->job->plan, piece),
-                           piece_begin(c->job->plan, piece + 1), c->lo, c->hi, c->shift,
-                           counts);
+    c->job->ops->histogram(c->job->view, sti_topk_piece_begin(c->job->plan, piece),
+                           sti_topk_piece_begin(c->job->plan, piece + 1), c->lo, c->hi,
+                           c->shift, counts);
 }
 
 static int64_t bin_total(const sti_topk_job *job, int64_t bin)
 {
     int64_t total = 0;
     for (int64_t i = 0; i < job->plan->pieces; i++)
-        total += job->room->histogram[i * STI_TOPK_BINS + bin];
+        total += job->scratch->histogram[i * STI_TOPK_BINS + bin];
     return total;
 }
 
@@ -347,7 +275,7 @@ void sti_topk_by_radix(const sti_topk_job *job)
 {
     const sti_topk_plan *p = job->plan;
     const int bits = 8 * (int)sti_topk_element_bytes(job->view->form);
-    sift s = {.job = job, .hi = UINT32_MAX >> (32 - bits)};
+    threshold_scan s = {.job = job, .hi = UINT32_MAX >> (32 - bits)};
     int64_t rank = p->k, inside = p->n;
     for (int left = bits; left > 0 && inside > p->pool && inside != rank;) {
         const int digit_bits = left < 11 ? left : 11;
@@ -363,6 +291,12 @@ void sti_topk_by_radix(const sti_topk_job *job)
         s.hi = s.lo + (uint32_t)((UINT64_C(1) << left) - 1);
     }
     s.count_only = s.lo == s.hi || inside == rank;
-    sift_row(&s);
-    emit_sifted(&s);
+    scan_row(&s);
+    emit_scanned(&s);
+}
+
+void sti_topk_by_threshold(const sti_topk_job *job)
+{
+    if (!scan_by_sample(job))
+        sti_topk_by_radix(job);
 }

@@ -1,0 +1,111 @@
+/* [model] of a recipe: which network is trained, and of what size. */
+#include "model/model_section.h"
+
+#define AT(field) .offset = offsetof(sti_model_values, field)
+
+static const sti_option rows[] = {
+    {.name = "name",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "resnet20",
+     AT(name),
+     .unit = "NAME",
+     .help = "network to train: for images"
+/* The names come from the lists of networks. */
+#define STI_MODEL(name, builder, variant, side, help) ", " name
+#include "model/model_list.h"
+#undef STI_MODEL
+             "; for text"
+#define STI_TEXT_MODEL(name, llama, help) ", " name
+#include "model/text_model_list.h"
+#undef STI_TEXT_MODEL
+    },
+    {.name = "stem",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     .choices = "auto|small|large",
+     AT(stem),
+     .unit = "KIND",
+     .help = "first layers: small for images under 96 pixels, large for bigger ones"},
+    {.name = "width",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 1 << 20),
+     .default_text = "0",
+     AT(width),
+     .unit = "N",
+     .help = "channels of the first stage, units of hidden layers (mlp), or columns of "
+             "a text model; 0: as published"},
+    {.name = "depth",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 1024),
+     .default_text = "0",
+     AT(depth),
+     .unit = "N",
+     .help =
+         "layers or blocks that a network repeats: hidden layers (mlp), blocks of a "
+         "text model; 0: as published"},
+    {.name = "dropout",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(-1, 0.99),
+     .default_text = "-1",
+     AT(dropout),
+     .unit = "RATE",
+     .help = "dropout before the classifier, where the network has it, or of a text "
+             "model's embeddings and branches; -1: as published (of text: none)"},
+    {.name = "convolution",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     .choices = "auto|direct",
+     AT(convolution),
+     .unit = "KIND",
+     .help = "auto: 3 x 3 convolutions by Winograd's minimal filtering where it is "
+             "faster (float32); direct: never"},
+    {.name = "heads",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 4096),
+     .default_text = "0",
+     AT(heads),
+     .unit = "N",
+     .help = "of text: heads of attention; 0: one for each 64 columns of width, or 12 "
+             "where those do not come out even"},
+    {.name = "kv_heads",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 4096),
+     .default_text = "0",
+     AT(kv_heads),
+     .unit = "N",
+     .help = "of text: heads of keys and values, shared by several of queries; 0: all "
+             "heads (gpt), a fourth of them (llama)"},
+    {.name = "context",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 1 << 20),
+     .default_text = "0",
+     AT(context),
+     .unit = "TOKENS",
+     .help = "of text: tokens that are seen at once; 0: 1024"},
+    {.name = "vocabulary",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 1 << 24),
+     .default_text = "0",
+     AT(vocabulary),
+     .unit = "TOKENS",
+     .help = "of text: tokens that the model knows, and as many byte pairs are learnt; "
+             "0: as the tokeniser has (4096 when byte pairs are learnt)"},
+};
+
+const char *sti_recipe_network(const stint_recipe *recipe)
+{
+    const char *name = sti_model_section_of(recipe)->name;
+    return name ? name : "";
+}
+
+const sti_recipe_section sti_model_section = {
+    STI_RECIPE_SECTION("model", rows, sti_model_values),
+};
+
+const sti_model_values *sti_model_section_of(const stint_recipe *recipe)
+{
+    return sti_recipe_values(recipe, &sti_model_section);
+}

@@ -1,0 +1,25 @@
+/* [model] of a recipe: which network is trained, and of what size. */
+#ifndef STI_MODEL_MODEL_SECTION_H
+#define STI_MODEL_MODEL_SECTION_H
+
+#include "base/recipe.h"
+
+enum { STI_CONVOLUTION_AUTO, STI_CONVOLUTION_DIRECT };
+
+typedef struct sti_model_values {
+    const char *name;
+    int stem;             /* stint_stem */
+    int64_t width, depth; /* 0: as published */
+    double dropout;       /* -1: as published */
+    int convolution;      /* STI_CONVOLUTION_... */
+    /* Sizes of a text model: 0 as published, vocabulary 0 as the tokeniser has. */
+    int64_t heads, kv_heads, context, vocabulary;
+} sti_model_values;
+
+extern const sti_recipe_section sti_model_section;
+const sti_model_values *sti_model_section_of(const stint_recipe *recipe);
+
+/* The network's name as written in model.name; never NULL. */
+const char *sti_recipe_network(const stint_recipe *recipe);
+
+#endif

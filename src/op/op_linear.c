@@ -1,0 +1,52 @@
+/* Copy, negation, multiples and shifts of every element: functions of one number whose
+ * gradients are made of each other alone, so that the rules of all others may be made
+ * of them. */
+#include "op/op_unary_row.h"
+
+#define gradient_copy       d
+#define gradient_neg        sti_op_negate(g, d)
+#define gradient_scale      stint_scale(g, d, parameter_of(node))
+#define gradient_add_scalar d
+
+static float parameter_of(const sti_node *node)
+{
+    return ((const sti_unary_attr *)node->attr)->parameter;
+}
+
+static void print_parameter(const sti_node *node, sti_text *out)
+{
+    sti_text_printf(out, "%.9g", (double)parameter_of(node));
+}
+
+STI_UNARY_GRAD(copy)
+STI_UNARY_GRAD(neg)
+STI_UNARY_GRAD(scale)
+STI_UNARY_GRAD(add_scalar)
+
+STI_UNARY_ROW_FLAGS(copy_value, "copy", STI_OP_INPLACE_0, STI_UNARY_COPY,
+                    .grad = grad_copy, .cost = sti_op_cost_move)
+STI_UNARY_ROW(neg, STI_UNARY_NEG, .grad = grad_neg)
+STI_UNARY_ROW(scale, STI_UNARY_SCALE, .grad = grad_scale,
+              .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)
+STI_UNARY_ROW(add_scalar, STI_UNARY_ADD_SCALAR, .grad = grad_add_scalar,
+              .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)
+
+stint_value sti_op_copy(stint_graph *g, stint_value x)
+{
+    return sti_op_add1(g, &sti_op_copy_value, NULL, x);
+}
+
+stint_value sti_op_negate(stint_graph *g, stint_value x)
+{
+    return sti_op_add1(g, &sti_op_neg, NULL, x);
+}
+
+stint_value stint_scale(stint_graph *g, stint_value x, float factor)
+{
+    return sti_op_add1(g, &sti_op_scale, &(sti_unary_attr){factor}, x);
+}
+
+stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend)
+{
+    return sti_op_add1(g, &sti_op_add_scalar, &(sti_unary_attr){addend}, x);
+}
