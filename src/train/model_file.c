@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/recipe.h"
 #include "base/units.h"
+#include "data/data_section.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
 #include "train/network_recipe.h"
