@@ -54,7 +54,7 @@ static stint_status make(bench *b, int threads, int64_t batch)
     if (st == STINT_OK)
         st = sti_network_build(&net, STINT_TRAIN, b->images, &b->network);
     if (st == STINT_OK)
-        st = sti_network_plan(&b->network, sti_crew_lane_threads(threads, lanes));
+        st = sti_network_plan(&b->network, sti_lane_threads(threads, lanes));
     if (st != STINT_OK)
         return st;
     b->pixels = sti_alloc_array(pixel_count(b), sizeof *b->pixels, "images");

@@ -123,13 +123,23 @@ write_apt_settings() {
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 }
 
-copy_project() {
+# The names of tracked files that are here, each ended by a zero byte.
+tracked_files() {
     local name
+    git_here ls-files -z | while IFS= read -r -d '' name; do
+        [ ! -e "$project/$name" ] && [ ! -L "$project/$name" ] || printf '%s\0' "$name"
+    done | LC_ALL=C sort -z
+}
+
+copy_project() {
+    local name list=$root/var/lib/stint-files
     mkdir -p "$root/stint"
-    # What is tracked but deleted here is not there to be copied.
-    git_here ls-files -z | (cd "$project" && while IFS= read -r -d '' name; do
-        [ ! -e "$name" ] && [ ! -L "$name" ] || printf '%s\0' "$name"
-    done) | tar -C "$project" --null --no-recursion -T - -cf - |
+    tracked_files >"$list.new"
+    # What a kept root has from an earlier copy, and what is no longer tracked.
+    [ ! -f "$list" ] || LC_ALL=C comm -z -23 "$list" "$list.new" |
+        (cd "$root/stint" && xargs -0 -r rm -f --)
+    mv "$list.new" "$list"
+    tar -C "$project" --null --no-recursion -T "$list" -cf - |
         tar -C "$root/stint" --no-same-owner -xf -
     for name in "${without[@]}"; do
         sed -i "/^[a-z]* $name\$/d" "$root/stint/scripts/packages.txt"

@@ -27,6 +27,7 @@ ONLY = {
 }
 PUBLIC = {
     "status": "base",
+    "stop": "base",
     "version": "base",
     "topk": "kernel",
     "codec": "codec",
@@ -37,7 +38,9 @@ PUBLIC = {
     "model": "model",
     "net": "net",
     "train": "train",
-    "generate": "train",
+    "store": "store",
+    "infer": "infer",
+    "generate": "infer",
     "recipe": "base",
     "plan": "plan",
     "trust": "trust",

@@ -28,68 +28,13 @@
 #include <stdint.h>
 
 #include "stint/model.h"
+#include "stint/stop.h"
+#include "stint/store.h"
 #include "stint/text.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- models ---- */
-
-/** A text model in a file or a folder; opaque. It serves one thread at a time. */
-typedef struct stint_text_model stint_text_model;
-
-/** What a text model is. Pointers live as long as the model. */
-typedef struct stint_text_model_facts {
-    /* "gpt" or "llama". */
-    const char *family;
-    /* All sizes; none is zero that has a default. */
-    stint_text_model_desc sizes;
-    /* Tokens that the model sees at once, at most. */
-    int64_t context;
-    /* Number of trained values. */
-    int64_t parameters;
-    /* The token that ends a text; -1: none. */
-    int64_t end_token;
-    /* The model's own tokeniser, which the caller must not close. NULL: there is none,
-     * and the model takes and gives token identities only. */
-    const stint_tokenizer *tokenizer;
-    /* Why there is no tokeniser; "" where there is one. */
-    const char *no_tokenizer;
-} stint_text_model_facts;
-
-/** Open a text model; the caller closes it.
- *
- * path: a file that stint_train or stint_text_model_write wrote, the folder of a run,
- * or a folder with config.json and model.safetensors (or its shards with their index;
- * F32, F16 or BF16) of GPT-2 or Llama, and perhaps a byte-pair tokeniser. Tensors,
- * shapes and vocabulary are checked. STINT_E_INPUT: damaged, incomplete, or a model of
- * images; STINT_E_UNSUPPORTED: another family or variant; STINT_E_IO; STINT_E_MEMORY.
- */
-STINT_API stint_status stint_text_model_open(const char *path,
-                                             stint_text_model **model_out);
-
-/** Close a model. NULL is fine. Generators made from it do not need it any more. */
-STINT_API void stint_text_model_close(stint_text_model *model);
-
-/** Fill *facts_out. Never fails. */
-STINT_API void stint_text_model_describe(const stint_text_model *model,
-                                         stint_text_model_facts *facts_out);
-
-/** Write a model of Stint with the same weights (as f32), and the tokeniser if there is
- * one: what stint_text_model_open, stint_model_open and `stint eval` take. STINT_E_IO;
- * STINT_E_MEMORY. */
-STINT_API stint_status stint_text_model_write(const stint_text_model *model,
-                                              const char *path);
-
-/** Write a folder that Hugging Face's `transformers` loads: config.json and
- * model.safetensors (F32); for a byte-pair tokeniser also vocab.json, merges.txt and
- * tokenizer_config.json. STINT_E_UNSUPPORTED: a gpt that shares keys and values, which
- * GPT-2's layout cannot say; STINT_E_IO; STINT_E_MEMORY. */
-STINT_API stint_status stint_text_model_write_hf(const stint_text_model *model,
-                                                 const char *folder);
-
-/* ---- generating ---- */
 
 /** Weights, keys and values of one stream of text; opaque. It serves one thread at a
  * time. */

@@ -31,10 +31,13 @@
 #include <stdint.h>
 
 #include "stint/data.h"
+#include "stint/infer.h"
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/recipe.h"
 #include "stint/status.h"
+#include "stint/stop.h"
+#include "stint/store.h"
 #include "stint/text.h"
 
 #ifdef __cplusplus
@@ -201,34 +204,6 @@ STINT_API void stint_plan_fini(stint_plan_result *result);
 
 /* ---- training ---- */
 
-/** How far a training or an evaluation is. */
-typedef struct stint_train_progress {
-    /* Steps done of all, epochs likewise. */
-    int64_t step, steps, epoch, epochs;
-    /* Means over the training batches of this epoch so far; accuracy is a share. */
-    double loss, accuracy;
-    /* Images (or sequences) a second. */
-    double images_per_s;
-    /* Tokens of a sequence; 0: images. */
-    int64_t context;
-    /* Resident memory of the process now. */
-    size_t rss_bytes;
-    /* Estimate of what is left. */
-    double seconds_left;
-    /* Results of the last evaluation; NaN before the first. */
-    double test_loss, test_accuracy;
-    /* This call closes an epoch. */
-    bool epoch_done;
-    /* An evaluation is under way; at step 0 the measuring of mean and deviation of the
-     * training images. */
-    bool evaluating;
-    /* Images that it has done, and of how many. */
-    int64_t evaluated, to_evaluate;
-} stint_train_progress;
-
-/** Receives progress on the calling thread; *progress holds during the call only. */
-typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);
-
 /** Times of the operators of a step; opaque. Only the program `stint` makes one, for
  * `stint train --profile`; its maker owns and frees it. */
 typedef struct sti_profile stint_profile;
@@ -309,102 +284,6 @@ typedef struct stint_train_result {
 STINT_API stint_status stint_train(const stint_recipe *recipe,
                                    const stint_train_desc *desc,
                                    stint_train_result *result_out);
-
-/** Ask what runs in this process to stop: status is STINT_E_INTERRUPTED or
- * STINT_E_TERMINATED, which the call that is stopped returns. With STINT_OK: only write
- * a checkpoint now. Async-signal-safe; any thread may call it. */
-STINT_API void stint_stop(stint_status status);
-
-/* ---- using a model ---- */
-
-/** A model file that is open; opaque. It serves one thread at a time. */
-typedef struct stint_model_file stint_model_file;
-
-/** Open a model.safetensors; the caller closes it.
- *
- * It has weights, network, classes and normalisation, or for a text model weights,
- * network and tokeniser. STINT_E_INPUT: no model of Stint, damaged, or incomplete;
- * STINT_E_IO; STINT_E_MEMORY. */
-STINT_API stint_status stint_model_open(const char *path, stint_model_file **model_out);
-
-/** Close a model, and all that points into it. NULL is fine. */
-STINT_API void stint_model_close(stint_model_file *model);
-
-/** The tokeniser of a text model, which lives as long as the model and is not closed by
- * the caller. NULL: a model of images, or weights that came without a tokeniser. */
-STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
-
-/** What an evaluation found. The three arrays belong to the result: stint_eval_fini
- * frees them. */
-typedef struct stint_eval_result {
-    /* Images, or windows of text. */
-    int64_t count;
-    /* accuracy: a share, NaN for text. loss: mean of images, or nats a token. */
-    double accuracy, loss, images_per_s;
-    /* Tokens of a text that were predicted; else 0. */
-    int64_t tokens;
-    /* The loss of a text in bits a byte; else NaN. */
-    double bits_per_byte;
-    size_t peak_rss_bytes;
-    /* 0 for text, and the arrays below are NULL. */
-    int32_t classes;
-    /* [classes]: images with this label, and of them those answered right. */
-    int64_t *class_count, *class_correct;
-    /* [classes, classes]: a row for each label, a column for each answer. */
-    int32_t *confusion;
-} stint_eval_result;
-
-/** Loss and answers over a split.
- *
- * Images are read as the model's own were: size, channels, classes. For a text model
- * the loss alone, over the last tokens (as many as its training left out), the first
- * ones, or all, by data->split. threads 0, batch 0: choose. progress may be NULL; user
- * is passed through to it. The caller frees the result by stint_eval_fini.
- * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
- * stint_stop(); STINT_E_IO; STINT_E_MEMORY. */
-STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
-                                  int threads, int64_t batch,
-                                  stint_train_progress_fn *progress, void *user,
-                                  stint_eval_result *result_out);
-
-/** Free what an evaluation points to. A result that is all zero is fine; so is a second
- * call. */
-STINT_API void stint_eval_fini(stint_eval_result *result);
-
-/** Classify one image file: probabilities_out [classes], which sum to 1.
- *
- * The image is brought to the model's size and channels. STINT_E_INPUT: the file is no
- * image (it is named), or the model is one of text; STINT_E_IO; STINT_E_MEMORY. */
-STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
-                                     float *probabilities_out);
-
-/** What a model file says of itself; pointers live as long as the model. */
-typedef struct stint_model_facts {
-    /* Name of the network, as in model.name. */
-    const char *network;
-    /* Classes and their names [classes]; 0: a text model. */
-    int32_t classes;
-    const char *const *class_names;
-    /* Size of its images; trained values; tensors in the file. */
-    int64_t height, width, channels, parameters, tensors;
-    /* The recipe that it was trained with, resolved, as INI text. */
-    const char *recipe;
-    /* Steps that it was trained for. */
-    int64_t step;
-    /* At the end of training; NaN if unknown. */
-    double test_accuracy;
-    double test_loss;
-    /* Tokens of a sequence; 0: a model of images. */
-    int64_t context;
-    /* Sizes of a text model. */
-    stint_text_model_desc text;
-    /* 64 hex digits; "" if the file does not say. */
-    char weights_sha256[65];
-} stint_model_facts;
-
-/** Fill *facts_out with what the file says; nothing is computed. Never fails. */
-STINT_API void stint_model_describe(const stint_model_file *model,
-                                    stint_model_facts *facts_out);
 
 #ifdef __cplusplus
 }

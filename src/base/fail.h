@@ -23,6 +23,14 @@ stint_status sti_fail_context(stint_status status, const char *format, ...)
  * and EDQUOT say that the disk is full. The status is STINT_E_IO. */
 stint_status sti_fail_errno(const char *format, ...) STI_PRINTF(1, 2);
 
+/* One step of several: a failure goes to the label `out`, where what was taken is given
+ * back. Wants a variable `st` and the label in the same function. */
+#define STI_TRY(call)                  \
+    do {                               \
+        if ((st = (call)) != STINT_OK) \
+            goto out;                  \
+    } while (0)
+
 void sti_log(stint_log_level level, const char *format, ...) STI_PRINTF(2, 3);
 
 #endif

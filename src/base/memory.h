@@ -41,9 +41,13 @@ bool sti_add_bytes(size_t a, size_t b, size_t *bytes_out);
 /* Resident memory of the process as the kernel counts it (VmHWM, VmRSS);
  * 0 if unknown. */
 size_t sti_process_peak_bytes(void);
+size_t sti_process_now_bytes(void);
 /* Physical memory of the host. */
 size_t sti_host_memory_bytes(void);
-size_t sti_process_now_bytes(void);
+
+/* Give freed memory back to the system: what earlier work left in the heap would else
+ * count as resident. */
+void sti_memory_trim(void);
 
 /* Arena: many small blocks that live and die together (a graph, a recipe, an index).
  * Blocks are zeroed and 16-byte aligned. Serves one thread at a time. */

@@ -1,6 +1,9 @@
 /* What the system counts as this process's memory, and how much the host has. */
 #include <string.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "base/base_priv.h"
 #include "base/memory.h"
@@ -37,4 +40,11 @@ size_t sti_process_peak_bytes(void)
 size_t sti_process_now_bytes(void)
 {
     return process_status_bytes("VmRSS:");
+}
+
+void sti_memory_trim(void)
+{
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
 }

@@ -71,6 +71,10 @@ const void *sti_recipe_values(const stint_recipe *recipe,
                               const sti_recipe_section *section);
 void *sti_recipe_edit(stint_recipe *recipe, const sti_recipe_section *section);
 
+/* Is this the value of a key, "train.precision", as an INI file has it? For readers in
+ * rooms below that of the section; others take its struct. False: no such key, too. */
+bool sti_recipe_says(const stint_recipe *recipe, const char *key, const char *value);
+
 /* Resolved INI text. Paths are made absolute; with share, local rows are at their
  * defaults, for files that are handed on. */
 stint_status sti_recipe_write(const stint_recipe *recipe, bool share, sti_text *out);

@@ -1,15 +1,15 @@
 #include "cli/cli_network.h"
 
 #include "base/fail.h"
+#include "model/network_recipe.h"
 #include "stint/data.h"
-#include "train/job.h"
-#include "train/network_recipe.h"
+#include "train/recipe_inputs.h"
 #include "train/recipe_view.h"
 
 static stint_status sizes_of_data(const stint_recipe *recipe, sti_network_desc *desc)
 {
     stint_data *data = NULL;
-    const stint_data_desc train = sti_job_data_desc(recipe, STI_JOB_TRAIN);
+    const stint_data_desc train = sti_recipe_data_desc(recipe, STI_PART_TRAIN);
     stint_status status = stint_data_open(&train, &data);
     if (status != STINT_OK)
         return status;
@@ -65,7 +65,7 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
     if (sti_recipe_is_text(recipe))
         return text_network(recipe, desc_out);
     int64_t size = sizes->image_size ? sizes->image_size : r.data->size;
-    *desc_out = sti_recipe_network_desc(recipe);
+    *desc_out = sti_train_network_desc(recipe);
     desc_out->model.classes = sizes->classes;
     desc_out->height = size;
     desc_out->width = size;

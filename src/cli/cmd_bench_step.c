@@ -192,7 +192,7 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
             "`stint train --profile` times them within it",
             sti_bytes_text(b->recipe.run->memory_bytes));
     int lanes = choose_lanes(b, threads);
-    stint_status status = build_network(b, call, sti_crew_lane_threads(threads, lanes));
+    stint_status status = build_network(b, call, sti_lane_threads(threads, lanes));
     if (status != STINT_OK)
         return status;
     status = create_input(b);

@@ -12,7 +12,7 @@
 #include "cli/cli_plan.h"
 #include "cli/cli_stock.h"
 #include "net/wire.h"
-#include "train/job.h"
+#include "train/plan_refusal.h"
 #include "train/run_section.h"
 
 typedef struct plan_args {

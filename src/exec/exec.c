@@ -112,6 +112,9 @@ static void fill_calls(sti_exec *exec)
         exec->calls[at].run = node->op->run[STI_CPU];
         exec->calls[at].call.graph = graph;
         exec->calls[at].call.node = node;
+        if (node->op->scratch_bytes)
+            exec->calls[at].call.scratch_bytes =
+                node->op->scratch_bytes(graph, node, exec->plan->threads);
         at++;
     }
 }

@@ -37,7 +37,10 @@ typedef struct sti_call {
     const sti_step *step;
     const void *const *in;
     void *const *out;
-    void *scratch; /* 64-byte aligned, scratch_bytes(graph, node, team->threads) */
+    /* 64-byte aligned; scratch_bytes(graph, node, threads) of the threads that were
+     * planned for, team->threads or more. */
+    void *scratch;
+    size_t scratch_bytes;
 } sti_call;
 
 typedef struct sti_cost {

@@ -1,4 +1,5 @@
 /* Convolution and matrix products of bfloat16. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "kernel/conv/conv_bf16.h"
@@ -257,10 +258,13 @@ static void run_matmul(const sti_call *call)
     const size_t c_bytes = (size_t)(p.m * p.n) * (attr->y_f32 ? 4 : 2);
     if (p.count == 1 && attr->matmul.relu)
         epilogue.relu_mask = call->out[1];
+    sti_gemm_bf16_plan plan;
+    sti_gemm_plan_bf16(&shape, call->team->threads, &plan);
+    assert(plan.scratch_bytes <= call->scratch_bytes);
     for (int64_t i = 0; i < p.count; i++)
-        sti_gemm_bf16(call->team, &shape, a + i * p.m * p.k, b + i * p.k * p.n,
-                      &epilogue, (char *)call->out[0] + (size_t)i * c_bytes,
-                      call->scratch);
+        sti_gemm_run_bf16(call->team, &plan, a + i * p.m * p.k, b + i * p.k * p.n,
+                          &epilogue, (char *)call->out[0] + (size_t)i * c_bytes,
+                          call->scratch);
 }
 
 static void print_matmul(const sti_node *node, sti_text *out)

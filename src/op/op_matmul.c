@@ -1,6 +1,7 @@
 /* Matrix products with the epilogue of the GEMM kernel (bias, ReLU and its sign bits),
  * and the dense layer. The fusion pass sets the epilogue; gradients take it apart
  * again. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "kernel/gemm/gemm.h"
@@ -92,24 +93,40 @@ static bool bind_loops(const sti_matmul_attr *attr, const sti_product *p, int th
                               gemm) == STINT_OK;
 }
 
-static size_t scratch_for(const sti_matmul_attr *attr, const sti_product *p,
-                          int threads)
+/* The plan of a node's products, which the size query and the call both make. */
+typedef struct matmul_plan {
+    bool by_loops;
+    sti_loop_gemm loops;
+    sti_gemm_plan plain; /* where there are none */
+    size_t scratch_bytes;
+} matmul_plan;
+
+static void plan_matmul(const sti_matmul_attr *attr, const sti_product *p, int threads,
+                        matmul_plan *plan)
 {
     const sti_gemm_shape shape = gemm_shape(attr, p);
-    sti_loop_gemm gemm;
-    if (bind_loops(attr, p, threads, &gemm))
-        return sti_loop_gemm_scratch_bytes(&gemm, threads);
-    return sti_gemm_batched_scratch_bytes(&shape, p->count, threads);
+    const sti_gemm_batch batch = {p->count, p->m * p->k, p->k * p->n, p->m * p->n};
+    plan->by_loops = bind_loops(attr, p, threads, &plan->loops);
+    if (plan->by_loops) {
+        plan->scratch_bytes = sti_loop_gemm_scratch_bytes(&plan->loops, threads);
+        return;
+    }
+    sti_gemm_plan_f32(&shape, &batch, attr->has_bias, threads, &plan->plain);
+    plan->scratch_bytes = plan->plain.scratch_bytes;
 }
 
-/* (A call may run on one thread where several were planned.) */
+/* (A call may run on fewer threads than were planned.) */
 static size_t matmul_scratch(const stint_graph *graph, const sti_node *node,
                              int threads)
 {
     const sti_product p = sti_op_product(graph, node, node->attr);
-    const size_t one = scratch_for(node->attr, &p, 1);
-    const size_t all = scratch_for(node->attr, &p, threads);
-    return one > all ? one : all;
+    matmul_plan plan;
+    size_t most = 0;
+    for (int t = 1; t <= threads; t++) {
+        plan_matmul(node->attr, &p, t, &plan);
+        most = plan.scratch_bytes > most ? plan.scratch_bytes : most;
+    }
+    return most;
 }
 
 static sti_cost matmul_cost(const stint_graph *graph, const sti_node *node)
@@ -121,22 +138,19 @@ static sti_cost matmul_cost(const stint_graph *graph, const sti_node *node)
 static void run_matmul(const sti_call *call)
 {
     const sti_matmul_attr *attr = call->node->attr;
-    sti_product p = sti_op_product(call->graph, call->node, attr);
-    sti_gemm_shape shape = gemm_shape(attr, &p);
-    sti_epilogue epilogue = {.bias = attr->has_bias ? call->in[2] : NULL,
-                             .relu = attr->relu != 0,
-                             .relu_mask = attr->relu ? call->out[1] : NULL};
-    sti_gemm_batch batch = {p.count, p.m * p.k, p.k * p.n, p.m * p.n};
-    sti_loop_gemm gemm;
-    if (bind_loops(attr, &p, call->team->threads, &gemm))
-        sti_loop_gemm_f32(call->team, &gemm, call->in[0], call->in[1], &epilogue,
+    const sti_product p = sti_op_product(call->graph, call->node, attr);
+    const sti_epilogue epilogue = {.bias = attr->has_bias ? call->in[2] : NULL,
+                                   .relu = attr->relu != 0,
+                                   .relu_mask = attr->relu ? call->out[1] : NULL};
+    matmul_plan plan;
+    plan_matmul(attr, &p, call->team->threads, &plan);
+    assert(plan.scratch_bytes <= call->scratch_bytes);
+    if (plan.by_loops)
+        sti_loop_gemm_f32(call->team, &plan.loops, call->in[0], call->in[1], &epilogue,
                           call->out[0], call->scratch);
-    else if (p.count == 1)
-        sti_gemm_f32(call->team, &shape, call->in[0], call->in[1], &epilogue,
-                     call->out[0], call->scratch);
     else
-        sti_gemm_batched_f32(call->team, &shape, &batch, call->in[0], call->in[1],
-                             &epilogue, call->out[0], call->scratch);
+        sti_gemm_run_f32(call->team, &plan.plain, call->in[0], call->in[1], &epilogue,
+                         call->out[0], call->scratch);
 }
 
 /* With C = op(A) op(B): dA = dC op(B)^T, dB = op(A)^T dC, each as it is stored. */

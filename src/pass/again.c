@@ -15,7 +15,7 @@ static bool read_backward(const stint_graph *graph, stint_value value)
     return false;
 }
 
-stint_status sti_pass_again(stint_graph *graph, sti_account *account)
+stint_status sti_pass_again(stint_graph *graph, sti_pass_note *note)
 {
     const int32_t values = sti_graph_value_count(graph);
     uint8_t *form = sti_alloc((size_t)values, "pass.again");
@@ -32,7 +32,7 @@ stint_status sti_pass_again(stint_graph *graph, sti_account *account)
     }
     stint_status status =
         made > 0 ? sti_pass_recompute(graph, form, values, NULL) : STINT_OK;
-    sti_account_set(account, "%d results made again in the backward half", made);
+    sti_pass_note_set(note, "%d results made again in the backward half", made);
     sti_free(form);
     return status;
 }

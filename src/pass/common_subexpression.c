@@ -82,7 +82,7 @@ static int32_t merge(stint_graph *graph, sti_node **table, size_t slots,
     return merged;
 }
 
-stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *account)
+stint_status sti_pass_common_subexpression(stint_graph *graph, sti_pass_note *note)
 {
     int32_t nodes = sti_graph_node_count(graph), values = sti_graph_value_count(graph);
     size_t slots = 64;
@@ -100,7 +100,7 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *acco
     for (int32_t v = 0; v < values; v++)
         instead[v] = v;
     int32_t merged = merge(graph, table, slots, instead);
-    sti_account_set(account, "%d of %d nodes merged", (int)merged, (int)nodes);
+    sti_pass_note_set(note, "%d of %d nodes merged", (int)merged, (int)nodes);
     status = sti_graph_sweep(graph);
 done:
     sti_free(table);

@@ -1,7 +1,7 @@
 /* Removes nodes that nothing leaving the graph depends on. */
 #include "pass/pass_priv.h"
 
-stint_status sti_pass_dead_code(stint_graph *graph, sti_account *account)
+stint_status sti_pass_dead_code(stint_graph *graph, sti_pass_note *note)
 {
     int32_t nodes = sti_graph_node_count(graph), removed = 0;
     uint8_t *live =
@@ -25,6 +25,6 @@ stint_status sti_pass_dead_code(stint_graph *graph, sti_account *account)
                 live[node->in[i]] = 1;
     }
     sti_free(live);
-    sti_account_set(account, "%d of %d nodes removed", (int)removed, (int)nodes);
+    sti_pass_note_set(note, "%d of %d nodes removed", (int)removed, (int)nodes);
     return sti_graph_sweep(graph);
 }

@@ -158,7 +158,7 @@ static int fuse_round(fuser *f)
     return f->fused - before;
 }
 
-stint_status sti_pass_fuse(stint_graph *graph, sti_account *account)
+stint_status sti_pass_fuse(stint_graph *graph, sti_pass_note *note)
 {
     fuser f = {.graph = graph};
     int before = sti_graph_node_count(graph), changed = 1;
@@ -176,6 +176,6 @@ stint_status sti_pass_fuse(stint_graph *graph, sti_account *account)
         if (status == STINT_OK && changed && !(status = sti_graph_sweep(graph)))
             status = sti_graph_sort(graph);
     }
-    sti_account_set(account, "%d of %d nodes fused into others", f.fused, before);
+    sti_pass_note_set(note, "%d of %d nodes fused into others", f.fused, before);
     return status;
 }

@@ -40,7 +40,7 @@ static bool can_overlay(const overlay *o, const sti_node *node, int k)
            stint_shape_bytes(&sti_graph_value(o->graph, node->out[0])->shape);
 }
 
-stint_status sti_pass_inplace(stint_graph *graph, sti_account *account)
+stint_status sti_pass_inplace(stint_graph *graph, sti_pass_note *note)
 {
     int32_t values = sti_graph_value_count(graph), laid = 0;
     overlay o = {.graph = graph};
@@ -63,7 +63,7 @@ stint_status sti_pass_inplace(stint_graph *graph, sti_account *account)
             node->inplace = 1;
         laid += node->inplace >= 0;
     }
-    sti_account_set(account, "%d results laid over operands", (int)laid);
+    sti_pass_note_set(note, "%d results laid over operands", (int)laid);
     status = STINT_OK;
 done:
     sti_free(o.content);

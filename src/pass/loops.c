@@ -51,7 +51,7 @@ static stint_status fill_node(stint_graph *graph, sti_node *node, const char *fo
     return sti_graph_set_attr(graph, node, &attr);
 }
 
-stint_status sti_pass_loops(stint_graph *graph, sti_account *account)
+stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note)
 {
     const char *forced = getenv("STINT_LOOPS");
     int threads[2] = {1, 1}, products = 0, filled = 0;
@@ -64,6 +64,6 @@ stint_status sti_pass_loops(stint_graph *graph, sti_account *account)
         status =
             fill_node(graph, node, forced && *forced ? forced : NULL, threads, &filled);
     }
-    sti_account_set(account, "%d of %d products have a loop string", filled, products);
+    sti_pass_note_set(note, "%d of %d products have a loop string", filled, products);
     return status;
 }

@@ -334,7 +334,7 @@ static stint_status pack_choices(packer *p, const sti_pack_choice *choices,
 }
 
 stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
-                           int count, bool check, sti_account *account)
+                           int count, bool check, sti_pass_note *note)
 {
     packer p = {.graph = graph};
     if (count == 0)
@@ -359,7 +359,7 @@ stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
         status = sti_graph_sort(graph); /* residuals before their sums */
     if (!status)
         status = sti_graph_status(graph);
-    sti_account_set(account, "%d tensor%s held packed", count, sti_s(count));
+    sti_pass_note_set(note, "%d tensor%s held packed", count, sti_s(count));
     sti_packer_fini(&p);
     sti_free(blocks.block);
     return status;

@@ -18,36 +18,36 @@ stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
 stint_status sti_pass_train(stint_graph *graph, stint_value loss);
 
 /* What a pass did: one line for the log. */
-typedef struct sti_account {
+typedef struct sti_pass_note {
     char text[160];
-} sti_account;
+} sti_pass_note;
 
-stint_status sti_pass_dead_code(stint_graph *graph, sti_account *account);
-stint_status sti_pass_common_subexpression(stint_graph *graph, sti_account *account);
+stint_status sti_pass_dead_code(stint_graph *graph, sti_pass_note *note);
+stint_status sti_pass_common_subexpression(stint_graph *graph, sti_pass_note *note);
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
-stint_status sti_pass_fuse(stint_graph *graph, sti_account *account);
+stint_status sti_pass_fuse(stint_graph *graph, sti_pass_note *note);
 /* Minimal filtering (Winograd) for the convolutions whose shape it fits; runs before
  * the gradients are made. */
-stint_status sti_pass_winograd(stint_graph *graph, sti_account *account);
+stint_status sti_pass_winograd(stint_graph *graph, sti_pass_note *note);
 /* Loop strings that this host keeps for matrix products, or those of STINT_LOOPS. */
-stint_status sti_pass_loops(stint_graph *graph, sti_account *account);
+stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note);
 /* Copies for what leaves the graph but cannot lie in a block of its own: a leaf, or
  * bytes that another output has already. */
-stint_status sti_pass_own_outputs(stint_graph *graph, sti_account *account);
+stint_status sti_pass_own_outputs(stint_graph *graph, sti_pass_note *note);
 /* Move nodes that free memory forward, so that, for one, a weight gradient runs before
  * the gradient of the layer's input needs room. Kept only if the peak falls. */
-stint_status sti_pass_schedule(stint_graph *graph, sti_account *account);
+stint_status sti_pass_schedule(stint_graph *graph, sti_pass_note *note);
 /* Results of cheap element-wise operators whose operand the backward half keeps are
  * made again there; bits stay. After the schedule, as recomputation is. */
-stint_status sti_pass_again(stint_graph *graph, sti_account *account);
+stint_status sti_pass_again(stint_graph *graph, sti_pass_note *note);
 /* Lay results over operands that die there. Passes that add, merge or move nodes undo
  * these marks first; run this one last. */
-stint_status sti_pass_inplace(stint_graph *graph, sti_account *account);
+stint_status sti_pass_inplace(stint_graph *graph, sti_pass_note *note);
 
 /* Activations and their gradients in bfloat16 (precision.c): after the gradient and
  * before the standard pipeline. */
-stint_status sti_pass_precision(stint_graph *graph, sti_account *account);
+stint_status sti_pass_precision(stint_graph *graph, sti_pass_note *note);
 /* Bytes that the forward half makes and the backward half reads, each tensor once. */
 stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out);
 
@@ -80,7 +80,7 @@ static inline bool sti_form_packs(sti_form form)
  * STINT_E_UNSUPPORTED when repeats would multiply beyond a few copies a node; the graph
  * is then of no use. */
 stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
-                                int32_t form_values, sti_account *account);
+                                int32_t form_values, sti_pass_note *note);
 
 /* ---- saved activations held packed (pack.c, pack_candidates.c) ----
  *
@@ -134,11 +134,11 @@ typedef struct sti_pack_choice {
  *   metric "pack.<row>.gain", target: the tensor; squared gradient error = gain bound^2
  *   metric "pack.<row>.error", target likewise: measured, with check only */
 stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
-                           int count, bool check, sti_account *account);
+                           int count, bool check, sti_pass_note *note);
 
 typedef struct sti_pass {
     const char *name, *help;
-    stint_status (*run)(stint_graph *graph, sti_account *account);
+    stint_status (*run)(stint_graph *graph, sti_pass_note *note);
 } sti_pass;
 /* In the order of the standard pipeline; a NULL name ends it. */
 extern const sti_pass sti_passes[];

@@ -5,7 +5,7 @@
 #include "pass/pass.h"
 
 #define STI_PASS(function, name, help) \
-    stint_status sti_pass_##function(stint_graph *graph, sti_account *account);
+    stint_status sti_pass_##function(stint_graph *graph, sti_pass_note *note);
 #include "pass/pass_list.h"
 #undef STI_PASS
 
@@ -31,7 +31,7 @@ void sti_pass_clear_inplace(stint_graph *graph);
  * [values]. */
 void sti_pass_contents(const stint_graph *graph, stint_value *content);
 
-void sti_account_set(sti_account *account, const char *format, ...)
+void sti_pass_note_set(sti_pass_note *note, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

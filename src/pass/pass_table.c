@@ -11,13 +11,13 @@ const sti_pass sti_passes[] = {
 
 static stint_status run_pass(stint_graph *graph, const sti_pass *pass)
 {
-    sti_account account = {""};
-    stint_status status = pass->run(graph, &account);
+    sti_pass_note note = {""};
+    stint_status status = pass->run(graph, &note);
     if (status == STINT_OK)
         status = stint_graph_check(graph);
     if (status)
         return sti_fail_context(status, "pass %s", pass->name);
-    sti_log(STINT_LOG_DEBUG, "pass %s: %s", pass->name, account.text);
+    sti_log(STINT_LOG_DEBUG, "pass %s: %s", pass->name, note.text);
     return STINT_OK;
 }
 

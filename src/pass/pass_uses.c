@@ -71,13 +71,13 @@ void sti_pass_clear_inplace(stint_graph *graph)
         sti_graph_node(graph, n)->inplace = -1;
 }
 
-void sti_account_set(sti_account *account, const char *format, ...)
+void sti_pass_note_set(sti_pass_note *note, const char *format, ...)
 {
     va_list args;
-    if (!account)
+    if (!note)
         return;
     va_start(args, format);
-    vsnprintf(account->text, sizeof account->text, format, args);
+    vsnprintf(note->text, sizeof note->text, format, args);
     va_end(args);
 }
 

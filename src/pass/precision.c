@@ -213,7 +213,7 @@ static void widen_outputs(caster *c)
         }
 }
 
-stint_status sti_pass_precision(stint_graph *graph, sti_account *account)
+stint_status sti_pass_precision(stint_graph *graph, sti_pass_note *note)
 {
     caster c = {.graph = graph, .values = sti_graph_value_count(graph)};
     const int32_t nodes = sti_graph_node_count(graph);
@@ -235,8 +235,8 @@ stint_status sti_pass_precision(stint_graph *graph, sti_account *account)
     status = sti_graph_status(graph);
     if (status == STINT_OK && (status = sti_graph_sweep(graph)) == STINT_OK)
         status = sti_graph_sort(graph);
-    sti_account_set(account, "%d of %d nodes in bf16, %d casts", c.converted,
-                    (int)nodes, c.casts);
+    sti_pass_note_set(note, "%d of %d nodes in bf16, %d casts", c.converted, (int)nodes,
+                      c.casts);
 done:
     sti_free(c.rounded);
     sti_uses_destroy(&c.uses);

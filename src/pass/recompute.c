@@ -146,7 +146,7 @@ static stint_status rewrite_reads(repeater *r, sti_node *node)
 }
 
 stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
-                                int32_t form_values, sti_account *account)
+                                int32_t form_values, sti_pass_note *note)
 {
     repeater r = {.graph = graph, .form = form, .form_values = form_values};
     int32_t most = MOST_COPIES * sti_graph_node_count(graph) + MOST_COPIES;
@@ -165,7 +165,7 @@ stint_status sti_pass_recompute(stint_graph *graph, const uint8_t *form,
     if (status)
         goto done;
     status = sti_graph_sort(graph);
-    sti_account_set(account, "%d nodes run again", (int)r.made);
+    sti_pass_note_set(note, "%d nodes run again", (int)r.made);
 done:
     repeater_fini(&r);
     return status;

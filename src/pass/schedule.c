@@ -258,7 +258,7 @@ static void scheduler_fini(scheduler *s)
     sti_free(s->order);
 }
 
-stint_status sti_pass_schedule(stint_graph *graph, sti_account *account)
+stint_status sti_pass_schedule(stint_graph *graph, sti_pass_note *note)
 {
     scheduler s = {.graph = graph,
                    .nodes = sti_graph_node_count(graph),
@@ -273,8 +273,8 @@ stint_status sti_pass_schedule(stint_graph *graph, sti_account *account)
     size_t after = peak_of(&s, s.order);
     if (after < before)
         status = sti_graph_reorder(graph, s.order);
-    sti_account_set(account, "peak %zu -> %zu bytes", before,
-                    after < before ? after : before);
+    sti_pass_note_set(note, "peak %zu -> %zu bytes", before,
+                      after < before ? after : before);
 done:
     scheduler_fini(&s);
     return status;

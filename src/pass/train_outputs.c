@@ -64,7 +64,7 @@ static stint_value append_copy(stint_graph *graph, stint_value value)
     return copy;
 }
 
-stint_status sti_pass_own_outputs(stint_graph *graph, sti_account *account)
+stint_status sti_pass_own_outputs(stint_graph *graph, sti_pass_note *note)
 {
     int32_t values = sti_graph_value_count(graph), copies = 0;
     stint_value *root = sti_alloc_array(values, sizeof *root, "pass.outputs");
@@ -89,7 +89,7 @@ stint_status sti_pass_own_outputs(stint_graph *graph, sti_account *account)
         copies++;
     }
     status = sti_graph_status(graph);
-    sti_account_set(account, "%d results copied into blocks of their own", (int)copies);
+    sti_pass_note_set(note, "%d results copied into blocks of their own", (int)copies);
 done:
     sti_free(root);
     sti_free(taken);

@@ -3,7 +3,7 @@
 #include "op/op.h"
 #include "pass/pass_priv.h"
 
-stint_status sti_pass_winograd(stint_graph *graph, sti_account *account)
+stint_status sti_pass_winograd(stint_graph *graph, sti_pass_note *note)
 {
     int convolutions = 0, marked = 0;
     stint_status status = STINT_OK;
@@ -19,7 +19,7 @@ stint_status sti_pass_winograd(stint_graph *graph, sti_account *account)
         marked++;
         status = sti_graph_set_attr(graph, node, &attr);
     }
-    sti_account_set(account, "%d of %d convolutions by minimal filtering", marked,
-                    convolutions);
+    sti_pass_note_set(note, "%d of %d convolutions by minimal filtering", marked,
+                      convolutions);
     return status;
 }

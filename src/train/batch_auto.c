@@ -6,10 +6,11 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stop.h"
+#include "train/memory_account.h"
 #include "train/optimizer_section.h"
 #include "train/run_section.h"
 #include "train/schedule_section.h"
-#include "train/stop.h"
 #include "train/train_section.h"
 
 #define MOST_TIMES  16 /* the reference batch */
@@ -76,8 +77,8 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t count,
     stint_status st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;
-    *batch_out =
-        round_down(job.plan.fits ? train->batch : job.plan.batch_that_fits, shards);
+    *batch_out = round_down(
+        job.plan.result.fits ? train->batch : job.plan.result.batch_that_fits, shards);
     if (*batch_out < shards)
         st = sti_job_check_budget(&job);
     sti_job_fini(&job);
@@ -92,13 +93,13 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t count,
 static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed_out)
 {
     sti_data_norm norm = {0};
-    int32_t *samples = sti_alloc_array(job->batch, sizeof *samples, "probe");
+    int32_t *samples = sti_alloc_array(job->setup.batch, sizeof *samples, "probe");
     stint_status st = samples ? STINT_OK : STINT_E_MEMORY;
     double best_s = 0;
     for (int c = 0; c < (int)(sizeof norm.mean / sizeof norm.mean[0]); c++)
         norm.deviation[c] = 1;
-    for (int64_t i = 0; i < job->batch && samples; i++)
-        samples[i] = (int32_t)(i % job->train_count);
+    for (int64_t i = 0; i < job->setup.batch && samples; i++)
+        samples[i] = (int32_t)(i % job->inputs.train_count);
     for (int step = 0; step <= PROBE_STEPS && st == STINT_OK; step++) {
         sti_step_result result;
         const sti_crew_batch batch = {.samples = samples,
@@ -116,7 +117,7 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
         if (step == 1 || (step > 1 && s < best_s))
             best_s = s;
     }
-    *speed_out = best_s > 0 ? (double)job->batch / best_s : 0;
+    *speed_out = best_s > 0 ? (double)job->setup.batch / best_s : 0;
     sti_free(samples);
     return st;
 }
@@ -134,18 +135,18 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *sp
     *speed_out = 0;
     if (st != STINT_OK)
         return st;
-    if (job.plan.fits) {
-        if (job.plan.peak_bytes > run->tried_bytes)
-            run->tried_bytes = job.plan.peak_bytes;
+    if (job.plan.result.fits) {
+        if (job.plan.result.peak_bytes > run->tried_bytes)
+            run->tried_bytes = job.plan.result.peak_bytes;
         sti_crew_desc desc = sti_job_crew(&job);
         st = sti_crew_create(&desc, &crew);
         if (st == STINT_OK)
-            st = sti_network_init_weights(&job.train, &crew->team, 1, crew->params,
-                                          crew->states);
+            st = sti_network_init_weights(&job.setup.train, &crew->team, 1,
+                                          crew->params, crew->states);
         if (st == STINT_OK)
             st = probe_crew(&job, crew, speed_out);
     } else {
-        *batch = round_down(job.plan.batch_that_fits, job.shards);
+        *batch = round_down(job.plan.result.batch_that_fits, job.setup.shards);
     }
     sti_crew_destroy(crew);
     sti_job_fini(&job);
@@ -246,11 +247,12 @@ static stint_status create_smaller(const stint_recipe *recipe, stint_recipe *set
                                    sti_job *job)
 {
     stint_status st = sti_job_create(settled, NULL, job);
-    while (st == STINT_OK && !job->plan.fits) {
-        const int64_t batch = round_down(job->plan.batch_that_fits, job->shards);
-        if (batch < job->shards || batch >= job->batch)
+    while (st == STINT_OK && !job->plan.result.fits) {
+        const int64_t batch =
+            round_down(job->plan.result.batch_that_fits, job->setup.shards);
+        if (batch < job->setup.shards || batch >= job->setup.batch)
             break;
-        apply_batch(recipe, batch, job->train_count, settled);
+        apply_batch(recipe, batch, job->inputs.train_count, settled);
         sti_job_fini(job);
         st = sti_job_create(settled, NULL, job);
     }
@@ -282,7 +284,8 @@ stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
     stint_status st = create_job(recipe, comm, out, probe, settled_out, job);
     if (st != STINT_OK || (comm && sti_comm_rank(comm) > 0))
         return st;
-    st = sti_network_check_bf16(&job->network, job->batch / job->shards);
+    st = sti_network_check_bf16(&job->inputs.network,
+                                job->setup.batch / job->setup.shards);
     if (st != STINT_OK)
         sti_job_fini(job);
     return st;

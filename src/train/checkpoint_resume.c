@@ -1,6 +1,4 @@
 /* Going on from a checkpoint: the newest that is whole, and of this very run. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -8,26 +6,8 @@
 #include "base/numerics.h"
 #include "base/units.h"
 #include "data/data_section.h"
+#include "store/model_file.h"
 #include "train/checkpoint_priv.h"
-#include "train/model_file.h"
-
-bool sti_meta_numbers(const char *text, int count, double *numbers_out)
-{
-    for (int i = 0; i < count; i++) {
-        char word[64];
-        size_t length = text ? strcspn(text, " ") : 0;
-        if (length == 0 || length >= sizeof word)
-            return false;
-        memcpy(word, text, length);
-        word[length] = '\0';
-        if (sti_parse_float(word, &numbers_out[i]) != STINT_OK)
-            return false;
-        text += length;
-        if (*text == ' ')
-            text++;
-    }
-    return text && *text == '\0';
-}
 
 static stint_status broken(const sti_tensor_file *f, const char *what)
 {
@@ -37,8 +17,8 @@ static stint_status broken(const sti_tensor_file *f, const char *what)
 static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
 {
     double mean[3], deviation[3];
-    int channels = (int)s->job->network.channels;
-    if (s->job->text)
+    int channels = (int)s->job->inputs.network.channels;
+    if (s->job->inputs.text)
         return STINT_OK; /* tokens are not normalised */
     if (!sti_meta_numbers(sti_tensor_file_text(f, STI_META_MEAN), channels, mean) ||
         !sti_meta_numbers(sti_tensor_file_text(f, STI_META_DEVIATION), channels,
@@ -51,39 +31,10 @@ static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
     return STINT_OK;
 }
 
-static stint_status read_position(const sti_tensor_file *f, sti_position *position)
-{
-    for (int i = 0; i < sti_position_field_count; i++) {
-        const position_field *field = &sti_position_fields[i];
-        const char *text = sti_tensor_file_text(f, field->key);
-        void *at = (char *)position + field->offset;
-        if (!text && field->late) {
-            *(int64_t *)at = 0;
-            continue;
-        }
-        if (!text)
-            return broken(f, "its position is incomplete");
-        if (field->whole) {
-            if (sti_parse_int(text, at) != STINT_OK)
-                return broken(f, "its position cannot be read");
-        } else if (*text == '\0') {
-            *(double *)at = (double)NAN;
-        } else if (sti_parse_float(text, at) != STINT_OK) {
-            return broken(f, "its position cannot be read");
-        }
-    }
-    return position->step >= 0 ? STINT_OK : broken(f, "its step is below 0");
-}
-
-static const char *text_in_file(const void *user, const char *key)
-{
-    return sti_tensor_file_text(user, key);
-}
-
 /* Let the host hold packed what the checkpoint's run did. */
 static stint_status adopt_packs(const sti_saver *s, const sti_tensor_file *f)
 {
-    const sti_tensor_row *row = sti_tensor_file_find(f, ERROR_TENSOR);
+    const sti_tensor_row *row = sti_tensor_file_find(f, STI_TENSOR_ERROR);
     float *state = NULL;
     stint_status st = STINT_OK;
     if (!s->adopt)
@@ -116,7 +67,7 @@ static stint_status read_debt(void *user, int64_t first, int64_t count, float *o
  * process has none. Said aloud, for the run is then another than with as many. */
 static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool *taken)
 {
-    debt_reader r = {f, sti_tensor_file_find(f, NET_TENSOR)};
+    debt_reader r = {f, sti_tensor_file_find(f, STI_TENSOR_RESIDUALS)};
     int64_t count = 0;
     const int64_t have = r.row ? r.row->dim[0] : 0;
     sti_exchange *exchange = s->crew->exchange;
@@ -138,24 +89,15 @@ static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool
 static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
 {
     char sha[65];
-    const char *want = sti_tensor_file_text(f, META_DATA_SHA);
+    const char *want = sti_tensor_file_text(f, STI_META_CHECKPOINT);
     bool debt_taken = false;
     stint_status st = take_debt(s, f, &debt_taken);
-    for (int64_t i = 0; i < s->count && st == STINT_OK; i++) {
-        const sti_tensor_row *row = &s->rows[i];
-        if (debt_taken && strcmp(row->name, NET_TENSOR) == 0)
-            continue;
-        const sti_tensor_row *have = sti_tensor_file_find(f, row->name);
-        if (!have || have->type != row->type || have->rank != row->rank ||
-            memcmp(have->dim, row->dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
-            return sti_fail(STINT_E_INPUT, "%s: has no tensor '%s' of the right shape",
-                            sti_tensor_file_path(f), row->name);
-        /* The rows point into blocks of the crew that are ours to write. */
-        st = sti_tensor_file_read(f, have, (void *)(uintptr_t)row->data);
-    }
+    for (int64_t i = 0; i < s->list.count && st == STINT_OK; i++)
+        if (!debt_taken || strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) != 0)
+            st = sti_tensor_list_read(&s->list, i, f);
     if (st == STINT_OK)
-        st =
-            sti_saver_checkpoint_sha256(s, debt_taken ? f : NULL, text_in_file, f, sha);
+        st = sti_saver_checkpoint_sha256(s, debt_taken ? f : NULL,
+                                         sti_meta_find_in_file, f, sha);
     if (st != STINT_OK)
         return st;
     if (!want || strcmp(want, sha) != 0)
@@ -182,9 +124,10 @@ static stint_status check_model(const sti_tensor_file *f, const char *meta,
 
 static stint_status check_models(const sti_saver *s, const sti_tensor_file *f)
 {
-    stint_status st = check_model(f, STI_META_START, s->job->start, "train.start with");
+    stint_status st =
+        check_model(f, STI_META_START, s->job->inputs.start, "train.start with");
     return st != STINT_OK ? st
-                          : check_model(f, STI_META_REFERENCE, s->job->reference,
+                          : check_model(f, STI_META_REFERENCE, s->job->inputs.reference,
                                         "loss.reference with");
 }
 
@@ -193,7 +136,7 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
 {
     const char *numerics = sti_tensor_file_text(f, STI_META_NUMERICS);
     const char *learned = sti_tensor_file_text(f, s->learned_key);
-    const char *count = sti_tensor_file_text(f, META_COUNT);
+    const char *count = sti_tensor_file_text(f, STI_META_COUNT);
     const char *sha = sti_tensor_file_text(f, STI_META_TEXT_SHA);
     int64_t train_count = -1;
     if (!numerics || strcmp(numerics, STI_NUMERICS_VERSION) != 0)
@@ -205,23 +148,24 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
             STI_NUMERICS_VERSION);
     if (!learned || strcmp(learned, s->learned) != 0 || !count ||
         sti_parse_int(count, &train_count) != STINT_OK ||
-        train_count != s->job->train_count ||
-        (s->job->text && (!sha || strcmp(sha, s->job->text->text_sha256) != 0)))
+        train_count != s->job->inputs.train_count ||
+        (s->job->inputs.text &&
+         (!sha || strcmp(sha, s->job->inputs.text->text_sha256) != 0)))
         return sti_fail(STINT_E_INPUT,
                         "%s: was trained on other data: %s differ from %s; give that "
                         "run's data, or another --out",
                         sti_tensor_file_path(f),
-                        s->job->text ? "text or tokeniser"
-                                     : "classes or number of images",
-                        sti_data_section_of(s->job->recipe)->path);
+                        s->job->inputs.text ? "text or tokeniser"
+                                            : "classes or number of images",
+                        sti_data_section_of(s->job->inputs.recipe)->path);
     return STINT_OK;
 }
 
 /* Residuals in an order that is not ours any more. */
 static stint_status check_debt(const sti_saver *s, const sti_tensor_file *f)
 {
-    const sti_tensor_row *row = sti_tensor_file_find(f, NET_TENSOR);
-    if (!sti_tensor_file_find(f, OLD_NET_TENSOR) &&
+    const sti_tensor_row *row = sti_tensor_file_find(f, STI_TENSOR_RESIDUALS);
+    if (!sti_tensor_file_find(f, STI_TENSOR_OLD_RESIDUALS) &&
         (!row || (row->rank == 1 && row->type == STI_TENSOR_F32 &&
                   (!s->crew->exchange ||
                    sti_exchange_can_adopt(s->crew->exchange, row->dim[0])))))
@@ -243,7 +187,7 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
     if (st != STINT_OK)
         return st;
     sti_text list = {0};
-    sti_recipe_differences(s->job->recipe, "now", then, "was", &list);
+    sti_recipe_differences(s->job->inputs.recipe, "now", then, "was", &list);
     if (list.length)
         st = sti_fail(STINT_E_USAGE,
                       "%s: cannot be resumed with a recipe that would give another "
@@ -262,7 +206,7 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
     *usable = false;
     stint_status st = sti_tensor_file_open(path, &f);
     if (st == STINT_OK)
-        st = read_position(f, position);
+        st = sti_position_read(f, position);
     if (st == STINT_OK) {
         stint_status other = check_run(s, f);
         if (other == STINT_OK)

@@ -14,6 +14,7 @@
 #include "data/corpus.h"
 #include "data/data.h"
 #include "exec/exec.h"
+#include "infer/evaluate.h"
 #include "model/network.h"
 #include "net/tree_sum.h"
 #include "train/courier.h"
@@ -49,23 +50,17 @@ typedef struct sti_crew_sizes {
     size_t fixed, mask;
     size_t net;   /* for the sum over ranks */
     int slots;    /* result blocks */
-    size_t total; /* of all blocks together */
+    size_t total; /* of all of these together */
 } sti_crew_sizes;
 void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes_out);
-/* Threads inside one lane. */
-int sti_crew_lane_threads(int threads, int lanes);
-
-#define STI_LANE_TEXT 1024
 
 typedef struct sti_lane {
     void *arena, *fetch;
-    sti_exec *train, *eval;
-    sti_data_decoders *train_decoders, *test_decoders;
+    sti_exec *train;
     sti_shard_stack stack;
     int first_slot;
-    int64_t done_ns;             /* with a profile: when its part of a step was done */
-    stint_status status;         /* of its part of the last step */
-    char failure[STI_LANE_TEXT]; /* errors are recorded a thread: carried over here */
+    int64_t done_ns;        /* with a profile: when its part of a step was done */
+    sti_lane_status status; /* of its part of the last step */
 } sti_lane;
 
 typedef struct sti_crew {
@@ -81,6 +76,8 @@ typedef struct sti_crew {
     uint8_t *mask; /* NULL: not masked */
     char *results; /* [slots] */
     sti_lane *lanes;
+    sti_infer_lanes eval; /* in the memory of these lanes; zeroed without desc.eval */
+    sti_data_decoders **train_decoders, **test_decoders; /* [lanes]; NULL: no images */
     sti_profile *profile; /* NULL, or begun for these lanes: steps are timed */
     double *partial;      /* sums of squares a piece */
     int64_t partial_count;
@@ -122,8 +119,22 @@ stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
                           sti_step_result *result_out);
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
 stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
+/* Partial sums that the next takes for a block of so many floats. */
+int64_t sti_crew_square_pieces(int64_t floats);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_crew_gradient_squares(sti_crew *crew, const char *block);
+/* Which of the crew's images are evaluated. */
+typedef enum sti_evaluation_of {
+    STI_EVALUATE_TEST, /* of text: its test part */
+    STI_EVALUATE_TRAIN,
+    STI_EVALUATE_VALIDATION
+} sti_evaluation_of;
+
+/* sti_evaluate by desc.eval, in the memory that steps work in. */
+stint_status sti_crew_evaluate(sti_crew *crew, sti_evaluation_of of,
+                               const sti_data_norm *norm, sti_evaluation *evaluation,
+                               sti_evaluation_progress_fn *progress, void *user);
+
 /* Blocks of optimiser state that a recipe needs: 0, 1 or 2. */
 int sti_update_moments(const sti_optimizer_values *optimizer);
 /* What a gradient of this norm is multiplied by, for optimizer.clip: 1 or less. */

@@ -6,18 +6,12 @@
  * what malloc keeps between live blocks) cannot be asked for beforehand; those few
  * lines were measured and are named here. Every run of a recipe, planned or trained,
  * gets the same figure. */
-#include <stdio.h>
-#include <stdlib.h>
+#include "train/memory_account.h"
+
 #include <string.h>
-#include <unistd.h>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 #include "base/memory.h"
-#include "base/program.h"
-#include "train/evaluate.h"
-#include "train/job.h"
+#include "infer/evaluate.h"
 #include "train/run_section.h"
 
 #define KIB ((size_t)1 << 10)
@@ -30,15 +24,6 @@ static const char *const libraries[] = {"ld-",        "libc.", "libm.",
 static const char *const image_libraries[] = {
     "ld-", "libc.", "libm.", "libnettle.", "libz.", "libturbojpeg.", "libpng", NULL};
 
-/* Own pages beyond our blocks and the data of programs and libraries: the main stack,
- * what malloc keeps, a few pages of libraries of which next to nothing is used: 430 to
- * 550 KiB from run to run. Above that, so that every run of a recipe gets one figure.
- */
-#define OWN_BYTES (640 * KIB)
-/* Reserve against what differs from run to run, as a share of all the rest. */
-#define RESERVE_SHARE 512
-/* A worker thread: the touched part of its stack, its malloc arena. */
-#define THREAD_BYTES (40 * KIB)
 /* With packed activations: tables of the error control. */
 #define PACK_BYTES (128 * KIB)
 /* What the search for rewrites leaves behind in the heap, and the copies of nodes. */
@@ -54,81 +39,62 @@ static const char *const image_libraries[] = {
 #define NET_BYTES      (320 * KIB)
 #define NET_RANK_BYTES (8 * KIB)
 
-static void add_part(stint_plan_result *plan, const char *name, const char *detail,
-                     size_t bytes)
+static size_t data_bytes(const sti_setup *setup, int lanes)
 {
-    stint_plan_part *part = &plan->parts[plan->part_count++];
-    *part = (stint_plan_part){.name = name, .detail = detail, .bytes = bytes};
-    plan->peak_bytes += bytes;
-}
-
-static size_t data_bytes(const sti_job *job, int lanes)
-{
-    int workers = sti_crew_lane_threads(job->threads, lanes);
-    const size_t order = (size_t)job->train_count * sizeof(int32_t);
-    if (job->text)
-        return order + job->index_bytes +
-               (job->test_count > 0
-                    ? sti_evaluation_bytes(job->test_count, 0, job->train.images, lanes)
+    int workers = sti_lane_threads(setup->threads, lanes);
+    const size_t order = (size_t)setup->inputs->train_count * sizeof(int32_t);
+    if (setup->inputs->text)
+        return order + setup->inputs->index_bytes +
+               (setup->inputs->test_count > 0
+                    ? sti_evaluation_bytes(setup->inputs->test_count, 0,
+                                           setup->train.images, lanes)
                     : 0);
-    size_t bytes = sti_data_memory_bytes(job->train_data, lanes, workers);
-    if (job->test_data)
-        bytes +=
-            sti_data_memory_bytes(job->test_data, lanes, workers) +
-            sti_evaluation_bytes(job->test_count, (int32_t)job->network.model.classes,
-                                 job->train.images, lanes);
-    if (job->validation_data)
-        bytes += sti_data_memory_bytes(job->validation_data, 0, 0) +
-                 sti_evaluation_bytes(job->validation_count,
-                                      (int32_t)job->network.model.classes,
-                                      job->train.images, lanes) +
-                 (size_t)job->validation_count * sizeof(int32_t); /* of a reference */
-    return bytes + order;                                         /* of an epoch */
+    size_t bytes = sti_data_memory_bytes(setup->inputs->train_data, lanes, workers);
+    if (setup->inputs->test_data)
+        bytes += sti_data_memory_bytes(setup->inputs->test_data, lanes, workers) +
+                 sti_evaluation_bytes(setup->inputs->test_count,
+                                      (int32_t)setup->inputs->network.model.classes,
+                                      setup->train.images, lanes);
+    if (setup->inputs->validation_data)
+        bytes += sti_data_memory_bytes(setup->inputs->validation_data, 0, 0) +
+                 sti_evaluation_bytes(setup->inputs->validation_count,
+                                      (int32_t)setup->inputs->network.model.classes,
+                                      setup->train.images, lanes) +
+                 (size_t)setup->inputs->validation_count *
+                     sizeof(int32_t); /* of a reference */
+    return bytes + order;             /* of an epoch */
 }
 
-void sti_memory_trim(void)
-{
-#if defined(__GLIBC__)
-    malloc_trim(0);
-#endif
-}
-
-/* Blocks of the job so far without opened data, and of the host as a round number
+/* Blocks of the set-up so far without opened data, and of the host as a round number
  * without those of the communicator, which NET_RANK_BYTES are for. */
-static size_t job_blocks(const sti_job *job, size_t now)
+static size_t setup_blocks(const sti_setup *setup, size_t now)
 {
-    const size_t host = job->host_bytes, own = host + job->index_bytes;
-    const size_t net = job->comm ? sti_comm_block_bytes(job->comm) : 0;
-    return STI_ALIGN_UP(host - net, 64 * KIB) + (now > own ? now - own : 0);
+    const size_t host = setup->host_bytes, own = host + setup->inputs->index_bytes;
+    const size_t net = setup->comm ? sti_comm_block_bytes(setup->comm) : 0;
+    return STI_ALIGN_UP(host - net, STI_ACCOUNT_GRAIN_BYTES) +
+           (now > own ? now - own : 0);
 }
 
-static size_t start_peak_bytes(const sti_job *job)
+static size_t start_peak_bytes(const sti_setup *setup)
 {
-    return job->comm ? sti_comm_start_peak_bytes(job->comm) : 0;
+    return setup->comm ? sti_comm_start_peak_bytes(setup->comm) : 0;
 }
 
-size_t sti_memory_base(const sti_job *job)
+size_t sti_memory_base(const sti_setup *setup)
 {
-    const char *format =
-        job->text ? "text" : stint_data_describe(job->train_data)->format;
+    const char *format = setup->inputs->text
+                             ? "text"
+                             : stint_data_describe(setup->inputs->train_data)->format;
     bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
     const size_t blocks = sti_alloc_now_bytes();
-    const size_t shared = job->comm ? sti_comm_shared_bytes(job->comm) : 0;
-    sti_program_pages program;
-    sti_memory_trim();
-    sti_program_settle(images ? image_libraries : libraries, &program);
-    const size_t pages = program.code_bytes + program.data_bytes;
-    const size_t known = pages + OWN_BYTES;
-    const size_t resident = sti_process_now_bytes();
+    const size_t shared = setup->comm ? sti_comm_shared_bytes(setup->comm) : 0;
     const size_t left =
-        sti_run_section_of(job->recipe)->searched ? STI_SEARCH_BYTES : 0;
-    const size_t apart = blocks + shared + left; /* which have lines of their own */
-    const size_t rest = resident > apart ? resident - apart : 0;
-    if (start_peak_bytes(job) > 0 && rest > pages) /* by what MPI's libraries keep */
-        return job_blocks(job, blocks) + STI_ALIGN_UP(rest, 64 * KIB) + OWN_BYTES;
-    return job_blocks(job, blocks) +
-           /* More only inside of a larger program, where no two runs need to agree. */
-           (rest > known ? STI_ALIGN_UP(rest, 64 * KIB) : known);
+        sti_run_section_of(setup->inputs->recipe)->searched ? STI_SEARCH_BYTES : 0;
+    const sti_account_process process = {
+        .libraries = images ? image_libraries : libraries,
+        .apart_bytes = blocks + shared + left, /* which have lines of their own */
+        .keeps_others = start_peak_bytes(setup) > 0};
+    return setup_blocks(setup, blocks) + sti_account_process_bytes(&process);
 }
 
 static size_t plan_bytes(const sti_network *network)
@@ -145,95 +111,108 @@ static size_t exec_bytes(const sti_network *network)
     return network->graph ? (size_t)sti_graph_node_count(network->graph) * 400 : 0;
 }
 
-static size_t process_bytes(const sti_job *job, int lanes)
+static size_t process_bytes(const sti_setup *setup, const sti_network *train,
+                            bool rewritten, int lanes)
 {
-    size_t values = (size_t)sti_graph_value_count(job->train.graph) * VALUE_BYTES;
-    size_t packs = (job->train.bounds >= 0 ? PACK_BYTES : 0) +
-                   (job->rewritten ? REWRITE_BYTES : 0);
-    return job->base_bytes + HEAP_BYTES + packs +
-           (size_t)(job->threads - 1) * THREAD_BYTES + WRITER_BYTES + values +
-           plan_bytes(&job->train) + plan_bytes(&job->eval) +
-           (size_t)lanes * (exec_bytes(&job->train) + exec_bytes(&job->eval));
+    size_t values = (size_t)sti_graph_value_count(train->graph) * VALUE_BYTES;
+    size_t packs =
+        (train->bounds >= 0 ? PACK_BYTES : 0) + (rewritten ? REWRITE_BYTES : 0);
+    return setup->base_bytes + HEAP_BYTES + packs +
+           (size_t)(setup->threads - 1) * STI_ACCOUNT_THREAD_BYTES + WRITER_BYTES +
+           values + plan_bytes(train) + plan_bytes(&setup->eval) +
+           (size_t)lanes * (exec_bytes(train) + exec_bytes(&setup->eval));
 }
 
 /* The lanes' arenas, cut by what lies in them at the peak of a training step. */
-static void add_arenas(const sti_job *job, const sti_crew_sizes *sizes, int lanes,
-                       stint_plan_result *plan)
+static void add_arenas(const sti_setup *setup, const sti_network *train,
+                       const sti_crew_sizes *sizes, int lanes, sti_account *account)
 {
-    const sti_plan *p = job->train.plan;
+    const sti_plan *p = train->plan;
     size_t n = (size_t)lanes, saved = p->saved_bytes, input = p->input_bytes;
     if (saved + input > sizes->arena)
         input = 0;
-    add_part(plan, "saved activations", "kept for the backward pass", n * saved);
-    add_part(plan, "workspace", "passing results and scratch",
-             n * (sizes->arena - saved - input + sizes->fetch));
-    add_part(plan, "inputs",
-             job->text ? "tokens and labels of the shards at work"
-                       : "images and labels of the shards at work",
-             n * input);
+    sti_account_add(account, "saved activations", "kept for the backward pass",
+                    n * saved);
+    sti_account_add(account, "workspace", "passing results and scratch",
+                    n * (sizes->arena - saved - input + sizes->fetch));
+    sti_account_add(account, "inputs",
+                    setup->inputs->text ? "tokens and labels of the shards at work"
+                                        : "images and labels of the shards at work",
+                    n * input);
 }
 
 /* With batch = auto, in the process that looks for it. */
-static void add_search(const sti_run_values *run, stint_plan_result *plan)
+static void add_search(const sti_run_values *run, sti_account *account)
 {
     if (!run->searched)
         return;
-    add_part(plan, "search for the batch", "what it leaves behind in the heap",
-             STI_SEARCH_BYTES);
-    if (run->tried_bytes > plan->peak_bytes)
-        add_part(plan, "trying batches", "once: larger ones than the one chosen",
-                 run->tried_bytes - plan->peak_bytes);
+    sti_account_add(account, "search for the batch",
+                    "what it leaves behind in the heap", STI_SEARCH_BYTES);
+    sti_account_raise(account, "trying batches",
+                      "once: larger ones than the one chosen", run->tried_bytes);
 }
 
 /* A small network takes less than MPI's libraries did before it. */
-static void add_start(const sti_job *job, stint_plan_result *plan)
+static void add_start(const sti_setup *setup, sti_account *account)
 {
-    const size_t start = start_peak_bytes(job);
-    const size_t bytes = start + start / RESERVE_SHARE;
-    if (bytes > plan->peak_bytes)
-        add_part(plan, "starting MPI", "once: what its libraries gave back",
-                 bytes - plan->peak_bytes);
+    const size_t start = start_peak_bytes(setup);
+    sti_account_raise(account, "starting MPI", "once: what its libraries gave back",
+                      start + start / STI_ACCOUNT_RESERVE_SHARE);
 }
 
-void sti_memory_account(const sti_job *job, int lanes, stint_plan_result *plan)
+void sti_memory_account(const sti_setup *setup, const sti_network *train,
+                        bool rewritten, int lanes, sti_account *account)
 {
-    sti_crew_desc desc = sti_job_crew(job);
+    sti_crew_desc desc = sti_setup_crew(setup, lanes);
     sti_crew_sizes sizes;
-    desc.lanes = lanes;
+    desc.train = train;
+    *account = (sti_account){.count = 0};
     sti_crew_measure(&desc, &sizes);
-    plan->part_count = 0;
-    plan->peak_bytes = 0;
-    plan->lanes = lanes;
-    add_part(plan, "parameters", "weights and running statistics",
-             sizes.params + sizes.states);
-    add_part(plan, "optimiser",
-             job->moments == 2   ? "two moments a weight"
-             : job->moments == 1 ? "one moment a weight"
-                                 : "none needed",
-             sizes.params * (size_t)job->moments);
+    sti_account_add(account, "parameters", "weights and running statistics",
+                    sizes.params + sizes.states);
+    sti_account_add(account, "optimiser",
+                    setup->moments == 2   ? "two moments a weight"
+                    : setup->moments == 1 ? "one moment a weight"
+                                          : "none needed",
+                    sizes.params * (size_t)setup->moments);
     if (sizes.fixed > 0)
-        add_part(plan, STI_PART_REFERENCE, "its weights and running statistics",
-                 sizes.fixed);
+        sti_account_add(account, STI_PART_REFERENCE,
+                        "its weights and running statistics", sizes.fixed);
     if (sizes.mask > 0)
-        add_part(plan, "mask", "a bit a weight: pruned or not", sizes.mask);
-    add_part(plan, "gradients", "blocks of the shard tree",
-             sizes.results * (size_t)sizes.slots);
-    if (job->comm)
-        add_part(plan, "network", "segments on their way, buffers of sockets",
-                 sizes.net + NET_BYTES + sti_comm_shared_bytes(job->comm) +
-                     (size_t)sti_comm_size(job->comm) * NET_RANK_BYTES);
-    add_arenas(job, &sizes, lanes, plan);
-    add_part(plan, "data pipeline",
-             job->text
-                 ? "tokeniser, order of windows, losses; tokens stay in their file"
-                 : "index, decoders, order of samples, predictions",
-             data_bytes(job, lanes));
-    add_part(plan, "process", "program, libraries, threads, graphs, files",
-             process_bytes(job, lanes) + plan->peak_bytes / RESERVE_SHARE);
-    add_search(sti_run_section_of(job->recipe), plan);
-    add_start(job, plan);
+        sti_account_add(account, "mask", "a bit a weight: pruned or not", sizes.mask);
+    sti_account_add(account, "gradients", "blocks of the shard tree",
+                    sizes.results * (size_t)sizes.slots);
+    if (setup->comm)
+        sti_account_add(account, "network", "segments on their way, buffers of sockets",
+                        sizes.net + NET_BYTES + sti_comm_shared_bytes(setup->comm) +
+                            (size_t)sti_comm_size(setup->comm) * NET_RANK_BYTES);
+    add_arenas(setup, train, &sizes, lanes, account);
+    sti_account_add(
+        account, STI_PART_DATA,
+        setup->inputs->text
+            ? "tokeniser, order of windows, losses; tokens stay in their file"
+            : "index, decoders, order of samples, predictions",
+        data_bytes(setup, lanes));
+    sti_account_add(account, STI_PART_PROCESS,
+                    "program, libraries, threads, graphs, files",
+                    process_bytes(setup, train, rewritten, lanes) +
+                        account->total_bytes / STI_ACCOUNT_RESERVE_SHARE);
+    add_search(sti_run_section_of(setup->inputs->recipe), account);
+    add_start(setup, account);
     /* Tokens were made in this very process, which took more than training will. */
-    if (job->text && job->text->prepared_bytes > plan->peak_bytes)
-        add_part(plan, "preparing the text", "once: its tokens are kept",
-                 job->text->prepared_bytes - plan->peak_bytes);
+    if (setup->inputs->text)
+        sti_account_raise(account, "preparing the text", "once: its tokens are kept",
+                          setup->inputs->text->prepared_bytes);
+}
+
+void sti_memory_take_account(const sti_account *account, int lanes,
+                             stint_plan_result *result)
+{
+    result->lanes = lanes;
+    result->part_count = account->count;
+    result->peak_bytes = account->total_bytes;
+    for (int i = 0; i < account->count; i++)
+        result->parts[i] = (stint_plan_part){.name = account->parts[i].name,
+                                             .detail = account->parts[i].detail,
+                                             .bytes = account->parts[i].bytes};
 }

@@ -10,7 +10,7 @@
 
 /* Ways to sum the results of a step. */
 typedef struct ways {
-    const sti_job *job;
+    const sti_setup *setup;
     sti_exchange_desc exchange;
     sti_squeeze_layer *layers;
     int layer_count;
@@ -26,8 +26,8 @@ static stint_status measure(const ways *w, int bits, double keep, sti_squeeze_lo
     desc.form.bits = bits;
     desc.keep = keep;
     desc.feedback = true; /* which nothing is kept without, and which sends nothing */
-    return sti_squeeze_measure(w->job->comm, &desc, w->layers, w->layer_count, w->total,
-                               out);
+    return sti_squeeze_measure(w->setup->comm, &desc, w->layers, w->layer_count,
+                               w->total, out);
 }
 
 /* ---- ways, one a row ---- */
@@ -50,15 +50,15 @@ static stint_status add(ways *w, stint_plan_sum sum, const sti_rehearsal *rehear
 
 static stint_status add_exact(ways *w)
 {
-    const sti_job *job = w->job;
+    const sti_setup *setup = w->setup;
     const sti_rehearsal r =
-        sti_rehearsal_exact(&w->topology, w->floats, job->shards, w->decode_s);
+        sti_rehearsal_exact(&w->topology, w->floats, setup->shards, w->decode_s);
     return add(w,
-               (stint_plan_sum){
-                   .bits = STI_SQUEEZE_RAW,
-                   .keep = 1,
-                   .rank_bytes = sti_tree_sum_sent(job->comm, job->shards, w->floats),
-                   .own = !w->exchange.lossy},
+               (stint_plan_sum){.bits = STI_SQUEEZE_RAW,
+                                .keep = 1,
+                                .rank_bytes = sti_tree_sum_sent(
+                                    setup->comm, setup->shards, w->floats),
+                                .own = !w->exchange.lossy},
                &r);
 }
 
@@ -166,7 +166,7 @@ static stint_status find_what_fits(ways *w)
 
 static stint_status describe_link(ways *w)
 {
-    const sti_recipe_view v = sti_recipe_view_of(w->job->recipe);
+    const sti_recipe_view v = sti_recipe_view_of(w->setup->inputs->recipe);
     const bool grouped = w->exchange.squeeze.scheme == STI_SCHEME_TWO_LEVEL;
     double rate = 1, inside = 1, latency_s = 0;
     stint_status st = sti_parse_time(STI_USUAL_LATENCY, &latency_s);
@@ -191,15 +191,15 @@ static stint_status describe_link(ways *w)
 
 static stint_status describe_layers(ways *w, sti_arena *arena)
 {
-    const sti_job *job = w->job;
-    const sti_crew_desc crew = sti_job_crew(job);
+    const sti_setup *setup = w->setup;
+    const sti_crew_desc crew = sti_setup_crew(setup, 1);
     sti_crew_sizes sizes;
     sti_squeeze_load load;
     sti_crew_measure(&crew, &sizes);
     w->floats = (int64_t)(sizes.results / sizeof(float));
-    w->total = (int64_t)(job->train.plan->region_bytes[STI_REGION_RESULT] / 4);
+    w->total = (int64_t)(setup->train.plan->region_bytes[STI_REGION_RESULT] / 4);
     stint_status st =
-        sti_exchange_list_layers(&job->train, arena, &w->layers, &w->layer_count);
+        sti_exchange_list_layers(&setup->train, arena, &w->layers, &w->layer_count);
     if (st == STINT_OK)
         st = measure(w, STI_SQUEEZE_RAW, 1, &load);
     if (st != STINT_OK)
@@ -209,16 +209,18 @@ static stint_status describe_layers(ways *w, sti_arena *arena)
     return STINT_OK;
 }
 
-stint_status sti_plan_net(const sti_job *job, stint_plan_net *out)
+stint_status sti_plan_net(const sti_setup *setup, stint_plan_net *out)
 {
-    ways w = {.job = job, .exchange = sti_exchange_of_recipe(job->recipe), .out = out};
+    ways w = {.setup = setup,
+              .exchange = sti_exchange_of_recipe(setup->inputs->recipe),
+              .out = out};
     *out = (stint_plan_net){.ranks = 1};
-    if (!job->comm)
+    if (!setup->comm)
         return STINT_OK;
     sti_arena *arena = sti_arena_create("plan.net");
     stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
-    out->ranks = sti_comm_size(job->comm);
-    out->shards = job->own_shards;
+    out->ranks = sti_comm_size(setup->comm);
+    out->shards = setup->own_shards;
     out->chosen = w.exchange.choose_every > 0;
     out->overlap = w.exchange.overlap;
     if (st == STINT_OK)

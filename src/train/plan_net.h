@@ -2,10 +2,11 @@
 #ifndef STI_TRAIN_PLAN_NET_H
 #define STI_TRAIN_PLAN_NET_H
 
-#include "train/job.h"
+#include "stint/train.h"
+#include "train/setup.h"
 
-/* What a step of a planned job sends. Its communicator may be of ranks that are not
+/* What a step of a planned set-up sends. Its communicator may be of ranks that are not
  * there (NULL: one process). STINT_E_USAGE: a scheme that these ranks cannot have. */
-stint_status sti_plan_net(const sti_job *job, stint_plan_net *out);
+stint_status sti_plan_net(const sti_setup *setup, stint_plan_net *out);
 
 #endif

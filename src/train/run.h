@@ -1,12 +1,13 @@
-/* A running training: what train_run.c sets up and train_loop.c drives. */
+/* A running training: what train_run.c sets up and train_loop.c drives. What the run
+ * owns it frees in train_run.c (free_parts). */
 #ifndef STI_TRAIN_RUN_H
 #define STI_TRAIN_RUN_H
 
 #include "base/recipe.h"
+#include "infer/evaluate.h"
 #include "stint/train.h"
 #include "train/checkpoint.h"
 #include "train/error_control.h"
-#include "train/evaluate.h"
 #include "train/lr_schedule.h"
 #include "train/run_log.h"
 #include "train/tensorboard.h"
@@ -44,11 +45,41 @@ typedef struct sti_run {
     char reference_sha256[65];         /* of the reference as loaded */
     /* Time in training steps, loading included, evaluation and checkpoints not. */
     double step_s, epoch_s, line_s, evaluation_s;
+    /* Images that this process trained on: of this epoch and log line, a resumed run's
+     * position counts those of the process before, too. */
+    int64_t epoch_images, line_images;
     int64_t images; /* trained on in this process */
     int64_t steps_here;
     int64_t start_ns, progress_ns;
     size_t rss_bytes;
 } sti_run;
+
+/* ---- run_folder.c ---- */
+
+/* Absolute paths of what the run writes, in its arena. */
+stint_status sti_run_name_files(sti_run *run);
+/* STINT_E_USAGE: the folder holds a run, and neither --resume nor --force says what is
+ * to become of it: no old result is ever replaced in silence. */
+stint_status sti_run_check_folder(const sti_run *run);
+/* Make the folder and keep other processes out of it. */
+stint_status sti_run_lock_folder(sti_run *run);
+stint_status sti_run_count_checkpoints(const sti_run *run, int64_t *count_out);
+/* Remove what a killed process may have left half written, */
+stint_status sti_run_remove_leavings(const sti_run *run);
+/* and all files of an earlier run. */
+stint_status sti_run_remove_old(const sti_run *run);
+/* recipe.ini: what a repeat is to use. */
+stint_status sti_run_write_recipe(const sti_run *run);
+
+/* ---- run_begin.c, run_end.c ---- */
+
+/* From a planned job to the state before the first step, on all ranks. */
+stint_status sti_run_begin(sti_run *run);
+/* The end of a run that began; st: how it went. The log says how the run ended,
+ * whatever the end was; the first failure is what the caller hears of. */
+stint_status sti_run_finish(sti_run *run, stint_status st, stint_train_result *result);
+
+/* ---- train_loop.c ---- */
 
 /* From position to the last step, or until stopped. */
 stint_status sti_run_loop(sti_run *run);

@@ -71,34 +71,34 @@ static void add_tensors(sti_json *json, const stint_plan_result *plan)
 
 static void add_text_data(sti_json *json, const sti_job *job)
 {
-    const sti_corpus *text = job->text;
+    const sti_corpus *text = job->inputs.text;
     const stint_tokenizer_info *info = stint_tokenizer_describe(text->tokenizer);
     sti_json_text(json, "data", text->path);
     sti_json_text(json, "text_sha256", text->text_sha256);
     sti_json_text(json, "tokenizer_sha256", info->hash);
     sti_json_int(json, "vocabulary", info->vocabulary);
-    sti_json_int(json, "context", job->network.context);
-    sti_json_int(json, "train_count", job->train_count);
-    sti_json_int(json, "test_count", job->test_count);
+    sti_json_int(json, "context", job->inputs.network.context);
+    sti_json_int(json, "train_count", job->inputs.train_count);
+    sti_json_int(json, "test_count", job->inputs.test_count);
     sti_json_int(json, "train_tokens", text->train.end - text->train.begin);
     sti_json_int(json, "test_tokens", text->test.end - text->test.begin);
 }
 
 static void add_data(sti_json *json, const sti_job *job)
 {
-    if (job->text) {
+    if (job->inputs.text) {
         add_text_data(json, job);
         return;
     }
-    const stint_data_info *info = stint_data_describe(job->train_data);
+    const stint_data_info *info = stint_data_describe(job->inputs.train_data);
     sti_json_text(json, "data", info->path);
     sti_json_int(json, "classes", info->classes);
     sti_json_begin_array(json, "class_names");
     for (int32_t i = 0; i < info->classes; i++)
         sti_json_text(json, NULL, info->class_names[i]);
     sti_json_end_array(json);
-    sti_json_int(json, "train_count", job->train_count);
-    sti_json_int(json, "test_count", job->test_count);
+    sti_json_int(json, "train_count", job->inputs.train_count);
+    sti_json_int(json, "test_count", job->inputs.test_count);
     sti_json_int(json, "height", info->height);
     sti_json_int(json, "width", info->width);
     sti_json_int(json, "channels", info->channels);
@@ -112,22 +112,22 @@ static void start_line(sti_run_log *log, const sti_job *job)
     sti_json_float(json, "time", sti_clock_unix_s());
     sti_json_text(json, "cpu", sti_cpu_name());
     sti_json_text(json, "isa", sti_isa_name(sti_isa_now()));
-    sti_json_text(json, "network", job->network.name);
+    sti_json_text(json, "network", job->inputs.network.name);
     add_data(json, job);
-    sti_json_int(json, "batch", job->batch);
-    sti_json_int(json, "shards", job->shards);
+    sti_json_int(json, "batch", job->setup.batch);
+    sti_json_int(json, "shards", job->setup.shards);
     sti_json_int(json, "steps", job->steps);
     sti_json_int(json, "epochs", job->epochs);
-    sti_json_int(json, "seed", sti_train_section_of(job->recipe)->seed);
-    sti_json_int(json, "parameters", job->plan.parameters);
-    sti_json_int(json, "threads", job->threads);
-    sti_json_text(json, "threads_why", job->threads_why);
-    sti_json_int(json, "lanes", job->lanes);
-    sti_json_int(json, "planned_peak_bytes", (int64_t)job->plan.peak_bytes);
-    sti_json_int(json, "budget_bytes", (int64_t)job->plan.budget_bytes);
-    sti_json_float(json, "slowdown", job->plan.slowdown);
-    add_parts(json, &job->plan);
-    add_tensors(json, &job->plan);
+    sti_json_int(json, "seed", sti_train_section_of(job->inputs.recipe)->seed);
+    sti_json_int(json, "parameters", job->plan.result.parameters);
+    sti_json_int(json, "threads", job->setup.threads);
+    sti_json_text(json, "threads_why", job->setup.threads_why);
+    sti_json_int(json, "lanes", job->plan.lanes);
+    sti_json_int(json, "planned_peak_bytes", (int64_t)job->plan.result.peak_bytes);
+    sti_json_int(json, "budget_bytes", (int64_t)job->plan.result.budget_bytes);
+    sti_json_float(json, "slowdown", job->plan.result.slowdown);
+    add_parts(json, &job->plan.result);
+    add_tensors(json, &job->plan.result);
     sti_json_end_object(json);
     sti_text_add(&log->line, "\n");
 }

@@ -4,9 +4,9 @@
 #define STI_TRAIN_RUN_LOG_H
 
 #include "base/recipe.h"
+#include "infer/evaluate.h"
 #include "stint/train.h"
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
 
 typedef struct sti_run_log sti_run_log;
 

@@ -16,8 +16,8 @@ stint_status sti_run_create_control(sti_run *run)
 {
     sti_error_control *control;
     stint_status st = sti_error_control_create(
-        &run->job.train, sti_error_section_of(run->recipe),
-        sti_optimizer_section_of(run->recipe), run->job.shards, &control);
+        &run->job.setup.train, sti_error_section_of(run->recipe),
+        sti_optimizer_section_of(run->recipe), run->job.setup.shards, &control);
     if (st != STINT_OK)
         return st;
     sti_error_control_destroy(run->control);
@@ -33,7 +33,7 @@ static stint_status rebuild(sti_run *run, const float *state, int state_count)
     stint_status st = sti_crew_rebuild(run->crew, &desc);
     if (st == STINT_OK && run->crew->profile) {
         sti_profile_fini(run->crew->profile); /* the graph it timed is gone */
-        st = sti_profile_begin(run->crew->profile, run->job.train.graph,
+        st = sti_profile_begin(run->crew->profile, run->job.setup.train.graph,
                                run->crew->own.count, desc.lanes,
                                run->crew->lane_team.threads);
     }
@@ -60,14 +60,15 @@ static bool same_packs(const sti_error_control *control, const sti_pack_choice *
     return true;
 }
 
-static bool same_forms(const sti_job *job, const sti_value_form *forms, int count)
+static bool same_forms(const sti_step_plan *plan, const sti_value_form *forms,
+                       int count)
 {
     int have = 0;
-    for (int32_t v = 0; job->form && v < job->form_values; v++)
-        have += job->form[v] != STI_FORM_KEEP;
+    for (int32_t v = 0; plan->form && v < plan->form_values; v++)
+        have += plan->form[v] != STI_FORM_KEEP;
     for (int i = 0; i < count; i++)
-        if (!job->form || forms[i].value < 0 || forms[i].value >= job->form_values ||
-            job->form[forms[i].value] != forms[i].form)
+        if (!plan->form || forms[i].value < 0 || forms[i].value >= plan->form_values ||
+            plan->form[forms[i].value] != forms[i].form)
             return false;
     return have == count;
 }
@@ -90,10 +91,11 @@ static stint_status adopt(sti_run *run, const sti_pack_choice *choices, int pack
 {
     sti_crew_release(run->crew);
     stint_status st = packs > 0
-                          ? sti_job_repack(&run->job, choices, packs, forms, form_count)
-                          : sti_job_rechoose(&run->job, NULL, 0);
+                          ? sti_step_repack(&run->job.setup, &run->job.plan, choices,
+                                            packs, forms, form_count)
+                          : sti_step_rechoose(&run->job.setup, &run->job.plan, NULL, 0);
     if (st == STINT_OK)
-        st = sti_job_fewer_lanes(&run->job);
+        st = sti_step_fewer_lanes(&run->job.setup, &run->job.plan);
     if (st == STINT_OK)
         st = sti_job_check_budget(&run->job);
     if (st == STINT_OK || st == STINT_E_MEMORY || st == STINT_E_BUDGET)
@@ -113,7 +115,7 @@ stint_status sti_run_adopt_packs(void *user, const float *state, int count)
         int packs = sti_error_state_choices(state, count, choices);
         int form_count = state_forms(state, count, forms);
         if (!same_packs(run->control, choices, packs) ||
-            (packs > 0 && !same_forms(&run->job, forms, form_count))) {
+            (packs > 0 && !same_forms(&run->job.plan, forms, form_count))) {
             st = adopt(run, choices, packs, forms, form_count);
             if (st == STINT_OK)
                 st = rebuild(run, state, count);
@@ -155,9 +157,10 @@ static stint_status plan_again(sti_run *run, const sti_pack_choice *sizes, int c
                                sti_pack_choice *choices)
 {
     int kept = worth_packing(sizes, count, choices);
-    stint_status st = sti_job_repack(&run->job, choices, kept, NULL, 0);
-    if (st == STINT_OK && !run->job.plan.fits)
-        st = sti_job_rechoose(&run->job, sizes, count);
+    stint_status st =
+        sti_step_repack(&run->job.setup, &run->job.plan, choices, kept, NULL, 0);
+    if (st == STINT_OK && !run->job.plan.result.fits)
+        st = sti_step_rechoose(&run->job.setup, &run->job.plan, sizes, count);
     return st == STINT_OK ? sti_job_check_budget(&run->job) : st;
 }
 
@@ -182,7 +185,7 @@ static stint_status grow(sti_run *run, const sti_crew_batch *batch)
     if (st == STINT_OK)
         st = rebuild(run, state, count);
     if (st == STINT_OK)
-        st = sti_run_log_plan(run->log, batch->step + 1, &run->job.plan,
+        st = sti_run_log_plan(run->log, batch->step + 1, &run->job.plan.result,
                               sti_error_control_count(run->control));
     sti_free(sizes);
     sti_free(state);

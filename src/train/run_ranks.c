@@ -8,10 +8,10 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/numerics.h"
-#include "train/model_file.h"
+#include "base/stop.h"
+#include "store/model_file.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
-#include "train/stop.h"
 
 bool sti_run_is_first(const sti_run *run)
 {
@@ -76,22 +76,22 @@ static stint_status hash_data(const stint_data *data, char hex_out[65])
 static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
 {
     char train[65], test[65];
-    if (job->text) {
+    if (job->inputs.text) {
         snprintf(out, bytes, "text of SHA-256 %.16s, tokenizer %.16s",
-                 job->text->text_sha256,
-                 stint_tokenizer_describe(job->text->tokenizer)->hash);
+                 job->inputs.text->text_sha256,
+                 stint_tokenizer_describe(job->inputs.text->tokenizer)->hash);
         return STINT_OK;
     }
-    const stint_data_info *info = stint_data_describe(job->train_data);
-    stint_status st = hash_data(job->train_data, train);
+    const stint_data_info *info = stint_data_describe(job->inputs.train_data);
+    stint_status st = hash_data(job->inputs.train_data, train);
     if (st == STINT_OK)
-        st = hash_data(job->test_data, test);
+        st = hash_data(job->inputs.test_data, test);
     if (st != STINT_OK)
         return st;
     snprintf(out, bytes,
              "%" PRId64 " and %" PRId64 " images of %" PRId64 "x%" PRId64
              ", %d classes, labels and pixels %.16s %.16s",
-             job->train_count, job->test_count, info->height, info->width,
+             job->inputs.train_count, job->inputs.test_count, info->height, info->width,
              (int)info->classes, train, test);
     return STINT_OK;
 }
@@ -104,8 +104,9 @@ static stint_status fill_identity(const sti_run *run, identity *out)
     snprintf(out->build, sizeof out->build, "Stint %s, numerics %s", stint_version(),
              STI_NUMERICS_VERSION);
     snprintf(out->models, sizeof out->models, "start %.16s, reference %.16s",
-             run->job.start ? run->job.start->weights_sha256 : "none",
-             run->job.reference ? run->job.reference->weights_sha256 : "none");
+             run->job.inputs.start ? run->job.inputs.start->weights_sha256 : "none",
+             run->job.inputs.reference ? run->job.inputs.reference->weights_sha256
+                                       : "none");
     snprintf(out->way, sizeof out->way,
              "%s, %" PRId64 " steps, train.eval_every %" PRId64
              ", run.checkpoint_every %" PRId64,
@@ -247,11 +248,11 @@ static stint_status share_blocks(sti_run *run)
 {
     const sti_crew *crew = run->crew;
     stint_status st = sti_run_share_weights(run);
-    for (int i = 0; i < run->job.moments && st == STINT_OK; i++)
+    for (int i = 0; i < run->job.setup.moments && st == STINT_OK; i++)
         st = share_block(run->comm, crew->moments[i], crew->sizes.params);
     if (st == STINT_OK && crew->mask)
         st = share_block(run->comm, crew->mask, crew->sizes.mask);
-    if (st == STINT_OK && run->job.reference) /* the weights of its parts */
+    if (st == STINT_OK && run->job.inputs.reference) /* the weights of its parts */
         st = sti_comm_broadcast(run->comm, 0, &run->loss, sizeof run->loss);
     return st;
 }

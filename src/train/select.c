@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "train/model_file.h"
+#include "infer/eval_run.h"
 #include "train/recipe_view.h"
 
 bool sti_select_wanted(const sti_run *run)
@@ -18,17 +18,18 @@ bool sti_select_wanted(const sti_run *run)
 static stint_status ask_reference(sti_run *run, float *logits)
 {
     const sti_job *job = &run->job;
-    const stint_data_desc held_out = sti_job_data_desc(job->recipe, STI_JOB_VALIDATION);
-    const int64_t count = job->validation_count;
-    const int32_t classes = (int32_t)job->network.model.classes;
+    const stint_data_desc held_out =
+        sti_recipe_data_desc(job->inputs.recipe, STI_PART_VALIDATION);
+    const int64_t count = job->inputs.validation_count;
+    const int32_t classes = (int32_t)job->inputs.network.model.classes;
     /* No more at once than a step of training has. */
     stint_status st =
-        sti_eval_logits(job->reference, &held_out, job->lanes,
-                        job->train.images * job->lanes, NULL, NULL, logits);
+        sti_eval_logits(job->inputs.reference, &held_out, job->plan.lanes,
+                        job->setup.train.images * job->plan.lanes, NULL, NULL, logits);
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
         const int32_t best = sti_largest_logit(logits + i * classes, classes);
         run->reference_answer[i] = best;
-        run->reference_right += best == sti_data_label(job->validation_data, i);
+        run->reference_right += best == sti_data_label(job->inputs.validation_data, i);
     }
     return st;
 }
@@ -38,10 +39,11 @@ stint_status sti_select_begin(sti_run *run)
     const sti_job *job = &run->job;
     if (sti_train_section_of(run->recipe)->select != STI_SELECT_MISMATCH)
         return STINT_OK;
-    const size_t row_bytes = (size_t)job->network.model.classes * sizeof(float);
-    float *logits = sti_alloc_array(job->validation_count, row_bytes, "scores");
-    run->reference_answer = sti_alloc_array(
-        job->validation_count, sizeof *run->reference_answer, "reference's answers");
+    const size_t row_bytes = (size_t)job->inputs.network.model.classes * sizeof(float);
+    float *logits = sti_alloc_array(job->inputs.validation_count, row_bytes, "scores");
+    run->reference_answer =
+        sti_alloc_array(job->inputs.validation_count, sizeof *run->reference_answer,
+                        "reference's answers");
     stint_status st =
         logits && run->reference_answer ? ask_reference(run, logits) : STINT_E_MEMORY;
     sti_free(logits);
@@ -66,7 +68,7 @@ static int how_much_better(const sti_run *run, int64_t right, int64_t others)
         return sign(right - p->chosen_right);
     const double least =
         (double)run->reference_right - sti_train_section_of(run->recipe)->select_drop *
-                                           (double)run->job.validation_count;
+                                           (double)run->job.inputs.validation_count;
     const bool now = (double)right >= least, then = (double)p->chosen_right >= least;
     if (now != then)
         return now ? 1 : -1;
@@ -85,9 +87,10 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
 {
     sti_evaluation *e = &run->validation;
     int64_t right = 0, others = 0;
-    stint_status st = sti_evaluate(run->crew, &run->norm, e, NULL, NULL);
+    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_VALIDATION, &run->norm,
+                                        e, NULL, NULL);
     for (int64_t i = 0; i < e->count && st == STINT_OK; i++) {
-        right += e->predicted[i] == sti_data_label(run->job.validation_data, i);
+        right += e->predicted[i] == sti_data_label(run->job.inputs.validation_data, i);
         if (run->reference_answer)
             others += e->predicted[i] != run->reference_answer[i];
     }
@@ -122,7 +125,8 @@ stint_status sti_select_end(sti_run *run)
         return STINT_OK;
     if (sti_run_is_first(run))
         st = sti_model_reload(run->model_path, run->position.chosen_step,
-                              run->job.network.name, &run->job.train, run->crew);
+                              run->job.inputs.network.name, &run->job.setup.train,
+                              run->crew->params, run->crew->states);
     st = sti_run_agree(run, st);
     run->evaluated = false; /* that was the last epoch */
     return st == STINT_OK ? sti_run_share_weights(run) : st;

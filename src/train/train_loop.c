@@ -17,6 +17,11 @@
 
 /* ---- progress ---- */
 
+static double images_per_s(int64_t images, double seconds)
+{
+    return seconds > 0 ? (double)images / seconds : 0;
+}
+
 static double seconds_left(const sti_run *run)
 {
     int64_t left = run->job.steps - run->position.step;
@@ -39,8 +44,8 @@ static stint_train_progress progress_now(sti_run *run)
         .epochs = run->job.epochs,
         .loss = images > 0 ? p->epoch_loss / images : p->train_loss,
         .accuracy = images > 0 ? p->epoch_correct / images : p->train_accuracy,
-        .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
-        .context = run->job.network.context,
+        .images_per_s = images_per_s(run->images, run->step_s),
+        .context = run->job.inputs.network.context,
         .rss_bytes = run->rss_bytes,
         .seconds_left = seconds_left(run),
         .test_loss = p->test_loss,
@@ -89,22 +94,22 @@ static const int32_t *samples_of_step(sti_run *run, int64_t step)
     int64_t epoch = step / run->job.steps_per_epoch;
     if (epoch != run->order_epoch) {
         sti_shuffle(sti_recipe_seed(run->recipe, STI_STREAM_SHUFFLE),
-                    STI_STREAM_SHUFFLE, (uint64_t)epoch, run->job.train_count,
+                    STI_STREAM_SHUFFLE, (uint64_t)epoch, run->job.inputs.train_count,
                     run->order);
         run->order_epoch = epoch;
     }
-    return run->order + step % run->job.steps_per_epoch * run->job.batch;
+    return run->order + step % run->job.steps_per_epoch * run->job.setup.batch;
 }
 
 /* The images of the step after this one, unless another epoch's order is needed. */
 static void prefetch_next(sti_run *run, int64_t step)
 {
-    if (run->job.train_data && (step + 1) % run->job.steps_per_epoch != 0 &&
+    if (run->job.inputs.train_data && (step + 1) % run->job.steps_per_epoch != 0 &&
         step + 1 < run->job.steps)
-        sti_data_prefetch(run->job.train_data,
+        sti_data_prefetch(run->job.inputs.train_data,
                           samples_of_step(run, step + 1) +
-                              run->crew->own.first * run->job.train.images,
-                          run->crew->own.count * run->job.train.images);
+                              run->crew->own.first * run->job.setup.train.images,
+                          run->crew->own.count * run->job.setup.train.images);
 }
 
 static stint_status not_finite(sti_run *run, const sti_crew_batch *batch)
@@ -123,15 +128,17 @@ static stint_status not_finite(sti_run *run, const sti_crew_batch *batch)
 static void count_step(sti_run *run, const sti_step_result *result, double seconds)
 {
     sti_position *p = &run->position;
-    double images = (double)run->job.batch;
+    double images = (double)run->job.setup.batch;
     p->step++;
     p->epoch_loss += result->loss * images;
     p->epoch_correct += result->correct;
-    p->epoch_images += run->job.batch;
+    p->epoch_images += run->job.setup.batch;
     p->line_loss += result->loss * images;
     p->line_correct += result->correct;
-    p->line_images += run->job.batch;
-    run->images += run->job.batch;
+    p->line_images += run->job.setup.batch;
+    run->images += run->job.setup.batch;
+    run->epoch_images += run->job.setup.batch;
+    run->line_images += run->job.setup.batch;
     run->steps_here++;
     run->step_s += seconds;
     run->epoch_s += seconds;
@@ -143,6 +150,7 @@ static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     return (sti_data_augment){.crop_pad = (int)v.data->crop_pad,
                               .flip = v.data->flip,
+                              .scale_crop = v.data->scale_crop,
                               .seed = sti_recipe_seed(run->recipe, STI_STREAM_AUGMENT),
                               .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
 }
@@ -165,14 +173,15 @@ static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augmen
 static bool is_timed(const sti_run *run)
 {
     /* Only the first of several ranks is timed, which has the log. */
-    return run->log && run->steps_here == 1 && run->job.plan.slowdown > 1 &&
+    return run->log && run->steps_here == 1 && run->job.plan.result.slowdown > 1 &&
            !run->desc->profile;
 }
 
 static stint_status begin_timing(sti_run *run, sti_profile *timing)
 {
-    stint_status st = sti_profile_begin(timing, run->job.train.graph, run->job.shards,
-                                        run->job.lanes, run->crew->lane_team.threads);
+    stint_status st =
+        sti_profile_begin(timing, run->job.setup.train.graph, run->job.setup.shards,
+                          run->job.plan.lanes, run->crew->lane_team.threads);
     if (st == STINT_OK)
         run->crew->profile = timing;
     return st;
@@ -186,8 +195,9 @@ static stint_status end_timing(sti_run *run, int64_t step)
     sti_profile_fini(timing);
     sti_log(STINT_LOG_INFO,
             "fitting the budget: a step takes %.2f times as long, expected %.2f",
-            measured, run->job.plan.slowdown);
-    return sti_run_log_slowdown(run->log, step, run->job.plan.slowdown, measured);
+            measured, run->job.plan.result.slowdown);
+    return sti_run_log_slowdown(run->log, step, run->job.plan.result.slowdown,
+                                measured);
 }
 
 /* At the beginning of an epoch in which the share still grows. What was cut by a run
@@ -222,11 +232,12 @@ static stint_status run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
 /* The parts of the loss, and their weights for the next step. */
 static void follow_parts(sti_run *run, const sti_step_result *result, int64_t step)
 {
-    if (!run->job.reference)
+    if (!run->job.inputs.reference)
         return;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         run->part[i] = result->part[i];
-        run->part_weight[i] = run->job.network.loss.factor[i] * run->loss.weight[i];
+        run->part_weight[i] =
+            run->job.inputs.network.loss.factor[i] * run->loss.weight[i];
     }
     sti_loss_state_update(sti_loss_section_of(run->recipe),
                           sti_optimizer_section_of(run->recipe), result->part, run->lr,
@@ -260,7 +271,7 @@ static stint_status run_step(sti_run *run)
     if (!isfinite(result.loss) || !isfinite(squares))
         return not_finite(run, &batch);
     run->lr = sti_schedule_lr(&run->schedule, step);
-    run->gradient_norm = sqrt(squares) / (double)run->job.shards;
+    run->gradient_norm = sqrt(squares) / (double)run->job.setup.shards;
     sti_crew_update(run->crew, v.optimizer, run->lr,
                     sti_update_clip(v.optimizer, run->gradient_norm), step,
                     result.block);
@@ -294,10 +305,10 @@ static stint_status log_step(sti_run *run)
     stint_status hashed = log_hashes(run);
     if (hashed != STINT_OK || p->step % sti_run_section_of(run->recipe)->log_every != 0)
         return hashed;
-    double rate = run->line_s > 0 ? (double)p->line_images / run->line_s : 0;
+    const double rate = images_per_s(run->line_images, run->line_s);
     const sti_log_parts parts = {run->part, run->part_weight};
     stint_status st = sti_run_log_step(run->log, p, run->lr, run->gradient_norm,
-                                       run->job.reference ? &parts : NULL, rate);
+                                       run->job.inputs.reference ? &parts : NULL, rate);
     double images = (double)p->line_images;
     if (st == STINT_OK)
         st = sti_tensorboard_scalar(run->board, "loss/train", p->step,
@@ -307,7 +318,7 @@ static stint_status log_step(sti_run *run)
     if (st == STINT_OK)
         st = sti_tensorboard_scalar(run->board, "images_per_s", p->step, rate);
     p->line_loss = p->line_correct = 0;
-    p->line_images = 0;
+    p->line_images = run->line_images = 0;
     run->line_s = 0;
     return st;
 }
@@ -361,8 +372,8 @@ static bool is_stop(stint_status st)
 static stint_status evaluate(sti_run *run)
 {
     int64_t start_ns = sti_clock_ns();
-    stint_status st =
-        sti_evaluate(run->crew, &run->norm, &run->evaluation, tell_evaluated, run);
+    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_TEST, &run->norm,
+                                        &run->evaluation, tell_evaluated, run);
     if (st != STINT_OK)
         return st;
     run->evaluation_s = sti_seconds_since(start_ns);
@@ -394,16 +405,13 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
 {
     sti_position *p = &run->position;
     double images = (double)p->epoch_images;
-    double rate =
-        run->epoch_s > 0
-            ? (double)run->job.batch * (images / (double)run->job.batch) / run->epoch_s
-            : 0;
+    const double rate = images_per_s(run->epoch_images, run->epoch_s);
     p->train_loss = p->epoch_loss / images;
     p->train_accuracy = p->epoch_correct / images;
     p->epoch_loss = p->epoch_correct = 0;
-    p->epoch_images = 0;
+    p->epoch_images = run->epoch_images = 0;
     const sti_log_validation held_out = {
-        .count = run->job.validation_count,
+        .count = run->job.inputs.validation_count,
         .right = run->validation_right,
         .others = run->reference_answer ? run->validation_others : -1};
     stint_status st = run->log
@@ -447,7 +455,7 @@ static stint_status close_epoch(sti_run *run)
     bool enough = sti_select_is_enough(run);
     bool last = enough || run->position.step == run->job.steps;
     bool tested =
-        run->job.test_count > 0 &&
+        run->job.inputs.test_count > 0 &&
         (last || (v.train->eval_every > 0 && epoch % v.train->eval_every == 0));
     if (st == STINT_OK && tested)
         st = evaluate(run);

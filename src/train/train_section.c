@@ -47,7 +47,7 @@ static const sti_option rows[] = {
          "proportion to what is chosen"},
     {.name = "shards",
      .type = STI_OPTION_INT,
-     STI_OPTION_RANGE(1, 4096),
+     STI_OPTION_RANGE(1, STI_SHARDS_MAX),
      .default_text = "4",
      AT(shards),
      .flag = true,

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
+enum { STI_SHARDS_MAX = 4096 };
 enum { STI_SELECT_LAST, STI_SELECT_ACCURACY, STI_SELECT_MISMATCH };
 
 typedef struct sti_train_values {

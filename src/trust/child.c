@@ -14,7 +14,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "train/stop.h"
+#include "base/stop.h"
 
 extern char **environ;
 

@@ -2,7 +2,7 @@
 #ifndef STI_TRUST_COMPARE_PRIV_H
 #define STI_TRUST_COMPARE_PRIV_H
 
-#include "train/model_file.h"
+#include "infer/eval_run.h"
 #include "trust/fidelity.h"
 
 /* Answers and, if wanted, margins (largest logit less the next) of the model at `path`

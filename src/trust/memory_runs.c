@@ -14,12 +14,13 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "base/units.h"
-#include "train/evaluate.h"
+#include "infer/evaluate.h"
+#include "model/network_recipe.h"
 #include "train/job.h"
 #include "train/lr_schedule.h"
 #include "train/recipe_view.h"
-#include "train/stop.h"
 #include "trust/memory_folder.h"
 #include "trust/memory_page.h"
 
@@ -68,9 +69,9 @@ static void order_epoch(worker *w, uint64_t seed, int64_t epoch)
 {
     const lab *l = w->lab;
     int64_t n = 0;
-    sti_shuffle(seed, STI_STREAM_SHUFFLE, (uint64_t)epoch, l->job.train_count,
+    sti_shuffle(seed, STI_STREAM_SHUFFLE, (uint64_t)epoch, l->job.inputs.train_count,
                 w->order);
-    for (int64_t i = 0; i < l->job.train_count; i++)
+    for (int64_t i = 0; i < l->job.inputs.train_count; i++)
         if (w->answers.member[w->order[i]])
             w->chosen[n++] = w->order[i];
 }
@@ -109,10 +110,11 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
     const int64_t epoch = step / l->steps_per_epoch;
     const sti_data_augment augment = {.crop_pad = (int)v.data->crop_pad,
                                       .flip = v.data->flip,
+                                      .scale_crop = v.data->scale_crop,
                                       .seed = seed,
                                       .epoch = (uint64_t)epoch};
-    const sti_crew_batch batch = {.samples = w->chosen +
-                                             step % l->steps_per_epoch * l->job.batch,
+    const sti_crew_batch batch = {.samples = w->chosen + step % l->steps_per_epoch *
+                                                             l->job.setup.batch,
                                   .augment = &augment,
                                   .norm = &l->norm,
                                   .seed = seed,
@@ -128,7 +130,7 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
                         ": the loss or a gradient is not finite; try a lower "
                         "optimizer.lr or a longer schedule.warmup",
                         run, step + 1);
-    const double norm = sqrt(squares) / (double)l->job.shards;
+    const double norm = sqrt(squares) / (double)l->job.setup.shards;
     sti_crew_update(w->crew, v.optimizer, sti_schedule_lr(schedule, step),
                     sti_update_clip(v.optimizer, norm), step, result.block);
     return STINT_OK;
@@ -138,11 +140,11 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
 {
     const lab *l = w->lab;
     sti_schedule schedule;
-    for (int i = 0; i < l->job.moments; i++)
+    for (int i = 0; i < l->job.setup.moments; i++)
         memset(w->crew->moments[i], 0, w->crew->sizes.params);
     memset(w->crew->states, 0, w->crew->sizes.states);
-    stint_status st = sti_network_init_weights(&l->job.train, &w->crew->team, seed,
-                                               w->crew->params, w->crew->states);
+    stint_status st = sti_network_init_weights(&l->job.setup.train, &w->crew->team,
+                                               seed, w->crew->params, w->crew->states);
     sti_schedule_init(&schedule, sti_schedule_section_of(l->recipe),
                       sti_optimizer_section_of(l->recipe)->lr, l->steps_per_epoch,
                       l->steps);
@@ -157,10 +159,10 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
     return st;
 }
 
-static stint_status find_right(worker *w, sti_evaluation *e, const stint_data *data,
-                               uint8_t *right_out)
+static stint_status find_right(worker *w, sti_evaluation_of of, sti_evaluation *e,
+                               const stint_data *data, uint8_t *right_out)
 {
-    stint_status st = sti_evaluate(w->crew, &w->lab->norm, e, NULL, NULL);
+    stint_status st = sti_crew_evaluate(w->crew, of, &w->lab->norm, e, NULL, NULL);
     for (int64_t i = 0; i < e->count && st == STINT_OK; i++)
         right_out[i] = e->predicted[i] == sti_data_label(data, i);
     return st;
@@ -172,13 +174,15 @@ static stint_status run_one(worker *w, int64_t run)
     uint32_t word[4];
     sti_random4(l->seed, STI_STREAM_SUBSET, (uint64_t)run, UINT64_MAX, word);
     const uint64_t seed = (uint64_t)word[0] << 32 | word[1];
-    sti_memory_members(l->seed, run, l->job.train_count, l->members, w->order,
+    sti_memory_members(l->seed, run, l->job.inputs.train_count, l->members, w->order,
                        w->answers.member);
     stint_status st = train_network(w, run, seed);
     if (st == STINT_OK)
-        st = find_right(w, &w->train, l->job.train_data, w->answers.train_right);
-    if (st == STINT_OK && l->job.test_data)
-        st = find_right(w, &w->test, l->job.test_data, w->answers.test_right);
+        st = find_right(w, STI_EVALUATE_TRAIN, &w->train, l->job.inputs.train_data,
+                        w->answers.train_right);
+    if (st == STINT_OK && l->job.inputs.test_data)
+        st = find_right(w, STI_EVALUATE_TEST, &w->test, l->job.inputs.test_data,
+                        w->answers.test_right);
     return st == STINT_OK ? sti_memory_folder_write(&l->folder, run, &w->answers) : st;
 }
 
@@ -199,7 +203,7 @@ static void worker_fini(worker *w)
 static sti_crew_desc crew_desc(const lab *l)
 {
     sti_crew_desc desc = sti_job_crew(&l->job);
-    desc.eval = &l->job.eval;
+    desc.eval = &l->job.setup.eval;
     return desc;
 }
 
@@ -215,18 +219,17 @@ static stint_status worker_init(worker *w, lab *l)
 {
     const sti_job *job = &l->job;
     const sti_crew_desc desc = crew_desc(l);
-    const int32_t classes = (int32_t)job->network.model.classes;
+    const int32_t classes = (int32_t)job->inputs.network.model.classes;
     stint_status st = sti_crew_create(&desc, &w->crew);
     if (st == STINT_OK)
-        st = sti_evaluation_init(&w->train, job->train_count, classes,
-                                 job->train.images, 1);
-    w->train.of = STI_EVALUATE_TRAIN;
-    if (st == STINT_OK && job->test_data)
-        st = sti_evaluation_init(&w->test, job->test_count, classes, job->train.images,
-                                 1);
+        st = sti_evaluation_init(&w->train, job->inputs.train_count, classes,
+                                 job->setup.train.images, 1);
+    if (st == STINT_OK && job->inputs.test_data)
+        st = sti_evaluation_init(&w->test, job->inputs.test_count, classes,
+                                 job->setup.train.images, 1);
     if (st == STINT_OK)
-        st = answers_init(&w->answers, job->train_count, job->test_count);
-    w->order = sti_alloc_array(job->train_count, sizeof *w->order, "order");
+        st = answers_init(&w->answers, job->inputs.train_count, job->inputs.test_count);
+    w->order = sti_alloc_array(job->inputs.train_count, sizeof *w->order, "order");
     w->chosen = sti_alloc_array(l->members, sizeof *w->chosen, "order");
     return st == STINT_OK && w->order && w->chosen ? STINT_OK
            : st == STINT_OK                        ? STINT_E_MEMORY
@@ -304,7 +307,8 @@ static stint_status train_all(lab *l)
 static stint_status count_done(lab *l)
 {
     sti_memory_answers a = {0};
-    stint_status st = answers_init(&a, l->job.train_count, l->job.test_count);
+    stint_status st =
+        answers_init(&a, l->job.inputs.train_count, l->job.inputs.test_count);
     for (int64_t r = 0; r < l->desc->runs && st == STINT_OK; r++) {
         char path[4200];
         if (!sti_memory_folder_has(&l->folder, r))
@@ -375,15 +379,15 @@ static stint_status check_desc(const stint_recipe *recipe, const stint_memory_de
 static stint_status count_steps(lab *l)
 {
     const sti_recipe_view v = sti_recipe_view_of(l->recipe);
-    l->members = (int64_t)(l->desc->fraction * (double)l->job.train_count);
-    if (l->members < l->job.batch)
+    l->members = (int64_t)(l->desc->fraction * (double)l->job.inputs.train_count);
+    if (l->members < l->job.setup.batch)
         return sti_fail(STINT_E_USAGE,
                         "%g of %" PRId64 " training images are %" PRId64
                         ", less than a batch of %" PRId64
                         "; use a larger --fraction or a smaller --batch",
-                        l->desc->fraction, l->job.train_count, l->members,
-                        l->job.batch);
-    l->steps_per_epoch = l->members / l->job.batch;
+                        l->desc->fraction, l->job.inputs.train_count, l->members,
+                        l->job.setup.batch);
+    l->steps_per_epoch = l->members / l->job.setup.batch;
     l->steps =
         v.train->steps > 0 ? v.train->steps : v.train->epochs * l->steps_per_epoch;
     return STINT_OK;
@@ -392,23 +396,25 @@ static stint_status count_steps(lab *l)
 /* Both kinds of images are evaluated, also where there is no test split. */
 static stint_status add_eval(sti_job *job)
 {
-    if (job->eval.graph)
+    if (job->setup.eval.graph)
         return STINT_OK;
-    stint_status st =
-        sti_network_build(&job->network, STINT_EVAL, job->train.images, &job->eval);
+    stint_status st = sti_network_build(&job->inputs.network, STINT_EVAL,
+                                        job->setup.train.images, &job->setup.eval);
     if (st == STINT_OK)
-        st = sti_network_plan(&job->eval, 1);
-    return st == STINT_OK ? sti_network_agree(&job->train, &job->eval) : st;
+        st = sti_network_plan(&job->setup.eval, 1);
+    return st == STINT_OK ? sti_network_agree(&job->setup.train, &job->setup.eval) : st;
 }
 
 /* What one worker takes beyond a training: answers and predictions. */
 static size_t answer_bytes(const sti_job *job)
 {
-    const int32_t classes = (int32_t)job->network.model.classes;
-    return sti_evaluation_bytes(job->train_count, classes, job->train.images, 1) +
-           sti_evaluation_bytes(job->test_count, classes, job->train.images, 1) +
-           (size_t)(2 * job->train_count + job->test_count) +
-           (size_t)job->train_count * 2 * sizeof(int32_t);
+    const int32_t classes = (int32_t)job->inputs.network.model.classes;
+    return sti_evaluation_bytes(job->inputs.train_count, classes,
+                                job->setup.train.images, 1) +
+           sti_evaluation_bytes(job->inputs.test_count, classes,
+                                job->setup.train.images, 1) +
+           (size_t)(2 * job->inputs.train_count + job->inputs.test_count) +
+           (size_t)job->inputs.train_count * 2 * sizeof(int32_t);
 }
 
 static size_t decoder_bytes(const stint_data *data)
@@ -424,17 +430,17 @@ static size_t worker_bytes(const lab *l)
     const sti_crew_desc desc = crew_desc(l);
     sti_crew_sizes sizes;
     sti_crew_measure(&desc, &sizes);
-    return sizes.total + decoder_bytes(job->train_data) +
-           decoder_bytes(job->test_data) + answer_bytes(job) + THREAD_BYTES +
-           (size_t)(sti_graph_node_count(job->train.graph) +
-                    sti_graph_node_count(job->eval.graph)) *
+    return sizes.total + decoder_bytes(job->inputs.train_data) +
+           decoder_bytes(job->inputs.test_data) + answer_bytes(job) + THREAD_BYTES +
+           (size_t)(sti_graph_node_count(job->setup.train.graph) +
+                    sti_graph_node_count(job->setup.eval.graph)) *
                NODE_BYTES;
 }
 
 /* Columns, their packed copy, pairs and tables. */
 static size_t estimate_bytes(const lab *l)
 {
-    const int64_t n = l->job.train_count, tests = l->job.test_count;
+    const int64_t n = l->job.inputs.train_count, tests = l->job.inputs.test_count;
     const int64_t nearest = l->desc->nearest > 0 ? l->desc->nearest : 8;
     return 2 * sti_memory_bits_bytes(l->desc->runs, n, tests) + (size_t)n * 64 +
            (size_t)(tests * nearest) * sizeof(stint_memory_pair) +
@@ -443,8 +449,8 @@ static size_t estimate_bytes(const lab *l)
 
 static size_t kept_bytes(const sti_job *job)
 {
-    return sti_data_kept_bytes(job->train_data) +
-           (job->test_data ? sti_data_kept_bytes(job->test_data) : 0);
+    return sti_data_kept_bytes(job->inputs.train_data) +
+           (job->inputs.test_data ? sti_data_kept_bytes(job->inputs.test_data) : 0);
 }
 
 static stint_status create_job(lab *l, size_t budget)
@@ -459,7 +465,7 @@ static stint_status create_job(lab *l, size_t budget)
 
 static size_t peak_of(const lab *l, int jobs, bool keep)
 {
-    const size_t own = l->job.plan.peak_bytes + (keep ? kept_bytes(&l->job) : 0);
+    const size_t own = l->job.plan.result.peak_bytes + (keep ? kept_bytes(&l->job) : 0);
     const size_t training =
         answer_bytes(&l->job) + (size_t)(jobs - 1) * worker_bytes(l);
     const size_t estimate = estimate_bytes(l);
@@ -482,18 +488,20 @@ static stint_status plan(lab *l, size_t budget)
 {
     stint_status st = create_job(l, 0);
     if (st == STINT_OK && budget > 0 && peak_of(l, 1, false) > budget) {
-        const size_t beside = peak_of(l, 1, false) - l->job.plan.peak_bytes;
+        const size_t beside = peak_of(l, 1, false) - l->job.plan.result.peak_bytes;
         sti_job_fini(&l->job);
         st = create_job(l, budget > beside ? budget - beside : 1);
-        if (st == STINT_OK && !l->job.plan.fits)
-            st = refuse_budget(l->job.plan.smallest_bytes + beside, budget);
+        if (st == STINT_OK && !l->job.plan.result.fits)
+            st = refuse_budget(l->job.plan.result.smallest_bytes + beside, budget);
     }
     if (st == STINT_OK)
         st = count_steps(l);
     if (st != STINT_OK)
         return st;
+    /* Parts are cut out of the pictures themselves, anew for every batch. */
     l->keep =
-        budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST;
+        sti_data_section_of(l->recipe)->scale_crop <= 0 &&
+        (budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST);
     l->jobs = l->desc->jobs > 0 ? (int)l->desc->jobs : l->threads;
     if (l->jobs > l->desc->runs)
         l->jobs = (int)l->desc->runs;
@@ -503,7 +511,7 @@ static stint_status plan(lab *l, size_t budget)
     sti_log(STINT_LOG_INFO,
             "%" PRId64 " runs of %" PRId64 " of %" PRId64 " images, %" PRId64
             " steps each, %d side by side, images decoded %s, %s planned",
-            l->desc->runs, l->members, l->job.train_count, l->steps, l->jobs,
+            l->desc->runs, l->members, l->job.inputs.train_count, l->steps, l->jobs,
             l->keep ? "once" : "for every batch", sti_bytes_text(l->peak_bytes));
     return STINT_OK;
 }
@@ -533,12 +541,13 @@ static stint_status prepare_images(lab *l)
     sti_memory_identity *id = &l->identity;
     *id = (sti_memory_identity){.recipe = l->recipe,
                                 .fraction = l->desc->fraction,
-                                .train = l->job.train_count,
-                                .test = l->job.test_count,
+                                .train = l->job.inputs.train_count,
+                                .test = l->job.inputs.test_count,
                                 .members = l->members};
-    stint_status st = prepare_split(l, l->job.train_data, &l->norm, id->train_sha256);
-    return st == STINT_OK && l->job.test_data
-               ? prepare_split(l, l->job.test_data, NULL, id->test_sha256)
+    stint_status st =
+        prepare_split(l, l->job.inputs.train_data, &l->norm, id->train_sha256);
+    return st == STINT_OK && l->job.inputs.test_data
+               ? prepare_split(l, l->job.inputs.test_data, NULL, id->test_sha256)
                : st;
 }
 
@@ -568,11 +577,11 @@ static stint_status read_columns(const lab *l, sti_memory_bits *b)
 
 static void read_labels(const lab *l, sti_memory_bits *b)
 {
-    b->classes = (int32_t)l->job.network.model.classes;
+    b->classes = (int32_t)l->job.inputs.network.model.classes;
     for (int64_t i = 0; i < b->train; i++)
-        b->train_label[i] = sti_data_label(l->job.train_data, i);
+        b->train_label[i] = sti_data_label(l->job.inputs.train_data, i);
     for (int64_t j = 0; j < b->test; j++)
-        b->test_label[j] = sti_data_label(l->job.test_data, j);
+        b->test_label[j] = sti_data_label(l->job.inputs.test_data, j);
 }
 
 static int64_t count_bits(const uint64_t *a, const uint64_t *b, int64_t words)
@@ -601,8 +610,8 @@ static stint_status estimate(const lab *l, stint_memory *m)
 {
     const sti_team team = {.threads = l->threads};
     sti_memory_bits bits;
-    stint_status st = sti_memory_bits_init(&bits, l->desc->runs, l->job.train_count,
-                                           l->job.test_count);
+    stint_status st = sti_memory_bits_init(
+        &bits, l->desc->runs, l->job.inputs.train_count, l->job.inputs.test_count);
     if (st != STINT_OK)
         return st;
     st = read_columns(l, &bits);
@@ -614,8 +623,8 @@ static stint_status estimate(const lab *l, stint_memory *m)
         find_accuracies(&bits, m);
         m->members = l->members;
         m->fraction = l->desc->fraction;
-        st = sti_memory_write(l->folder.path, &bits, m, l->job.train_data,
-                              l->job.test_data);
+        st = sti_memory_write(l->folder.path, &bits, m, l->job.inputs.train_data,
+                              l->job.inputs.test_data);
     }
     sti_memory_bits_fini(&bits);
     return st;

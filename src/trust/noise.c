@@ -6,9 +6,10 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/npy.h"
-#include "train/job.h"
+#include "base/stop.h"
+#include "model/network_recipe.h"
+#include "train/recipe_inputs.h"
 #include "train/recipe_view.h"
-#include "train/stop.h"
 #include "trust/groups.h"
 #include "trust/noise_metrics.h"
 #include "trust/noise_runs.h"
@@ -23,7 +24,7 @@ static stint_status open_test(sti_noise_lab *lab)
                         "%s: has no test images, and the runs are told apart by their "
                         "answers to them",
                         v.data->path);
-    const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TEST);
+    const stint_data_desc desc = sti_recipe_data_desc(lab->recipe, STI_PART_TEST);
     return stint_data_open(&desc, &lab->test);
 }
 
@@ -32,7 +33,7 @@ static stint_status count_steps(sti_noise_lab *lab)
 {
     const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
     stint_data *train = NULL;
-    const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TRAIN);
+    const stint_data_desc desc = sti_recipe_data_desc(lab->recipe, STI_PART_TRAIN);
     stint_status st = stint_data_open(&desc, &train);
     if (st != STINT_OK)
         return st;

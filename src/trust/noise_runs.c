@@ -8,11 +8,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/numerics.h"
+#include "base/stop.h"
 #include "base/team.h"
 #include "base/units.h"
-#include "train/job.h"
+#include "model/network_recipe.h"
+#include "train/recipe_inputs.h"
 #include "train/recipe_view.h"
-#include "train/stop.h"
 #include "trust/noise_origin.h"
 #include "trust/state_log.h"
 
@@ -131,7 +132,7 @@ static stint_status add_split(const stint_data *data, sti_sha256 *state)
 
 static stint_status fingerprint(sti_noise_lab *lab, char hex[65])
 {
-    const stint_data_desc desc = sti_job_data_desc(lab->recipe, STI_JOB_TRAIN);
+    const stint_data_desc desc = sti_recipe_data_desc(lab->recipe, STI_PART_TRAIN);
     stint_data *train = NULL;
     sti_sha256 state;
     sti_sha256_init(&state);

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "infer/lanes.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 
@@ -16,7 +17,7 @@ enum { WINDOW = 7 };
 typedef struct prober {
     sti_network network; /* one image; labels: which class, f32 [1, classes] */
     stint_value gradient;
-    sti_crew *crew;
+    sti_infer *infer;
     sti_data_decoders *decoders;
 } prober;
 
@@ -61,18 +62,16 @@ static stint_status prober_init(const stint_model_file *model, const stint_data 
     if (st != STINT_OK)
         return st;
     p->gradient = sti_graph_outputs(p->network.graph)[0].value;
-    const sti_crew_desc desc = {
-        .eval = &p->network, .threads = 1, .lanes = 1, .shards = 1};
-    st = sti_crew_create(&desc, &p->crew);
+    st = sti_infer_create(&p->network, 1, 1, &p->infer);
     if (st == STINT_OK)
-        st = sti_model_load(model, &p->network, p->crew);
+        st = sti_model_load(model, &p->network, p->infer->params, p->infer->states);
     return st == STINT_OK ? sti_data_decoders_create(data, 1, &p->decoders) : st;
 }
 
 static void prober_fini(prober *p)
 {
     sti_data_decoders_destroy(p->decoders);
-    sti_crew_destroy(p->crew);
+    sti_infer_destroy(p->infer);
     sti_network_fini(&p->network);
 }
 
@@ -99,7 +98,7 @@ stint_status sti_saliency_maps(const stint_model_file *model, const stint_data *
     int32_t label;
     stint_status st = prober_init(model, data, &p);
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
-        sti_exec *exec = p.crew->lanes[0].eval;
+        sti_exec *exec = p.infer->lanes.lane[0].exec;
         float *which = sti_exec_address(exec, p.network.labels);
         st = sti_data_batch(data, &sti_team_serial, p.decoders, &samples[i], 1, NULL,
                             &model->norm, sti_exec_address(exec, p.network.input),

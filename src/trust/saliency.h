@@ -5,7 +5,7 @@
 
 #include "data/data.h"
 #include "stint/trust.h"
-#include "train/model_file.h"
+#include "store/model_file.h"
 
 /* Maps [count, height, width] of a model for these samples, whose class answer[sample]
  * is asked about. Weights count as the model's recipe rounds them; always f32. */

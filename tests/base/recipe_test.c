@@ -276,12 +276,28 @@ static void test_twice(void **state)
     refused_table(&cake, &other, __FILE__ " and in src/cow/milk_section.c");
 }
 
+/* For readers that may not know a section: a key's value as an INI file has it. */
+static void test_says(void **state)
+{
+    stint_recipe *recipe = NULL;
+    (void)state;
+    assert_int_equal(stint_recipe_create(&recipe), STINT_OK);
+    assert_true(sti_recipe_says(recipe, "tea.cups", "2"));
+    assert_false(sti_recipe_says(recipe, "tea.cups", "3"));
+    assert_int_equal(stint_recipe_set(recipe, "tea.cups", "3"), STINT_OK);
+    assert_true(sti_recipe_says(recipe, "tea.cups", "3"));
+    assert_true(sti_recipe_says(recipe, "tea.milk", "false"));
+    assert_false(sti_recipe_says(recipe, "tea.sugar", "false"));
+    assert_false(sti_recipe_says(recipe, "tea", "2"));
+    stint_recipe_destroy(recipe);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),  cmocka_unit_test(test_check),
         cmocka_unit_test(test_written), cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_twice),   cmocka_unit_test(test_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

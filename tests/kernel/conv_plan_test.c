@@ -13,7 +13,7 @@
 #include "gemm_model.h"
 #include "kernel/conv/conv_bf16.h"
 
-enum { DIRECTIONS = 3, WAYS = STI_CONV_BF16 + 1 };
+enum { DIRECTIONS = 3, ALGORITHMS = STI_CONV_BF16 + 1 };
 
 /* Operands of one shape in both types, and a result of any direction. */
 typedef struct conv_data {
@@ -23,7 +23,7 @@ typedef struct conv_data {
     sti_bf16 *half_x, *half_y;
 } conv_data;
 
-static int met[2][DIRECTIONS][WAYS]; /* how often: float32, bfloat16 */
+static int met[2][DIRECTIONS][ALGORITHMS]; /* how often: float32, bfloat16 */
 
 static sti_bf16 *half_of(const float *x, int64_t count)
 {
@@ -70,7 +70,7 @@ static void run_plan(conv_data *d, const sti_conv_plan *plan, int threads, void 
 {
     const sti_team team = {.threads = threads};
     const sti_epilogue e = {.bias = d->bias, .relu = true};
-    const bool bf16 = plan->way == STI_CONV_BF16;
+    const bool bf16 = plan->algorithm == STI_CONV_BF16;
     void *scratch = guarded_nan_alloc(plan->scratch_bytes);
     memset(out, 0xFF, out_bytes);
     if (bf16 && plan->direction == STI_CONV_FORWARD)
@@ -90,7 +90,7 @@ static void run_plan(conv_data *d, const sti_conv_plan *plan, int threads, void 
 
 static size_t result_bytes(const conv_data *d, const sti_conv_plan *plan)
 {
-    const bool bf16 = plan->way == STI_CONV_BF16;
+    const bool bf16 = plan->algorithm == STI_CONV_BF16;
     if (plan->direction == STI_CONV_BACKWARD_WEIGHT)
         return (size_t)d->w_count * sizeof(float);
     return (size_t)(plan->direction == STI_CONV_FORWARD ? d->y_count : d->x_count) *
@@ -117,16 +117,16 @@ static void check_direction(conv_data *d, bool bf16, int direction)
             plan = plan_of(d, bf16, direction, threads[i]);
             assert_true(plan.scratch_bytes >= least);
             least = plan.scratch_bytes;
-            met[bf16][direction][plan.way]++;
+            met[bf16][direction][plan.algorithm]++;
             run_plan(d, &plan, team, got, bytes);
             if (memcmp(got, want, bytes) != 0)
-                fail_msg(
-                    "%s, direction %d, way %d, %s, %d threads: n %d h %d w %d ci %d "
-                    "co %d kh %d kw %d stride %d pad %d groups %d: other bits",
-                    bf16 ? "bf16" : "f32", direction, (int)plan.way,
-                    sti_isa_name(sti_isa_now()), team, (int)s->n, (int)s->h, (int)s->w,
-                    (int)s->ci, (int)s->co, (int)s->kh, (int)s->kw, (int)s->stride,
-                    (int)s->pad, (int)s->groups);
+                fail_msg("%s, direction %d, algorithm %d, %s, %d threads: n %d h %d w "
+                         "%d ci %d "
+                         "co %d kh %d kw %d stride %d pad %d groups %d: other bits",
+                         bf16 ? "bf16" : "f32", direction, (int)plan.algorithm,
+                         sti_isa_name(sti_isa_now()), team, (int)s->n, (int)s->h,
+                         (int)s->w, (int)s->ci, (int)s->co, (int)s->kh, (int)s->kw,
+                         (int)s->stride, (int)s->pad, (int)s->groups);
         }
     guarded_free(want);
     guarded_free(got);
@@ -276,15 +276,16 @@ static void chosen_shapes(void **state)
         check_shape(shapes[i], &rng);
 }
 
-/* No way is left untried. */
-static void all_ways(void **state)
+/* No algorithm is left untried. */
+static void all_algorithms(void **state)
 {
     (void)state;
     for (int direction = 0; direction < DIRECTIONS; direction++)
-        for (int way = 0; way < WAYS; way++) {
+        for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) {
             const bool images = direction != STI_CONV_BACKWARD_WEIGHT;
-            const bool other = way == STI_CONV_PER_PIXEL || way == STI_CONV_GATHER;
-            assert_true(met[way == STI_CONV_BF16][direction][way] > 0 ||
+            const bool other =
+                algorithm == STI_CONV_PER_PIXEL || algorithm == STI_CONV_GATHER;
+            assert_true(met[algorithm == STI_CONV_BF16][direction][algorithm] > 0 ||
                         (other && !images));
         }
 }
@@ -294,7 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_shapes),
         cmocka_unit_test(chosen_shapes),
-        cmocka_unit_test(all_ways),
+        cmocka_unit_test(all_algorithms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,11 +83,13 @@ static void run_all(product *p)
         for (int threads = 1; threads <= 3; threads += 1 + MODEL_SANITIZED) {
             const sti_team team = {threads};
             char what[64];
-            void *scratch = guarded_alloc(sti_gemm_bf16_scratch_bytes(&p->s, threads));
+            sti_gemm_bf16_plan plan;
+            sti_gemm_plan_bf16(&p->s, threads, &plan);
+            void *scratch = guarded_alloc(plan.scratch_bytes);
             memset(p->c, 0x5a, (size_t)(p->s.m * p->s.n) * 4);
             for (int64_t i = 0; p->s.accumulate && i < p->s.m * p->s.n; i++)
                 ((float *)p->c)[i] = before(i);
-            sti_gemm_bf16(&team, &p->s, p->a, p->b, &e, p->c, scratch);
+            sti_gemm_run_bf16(&team, &plan, p->a, p->b, &e, p->c, scratch);
             snprintf(what, sizeof what, "way %d, %d threads", way, threads);
             check(p, what);
             guarded_free(scratch);

@@ -111,13 +111,15 @@ static void run_once(const i8_case *t, i8_data *d, sti_isa isa, int threads)
     const sti_team team = {.threads = threads};
     const sti_dequantize e = {
         .scale = d->scale, .bias = t->bias ? d->bias : NULL, .relu = t->relu};
-    void *scratch = guarded_alloc(sti_gemm_i8_scratch_bytes(&t->s, threads));
+    sti_gemm_i8_plan plan;
+    sti_gemm_plan_i8(&t->s, threads, &plan);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
     memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
     if (t->dequantize)
-        sti_gemm_i8_dequantize(&team, &t->s, d->a, d->b, &e, (float *)(void *)d->c,
-                               scratch);
+        sti_gemm_run_i8_dequantize(&team, &plan, d->a, d->b, &e, (float *)(void *)d->c,
+                                   scratch);
     else
-        sti_gemm_i8(&team, &t->s, d->a, d->b, d->c, scratch);
+        sti_gemm_run_i8(&team, &plan, d->a, d->b, d->c, scratch);
     guarded_free(scratch);
     for (int64_t i = 0; i < d->c_count; i++)
         if (d->c[i] != d->c_want[i])

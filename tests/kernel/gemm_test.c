@@ -103,17 +103,12 @@ static void run_once(const gemm_case *t, gemm_data *d, sti_isa isa, int threads)
     const sti_epilogue e = {.bias = t->bias ? d->bias : NULL,
                             .relu = t->relu,
                             .relu_mask = t->mask ? d->mask : NULL};
-    const size_t bytes =
-        t->batch.count == 1
-            ? sti_gemm_scratch_bytes(s, threads)
-            : sti_gemm_batched_scratch_bytes(s, t->batch.count, threads);
-    void *scratch = guarded_alloc(bytes);
+    sti_gemm_plan plan;
+    sti_gemm_plan_f32(s, &t->batch, t->bias, threads, &plan);
+    void *scratch = guarded_alloc(plan.scratch_bytes);
     memcpy(d->c, d->c_in, (size_t)d->c_count * sizeof *d->c);
     memset(d->mask, 0xA5, (size_t)d->mask_bytes);
-    if (t->batch.count == 1)
-        sti_gemm_f32(&team, s, d->a, d->b, &e, d->c, scratch);
-    else
-        sti_gemm_batched_f32(&team, s, &t->batch, d->a, d->b, &e, d->c, scratch);
+    sti_gemm_run_f32(&team, &plan, d->a, d->b, &e, d->c, scratch);
     guarded_free(scratch);
     const int64_t at = model_differ(d->c, d->c_want, d->c_count);
     if (at >= 0)

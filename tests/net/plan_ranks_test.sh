@@ -57,6 +57,10 @@ run 2 plan net.ini --net-ranks 0
 says err "must be from 1 to 65536"
 run 2 plan net.ini --net-ranks 9
 says err "cannot be shared out to 9 processes; start at most 8"
+says err "or train with --shards 16 (which is another run"
+run 2 plan net.ini --net-ranks 9000
+says err "9000 processes; start at most 8"
+grep -q -e "--shards" err && fail "a batch of 32 cannot be cut into 9000 shards: $(cat err)"
 run 2 plan net.ini --net-ranks 2 --batch auto --memory 1G
 says err "every rank would find its own; give a number by --batch"
 run 2 plan net.ini --net-ranks 4 --set net.scheme=two-level --set net.group=3

@@ -171,7 +171,8 @@ static void op_run_node(const op_values *v, const sti_node *node, const sti_team
                      .step = &op_step,
                      .in = in,
                      .out = out,
-                     .scratch = sti_alloc(bytes, "test.scratch")};
+                     .scratch = sti_alloc(bytes, "test.scratch"),
+                     .scratch_bytes = bytes};
     node->op->run[STI_CPU](&call);
     sti_free(call.scratch);
 }

@@ -88,10 +88,10 @@ static void kept_strings_reach_their_products(void **state)
     assert_int_equal(sti_loop_store_keep(&shape, 2, "BCa"), STINT_OK);
     assert_int_equal(sti_loop_store_keep(&shape, 2, "aBC 28x32x16"), STINT_OK);
     stint_graph *g = make_graph();
-    sti_account account;
+    sti_pass_note note;
     assert_int_equal(sti_pass_standard(g), STINT_OK);
-    assert_int_equal(sti_pass_loops(g, &account), STINT_OK);
-    assert_string_equal(account.text, "1 of 2 products have a loop string");
+    assert_int_equal(sti_pass_loops(g, &note), STINT_OK);
+    assert_string_equal(note.text, "1 of 2 products have a loop string");
     assert_string_equal(text_of(g, 0, 0), "");
     assert_string_equal(text_of(g, 1, 0), "cba 14x32x64");
     assert_string_equal(text_of(g, 1, 1), "aBC 28x32x16");
@@ -201,7 +201,7 @@ static void a_pipe_is_no_store(void **state)
     (void)remove(store_path());
     assert_int_equal(sti_loop_store_check(), STINT_OK);
     assert_int_equal(mkfifo(store_path(), 0666), 0);
-    alarm(30);
+    alarm(200);
     assert_int_equal(sti_loop_store_check(), STINT_E_IO);
     assert_int_equal(sti_loop_store_keep(&shape, 1, "bca"), STINT_E_IO);
     assert_non_null(strstr(stint_last_error(), "loops.txt: is a pipe"));

@@ -125,10 +125,10 @@ static void nothing_raw_crosses_to_the_backward_half(void **state)
     (void)state;
     stint_graph *g = network();
     sti_pack_choice choices[MOST];
-    sti_account account;
+    sti_pass_note note;
     int count = choose_all(g, choices);
-    assert_int_equal(sti_pass_pack(g, choices, count, false, &account), STINT_OK);
-    assert_string_equal(account.text, "4 tensors held packed");
+    assert_int_equal(sti_pass_pack(g, choices, count, false, &note), STINT_OK);
+    assert_string_equal(note.text, "4 tensors held packed");
     assert_int_equal(sti_graph_verify(g), STINT_OK);
     assert_int_equal(sti_pass_standard(g), STINT_OK);
     for (int32_t n = 0; n < sti_graph_node_count(g); n++) {

@@ -68,7 +68,7 @@ static stint_graph *build(stint_mode mode, bool grouped, bool bf16)
     if (mode == STINT_TRAIN)
         assert_int_equal(sti_pass_train(g, output_of(g, STI_OUTPUT_METRIC)), STINT_OK);
     if (bf16)
-        assert_int_equal(sti_pass_precision(g, &(sti_account){{0}}), STINT_OK);
+        assert_int_equal(sti_pass_precision(g, &(sti_pass_note){{0}}), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     assert_int_equal(sti_pass_standard(g), STINT_OK);
     return g;

@@ -57,14 +57,14 @@ static void norm_is_repeated_by_its_second_half(void **state)
     (void)state;
     stint_graph *g = small_net(1);
     forms f = kept();
-    sti_account account;
+    sti_pass_note note;
     int32_t before = sti_graph_node_count(g);
     const sti_node *norm = find(g, "batch_norm", "norm", false, 0);
     stint_value y = norm->out[0];
     f.form[y] = STI_FORM_RECOMPUTE;
-    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, &account), STINT_OK);
+    assert_int_equal(sti_pass_recompute(g, f.form, sizeof f, &note), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
-    assert_string_equal(account.text, "1 nodes run again");
+    assert_string_equal(note.text, "1 nodes run again");
     assert_int_equal(sti_graph_node_count(g), before + 1);
     const sti_node *apply = find(g, "batch_norm_apply", "norm", true, 0);
     assert_non_null(apply);

@@ -26,15 +26,15 @@ static void dead_code_goes(void **state)
 {
     (void)state;
     stint_graph *g = new_graph(STINT_EVAL);
-    sti_account account;
+    sti_pass_note note;
     stint_shape s = STINT_SHAPE(8);
     stint_value x = stint_input(g, "x", &s);
     stint_value a = toy_scaled(g, x, 2);
     toy_scaled(g, toy_scaled(g, a, 3), 4);
     stint_value split = toy1(g, &toy_split, a);
     toy_output(g, STI_OUTPUT_FETCH, split + 1, -1, "bits");
-    assert_int_equal(sti_pass_dead_code(g, &account), STINT_OK);
-    assert_string_equal(account.text, "2 of 4 nodes removed");
+    assert_int_equal(sti_pass_dead_code(g, &note), STINT_OK);
+    assert_string_equal(note.text, "2 of 4 nodes removed");
     assert_int_equal(sti_graph_node_count(g), 2);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     stint_graph_destroy(g);
@@ -44,7 +44,7 @@ static void equal_things_are_merged(void **state)
 {
     (void)state;
     stint_graph *g = new_graph(STINT_EVAL);
-    sti_account account;
+    sti_pass_note note;
     stint_shape s = STINT_SHAPE(8), big = STINT_SHAPE(2000);
     stint_value x = stint_input(g, "x", &s), y = stint_input(g, "y", &s);
     stint_value a = toy_scaled(g, x, 2), b = toy_scaled(g, x, 2); /* equal */
@@ -55,15 +55,15 @@ static void equal_things_are_merged(void **state)
     stint_value all[] = {d, e, f, h, one, uno, two, due};
     for (int i = 0; i < 8; i++)
         toy_output(g, STI_OUTPUT_FETCH, all[i], -1, "y");
-    assert_int_equal(sti_pass_common_subexpression(g, &account), STINT_OK);
-    assert_string_equal(account.text, "3 of 11 nodes merged"); /* b, f and uno */
+    assert_int_equal(sti_pass_common_subexpression(g, &note), STINT_OK);
+    assert_string_equal(note.text, "3 of 11 nodes merged"); /* b, f and uno */
     assert_int_equal(stint_graph_check(g), STINT_OK);
     const sti_output *out = sti_graph_outputs(g);
     assert_int_equal(out[2].value, e);
     assert_int_equal(out[5].value, one);
     assert_int_equal(out[7].value, due); /* large constants are written again */
-    assert_int_equal(sti_pass_own_outputs(g, &account), STINT_OK);
-    assert_string_equal(account.text, "2 results copied into blocks of their own");
+    assert_int_equal(sti_pass_own_outputs(g, &note), STINT_OK);
+    assert_string_equal(note.text, "2 results copied into blocks of their own");
     assert_int_equal(stint_graph_check(g), STINT_OK);
     stint_graph_destroy(g);
 }
@@ -94,7 +94,7 @@ static void operands_that_die_are_overwritten(void **state)
 {
     (void)state;
     stint_graph *g = new_graph(STINT_EVAL);
-    sti_account account;
+    sti_pass_note note;
     stint_shape s = STINT_SHAPE(2, 4), flat = STINT_SHAPE(8);
     stint_value x = stint_input(g, "x", &s);
     stint_value a = toy_scaled(g, x, 2);        /* x is an input: no */
@@ -106,14 +106,14 @@ static void operands_that_die_are_overwritten(void **state)
     stint_value h = toy_scaled(g, f, 5);        /* over f */
     toy_output(g, STI_OUTPUT_FETCH, d, -1, "d");
     toy_output(g, STI_OUTPUT_FETCH, h, -1, "h");
-    assert_int_equal(sti_pass_inplace(g, &account), STINT_OK);
+    assert_int_equal(sti_pass_inplace(g, &note), STINT_OK);
     assert_int_equal(maker(g, a)->inplace, -1);
     assert_int_equal(maker(g, b)->inplace, -1);
     assert_int_equal(maker(g, c)->inplace, 0);
     assert_int_equal(maker(g, d)->inplace, -1);
     assert_int_equal(maker(g, f)->inplace, -1);
     assert_int_equal(maker(g, h)->inplace, 0);
-    assert_string_equal(account.text, "2 results laid over operands");
+    assert_string_equal(note.text, "2 results laid over operands");
     assert_int_equal(stint_graph_check(g), STINT_OK);
     /* Every pass that moves nodes forgets the marks. */
     assert_int_equal(sti_pass_schedule(g, NULL), STINT_OK);
@@ -127,7 +127,7 @@ static void savers_go_first(void **state)
 {
     (void)state;
     stint_graph *g = new_graph(STINT_TRAIN);
-    sti_account account;
+    sti_pass_note note;
     stint_shape s = STINT_SHAPE(64);
     stint_value x = stint_input(g, "x", &s), w = stint_param(g, "w", &s, NULL);
     stint_value h = toy_scaled(g, x, 2), dy = toy_scaled(g, h, 3);
@@ -135,12 +135,12 @@ static void savers_go_first(void **state)
     stint_value dw = toy2(g, dy, h);
     toy_output(g, STI_OUTPUT_GRADIENT, dw, w, "w");
     toy_output(g, STI_OUTPUT_METRIC, toy1(g, &toy_sum, more), -1, "sum");
-    assert_int_equal(sti_pass_schedule(g, &account), STINT_OK);
+    assert_int_equal(sti_pass_schedule(g, &note), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
-    assert_string_equal(account.text, "peak 1280 -> 768 bytes");
+    assert_string_equal(note.text, "peak 1280 -> 768 bytes");
     assert_int_equal(maker(g, dw)->id, 2);
-    assert_int_equal(sti_pass_schedule(g, &account), STINT_OK);
-    assert_string_equal(account.text, "peak 768 -> 768 bytes");
+    assert_int_equal(sti_pass_schedule(g, &note), STINT_OK);
+    assert_string_equal(note.text, "peak 768 -> 768 bytes");
     stint_graph_destroy(g);
 }
 

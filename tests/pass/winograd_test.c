@@ -54,9 +54,9 @@ static void marks_what_fits(void **state)
         g, &(sti_output){
                .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
     assert_int_equal(sti_pass_prepare(g), STINT_OK);
-    sti_account account = {""};
-    assert_int_equal(sti_pass_winograd(g, &account), STINT_OK);
-    assert_string_equal(account.text, "2 of 5 convolutions by minimal filtering");
+    sti_pass_note note = {""};
+    assert_int_equal(sti_pass_winograd(g, &note), STINT_OK);
+    assert_string_equal(note.text, "2 of 5 convolutions by minimal filtering");
     count(g, &forward, &gradients);
     assert_int_equal(forward, 2);
     assert_int_equal(sti_pass_train(g, loss), STINT_OK);

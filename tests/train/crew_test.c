@@ -2,8 +2,8 @@
  * are those of the formulas. */
 #include <math.h>
 
+#include "infer/evaluate.h"
 #include "train/crew.h"
-#include "train/evaluate.h"
 #include "train/job.h"
 #include "train/optimizer_section.h"
 #include "train_support.h"
@@ -30,7 +30,7 @@ static void begin(fixture *f, stint_recipe *recipe)
     assert_int_equal(sti_job_create(recipe, NULL, &f->job), STINT_OK);
     sti_crew_desc desc = sti_job_crew(&f->job);
     assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
-    assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
+    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->crew->team, 5,
                                               f->crew->params, f->crew->states),
                      STINT_OK);
     for (int i = 0; i < 96; i++)
@@ -62,7 +62,7 @@ static void test_steps_allocate_nothing(void **state)
         fixture f;
         sti_evaluation e;
         begin(&f, make_recipe("x", "run.lanes", lanes[i], "run.threads", "3", NULL));
-        assert_int_equal(sti_evaluation_init(&e, 40, CLASSES, 4, f.job.lanes),
+        assert_int_equal(sti_evaluation_init(&e, 40, CLASSES, 4, f.job.plan.lanes),
                          STINT_OK);
         step(&f, 0);
         int64_t before = sti_alloc_count();
@@ -72,7 +72,9 @@ static void test_steps_allocate_nothing(void **state)
             sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.01, 1, k,
                             r.block);
         }
-        assert_int_equal(sti_evaluate(f.crew, &f.norm, &e, NULL, NULL), STINT_OK);
+        assert_int_equal(
+            sti_crew_evaluate(f.crew, STI_EVALUATE_TEST, &f.norm, &e, NULL, NULL),
+            STINT_OK);
         assert_int_equal(sti_alloc_count(), before);
         sti_evaluation_fini(&e);
         end(&f);
@@ -116,7 +118,7 @@ static void test_update(void **state)
     memcpy(states, f.crew->states, f.crew->sizes.states);
     sti_step_result r = step(&f, 0);
     sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.25, 1, 0, r.block);
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     int seen[2] = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *o = &sti_graph_outputs(net->graph)[i];
@@ -156,7 +158,7 @@ static void test_gradient_norm(void **state)
     fixture f;
     begin(&f, make_recipe("x", NULL));
     sti_step_result r = step(&f, 0);
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     double want = 0;
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *o = &sti_graph_outputs(net->graph)[i];
@@ -179,7 +181,7 @@ static void test_initial_weights(void **state)
     (void)state;
     fixture f;
     begin(&f, make_recipe("x", "model.name", "resnet20", "data.size", "32", NULL));
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
         int64_t n = stint_shape_count(&row->shape);
@@ -239,12 +241,38 @@ static void test_final_early(void **state)
     for (int i = 0; i < 2; i++) {
         fixture f;
         begin(&f, make_recipe("x", "model.name", models[i], NULL));
-        const double share = early_share(&f.job.train);
+        const double share = early_share(&f.job.setup.train);
         if (share < 0.6)
             fail_msg("%s: %.0f %% of the results are final half-way", models[i],
                      100 * share);
         end(&f);
     }
+}
+
+/* The total is that of all blocks, those for the sum over ranks among them. */
+static void test_total_of_sizes(void **state)
+{
+    fixture f;
+    sti_crew_sizes alone, shared;
+    sti_comm *comm = NULL;
+    (void)state;
+    begin(&f, make_recipe("total", NULL));
+    sti_crew_desc desc = sti_job_crew(&f.job);
+    sti_crew_measure(&desc, &alone);
+    assert_int_equal(alone.net, 0);
+    assert_int_equal(sti_comm_create_planned(3, 1, &comm), STINT_OK);
+    desc.comm = comm;
+    sti_crew_measure(&desc, &shared);
+    assert_true(shared.net > 0);
+    for (int i = 0; i < 2; i++) {
+        const sti_crew_sizes *s = i ? &shared : &alone;
+        assert_int_equal(s->total,
+                         s->params * (size_t)(1 + desc.moments) + s->states + s->fixed +
+                             s->mask + s->results * (size_t)s->slots +
+                             (s->arena + s->fetch) * (size_t)desc.lanes + s->net);
+    }
+    sti_comm_destroy(comm);
+    end(&f);
 }
 
 int main(void)
@@ -256,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_gradient_norm),
         cmocka_unit_test(test_initial_weights),
         cmocka_unit_test(test_final_early),
+        cmocka_unit_test(test_total_of_sizes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

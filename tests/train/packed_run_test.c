@@ -295,13 +295,13 @@ static void begin(fixture *f, const char *pack)
     assert_int_equal(sti_job_create(f->recipe, NULL, &f->job), STINT_OK);
     sti_crew_desc desc = sti_job_crew(&f->job);
     assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
-    assert_int_equal(sti_network_init_weights(&f->job.train, &f->crew->team, 5,
+    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->crew->team, 5,
                                               f->crew->params, f->crew->states),
                      STINT_OK);
-    assert_int_equal(sti_error_control_create(&f->job.train,
+    assert_int_equal(sti_error_control_create(&f->job.setup.train,
                                               sti_error_section_of(f->recipe),
                                               sti_optimizer_section_of(f->recipe),
-                                              f->job.shards, &f->control),
+                                              f->job.setup.shards, &f->control),
                      STINT_OK);
     for (int i = 0; i < 24; i++)
         f->samples[i] = (i * 7) % 150;
@@ -333,7 +333,7 @@ static sti_step_result collect(fixture *f, int64_t index)
 /* Gains and gradients of a block, as if the loss were `factor` times as large. */
 static void scale_loss(const fixture *f, char *block, float factor)
 {
-    const sti_network *net = &f->job.train;
+    const sti_network *net = &f->job.setup.train;
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const stint_shape *shape = &sti_graph_value(net->graph, output->value)->shape;
@@ -402,10 +402,10 @@ static void the_bound_is_the_formula(void **state)
     for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
         m[i] = i % 2 ? 0.002f : -0.004f;
     sti_error_control_collect(f.control, result.block, moments, 1000);
-    const sti_network *net = &f.job.train;
+    const sti_network *net = &f.job.setup.train;
     for (int i = 0; i < sti_error_control_count(f.control); i++) {
         const sti_error_row *row = sti_error_control_row(f.control, i);
-        double least = row->range / 4, n = (double)f.job.shards;
+        double least = row->range / 4, n = (double)f.job.setup.shards;
         for (int k = 0; k < row->reader_count; k++) {
             const float *gain =
                 (const float *)(void *)(result.block +
@@ -433,13 +433,13 @@ static void memory_is_saved(void **state)
     size_t before = sti_alloc_now_bytes();
     begin(&plain, "auto");
     size_t raw = plain.crew->sizes.arena, raw_all = sti_alloc_now_bytes() - before;
-    size_t saved = plain.job.train.plan->saved_bytes;
+    size_t saved = plain.job.setup.train.plan->saved_bytes;
     end(&plain);
     before = sti_alloc_now_bytes();
     begin(&packed, "all");
     size_t small = packed.crew->sizes.arena;
     size_t small_all = sti_alloc_now_bytes() - before;
-    assert_true(packed.job.train.plan->saved_bytes < saved / 2);
+    assert_true(packed.job.setup.train.plan->saved_bytes < saved / 2);
     assert_true(small < raw);
     assert_true(small_all < raw_all);
     end(&packed);

@@ -1,4 +1,6 @@
 /* Stopping, going on, and what must not be resumed. */
+#include <math.h>
+
 #include "base/fail.h"
 #include "train_support.h"
 
@@ -215,6 +217,49 @@ static void test_save_on_request(void **state)
     assert_true(count_files("saved/checkpoints") >= 5);
 }
 
+/* The number of a field in the line of epoch 1; a test of the log fails without it. */
+static double in_first_epoch(const char *out, const char *field)
+{
+    char name[64], line[8192];
+    double number = -1;
+    snprintf(name, sizeof name, "%s/log.jsonl", out);
+    FILE *f = fopen(in_folder(name), "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, field);
+        if (strstr(line, "\"event\": \"epoch\"") == NULL &&
+            strstr(line, "\"event\":\"epoch\"") == NULL)
+            continue;
+        assert_non_null(at);
+        number = strtod(strchr(at + strlen(field), ':') + 1, NULL);
+        break;
+    }
+    fclose(f);
+    assert_true(number > 0);
+    return number;
+}
+
+/* A rate is of what this process did: resumed after 4 of an epoch's 6 steps it trains
+ * on two batches, in the seconds that are beside it in the log. */
+static void test_rate_after_a_resume(void **state)
+{
+    char name[64];
+    (void)state;
+    train(recipe("rate", "run.keep", "10"), (stint_train_desc){0}, STINT_OK);
+    assert_true(fabs(in_first_epoch("rate", "images_per_s") *
+                         in_first_epoch("rate", "seconds") -
+                     6 * 24) < 1);
+    for (int step = 6; step <= 18; step++) {
+        snprintf(name, sizeof name, "rate/checkpoints/step-%08d.safetensors", step);
+        unlink(in_folder(name));
+    }
+    train(recipe("rate", "run.keep", "10"), (stint_train_desc){.resume = true},
+          STINT_OK);
+    assert_true(fabs(in_first_epoch("rate", "images_per_s") *
+                         in_first_epoch("rate", "seconds") -
+                     2 * 24) < 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_never_replaces_silently),
         cmocka_unit_test(test_other_recipe),
         cmocka_unit_test(test_nothing_to_resume),
+        cmocka_unit_test(test_rate_after_a_resume),
         cmocka_unit_test(test_damaged_checkpoints),
         cmocka_unit_test(test_every_checkpoint_damaged),
         cmocka_unit_test(test_save_on_request),

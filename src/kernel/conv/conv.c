@@ -1,4 +1,4 @@
-/* The calls: each goes the way of its plan. */
+/* The calls: each runs the algorithm of its plan. */
 #include "kernel/conv/conv.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_plan *p, const fl
                           void *scratch)
 {
     sti_conv_plan_check(p, STI_CONV_FORWARD, team);
-    switch (p->way) {
+    switch (p->algorithm) {
     case STI_CONV_EMPTY:
         return;
     case STI_CONV_WINOGRAD:
@@ -44,7 +44,7 @@ void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_plan *p,
 {
     const sti_conv_shape *s = &p->shape;
     sti_conv_plan_check(p, STI_CONV_BACKWARD_DATA, team);
-    switch (p->way) {
+    switch (p->algorithm) {
     case STI_CONV_EMPTY:
         memset(dx_out, 0, (size_t)(s->n * s->h * s->w * s->ci) * sizeof *dx_out);
         return;
@@ -85,17 +85,18 @@ void sti_conv_backward_weight_f32(const sti_team *team, const sti_conv_plan *p,
 {
     const sti_conv_shape *s = &p->shape;
     sti_conv_plan_check(p, STI_CONV_BACKWARD_WEIGHT, team);
-    if (p->way == STI_CONV_EMPTY) {
+    if (p->algorithm == STI_CONV_EMPTY) {
         clear_gradient(s, dw_out, squares_out);
         return;
     }
     float *sums = squares_out ? sti_conv_part(scratch, p->squares_at) : NULL;
-    const bool hot = p->way == STI_CONV_DEPTHWISE || p->way == STI_CONV_ROWS;
-    if (p->way == STI_CONV_WINOGRAD)
+    const bool hot =
+        p->algorithm == STI_CONV_DEPTHWISE || p->algorithm == STI_CONV_ROWS;
+    if (p->algorithm == STI_CONV_WINOGRAD)
         sti_conv_winograd_weight(team, p, x, dy, dw_out, scratch);
-    else if (p->way == STI_CONV_PRODUCT)
+    else if (p->algorithm == STI_CONV_PRODUCT)
         sti_conv_product_weight(team, p, x, dy, dw_out, scratch);
-    else if (p->way == STI_CONV_DEPTHWISE)
+    else if (p->algorithm == STI_CONV_DEPTHWISE)
         sti_conv_depthwise_weight(team, p, x, dy, dw_out, sums, scratch);
     else
         sti_conv_rows_weight(team, p, x, dy, dw_out, sums, scratch);

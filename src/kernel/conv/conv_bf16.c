@@ -192,7 +192,7 @@ void sti_conv_bf16_forward(const sti_team *team, const sti_conv_plan *plan,
     const sti_conv_shape *s = &plan->shape;
     const sti_conv_bf16_plan *p = &plan->bf16;
     sti_conv_plan_check(plan, STI_CONV_FORWARD, team);
-    if (plan->way == STI_CONV_EMPTY)
+    if (plan->algorithm == STI_CONV_EMPTY)
         return;
     forward_job j = {.shape = s,
                      .plan = p,
@@ -387,7 +387,7 @@ void sti_conv_bf16_data(const sti_team *team, const sti_conv_plan *plan,
     const sti_conv_shape *s = &plan->shape;
     const sti_conv_bf16_plan *p = &plan->bf16;
     sti_conv_plan_check(plan, STI_CONV_BACKWARD_DATA, team);
-    if (plan->way == STI_CONV_EMPTY) {
+    if (plan->algorithm == STI_CONV_EMPTY) {
         memset(dx_out, 0, (size_t)(s->n * s->h * s->w * s->ci) * sizeof *dx_out);
         return;
     }

@@ -127,7 +127,7 @@ typedef struct tap_range {
     int64_t from, to;
 } tap_range;
 
-/* Of `taps` taps, the first at `at`, those within a length. */
+/* Those of `taps` taps, the first at `at`, that lie within a length. */
 static tap_range taps_within(int64_t at, int64_t taps, int64_t length)
 {
     tap_range r = {sti_conv_min(sti_conv_max(-at, 0), taps), 0};
@@ -135,7 +135,7 @@ static tap_range taps_within(int64_t at, int64_t taps, int64_t length)
     return r;
 }
 
-/* Of `count` results, `step` apart, the first of which meets taps from `at` on: those
+/* Those of `count` results, `step` apart, the first meeting taps from `at` on,
  * whose taps all lie within a length. */
 static tap_range inner_of(int64_t at, int64_t step, int64_t count, int64_t taps,
                           int64_t length)

@@ -555,7 +555,7 @@ void sti_conv_bf16_weight(const sti_team *team, const sti_conv_plan *plan,
     const weight_plan *p = &plan->bf16_weight;
     const int64_t weights = weight_count(&plan->shape);
     sti_conv_plan_check(plan, STI_CONV_BACKWARD_WEIGHT, team);
-    if (plan->way == STI_CONV_EMPTY) {
+    if (plan->algorithm == STI_CONV_EMPTY) {
         memset(dw_out, 0, (size_t)weights * sizeof *dw_out);
         return;
     }

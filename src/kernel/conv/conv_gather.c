@@ -1,6 +1,6 @@
-/* The gather way: the blocked product of gemm_block.h reading the tensors themselves.
- * For small images (a tile spans several rows) and for weights too large to keep
- * packed. */
+/* The gather algorithm: the blocked product of gemm_block.h reading the tensors
+ * themselves. For small images (a tile spans several rows) and for weights too large to
+ * keep packed. */
 #include <string.h>
 
 #include "kernel/conv/conv_priv.h"

@@ -1,10 +1,10 @@
-/* The per-pixel way: rows of the product are the same pixel of all images side by side,
- * so that a register tile meets a tap inside of the tensor or not at all, and then
- * leaves it out: on 4 x 4 pixels 3 x 3 taps keep 0.69 of the products, on 2 x 2 0.44.
- * For one tap these rows lie at a stride in the input and at another in the result:
- * each is copied once a tap, next to the product that reads it first, and sums wait in
- * the result itself. Weights are packed once, some channels of a tap at a time, for all
- * pixels.
+/* The per-pixel algorithm: rows of the product are the same pixel of all images side by
+ * side, so that a register tile meets a tap inside of the tensor or not at all, and
+ * then leaves it out: on 4 x 4 pixels 3 x 3 taps keep 0.69 of the products, on 2 x 2
+ * 0.44. For one tap these rows lie at a stride in the input and at another in the
+ * result: each is copied once a tap, next to the product that reads it first, and sums
+ * wait in the result itself. Weights are packed once, some channels of a tap at a time,
+ * for all pixels.
  *
  * What is left out is a matter of the shape alone. It is products of finite weights
  * with zeros, so that at most the sign of a zero would tell; hence zeros are stored

@@ -1,4 +1,4 @@
-/* Which way a convolution goes. */
+/* Which algorithm a convolution takes. */
 #include "kernel/conv/conv_plan.h"
 
 #include "kernel/conv/conv_bf16_priv.h"
@@ -38,16 +38,17 @@ static bool chunks_are_simple(int64_t taps, int64_t channels)
            (k <= 3 * STI_GEMM_CHUNK && STI_GEMM_CHUNK % channels == 0);
 }
 
-/* The way of forward and backward data; `width` is that of a row of results, `channels`
- * those that are summed over. */
-static sti_conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t channels)
+/* The algorithm of forward and backward data; `width` is that of a row of results,
+ * `channels` those that are summed over. */
+static sti_conv_algorithm algorithm_of(const sti_conv_shape *s, int64_t width,
+                                       int64_t channels)
 {
     const int64_t taps = s->kh * s->kw;
     const bool simple = chunks_are_simple(taps, channels / s->groups);
-    const sti_conv_way other = conv_is_plain(s) ? STI_CONV_PRODUCT
-                               : simple && sti_conv_per_pixel_fits(s)
-                                   ? STI_CONV_PER_PIXEL
-                                   : STI_CONV_GATHER;
+    const sti_conv_algorithm other = conv_is_plain(s) ? STI_CONV_PRODUCT
+                                     : simple && sti_conv_per_pixel_fits(s)
+                                         ? STI_CONV_PER_PIXEL
+                                         : STI_CONV_GATHER;
     if (by_winograd(s))
         return STI_CONV_WINOGRAD;
     if (taps > STI_CONV_MAX_TAPS)
@@ -61,7 +62,7 @@ static sti_conv_way way_of(const sti_conv_shape *s, int64_t width, int64_t chann
 }
 
 /* Many weights make more of the pixels that are copied; where there are several chunks,
- * x and dy come from memory, which the rows way fetches ahead. */
+ * x and dy come from memory, which the rows algorithm fetches ahead. */
 static bool weight_is_product(const sti_conv_shape *s)
 {
     return s->kh == 1 && s->kw == 1 && s->pad == 0 && s->groups == 1 &&
@@ -69,7 +70,7 @@ static bool weight_is_product(const sti_conv_shape *s)
            (s->n * s->oh * s->ow <= STI_GEMM_CHUNK || s->co >= PRODUCT_COLS);
 }
 
-static sti_conv_way weight_way(const sti_conv_shape *s)
+static sti_conv_algorithm weight_algorithm(const sti_conv_shape *s)
 {
     if (by_winograd(s))
         return STI_CONV_WINOGRAD;
@@ -78,7 +79,7 @@ static sti_conv_way weight_way(const sti_conv_shape *s)
     return sti_conv_is_depthwise(s) ? STI_CONV_DEPTHWISE : STI_CONV_ROWS;
 }
 
-/* A plan without its way. */
+/* A plan without its algorithm. */
 static sti_conv_plan plan_begin(const sti_conv_shape *s, sti_conv_direction direction,
                                 int threads)
 {
@@ -87,17 +88,17 @@ static sti_conv_plan plan_begin(const sti_conv_shape *s, sti_conv_direction dire
                            .direction = direction,
                            .threads = threads,
                            .isa = sti_isa_now(),
-                           .way = STI_CONV_EMPTY};
+                           .algorithm = STI_CONV_EMPTY};
 }
 
 static void plan_weight(sti_conv_plan *p)
 {
     p->squares_at = sti_conv_plan_add(p, sti_conv_squares_bytes(&p->shape));
-    if (p->way == STI_CONV_WINOGRAD)
+    if (p->algorithm == STI_CONV_WINOGRAD)
         sti_conv_plan_winograd_weight(p);
-    else if (p->way == STI_CONV_PRODUCT)
+    else if (p->algorithm == STI_CONV_PRODUCT)
         sti_conv_plan_product_weight(p);
-    else if (p->way == STI_CONV_DEPTHWISE)
+    else if (p->algorithm == STI_CONV_DEPTHWISE)
         sti_conv_plan_depthwise_weight(p);
     else
         sti_conv_plan_rows_weight(p);
@@ -106,15 +107,15 @@ static void plan_weight(sti_conv_plan *p)
 /* Forward and backward data. */
 static void plan_images(sti_conv_plan *p)
 {
-    if (p->way == STI_CONV_WINOGRAD)
+    if (p->algorithm == STI_CONV_WINOGRAD)
         sti_conv_plan_winograd(p);
-    else if (p->way == STI_CONV_PRODUCT)
+    else if (p->algorithm == STI_CONV_PRODUCT)
         sti_conv_plan_product(p);
-    else if (p->way == STI_CONV_ROWS)
+    else if (p->algorithm == STI_CONV_ROWS)
         sti_conv_plan_rows(p);
-    else if (p->way == STI_CONV_DEPTHWISE)
+    else if (p->algorithm == STI_CONV_DEPTHWISE)
         sti_conv_plan_depthwise(p);
-    else if (p->way == STI_CONV_PER_PIXEL)
+    else if (p->algorithm == STI_CONV_PER_PIXEL)
         sti_conv_plan_per_pixel(p);
     else
         sti_conv_plan_gather(p);
@@ -128,15 +129,15 @@ sti_conv_plan sti_conv_plan_f32(const sti_conv_shape *s, sti_conv_direction dire
         return p;
     switch (direction) {
     case STI_CONV_FORWARD:
-        p.way = way_of(s, s->ow, s->ci);
+        p.algorithm = algorithm_of(s, s->ow, s->ci);
         plan_images(&p);
         break;
     case STI_CONV_BACKWARD_DATA:
-        p.way = way_of(s, s->w / s->stride, s->co);
+        p.algorithm = algorithm_of(s, s->w / s->stride, s->co);
         plan_images(&p);
         break;
     case STI_CONV_BACKWARD_WEIGHT:
-        p.way = weight_way(s);
+        p.algorithm = weight_algorithm(s);
         plan_weight(&p);
         break;
     }
@@ -150,7 +151,7 @@ sti_conv_plan sti_conv_plan_bf16(const sti_conv_shape *s, sti_conv_direction dir
     assert(s->groups == 1);
     if (sti_conv_is_empty(s))
         return p;
-    p.way = STI_CONV_BF16;
+    p.algorithm = STI_CONV_BF16;
     if (direction == STI_CONV_FORWARD)
         sti_conv_plan_bf16_forward(&p);
     else if (direction == STI_CONV_BACKWARD_DATA)

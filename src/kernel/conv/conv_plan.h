@@ -4,7 +4,8 @@
  * no length of its own.
  *
  * Other rooms read `scratch_bytes` and hand the plan to the call (conv.h, conv_bf16.h).
- * The rest belongs to the ways, each of which fills in its member of the union. */
+ * The rest belongs to the algorithms, each of which fills in its member of the union.
+ */
 #ifndef STI_KERNEL_CONV_PLAN_H
 #define STI_KERNEL_CONV_PLAN_H
 
@@ -19,8 +20,8 @@ typedef enum sti_conv_direction {
     STI_CONV_BACKWARD_WEIGHT
 } sti_conv_direction;
 
-/* The ways, which conv_priv.h describes. */
-typedef enum sti_conv_way {
+/* The algorithms, which conv_priv.h describes. */
+typedef enum sti_conv_algorithm {
     STI_CONV_EMPTY, /* y has no element: gradients are zeros */
     STI_CONV_WINOGRAD,
     STI_CONV_PRODUCT,
@@ -29,7 +30,7 @@ typedef enum sti_conv_way {
     STI_CONV_PER_PIXEL,
     STI_CONV_GATHER,
     STI_CONV_BF16 /* of all directions on bfloat16 */
-} sti_conv_way;
+} sti_conv_algorithm;
 
 /* Members named `..._at` are where a part of scratch begins, in bytes from its first
  * multiple of 64; every thread of a team has worker_bytes of the part workers_at. */
@@ -41,7 +42,7 @@ typedef struct sti_conv_product_plan {
     size_t sums_at, copy_at, product_at;
 } sti_conv_product_plan;
 
-/* Rows of input, as the rows way reads them. */
+/* Rows of input, as the rows algorithm reads them. */
 typedef struct sti_conv_row_source {
     int64_t images, h, w, c; /* the tensor */
     int64_t y0, x0;          /* its pixel that the first line of result 0 begins with */
@@ -88,7 +89,7 @@ typedef struct sti_conv_depthwise_weight_plan {
     size_t results_at, workers_at, worker_bytes;
 } sti_conv_depthwise_weight_plan;
 
-/* The per-pixel way; one cut for all phases of the stride. */
+/* The per-pixel algorithm; one cut for all phases of the stride. */
 typedef struct sti_conv_per_pixel_plan {
     int64_t image_parts, part_images, col_parts, part_cols, block_cols;
     int64_t pass_k; /* channels of a tap at a time */
@@ -172,7 +173,7 @@ typedef struct sti_conv_plan {
     sti_conv_direction direction;
     int threads; /* the most that a team of the call may have */
     sti_isa isa; /* whose tiles the lengths fit; the call's */
-    sti_conv_way way;
+    sti_conv_algorithm algorithm;
     size_t scratch_bytes; /* at any address. In float32: */
     /* Forward and data: the packed weights (at most 10 MiB; none where more than 1 MiB
      * of them meet 1024 results or fewer) plus, a thread, padded rows of the image

@@ -1,6 +1,6 @@
-/* Shared by the files of the convolution. Forward and backward data go one of these
- * ways, chosen by their shape alone (conv_plan.c); all but the first give the same
- * bits.
+/* Shared by the files of the convolution. Forward and backward data take one of these
+ * algorithms, chosen by their shape alone (conv_plan.c); all but the first give the
+ * same bits.
  *
  * winograd: minimal filtering, where the shape asks for it (conv_winograd.h).
  *
@@ -23,8 +23,8 @@
  * The weight gradient goes by rows, a slice of it at a time, or where a 1x1 convolution
  * has many weights, as a product (conv_product.c).
  *
- * A way is a planner, which fills in its part of a plan whose shape, direction and
- * threads are set, and one call a direction, which takes the finished plan. */
+ * An algorithm is a planner, which fills in its part of a plan whose shape, direction
+ * and threads are set, and one call a direction, which takes the finished plan. */
 #ifndef STI_KERNEL_CONV_PRIV_H
 #define STI_KERNEL_CONV_PRIV_H
 
@@ -34,12 +34,12 @@
 #include "kernel/gemm/gemm_block.h"
 
 enum {
-    STI_CONV_PACK_FLOATS = 2560 << 10,  /* packed weights of the rows way */
+    STI_CONV_PACK_FLOATS = 2560 << 10,  /* packed weights of the rows algorithm */
     STI_CONV_NARROW_FLOATS = 160 << 10, /* and where the narrow order ends: numerics */
     STI_CONV_NARROW_WIDTH = 7,
     STI_CONV_ROWS_FLOATS = 64 << 10, /* padded rows a piece */
     STI_CONV_MIN_WIDTH = 4,          /* pixels a tile of one image row */
-    STI_CONV_MAX_TAPS = 128,         /* of the rows way */
+    STI_CONV_MAX_TAPS = 128,         /* of the rows algorithm */
     STI_CONV_RUN_K = 288,            /* k of a panel of 32 columns kept in cache */
     STI_CONV_ALIGN = 64              /* bytes: parts of scratch begin at multiples */
 };
@@ -64,7 +64,7 @@ static inline int64_t sti_conv_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* No pixel of y: no images, or windows that fit nowhere. No way is asked then. */
+/* No pixel of y: no images, or windows that fit nowhere. No algorithm is asked then. */
 static inline bool sti_conv_is_empty(const sti_conv_shape *s)
 {
     return s->n == 0 || s->oh == 0 || s->ow == 0;
@@ -112,7 +112,8 @@ static inline void sti_conv_plan_check(const sti_conv_plan *plan,
 /* One channel a group, more than one group. */
 bool sti_conv_is_depthwise(const sti_conv_shape *shape);
 
-/* Floats of the packed weights of the rows way, in the direction that takes more. */
+/* Floats of the packed weights of the rows algorithm, in the direction that takes more.
+ */
 int64_t sti_conv_pack_floats(const sti_conv_shape *shape);
 
 /* Copy a window of an image [h][w][c] whose top left corner is pixel (y0, x0), perhaps
@@ -154,7 +155,7 @@ void sti_conv_product_weight(const sti_team *team, const sti_conv_plan *plan,
                              const float *x, const float *dy, float *dw_out,
                              void *scratch);
 
-/* The gather way. */
+/* The gather algorithm. */
 void sti_conv_plan_gather(sti_conv_plan *plan);
 void sti_conv_gather_forward(const sti_team *team, const sti_conv_plan *plan,
                              const float *x, const float *w,
@@ -163,8 +164,8 @@ void sti_conv_gather_data(const sti_team *team, const sti_conv_plan *plan,
                           const float *dy, const float *w, float *dx_out,
                           void *scratch);
 
-/* The per-pixel way. It takes one group of channels, enough images and chunks of k that
- * end with a tap. */
+/* The per-pixel algorithm. It takes one group of channels, enough images and chunks of
+ * k that end with a tap. */
 bool sti_conv_per_pixel_fits(const sti_conv_shape *shape);
 void sti_conv_plan_per_pixel(sti_conv_plan *plan);
 void sti_conv_per_pixel_forward(const sti_team *team, const sti_conv_plan *plan,
@@ -175,7 +176,7 @@ void sti_conv_per_pixel_data(const sti_team *team, const sti_conv_plan *plan,
                              const float *dy, const float *w, float *dx_out,
                              void *scratch);
 
-/* The rows way. */
+/* The rows algorithm. */
 void sti_conv_plan_rows(sti_conv_plan *plan);
 void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,

@@ -1,6 +1,6 @@
-/* Products along rows of pixels, what forward and backward data of the rows way have in
- * common: weights packed in panels, taps as offsets, register tiles going along the
- * rows of the result. Private to the kernel room. */
+/* Products along rows of pixels, what forward and backward data of the rows algorithm
+ * have in common: weights packed in panels, taps as offsets, register tiles going along
+ * the rows of the result. Private to the kernel room. */
 #ifndef STI_KERNEL_CONV_ROW_PRODUCT_H
 #define STI_KERNEL_CONV_ROW_PRODUCT_H
 

@@ -1,11 +1,11 @@
-/* The rows way, forward and backward data. Weights are packed once a call in panels
- * [k][16 nv]; register tiles go along the rows of the result, every tap being an offset
- * into rows of the input. Rows that need padding are copied to scratch just before they
- * are read, others are read in place; pixels 4 KiB apart are copied too, with a gap, as
- * they would share a set of the first-level cache. A piece is some rows of an
- * image, or some images where weights outgrow the second-level cache. Backward data is
- * the same product over dy, one phase of the stride at a time, with weights transposed
- * and no multiplication by stuffed zeros. */
+/* The rows algorithm, forward and backward data. Weights are packed once a call in
+ * panels [k][16 nv]; register tiles go along the rows of the result, every tap being an
+ * offset into rows of the input. Rows that need padding are copied to scratch just
+ * before they are read, others are read in place; pixels 4 KiB apart are copied too,
+ * with a gap, as they would share a set of the first-level cache. A piece is some rows
+ * of an image, or some images where weights outgrow the second-level cache. Backward
+ * data is the same product over dy, one phase of the stride at a time, with weights
+ * transposed and no multiplication by stuffed zeros. */
 #include <string.h>
 
 #include "kernel/conv/conv_row_product.h"

@@ -1,5 +1,5 @@
-/* The geometry that the ways of a convolution share: lengths, windows, the phases of a
- * stride, and what the shape alone decides of the numerics. */
+/* The geometry that the algorithms of a convolution share: lengths, windows, the phases
+ * of a stride, and what the shape alone decides of the numerics. */
 #include <string.h>
 
 #include "kernel/conv/conv_priv.h"
@@ -40,7 +40,7 @@ int64_t sti_conv_pack_floats(const sti_conv_shape *s)
     return s->kh * s->kw * s->groups * sti_conv_max(cig * out, cog * in);
 }
 
-/* Part of the numerics: not to be changed with the ways. */
+/* Part of the numerics: not to be changed with the algorithms. */
 static bool narrow(const sti_conv_shape *s, int64_t columns, int64_t width)
 {
     const int64_t taps = s->kh * s->kw,

@@ -197,9 +197,9 @@ static void product(const job *j, const float *tiles, const float *filters,
                     int64_t rows, float *out)
 {
     static const int64_t zero_run[1] = {0};
-    if (j->products->kept && j->plan->c == STI_GEMM_KEPT &&
-        j->plan->co == STI_GEMM_KEPT) {
-        j->products->kept(tiles, filters, rows, out, j->plan->co);
+    if (j->products->b_in_registers && j->plan->c == STI_GEMM_REGISTER_B &&
+        j->plan->co == STI_GEMM_REGISTER_B) {
+        j->products->b_in_registers(tiles, filters, rows, out, j->plan->co);
         return;
     }
     for (int64_t n = 0, cols; n < j->plan->co; n += cols) {

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/team.h"
+#include "kernel/gemm/gemm_plan.h"
 
 #define STI_GEMM_CHUNK 4096
 
@@ -43,18 +44,6 @@ typedef struct sti_epilogue {
     uint8_t *relu_mask; /* or NULL */
 } sti_epilogue;
 
-/* Scratch of a call: a block of A, packed columns of B and, for k > 4096, partial sums.
- * At most 5 MiB a thread, 22 MiB for up to 16 threads and 1.4 MiB a thread for more;
- * for k > 8192, 0.3 MiB a thread more for every doubling of k. Never much more than
- * A and B themselves; small products that read them in place take next to nothing.
- * Any alignment will do. */
-size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads);
-
-/* epilogue may be NULL. No array may overlap c_out. 2 m n k flop. */
-void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float *a,
-                  const float *b, const sti_epilogue *epilogue, float *c_out,
-                  void *scratch);
-
 /* `count` products of one shape; product i uses a + i * a_stride, and so on. A stride
  * of 0 shares an operand (not c). An epilogue's bias is shared; its mask covers the
  * flat [count, m, n], which needs c_stride == m * n. */
@@ -62,10 +51,41 @@ typedef struct sti_gemm_batch {
     int64_t count, a_stride, b_stride, c_stride; /* floats */
 } sti_gemm_batch;
 
-/* Scratch of such a call, bounded as that of one product. */
+/* All that is decided about a call before it has operands: the size query is
+ * scratch_bytes, and the run obeys the rest. A plain value, to be copied at will. */
+typedef struct sti_gemm_plan {
+    sti_gemm_shape shape;
+    sti_gemm_batch batch;
+    bool bias;             /* the epilogue may have one */
+    sti_block_plan blocks; /* where its path is STI_GEMM_SMALL: path and threads only */
+    /* A block of A, packed columns of B and, for k > 4096, partial sums: at most 5 MiB
+     * a thread, 22 MiB for up to 16 threads and 1.4 MiB a thread for more; for k >
+     * 8192, 0.3 MiB a thread more for every doubling of k. Never much more than A and B
+     * themselves; small products that read them in place take next to nothing. Any
+     * alignment will do. */
+    size_t scratch_bytes;
+} sti_gemm_plan;
+
+/* Plan products for a team of `threads`; batch may be NULL: one product. bias: an
+ * epilogue of the calls may bring one. */
+void sti_gemm_plan_f32(const sti_gemm_shape *shape, const sti_gemm_batch *batch,
+                       bool bias, int threads, sti_gemm_plan *plan_out);
+
+/* Run a plan; the team may be smaller than the plan's. epilogue may be NULL. No array
+ * may overlap c_out. 2 m n k flop a product. */
+void sti_gemm_run_f32(const sti_team *team, const sti_gemm_plan *plan, const float *a,
+                      const float *b, const sti_epilogue *epilogue, float *c_out,
+                      void *scratch);
+
+/* For callers that keep no plan: calls that make one on the spot, and the most scratch
+ * that any of their plans takes, for a team of so many threads or fewer and with a bias
+ * or without. */
+size_t sti_gemm_scratch_bytes(const sti_gemm_shape *shape, int threads);
 size_t sti_gemm_batched_scratch_bytes(const sti_gemm_shape *shape, int64_t count,
                                       int threads);
-
+void sti_gemm_f32(const sti_team *team, const sti_gemm_shape *shape, const float *a,
+                  const float *b, const sti_epilogue *epilogue, float *c_out,
+                  void *scratch);
 void sti_gemm_batched_f32(const sti_team *team, const sti_gemm_shape *shape,
                           const sti_gemm_batch *batch, const float *a, const float *b,
                           const sti_epilogue *epilogue, float *c_out, void *scratch);

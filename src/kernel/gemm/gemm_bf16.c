@@ -5,118 +5,31 @@
  * wait in float32 scratch (second-level cache) until the last run. */
 #include "kernel/gemm/gemm_bf16.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernel/elementwise/elementwise.h"
 #include "kernel/gemm/gemm_bf16_tile.h"
 
 enum {
-    BLOCK_ROWS = 512, /* of C at a time: 1 MiB */
-    BLOCK_COLS = 512,
-    LEAST_ROWS = 128, /* fewer, down to these, where threads would have nothing to do */
-    LEAST_COLS = 64,
-    RUN_BLOCKS = 8, /* 256 k: 16 KiB of B for two tiles, and as much of A passes by */
     K_A_BLOCK = 2 * STI_BF16_PAIRS,
-    FETCH_A = 4 * K_A_BLOCK,  /* so far ahead */
-    ONCE_PAIRS = 2048,        /* up to so many pairs of k A and B are packed once: */
-    ONCE_A_PAIRS = 512 << 10, /* so much of A by a thread, */
-    ONCE_B_PAIRS = 1 << 20,   /* so much of B at a time by all, */
-    ONCE_COLS = 512           /* these a piece of work */
+    FETCH_A = 4 * K_A_BLOCK, /* k so far ahead is fetched */
+    ONCE_COLS = 512          /* columns of B packed once, a piece of work */
 };
 
 typedef struct gemm_job {
+    const sti_gemm_bf16_plan *plan;
     const sti_gemm_bf16_shape *shape;
     const sti_bf16 *a, *b;
     const sti_epilogue *epilogue;
     void *c;
     const sti_bf16_tile_kernels *tiles;
     const sti_bf16_kernels *loops;
-    bool once;
-    int64_t group,
-        group_cols; /* first column of B and number of those packed at once */
-    int64_t block_rows, row_blocks; /* of a piece */
-    int64_t part_cols, col_parts;
-    int64_t block_cols, run_pairs, runs;
-    int64_t a_pairs, b_pairs, c_floats, worker_pairs, once_pairs;
+    int64_t group; /* first column of the B that is packed once */
     uint32_t *once_b, *scratch;
 } gemm_job;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t min_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Equal blocks of at most `most`, a multiple of 16. */
-static int64_t block_length(int64_t length, int64_t most)
-{
-    return ceil_div(ceil_div(length, ceil_div(length, most)), 16) * 16;
-}
-
-/* Pieces, at least two for each of several threads. */
-static void cut_pieces(gemm_job *j, int64_t m, int threads)
-{
-    int64_t rows = BLOCK_ROWS, cols = j->once ? j->group_cols : BLOCK_COLS;
-    if (j->once)
-        rows = min_of(rows, max_of(ONCE_A_PAIRS / (j->runs * j->run_pairs), 16));
-    for (;;) {
-        j->block_rows = block_length(m, rows);
-        j->part_cols = block_length(j->group_cols, cols);
-        j->row_blocks = ceil_div(m, j->block_rows);
-        j->col_parts = ceil_div(j->group_cols, j->part_cols);
-        const bool enough =
-            threads == 1 || j->row_blocks * j->col_parts >= 2 * (int64_t)threads;
-        if (enough || (rows <= LEAST_ROWS && cols <= LEAST_COLS))
-            return;
-        if (rows > LEAST_ROWS && (j->once || 2 * rows > cols))
-            rows /= 2;
-        else if (cols > LEAST_COLS)
-            cols /= 2;
-        else
-            rows /= 2;
-    }
-}
-
-static gemm_job gemm_make(const sti_gemm_bf16_shape *s, int threads)
-{
-    gemm_job j = {.shape = s};
-    const int64_t blocks = max_of(sti_bf16_blocks(ceil_div(s->k, 2)), 1);
-    const int64_t n = max_of(s->n, 1);
-    j.run_pairs = min_of(blocks, RUN_BLOCKS) * STI_BF16_PAIRS;
-    j.runs = ceil_div(blocks, RUN_BLOCKS);
-    const int64_t k_pairs = j.runs * j.run_pairs;
-    j.once = k_pairs <= ONCE_PAIRS;
-    j.group_cols = block_length(n, j.once ? ONCE_B_PAIRS / k_pairs : n);
-    cut_pieces(&j, max_of(s->m, 1), threads);
-    j.block_cols = min_of(j.part_cols, BLOCK_COLS);
-    j.a_pairs = j.block_rows * (j.once ? k_pairs : j.run_pairs);
-    j.b_pairs = j.once ? 0 : j.run_pairs * j.block_cols;
-    j.once_pairs = j.once ? k_pairs * j.group_cols : 0;
-    j.c_floats = j.block_rows * j.block_cols;
-    j.worker_pairs = j.a_pairs + j.b_pairs + j.c_floats;
-    return j;
-}
-
-size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads)
-{
-    int64_t most = 0; /* over all teams up to that size */
-    for (int t = 1; t <= threads; t++) {
-        const gemm_job j = gemm_make(shape, t);
-        most = max_of(most, j.once_pairs + t * j.worker_pairs);
-    }
-    return 64 + (size_t)most * sizeof(uint32_t);
-}
-
-/* One piece: where it stands and what it holds. Of A, each run of k is
+/* One piece: where it stands and what it holds. Each run of k of A is
  * [rows / 16, rounded up][blocks of k][16][16] pairs. */
 typedef struct gemm_piece {
     const gemm_job *job;
@@ -135,7 +48,7 @@ enum {
 /* Pairs of 16 rows of A: tiles that lie one after the other as they are read. */
 static int64_t tiles_a(int64_t k)
 {
-    return sti_bf16_blocks(ceil_div(k, 2)) * TILE_PAIRS;
+    return sti_bf16_blocks(sti_gemm_ceil_div(k, 2)) * TILE_PAIRS;
 }
 
 /* A block of k as pairs that lie side by side, the first `left` from src, then zeros.
@@ -169,7 +82,8 @@ static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k
     for (int64_t k = k0; k < k1; k += K_A_BLOCK, dst += TILE_PAIRS) {
         for (int64_t i = 0; i < K_A_BLOCK; i++)
             src[i] = k + i < k1 ? p->job->a + (k + i) * s->lda + p->m0 + r : zeros;
-        p->job->loops->transpose32(src, turned, 0, min_of(p->rows - r, STI_BF16_ROWS),
+        p->job->loops->transpose32(src, turned, 0,
+                                   sti_gemm_min(p->rows - r, STI_BF16_ROWS),
                                    (sti_bf16 *)dst, K_A_BLOCK);
     }
 }
@@ -178,7 +92,8 @@ static void pack_columns_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k
 static void pack_rows_a(const gemm_piece *p, int64_t r, int64_t k0, int64_t k1,
                         uint32_t *dst)
 {
-    const int64_t lda = p->job->shape->lda, rows = min_of(p->rows - r, STI_BF16_ROWS);
+    const int64_t lda = p->job->shape->lda,
+                  rows = sti_gemm_min(p->rows - r, STI_BF16_ROWS);
     const sti_bf16 *src = p->job->a + (p->m0 + r) * lda + k0;
     uint32_t *block = dst;
     for (int64_t left = k1 - k0; left > 0; left -= K_A_BLOCK, src += K_A_BLOCK)
@@ -213,7 +128,7 @@ static void interleave_turned(const gemm_job *j, int64_t cols, const sti_bf16 *s
                                   out + odd * STI_BF16_COLS, 2 * STI_BF16_COLS);
     src += 4 * fours * ldb;
     out += 2 * fours * STI_BF16_COLS;
-    for (int64_t i = 4 * fours; i < min_of(ks, 4 * fours + 2);
+    for (int64_t i = 4 * fours; i < sti_gemm_min(ks, 4 * fours + 2);
          i++, src += ldb, out += STI_BF16_COLS)
         j->loops->interleave(cols, i + 2 < ks ? src + 2 * ldb : zeros, src, out);
 }
@@ -260,13 +175,13 @@ static void fetch_block_b(const gemm_job *j, int64_t n0, int64_t k0, int64_t ks)
 static void pack_b(const gemm_job *j, int64_t n0, int64_t cols, int64_t k0, int64_t k1,
                    uint32_t *dst)
 {
-    const int64_t blocks = sti_bf16_blocks(ceil_div(k1 - k0, 2));
+    const int64_t blocks = sti_bf16_blocks(sti_gemm_ceil_div(k1 - k0, 2));
     for (int64_t i = 0; i < blocks; i++) {
-        const int64_t k = k0 + i * K_A_BLOCK, ks = min_of(k1 - k, K_A_BLOCK);
+        const int64_t k = k0 + i * K_A_BLOCK, ks = sti_gemm_min(k1 - k, K_A_BLOCK);
         for (int64_t c = 0; c < cols; c += STI_BF16_COLS) {
             if (c % LINE_ELEMENTS == 0)
-                fetch_block_b(j, n0 + c, k + ks, min_of(k1 - k - ks, K_A_BLOCK));
-            pack_block_b(j, n0 + c, min_of(cols - c, STI_BF16_COLS), k, ks,
+                fetch_block_b(j, n0 + c, k + ks, sti_gemm_min(k1 - k - ks, K_A_BLOCK));
+            pack_block_b(j, n0 + c, sti_gemm_min(cols - c, STI_BF16_COLS), k, ks,
                          dst + (c * blocks + i * STI_BF16_COLS) * STI_BF16_PAIRS);
         }
     }
@@ -279,34 +194,35 @@ typedef struct k_run {
 
 static k_run run_at(const gemm_job *j, int64_t index)
 {
-    k_run r = {.k0 = 2 * index * j->run_pairs, .index = index};
-    r.k1 = min_of(j->shape->k, r.k0 + 2 * j->run_pairs);
-    r.blocks = sti_bf16_blocks(ceil_div(r.k1 - r.k0, 2));
+    k_run r = {.k0 = 2 * index * j->plan->run_pairs, .index = index};
+    r.k1 = sti_gemm_min(j->shape->k, r.k0 + 2 * j->plan->run_pairs);
+    r.blocks = sti_bf16_blocks(sti_gemm_ceil_div(r.k1 - r.k0, 2));
     return r;
 }
 
 /* Where the columns c.. of the group are packed. */
 static uint32_t *once_b(const gemm_job *j, const k_run *r, int64_t c)
 {
-    return j->once_b + r->index * j->run_pairs * j->group_cols +
+    return j->once_b + r->index * j->plan->run_pairs * j->plan->group_cols +
            c * r->blocks * STI_BF16_PAIRS;
 }
 
 static void pack_once_b(void *arg, int64_t piece, int worker)
 {
     const gemm_job *j = arg;
-    const k_run r = run_at(j, piece % j->runs);
-    const int64_t c = piece / j->runs * ONCE_COLS;
-    const int64_t end = min_of(j->group_cols, j->shape->n - j->group);
+    const k_run r = run_at(j, piece % j->plan->runs);
+    const int64_t c = piece / j->plan->runs * ONCE_COLS;
+    const int64_t end = sti_gemm_min(j->plan->group_cols, j->shape->n - j->group);
     (void)worker;
-    pack_b(j, j->group + c, min_of(end - c, ONCE_COLS), r.k0, r.k1, once_b(j, &r, c));
+    pack_b(j, j->group + c, sti_gemm_min(end - c, ONCE_COLS), r.k0, r.k1,
+           once_b(j, &r, c));
 }
 
 /* Where the tile with element [r, c] of the block is summed up: all of it in one page,
  * since rows of C would take one each. */
 static int64_t sum_tile(const gemm_piece *p, int64_t r, int64_t c)
 {
-    const int64_t across = ceil_div(p->cols, STI_BF16_COLS);
+    const int64_t across = sti_gemm_ceil_div(p->cols, STI_BF16_COLS);
     return (r / STI_BF16_ROWS * across + c / STI_BF16_COLS) * TILE_FLOATS;
 }
 
@@ -358,7 +274,7 @@ static void run_tiles(const gemm_piece *p, const k_run *k, const uint32_t *a,
     };
     /* The next columns of B come from far away: each tile fetches a part. */
     const int64_t panels = SQUARE * k->blocks * STI_BF16_PAIRS;
-    const int64_t part = ceil_div(panels, ceil_div(p->rows, SQUARE));
+    const int64_t part = sti_gemm_ceil_div(panels, sti_gemm_ceil_div(p->rows, SQUARE));
     for (int64_t col = 0; col < p->cols; col += SQUARE) {
         const uint32_t *next = b + (col + SQUARE) * k->blocks * STI_BF16_PAIRS;
         for (int64_t row = 0; row < p->rows; row += SQUARE, next += part) {
@@ -375,7 +291,7 @@ static void gather_rows(const gemm_piece *p, int64_t r, int64_t rows, float *out
 {
     const float *sum = p->sums + sum_tile(p, r, 0);
     for (int64_t c = 0; c < p->cols; c += STI_BF16_COLS, sum += TILE_FLOATS) {
-        const int64_t cols = min_of(p->cols - c, STI_BF16_COLS);
+        const int64_t cols = sti_gemm_min(p->cols - c, STI_BF16_COLS);
         for (int64_t i = 0; i < rows; i++) {
             if (cols == STI_BF16_COLS)
                 memcpy(out + i * ld + c, sum + i * STI_BF16_COLS,
@@ -405,10 +321,10 @@ static void block_store(const gemm_piece *p)
     const sti_epilogue *e = j->epilogue;
     const float *bias = e && e->bias ? e->bias + p->n0 : NULL;
     const bool there = !s->c_bf16 && !s->accumulate;
-    float held[STI_BF16_ROWS * BLOCK_COLS];
-    const int64_t ld = there ? s->ldc : BLOCK_COLS;
+    float held[STI_BF16_ROWS * STI_GEMM_BF16_BLOCK_COLS];
+    const int64_t ld = there ? s->ldc : STI_GEMM_BF16_BLOCK_COLS;
     for (int64_t r = 0; r < p->rows; r += STI_BF16_ROWS) {
-        const int64_t rows = min_of(p->rows - r, STI_BF16_ROWS);
+        const int64_t rows = sti_gemm_min(p->rows - r, STI_BF16_ROWS);
         int64_t at = (p->m0 + r) * s->ldc + p->n0;
         float *sum = there ? (float *)j->c + at : held;
         gather_rows(p, r, rows, sum, ld);
@@ -427,10 +343,10 @@ static void block_store(const gemm_piece *p)
 static void block_run(const gemm_piece *p)
 {
     const gemm_job *j = p->job;
-    for (int64_t i = 0; i < j->runs; i++) {
+    for (int64_t i = 0; i < j->plan->runs; i++) {
         const k_run r = run_at(j, i);
-        if (j->once) {
-            run_tiles(p, &r, p->a + i * j->block_rows * j->run_pairs,
+        if (j->plan->once) {
+            run_tiles(p, &r, p->a + i * j->plan->block_rows * j->plan->run_pairs,
                       once_b(j, &r, p->n0 - j->group));
             continue;
         }
@@ -446,51 +362,72 @@ static void gemm_piece_run(void *arg, int64_t piece, int worker)
     const gemm_job *j = arg;
     const sti_gemm_bf16_shape *s = j->shape;
     gemm_piece p = {.job = j};
-    const int64_t group_end = min_of(j->group + j->group_cols, s->n);
-    const int64_t first = j->group + piece % j->col_parts * j->part_cols;
-    const int64_t end = min_of(first + j->part_cols, group_end);
+    const int64_t group_end = sti_gemm_min(j->group + j->plan->group_cols, s->n);
+    const int64_t first = j->group + piece % j->plan->col_parts * j->plan->part_cols;
+    const int64_t end = sti_gemm_min(first + j->plan->part_cols, group_end);
     if (first >= end) /* of the last group, which may be narrower */
         return;
-    p.m0 = piece / j->col_parts * j->block_rows;
-    p.rows = min_of(j->block_rows, s->m - p.m0);
-    p.a = j->scratch + worker * j->worker_pairs;
-    p.b = p.a + j->a_pairs;
-    p.sums = (float *)(void *)(p.b + j->b_pairs);
-    for (int64_t i = 0; j->once && i < j->runs; i++) {
+    p.m0 = piece / j->plan->col_parts * j->plan->block_rows;
+    p.rows = sti_gemm_min(j->plan->block_rows, s->m - p.m0);
+    p.a = j->scratch + worker * j->plan->worker_pairs;
+    p.b = p.a + j->plan->a_pairs;
+    p.sums = (float *)(void *)(p.b + j->plan->b_pairs);
+    for (int64_t i = 0; j->plan->once && i < j->plan->runs; i++) {
         const k_run r = run_at(j, i);
-        pack_a(&p, r.k0, r.k1, p.a + i * j->block_rows * j->run_pairs);
+        pack_a(&p, r.k0, r.k1, p.a + i * j->plan->block_rows * j->plan->run_pairs);
     }
     j->tiles->begin(STI_BF16_ROWS);
-    for (p.n0 = first; p.n0 < end; p.n0 += j->block_cols) {
-        p.cols = min_of(j->block_cols, end - p.n0);
+    for (p.n0 = first; p.n0 < end; p.n0 += j->plan->block_cols) {
+        p.cols = sti_gemm_min(j->plan->block_cols, end - p.n0);
         block_run(&p);
     }
     j->tiles->end();
 }
 
-void sti_gemm_bf16(const sti_team *team, const sti_gemm_bf16_shape *s,
+static void write_mask(const gemm_job *j)
+{
+    const sti_gemm_bf16_shape *s = j->shape;
+    if (!j->epilogue || !j->epilogue->relu_mask)
+        return;
+    if (s->c_bf16)
+        j->loops->mask(s->m * s->n, j->c, j->epilogue->relu_mask);
+    else
+        j->loops->mask_f32(s->m * s->n, j->c, j->epilogue->relu_mask);
+}
+
+void sti_gemm_run_bf16(const sti_team *team, const sti_gemm_bf16_plan *plan,
+                       const sti_bf16 *a, const sti_bf16 *b,
+                       const sti_epilogue *epilogue, void *c_out, void *scratch)
+{
+    const sti_gemm_bf16_shape *s = &plan->shape;
+    gemm_job j = {.plan = plan,
+                  .shape = s,
+                  .a = a,
+                  .b = b,
+                  .epilogue = epilogue,
+                  .c = c_out,
+                  .tiles = sti_bf16_tiles_now(),
+                  .loops = sti_bf16_kernels_now()};
+    if (s->m == 0 || s->n == 0)
+        return;
+    assert(team->threads <= plan->threads);
+    j.once_b = (uint32_t *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    j.scratch = j.once_b + plan->once_pairs;
+    for (; j.group < s->n; j.group += plan->group_cols) {
+        const int64_t cols = sti_gemm_min(plan->group_cols, s->n - j.group);
+        if (plan->once)
+            sti_team_run(team, plan->runs * sti_gemm_ceil_div(cols, ONCE_COLS),
+                         pack_once_b, &j);
+        sti_team_run(team, plan->row_blocks * plan->col_parts, gemm_piece_run, &j);
+    }
+    write_mask(&j);
+}
+
+void sti_gemm_bf16(const sti_team *team, const sti_gemm_bf16_shape *shape,
                    const sti_bf16 *a, const sti_bf16 *b, const sti_epilogue *epilogue,
                    void *c_out, void *scratch)
 {
-    gemm_job j = gemm_make(s, team->threads);
-    if (s->m == 0 || s->n == 0)
-        return;
-    j.a = a;
-    j.b = b;
-    j.epilogue = epilogue;
-    j.c = c_out;
-    j.tiles = sti_bf16_tiles_now();
-    j.loops = sti_bf16_kernels_now();
-    j.once_b = (uint32_t *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-    j.scratch = j.once_b + j.once_pairs;
-    for (; j.group < s->n; j.group += j.group_cols) {
-        const int64_t cols = min_of(j.group_cols, s->n - j.group);
-        if (j.once)
-            sti_team_run(team, j.runs * ceil_div(cols, ONCE_COLS), pack_once_b, &j);
-        sti_team_run(team, j.row_blocks * j.col_parts, gemm_piece_run, &j);
-    }
-    if (epilogue && epilogue->relu_mask && s->c_bf16)
-        j.loops->mask(s->m * s->n, c_out, epilogue->relu_mask);
-    else if (epilogue && epilogue->relu_mask)
-        j.loops->mask_f32(s->m * s->n, c_out, epilogue->relu_mask);
+    sti_gemm_bf16_plan plan;
+    sti_gemm_plan_bf16(shape, team->threads, &plan);
+    sti_gemm_run_bf16(team, &plan, a, b, epilogue, c_out, scratch);
 }

@@ -36,13 +36,44 @@ typedef struct sti_gemm_bf16_shape {
     bool accumulate; /* C += the product; of float C */
 } sti_gemm_bf16_shape;
 
-/* Scratch of a call: blocks of A and C, at most 3 MiB a thread, and of B, 4 MiB for all
- * (for k above 4096 of A, B and C, 1.5 MiB a thread), less for small products. Any
- * alignment will do. */
-size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads);
+enum { STI_GEMM_BF16_BLOCK_COLS = 512 }; /* of C at most, whose sums wait at once */
 
-/* epilogue may be NULL; bits of its mask are set where the stored output is > 0, and
- * ldc must then equal n. No array may overlap c_out. 2 m n k flop. */
+/* All that is decided about a call before it has operands: how C is cut, what is
+ * packed, and how much scratch that takes. A plain value. Lengths in pairs of k are of
+ * 32 bits. */
+typedef struct sti_gemm_bf16_plan {
+    sti_gemm_bf16_shape shape;
+    int threads;
+    /* Whether k is so short that B is packed once for all blocks of rows, a group of
+     * columns at a time, and A once for all columns; else both are, a run of k at a
+     * time, for each block of C. */
+    bool once;
+    int64_t group_cols;             /* columns of B packed at once */
+    int64_t block_rows, row_blocks; /* rows of a piece, and pieces along them */
+    int64_t part_cols, col_parts;   /* columns of a piece, and pieces along them */
+    int64_t block_cols;             /* of C whose sums wait at once */
+    int64_t run_pairs, runs;        /* pairs of k in a run, and runs */
+    /* Scratch of a thread: A, B, sums of C; all of them; and B packed once for all. */
+    int64_t a_pairs, b_pairs, c_floats, worker_pairs, once_pairs;
+    /* Blocks of A and C, at most 3 MiB a thread, and of B, 4 MiB for all (for k above
+     * 4096 of A, B and C, 1.5 MiB a thread), less for small products. Any alignment
+     * will do. */
+    size_t scratch_bytes;
+} sti_gemm_bf16_plan;
+
+void sti_gemm_plan_bf16(const sti_gemm_bf16_shape *shape, int threads,
+                        sti_gemm_bf16_plan *plan_out);
+
+/* Run a plan; the team may be smaller than the plan's. epilogue may be NULL; bits of
+ * its mask are set where the stored output is > 0, and ldc must then equal n. No array
+ * may overlap c_out. 2 m n k flop. */
+void sti_gemm_run_bf16(const sti_team *team, const sti_gemm_bf16_plan *plan,
+                       const sti_bf16 *a, const sti_bf16 *b,
+                       const sti_epilogue *epilogue, void *c_out, void *scratch);
+
+/* For callers that keep no plan: a call that makes one on the spot, and the most
+ * scratch that its plan takes for a team of so many threads or fewer. */
+size_t sti_gemm_bf16_scratch_bytes(const sti_gemm_bf16_shape *shape, int threads);
 void sti_gemm_bf16(const sti_team *team, const sti_gemm_bf16_shape *shape,
                    const sti_bf16 *a, const sti_bf16 *b, const sti_epilogue *epilogue,
                    void *c_out, void *scratch);

@@ -6,6 +6,7 @@
 #define STI_KERNEL_GEMM_BLOCK_H
 
 #include "kernel/gemm/gemm.h"
+#include "kernel/gemm/gemm_plan.h"
 #include "kernel/gemm/gemm_tile.h"
 
 enum {
@@ -18,7 +19,7 @@ typedef struct sti_block_job sti_block_job;
 struct sti_block_job {
     int64_t items; /* products: a batch, or the groups of a convolution */
     int64_t m, n, k;
-    bool a_steps;   /* A lies in steps of k (load_a must then be NULL), else in rows */
+    bool a_k_major; /* A lies in steps of k (load_a must then be NULL), else in rows */
     bool b_columns; /* B lies in columns (load_b must then be NULL), else in steps */
     bool accumulate;
     const void *arg;
@@ -32,7 +33,7 @@ struct sti_block_job {
     void (*load_b)(const sti_block_job *job, const sti_gemm_kernels *kernels,
                    int64_t item, int64_t n0, int64_t cols, int64_t k0, int64_t ks,
                    int64_t width, float *dst);
-    /* Operands that have no load: A in rows (a_steps: steps) lda apart, B in steps
+    /* Operands that have no load: A in rows (a_k_major: steps) lda apart, B in steps
      * (b_columns: columns) ldb apart, items a_item and b_item apart. */
     const float *a, *b;
     int64_t a_item, lda, b_item, ldb;
@@ -51,6 +52,17 @@ struct sti_block_job {
  * thread, where a team that stands by gathers and parts in 0.7. */
 enum { STI_BLOCK_SHARED = 1 << 17 };
 
+/* The plan of a job for so many threads. Of the job's pointers it only matters which
+ * are NULL. */
+sti_block_plan sti_block_plan_make(const sti_block_job *job, int threads);
+
+/* Run a job by its plan, in plan->scratch_bytes of scratch; the team may be smaller
+ * than the plan's. */
+void sti_block_plan_run(const sti_team *team, const sti_block_plan *plan,
+                        const sti_block_job *job, void *scratch);
+
+/* For callers that keep no plan: the most that a plan takes for a team of so many
+ * threads or fewer, and a run by a plan that is made on the spot. */
 size_t sti_block_scratch_bytes(const sti_block_job *job, int threads);
 void sti_block_run(const sti_team *team, const sti_block_job *job, void *scratch);
 

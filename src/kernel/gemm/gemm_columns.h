@@ -52,20 +52,20 @@ static inline void sti_gemm_last_columns(const sti_gemm_kernels *kernels,
                                          sti_gemm_tile *t, const float *a, float *c,
                                          int64_t m, int64_t cols, bool steps)
 {
-    void (*const turned_tile)(const sti_gemm_tile *) =
-        steps ? kernels->turned_steps : kernels->turned;
+    void (*const lanes_tile)(const sti_gemm_tile *) =
+        steps ? kernels->rows_as_lanes_k_major : kernels->rows_as_lanes;
     const int64_t a_row = steps ? 1 : t->a_row;
-    const int64_t rows = m % STI_GEMM_TURN_ROWS, turned = m - rows;
+    const int64_t rows = m % STI_GEMM_LANES_ROWS, in_lanes = m - rows;
     t->nv = 1;
     t->cols = cols;
     t->b_part = true;
-    t->rows = STI_GEMM_TURN_ROWS;
-    t->lines = turned / STI_GEMM_TURN_ROWS;
+    t->rows = STI_GEMM_LANES_ROWS;
+    t->lines = in_lanes / STI_GEMM_LANES_ROWS;
     t->a = a;
     t->c = c;
-    turned_tile(t);
+    lanes_tile(t);
     if (rows > 0)
-        sti_gemm_column(kernels, t, a + turned * a_row, c + turned * t->c_row, rows,
+        sti_gemm_column(kernels, t, a + in_lanes * a_row, c + in_lanes * t->c_row, rows,
                         steps);
 }
 
@@ -81,8 +81,8 @@ sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
     t->c_next = t->next = NULL;
     t->next_row = t->next_cols = t->next_rows = 0;
     const int64_t rest = n % STI_PANEL;
-    const bool turns = rest > 0 && sti_gemm_turns(m, rest, t->run_k, steps);
-    for (int64_t left = m > 0 ? n - turns * rest : 0; left > 0;) {
+    const bool lanes = rest > 0 && sti_gemm_takes_lanes(m, rest, t->run_k, steps);
+    for (int64_t left = m > 0 ? n - lanes * rest : 0; left > 0;) {
         t->nv = sti_gemm_wide_panels(kernels, sti_gemm_beside(kernels, left));
         t->cols = (int64_t)t->nv * STI_PANEL;
         t->b_part = left < t->cols;
@@ -90,14 +90,14 @@ sti_gemm_columns(const sti_gemm_kernels *kernels, sti_gemm_tile *t, int64_t m,
             t->cols = left;
         sti_gemm_column(kernels, t, a, c, m, steps);
         left -= t->cols;
-        if (left == 0 && !turns)
+        if (left == 0 && !lanes)
             return;
         c += t->cols;
         t->b += t->cols;
         if (t->bias)
             t->bias += t->cols;
     }
-    if (turns)
+    if (lanes)
         sti_gemm_last_columns(kernels, t, a, c, m, rest, steps);
 }
 

@@ -30,15 +30,45 @@ typedef struct sti_dequantize {
     bool relu;
 } sti_dequantize;
 
-/* Per thread a block of A (0.3 MiB and less for more threads) and some panels of B
- * (0.13 MiB). Any alignment will do. */
-size_t sti_gemm_i8_scratch_bytes(const sti_gemm_i8_shape *shape, int threads);
+enum { STI_GEMM_I8_BLOCK_K = 1536 }; /* k of a pass: 384 words */
 
-/* No array may overlap c_out. 2 m n k operations. */
-void sti_gemm_i8(const sti_team *team, const sti_gemm_i8_shape *shape, const void *a,
-                 const int8_t *b, int32_t *c_out, void *scratch);
+/* All that is decided about a call before it has operands. A plain value; words are of
+ * four steps of k. */
+typedef struct sti_gemm_i8_plan {
+    sti_gemm_i8_shape shape;
+    int threads;
+    bool by_columns;      /* pieces are columns of C, else rows */
+    int64_t pieces, part; /* pieces, and columns or rows of one */
+    int64_t block_rows, block_cols;
+    int64_t b_cols; /* columns of B packed side by side */
+    bool keeps_b;   /* they serve all blocks of rows of a piece */
+    int64_t words;  /* of k in a pass */
+    int64_t a_ld;   /* words between copied rows or steps of A */
+    size_t a_words, b_words, worker_words; /* scratch of a thread: A, B, all of it */
+    /* Per thread a block of A (0.3 MiB and less for more threads) and some panels of B
+     * (0.13 MiB). Any alignment will do. */
+    size_t scratch_bytes;
+} sti_gemm_i8_plan;
+
+void sti_gemm_plan_i8(const sti_gemm_i8_shape *shape, int threads,
+                      sti_gemm_i8_plan *plan_out);
+
+/* Run a plan; the team may be smaller than the plan's. No array may overlap c_out.
+ * 2 m n k operations. */
+void sti_gemm_run_i8(const sti_team *team, const sti_gemm_i8_plan *plan, const void *a,
+                     const int8_t *b, int32_t *c_out, void *scratch);
 
 /* The same with sums turned into y_out [m, n] (rows ldc apart) while they are hot. */
+void sti_gemm_run_i8_dequantize(const sti_team *team, const sti_gemm_i8_plan *plan,
+                                const void *a, const int8_t *b,
+                                const sti_dequantize *epilogue, float *y_out,
+                                void *scratch);
+
+/* For callers that keep no plan: calls that make one on the spot, and the most scratch
+ * that their plans take for a team of so many threads or fewer. */
+size_t sti_gemm_i8_scratch_bytes(const sti_gemm_i8_shape *shape, int threads);
+void sti_gemm_i8(const sti_team *team, const sti_gemm_i8_shape *shape, const void *a,
+                 const int8_t *b, int32_t *c_out, void *scratch);
 void sti_gemm_i8_dequantize(const sti_team *team, const sti_gemm_i8_shape *shape,
                             const void *a, const int8_t *b,
                             const sti_dequantize *epilogue, float *y_out,

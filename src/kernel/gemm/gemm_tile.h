@@ -23,23 +23,24 @@
  * that order, which meet B [(run * run_k + k) * 3 + tap][16]; nv = 1. So a load of A
  * serves three multiply-adds, where a narrow C would leave them waiting for loads.
  *
- * flow: up to six rows of C over all columns, however many, past B as it lies: few
+ * stream_b: up to six rows of C over all columns, however many, past B as it lies: few
  * rows make so little of an element of B that only the flow of memory counts, and that
  * is best along whole rows of B, a few at a time. Element (r, k) of A is at
  * a + r a_row + k a_step, one run of at least one step; a_run, b_run, nv, lines and
  * what is fetched ahead are not read.
  *
- * flow_columns: the same where B lies in columns, b_step apart.
+ * stream_b_columns: the same where B lies in columns, b_step apart.
  *
- * turned: as nn, for 16 rows a line and up to 12 columns, which leave
- * lanes of a vector idle: rows are the lanes, A is turned in registers. Steps of B are
- * b_step apart; nothing is fetched ahead but the next line of A.
+ * rows_as_lanes: as nn, for 16 rows a line and up to 12 columns, which leave
+ * lanes of a vector idle: rows are the lanes, A is transposed in registers. Steps of B
+ * are b_step apart; nothing is fetched ahead but the next line of A.
  *
- * turned_steps: the same for A in steps, as tn, whose rows are lanes as they lie.
+ * rows_as_lanes_k_major: the same for A in steps, as tn, whose rows are lanes as they
+ * lie.
  *
- * kept: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B lie without
- * gaps, rows of C are c_row apart. All of B stays in registers. NULL where those are
- * too few.
+ * b_in_registers: C [rows][16] = A [rows][16] B [16][16], any number of rows; A and B
+ * lie without gaps, rows of C are c_row apart. All of B stays in registers. NULL where
+ * those are too few.
  *
  * Nothing outside those elements is read. Only `cols` columns of C are touched. */
 #ifndef STI_KERNEL_GEMM_TILE_H
@@ -51,22 +52,24 @@
 
 #include "base/cpu.h"
 
-enum { STI_GEMM_QUAD = 4 };  /* steps of k side by side in a packed A */
-enum { STI_PANEL = 16 };     /* columns of a packed panel, on every instruction set */
-enum { STI_GEMM_KEPT = 16 }; /* steps and columns of a B that stays in registers */
-enum { STI_GEMM_FLOW = 6 };  /* rows at most that B flows past */
-enum { STI_GEMM_TURN_ROWS = 16, STI_GEMM_TURN_COLS = 12 };
+enum { STI_GEMM_QUAD = 4 }; /* steps of k side by side in a packed A */
+enum { STI_PANEL = 16 };    /* columns of a packed panel, on every instruction set */
+enum {
+    STI_GEMM_REGISTER_B = 16
+}; /* steps and columns of a B that stays in registers */
+enum { STI_GEMM_STREAM_B_ROWS = 6 }; /* rows at most past which B streams */
+enum { STI_GEMM_LANES_ROWS = 16, STI_GEMM_LANES_COLS = 12 };
 
 typedef struct sti_gemm_tile {
     const float *a, *b;
-    int64_t a_row;          /* nn, flow */
-    int64_t a_step, b_step; /* tn, flow; nn, quads: b_step */
+    int64_t a_row;          /* nn, stream_b */
+    int64_t a_step, b_step; /* tn, stream_b; nn, quads: b_step */
     const int64_t *a_run;   /* [runs] floats */
     const int64_t *b_run;   /* nn, tn: [runs] floats, or NULL */
     int64_t runs, run_k;
     float *c;
     int64_t c_row;
-    int64_t cols;                   /* 1 .. 16 nv; flow: >= 1 */
+    int64_t cols;                   /* 1 .. 16 nv; stream_b: >= 1 */
     int rows;                       /* 1 .. max_rows */
     int nv;                         /* panels side by side, 1 to 4 */
     int64_t lines;                  /* tiles of these rows, >= 1, */
@@ -90,11 +93,12 @@ typedef struct sti_gemm_kernels {
     void (*quads)(const sti_gemm_tile *tile);
     void (*taps)(const sti_gemm_tile *tile);
     int max_rows_taps;
-    void (*flow)(const sti_gemm_tile *tile);
-    void (*flow_columns)(const sti_gemm_tile *tile);
-    void (*turned)(const sti_gemm_tile *tile);
-    void (*turned_steps)(const sti_gemm_tile *tile);
-    void (*kept)(const float *a, const float *b, int64_t rows, float *c, int64_t c_row);
+    void (*stream_b)(const sti_gemm_tile *tile);
+    void (*stream_b_columns)(const sti_gemm_tile *tile);
+    void (*rows_as_lanes)(const sti_gemm_tile *tile);
+    void (*rows_as_lanes_k_major)(const sti_gemm_tile *tile);
+    void (*b_in_registers)(const float *a, const float *b, int64_t rows, float *c,
+                           int64_t c_row);
     /* Panels dst [panel][k][width] = src [k][cols], rows ld apart, zero beyond cols. */
     void (*pack)(const float *src, int64_t ld, int64_t k, int64_t cols, int64_t width,
                  float *dst);
@@ -156,12 +160,12 @@ static inline int sti_gemm_most_rows(const sti_gemm_kernels *kernels, int nv,
     return half ? kernels->max_rows_half : kernels->max_rows[nv];
 }
 
-/* Whether rows as lanes are better filled than so few columns. Where they are turned, a
- * last quad of k in part takes as long as a whole one. */
-static inline bool sti_gemm_turns(int64_t m, int64_t n, int64_t k, bool steps)
+/* Whether rows as lanes are better filled than so few columns. Where they are
+ * transposed, a last quad of k in part takes as long as a whole one. */
+static inline bool sti_gemm_takes_lanes(int64_t m, int64_t n, int64_t k, bool steps)
 {
     const int64_t quads = steps || k % STI_GEMM_QUAD == 0 ? 4 : 16;
-    return n <= STI_GEMM_TURN_COLS && m >= STI_GEMM_TURN_ROWS &&
+    return n <= STI_GEMM_LANES_COLS && m >= STI_GEMM_LANES_ROWS &&
            k >= quads * STI_GEMM_QUAD;
 }
 

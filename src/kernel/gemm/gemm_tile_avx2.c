@@ -7,7 +7,8 @@
 #include "kernel/gemm/gemm_pack_body.h"
 #include "kernel/gemm/gemm_tile_body.h"
 
-#include "kernel/gemm/gemm_flow_body.h"
+#include "kernel/gemm/gemm_rows_as_lanes_body.h"
+#include "kernel/gemm/gemm_stream_b_body.h"
 
 #define FORMS(WALK) TILES_6(PART_TILE, WALK, 1) TILES_6(TILE, WALK, 1)
 FORMS(nn)
@@ -56,10 +57,10 @@ const sti_gemm_kernels sti_gemm_kernels_avx2 = {
     .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 4,
-    .flow = run_flow,
-    .flow_columns = run_flow_columns,
-    .turned = run_turned,
-    .turned_steps = run_turned_steps,
+    .stream_b = run_stream_b,
+    .stream_b_columns = run_stream_b_columns,
+    .rows_as_lanes = run_rows_as_lanes,
+    .rows_as_lanes_k_major = run_rows_as_lanes_k_major,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

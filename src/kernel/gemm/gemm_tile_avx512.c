@@ -7,8 +7,9 @@
 #include "kernel/gemm/gemm_pack_body.h"
 #include "kernel/gemm/gemm_tile_body.h"
 
-#include "kernel/gemm/gemm_flow_body.h"
-#include "kernel/gemm/gemm_kept_body.h"
+#include "kernel/gemm/gemm_b_in_registers_body.h"
+#include "kernel/gemm/gemm_rows_as_lanes_body.h"
+#include "kernel/gemm/gemm_stream_b_body.h"
 
 /* Every walk in every form, at all heights that registers allow. */
 #define ALL(X, WALK, MOST) \
@@ -95,11 +96,11 @@ const sti_gemm_kernels sti_gemm_kernels_avx512 = {
     .quads = run_quads,
     .taps = run_taps,
     .max_rows_taps = 16,
-    .flow = run_flow,
-    .flow_columns = run_flow_columns,
-    .turned = run_turned,
-    .turned_steps = run_turned_steps,
-    .kept = run_kept,
+    .stream_b = run_stream_b,
+    .stream_b_columns = run_stream_b_columns,
+    .rows_as_lanes = run_rows_as_lanes,
+    .rows_as_lanes_k_major = run_rows_as_lanes_k_major,
+    .b_in_registers = run_b_in_registers,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

@@ -116,61 +116,61 @@ static void tile_taps(const sti_gemm_tile *t)
     tile_elements(t, taps_a, taps_b, t->run_k * TAPS);
 }
 
-static float flow_a(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
-                    int64_t r, int64_t j)
+static float stream_a_at(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                         int64_t r, int64_t j)
 {
     (void)line, (void)i, (void)j;
     return t->a[r * t->a_row + k * t->a_step];
 }
 
-static float flow_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
-                    int64_t r, int64_t j)
+static float stream_b_at(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
+                         int64_t r, int64_t j)
 {
     (void)line, (void)i, (void)r;
     return t->b[k * t->b_step + j];
 }
 
-static float flow_columns_b(const sti_gemm_tile *t, int64_t line, int64_t i, int64_t k,
-                            int64_t r, int64_t j)
+static float stream_columns_b_at(const sti_gemm_tile *t, int64_t line, int64_t i,
+                                 int64_t k, int64_t r, int64_t j)
 {
     (void)line, (void)i, (void)r;
     return t->b[j * t->b_step + k];
 }
 
-static void flow_elements(const sti_gemm_tile *t, operand_fn *b)
+static void stream_elements(const sti_gemm_tile *t, operand_fn *b)
 {
     sti_gemm_tile one = *t;
     one.lines = one.runs = 1;
-    tile_elements(&one, flow_a, b, t->run_k);
+    tile_elements(&one, stream_a_at, b, t->run_k);
 }
 
-static void tile_flow(const sti_gemm_tile *t)
+static void tile_stream_b(const sti_gemm_tile *t)
 {
-    flow_elements(t, flow_b);
+    stream_elements(t, stream_b_at);
 }
 
-static void tile_flow_columns(const sti_gemm_tile *t)
+static void tile_stream_b_columns(const sti_gemm_tile *t)
 {
-    flow_elements(t, flow_columns_b);
+    stream_elements(t, stream_columns_b_at);
 }
 
-static sti_gemm_tile turned_rows(const sti_gemm_tile *t)
+static sti_gemm_tile lanes_rows(const sti_gemm_tile *t)
 {
     sti_gemm_tile all = *t;
     all.lines = 1;
-    all.rows = (int)t->lines * STI_GEMM_TURN_ROWS;
+    all.rows = (int)t->lines * STI_GEMM_LANES_ROWS;
     return all;
 }
 
-static void tile_turned(const sti_gemm_tile *t)
+static void tile_rows_as_lanes(const sti_gemm_tile *t)
 {
-    const sti_gemm_tile all = turned_rows(t);
+    const sti_gemm_tile all = lanes_rows(t);
     tile_nn(&all);
 }
 
-static void tile_turned_steps(const sti_gemm_tile *t)
+static void tile_rows_as_lanes_k_major(const sti_gemm_tile *t)
 {
-    const sti_gemm_tile all = turned_rows(t);
+    const sti_gemm_tile all = lanes_rows(t);
     tile_tn(&all);
 }
 
@@ -222,10 +222,10 @@ const sti_gemm_kernels sti_gemm_kernels_ref = {
     .quads = tile_quads,
     .taps = tile_taps,
     .max_rows_taps = 8,
-    .flow = tile_flow,
-    .flow_columns = tile_flow_columns,
-    .turned = tile_turned,
-    .turned_steps = tile_turned_steps,
+    .stream_b = tile_stream_b,
+    .stream_b_columns = tile_stream_b_columns,
+    .rows_as_lanes = tile_rows_as_lanes,
+    .rows_as_lanes_k_major = tile_rows_as_lanes_k_major,
     .pack = pack_rows,
     .pack_transposed = pack_columns,
     .pack_quads = pack_quads,

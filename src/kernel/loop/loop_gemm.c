@@ -242,6 +242,23 @@ static void choose_parts(sti_loop_gemm *g)
     g->part_rows = least(s->m, (rows > 0 ? rows : 1) * tile[STI_LOOP_M]);
 }
 
+static int64_t slot_floats(const sti_loop_slots *s)
+{
+    return s->direct ? 0 : s->k * s->other * s->floats;
+}
+
+static int64_t slot_tags(const sti_loop_slots *s)
+{
+    return s->direct ? 0 : s->k * s->other;
+}
+
+static void plan_scratch(sti_loop_gemm *g)
+{
+    g->partial_floats = g->levels * round_up(g->part_rows * g->part_cols, 16);
+    g->worker_floats = round_up(slot_floats(&g->a) + slot_floats(&g->b), 16);
+    g->worker_tags = slot_tags(&g->a) + slot_tags(&g->b);
+}
+
 stint_status sti_loop_gemm_bind(const char *text, const sti_gemm_shape *shape,
                                 int threads, sti_loop_gemm *gemm_out)
 {
@@ -276,6 +293,7 @@ stint_status sti_loop_gemm_bind(const char *text, const sti_gemm_shape *shape,
                             "the string, as in 'bcab 56x64x512 b4'",
                             text, 'a' + x, spec[x].end, spec[x].step);
     choose_packing(&g);
+    plan_scratch(&g);
     *gemm_out = g;
     return STINT_OK;
 }
@@ -294,32 +312,7 @@ typedef struct product {
     /* A worker's slots, and which tile each holds, from 1 on. */
     float *slots;
     int64_t *tags;
-    int64_t worker_floats, worker_tags;
 } product;
-
-static int64_t slot_floats(const sti_loop_slots *s)
-{
-    return s->direct ? 0 : s->k * s->other * s->floats;
-}
-
-static int64_t slot_tags(const sti_loop_slots *s)
-{
-    return s->direct ? 0 : s->k * s->other;
-}
-
-static int64_t partial_floats(const sti_loop_gemm *g)
-{
-    return g->levels * round_up(g->part_rows * g->part_cols, 16);
-}
-
-size_t sti_loop_gemm_scratch_bytes(const sti_loop_gemm *g, int workers)
-{
-    const int64_t floats = slot_floats(&g->a) + slot_floats(&g->b);
-    const int64_t tags = slot_tags(&g->a) + slot_tags(&g->b);
-    return 128 + (size_t)partial_floats(g) * sizeof(float) +
-           (size_t)workers * ((size_t)round_up(floats, 16) * sizeof(float) +
-                              (size_t)tags * sizeof(int64_t));
-}
 
 static void pack_a(const product *p, int64_t m, int64_t rows, int64_t k, int64_t ks,
                    float *dst)
@@ -401,8 +394,8 @@ static void product_tile(void *arg, const int64_t *at, const int64_t *to,
     const part a = {at[STI_LOOP_K], to[STI_LOOP_K] - at[STI_LOOP_K], at[STI_LOOP_M],
                     to[STI_LOOP_M] - at[STI_LOOP_M]};
     const part b = {a.k, a.ks, at[STI_LOOP_N], to[STI_LOOP_N] - at[STI_LOOP_N]};
-    float *slots = p->slots + where.worker * p->worker_floats;
-    int64_t *tags = p->tags + where.worker * p->worker_tags;
+    float *slots = p->slots + where.worker * g->worker_floats;
+    int64_t *tags = p->tags + where.worker * g->worker_tags;
     const bool finish = p->epilogue && to[STI_LOOP_K] == p->k1;
     sti_brgemm call = {.m = a.length,
                        .k = a.ks,
@@ -571,11 +564,9 @@ void sti_loop_gemm_f32(const sti_team *team, const sti_loop_gemm *g, const float
         return;
     }
     s.partial = sti_block_align(scratch);
-    p.slots = s.partial + partial_floats(g);
-    p.worker_floats = round_up(slot_floats(&g->a) + slot_floats(&g->b), 16);
-    p.worker_tags = slot_tags(&g->a) + slot_tags(&g->b);
-    p.tags = (int64_t *)(void *)(p.slots + team->threads * p.worker_floats);
-    memset(p.tags, 0, (size_t)(team->threads * p.worker_tags) * sizeof *p.tags);
+    p.slots = s.partial + g->partial_floats;
+    p.tags = (int64_t *)(void *)(p.slots + team->threads * g->worker_floats);
+    memset(p.tags, 0, (size_t)(team->threads * g->worker_tags) * sizeof *p.tags);
     for (s.m0 = 0; s.m0 < shape->m; s.m0 += g->part_rows)
         for (s.n0 = 0; s.n0 < shape->n; s.n0 += g->part_cols) {
             s.rows = least(g->part_rows, shape->m - s.m0);

@@ -37,7 +37,7 @@ typedef struct sti_loop_slots {
     int64_t ld;     /* of a packed tile of A; panels of B are 32 wide */
 } sti_loop_slots;
 
-/* A plain value. */
+/* The plan of a product: a text bound to a shape and to threads. A plain value. */
 typedef struct sti_loop_gemm {
     sti_gemm_shape shape;
     int64_t tile[STI_LOOP_GEMM_LOOPS]; /* steps of the loops */
@@ -45,6 +45,9 @@ typedef struct sti_loop_gemm {
     int levels;                        /* partial blocks of C beside C itself */
     sti_loop_slots a, b;
     sti_loop loop;
+    /* Scratch: partial blocks of C for all, slots and the tags of what they hold for
+     * each worker. */
+    int64_t partial_floats, worker_floats, worker_tags;
 } sti_loop_gemm;
 
 /* Read a text for a shape and bind it to so many threads. STINT_E_USAGE: what is wrong
@@ -52,9 +55,16 @@ typedef struct sti_loop_gemm {
 stint_status sti_loop_gemm_bind(const char *text, const sti_gemm_shape *shape,
                                 int threads, sti_loop_gemm *gemm_out);
 
-/* Packed tiles, at most 3 MiB a worker of the team (one tile of A and of B where those
- * are larger), and partial sums for k > 4096, 1 MiB for every doubling of k beyond. */
-size_t sti_loop_gemm_scratch_bytes(const sti_loop_gemm *gemm, int workers);
+/* The size query: packed tiles, at most 3 MiB a worker of the team (one tile of A and
+ * of B where those are larger), and partial sums for k > 4096, 1 MiB for every doubling
+ * of k beyond. */
+static inline size_t sti_loop_gemm_scratch_bytes(const sti_loop_gemm *gemm, int workers)
+{
+    const size_t worker_bytes = (size_t)gemm->worker_floats * sizeof(float) +
+                                (size_t)gemm->worker_tags * sizeof(int64_t);
+    return 128 + (size_t)gemm->partial_floats * sizeof(float) +
+           (size_t)workers * worker_bytes;
+}
 
 /* As sti_gemm_f32; scratch for the team's threads. */
 void sti_loop_gemm_f32(const sti_team *team, const sti_loop_gemm *gemm, const float *a,

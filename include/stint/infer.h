@@ -1,0 +1,106 @@
+/* Using a trained model: loss and answers over a split, the class of a single image.
+ *
+ *   stint_model_file *model = NULL;
+ *   stint_eval_result result = {0};
+ *   const stint_data_desc data = {.path = "letters", .split = STINT_DATA_TEST};
+ *   stint_status st = stint_model_open("runs/mine/model.safetensors", &model);
+ *   if (st == STINT_OK)
+ *       st = stint_eval(model, &data, 0, 0, NULL, NULL, &result);
+ *   stint_eval_fini(&result);
+ *   stint_model_close(model);
+ *
+ * Text from a model of text comes by stint/generate.h. Calls block; progress comes by
+ * callback on the calling thread; stint_stop() ends an evaluation. */
+#ifndef STINT_INFER_H
+#define STINT_INFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stint/data.h"
+#include "stint/status.h"
+#include "stint/stop.h"
+#include "stint/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How far a training or an evaluation is. */
+typedef struct stint_train_progress {
+    /* Steps done of all, epochs likewise. */
+    int64_t step, steps, epoch, epochs;
+    /* Means over the training batches of this epoch so far; accuracy is a share. */
+    double loss, accuracy;
+    /* Images (or sequences) a second. */
+    double images_per_s;
+    /* Tokens of a sequence; 0: images. */
+    int64_t context;
+    /* Resident memory of the process now. */
+    size_t rss_bytes;
+    /* Estimate of what is left. */
+    double seconds_left;
+    /* Results of the last evaluation; NaN before the first. */
+    double test_loss, test_accuracy;
+    /* This call closes an epoch. */
+    bool epoch_done;
+    /* An evaluation is under way; at step 0 the measuring of mean and deviation of the
+     * training images. */
+    bool evaluating;
+    /* Images that it has done, and of how many. */
+    int64_t evaluated, to_evaluate;
+} stint_train_progress;
+
+/** Receives progress on the calling thread; *progress holds during the call only. */
+typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);
+
+/** What an evaluation found. The three arrays belong to the result: stint_eval_fini
+ * frees them. */
+typedef struct stint_eval_result {
+    /* Images, or windows of text. */
+    int64_t count;
+    /* accuracy: a share, NaN for text. loss: mean of images, or nats a token. */
+    double accuracy, loss, images_per_s;
+    /* Tokens of a text that were predicted; else 0. */
+    int64_t tokens;
+    /* The loss of a text in bits a byte; else NaN. */
+    double bits_per_byte;
+    size_t peak_rss_bytes;
+    /* 0 for text, and the arrays below are NULL. */
+    int32_t classes;
+    /* [classes]: images with this label, and of them those answered right. */
+    int64_t *class_count, *class_correct;
+    /* [classes, classes]: a row for each label, a column for each answer. */
+    int32_t *confusion;
+} stint_eval_result;
+
+/** Loss and answers over a split.
+ *
+ * Images are read as the model's own were: size, channels, classes. For a text model
+ * the loss alone, over the last tokens (as many as its training left out), the first
+ * ones, or all, by data->split. threads 0, batch 0: choose. progress may be NULL; user
+ * is passed through to it. The caller frees the result by stint_eval_fini.
+ * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
+ * stint_stop(); STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
+                                  int threads, int64_t batch,
+                                  stint_train_progress_fn *progress, void *user,
+                                  stint_eval_result *result_out);
+
+/** Free what an evaluation points to. A result that is all zero is fine; so is a second
+ * call. */
+STINT_API void stint_eval_fini(stint_eval_result *result);
+
+/** Classify one image file: probabilities_out [classes], which sum to 1.
+ *
+ * The image is brought to the model's size and channels. STINT_E_INPUT: the file is no
+ * image (it is named), or the model is one of text; STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
+                                     float *probabilities_out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

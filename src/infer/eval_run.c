@@ -1,0 +1,267 @@
+/* stint_eval: a model file over a test split. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/stop.h"
+#include "data/data_section.h"
+#include "infer/eval_run.h"
+#include "infer/evaluate.h"
+
+#define BATCH_DEFAULT  128
+#define TOKENS_DEFAULT 4096 /* of text */
+
+typedef struct eval_run {
+    stint_model_file *model;
+    stint_data *data;
+    sti_corpus *text; /* in place of data, for a text model */
+    sti_network network;
+    sti_infer *infer;
+    sti_data_decoders **decoders; /* [lanes] */
+    int lanes;
+    sti_corpus_part part; /* of the text */
+    sti_evaluation evaluation;
+    int64_t count; /* samples */
+    stint_train_progress_fn *progress;
+    void *user;
+    int64_t start_ns;
+} eval_run;
+
+/* As the model's own tokeniser has it. */
+static stint_status open_text(eval_run *run, const stint_data_desc *desc)
+{
+    const sti_data_values *data = sti_data_section_of(run->model->recipe);
+    const sti_corpus_desc wanted = {.path = desc->path,
+                                    .tokenizer = run->model->tokenizer,
+                                    .validation = data->validation};
+    sti_corpus_part *part = &run->part;
+    if (!run->model->tokenizer)
+        return sti_fail(STINT_E_INPUT,
+                        "the model holds no tokeniser, so it cannot read "
+                        "text; it takes token identities only");
+    stint_status st = sti_corpus_open(&wanted, &run->text);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "data for this model");
+    *part = desc->split == STINT_DATA_TRAIN ? run->text->train : run->text->test;
+    if (desc->split == STINT_DATA_ALL) {
+        *part = run->text->train;
+        part->end = run->text->test.end;
+        part->bytes = sti_corpus_bytes(run->text);
+    }
+    run->count = sti_corpus_test_windows(part, run->model->network.context);
+    if (run->count == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: that part of the text has %" PRId64
+                        " tokens, but two are needed to predict one; give more text, "
+                        "or --split all",
+                        run->text->path, part->end - part->begin);
+    return STINT_OK;
+}
+
+stint_status sti_model_open_data(const stint_model_file *model,
+                                 const stint_data_desc *desc, stint_data **data_out)
+{
+    const sti_network_desc *net = &model->network;
+    const stint_data_info like = {.height = net->height,
+                                  .width = net->width,
+                                  .channels = net->channels,
+                                  .classes = (int32_t)net->model.classes,
+                                  .class_names = model->class_names};
+    const sti_data_values *data_section = sti_data_section_of(model->recipe);
+    stint_data_desc wanted = *desc;
+    stint_data *data = NULL;
+    if (desc->split == STINT_DATA_ALL)
+        return sti_fail(STINT_E_USAGE, "split all: is of text; images have train and "
+                                       "test");
+    wanted.like = &like;
+    if (wanted.size == 0)
+        wanted.size = data_section->size;
+    if (wanted.fit == STINT_FIT_AUTO)
+        wanted.fit = sti_recipe_fit(model->recipe);
+    if (wanted.validation == 0 && data_section->validation > 0)
+        wanted.validation = data_section->validation;
+    if (wanted.channels == 0)
+        wanted.channels = (int)net->channels;
+    stint_status st = stint_data_open(&wanted, &data);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "data for this model");
+    const stint_data_info *info = stint_data_describe(data);
+    if (info->height != net->height || info->width != net->width ||
+        info->channels != net->channels || info->classes != like.classes) {
+        st = sti_fail(STINT_E_INPUT,
+                      "%s: images of %dx%dx%d and %d classes, but the model takes "
+                      "%dx%dx%d and %d; give the data it was trained for, or resize",
+                      info->path, (int)info->height, (int)info->width,
+                      (int)info->channels, (int)info->classes, (int)net->height,
+                      (int)net->width, (int)net->channels, (int)like.classes);
+        stint_data_close(data);
+        return st;
+    }
+    *data_out = data;
+    return STINT_OK;
+}
+
+static stint_status open_data(eval_run *run, const stint_data_desc *desc)
+{
+    if (run->model->network.context)
+        return open_text(run, desc);
+    const stint_status st = sti_model_open_data(run->model, desc, &run->data);
+    if (st == STINT_OK)
+        run->count = stint_data_describe(run->data)->count;
+    return st;
+}
+
+/* Samples of one lane's batch: it is cut among as many lanes as there are threads. */
+static int64_t images_of(const eval_run *run, int64_t batch)
+{
+    const int64_t context = run->model->network.context;
+    if (batch <= 0)
+        batch = context ? (TOKENS_DEFAULT + context - 1) / context : BATCH_DEFAULT;
+    const int64_t images = (batch + run->lanes - 1) / run->lanes;
+    return images < run->count ? images : run->count;
+}
+
+static stint_status create_lanes(eval_run *run, int threads, int64_t batch)
+{
+    const sti_network_desc *desc = &run->model->network;
+    const int workers = sti_lane_threads(threads, threads);
+    stint_status st;
+    run->lanes = threads;
+    const int64_t images = images_of(run, batch);
+    STI_TRY(sti_network_build(desc, STINT_EVAL, images, &run->network));
+    STI_TRY(sti_network_plan(&run->network, workers));
+    STI_TRY(sti_infer_create(&run->network, threads, threads, &run->infer));
+    STI_TRY(sti_lane_decoders_create(run->data, threads, workers, &run->decoders));
+    STI_TRY(sti_model_load(run->model, &run->network, run->infer->params,
+                           run->infer->states));
+    STI_TRY(sti_evaluation_init(&run->evaluation, run->count,
+                                (int32_t)desc->model.classes, images, threads));
+out:
+    return st;
+}
+
+static void tell(void *user, int64_t done, int64_t total)
+{
+    const eval_run *run = user;
+    double seconds = sti_seconds_since(run->start_ns);
+    if (!run->progress)
+        return;
+    run->progress(run->user,
+                  &(stint_train_progress){
+                      .loss = (double)NAN,
+                      .accuracy = (double)NAN,
+                      .test_loss = (double)NAN,
+                      .test_accuracy = (double)NAN,
+                      .images_per_s = seconds > 0 ? (double)done / seconds : 0,
+                      .rss_bytes = sti_process_now_bytes(),
+                      .seconds_left = seconds * (double)(total - done) / (double)done,
+                      .evaluating = true,
+                      .evaluated = done,
+                      .to_evaluate = total});
+}
+
+static stint_status take_result(const eval_run *run, double seconds, void *out_)
+{
+    stint_eval_result *out = out_;
+    const sti_evaluation *e = &run->evaluation;
+    stint_eval_result r = {.count = e->count,
+                           .accuracy = e->accuracy,
+                           .loss = e->loss,
+                           .images_per_s = (double)e->count / seconds,
+                           .bits_per_byte = (double)NAN,
+                           .peak_rss_bytes = sti_process_peak_bytes(),
+                           .classes = e->classes};
+    if (run->text) {
+        r.tokens = run->part.end - run->part.begin - 1;
+        r.bits_per_byte = sti_corpus_bits_per_byte(&run->part, e->loss);
+        *out = r;
+        return STINT_OK;
+    }
+    int64_t classes = e->classes;
+    r.class_count = sti_alloc_array(classes, sizeof *r.class_count, "class counts");
+    r.class_correct = sti_alloc_array(classes, sizeof *r.class_correct, "class counts");
+    r.confusion = sti_alloc_array(classes * classes, sizeof *r.confusion, "confusion");
+    if (!r.class_count || !r.class_correct || !r.confusion) {
+        stint_eval_fini(&r);
+        return STINT_E_MEMORY;
+    }
+    for (int64_t i = 0; i < e->count; i++) {
+        int32_t label = sti_data_label(run->data, i), predicted = e->predicted[i];
+        r.class_count[label]++;
+        r.class_correct[label] += label == predicted;
+        r.confusion[label * classes + predicted]++;
+    }
+    *out = r;
+    return STINT_OK;
+}
+
+/* Evaluation with everything made and taken down around it; take (or NULL) reads what
+ * it left. */
+typedef stint_status take_fn(const eval_run *run, double seconds, void *out);
+
+static stint_status run_lanes(eval_run *run, float *logits)
+{
+    const sti_eval_source source = {.data = run->data,
+                                    .decoders = run->decoders,
+                                    .norm = &run->model->norm,
+                                    .text = run->text,
+                                    .part = run->part};
+    run->start_ns = sti_clock_ns();
+    run->evaluation.logits = logits;
+    return sti_evaluate(&run->infer->lanes, &source, NULL, &run->evaluation, tell, run);
+}
+
+static stint_status evaluate(eval_run *run, const stint_data_desc *data, int threads,
+                             int64_t batch, float *logits, take_fn *take, void *out)
+{
+    int team;
+    stint_status st;
+    STI_TRY(sti_threads_choose(threads, &team, NULL));
+    STI_TRY(open_data(run, data));
+    STI_TRY(create_lanes(run, team, batch));
+    STI_TRY(run_lanes(run, logits));
+    if (take)
+        STI_TRY(take(run, sti_seconds_since(run->start_ns), out));
+out:
+    sti_evaluation_fini(&run->evaluation);
+    sti_lane_decoders_destroy(run->decoders, run->lanes);
+    sti_infer_destroy(run->infer);
+    sti_network_fini(&run->network);
+    stint_data_close(run->data);
+    sti_corpus_close(run->text);
+    sti_stop_clear();
+    return st;
+}
+
+stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
+                        int threads, int64_t batch, stint_train_progress_fn *progress,
+                        void *user, stint_eval_result *result_out)
+{
+    eval_run run = {.model = model, .progress = progress, .user = user};
+    return evaluate(&run, data, threads, batch, NULL, take_result, result_out);
+}
+
+stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *data,
+                             int threads, int64_t batch,
+                             stint_train_progress_fn *progress, void *user,
+                             float *logits_out)
+{
+    eval_run run = {.model = model, .progress = progress, .user = user};
+    if (model->network.context)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s is a text model; this compares answers to images",
+                        model->network.name);
+    return evaluate(&run, data, threads, batch, logits_out, NULL, NULL);
+}
+
+void stint_eval_fini(stint_eval_result *result)
+{
+    sti_free(result->class_count);
+    sti_free(result->class_correct);
+    sti_free(result->confusion);
+    result->class_count = NULL;
+    result->class_correct = NULL;
+    result->confusion = NULL;
+}

@@ -1,0 +1,244 @@
+#include "infer/evaluate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/stop.h"
+#include "net/shard_tree.h"
+
+static int64_t batches_of(int64_t count, int64_t images)
+{
+    return (count + images - 1) / images;
+}
+
+static int64_t answers_of(int64_t count, int32_t classes)
+{
+    return classes > 0 ? count : 0;
+}
+
+size_t sti_evaluation_bytes(int64_t count, int32_t classes, int64_t images, int lanes)
+{
+    return (size_t)answers_of(count, classes) * (sizeof(int32_t) + sizeof(float)) +
+           (size_t)batches_of(count, images) * sizeof(double) +
+           (size_t)lanes * (size_t)images * sizeof(int32_t);
+}
+
+stint_status sti_evaluation_init(sti_evaluation *e, int64_t count, int32_t classes,
+                                 int64_t images, int lanes)
+{
+    *e = (sti_evaluation){
+        .count = count, .classes = classes, .batches = batches_of(count, images)};
+    const int64_t answers = answers_of(count, classes);
+    e->predicted = sti_alloc_array(answers, sizeof *e->predicted, "predictions");
+    e->probability = sti_alloc_array(answers, sizeof *e->probability, "predictions");
+    e->batch_loss = sti_alloc_array(e->batches, sizeof *e->batch_loss, "test loss");
+    e->samples = sti_alloc_array(lanes * images, sizeof *e->samples, "test batch");
+    if (e->predicted && e->probability && e->batch_loss && e->samples)
+        return STINT_OK;
+    sti_evaluation_fini(e);
+    return STINT_E_MEMORY;
+}
+
+void sti_evaluation_fini(sti_evaluation *e)
+{
+    sti_free(e->predicted);
+    sti_free(e->probability);
+    sti_free(e->batch_loss);
+    sti_free(e->samples);
+    *e = (sti_evaluation){0};
+}
+
+typedef struct eval_round {
+    sti_infer_lanes *lanes;
+    const sti_eval_source *source;
+    sti_evaluation *evaluation;
+    int64_t first, end; /* batch of lane 0; of the last batch of this rank, plus 1 */
+} eval_round;
+
+int32_t sti_largest_logit(const float *logits, int32_t classes)
+{
+    int32_t best = 0;
+    for (int32_t c = 1; c < classes; c++)
+        if (logits[c] > logits[best])
+            best = c;
+    return best;
+}
+
+static void take_answers(const eval_round *r, const sti_exec *exec, int64_t batch)
+{
+    const sti_network *net = r->lanes->network;
+    sti_evaluation *e = r->evaluation;
+    const float *logits = sti_exec_address(exec, net->logits);
+    const float *probabilities = sti_exec_address(exec, net->probabilities);
+    for (int64_t i = 0; i < net->images; i++) {
+        int64_t sample = batch * net->images + i;
+        if (sample >= e->count)
+            break;
+        int32_t best = sti_largest_logit(logits + i * e->classes, e->classes);
+        e->predicted[sample] = best;
+        e->probability[sample] = probabilities[i * e->classes + best];
+        if (e->logits)
+            memcpy(e->logits + sample * e->classes, logits + i * e->classes,
+                   (size_t)e->classes * sizeof *logits);
+    }
+}
+
+/* Inputs of a batch: images, or windows of text. */
+static stint_status load_batch(const eval_round *r, int lane, const int32_t *samples)
+{
+    const sti_network *net = r->lanes->network;
+    const sti_eval_source *from = r->source;
+    const sti_exec *exec = r->lanes->lane[lane].exec;
+    void *input = sti_exec_address(exec, net->input);
+    int32_t *labels = sti_exec_address(exec, net->labels);
+    const sti_corpus_cut cut = {.part = from->part, .context = net->context};
+    if (from->text)
+        return sti_corpus_batch(from->text, &cut, samples, net->images, input, labels);
+    return sti_data_batch(from->data, &r->lanes->lane_team, from->decoders[lane],
+                          samples, net->images, NULL, from->norm, input, labels);
+}
+
+/* The loss is a mean over all rows of the batch, padding counted in. */
+static double summed_loss(const sti_network *net, const sti_exec *exec)
+{
+    const float *loss = sti_exec_address(exec, net->loss);
+    const int64_t rows = net->images * (net->context ? net->context : 1);
+    return (double)*loss * (double)rows;
+}
+
+static stint_status run_batch(const eval_round *r, int lane)
+{
+    const sti_network *net = r->lanes->network;
+    sti_exec *exec = r->lanes->lane[lane].exec;
+    int64_t batch = r->first + lane;
+    int32_t *samples = r->evaluation->samples + lane * net->images;
+    for (int64_t i = 0; i < net->images; i++) {
+        int64_t sample = batch * net->images + i;
+        samples[i] = sample < r->evaluation->count ? (int32_t)sample : -1;
+    }
+    stint_status st = load_batch(r, lane, samples);
+    if (st != STINT_OK)
+        return st;
+    sti_exec_run(exec, &r->lanes->lane_team, &(sti_step){0, batch, 0});
+    r->evaluation->batch_loss[batch] = summed_loss(net, exec);
+    if (!r->source->text)
+        take_answers(r, exec, batch);
+    return STINT_OK;
+}
+
+static void run_lane(void *arg, int64_t piece, int worker)
+{
+    const eval_round *r = arg;
+    (void)worker;
+    sti_lane_keep(&r->lanes->lane[piece].status, run_batch(r, (int)piece));
+}
+
+/* A single lane is no piece of a loop, inside of which its own loops were serial. */
+static stint_status run_round(eval_round *r, int lanes)
+{
+    if (lanes == 1 && r->lanes->count == 1)
+        run_lane(r, 0, 0);
+    else
+        sti_team_run(&r->lanes->team, lanes, run_lane, r);
+    return sti_lanes_status(&r->lanes->lane[0].status, sizeof r->lanes->lane[0], lanes);
+}
+
+/* Warm the page cache for the round after this one. */
+static void prefetch(const eval_round *r)
+{
+    int32_t next[64];
+    const int64_t images = r->lanes->network->images;
+    int64_t ahead = r->lanes->count * images;
+    int64_t first = r->first * images + ahead;
+    if (r->source->text)
+        return;
+    for (int64_t i = 0; i < ahead && first + i < r->evaluation->count;) {
+        int64_t n = 0;
+        while (n < 64 && i < ahead && first + i < r->evaluation->count)
+            next[n++] = (int32_t)(first + i++);
+        sti_data_prefetch(r->source->data, next, n);
+    }
+}
+
+static sti_shard_range own_batches(const sti_evaluation *e, const sti_comm *comm,
+                                   int rank)
+{
+    const sti_shard_range all = {0, e->batches};
+    return comm ? sti_shard_part(all, sti_comm_size(comm), rank) : all;
+}
+
+/* Every rank's answers to all, as bytes. */
+static stint_status share_answers(sti_evaluation *e, int64_t images, sti_comm *comm)
+{
+    stint_status st = STINT_OK;
+    sti_comm_set_place(comm, "the answers to test images", 0);
+    for (int r = 0; r < sti_comm_size(comm) && st == STINT_OK; r++) {
+        sti_shard_range own = own_batches(e, comm, r);
+        int64_t first = own.first * images, end = (own.first + own.count) * images;
+        end = end < e->count ? end : e->count;
+        if (own.count == 0)
+            continue;
+        st = sti_comm_broadcast(comm, r, e->batch_loss + own.first,
+                                (size_t)own.count * sizeof *e->batch_loss);
+        if (e->classes == 0)
+            continue;
+        if (st == STINT_OK)
+            st = sti_comm_broadcast(comm, r, e->predicted + first,
+                                    (size_t)(end - first) * sizeof *e->predicted);
+        if (st == STINT_OK)
+            st = sti_comm_broadcast(comm, r, e->probability + first,
+                                    (size_t)(end - first) * sizeof *e->probability);
+    }
+    return st;
+}
+
+static void sum_up(const sti_eval_source *source, sti_evaluation *e)
+{
+    double loss = 0;
+    int64_t correct = 0;
+    for (int64_t b = 0; b < e->batches; b++)
+        loss += e->batch_loss[b];
+    if (source->text) {
+        e->loss = loss / (double)(source->part.end - source->part.begin - 1);
+        e->accuracy = (double)NAN;
+        return;
+    }
+    for (int64_t i = 0; i < e->count; i++)
+        correct += e->predicted[i] == sti_data_label(source->data, i);
+    e->loss = loss / (double)e->count;
+    e->accuracy = (double)correct / (double)e->count;
+}
+
+/* Samples in so many batches; of the last one what there is. */
+static int64_t samples_in(const eval_round *r, int64_t batches)
+{
+    const int64_t samples = batches * r->lanes->network->images;
+    return samples < r->evaluation->count ? samples : r->evaluation->count;
+}
+
+stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
+                          sti_comm *comm, sti_evaluation *e,
+                          sti_evaluation_progress_fn *progress, void *user)
+{
+    const sti_shard_range own = own_batches(e, comm, comm ? sti_comm_rank(comm) : 0);
+    eval_round r = {lanes, source, e, own.first, own.first + own.count};
+    stint_status st = STINT_OK;
+    while (r.first < r.end) {
+        const int64_t left = r.end - r.first;
+        const int count = left < lanes->count ? (int)left : lanes->count;
+        prefetch(&r);
+        STI_TRY(run_round(&r, count));
+        if (!comm && sti_stop_asked() != STINT_OK)
+            STI_TRY(sti_fail(sti_stop_asked(), "stopped while evaluating"));
+        r.first += count;
+        if (progress)
+            progress(user, samples_in(&r, r.first - own.first),
+                     samples_in(&r, own.count));
+    }
+    if (comm)
+        STI_TRY(share_answers(e, lanes->network->images, comm));
+    sum_up(source, e);
+out:
+    return st;
+}

@@ -1,0 +1,53 @@
+/* Loss and answers over a whole split, on lanes that run a network for use. */
+#ifndef STI_INFER_EVALUATE_H
+#define STI_INFER_EVALUATE_H
+
+#include "data/corpus.h"
+#include "infer/lanes.h"
+#include "net/comm.h"
+
+/* The samples of an evaluation: images, or windows of text. All is borrowed. */
+typedef struct sti_eval_source {
+    const stint_data *data;             /* NULL: text */
+    sti_data_decoders *const *decoders; /* [lanes] of these images */
+    const sti_data_norm *norm;
+    const sti_corpus *text;
+    sti_corpus_part part; /* of the text: what is evaluated */
+} sti_eval_source;
+
+/* What an evaluation finds. Samples of text are windows: there are no classes and no
+ * answers then, and the loss is the mean over the tokens, in nats. */
+typedef struct sti_evaluation {
+    int64_t count; /* samples of the split */
+    int32_t classes;
+    double loss, accuracy; /* means over the samples; accuracy of text: NaN */
+    int32_t *predicted;    /* [count], the lowest of equal ones */
+    float *probability;    /* [count], of the predicted class */
+    float *logits;         /* [count, classes], where somebody wants them; borrowed */
+    double *batch_loss;    /* [batches], sums */
+    int32_t *samples;      /* [lanes * images] */
+    int64_t batches;
+} sti_evaluation;
+
+/* Bytes that an evaluation allocates. classes 0: of text. */
+size_t sti_evaluation_bytes(int64_t count, int32_t classes, int64_t images, int lanes);
+/* The class of the largest score, the lowest of equal ones. */
+int32_t sti_largest_logit(const float *logits, int32_t classes);
+
+stint_status sti_evaluation_init(sti_evaluation *evaluation, int64_t count,
+                                 int32_t classes, int64_t images, int lanes);
+void sti_evaluation_fini(sti_evaluation *evaluation);
+
+/* Called on the calling thread between rounds of batches. */
+typedef void sti_evaluation_progress_fn(void *user, int64_t done, int64_t total);
+
+/* Run the lanes' network over the samples. Allocates nothing. The sums are taken in the
+ * order of the batches, whatever the lanes. Ranks of comm (NULL: one process) share the
+ * batches out, and all get all answers. progress may be NULL. STINT_E_INTERRUPTED or
+ * _TERMINATED after stint_stop(), but with ranks, which must not part ways here, nobody
+ * looks. */
+stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
+                          sti_comm *comm, sti_evaluation *evaluation,
+                          sti_evaluation_progress_fn *progress, void *user);
+
+#endif

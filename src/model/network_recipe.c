@@ -1,0 +1,78 @@
+#include "model/network_recipe.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "model/model_section.h"
+#include "model/quantise_section.h"
+
+bool sti_recipe_is_text(const stint_recipe *recipe)
+{
+    return stint_model_is_text(sti_recipe_network(recipe));
+}
+
+/* [train] belongs to a higher room, but precision is the network's, too. */
+static bool is_bf16(const stint_recipe *recipe)
+{
+    return sti_recipe_says(recipe, "train.precision", "bf16");
+}
+
+sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe)
+{
+    const sti_model_values *model = sti_model_section_of(recipe);
+    return (sti_network_desc){.name = sti_recipe_network(recipe),
+                              .model = {.stem = (stint_stem)model->stem,
+                                        .width = model->width,
+                                        .depth = model->depth,
+                                        .dropout = (float)model->dropout},
+                              .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
+                              .bf16 = is_bf16(recipe),
+                              .winograd = model->convolution == STI_CONVOLUTION_AUTO};
+}
+
+int64_t sti_recipe_vocabulary(const stint_recipe *recipe)
+{
+    stint_text_model_desc sizes = {.vocabulary =
+                                       sti_model_section_of(recipe)->vocabulary};
+    int64_t context = 0;
+    const char *name = sti_recipe_network(recipe);
+    if (strcmp(name, "gpt2-124m") == 0)
+        (void)stint_text_model_resolve(name, &sizes, &context);
+    return sizes.vocabulary;
+}
+
+stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
+                                     sti_network_desc *network_out)
+{
+    const sti_model_values *model = sti_model_section_of(recipe);
+    const double dropout = model->dropout;
+    sti_network_desc net = {.name = sti_recipe_network(recipe),
+                            .text = {.vocabulary = sti_recipe_vocabulary(recipe),
+                                     .depth = model->depth,
+                                     .width = model->width,
+                                     .heads = model->heads,
+                                     .kv_heads = model->kv_heads,
+                                     .dropout = dropout > 0 ? (float)dropout : 0},
+                            .context = model->context,
+                            .bf16 = is_bf16(recipe)};
+    if (net.text.vocabulary == 0)
+        net.text.vocabulary = tokens;
+    const bool unknown = net.text.vocabulary == 0;
+    const stint_status st = stint_text_model_resolve(net.name, &net.text, &net.context);
+    if (st != STINT_OK)
+        return st;
+    if (unknown)
+        sti_log(STINT_LOG_INFO,
+                "no text is given: a vocabulary of %s tokens is taken, as published; "
+                "--data PATH takes that of a text",
+                sti_count_text(net.text.vocabulary));
+    if (tokens > net.text.vocabulary)
+        return sti_fail(STINT_E_INPUT,
+                        "model.vocabulary: %" PRId64 ", but the tokeniser has %" PRId64
+                        " tokens; set it to %" PRId64 " or more, or to 0 for as many",
+                        net.text.vocabulary, tokens, tokens);
+    *network_out = net;
+    return STINT_OK;
+}

@@ -1,0 +1,25 @@
+/* The network that a recipe describes. What is known only with the data (classes, the
+ * size of images, tokens) is the caller's to fill in or to give. */
+#ifndef STI_MODEL_NETWORK_RECIPE_H
+#define STI_MODEL_NETWORK_RECIPE_H
+
+#include "base/recipe.h"
+#include "model/network.h"
+
+/* Does the recipe name a network for text? */
+bool sti_recipe_is_text(const stint_recipe *recipe);
+
+/* A network of images, as it is used. Name and sizes live as long as the recipe. */
+sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe);
+
+/* Tokens that a text's vocabulary is to have: model.vocabulary, or, of a model that was
+ * published with one, that; 0: as the tokeniser has it. */
+int64_t sti_recipe_vocabulary(const stint_recipe *recipe);
+
+/* The network for a vocabulary of so many tokens (0: as sti_recipe_vocabulary says).
+ * STINT_E_INPUT: model.vocabulary has no room for them, or sizes that do not go
+ * together. */
+stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
+                                     sti_network_desc *network_out);
+
+#endif

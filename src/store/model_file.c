@@ -1,0 +1,416 @@
+#include "store/model_file.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/recipe.h"
+#include "base/units.h"
+#include "data/tokenizer.h"
+#include "model/network_recipe.h"
+#include "store/model_meta.h"
+
+#define CLASSES_MAX   (1 << 20)
+#define SIDE_MAX      65535 /* pixels */
+#define SIZE_MAX_TEXT (1 << 24)
+
+static stint_status broken(const stint_model_file *m, const char *what)
+{
+    return sti_fail(STINT_E_INPUT, "%s: %s; it was not written by stint train",
+                    sti_tensor_file_path(m->file), what);
+}
+
+static const char *text_of(const stint_model_file *m, const char *key)
+{
+    return sti_tensor_file_text(m->file, key);
+}
+
+static stint_status read_classes(stint_model_file *m)
+{
+    const char *text = text_of(m, STI_META_CLASSES);
+    json_t *list = text ? json_loads(text, 0, NULL) : NULL;
+    size_t count = json_array_size(list);
+    stint_status st = count >= 1 && count <= CLASSES_MAX
+                          ? STINT_OK
+                          : broken(m, "it names no classes");
+    if (st == STINT_OK) {
+        m->class_names = sti_arena_alloc(m->arena, count * sizeof *m->class_names);
+        st = m->class_names ? STINT_OK : STINT_E_MEMORY;
+    }
+    for (size_t i = 0; i < count && st == STINT_OK; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (!name)
+            st = broken(m, "a class has no name");
+        else if (!(m->class_names[i] = sti_arena_strdup(m->arena, name)))
+            st = STINT_E_MEMORY;
+    }
+    json_decref(list);
+    m->network.model.classes = (int64_t)count;
+    return st;
+}
+
+static stint_status read_image(stint_model_file *m)
+{
+    double image[3], mean[3], deviation[3];
+    if (!sti_meta_numbers(text_of(m, STI_META_IMAGE), 3, image) || !(image[0] >= 1) ||
+        !(image[1] >= 1) || image[0] > SIDE_MAX || image[1] > SIDE_MAX ||
+        !(image[2] == 1 || image[2] == 3))
+        return broken(m, "it does not say what images it takes");
+    m->network.height = (int64_t)image[0];
+    m->network.width = (int64_t)image[1];
+    m->network.channels = (int64_t)image[2];
+    int channels = (int)image[2];
+    if (!sti_meta_numbers(text_of(m, STI_META_MEAN), channels, mean) ||
+        !sti_meta_numbers(text_of(m, STI_META_DEVIATION), channels, deviation))
+        return broken(m, "it has no normalisation of its images");
+    for (int i = 0; i < channels; i++) {
+        m->norm.mean[i] = (float)mean[i];
+        m->norm.deviation[i] = (float)deviation[i];
+        if (!(m->norm.deviation[i] > 0))
+            return broken(m, "its normalisation divides by zero");
+    }
+    return STINT_OK;
+}
+
+static stint_status read_recipe(stint_model_file *m)
+{
+    m->recipe_text = text_of(m, STI_META_RECIPE);
+    if (!m->recipe_text)
+        return broken(m, "it holds no recipe");
+    stint_status st =
+        sti_recipe_parse(m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
+    if (st == STINT_E_USAGE) { /* the file is at fault, not who gave it */
+        char words[1024];
+        snprintf(words, sizeof words, "%s", stint_last_error());
+        st = sti_fail(STINT_E_INPUT, "the recipe in the model cannot be read: %s",
+                      words);
+    }
+    if (st != STINT_OK)
+        return st;
+    const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);
+    m->network.name = of_recipe.name;
+    m->network.bf16 = of_recipe.bf16;
+    if (sti_recipe_is_text(m->recipe))
+        return STINT_OK; /* sizes come from the file */
+    m->network.model = of_recipe.model;
+    m->network.weight_bits = of_recipe.weight_bits;
+    const char *numerics = text_of(m, STI_META_NUMERICS);
+    const bool older =
+        numerics && strcmp(numerics, "1") == 0; /* knew direct sums only */
+    m->network.winograd = of_recipe.winograd && !older;
+    return STINT_OK;
+}
+
+/* Sizes and tokeniser of a text model. What the sizes are worth shows when the network
+ * is built and its tensors are looked for. */
+static stint_status read_text(stint_model_file *m)
+{
+    enum { SIZES = 7, ALL = SIZES + 3 };
+    double size[ALL];
+    stint_text_model_desc *d = &m->network.text;
+    int64_t *const to[SIZES] = {&m->network.context, &d->vocabulary, &d->depth,
+                                &d->width,           &d->heads,      &d->kv_heads,
+                                &d->hidden};
+    const char *tokenizer = text_of(m, STI_META_TOKENIZER);
+    if (!sti_meta_numbers(text_of(m, STI_META_TEXT), ALL, size))
+        return broken(m, "it does not say what text it takes");
+    for (int i = 0; i < SIZES; i++) {
+        if (!(size[i] >= 1) || size[i] > SIZE_MAX_TEXT)
+            return broken(m, "its sizes are impossible");
+        *to[i] = (int64_t)size[i];
+    }
+    d->epsilon = (float)size[SIZES];
+    d->rotary_base = (float)size[SIZES + 1];
+    d->head = size[SIZES + 2] > 0 ? STINT_TEXT_HEAD_OWN : STINT_TEXT_HEAD_TIED;
+    if (!(d->epsilon > 0) || !(d->rotary_base > 0))
+        return broken(m, "its sizes are impossible");
+    const char *end = text_of(m, STI_META_END_TOKEN);
+    if (!end || sti_parse_int(end, &m->end_token) != STINT_OK || m->end_token < 0 ||
+        m->end_token >= d->vocabulary)
+        m->end_token = -1;
+    if (!tokenizer) /* of weights that came from elsewhere */
+        return STINT_OK;
+    stint_status st = sti_tokenizer_parse(tokenizer, strlen(tokenizer),
+                                          sti_tensor_file_path(m->file), &m->tokenizer);
+    if (st == STINT_OK &&
+        stint_tokenizer_describe(m->tokenizer)->vocabulary > d->vocabulary)
+        st = broken(m, "its tokeniser has more tokens than the network");
+    return st;
+}
+
+static double number_of(const stint_model_file *m, const char *key)
+{
+    const char *text = text_of(m, key);
+    double number;
+    return text && *text && sti_parse_float(text, &number) == STINT_OK ? number
+                                                                       : (double)NAN;
+}
+
+static void read_facts(stint_model_file *m)
+{
+    const char *step = text_of(m, STI_META_STEP);
+    m->weights_sha256 = text_of(m, STI_META_WEIGHTS);
+    if (!step || sti_parse_int(step, &m->step) != STINT_OK)
+        m->step = 0;
+    m->test_accuracy = number_of(m, STI_META_ACCURACY);
+    m->test_loss = number_of(m, STI_META_LOSS);
+}
+
+static stint_status check_kind(const stint_model_file *m)
+{
+    const char *kind = text_of(m, STI_META_KIND);
+    if (!kind)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: safetensors, but not a model of Stint: it does not name a "
+                        "network",
+                        sti_tensor_file_path(m->file));
+    return STINT_OK;
+}
+
+/* One image through the network: shows at once whether tensors and network agree, and
+ * serves single predictions. */
+static stint_status build_single(stint_model_file *m)
+{
+    stint_status st = sti_network_build(&m->network, STINT_EVAL, 1, &m->single);
+    if (st == STINT_OK)
+        st = sti_network_plan(&m->single, 1);
+    if (st != STINT_OK)
+        return st;
+    m->parameters = sti_network_parameters(&m->single);
+    return STINT_OK;
+}
+
+typedef struct loader {
+    const stint_model_file *model;
+    char *block;       /* NULL: only check */
+    const char *wants; /* the network's name */
+    const char *scope; /* that the network's names have in front, NULL: none */
+    sti_sha256 *hash;  /* of what is only checked */
+} loader;
+
+static stint_status load_tensor(void *user, const sti_value_row *value,
+                                const sti_place *place)
+{
+    const loader *l = user;
+    const sti_tensor_file *f = l->model->file;
+    const char *name = l->scope ? value->name + strlen(l->scope) + 1 : value->name;
+    const sti_tensor_row *row = sti_tensor_file_find(f, name);
+    if (!row || row->type != STI_TENSOR_F32 || row->rank != value->shape.rank ||
+        memcmp(row->dim, value->shape.dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
+        return sti_fail(STINT_E_INPUT, "%s: %s '%s' of %s, as the network %s wants it",
+                        sti_tensor_file_path(f), row ? "has another" : "has no", name,
+                        sti_shape_text(&value->shape), l->wants);
+    if (!l->block)
+        return sti_tensor_file_add_sha256(f, row, l->hash);
+    return sti_tensor_file_read(f, row, l->block + place->offset);
+}
+
+static stint_status load_all(const stint_model_file *model, const sti_network *network,
+                             const char *wants, void *params, void *states)
+{
+    loader l = {.model = model, .block = params, .wants = wants};
+    stint_status st = sti_network_each(network, STI_ROLE_PARAM, load_tensor, &l);
+    l.block = states;
+    return st != STINT_OK ? st
+                          : sti_network_each(network, STI_ROLE_STATE, load_tensor, &l);
+}
+
+/* Every tensor is there, and its bytes are those that training wrote. A model whose
+ * file names no hash (a checkpoint) is taken as it is. */
+static stint_status check_weights(stint_model_file *m)
+{
+    char hex[65];
+    sti_sha256 hash;
+    loader l = {.model = m, .hash = &hash, .wants = m->network.name};
+    sti_sha256_init(&hash);
+    stint_status st = sti_network_each(&m->single, STI_ROLE_PARAM, load_tensor, &l);
+    if (st == STINT_OK)
+        st = sti_network_each(&m->single, STI_ROLE_STATE, load_tensor, &l);
+    if (st != STINT_OK)
+        return st;
+    sti_sha256_hex(&hash, hex);
+    if (m->weights_sha256 && strcmp(m->weights_sha256, hex) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: damaged: its weights have the SHA-256 %s, but the file "
+                        "says %.64s; take another copy (or, if you changed them, "
+                        "remove " STI_META_WEIGHTS " from its metadata)",
+                        sti_tensor_file_path(m->file), hex, m->weights_sha256);
+    m->weights_sha256 = sti_arena_strdup(m->arena, hex);
+    return m->weights_sha256 ? STINT_OK : STINT_E_MEMORY;
+}
+
+stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
+                            void *params, void *states)
+{
+    return load_all(model, network, model->network.name, params, states);
+}
+
+stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
+                             const char *name, void *params, void *states)
+{
+    stint_status st = load_all(model, network, name, params, states);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "train.start");
+    if (sti_network_parameters(network) != model->parameters)
+        return sti_fail(STINT_E_INPUT,
+                        "train.start: %s holds the network %s of %" PRId64
+                        " parameters, the recipe's has %" PRId64
+                        "; give the same model.name, width and depth",
+                        sti_tensor_file_path(model->file), model->network.name,
+                        model->parameters, sti_network_parameters(network));
+    return STINT_OK;
+}
+
+stint_status sti_model_reload(const char *path, int64_t step, const char *name,
+                              const sti_network *network, void *params, void *states)
+{
+    stint_model_file m = {.network.name = name};
+    stint_status st = sti_tensor_file_open(path, &m.file);
+    if (st == STINT_OK) {
+        read_facts(&m);
+        if (m.step != step)
+            st = sti_fail(STINT_E_INPUT,
+                          "%s holds the weights after step %" PRId64
+                          ", but those after step %" PRId64 " were chosen",
+                          path, m.step, step);
+    }
+    if (st == STINT_OK)
+        st = load_all(&m, network, name, params, states);
+    sti_tensor_file_close(m.file);
+    return st == STINT_OK ? st : sti_fail_context(st, "train.select");
+}
+
+stint_status sti_model_load_reference(const stint_model_file *model,
+                                      const sti_network *network, void *fixed)
+{
+    loader l = {.model = model,
+                .block = fixed,
+                .wants = model->network.name,
+                .scope = STI_REFERENCE_SCOPE};
+    return sti_network_each(network, STI_ROLE_FIXED, load_tensor, &l);
+}
+
+typedef struct fixed_hash {
+    const sti_network *network;
+    const char *fixed; /* the block */
+    sti_sha256 hash;
+} fixed_hash;
+
+/* Tensor `of` of the model on its own, as it lies among the FIXED ones. */
+static stint_status hash_fixed(void *user, const sti_value_row *of,
+                               const sti_place *place)
+{
+    fixed_hash *h = user;
+    const stint_graph *g = h->network->graph;
+    const size_t skip = sizeof STI_REFERENCE_SCOPE;
+    (void)place;
+    for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->role == STI_ROLE_FIXED && strcmp(row->name + skip, of->name) == 0)
+            sti_sha256_add(&h->hash, h->fixed + h->network->plan->place[v].offset,
+                           stint_shape_bytes(&row->shape));
+    }
+    return STINT_OK;
+}
+
+void sti_model_reference_sha256(const stint_model_file *model,
+                                const sti_network *network, const void *fixed,
+                                char hex_out[65])
+{
+    fixed_hash h = {.network = network, .fixed = fixed};
+    sti_sha256_init(&h.hash);
+    sti_network_each(&model->single, STI_ROLE_PARAM, hash_fixed, &h);
+    sti_network_each(&model->single, STI_ROLE_STATE, hash_fixed, &h);
+    sti_sha256_hex(&h.hash, hex_out);
+}
+
+stint_status sti_model_open_for(const char *key, const char *path,
+                                stint_model_file **model_out)
+{
+    sti_arena *arena = sti_arena_create("model path");
+    const char *file = path;
+    stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK && sti_path_is_dir(path))
+        file = sti_path_join(arena, path, "model.safetensors");
+    if (st == STINT_OK)
+        st = file ? stint_model_open(file, model_out) : STINT_E_MEMORY;
+    sti_arena_destroy(arena);
+    return st == STINT_OK ? st : sti_fail_context(st, "%s", key);
+}
+
+stint_status stint_model_open(const char *path, stint_model_file **model_out)
+{
+    sti_arena *arena = sti_arena_create("model file");
+    stint_model_file *m = arena ? sti_arena_alloc(arena, sizeof *m) : NULL;
+    if (!m) {
+        sti_arena_destroy(arena);
+        return STINT_E_MEMORY;
+    }
+    m->arena = arena;
+    stint_status st = sti_tensor_file_open(path, &m->file);
+    if (st == STINT_OK)
+        st = check_kind(m);
+    if (st == STINT_OK)
+        st = read_recipe(m);
+    const bool text = st == STINT_OK && sti_recipe_is_text(m->recipe);
+    if (text)
+        st = read_text(m);
+    if (st == STINT_OK && !text)
+        st = read_classes(m);
+    if (st == STINT_OK && !text)
+        st = read_image(m);
+    if (st == STINT_OK) {
+        read_facts(m);
+        st = build_single(m);
+    }
+    if (st == STINT_OK)
+        st = check_weights(m);
+    if (st != STINT_OK) {
+        stint_model_close(m);
+        return st;
+    }
+    *model_out = m;
+    return STINT_OK;
+}
+
+void stint_model_close(stint_model_file *m)
+{
+    if (!m)
+        return;
+    if (m->attached)
+        m->destroy_attached(m->attached);
+    sti_network_fini(&m->single);
+    stint_recipe_destroy(m->recipe);
+    stint_tokenizer_close(m->tokenizer);
+    sti_tensor_file_close(m->file);
+    sti_arena_destroy(m->arena);
+}
+
+const stint_tokenizer *stint_model_tokenizer(const stint_model_file *m)
+{
+    return m->tokenizer;
+}
+
+void stint_model_describe(const stint_model_file *m, stint_model_facts *facts)
+{
+    *facts = (stint_model_facts){.network = m->network.name,
+                                 .classes = (int32_t)m->network.model.classes,
+                                 .class_names = m->class_names,
+                                 .height = m->network.height,
+                                 .width = m->network.width,
+                                 .channels = m->network.channels,
+                                 .parameters = m->parameters,
+                                 .tensors = sti_tensor_file_count(m->file),
+                                 .recipe = m->recipe_text,
+                                 .step = m->step,
+                                 .test_accuracy = m->test_accuracy,
+                                 .test_loss = m->test_loss,
+                                 .context = m->network.context,
+                                 .text = m->network.text};
+    snprintf(facts->weights_sha256, sizeof facts->weights_sha256, "%s",
+             m->weights_sha256 ? m->weights_sha256 : "");
+}

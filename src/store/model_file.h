@@ -1,0 +1,55 @@
+/* A trained model opened from its file; behind the public handle. */
+#ifndef STI_STORE_MODEL_FILE_H
+#define STI_STORE_MODEL_FILE_H
+
+#include "base/recipe.h"
+#include "data/data.h"
+#include "model/network.h"
+#include "stint/store.h"
+#include "store/safetensors.h"
+
+struct stint_model_file {
+    sti_arena *arena;
+    sti_tensor_file *file;
+    stint_recipe *recipe;
+    sti_network_desc network;
+    sti_data_norm norm;
+    const char **class_names;   /* [network.model.classes] */
+    stint_tokenizer *tokenizer; /* of a text model, unless it came without; else NULL */
+    int64_t end_token;          /* of a text model; -1: none */
+    int64_t parameters, step;
+    double test_accuracy, test_loss; /* NaN: unknown */
+    const char *recipe_text, *weights_sha256;
+    /* One image through the network, which shows whether tensors and network agree. */
+    sti_network single;
+    /* What a higher room keeps with the model, destroyed with it; NULL: nothing. */
+    void *attached;
+    void (*destroy_attached)(void *attached);
+};
+
+/* As stint_model_open; path may also be the folder of a run. key: the recipe's, for
+ * messages. */
+stint_status sti_model_open_for(const char *key, const char *path,
+                                stint_model_file **model_out);
+
+/* Read the weights into blocks of the network's PARAM and STATE regions. STINT_E_INPUT:
+ * the file lacks a tensor, or it has another shape. */
+stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
+                            void *params, void *states);
+/* The same for training to begin with, of the network so named: the model must have no
+ * other parameters either. */
+stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
+                             const char *name, void *params, void *states);
+/* The same of the file that a run wrote after this step, with nothing made but what
+ * reading takes. STINT_E_INPUT: it is of another step. */
+stint_status sti_model_reload(const char *path, int64_t step, const char *name,
+                              const sti_network *network, void *params, void *states);
+/* Read the weights into a block of the network's FIXED tensors. */
+stint_status sti_model_load_reference(const stint_model_file *model,
+                                      const sti_network *network, void *fixed);
+/* SHA-256 of that block's tensors in the order of model->weights_sha256. */
+void sti_model_reference_sha256(const stint_model_file *model,
+                                const sti_network *network, const void *fixed,
+                                char hex_out[65]);
+
+#endif

@@ -1,0 +1,38 @@
+/* Where a training stands, beside its tensors, and how files hold it. */
+#ifndef STI_STORE_POSITION_H
+#define STI_STORE_POSITION_H
+
+#include "store/model_meta.h"
+
+/* Sums are over training batches, in the order of the steps. */
+typedef struct sti_position {
+    int64_t step;                     /* steps done */
+    double epoch_loss, epoch_correct; /* of this epoch: sum over images; answers */
+    int64_t epoch_images;             /* 0: the epoch is closed */
+    double line_loss, line_correct;   /* since the last step line of the log */
+    int64_t line_images;
+    double train_loss, train_accuracy;   /* of the last closed epoch; NaN */
+    double test_loss, test_accuracy;     /* of the last evaluation; NaN */
+    int64_t chosen_step;                 /* of train.select; 0: none yet */
+    int64_t chosen_right, chosen_others; /* there, of the held-out images */
+    int64_t better_step; /* of the last epoch that was better than all before */
+} sti_position;
+
+/* A number of a position: a text of its own in a file. */
+typedef struct sti_position_field {
+    const char *key;
+    size_t offset;
+    bool whole; /* int64_t, else double */
+    bool facts; /* also in model files */
+    bool late;  /* files of older builds lack it: 0 */
+} sti_position_field;
+extern const sti_position_field sti_position_fields[];
+extern const int sti_position_field_count;
+
+/* facts_only: those that a model file has. */
+void sti_position_add(const sti_position *position, bool facts_only,
+                      sti_meta_texts *texts);
+/* STINT_E_INPUT: a number is missing, none, or the step is below 0. */
+stint_status sti_position_read(const sti_tensor_file *file, sti_position *position_out);
+
+#endif

@@ -1,0 +1,22 @@
+/* A text model opened from its files, whatever their layout; behind the public handle.
+ */
+#ifndef STI_STORE_TEXT_MODEL_FILE_H
+#define STI_STORE_TEXT_MODEL_FILE_H
+
+#include "stint/store.h"
+#include "store/hf_folder.h"
+#include "store/model_file.h"
+
+struct stint_text_model {
+    stint_model_file *file; /* one of the two */
+    sti_hf_folder *folder;
+    stint_tokenizer *tokenizer; /* of a folder */
+    char why[512];              /* it has none */
+    stint_text_model_facts facts;
+};
+
+sti_weight_source sti_text_model_source(const stint_text_model *model);
+/* What a decoder of it is made from, but for capacity and threads. */
+sti_decoder_desc sti_text_model_decoder(const stint_text_model *model);
+
+#endif

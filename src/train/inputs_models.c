@@ -1,0 +1,129 @@
+/* The models that a training begins with or keeps to: are they of its kind? */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "train/inputs.h"
+#include "train/loss_mix.h"
+#include "train/recipe_view.h"
+
+static bool same_numbers(const float *a, const float *b, int64_t count)
+{
+    return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+static stint_status check_images(const sti_inputs *in, const stint_model_file *m,
+                                 const char *key, const char *path)
+{
+    const stint_data_info *info = stint_data_describe(in->train_data);
+    const sti_network_desc *n = &m->network;
+    if (n->context > 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %s is a text model, the data are images of %dx%dx%d; give "
+                        "a model of such images",
+                        key, path, (int)info->height, (int)info->width,
+                        (int)info->channels);
+    if (n->height == info->height && n->width == info->width &&
+        n->channels == info->channels)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: %s takes images of %" PRId64 "x%" PRId64 "x%" PRId64
+                    ", the data are of %dx%dx%d; give a model of such images, or "
+                    "data.size and data.channels as it was trained with",
+                    key, path, n->height, n->width, n->channels, (int)info->height,
+                    (int)info->width, (int)info->channels);
+}
+
+/* Scores are put side by side: classes must be the same, in the same order. */
+static stint_status check_classes(const sti_inputs *in, const char *path)
+{
+    const stint_data_info *info = stint_data_describe(in->train_data);
+    const stint_model_file *m = in->reference;
+    if (m->network.model.classes != info->classes)
+        return sti_fail(STINT_E_INPUT,
+                        "loss.reference: %s tells %" PRId64
+                        " classes apart, the data have %d; the reference must have "
+                        "learnt the same classes",
+                        path, m->network.model.classes, (int)info->classes);
+    for (int32_t c = 0; c < info->classes; c++)
+        if (strcmp(m->class_names[c], info->class_names[c]) != 0)
+            return sti_fail(STINT_E_INPUT,
+                            "loss.reference: class %d of %s is '%s', of the data '%s'; "
+                            "the reference must have learnt the same classes",
+                            (int)c, path, m->class_names[c], info->class_names[c]);
+    return STINT_OK;
+}
+
+/* The batch is normalised once, for both. */
+static stint_status check_norms(const sti_inputs *in)
+{
+    const stint_model_file *a = in->start, *b = in->reference;
+    if (!a || !b ||
+        (same_numbers(a->norm.mean, b->norm.mean, a->network.channels) &&
+         same_numbers(a->norm.deviation, b->norm.deviation, a->network.channels)))
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "train.start and loss.reference were trained on images of another "
+                    "normalisation; take models of the same data");
+}
+
+/* Keys that only images have. */
+static stint_status check_text(const sti_inputs *in)
+{
+    const sti_recipe_view v = sti_recipe_view_of(in->recipe);
+    if (v.loss->reference)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "loss.reference: is for networks that classify images, not for "
+                        "a model of text");
+    if (v.quantise->bits > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "quantise.bits: is for networks of images, not for a model of "
+                        "text");
+    if (v.train->validation > 0)
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "train.validation: is for images; of a text, data.validation is "
+            "the share that is not trained on");
+    return STINT_OK;
+}
+
+/* The network for the images at hand; that of a text is described with its tokens. */
+static void describe_network(sti_inputs *in)
+{
+    if (in->text)
+        return; /* with its text */
+    const stint_data_info *info = stint_data_describe(in->train_data);
+    in->network = sti_train_network_desc(in->recipe);
+    in->network.model.classes = info->classes;
+    in->network.height = info->height;
+    in->network.width = info->width;
+    in->network.channels = info->channels;
+    if (in->reference) {
+        in->network.loss = sti_loss_of_recipe(sti_loss_section_of(in->recipe));
+        in->network.loss.reference = &in->reference->network;
+    }
+}
+
+stint_status sti_inputs_open_models(sti_inputs *in)
+{
+    const char *start = sti_train_section_of(in->recipe)->start;
+    const char *reference = sti_loss_section_of(in->recipe)->reference;
+    stint_status st = STINT_OK;
+    if (in->text)
+        STI_TRY(check_text(in));
+    if (start)
+        STI_TRY(sti_model_open_for("train.start", start, &in->start));
+    if (in->text)
+        return st; /* whether tensors fit is seen when they are read */
+    if (start)
+        STI_TRY(check_images(in, in->start, "train.start", start));
+    if (reference) {
+        STI_TRY(sti_model_open_for("loss.reference", reference, &in->reference));
+        STI_TRY(check_images(in, in->reference, "loss.reference", reference));
+        STI_TRY(check_classes(in, reference));
+    }
+    STI_TRY(check_norms(in));
+    describe_network(in);
+out:
+    return st;
+}

@@ -1,0 +1,53 @@
+#include "train/recipe_inputs.h"
+
+#include "model/network_recipe.h"
+#include "train/recipe_view.h"
+
+/* The size that the recipe's model is usually given; 0: none. */
+static int64_t usual_size(const stint_recipe *recipe)
+{
+    return sti_recipe_view_of(recipe).model->stem == STINT_STEM_SMALL
+               ? 0
+               : stint_model_usual_size(sti_recipe_network(recipe));
+}
+
+stint_data_desc sti_recipe_data_desc(const stint_recipe *recipe, sti_images_part part)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    return (stint_data_desc){
+        .path = v.data->path,
+        .split = part == STI_PART_TEST ? STINT_DATA_TEST : STINT_DATA_TRAIN,
+        .hold_out = part == STI_PART_TEST ? 0 : v.train->validation,
+        .held_out = part == STI_PART_VALIDATION,
+        .format = sti_recipe_format(recipe),
+        .size = v.data->size,
+        .channels = (int)v.data->channels,
+        .fit = sti_recipe_fit(recipe),
+        .cuts = part == STI_PART_TRAIN && v.data->scale_crop > 0,
+        .validation = v.data->validation > 0 ? v.data->validation : -1,
+        .usual_size = usual_size(recipe)};
+}
+
+stint_status sti_recipe_open_text(const stint_recipe *recipe,
+                                  const stint_tokenizer *tokenizer,
+                                  sti_corpus **corpus_out)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    const sti_corpus_desc desc = {.path = v.data->path,
+                                  .tokenizer = tokenizer,
+                                  .tokenizer_path = v.data->tokenizer_path,
+                                  .kind = (stint_tokenizer_kind)v.data->tokenizer,
+                                  .vocabulary = (int32_t)sti_recipe_vocabulary(recipe),
+                                  .validation = v.data->validation,
+                                  .budget_bytes = v.run->memory_bytes};
+    return sti_corpus_open(&desc, corpus_out);
+}
+
+sti_network_desc sti_train_network_desc(const stint_recipe *recipe)
+{
+    const sti_train_values *train = sti_train_section_of(recipe);
+    sti_network_desc network = sti_recipe_network_desc(recipe);
+    network.smoothing = (float)train->label_smoothing;
+    network.freeze_norm = train->freeze_norm;
+    return network;
+}

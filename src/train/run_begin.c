@@ -1,0 +1,229 @@
+/* The beginning of a run: memory is taken, weights are new or a checkpoint's, files are
+ * opened. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "store/model_file.h"
+#include "train/prune.h"
+#include "train/recipe_view.h"
+#include "train/run.h"
+#include "train/select.h"
+
+typedef struct measuring {
+    sti_run *run;
+} measuring;
+
+static void tell_measured(void *user, int64_t done, int64_t total)
+{
+    const measuring *m = user;
+    const stint_train_desc *desc = m->run->desc;
+    if (!desc->progress)
+        return;
+    desc->progress(desc->user, &(stint_train_progress){.steps = m->run->job.steps,
+                                                       .epochs = m->run->job.epochs,
+                                                       .test_loss = (double)NAN,
+                                                       .test_accuracy = (double)NAN,
+                                                       .evaluating = true,
+                                                       .evaluated = done,
+                                                       .to_evaluate = total});
+}
+
+static stint_status measure_norm(sti_run *run)
+{
+    const stint_model_file *given =
+        run->job.inputs.start ? run->job.inputs.start : run->job.inputs.reference;
+    if (given) {
+        run->norm = given->norm;
+        return STINT_OK;
+    }
+    sti_team team = {.threads = run->job.setup.threads};
+    sti_data_decoders *decoders;
+    measuring m = {run};
+    if (run->job.inputs.text)
+        return STINT_OK; /* tokens are not normalised */
+    stint_status st =
+        sti_data_decoders_create(run->job.inputs.train_data, team.threads, &decoders);
+    if (st != STINT_OK)
+        return st;
+    st = sti_data_measure(run->job.inputs.train_data, &team, decoders, tell_measured,
+                          &m, &run->norm);
+    sti_data_decoders_destroy(decoders);
+    return st;
+}
+
+/* The weights of the reference, which nothing may change until the run ends. */
+static stint_status load_reference(sti_run *run)
+{
+    sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
+    stint_status st = sti_model_load_reference(run->job.inputs.reference,
+                                               &run->job.setup.train, run->crew->fixed);
+    if (st == STINT_OK)
+        sti_model_reference_sha256(run->job.inputs.reference, &run->job.setup.train,
+                                   run->crew->fixed, run->reference_sha256);
+    return st;
+}
+
+static stint_status create_parts(sti_run *run)
+{
+    sti_crew_desc desc = sti_job_crew(&run->job);
+    stint_status st = sti_crew_create(&desc, &run->crew);
+    if (st == STINT_OK && run->desc->profile) {
+        st = sti_profile_begin(run->desc->profile, run->job.setup.train.graph,
+                               run->crew->own.count, desc.lanes,
+                               run->crew->lane_team.threads);
+        run->crew->profile = run->desc->profile;
+    }
+    if (st == STINT_OK)
+        st = sti_saver_create(&run->job, run->crew, &run->norm,
+                              run->job.setup.train.weights >= 0 ? &run->loss : NULL,
+                              &run->saver);
+    if (st == STINT_OK && run->job.inputs.reference)
+        st = load_reference(run);
+    if (st == STINT_OK)
+        st = sti_run_create_control(run);
+    if (st == STINT_OK && run->job.inputs.test_count > 0)
+        st = sti_evaluation_init(&run->evaluation, run->job.inputs.test_count,
+                                 (int32_t)run->job.inputs.network.model.classes,
+                                 run->job.setup.train.images, run->job.plan.lanes);
+    if (st == STINT_OK && sti_select_wanted(run)) {
+        st = sti_evaluation_init(&run->validation, run->job.inputs.validation_count,
+                                 (int32_t)run->job.inputs.network.model.classes,
+                                 run->job.setup.train.images, run->job.plan.lanes);
+    }
+    if (st != STINT_OK)
+        return st;
+    run->order =
+        sti_alloc_array(run->job.inputs.train_count, sizeof *run->order, "order");
+    run->order_epoch = -1;
+    sti_schedule_init(&run->schedule, sti_schedule_section_of(run->recipe),
+                      sti_optimizer_section_of(run->recipe)->lr,
+                      run->job.steps_per_epoch, run->job.steps);
+    return run->order ? STINT_OK : STINT_E_MEMORY;
+}
+
+/* Memory that a checkpoint which turned out broken may have filled. */
+static void clear_moments(sti_run *run)
+{
+    for (int i = 0; i < run->job.setup.moments; i++)
+        memset(run->crew->moments[i], 0, run->crew->sizes.params);
+}
+
+/* New weights, or those of the model to begin with; then what pruning leaves. */
+static stint_status init_weights(sti_run *run)
+{
+    const sti_recipe_view v = sti_recipe_view_of(run->recipe);
+    stint_status st =
+        run->job.inputs.start
+            ? sti_model_start(run->job.inputs.start, &run->job.setup.train,
+                              run->job.inputs.network.name, run->crew->params,
+                              run->crew->states)
+            : sti_network_init_weights(&run->job.setup.train, &run->crew->team,
+                                       sti_recipe_seed(run->recipe, STI_STREAM_INIT),
+                                       run->crew->params, run->crew->states);
+    if (st == STINT_OK && v.noise->ulp > 0)
+        st = sti_network_flip_ulp(&run->job.setup.train, (uint64_t)v.noise->ulp,
+                                  run->crew->params);
+    if (st == STINT_OK && run->crew->mask)
+        sti_prune(run->crew, sti_prune_share(v.prune, 0), v.prune->scope);
+    return st;
+}
+
+static stint_status start_fresh(sti_run *run, bool measured)
+{
+    run->position = (sti_position){.train_loss = (double)NAN,
+                                   .train_accuracy = (double)NAN,
+                                   .test_loss = (double)NAN,
+                                   .test_accuracy = (double)NAN};
+    clear_moments(run);
+    sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
+    stint_status st = measured ? STINT_OK : measure_norm(run);
+    return st == STINT_OK ? init_weights(run) : st;
+}
+
+/* Weights, position and normalisation: from a checkpoint, or new. *step_out: that of
+ * the checkpoint, or -1. Of rank 0: the others get all by sti_run_share_start, and make
+ * what they can themselves, so that it need not be sent. */
+static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
+{
+    bool found = false;
+    stint_status st = STINT_OK;
+    *step_out = -1;
+    if (!sti_run_is_first(run))
+        return run->desc->resume ? STINT_OK : init_weights(run);
+    if (run->desc->resume) {
+        sti_saver_on_adopt(run->saver, sti_run_adopt_packs, run);
+        st = sti_saver_resume(run->saver, run->checkpoints, &run->position, &found);
+        if (st == STINT_OK && !found)
+            sti_log(STINT_LOG_INFO,
+                    "%s: no checkpoint to resume from; starting from the beginning",
+                    run->out);
+    }
+    if (st != STINT_OK)
+        return st;
+    if (!found)
+        return start_fresh(run, measured);
+    *step_out = run->position.step;
+    sti_log(STINT_LOG_INFO, "resuming after step %" PRId64 " of %" PRId64,
+            run->position.step, run->job.steps);
+    return STINT_OK;
+}
+
+static stint_status open_logs(sti_run *run, int64_t resume_step)
+{
+    const char *board = sti_run_section_of(run->recipe)->tensorboard;
+    stint_status st = sti_run_write_recipe(run);
+    if (st == STINT_OK)
+        st = sti_run_log_open(run->log_path, &run->job, resume_step,
+                              run->position.epoch_images > 0, &run->log);
+    if (st == STINT_OK && board && *board)
+        st = sti_tensorboard_open(board, &run->board);
+    return st;
+}
+
+/* The out folder, and what comes before the crew's memory is taken. */
+static stint_status begin_out(sti_run *run, bool *measured)
+{
+    int64_t checkpoints = 0;
+    if (!sti_run_is_first(run))
+        return STINT_OK;
+    stint_status st = sti_run_lock_folder(run);
+    if (st == STINT_OK)
+        st = sti_run_count_checkpoints(run, &checkpoints);
+    /* As long as no checkpoint knows the answer. */
+    *measured = !(run->desc->resume && checkpoints > 0);
+    if (st == STINT_OK && *measured)
+        st = measure_norm(run);
+    return st == STINT_OK ? sti_select_begin(run) : st;
+}
+
+static stint_status begin_files(sti_run *run, int64_t resume_step)
+{
+    stint_status st = STINT_OK;
+    if (!sti_run_is_first(run))
+        return STINT_OK;
+    if (!run->desc->resume)
+        st = sti_run_remove_old(run);
+    if (st == STINT_OK)
+        st = sti_run_remove_leavings(run);
+    return st == STINT_OK ? open_logs(run, resume_step) : st;
+}
+
+stint_status sti_run_begin(sti_run *run)
+{
+    int64_t resume_step = -1;
+    bool measured = false;
+    stint_status st = sti_run_agree(run, begin_out(run, &measured));
+    if (st != STINT_OK)
+        return st;
+    st = create_parts(run);
+    if (st == STINT_OK)
+        st = load_or_init(run, measured, &resume_step);
+    st = sti_run_agree(run, st);
+    if (st == STINT_OK)
+        st = sti_run_share_start(run);
+    if (st == STINT_OK)
+        st = sti_run_agree(run, begin_files(run, resume_step));
+    return st;
+}
