@@ -234,7 +234,8 @@ static int compare_rows(const void *a, const void *b)
 static stint_status index_rows(list_read *r, sti_index *index)
 {
     stint_status st = STINT_OK;
-    qsort(r->rows, (size_t)r->count, sizeof *r->rows, compare_rows);
+    if (r->count > 1)
+        qsort(r->rows, (size_t)r->count, sizeof *r->rows, compare_rows);
     for (int64_t i = 0; i < r->count && st == STINT_OK; i++) {
         const list_row *row = &r->rows[i];
         int32_t class_index;
