@@ -49,9 +49,7 @@ static const sti_option train_rows[] = {
      .offset = offsetof(train_args, net_root),
      .flag = true,
      .unit = "ADDRESS",
-     .help =
-         "where processes meet when mpirun does not say: HOST:PORT of rank 0's host, "
-         "or @NAME if all are on this host"},
+     .help = "where processes meet: HOST:PORT of rank 0, or @NAME on one host"},
     {.name = "net-ranks",
      .type = STI_OPTION_INT,
      .default_text = "0",
