@@ -4,14 +4,14 @@
  * data.h      images: what is in a folder, checks, rendered letters, downloads
  * generate.h  text from a trained transformer
  * graph.h     graphs of operators: values, shapes, scopes
- * infer.h     a model over a split, the class of an image
+ * infer.h     use of a trained model: a split evaluated, an image classified
  * model.h     network families that build themselves into a graph
  * net.h       processes that train together
  * op.h        the operators
  * recipe.h    recipes, read from a file or set key by key
  * status.h    status codes, the last error, the log, the version
- * stop.h      asking a long call to stop
- * store.h     models in files, and what they say of themselves
+ * stop.h      stopping a call that takes long
+ * store.h     models in files, Hugging Face's layout
  * text.h      tokenisers
  * topk.h      the k best of n values
  * train.h     plans and training

@@ -1,11 +1,11 @@
-/* Stopping a call that takes long.
+/* Stopping a call that takes long, from another thread or from a signal handler:
  *
- * A program that handles SIGINT and SIGTERM calls stint_stop() from its handler; the
- * call under way, or the next one, then ends early, with everything saved that it can
- * save. Nothing else may be called from a handler. The request is one flag for the
- * whole process, since signals are the process's, too: two trainings at once would both
- * see it. stint_train(), stint_eval() and the generator's calls look at it between
- * their steps. */
+ *   static void on_signal(int signal)
+ *   {
+ *       stint_stop(signal == SIGTERM ? STINT_E_TERMINATED : STINT_E_INTERRUPTED);
+ *   }
+ *
+ * The call that is stopped returns that status, on the thread that made it. */
 #ifndef STINT_STOP_H
 #define STINT_STOP_H
 
@@ -15,14 +15,14 @@
 extern "C" {
 #endif
 
-/** Ask what runs in this process to stop.
+/** Ask whatever long call of this process is running (training, evaluation, generation)
+ * to stop.
  *
- * status: STINT_E_INTERRUPTED (exit code 130) or STINT_E_TERMINATED (143), which the
- * call that is stopped returns: training after its step, with the checkpoint saved,
- * evaluation after its batches, generation before its next token. STINT_OK: only write
- * a checkpoint now. A request holds until a training or an evaluation ends, which
- * forgets it; one that came before meets the next call. Never fails, allocates nothing,
- * and is async-signal-safe; any thread may call it. */
+ * status: what that call is to return, STINT_E_INTERRUPTED or STINT_E_TERMINATED (130
+ * or 143), once its checkpoint, if it has any, is saved. STINT_OK: write a checkpoint
+ * now and go on. A request holds until a training or evaluation ends, which forgets it;
+ * one that came before meets the next call. Async-signal-safe; any thread may call it.
+ */
 STINT_API void stint_stop(stint_status status);
 
 #ifdef __cplusplus

@@ -150,6 +150,7 @@ static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     return (sti_data_augment){.crop_pad = (int)v.data->crop_pad,
                               .flip = v.data->flip,
+                              .scale_crop = v.data->scale_crop,
                               .seed = sti_recipe_seed(run->recipe, STI_STREAM_AUGMENT),
                               .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
 }

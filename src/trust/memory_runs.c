@@ -110,6 +110,7 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
     const int64_t epoch = step / l->steps_per_epoch;
     const sti_data_augment augment = {.crop_pad = (int)v.data->crop_pad,
                                       .flip = v.data->flip,
+                                      .scale_crop = v.data->scale_crop,
                                       .seed = seed,
                                       .epoch = (uint64_t)epoch};
     const sti_step_batch batch = {.samples = w->chosen + step % l->steps_per_epoch *
@@ -499,8 +500,10 @@ static stint_status plan(lab *l, size_t budget)
         st = count_steps(l);
     if (st != STINT_OK)
         return st;
+    /* Parts are cut out of the pictures themselves, anew for every batch. */
     l->keep =
-        budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST;
+        sti_data_section_of(l->recipe)->scale_crop <= 0 &&
+        (budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST);
     l->jobs = l->desc->jobs > 0 ? (int)l->desc->jobs : l->threads;
     if (l->jobs > l->desc->runs)
         l->jobs = (int)l->desc->runs;

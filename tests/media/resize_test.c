@@ -1,8 +1,16 @@
 /* Resampling: exact where it must be, and near a straightforward computation in
  * doubles. */
-#include "data/data_fixture.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "data/data_priv.h"
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "media/resize.h"
 
 static void resize(int in_h, int in_w, int out_h, int out_w, int channels,
                    const uint8_t *src, uint8_t *dst)
