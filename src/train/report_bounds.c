@@ -32,14 +32,14 @@ static void add_number(double value, bool fixed, int digits, sti_text *out)
 static const json_t *tightest(const json_t *row)
 {
     const json_t *gradient, *best = NULL;
-    double most = -1;
+    double max_share = -1;
     size_t i;
     json_array_foreach(json_object_get(row, "gradients"), i, gradient)
     {
         double allowed = number(gradient, "allowed");
         double share = allowed > 0 ? number(gradient, "predicted") / allowed : 0;
-        if (share > most) {
-            most = share;
+        if (share > max_share) {
+            max_share = share;
             best = gradient;
         }
     }
@@ -88,19 +88,19 @@ static void add_course(const json_t *bounds, sti_text *out)
 {
     const json_t *row;
     size_t i;
-    double plain = 0, bytes = 0, least = (double)INFINITY, most = 0;
+    double plain = 0, bytes = 0, least = (double)INFINITY, max_share = 0;
     json_array_foreach(json_object_get(bounds, "rows"), i, row)
     {
         double bound = number(row, "bound");
         plain += number(row, "plain_bytes");
         bytes += number(row, "bytes");
         least = fmin(least, bound);
-        most = fmax(most, bound);
+        max_share = fmax(max_share, bound);
     }
     sti_table_row(out);
     add_number(number(bounds, "step"), true, 0, out);
     add_number(least, false, 2, out);
-    add_number(most, false, 2, out);
+    add_number(max_share, false, 2, out);
     add_number(plain / bytes, true, 1, out);
     sti_table_row_end(out);
 }

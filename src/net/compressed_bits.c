@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "net/bits_choice.h"
-#include "net/squeeze_priv.h"
+#include "net/compressed_priv.h"
 
 /* Widths that may be chosen, least bits first; the last is float32. */
 typedef struct widths {
@@ -31,15 +31,15 @@ static widths widths_of(const sti_bits_policy *p, double raw_bytes)
     const bool by_bytes = p->wire_bytes > 0;
     const bool raw_fits = raw_bytes <= p->wire_bytes / 2;
     widths w = {0};
-    for (int b = p->least; b <= p->most && !(by_bytes && raw_fits); b++)
+    for (int b = p->min_bits; b <= p->max_bits && !(by_bytes && raw_fits); b++)
         w.bits[w.count++] = b;
     if (!by_bytes || raw_fits)
-        w.bits[w.count++] = STI_SQUEEZE_RAW;
+        w.bits[w.count++] = STI_COMPRESSED_RAW;
     return w;
 }
 
 /* By whatever scheme: of a link that ranks of a host share, all of this at most. */
-static double sent_share(const sti_squeeze *s)
+static double sent_share(const sti_compressed_allreduce *s)
 {
     return sti_schedule_sent(STI_SCHEME_SCATTER, sti_comm_size(s->comm), 1).coded;
 }
@@ -63,16 +63,16 @@ static double squared_error(const table *t, const sti_gradient_form *form, int64
     return sum;
 }
 
-static void measure(const sti_squeeze *s, table *t, const float *vector)
+static void measure(const sti_compressed_allreduce *s, table *t, const float *vector)
 {
     for (int k = 0; k < t->layers; k++) {
-        const sti_squeeze_layer *l = &s->layers[t->layer[k]];
+        const sti_compressed_layer *l = &s->layers[t->layer[k]];
         const float *x = vector + l->first;
         for (int64_t i = 0; i < l->count; i++)
             t->size += (double)x[i] * (double)x[i];
         for (int c = 0; c < t->w.count; c++) {
             sti_gradient_form form = s->desc.form;
-            const bool raw = t->w.bits[c] == STI_SQUEEZE_RAW;
+            const bool raw = t->w.bits[c] == STI_COMPRESSED_RAW;
             form.bits = t->w.bits[c];
             t->bytes[k * t->w.count + c] =
                 sent_share(s) * (raw ? 4 * (double)l->count
@@ -117,28 +117,28 @@ static void report(const table *t, const int *choice, sti_bits_report *r)
     double error = 0;
     r->bytes = t->raw_rest;
     r->raw_bytes = t->raw;
-    r->least = STI_SQUEEZE_RAW;
-    r->most = 0;
+    r->min_bits = STI_COMPRESSED_RAW;
+    r->max_bits = 0;
     for (int k = 0; k < t->layers; k++) {
         const int bits = t->w.bits[choice[k]];
         r->bytes += t->bytes[k * t->w.count + choice[k]];
         error += t->error[k * t->w.count + choice[k]];
-        r->least = bits < r->least ? bits : r->least;
-        r->most = bits > r->most ? bits : r->most;
+        r->min_bits = bits < r->min_bits ? bits : r->min_bits;
+        r->max_bits = bits > r->max_bits ? bits : r->max_bits;
     }
-    r->most = r->most ? r->most : STI_SQUEEZE_RAW;
+    r->max_bits = r->max_bits ? r->max_bits : STI_COMPRESSED_RAW;
     r->error = t->size > 0 ? sqrt(error / t->size) : 0;
 }
 
-static stint_status table_create(const sti_squeeze *s, const sti_bits_policy *p,
-                                 table *t)
+static stint_status table_create(const sti_compressed_allreduce *s,
+                                 const sti_bits_policy *p, table *t)
 {
     *t = (table){0};
     for (int l = 0; l < s->layer_count; l++) {
         const double bytes = sent_share(s) * 4 * (double)s->layers[l].count;
-        t->layers += sti_squeeze_is_compressed(s, l);
+        t->layers += sti_compressed_takes_layer(s, l);
         t->raw += bytes;
-        if (!sti_squeeze_is_compressed(s, l))
+        if (!sti_compressed_takes_layer(s, l))
             t->raw_rest += bytes;
     }
     t->w = widths_of(p, t->raw);
@@ -151,7 +151,7 @@ static stint_status table_create(const sti_squeeze *s, const sti_bits_policy *p,
     if (!t->layer || !t->bytes || !t->error || !t->coded || !t->left)
         return STINT_E_MEMORY;
     for (int l = 0, k = 0; l < s->layer_count; l++)
-        if (sti_squeeze_is_compressed(s, l))
+        if (sti_compressed_takes_layer(s, l))
             t->layer[k++] = l;
     return STINT_OK;
 }
@@ -167,23 +167,24 @@ static void table_destroy(table *t)
 
 static stint_status check_policy(const sti_bits_policy *p)
 {
-    if (p->least < 1 || p->least > p->most || p->most > STI_GRADIENT_BITS_MAX)
+    if (p->min_bits < 1 || p->min_bits > p->max_bits ||
+        p->max_bits > STI_GRADIENT_BITS_MAX)
         return sti_fail(STINT_E_USAGE,
                         "bits of gradients: from %d to %d; 1 to 8 are "
                         "possible",
-                        p->least, p->most);
+                        p->min_bits, p->max_bits);
     if (p->wire_bytes <= 0 &&
-        (p->error_factor <= 0 || p->uniform < p->least || p->uniform > p->most))
+        (p->error_factor <= 0 || p->uniform < p->min_bits || p->uniform > p->max_bits))
         return sti_fail(STINT_E_USAGE,
                         "bits of gradients: an error budget of %g times that of %d "
                         "bits; a factor above 0 and bits from %d to %d are possible",
-                        p->error_factor, p->uniform, p->least, p->most);
+                        p->error_factor, p->uniform, p->min_bits, p->max_bits);
     return STINT_OK;
 }
 
-static stint_status choose_on_rank_0(sti_squeeze *s, const sti_bits_policy *p,
-                                     const float *vector, int *bits,
-                                     sti_bits_report *report_out)
+static stint_status choose_on_rank_0(sti_compressed_allreduce *s,
+                                     const sti_bits_policy *p, const float *vector,
+                                     int *bits, sti_bits_report *report_out)
 {
     table t;
     stint_status st = table_create(s, p, &t);
@@ -196,7 +197,7 @@ static stint_status choose_on_rank_0(sti_squeeze *s, const sti_bits_policy *p,
     }
     if (st == STINT_OK) {
         for (int l = 0; l < s->layer_count; l++)
-            bits[l] = STI_SQUEEZE_RAW;
+            bits[l] = STI_COMPRESSED_RAW;
         for (int k = 0; k < t.layers; k++)
             bits[t.layer[k]] = t.w.bits[choice[k]];
         report(&t, choice, report_out);
@@ -206,8 +207,10 @@ static stint_status choose_on_rank_0(sti_squeeze *s, const sti_bits_policy *p,
     return st;
 }
 
-stint_status sti_squeeze_choose_bits(sti_squeeze *s, const sti_bits_policy *policy,
-                                     const float *vector, sti_bits_report *report_out)
+stint_status sti_compressed_choose_bits(sti_compressed_allreduce *s,
+                                        const sti_bits_policy *policy,
+                                        const float *vector,
+                                        sti_bits_report *report_out)
 {
     const bool first = sti_comm_rank(s->comm) == 0;
     sti_bits_report r = {0};
@@ -224,7 +227,7 @@ stint_status sti_squeeze_choose_bits(sti_squeeze *s, const sti_bits_policy *poli
     if (st == STINT_OK)
         st = sti_comm_broadcast(s->comm, 0, &r, sizeof r);
     if (st == STINT_OK)
-        st = sti_squeeze_set_bits(s, bits);
+        st = sti_compressed_set_bits(s, bits);
     if (st == STINT_OK)
         *report_out = r;
     sti_free(bits);

@@ -1,5 +1,5 @@
 /* The thread that sums the results of a step over the ranks; see the header. */
-#include "train/courier.h"
+#include "train/overlap_thread.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -14,24 +14,24 @@
 #define COURIER_TEXT 1024
 
 /* One join of two blocks, by slot. */
-typedef struct courier_join {
+typedef struct overlap_join {
     int into, from;
-} courier_join;
+} overlap_join;
 
 /* How far a lane's last shard is; each on a cache line of its own. */
-typedef struct courier_lane {
-    sti_courier *courier;
+typedef struct overlap_lane {
+    sti_overlap_thread *overlap_thread;
     _Atomic int64_t final_from; /* in floats */
     char pad[48];
-} courier_lane;
+} overlap_lane;
 
-struct sti_courier {
-    sti_courier_desc desc;
+struct sti_overlap_thread {
+    sti_overlap_thread_desc desc;
     int64_t count; /* floats of a block */
     sti_final_point *points;
     int point_count;
-    courier_lane *lanes;
-    courier_join *joins; /* that are still to be made when the last shards run */
+    overlap_lane *lanes;
+    overlap_join *joins; /* that are still to be made when the last shards run */
     int join_count;
     int blocks[STI_SHARD_STACK_MAX]; /* slots that are left for the exchange */
     int block_count;
@@ -45,7 +45,7 @@ struct sti_courier {
     char failure[COURIER_TEXT];
 };
 
-static float *block_of(const sti_courier *c, int slot)
+static float *block_of(const sti_overlap_thread *c, int slot)
 {
     return (float *)(void *)(c->desc.results + (size_t)slot * c->desc.block_bytes);
 }
@@ -53,37 +53,37 @@ static float *block_of(const sti_courier *c, int slot)
 /* ---- the joins that the last shards leave ---- */
 
 typedef struct join_list {
-    sti_courier *courier;
+    sti_overlap_thread *overlap_thread;
     bool noted;
 } join_list;
 
 static void note_join(void *user, int into, int from)
 {
     const join_list *list = user;
-    sti_courier *c = list->courier;
+    sti_overlap_thread *c = list->overlap_thread;
     if (!list->noted)
         return;
     if (c->joins)
-        c->joins[c->join_count] = (courier_join){into, from};
+        c->joins[c->join_count] = (overlap_join){into, from};
     c->join_count++;
 }
 
 /* A lane's stack when it has run all its shards; joins of the last one are noted. */
-static void push_lane(sti_courier *c, int lane, sti_shard_stack *stack)
+static void push_lane(sti_overlap_thread *c, int lane, sti_shard_stack *stack)
 {
-    const sti_shard_range own = sti_shard_part(c->desc.own, c->desc.lanes, lane);
-    join_list list = {.courier = c};
+    const sti_shard_range local = sti_shard_part(c->desc.local, c->desc.lanes, lane);
+    join_list list = {.overlap_thread = c};
     stack->depth = 0;
-    for (int64_t s = own.first; s < own.first + own.count; s++) {
-        list.noted = s == own.first + own.count - 1;
+    for (int64_t s = local.first; s < local.first + local.count; s++) {
+        list.noted = s == local.first + local.count - 1;
         sti_shard_push(stack, s, 1, c->desc.first_slot[lane] + stack->depth, note_join,
                        &list);
     }
 }
 
-static void list_joins(sti_courier *c)
+static void list_joins(sti_overlap_thread *c)
 {
-    join_list list = {.courier = c, .noted = true};
+    join_list list = {.overlap_thread = c, .noted = true};
     sti_shard_stack all = {.depth = 0}, lane;
     c->join_count = 0;
     for (int i = 0; i < c->desc.lanes; i++) {
@@ -99,22 +99,22 @@ static void list_joins(sti_courier *c)
         c->blocks[i] = all.slot[i];
 }
 
-/* ---- the gate ---- */
+/* ---- the watermark ---- */
 
 static int64_t final_from(void *user)
 {
-    const sti_courier *c = user;
-    int64_t most = 0;
+    const sti_overlap_thread *c = user;
+    int64_t max_from = 0;
     for (int i = 0; i < c->desc.lanes; i++) {
         const int64_t from = atomic_load(&c->lanes[i].final_from);
-        most = from > most ? from : most;
+        max_from = from > max_from ? from : max_from;
     }
-    return most;
+    return max_from;
 }
 
 static void take(void *user, int64_t from, int64_t end)
 {
-    const sti_courier *c = user;
+    const sti_overlap_thread *c = user;
     for (int i = 0; i < c->join_count; i++)
         sti_add_f32(&sti_team_serial, end - from, block_of(c, c->joins[i].from) + from,
                     block_of(c, c->joins[i].into) + from);
@@ -122,30 +122,30 @@ static void take(void *user, int64_t from, int64_t end)
 
 static void tell(void *user, const sti_final_point *point)
 {
-    courier_lane *lane = user;
-    sti_courier *c = lane->courier;
+    overlap_lane *lane = user;
+    sti_overlap_thread *c = lane->overlap_thread;
     atomic_store(&lane->final_from, (int64_t)(point->from / sizeof(float)));
     sti_comm_wake(c->desc.comm);
 }
 
 /* ---- the thread ---- */
 
-static stint_status carry(sti_courier *c)
+static stint_status carry(sti_overlap_thread *c)
 {
     float *blocks[STI_SHARD_STACK_MAX];
-    sti_gate gate = {
+    sti_ready_watermark watermark = {
         .final_from = final_from, .take = take, .user = c, .taken = c->count};
     for (int i = 0; i < c->block_count; i++)
         blocks[i] = block_of(c, c->blocks[i]);
     return c->desc.exchange ? sti_exchange_run(c->desc.exchange, &sti_team_serial,
-                                               &gate, c->step, blocks[0])
-                            : sti_tree_sum_run(c->desc.sum, &sti_team_serial, &gate,
-                                               blocks, c->block_count);
+                                               &watermark, c->step, blocks[0])
+                            : sti_tree_sum_run(c->desc.sum, &sti_team_serial,
+                                               &watermark, blocks, c->block_count);
 }
 
 static void *serve(void *arg)
 {
-    sti_courier *c = arg;
+    sti_overlap_thread *c = arg;
     pthread_mutex_lock(&c->lock);
     for (;;) {
         while (!c->leaving && !c->at_work)
@@ -166,7 +166,7 @@ static void *serve(void *arg)
 }
 
 /* Signals are for the threads of the program. */
-static stint_status start_thread(sti_courier *c)
+static stint_status start_thread(sti_overlap_thread *c)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -181,30 +181,31 @@ static stint_status start_thread(sti_courier *c)
 
 /* ---- life ---- */
 
-size_t sti_courier_bytes(void)
+size_t sti_overlap_thread_bytes(void)
 {
-    return sizeof(sti_courier) + ((size_t)48 << 10);
+    return sizeof(sti_overlap_thread) + ((size_t)48 << 10);
 }
 
-stint_status sti_courier_create(const sti_courier_desc *desc, sti_courier **out)
+stint_status sti_overlap_thread_create(const sti_overlap_thread_desc *desc,
+                                       sti_overlap_thread **out)
 {
     const int32_t outputs = sti_graph_output_count(desc->plan->graph);
-    sti_courier *c = sti_alloc(sizeof *c, "courier");
+    sti_overlap_thread *c = sti_alloc(sizeof *c, "overlap thread");
     if (!c)
         return STINT_E_MEMORY;
     c->desc = *desc;
     c->count = (int64_t)(desc->block_bytes / sizeof(float));
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    c->points = sti_alloc_array(outputs, sizeof *c->points, "courier");
-    c->lanes = sti_alloc_array(desc->lanes, sizeof *c->lanes, "courier");
+    c->points = sti_alloc_array(outputs, sizeof *c->points, "overlap thread");
+    c->lanes = sti_alloc_array(desc->lanes, sizeof *c->lanes, "overlap thread");
     stint_status st = c->points && c->lanes ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK) {
         c->point_count = sti_plan_final_points(desc->plan, c->points);
         for (int i = 0; i < desc->lanes; i++)
-            c->lanes[i].courier = c;
+            c->lanes[i].overlap_thread = c;
         list_joins(c);
-        c->joins = sti_alloc_array(c->join_count, sizeof *c->joins, "courier");
+        c->joins = sti_alloc_array(c->join_count, sizeof *c->joins, "overlap thread");
         st = c->joins ? STINT_OK : STINT_E_MEMORY;
     }
     if (st == STINT_OK) {
@@ -212,14 +213,14 @@ stint_status sti_courier_create(const sti_courier_desc *desc, sti_courier **out)
         st = start_thread(c);
     }
     if (st != STINT_OK) {
-        sti_courier_destroy(c);
+        sti_overlap_thread_destroy(c);
         return st;
     }
     *out = c;
     return STINT_OK;
 }
 
-void sti_courier_destroy(sti_courier *c)
+void sti_overlap_thread_destroy(sti_overlap_thread *c)
 {
     if (!c)
         return;
@@ -240,7 +241,7 @@ void sti_courier_destroy(sti_courier *c)
 
 /* ---- a step ---- */
 
-void sti_courier_begin(sti_courier *c, int64_t step)
+void sti_overlap_thread_begin(sti_overlap_thread *c, int64_t step)
 {
     for (int i = 0; i < c->desc.lanes; i++)
         atomic_store(&c->lanes[i].final_from, c->count);
@@ -251,12 +252,12 @@ void sti_courier_begin(sti_courier *c, int64_t step)
     pthread_mutex_unlock(&c->lock);
 }
 
-void sti_courier_last_shard(sti_courier *c, int lane, sti_exec *exec)
+void sti_overlap_thread_last_shard(sti_overlap_thread *c, int lane, sti_exec *exec)
 {
-    sti_exec_tell(exec, c->points, c->point_count, tell, &c->lanes[lane]);
+    sti_exec_set_ready_callback(exec, c->points, c->point_count, tell, &c->lanes[lane]);
 }
 
-stint_status sti_courier_end(sti_courier *c, stint_status status)
+stint_status sti_overlap_thread_end(sti_overlap_thread *c, stint_status status)
 {
     if (status != STINT_OK)
         sti_comm_give_up(c->desc.comm, status);

@@ -1,7 +1,7 @@
 /* The compressed sum: every scheme with 2 to 8 ranks in one process. The oracle is the
  * scalar quantiser of tests/codec and a cutting of slices written again from
- * net/squeeze.h. */
-#include "net/squeeze.h"
+ * net/compressed_allreduce.h. */
+#include "net/compressed_allreduce.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,12 +15,12 @@
 #include "base/memory.h"
 #include "codec/gradient_codec_oracle.h"
 #include "comm_world.h"
-#include "slow_gate.h"
+#include "slow_watermark.h"
 
 enum { LAYERS = 7, STEPS = 3 };
 
 /* A bias, a norm and a small matrix travel as they are. */
-static const sti_squeeze_layer layers[LAYERS] = {
+static const sti_compressed_layer layers[LAYERS] = {
     {"stem", 0, 1728, 4},    {"bias", 1728, 2000, 1}, {"small", 3728, 1023, 2},
     {"wide", 4751, 9001, 2}, {"one", 13752, 1, 1},    {"head", 13753, 1024, 2},
     {"last", 14777, 8193, 4}};
@@ -28,14 +28,14 @@ enum { TOTAL = 14777 + 8193 };
 static const bool compressed[LAYERS] = {true, false, false, true, false, true, true};
 
 typedef struct job {
-    sti_squeeze_desc desc;
+    sti_compressed_allreduce_desc desc;
     int steps;
-    bool alike, restless, gated; /* gated: values come bit by bit */
-    int bits[LAYERS];            /* or 0: desc's */
-    int later, later_bits;       /* from that step on, for all layers; or 0 */
-    float *result;               /* [ranks, TOTAL] of the last step */
-    double sum_of_errors;        /* of rank 0, over steps */
-    float *sums;                 /* [TOTAL] of all results of rank 0, or NULL */
+    bool alike, restless, slow; /* slow: values come bit by bit */
+    int bits[LAYERS];           /* or 0: desc's */
+    int later, later_bits;      /* from that step on, for all layers; or 0 */
+    float *result;              /* [ranks, TOTAL] of the last step */
+    double sum_of_errors;       /* of rank 0, over steps */
+    float *sums;                /* [TOTAL] of all results of rank 0, or NULL */
     int64_t bytes[WORLD_MAX], wanted_bytes[WORLD_MAX], messages[WORLD_MAX],
         wanted_messages[WORLD_MAX];
 } job;
@@ -54,26 +54,29 @@ static void fill(const job *j, int rank, int64_t step, float *x)
         x[i] = value(j->alike ? 0 : rank, step, i);
 }
 
-static stint_status run_gated(world_rank *me, sti_squeeze *s, int step, float *x)
+static stint_status run_behind_watermark(world_rank *me, sti_compressed_allreduce *s,
+                                         int step, float *x)
 {
     const int rank = sti_comm_rank(me->comm);
     float *values = malloc(TOTAL * sizeof *values);
-    slow_gate gate;
+    slow_watermark watermark;
     memcpy(values, x, TOTAL * sizeof *x);
-    slow_gate_begin(&gate, me->comm, x, values, TOTAL, 1 + TOTAL / (3 + 5 * rank),
-                    (unsigned)(200 * ((rank + step) % 3)));
-    const stint_status st = sti_squeeze_run(s, &sti_team_serial, &gate.gate, step, x);
-    RANK_CHECK(me, slow_gate_end(&gate));
+    slow_watermark_begin(&watermark, me->comm, x, values, TOTAL,
+                         1 + TOTAL / (3 + 5 * rank),
+                         (unsigned)(200 * ((rank + step) % 3)));
+    const stint_status st = sti_compressed_allreduce_run(s, &sti_team_serial,
+                                                         &watermark.watermark, step, x);
+    RANK_CHECK(me, slow_watermark_end(&watermark));
     free(values);
     return st;
 }
 
-static void set_all_bits(world_rank *me, sti_squeeze *s, int bits)
+static void set_all_bits(world_rank *me, sti_compressed_allreduce *s, int bits)
 {
     int all[LAYERS];
     for (int l = 0; l < LAYERS; l++)
         all[l] = bits;
-    RANK_CHECK(me, sti_squeeze_set_bits(s, all) == STINT_OK);
+    RANK_CHECK(me, sti_compressed_set_bits(s, all) == STINT_OK);
 }
 
 static void run_job(world_rank *me)
@@ -81,12 +84,12 @@ static void run_job(world_rank *me)
     job *j = me->user;
     const int rank = sti_comm_rank(me->comm), size = sti_comm_size(me->comm);
     const sti_team team = {.threads = 1 + rank % 2};
-    sti_squeeze *s = NULL;
+    sti_compressed_allreduce *s = NULL;
     float *x = malloc(TOTAL * sizeof *x);
-    RANK_CHECK(me, sti_squeeze_create(me->comm, &j->desc, layers, LAYERS, TOTAL, &s) ==
-                       STINT_OK);
+    RANK_CHECK(me, sti_compressed_allreduce_create(me->comm, &j->desc, layers, LAYERS,
+                                                   TOTAL, &s) == STINT_OK);
     if (s && j->bits[0])
-        RANK_CHECK(me, sti_squeeze_set_bits(s, j->bits) == STINT_OK);
+        RANK_CHECK(me, sti_compressed_set_bits(s, j->bits) == STINT_OK);
     for (int step = 1; s && step <= j->steps; step++) {
         fill(j, rank, step, x);
         if (step == j->later)
@@ -94,9 +97,9 @@ static void run_job(world_rank *me)
         if (j->restless)
             usleep((useconds_t)((rank * 7 + step * 3) % size * 700));
         const sti_comm_counts before = sti_comm_count(me->comm);
-        RANK_CHECK(me,
-                   (j->gated ? run_gated(me, s, step, x)
-                             : sti_squeeze_run(s, &team, NULL, step, x)) == STINT_OK);
+        RANK_CHECK(me, (j->slow ? run_behind_watermark(me, s, step, x)
+                                : sti_compressed_allreduce_run(s, &team, NULL, step,
+                                                               x)) == STINT_OK);
         const sti_comm_counts after = sti_comm_count(me->comm);
         j->bytes[rank] = after.bytes_sent - before.bytes_sent;
         j->messages[rank] = after.messages_sent - before.messages_sent;
@@ -104,9 +107,9 @@ static void run_job(world_rank *me)
             j->sums[i] += x[i];
     }
     if (s)
-        sti_squeeze_traffic(s, &j->wanted_messages[rank], &j->wanted_bytes[rank]);
+        sti_compressed_traffic(s, &j->wanted_messages[rank], &j->wanted_bytes[rank]);
     memcpy(j->result + (int64_t)rank * TOTAL, x, TOTAL * sizeof *x);
-    sti_squeeze_destroy(s);
+    sti_compressed_allreduce_destroy(s);
     free(x);
 }
 
@@ -114,13 +117,14 @@ static void run_job(world_rank *me)
 static void check_load(const job *j, int ranks, int64_t all_bytes)
 {
     sti_comm *comm = NULL;
-    sti_squeeze_load load;
+    sti_compressed_load load;
     const bool grouped = j->desc.scheme == STI_SCHEME_TWO_LEVEL;
     const size_t before = sti_alloc_now_bytes();
     assert_int_equal(sti_comm_create_planned(ranks, grouped ? j->desc.group : 1, &comm),
                      STINT_OK);
-    assert_int_equal(sti_squeeze_measure(comm, &j->desc, layers, LAYERS, TOTAL, &load),
-                     STINT_OK);
+    assert_int_equal(
+        sti_compressed_allreduce_measure(comm, &j->desc, layers, LAYERS, TOTAL, &load),
+        STINT_OK);
     assert_int_equal(load.values, TOTAL);
     assert_int_equal(load.raw_values, 2000 + 1023 + 1);
     assert_int_equal(llround(ranks * load.rank_bytes), all_bytes);
@@ -147,13 +151,13 @@ static void run(job *j, int ranks)
         check_load(j, ranks, all);
 }
 
-static sti_squeeze_desc plain(int bits, sti_scheme scheme)
+static sti_compressed_allreduce_desc plain(int bits, sti_scheme scheme)
 {
-    return (sti_squeeze_desc){.form = {.bits = bits, .bucket = 512},
-                              .scheme = scheme,
-                              .group = 1,
-                              .keep = 1,
-                              .seed = 9};
+    return (sti_compressed_allreduce_desc){.form = {.bits = bits, .bucket = 512},
+                                           .scheme = scheme,
+                                           .group = 1,
+                                           .keep = 1,
+                                           .seed = 9};
 }
 
 /* ---- the oracle of scatter ---- */
@@ -215,8 +219,8 @@ static void all_cuts(int ranks, int64_t fusion, cuts *out)
     }
 }
 
-static void oracle_round_trip(const sti_squeeze_desc *d, const sti_gradient_key *key,
-                              int64_t n, float *x)
+static void oracle_round_trip(const sti_compressed_allreduce_desc *d,
+                              const sti_gradient_key *key, int64_t n, float *x)
 {
     uint8_t *bytes = malloc(oracle_bytes(&d->form, n));
     oracle_encode(&d->form, key, n, x, bytes);
@@ -226,7 +230,7 @@ static void oracle_round_trip(const sti_squeeze_desc *d, const sti_gradient_key 
 
 static int64_t oracle_scatter(const job *j, int ranks, int64_t step, float *y)
 {
-    const sti_squeeze_desc *d = &j->desc;
+    const sti_compressed_allreduce_desc *d = &j->desc;
     float *x = malloc(TOTAL * sizeof *x), *from = malloc(TOTAL * sizeof *from);
     int64_t bytes = 0;
     cuts all;
@@ -350,7 +354,7 @@ static void beside_the_maker(void **state)
                 run(&j, ranks);
                 float *first = j.result;
                 j.result = NULL;
-                j.gated = true;
+                j.slow = true;
                 run(&j, ranks);
                 assert_memory_equal(first, j.result, TOTAL * sizeof *first);
                 memset(j.result, 0, TOTAL * sizeof *first);
@@ -366,7 +370,7 @@ static void exact_when_raw(void **state)
 {
     (void)state;
     for (int scheme = 0; scheme < STI_SCHEMES; scheme++) {
-        job j = {.desc = plain(STI_SQUEEZE_RAW, (sti_scheme)scheme), .steps = 1};
+        job j = {.desc = plain(STI_COMPRESSED_RAW, (sti_scheme)scheme), .steps = 1};
         double exact;
         j.desc.group = 2;
         run(&j, 4);
@@ -424,7 +428,7 @@ static void errors_follow_the_model(void **state)
 static void what_is_owed_is_paid(void **state)
 {
     (void)state;
-    static const int later_bits[] = {STI_SQUEEZE_RAW, 8};
+    static const int later_bits[] = {STI_COMPRESSED_RAW, 8};
     for (int scheme = 0; scheme < 3; scheme++)
         for (int b = 0; b < 2; b++) {
             enum { RANKS = 4, SEVEN = 7 };
@@ -550,16 +554,16 @@ static void run_not_finite(world_rank *me)
 {
     job *j = me->user;
     const int rank = sti_comm_rank(me->comm);
-    sti_squeeze *s = NULL;
+    sti_compressed_allreduce *s = NULL;
     float *x = malloc(TOTAL * sizeof *x);
-    RANK_CHECK(me, sti_squeeze_create(me->comm, &j->desc, layers, LAYERS, TOTAL, &s) ==
-                       STINT_OK);
+    RANK_CHECK(me, sti_compressed_allreduce_create(me->comm, &j->desc, layers, LAYERS,
+                                                   TOTAL, &s) == STINT_OK);
     fill(j, rank, 1, x);
     (void)sti_comm_barrier(me->comm); /* all have one before rank 1 gives up */
     if (rank == 1)
         x[j->steps] = rank % 2 ? NAN : INFINITY;
-    me->status = sti_squeeze_run(s, &sti_team_serial, NULL, 1, x);
-    sti_squeeze_destroy(s);
+    me->status = sti_compressed_allreduce_run(s, &sti_team_serial, NULL, 1, x);
+    sti_compressed_allreduce_destroy(s);
     free(x);
 }
 
@@ -591,8 +595,8 @@ static void not_finite_is_named(void **state)
 static void run_differing(world_rank *me)
 {
     job mine = *(job *)me->user;
-    sti_squeeze_layer other[LAYERS];
-    sti_squeeze *s = NULL;
+    sti_compressed_layer other[LAYERS];
+    sti_compressed_allreduce *s = NULL;
     int bits[LAYERS] = {4, 4, 4, 4, 4, 4, 4};
     const int rank = sti_comm_rank(me->comm);
     memcpy(other, layers, sizeof layers);
@@ -602,10 +606,11 @@ static void run_differing(world_rank *me)
         other[3].count--;
     if (rank == 2 && mine.steps == 2)
         bits[3] = 5;
-    me->status = sti_squeeze_create(me->comm, &mine.desc, other, LAYERS, TOTAL, &s);
+    me->status =
+        sti_compressed_allreduce_create(me->comm, &mine.desc, other, LAYERS, TOTAL, &s);
     if (me->status == STINT_OK)
-        me->status = sti_squeeze_set_bits(s, bits);
-    sti_squeeze_destroy(s);
+        me->status = sti_compressed_set_bits(s, bits);
+    sti_compressed_allreduce_destroy(s);
 }
 
 static void ranks_that_differ(void **state)
@@ -625,9 +630,9 @@ static void ranks_that_differ(void **state)
 
 static void run_refused(world_rank *me)
 {
-    sti_squeeze *s = NULL;
-    me->status = sti_squeeze_create(me->comm, &((job *)me->user)->desc, layers, LAYERS,
-                                    TOTAL, &s);
+    sti_compressed_allreduce *s = NULL;
+    me->status = sti_compressed_allreduce_create(me->comm, &((job *)me->user)->desc,
+                                                 layers, LAYERS, TOTAL, &s);
 }
 
 static void refused(void **state)
@@ -656,22 +661,23 @@ static void refused(void **state)
 static void run_quietly(world_rank *me)
 {
     job *j = me->user;
-    sti_squeeze *s = NULL;
+    sti_compressed_allreduce *s = NULL;
     float *x = malloc(TOTAL * sizeof *x);
-    RANK_CHECK(me, sti_squeeze_create(me->comm, &j->desc, layers, LAYERS, TOTAL, &s) ==
-                       STINT_OK);
+    RANK_CHECK(me, sti_compressed_allreduce_create(me->comm, &j->desc, layers, LAYERS,
+                                                   TOTAL, &s) == STINT_OK);
     for (int step = 1; step <= 3; step++) {
         fill(j, sti_comm_rank(me->comm), step, x);
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
         const int64_t before = sti_alloc_count();
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
-        RANK_CHECK(me, sti_squeeze_run(s, &sti_team_serial, NULL, step, x) == STINT_OK);
+        RANK_CHECK(me, sti_compressed_allreduce_run(s, &sti_team_serial, NULL, step,
+                                                    x) == STINT_OK);
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
         if (step > 1)
             RANK_CHECK(me, sti_alloc_count() == before);
         RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
     }
-    sti_squeeze_destroy(s);
+    sti_compressed_allreduce_destroy(s);
     free(x);
 }
 
@@ -693,7 +699,7 @@ static void bits_of_layers(void **state)
     (void)state;
     job j = {.desc = plain(4, STI_SCHEME_SCATTER),
              .steps = 1,
-             .bits = {8, 3, 3, 2, 1, STI_SQUEEZE_RAW, 6}};
+             .bits = {8, 3, 3, 2, 1, STI_COMPRESSED_RAW, 6}};
     double error[LAYERS];
     run(&j, 2);
     for (int l = 0; l < LAYERS; l++) {
@@ -713,18 +719,18 @@ static size_t taken_bytes; /* by all ranks, since it was set to what there was *
 static void take_memory(world_rank *me)
 {
     const job *j = me->user;
-    sti_squeeze *s = NULL;
+    sti_compressed_allreduce *s = NULL;
     RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
     if (sti_comm_rank(me->comm) == 0)
         taken_bytes = sti_alloc_now_bytes();
     RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
-    RANK_CHECK(me, sti_squeeze_create(me->comm, &j->desc, layers, LAYERS, TOTAL, &s) ==
-                       STINT_OK);
+    RANK_CHECK(me, sti_compressed_allreduce_create(me->comm, &j->desc, layers, LAYERS,
+                                                   TOTAL, &s) == STINT_OK);
     RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
     if (sti_comm_rank(me->comm) == 0)
         taken_bytes = sti_alloc_now_bytes() - taken_bytes;
     RANK_CHECK(me, sti_comm_barrier(me->comm) == STINT_OK);
-    sti_squeeze_destroy(s);
+    sti_compressed_allreduce_destroy(s);
 }
 
 /* Tables, which many parts and ranks make larger than the vector, are planned. */
@@ -738,7 +744,7 @@ static void planned_bytes(void **state)
             j.desc.group = 2;
             j.desc.fusion = n <= 8 ? 0 : 512;
             world_run_local(world, n, take_memory, &j);
-            const size_t tables = sti_squeeze_table_bytes(&j.desc, n, TOTAL);
+            const size_t tables = sti_compressed_table_bytes(&j.desc, n, TOTAL);
             const size_t planned = (size_t)n * (2 * 4 * TOTAL + tables + LAYERS * 128);
             assert_true(taken_bytes <= planned);
             assert_true(n <= 8 || planned < 3 * taken_bytes);

@@ -5,12 +5,12 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "net/squeeze_priv.h"
+#include "net/compressed_priv.h"
 
 /* A list's entry on the wire: place in the layer, value. */
 enum { ENTRY_BYTES = 8 };
 
-static stint_topk_desc topk_desc(const sti_squeeze *s, int layer)
+static stint_topk_desc topk_desc(const sti_compressed_allreduce *s, int layer)
 {
     return (stint_topk_desc){.type = STINT_TOPK_F32,
                              .key = STINT_TOPK_ABS,
@@ -20,13 +20,13 @@ static stint_topk_desc topk_desc(const sti_squeeze *s, int layer)
                              .k = s->layer_k[layer]};
 }
 
-stint_status sti_squeeze_topk_count(sti_squeeze *s)
+stint_status sti_compressed_topk_count(sti_compressed_allreduce *s)
 {
-    s->layer_k = sti_alloc_array(s->layer_count, sizeof *s->layer_k, "net.squeeze");
+    s->layer_k = sti_alloc_array(s->layer_count, sizeof *s->layer_k, "net.compressed");
     if (!s->layer_k)
         return STINT_E_MEMORY;
     for (int l = 0; l < s->layer_count; l++) {
-        if (!sti_squeeze_is_sparse(s, l))
+        if (!sti_compressed_is_sparse(s, l))
             continue;
         if (s->layers[l].count > UINT32_MAX)
             return sti_fail(STINT_E_UNSUPPORTED,
@@ -40,11 +40,11 @@ stint_status sti_squeeze_topk_count(sti_squeeze *s)
     return STINT_OK;
 }
 
-stint_status sti_squeeze_topk_create(sti_squeeze *s)
+stint_status sti_compressed_topk_create(sti_compressed_allreduce *s)
 {
     const int size = sti_comm_size(s->comm);
     size_t workspace = 0;
-    int64_t most = 0;
+    int64_t max_k = 0;
     for (int l = 0; l < s->layer_count; l++) {
         size_t bytes;
         if (s->layer_k[l] == 0)
@@ -54,15 +54,15 @@ stint_status sti_squeeze_topk_create(sti_squeeze *s)
         if (st != STINT_OK)
             return st;
         workspace = bytes > workspace ? bytes : workspace;
-        most = s->layer_k[l] > most ? s->layer_k[l] : most;
+        max_k = s->layer_k[l] > max_k ? s->layer_k[l] : max_k;
     }
-    s->lists = sti_alloc_array(size, s->list_bytes, "net.squeeze");
-    s->index = sti_alloc_array(most, sizeof *s->index, "net.squeeze");
-    s->topk_workspace = sti_alloc(workspace, "net.squeeze");
+    s->lists = sti_alloc_array(size, s->list_bytes, "net.compressed");
+    s->index = sti_alloc_array(max_k, sizeof *s->index, "net.compressed");
+    s->topk_workspace = sti_alloc(workspace, "net.compressed");
     return s->lists && s->index && s->topk_workspace ? STINT_OK : STINT_E_MEMORY;
 }
 
-void sti_squeeze_topk_destroy(sti_squeeze *s)
+void sti_compressed_topk_destroy(sti_compressed_allreduce *s)
 {
     sti_free(s->layer_k);
     sti_free(s->lists);
@@ -71,7 +71,8 @@ void sti_squeeze_topk_destroy(sti_squeeze *s)
 }
 
 /* This rank's list; what is listed leaves the residual. */
-static stint_status make_list(sti_squeeze *s, int layer, float *x, uint8_t *list)
+static stint_status make_list(sti_compressed_allreduce *s, int layer, float *x,
+                              uint8_t *list)
 {
     const int64_t k = s->layer_k[layer];
     const stint_topk_desc desc = topk_desc(s, layer);
@@ -87,7 +88,7 @@ static stint_status make_list(sti_squeeze *s, int layer, float *x, uint8_t *list
     for (int64_t i = 0; i < k; i++) {
         const uint32_t place = (uint32_t)s->index[i];
         if (!(fabsf(x[place]) < 0x1p100f))
-            return sti_squeeze_not_finite(s, layer, place);
+            return sti_compressed_not_finite(s, layer, place);
         memcpy(list + 4 * i, &place, 4);
         residual[place] = 0.0f;
     }
@@ -95,7 +96,8 @@ static stint_status make_list(sti_squeeze *s, int layer, float *x, uint8_t *list
 }
 
 /* False: a place outside of the layer. */
-static bool add_list(const sti_squeeze *s, int layer, const uint8_t *list, float *y)
+static bool add_list(const sti_compressed_allreduce *s, int layer, const uint8_t *list,
+                     float *y)
 {
     const int64_t k = s->layer_k[layer];
     for (int64_t i = 0; i < k; i++) {
@@ -111,7 +113,7 @@ static bool add_list(const sti_squeeze *s, int layer, const uint8_t *list, float
 }
 
 /* Own list included, by ascending rank: the same order everywhere. */
-static stint_status add_lists(sti_squeeze *s, float *vector)
+static stint_status add_lists(sti_compressed_allreduce *s, float *vector)
 {
     for (int rank = 0; rank < sti_comm_size(s->comm); rank++) {
         const uint8_t *list = s->lists + (size_t)rank * s->list_bytes;
@@ -135,23 +137,23 @@ static stint_status add_lists(sti_squeeze *s, float *vector)
 }
 
 /* The requests of the dense part are idle meanwhile; there are 2 (size - 1) or more. */
-static stint_status exchange_lists(sti_squeeze *s)
+static stint_status exchange_lists(sti_compressed_allreduce *s)
 {
     const int size = sti_comm_size(s->comm), rank = sti_comm_rank(s->comm);
     int used = 0;
     for (int k = 1; k < size; k++) {
         const int to = (rank + k) % size, from = (rank + size - k) % size;
-        sti_comm_receive(s->comm, from, STI_TAG_SQUEEZE_TOPK,
+        sti_comm_receive(s->comm, from, STI_TAG_COMPRESSED_TOPK,
                          s->lists + (size_t)from * s->list_bytes, s->list_bytes,
                          &s->rounds.requests[used++]);
-        sti_comm_send(s->comm, to, STI_TAG_SQUEEZE_TOPK,
+        sti_comm_send(s->comm, to, STI_TAG_COMPRESSED_TOPK,
                       s->lists + (size_t)rank * s->list_bytes, s->list_bytes,
                       &s->rounds.requests[used++]);
     }
     return sti_comm_wait_all(s->comm, s->rounds.requests, used);
 }
 
-stint_status sti_squeeze_topk_run(sti_squeeze *s, float *vector)
+stint_status sti_compressed_topk_run(sti_compressed_allreduce *s, float *vector)
 {
     uint8_t *list = s->lists + (size_t)sti_comm_rank(s->comm) * s->list_bytes;
     stint_status st = STINT_OK;

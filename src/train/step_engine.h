@@ -7,9 +7,9 @@
  * thread. Neither changes a bit of the sum. With several ranks each has its own
  * consecutive shards, and net/tree_sum.h joins what they leave.
  *
- * Nothing is allocated after sti_crew_create (or _rebuild). */
-#ifndef STI_TRAIN_CREW_H
-#define STI_TRAIN_CREW_H
+ * Nothing is allocated after sti_step_engine_create (or _rebuild). */
+#ifndef STI_TRAIN_STEP_ENGINE_H
+#define STI_TRAIN_STEP_ENGINE_H
 
 #include "data/corpus.h"
 #include "data/data.h"
@@ -17,16 +17,16 @@
 #include "infer/evaluate.h"
 #include "model/network.h"
 #include "net/tree_sum.h"
-#include "train/courier.h"
 #include "train/exchange.h"
 #include "train/optimizer_section.h"
+#include "train/overlap_thread.h"
 #include "train/profile.h"
 
 /* Images and labels of a shard from somewhere else than a dataset. */
-typedef void sti_crew_fill_fn(void *user, int64_t shard, float *images,
+typedef void sti_step_fill_fn(void *user, int64_t shard, float *images,
                               int32_t *labels);
 
-typedef struct sti_crew_desc {
+typedef struct sti_step_engine_desc {
     const sti_network *train;     /* planned for the threads of a lane; NULL: none */
     const sti_network *eval;      /* likewise */
     const stint_data *train_data; /* NULL: none */
@@ -40,19 +40,20 @@ typedef struct sti_crew_desc {
     sti_exchange_desc net;  /* how they are joined over ranks */
     int moments;            /* blocks of optimiser state: 0, 1 or 2 */
     bool masked;            /* with a mask of the parameters, see prune.h */
-    sti_crew_fill_fn *fill; /* in place of train_data; called by all lanes at once */
+    sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
-} sti_crew_desc;
+} sti_step_engine_desc;
 
 /* Bytes of each kind of block, and how many there are. */
-typedef struct sti_crew_sizes {
+typedef struct sti_step_engine_sizes {
     size_t params, states, results, arena, fetch; /* of one */
     size_t fixed, mask;
     size_t net;   /* for the sum over ranks */
     int slots;    /* result blocks */
     size_t total; /* of all of these together */
-} sti_crew_sizes;
-void sti_crew_measure(const sti_crew_desc *desc, sti_crew_sizes *sizes_out);
+} sti_step_engine_sizes;
+void sti_step_engine_measure(const sti_step_engine_desc *desc,
+                             sti_step_engine_sizes *sizes_out);
 
 typedef struct sti_lane {
     void *arena, *fetch;
@@ -63,13 +64,14 @@ typedef struct sti_lane {
     sti_lane_status status; /* of its part of the last step */
 } sti_lane;
 
-typedef struct sti_crew {
-    sti_crew_desc desc;
-    sti_crew_sizes sizes;
-    sti_shard_range own;    /* the shards of this rank */
+typedef struct sti_step_engine {
+    sti_step_engine_desc desc;
+    sti_step_engine_sizes sizes;
+    sti_shard_range local;  /* the shards of this rank */
     sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
     sti_exchange *exchange; /* where it is compressed; else NULL */
-    sti_courier *courier;   /* runs either beside the lanes; NULL: after them */
+    sti_overlap_thread
+        *overlap_thread; /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
     void *fixed;   /* tensors of a reference model; NULL: none */
@@ -83,20 +85,22 @@ typedef struct sti_crew {
     int64_t partial_count;
     int32_t *leaf; /* [shards]: the shard at each leaf of the tree */
     /* What the lanes of one call work on. */
-    const struct sti_crew_batch *batch;
-} sti_crew;
+    const struct sti_step_batch *batch;
+} sti_step_engine;
 
 /* Allocates and touches every page, so that what is planned is taken at once. */
-stint_status sti_crew_create(const sti_crew_desc *desc, sti_crew **crew_out);
-void sti_crew_destroy(sti_crew *crew); /* NULL is fine */
+stint_status sti_step_engine_create(const sti_step_engine_desc *desc,
+                                    sti_step_engine **engine_out);
+void sti_step_engine_destroy(sti_step_engine *engine); /* NULL is fine */
 /* Go on with other networks of the same parameters, or other lanes: parameters, states
  * and moments stay, all else is made anew. After a failure only destroying is left. */
-stint_status sti_crew_rebuild(sti_crew *crew, const sti_crew_desc *desc);
+stint_status sti_step_engine_rebuild(sti_step_engine *engine,
+                                     const sti_step_engine_desc *desc);
 /* Free what would be made anew, before there is room for anything else. */
-void sti_crew_release(sti_crew *crew);
+void sti_step_engine_release(sti_step_engine *engine);
 
 /* A batch of samples, `images` of the network a shard. */
-typedef struct sti_crew_batch {
+typedef struct sti_step_batch {
     const int32_t *samples; /* [shards * images] */
     const sti_data_augment *augment;
     const sti_data_norm *norm;
@@ -105,7 +109,7 @@ typedef struct sti_crew_batch {
     uint64_t seed;
     uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;
-} sti_crew_batch;
+} sti_step_batch;
 
 typedef struct sti_step_result {
     char *block;          /* the sum over shards, a RESULT block */
@@ -115,15 +119,16 @@ typedef struct sti_step_result {
 
 /* Forward and backward over all shards, and their sum. A failure is that of the lowest
  * shard. */
-stint_status sti_crew_run(sti_crew *crew, const sti_crew_batch *batch,
-                          sti_step_result *result_out);
+stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *batch,
+                                 sti_step_result *result_out);
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
-stint_status sti_crew_diagnose(sti_crew *crew, const sti_crew_batch *batch);
+stint_status sti_step_engine_diagnose(sti_step_engine *engine,
+                                      const sti_step_batch *batch);
 /* Partial sums that the next takes for a block of so many floats. */
-int64_t sti_crew_square_pieces(int64_t floats);
+int64_t sti_step_engine_square_pieces(int64_t floats);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
-double sti_crew_gradient_squares(sti_crew *crew, const char *block);
-/* Which of the crew's images are evaluated. */
+double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block);
+/* Which of the engine's images are evaluated. */
 typedef enum sti_evaluation_of {
     STI_EVALUATE_TEST, /* of text: its test part */
     STI_EVALUATE_TRAIN,
@@ -131,9 +136,10 @@ typedef enum sti_evaluation_of {
 } sti_evaluation_of;
 
 /* sti_evaluate by desc.eval, in the memory that steps work in. */
-stint_status sti_crew_evaluate(sti_crew *crew, sti_evaluation_of of,
-                               const sti_data_norm *norm, sti_evaluation *evaluation,
-                               sti_evaluation_progress_fn *progress, void *user);
+stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of of,
+                                      const sti_data_norm *norm,
+                                      sti_evaluation *evaluation,
+                                      sti_evaluation_progress_fn *progress, void *user);
 
 /* Blocks of optimiser state that a recipe needs: 0, 1 or 2. */
 int sti_update_moments(const sti_optimizer_values *optimizer);
@@ -145,7 +151,8 @@ void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_
                         float *second);
 /* One optimiser step and the new running statistics; `step` counts from 0. The mean of
  * the shards' gradients is taken `clip` times (1: as it is). */
-void sti_crew_update(sti_crew *crew, const sti_optimizer_values *optimizer, double lr,
-                     double clip, int64_t step, const char *block);
+void sti_step_engine_update(sti_step_engine *engine,
+                            const sti_optimizer_values *optimizer, double lr,
+                            double clip, int64_t step, const char *block);
 
 #endif

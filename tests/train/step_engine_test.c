@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "infer/evaluate.h"
-#include "train/crew.h"
 #include "train/job.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 #include "train_support.h"
 
 static int set_up(void **state)
@@ -19,7 +19,7 @@ static int set_up(void **state)
 typedef struct fixture {
     stint_recipe *recipe;
     sti_job job;
-    sti_crew *crew;
+    sti_step_engine *engine;
     sti_data_norm norm;
     int32_t samples[96];
 } fixture;
@@ -28,10 +28,10 @@ static void begin(fixture *f, stint_recipe *recipe)
 {
     *f = (fixture){.recipe = recipe, .norm = {{0.4f}, {0.3f}}};
     assert_int_equal(sti_job_create(recipe, NULL, &f->job), STINT_OK);
-    sti_crew_desc desc = sti_job_crew(&f->job);
-    assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
-    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->crew->team, 5,
-                                              f->crew->params, f->crew->states),
+    sti_step_engine_desc desc = sti_job_engine(&f->job);
+    assert_int_equal(sti_step_engine_create(&desc, &f->engine), STINT_OK);
+    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->engine->team, 5,
+                                              f->engine->params, f->engine->states),
                      STINT_OK);
     for (int i = 0; i < 96; i++)
         f->samples[i] = (i * 7) % 96;
@@ -39,17 +39,17 @@ static void begin(fixture *f, stint_recipe *recipe)
 
 static void end(fixture *f)
 {
-    sti_crew_destroy(f->crew);
+    sti_step_engine_destroy(f->engine);
     sti_job_fini(&f->job);
     stint_recipe_destroy(f->recipe);
 }
 
 static sti_step_result step(fixture *f, int64_t index)
 {
-    sti_crew_batch batch = {
+    sti_step_batch batch = {
         .samples = f->samples, .norm = &f->norm, .seed = 5, .step = index};
     sti_step_result result;
-    if (sti_crew_run(f->crew, &batch, &result) != STINT_OK)
+    if (sti_step_engine_run(f->engine, &batch, &result) != STINT_OK)
         fail_msg("%s", stint_last_error());
     return result;
 }
@@ -68,13 +68,13 @@ static void test_steps_allocate_nothing(void **state)
         int64_t before = sti_alloc_count();
         for (int k = 1; k < 4; k++) {
             sti_step_result r = step(&f, k);
-            assert_true(isfinite(sti_crew_gradient_squares(f.crew, r.block)));
-            sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.01, 1, k,
-                            r.block);
+            assert_true(isfinite(sti_step_engine_gradient_squares(f.engine, r.block)));
+            sti_step_engine_update(f.engine, sti_optimizer_section_of(f.recipe), 0.01,
+                                   1, k, r.block);
         }
-        assert_int_equal(
-            sti_crew_evaluate(f.crew, STI_EVALUATE_TEST, &f.norm, &e, NULL, NULL),
-            STINT_OK);
+        assert_int_equal(sti_step_engine_evaluate(f.engine, STI_EVALUATE_TEST, &f.norm,
+                                                  &e, NULL, NULL),
+                         STINT_OK);
         assert_int_equal(sti_alloc_count(), before);
         sti_evaluation_fini(&e);
         end(&f);
@@ -94,7 +94,7 @@ static void test_lanes_do_not_show(void **state)
         begin(&f, make_recipe("x", "model.name", "resnet8", "run.threads",
                               choices[i][0], "run.lanes", choices[i][1], NULL));
         sti_step_result r = step(&f, 3);
-        bytes = f.crew->sizes.results;
+        bytes = f.engine->sizes.results;
         if (!want) {
             want = malloc(bytes);
             memcpy(want, r.block, bytes);
@@ -112,26 +112,29 @@ static void test_update(void **state)
     fixture f;
     begin(&f, make_recipe("x", "model.name", "resnet8", "optimizer.momentum", "0.5",
                           "optimizer.weight_decay", "0.1", NULL));
-    size_t bytes = f.crew->sizes.params;
-    float *before = malloc(bytes), *states = malloc(f.crew->sizes.states);
-    memcpy(before, f.crew->params, bytes);
-    memcpy(states, f.crew->states, f.crew->sizes.states);
+    size_t bytes = f.engine->sizes.params;
+    float *before = malloc(bytes), *states = malloc(f.engine->sizes.states);
+    memcpy(before, f.engine->params, bytes);
+    memcpy(states, f.engine->states, f.engine->sizes.states);
     sti_step_result r = step(&f, 0);
-    sti_crew_update(f.crew, sti_optimizer_section_of(f.recipe), 0.25, 1, 0, r.block);
+    sti_step_engine_update(f.engine, sti_optimizer_section_of(f.recipe), 0.25, 1, 0,
+                           r.block);
     const sti_network *net = &f.job.setup.train;
     int seen[2] = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *o = &sti_graph_outputs(net->graph)[i];
         if (o->kind > STI_OUTPUT_STATE)
             continue;
-        const sti_place *to = &net->plan->place[o->target];
+        const sti_allocation *to = &net->plan->allocation[o->target];
         const float *sum =
-            (const float *)(const void *)(r.block + net->plan->place[o->value].offset);
+            (const float *)(const void *)(r.block +
+                                          net->plan->allocation[o->value].offset);
         const sti_value_row *row = sti_graph_value(net->graph, o->target);
         bool is_state = o->kind == STI_OUTPUT_STATE;
         const float *old = (is_state ? states : before) + to->offset / 4;
-        const float *now = (const float *)(is_state ? f.crew->states : f.crew->params) +
-                           to->offset / 4;
+        const float *now =
+            (const float *)(is_state ? f.engine->states : f.engine->params) +
+            to->offset / 4;
         seen[is_state]++;
         for (int64_t k = 0; k < stint_shape_count(&row->shape); k++) {
             double g = (double)sum[k] / 6, want;
@@ -165,12 +168,13 @@ static void test_gradient_norm(void **state)
         if (o->kind != STI_OUTPUT_GRADIENT)
             continue;
         const float *sum =
-            (const float *)(const void *)(r.block + net->plan->place[o->value].offset);
+            (const float *)(const void *)(r.block +
+                                          net->plan->allocation[o->value].offset);
         int64_t n = stint_shape_count(&sti_graph_value(net->graph, o->target)->shape);
         for (int64_t k = 0; k < n; k++)
             want += (double)sum[k] * (double)sum[k];
     }
-    double got = sti_crew_gradient_squares(f.crew, r.block);
+    double got = sti_step_engine_gradient_squares(f.engine, r.block);
     assert_true(fabs(got - want) < 1e-12 * want);
     end(&f);
 }
@@ -188,7 +192,8 @@ static void test_initial_weights(void **state)
         if (row->role != STI_ROLE_PARAM || row->param.init != STINT_INIT_HE_NORMAL ||
             n < 4000)
             continue;
-        const float *w = (const float *)f.crew->params + net->plan->place[v].offset / 4;
+        const float *w =
+            (const float *)f.engine->params + net->plan->allocation[v].offset / 4;
         double fan_in =
             (double)(row->param.fan_in ? row->param.fan_in
                                        : n / row->shape.dim[row->shape.rank - 1]);
@@ -203,10 +208,10 @@ static void test_initial_weights(void **state)
             fail_msg("%s: mean %g, deviation %g, wanted %g", row->name, sum / (double)n,
                      deviation, want);
     }
-    void *again = sti_alloc(f.crew->sizes.params, "test");
+    void *again = sti_alloc(f.engine->sizes.params, "test");
     sti_team team = {.threads = 3};
-    sti_network_init_weights(net, &team, 5, again, f.crew->states);
-    assert_memory_equal(again, f.crew->params, f.crew->sizes.params);
+    sti_network_init_weights(net, &team, 5, again, f.engine->states);
+    assert_memory_equal(again, f.engine->params, f.engine->sizes.params);
     sti_free(again);
     end(&f);
 }
@@ -253,19 +258,19 @@ static void test_final_early(void **state)
 static void test_total_of_sizes(void **state)
 {
     fixture f;
-    sti_crew_sizes alone, shared;
+    sti_step_engine_sizes alone, shared;
     sti_comm *comm = NULL;
     (void)state;
     begin(&f, make_recipe("total", NULL));
-    sti_crew_desc desc = sti_job_crew(&f.job);
-    sti_crew_measure(&desc, &alone);
+    sti_step_engine_desc desc = sti_job_engine(&f.job);
+    sti_step_engine_measure(&desc, &alone);
     assert_int_equal(alone.net, 0);
     assert_int_equal(sti_comm_create_planned(3, 1, &comm), STINT_OK);
     desc.comm = comm;
-    sti_crew_measure(&desc, &shared);
+    sti_step_engine_measure(&desc, &shared);
     assert_true(shared.net > 0);
     for (int i = 0; i < 2; i++) {
-        const sti_crew_sizes *s = i ? &shared : &alone;
+        const sti_step_engine_sizes *s = i ? &shared : &alone;
         assert_int_equal(s->total,
                          s->params * (size_t)(1 + desc.moments) + s->states + s->fixed +
                              s->mask + s->results * (size_t)s->slots +

@@ -1,5 +1,5 @@
 # What compressed sums owe belongs to ranks; a run goes on by any number of them all the
-# same: the debt is shared out, or left out by one process. What a run that lost a rank
+# same: the residuals are shared out, or left out by one process. What a run that lost a rank
 # saves owes nothing, and knows the bits of its layers.
 . "$(dirname "$0")/ranks_lib.sh"
 cat >owed.py <<'PY'
@@ -24,7 +24,7 @@ def far(a, b):
 PY
 
 # Next to nothing is sent (another number of ranks sends other values of that) and weights
-# stay: debts grow by a gradient a step, whoever brings it.
+# stay: residuals grow by a gradient a step, whoever brings it.
 slow=(net.ini --set model.name=mlp --set model.dropout=0 --lr 1e-12 --set net.keep=1e-6
     --set run.checkpoint_every=1 --set run.keep=20 --set data.flip=false)
 begin 2 "${slow[@]}" --out two
