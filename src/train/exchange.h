@@ -25,7 +25,8 @@ typedef struct sti_exchange_desc {
     sti_bits_policy policy;
 } sti_exchange_desc;
 
-/* How the recipe's [net], which stint_recipe_check has seen, has gradients exchanged. */
+/* How the recipe's [net], which stint_recipe_check has seen, has gradients exchanged.
+ */
 sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe);
 
 /* Every result of a planned network that leaves the graph, in the order of the block:
