@@ -104,7 +104,8 @@ const char *const sti_page_style[] = {
     "dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}\n",
     "footer{margin-top:44px;color:var(--soft);font-size:13px}\n",
     "@media(max-width:560px){main{padding:24px 14px 40px}h1{font-size:24px}"
-    ".figures{grid-template-columns:1fr 1fr;gap:10px}.figures b{font-size:20px;white-space:normal}"
+    ".figures{grid-template-columns:1fr 1fr;gap:10px}.figures "
+    "b{font-size:20px;white-space:normal}"
     ".card{padding:13px 14px}.barred tr{display:grid;grid-template-columns:1fr 84px "
     "84px;border-top:1px solid var(--line);padding:7px 0}"
     ".barred tr:first-child{border:0;padding:0}.barred td{border:0;padding:0}"

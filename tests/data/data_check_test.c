@@ -85,7 +85,8 @@ static void everything_is_told(void **state)
     assert_null(strstr(first.text, "DS_Store"));
     /* owl twice, fox, cut, text, 14 sizes */
     assert_int_equal(result.problems, 19);
-    wants(&first, "train: sizes from 8x8 to 9x9; with a `size` in [data], fit = squash");
+    wants(&first,
+          "train: sizes from 8x8 to 9x9; with a `size` in [data], fit = squash");
     assert_int_equal(result.notes, 5);
     for (int threads = 2; threads <= 3; threads++) {
         assert_int_equal(check(fixture_path("bad"), threads, &t, &result),
