@@ -10,12 +10,12 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/elementwise/elementwise.h"
-#include "train/crew.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 
 typedef struct bench {
     sti_network network;
-    sti_crew *crew;
+    sti_step_engine *engine;
     stint_recipe *recipe;
     int64_t shards, images, step;
     float *pixels; /* of one shard */
@@ -62,23 +62,24 @@ static stint_status make(bench *b, int threads, int64_t batch)
         sti_random4(1, STI_STREAM_TEST, 1, (uint64_t)i, word);
         b->pixels[i] = 4 * sti_uniform(word[0]) - 2;
     }
-    const sti_crew_desc desc = {.train = &b->network,
-                                .threads = threads,
-                                .lanes = lanes,
-                                .shards = b->shards,
-                                .moments = 1,
-                                .fill = fill_shard,
-                                .fill_user = b};
-    st = b->pixels ? sti_crew_create(&desc, &b->crew) : STINT_E_MEMORY;
-    return st == STINT_OK ? sti_network_init_weights(&b->network, &b->crew->team, 1,
-                                                     b->crew->params, b->crew->states)
-                          : st;
+    const sti_step_engine_desc desc = {.train = &b->network,
+                                       .threads = threads,
+                                       .lanes = lanes,
+                                       .shards = b->shards,
+                                       .moments = 1,
+                                       .fill = fill_shard,
+                                       .fill_user = b};
+    st = b->pixels ? sti_step_engine_create(&desc, &b->engine) : STINT_E_MEMORY;
+    return st == STINT_OK
+               ? sti_network_init_weights(&b->network, &b->engine->team, 1,
+                                          b->engine->params, b->engine->states)
+               : st;
 }
 
 static void destroy(void *user)
 {
     bench *b = user;
-    sti_crew_destroy(b->crew);
+    sti_step_engine_destroy(b->engine);
     sti_free(b->pixels);
     sti_network_fini(&b->network);
     stint_recipe_destroy(b->recipe);
@@ -104,21 +105,21 @@ static void *create(int threads, int64_t batch, int64_t shards, const char **why
 
 static float *slot_of(const bench *b, const sti_lane *lane, int i)
 {
-    return (float *)(void *)(b->crew->results +
-                             (size_t)(lane->first_slot + i) * b->crew->sizes.results);
+    return (float *)(void *)(b->engine->results +
+                             (size_t)(lane->first_slot + i) * b->engine->sizes.results);
 }
 
 static void add(const bench *b, float *into, const float *from)
 {
-    sti_add_f32(&b->crew->lane_team, (int64_t)(b->crew->sizes.results / sizeof(float)),
-                from, into);
+    sti_add_f32(&b->engine->lane_team,
+                (int64_t)(b->engine->sizes.results / sizeof(float)), from, into);
 }
 
 /* Whoever is free takes the next shard; the sum is in the order of being done. */
 static void run_lane(void *user, int64_t piece, int worker)
 {
     bench *b = user;
-    sti_lane *lane = &b->crew->lanes[piece];
+    sti_lane *lane = &b->engine->lanes[piece];
     float *own = NULL;
     int s;
     (void)worker;
@@ -127,7 +128,7 @@ static void run_lane(void *user, int64_t piece, int worker)
         fill_shard(b, s, sti_exec_address(lane->train, b->network.input),
                    sti_exec_address(lane->train, b->network.labels));
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot);
-        sti_exec_run(lane->train, &b->crew->lane_team, &(sti_step){1, b->step, s});
+        sti_exec_run(lane->train, &b->engine->lane_team, &(sti_step){1, b->step, s});
         if (own)
             add(b, own, slot);
         else
@@ -145,7 +146,7 @@ static stint_status run_shards(bench *b, sti_step_result *result)
 {
     atomic_store(&b->next, 0);
     b->sum = NULL;
-    sti_team_run(&b->crew->team, b->crew->desc.lanes, run_lane, b);
+    sti_team_run(&b->engine->team, b->engine->desc.lanes, run_lane, b);
     result->block = (char *)b->sum;
     return STINT_OK;
 }
@@ -154,7 +155,8 @@ static stint_status run_shards(bench *b, sti_step_result *result)
 
 static stint_status run_shards(bench *b, sti_step_result *result)
 {
-    return sti_crew_run(b->crew, &(sti_crew_batch){.seed = 1, .step = b->step}, result);
+    return sti_step_engine_run(b->engine, &(sti_step_batch){.seed = 1, .step = b->step},
+                               result);
 }
 
 #endif
@@ -167,9 +169,9 @@ static double step(void *user)
     const int64_t start = sti_clock_ns();
     if (run_shards(b, &result) != STINT_OK)
         return -1;
-    b->squares = sti_crew_gradient_squares(b->crew, result.block);
-    sti_crew_update(b->crew, sti_optimizer_section_of(b->recipe), 0, 1, b->step++,
-                    result.block);
+    b->squares = sti_step_engine_gradient_squares(b->engine, result.block);
+    sti_step_engine_update(b->engine, sti_optimizer_section_of(b->recipe), 0, 1,
+                           b->step++, result.block);
     return sti_seconds_since(start);
 }
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "net/compressed_allreduce.h"
 #include "net/net.h"
-#include "net/squeeze.h"
 #include "net/tree_sum.h"
 
 enum { WAYS = 6, EXACT_WAYS = 2, RUNS_MAX = 100 };
@@ -23,7 +23,7 @@ typedef struct way {
     int bits;
     double keep;
     sti_gradient_rounding rounding;
-    sti_squeeze *squeeze; /* NULL: along the exact tree */
+    sti_compressed_allreduce *allreduce; /* NULL: along the exact tree */
     double seconds[RUNS_MAX];
     int64_t bytes, formula;
 } way;
@@ -36,16 +36,17 @@ static int by_value(const void *a, const void *b)
 
 static stint_status prepare(sti_comm *comm, int64_t values, way *ways, int count)
 {
-    const sti_squeeze_layer layer = {"gradient", 0, values, 2};
+    const sti_compressed_layer layer = {"gradient", 0, values, 2};
     for (int w = 1; w < count; w++) {
-        const sti_squeeze_desc desc = {.form = {.bits = ways[w].bits,
-                                                .bucket = 1024,
-                                                .rounding = ways[w].rounding},
-                                       .feedback = ways[w].keep < 1,
-                                       .keep = ways[w].keep,
-                                       .seed = 1};
-        const stint_status st =
-            sti_squeeze_create(comm, &desc, &layer, 1, values, &ways[w].squeeze);
+        const sti_compressed_allreduce_desc desc = {
+            .form = {.bits = ways[w].bits,
+                     .bucket = 1024,
+                     .rounding = ways[w].rounding},
+            .feedback = ways[w].keep < 1,
+            .keep = ways[w].keep,
+            .seed = 1};
+        const stint_status st = sti_compressed_allreduce_create(
+            comm, &desc, &layer, 1, values, &ways[w].allreduce);
         if (st != STINT_OK)
             return st;
     }
@@ -61,9 +62,9 @@ static stint_status run_way(sti_comm *comm, sti_tree_sum *tree, way *w, float *x
     stint_status st = sti_comm_barrier(comm);
     const int64_t start = sti_clock_ns(), sent = sti_comm_count(comm).bytes_sent;
     if (st == STINT_OK)
-        st = w->squeeze
-                 ? sti_squeeze_run(w->squeeze, &sti_team_serial, NULL, run + 1, x)
-                 : sti_tree_sum_run(tree, &sti_team_serial, NULL, &block, 1);
+        st = w->allreduce ? sti_compressed_allreduce_run(w->allreduce, &sti_team_serial,
+                                                         NULL, run + 1, x)
+                          : sti_tree_sum_run(tree, &sti_team_serial, NULL, &block, 1);
     w->bytes = sti_comm_count(comm).bytes_sent - sent;
     if (st == STINT_OK)
         st = sti_comm_barrier(comm);
@@ -75,8 +76,8 @@ static stint_status run_way(sti_comm *comm, sti_tree_sum *tree, way *w, float *x
 static void tell_formula(sti_tree_sum *tree, way *w)
 {
     int64_t messages;
-    if (w->squeeze)
-        sti_squeeze_traffic(w->squeeze, &messages, &w->formula);
+    if (w->allreduce)
+        sti_compressed_traffic(w->allreduce, &messages, &w->formula);
     else
         sti_tree_sum_traffic(tree, &messages, &w->formula);
 }
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
 {
     static way ways[WAYS] = {
         {.name = "float32, exact tree"},
-        {.name = "float32, scatter", .bits = STI_SQUEEZE_RAW, .keep = 1},
+        {.name = "float32, scatter", .bits = STI_COMPRESSED_RAW, .keep = 1},
         {.name = "8 bits", .bits = 8, .keep = 1},
         {.name = "4 bits", .bits = 4, .keep = 1},
         {.name = "2 bits", .bits = 2, .keep = 1},
@@ -139,7 +140,7 @@ int main(int argc, char **argv)
     if (st != STINT_OK)
         (void)fprintf(stderr, "rank %d: %s\n", desc.rank, stint_last_error());
     for (int w = 0; w < WAYS; w++)
-        sti_squeeze_destroy(ways[w].squeeze);
+        sti_compressed_allreduce_destroy(ways[w].allreduce);
     sti_tree_sum_destroy(tree);
     stint_net_leave(net);
     free(x);

@@ -1,12 +1,17 @@
 /* Image classification data: what is in a folder, whether it is sound, and two ways to
  * come by some (rendered letters, public downloads).
  *
- * A path may hold
- *   folder  train/<class>/NAME.{jpg,jpeg,png} and test/<class>/...
- *   tar     the same inside train.tar and test.tar, read in place
- *   idx     train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], t10k-...
+ * PATH may hold
+ *   folder  train/<class>/NAME.{jpg,jpeg,png,webp,bmp} and test/<class>/..., or
+ *           <class>/NAME without splits: names then decide (stint_data_desc.validation)
+ *   tar     the first inside train.tar and test.tar, read in place
+ *   idx     train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], t10k-..., also
+ *           in raw/ and as emnist-<set>-train-images-idx3-ubyte
  *   cifar   data_batch_1.bin ... test_batch.bin, or CIFAR-100's train.bin and test.bin;
  *           also inside cifar-10-batches-bin/ and cifar-100-binary/
+ *   csv     train.csv and test.csv, or labels.csv: lines of "file,label"
+ * Folders, archives and lists of the test split may also be named val, valid or
+ * validation; test comes first.
  *
  * The samples of a split have one order everywhere: by class, then by name (IDX and
  * CIFAR: by position). The index of a sample in it is its id for shuffling and
@@ -56,11 +61,22 @@ typedef struct stint_data_info {
     /* Classes, and their names [classes]. */
     int32_t classes;
     const char *const *class_names;
-    /* "folder", "tar", "idx" or "cifar". */
+    /* "folder", "tar", "idx", "cifar" or "csv". */
     const char *format;
     /* Absolute path of the data. */
     const char *path;
+    /* Where this split came from, absolute: its folder, archive or list; path itself
+     * where that holds both. */
+    const char *from;
 } stint_data_info;
+
+/** How a picture of another size becomes an image of size x size. */
+typedef enum stint_data_fit {
+    STINT_FIT_AUTO,   /* squash; of a model's data: as it was trained with */
+    STINT_FIT_SQUASH, /* both sides to size, whatever that does to the proportions */
+    STINT_FIT_CROP,   /* the shorter side to size, and the middle of the longer one */
+    STINT_FIT_PAD     /* the longer side to size, and grey beside the shorter one */
+} stint_data_fit;
 
 /** How to open a split. Zero means "choose for me"; path is required. Nothing that it
  * points to is needed after opening. */
@@ -83,6 +99,16 @@ typedef struct stint_data_desc {
     double hold_out;
     /* With hold_out: take nothing but that share. */
     bool held_out;
+    stint_data_fit fit;
+    /* Training batches will cut out parts at random (scale_crop): reserve what that
+     * takes. */
+    bool cuts;
+    /* Where a folder has classes but no splits: the share of the images, chosen by
+     * their names, that is the test split. 0: 0.1; below 0: none. */
+    double validation;
+    /* For messages: the size in pixels that the model is usually given. 0: none is
+     * usual. */
+    int64_t usual_size;
 } stint_data_desc;
 
 /** An opened split; opaque. It holds an index of the samples, not their pixels.

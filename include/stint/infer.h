@@ -1,16 +1,21 @@
 /* Using a trained model: loss and answers over a split, the class of a single image.
+ * Text from a model of text comes by stint/generate.h.
+ *
+ * To classify an image:
  *
  *   stint_model_file *model = NULL;
- *   stint_eval_result result = {0};
- *   const stint_data_desc data = {.path = "letters", .split = STINT_DATA_TEST};
- *   stint_status st = stint_model_open("runs/mine/model.safetensors", &model);
+ *   stint_status st = stint_model_open("runs/a/model.safetensors", &model);
  *   if (st == STINT_OK)
- *       st = stint_eval(model, &data, 0, 0, NULL, NULL, &result);
- *   stint_eval_fini(&result);
+ *       st = stint_predict(model, "photo.jpg", probabilities);
  *   stint_model_close(model);
  *
- * Text from a model of text comes by stint/generate.h. Calls block; progress comes by
- * callback on the calling thread; stint_stop() ends an evaluation. */
+ * A model is used as it was trained: images get its size, its channels and its
+ * normalisation, batch normalisation takes running statistics, and weights that a
+ * recipe rounds to fewer bits are rounded. Results have the same bits for any number of
+ * threads.
+ *
+ * Calls block; progress comes by callback on the calling thread; stint_stop() ends an
+ * evaluation. */
 #ifndef STINT_INFER_H
 #define STINT_INFER_H
 
@@ -27,7 +32,8 @@
 extern "C" {
 #endif
 
-/** How far a training or an evaluation is. */
+/** How far a training or an evaluation is. In an evaluation by stint_eval all is NaN or
+ * 0 but images_per_s, rss_bytes, seconds_left and the last three. */
 typedef struct stint_train_progress {
     /* Steps done of all, epochs likewise. */
     int64_t step, steps, epoch, epochs;
@@ -48,15 +54,17 @@ typedef struct stint_train_progress {
     /* An evaluation is under way; at step 0 the measuring of mean and deviation of the
      * training images. */
     bool evaluating;
-    /* Images that it has done, and of how many. */
+    /* Images (or windows) that it has done, and how many it will do; from these a share
+     * that is done can be shown. */
     int64_t evaluated, to_evaluate;
 } stint_train_progress;
 
-/** Receives progress on the calling thread; *progress holds during the call only. */
+/** Receives progress on the calling thread; *progress holds during the call only.
+ * Called often: it should return soon, and may call stint_stop(). */
 typedef void stint_train_progress_fn(void *user, const stint_train_progress *progress);
 
-/** What an evaluation found. The three arrays belong to the result: stint_eval_fini
- * frees them. */
+/** What an evaluation found over one split. The three arrays belong to the result:
+ * stint_eval_fini frees them. */
 typedef struct stint_eval_result {
     /* Images, or windows of text. */
     int64_t count;
@@ -66,6 +74,7 @@ typedef struct stint_eval_result {
     int64_t tokens;
     /* The loss of a text in bits a byte; else NaN. */
     double bits_per_byte;
+    /* Resident memory of the process at its highest. */
     size_t peak_rss_bytes;
     /* 0 for text, and the arrays below are NULL. */
     int32_t classes;
@@ -80,7 +89,8 @@ typedef struct stint_eval_result {
  * Images are read as the model's own were: size, channels, classes. For a text model
  * the loss alone, over the last tokens (as many as its training left out), the first
  * ones, or all, by data->split. threads 0, batch 0: choose. progress may be NULL; user
- * is passed through to it. The caller frees the result by stint_eval_fini.
+ * is passed through to it. The caller frees the result by
+ * stint_eval_fini, which is not needed after an error.
  * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
  * stint_stop(); STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
@@ -92,7 +102,7 @@ STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc
  * call. */
 STINT_API void stint_eval_fini(stint_eval_result *result);
 
-/** Classify one image file: probabilities_out [classes], which sum to 1.
+/** Classify one image file, on one thread: probabilities_out [classes], which sum to 1.
  *
  * The image is brought to the model's size and channels. STINT_E_INPUT: the file is no
  * image (it is named), or the model is one of text; STINT_E_IO; STINT_E_MEMORY. */

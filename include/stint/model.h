@@ -137,6 +137,9 @@ STINT_API const stint_model_info *stint_text_model_list(void);
 /** Is this the name of a network for text? False also for an unknown name. Never fails;
  * any number of threads may ask. */
 STINT_API bool stint_model_is_text(const char *name);
+/** Pixels a side of the photographs that this network was published for; 0: it was for
+ * small images, or is unknown. */
+STINT_API int64_t stint_model_usual_size(const char *name);
 
 #ifdef __cplusplus
 }

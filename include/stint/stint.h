@@ -4,14 +4,17 @@
  * data.h      images: what is in a folder, checks, rendered letters, downloads
  * generate.h  text from a trained transformer
  * graph.h     graphs of operators: values, shapes, scopes
+ * infer.h     use of a trained model: a split evaluated, an image classified
  * model.h     network families that build themselves into a graph
  * net.h       processes that train together
  * op.h        the operators
  * recipe.h    recipes, read from a file or set key by key
  * status.h    status codes, the last error, the log, the version
+ * stop.h      stopping a call that takes long
+ * store.h     models in files, Hugging Face's layout
  * text.h      tokenisers
  * topk.h      the k best of n values
- * train.h     plans, training, evaluation, prediction
+ * train.h     plans and training
  * trust.h     same bits, same answers, luck, memorisation
  * version.h   numbers of the version that the headers are of
  *

@@ -1,4 +1,11 @@
-/* Stopping a call that takes long, from another thread or from a signal handler. */
+/* Stopping a call that takes long, from another thread or from a signal handler:
+ *
+ *   static void on_signal(int signal)
+ *   {
+ *       stint_stop(signal == SIGTERM ? STINT_E_TERMINATED : STINT_E_INTERRUPTED);
+ *   }
+ *
+ * The call that is stopped returns that status, on the thread that made it. */
 #ifndef STINT_STOP_H
 #define STINT_STOP_H
 
@@ -8,11 +15,14 @@
 extern "C" {
 #endif
 
-/** Ask what runs in this process to stop: status is STINT_E_INTERRUPTED or
- * STINT_E_TERMINATED, which the call that is stopped returns. With STINT_OK: only write
- * a checkpoint now. A request holds until a training or an evaluation ends, which
- * forgets it; one that came before meets the next call. Async-signal-safe; any thread
- * may call it. */
+/** Ask whatever long call of this process is running (training, evaluation, generation)
+ * to stop.
+ *
+ * status: what that call is to return, STINT_E_INTERRUPTED or STINT_E_TERMINATED (130
+ * or 143), once its checkpoint, if it has any, is saved. STINT_OK: write a checkpoint
+ * now and go on. A request holds until a training or evaluation ends, which forgets it;
+ * one that came before meets the next call. Async-signal-safe; any thread may call it.
+ */
 STINT_API void stint_stop(stint_status status);
 
 #ifdef __cplusplus

@@ -1,9 +1,20 @@
 /* Models in files: what stint_train leaves, and transformers in the layout of Hugging
- * Face.
+ * Face. Opening checks every tensor's name, shape and offset, and the hash of the
+ * weights where the file names one; nothing that comes from a file is trusted before.
+ * An object
+ * serves one thread at a time; two of them never meet.
  *
- * Opening checks every tensor's name, shape and place, and the hash of the weights
- * where the file names one; nothing that comes from a file is used before. What uses
- * them is stint/infer.h and stint/generate.h. */
+ *   stint_model_file *model = NULL;
+ *   stint_model_facts facts;
+ *   if (stint_model_open("runs/a/model.safetensors", &model) == STINT_OK) {
+ *       stint_model_describe(model, &facts);
+ *       printf("%s, %d classes\n", facts.network, (int)facts.classes);
+ *   }
+ *   stint_model_close(model);
+ *
+ * stint/infer.h uses a model for images, stint/generate.h one for text. Files are
+ * safetensors: weights as tensors, everything else as texts in its head, so that other
+ * programs can read them. */
 #ifndef STINT_STORE_H
 #define STINT_STORE_H
 
@@ -19,9 +30,12 @@
 extern "C" {
 #endif
 
-/* ---- models that were trained here ---- */
+/* ---- a model that was trained ----
+ *
+ * Of images or of text, as stint_train() writes it. */
 
-/** A model file that is open; opaque. It serves one thread at a time. */
+/** A model file that is open; opaque. It serves one thread at a time. The file must not
+ * change while it is open. */
 typedef struct stint_model_file stint_model_file;
 
 /** Open a model.safetensors; the caller closes it.
@@ -31,14 +45,15 @@ typedef struct stint_model_file stint_model_file;
  * STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_model_open(const char *path, stint_model_file **model_out);
 
-/** Close a model, and all that points into it. NULL is fine. */
+/** Close a model, and with it its texts, its tokeniser and its file. NULL is fine. */
 STINT_API void stint_model_close(stint_model_file *model);
 
 /** The tokeniser of a text model, which lives as long as the model and is not closed by
  * the caller. NULL: a model of images, or weights that came without a tokeniser. */
 STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
 
-/** What a model file says of itself; pointers live as long as the model. */
+/** What a model file says of itself; pointers live as long as the model. Numbers that
+ * do not apply to its kind are 0 or NaN. */
 typedef struct stint_model_facts {
     /* Name of the network, as in model.name. */
     const char *network;
@@ -62,11 +77,14 @@ typedef struct stint_model_facts {
     char weights_sha256[65];
 } stint_model_facts;
 
-/** Fill *facts_out with what the file says; nothing is computed. Never fails. */
+/** Fill *facts_out with what the file says. Nothing is computed, and no weights are
+ * read. Never fails. */
 STINT_API void stint_model_describe(const stint_model_file *model,
                                     stint_model_facts *facts_out);
 
-/* ---- models of text, in any layout ---- */
+/* ---- a model of text, of whatever layout ----
+ *
+ * Also read from a folder of Hugging Face's, and written as one. */
 
 /** A text model in a file or a folder; opaque. It serves one thread at a time. */
 typedef struct stint_text_model stint_text_model;
@@ -84,7 +102,8 @@ typedef struct stint_text_model_facts {
     /* The token that ends a text; -1: none. */
     int64_t end_token;
     /* The model's own tokeniser, which the caller must not close. NULL: there is none,
-     * and the model takes and gives token identities only. */
+     * or none that Stint reads, and the model takes and gives token identities
+     * only. */
     const stint_tokenizer *tokenizer;
     /* Why there is no tokeniser; "" where there is one. */
     const char *no_tokenizer;

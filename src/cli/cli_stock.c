@@ -16,10 +16,11 @@ static stint_status refuse_data(const char *path)
     const char *inside = images ? "images" : sti_corpus_is_text(path) ? "text" : NULL;
     if (!inside)
         return STINT_OK;
-    return sti_fail(STINT_E_USAGE,
-                    "%s: is a folder of %s, the file of a recipe is wanted; give it by "
-                    "--data %s",
-                    path, inside, path);
+    return sti_fail(
+        STINT_E_IO,
+        "%s: is a folder, the file of a recipe is wanted; it holds %s: give "
+        "it by --data %s",
+        path, inside, path);
 }
 
 static stint_status load_file(sti_cli_call *call)

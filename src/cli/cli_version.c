@@ -23,6 +23,11 @@ static const struct {
 #else
     {"curl", "stint data get", false},
 #endif
+#ifdef STINT_HAVE_WEBP
+    {"webp", "images of that kind", true},
+#else
+    {"webp", "images of that kind", false},
+#endif
 };
 enum { PART_COUNT = sizeof optional_parts / sizeof optional_parts[0] };
 

@@ -15,8 +15,8 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_network.h"
-#include "train/crew.h"
 #include "train/recipe_view.h"
+#include "train/step_engine.h"
 
 typedef struct step_args {
     int64_t runs;
@@ -47,7 +47,7 @@ static const sti_option step_rows[] = {
  * each, as in training. */
 typedef struct bench {
     sti_network network;
-    sti_crew *crew;
+    sti_step_engine *engine;
     sti_recipe_view recipe;
     int64_t shards, shard_batch, classes, step; /* classes: or tokens */
     int64_t labels;                             /* of a shard */
@@ -128,23 +128,23 @@ static stint_status build_network(bench *b, const sti_cli_call *call, int lane_t
     return status;
 }
 
-static sti_crew_desc crew_desc(bench *b, int threads, int lanes)
+static sti_step_engine_desc engine_desc(bench *b, int threads, int lanes)
 {
-    return (sti_crew_desc){.train = &b->network,
-                           .threads = threads,
-                           .lanes = lanes,
-                           .shards = b->shards,
-                           .moments = sti_update_moments(b->recipe.optimizer),
-                           .fill = fill_shard,
-                           .fill_user = b};
+    return (sti_step_engine_desc){.train = &b->network,
+                                  .threads = threads,
+                                  .lanes = lanes,
+                                  .shards = b->shards,
+                                  .moments = sti_update_moments(b->recipe.optimizer),
+                                  .fill = fill_shard,
+                                  .fill_user = b};
 }
 
 /* What a step takes in all and what to do about it, beside the block that failed. */
-static stint_status no_memory(const sti_crew_desc *crew, int64_t batch)
+static stint_status no_memory(const sti_step_engine_desc *engine, int64_t batch)
 {
     char all[32], words[1024];
-    sti_crew_sizes sizes = {0};
-    sti_crew_measure(crew, &sizes);
+    sti_step_engine_sizes sizes = {0};
+    sti_step_engine_measure(engine, &sizes);
     snprintf(all, sizeof all, "%s", sti_bytes_text(sizes.total));
     snprintf(words, sizeof words, "%s", stint_last_error());
     return sti_fail(STINT_E_MEMORY,
@@ -152,17 +152,17 @@ static stint_status no_memory(const sti_crew_desc *crew, int64_t batch)
                     "takes %s, of which each lane's arena is %s, and there is less: "
                     "take a smaller --batch or more --shards; `stint plan` says what "
                     "fits in --memory (%s)",
-                    batch, crew->shards, sti_s(crew->shards), crew->lanes,
-                    sti_s(crew->lanes), all, sti_bytes_text(sizes.arena), words);
+                    batch, engine->shards, sti_s(engine->shards), engine->lanes,
+                    sti_s(engine->lanes), all, sti_bytes_text(sizes.arena), words);
 }
 
-static stint_status create_crew(bench *b, int threads, int lanes)
+static stint_status create_engine(bench *b, int threads, int lanes)
 {
-    const sti_crew_desc desc = crew_desc(b, threads, lanes);
-    stint_status status = sti_crew_create(&desc, &b->crew);
+    const sti_step_engine_desc desc = engine_desc(b, threads, lanes);
+    stint_status status = sti_step_engine_create(&desc, &b->engine);
     if (status == STINT_OK)
-        status = sti_network_init_weights(&b->network, &b->crew->team, 1,
-                                          b->crew->params, b->crew->states);
+        status = sti_network_init_weights(&b->network, &b->engine->team, 1,
+                                          b->engine->params, b->engine->states);
     return status;
 }
 
@@ -197,9 +197,9 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
         return status;
     status = create_input(b);
     if (status == STINT_OK)
-        status = create_crew(b, threads, lanes);
+        status = create_engine(b, threads, lanes);
     if (status == STINT_E_MEMORY) {
-        const sti_crew_desc desc = crew_desc(b, threads, lanes);
+        const sti_step_engine_desc desc = engine_desc(b, threads, lanes);
         return no_memory(&desc, b->recipe.train->batch);
     }
     return status;
@@ -207,7 +207,7 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
 
 static void bench_destroy(bench *b)
 {
-    sti_crew_destroy(b->crew);
+    sti_step_engine_destroy(b->engine);
     sti_free(b->input);
     sti_network_fini(&b->network);
 }
@@ -220,12 +220,13 @@ static stint_status run_step(bench *b, int64_t *ns_out)
 {
     sti_step_result result;
     int64_t start = sti_clock_ns();
-    stint_status status =
-        sti_crew_run(b->crew, &(sti_crew_batch){.seed = 1, .step = b->step}, &result);
+    stint_status status = sti_step_engine_run(
+        b->engine, &(sti_step_batch){.seed = 1, .step = b->step}, &result);
     if (status != STINT_OK)
         return status;
-    sti_crew_gradient_squares(b->crew, result.block);
-    sti_crew_update(b->crew, b->recipe.optimizer, 0, 1, b->step++, result.block);
+    sti_step_engine_gradient_squares(b->engine, result.block);
+    sti_step_engine_update(b->engine, b->recipe.optimizer, 0, 1, b->step++,
+                           result.block);
     *ns_out = sti_clock_ns() - start;
     return STINT_OK;
 }
@@ -263,16 +264,16 @@ static stint_status profile_steps(bench *b, int64_t runs, sti_profile *profile)
 {
     sti_machine machine;
     stint_status status =
-        sti_profile_begin(profile, b->network.graph, b->shards, b->crew->desc.lanes,
-                          b->crew->lane_team.threads);
-    b->crew->profile = profile;
+        sti_profile_begin(profile, b->network.graph, b->shards, b->engine->desc.lanes,
+                          b->engine->lane_team.threads);
+    b->engine->profile = profile;
     for (int64_t i = 0; i < runs && status == STINT_OK; i++) {
         int64_t ns = 0;
         status = run_step(b, &ns);
         profile->step_ns += ns;
         profile->steps++;
     }
-    b->crew->profile = NULL;
+    b->engine->profile = NULL;
     if (status == STINT_OK)
         status = sti_machine_now(&machine);
     return status == STINT_OK ? sti_profile_end(profile, &machine) : status;
@@ -298,8 +299,8 @@ static void add_json(const bench *b, const bench_figures *f, const sti_profile *
     sti_json_float(&j, "median_s", f->median_s);
     sti_json_int(&j, "batch", b->shards * b->shard_batch);
     sti_json_int(&j, "shards", b->shards);
-    sti_json_int(&j, "lanes", b->crew->desc.lanes);
-    sti_json_int(&j, "threads", b->crew->desc.threads);
+    sti_json_int(&j, "lanes", b->engine->desc.lanes);
+    sti_json_int(&j, "threads", b->engine->desc.threads);
     sti_json_int(&j, "parameters", sti_network_parameters(&b->network));
     sti_json_int(&j, "peak_rss_bytes", (int64_t)f->peak_bytes);
     sti_json_text(&j, "cpu", sti_cpu_name());

@@ -16,8 +16,9 @@ typedef struct compare_args {
     sti_cli_common common;
 } compare_args;
 
-#define FORMATS "auto|folder|tar|idx|cifar"
-static const char *const format_names[] = {"auto", "folder", "tar", "idx", "cifar"};
+#define FORMATS "auto|folder|tar|idx|cifar|csv"
+static const char *const format_names[] = {"auto", "folder", "tar",
+                                           "idx",  "cifar",  "csv"};
 
 #define COMPARE_ROW(field, kind, standard, words) \
     .type = (kind), .default_text = (standard),   \

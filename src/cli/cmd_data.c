@@ -11,10 +11,11 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "data/corpus.h"
+#include "data/data.h"
 
-#define FORMATS "auto|folder|tar|idx|cifar|text"
-static const char *const format_names[] = {"auto", "folder", "tar",
-                                           "idx",  "cifar",  "text"};
+#define FORMATS "auto|folder|tar|idx|cifar|text|csv"
+static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
+                                           "cifar", "text",   "csv"};
 
 /* Options of `data info` and `data check`. */
 typedef struct data_args {
@@ -56,14 +57,24 @@ static const sti_option data_rows[] = {
 
 /* ---- data info ---- */
 
+/* Where a split is not where its name says: "  (PATH/val)". */
+static void add_from(const char *name, const stint_data_info *info, sti_text *out)
+{
+    const size_t length = strlen(name);
+    const char *last = sti_path_name(info->from);
+    if (strncmp(last, name, length) != 0 && strcmp(info->from, info->path) != 0)
+        sti_text_printf(out, ", from %s", last);
+}
+
 static void add_split_words(const char *name, const stint_data_info *info,
                             sti_text *out)
 {
-    sti_text_printf(out,
-                    "%-6s %s image%s of %" PRId64 " x %" PRId64 ", %s, %d class%s\n",
+    sti_text_printf(out, "%-6s %s image%s of %" PRId64 " x %" PRId64 ", %s, %d class%s",
                     name, sti_count_text(info->count), sti_s(info->count), info->width,
                     info->height, info->channels == 1 ? "grey" : "colour",
                     info->classes, info->classes == 1 ? "" : "es");
+    add_from(name, info, out);
+    sti_text_add(out, "\n");
 }
 
 static void add_split_json(sti_json *j, const char *name, const stint_data_info *info)
@@ -101,6 +112,11 @@ static void add_info(bool json, const stint_data_info *const info[2], sti_text *
             add_split_words(names[s], info[s], out);
     }
     if (json) {
+        sti_json_begin_object(&j, "splits");
+        for (int s = 0; s < 2; s++)
+            if (info[s])
+                sti_json_text(&j, names[s], info[s]->from);
+        sti_json_end_object(&j);
         sti_json_end_object(&j);
         return;
     }
@@ -161,6 +177,7 @@ static bool looks_like_text(const char *path, const char *format)
     return strcmp(format, "auto") == 0 &&
            !stint_data_has_split(path, format, STINT_DATA_TRAIN) &&
            !stint_data_has_split(path, format, STINT_DATA_TEST) &&
+           sti_data_packed(path, STINT_DATA_TRAIN) == STINT_OK &&
            sti_corpus_is_text(path);
 }
 

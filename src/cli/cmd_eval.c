@@ -19,9 +19,9 @@ typedef struct eval_args {
     sti_cli_common common;
 } eval_args;
 
-#define FORMATS "auto|folder|tar|idx|cifar|text"
-static const char *const format_names[] = {"auto", "folder", "tar",
-                                           "idx",  "cifar",  "text"};
+#define FORMATS "auto|folder|tar|idx|cifar|text|csv"
+static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
+                                           "cifar", "text",   "csv"};
 
 static const sti_option eval_rows[] = {
     {.name = "data",

@@ -49,9 +49,7 @@ static const sti_option train_rows[] = {
      .offset = offsetof(train_args, net_root),
      .flag = true,
      .unit = "ADDRESS",
-     .help =
-         "where processes meet when mpirun does not say: HOST:PORT of rank 0's host, "
-         "or @NAME if all are on this host"},
+     .help = "where processes meet: HOST:PORT of rank 0, or @NAME on one host"},
     {.name = "net-ranks",
      .type = STI_OPTION_INT,
      .default_text = "0",
@@ -365,14 +363,10 @@ const sti_cli_command sti_cmd_train = {
     .summary = "train a network as a recipe says, within a memory budget",
     .operands = "[RECIPE]",
     .example =
-        "stint train recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 150M\n"
-        "stint train --data ~/photos",
-    .about =
-        "Without RECIPE a built-in one is taken, by what is in the data; it is named, "
-        "and "
-        "saved with the run. Leaves model.safetensors, log.jsonl, recipe.ini and "
-        "report.html in the out "
-        "folder. Ctrl-C saves a checkpoint and stops; --resume goes on from there.",
+        "stint train recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 150M",
+    .about = "Without RECIPE a built-in one is taken. The out folder gets "
+             "model.safetensors, "
+             "log.jsonl, recipe.ini and report.html. Ctrl-C saves; --resume goes on.",
     .min_operands = 0,
     .max_operands = 1,
     .recipe = true,

@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +12,8 @@
 
 /* One row a kind of source; detection tries them in this order. */
 static const sti_data_source *const sources[] = {&sti_data_folder, &sti_data_tar,
-                                                 &sti_data_idx, &sti_data_cifar};
+                                                 &sti_data_idx,    &sti_data_cifar,
+                                                 &sti_data_list,   &sti_data_classes};
 #define SOURCES (sizeof sources / sizeof *sources)
 
 /* ---- choosing a source ---- */
@@ -19,11 +21,15 @@ static const sti_data_source *const sources[] = {&sti_data_folder, &sti_data_tar
 static const sti_data_source *detect(const char *path, const char *format,
                                      stint_data_split split)
 {
-    bool any = !format || strcmp(format, "auto") == 0;
-    for (size_t i = 0; i < SOURCES; i++)
-        if ((any || strcmp(format, sources[i]->name) == 0) &&
-            sources[i]->present(path, split))
+    const bool any = !format || strcmp(format, "auto") == 0;
+    for (size_t i = 0; i < SOURCES; i++) {
+        if ((!any && strcmp(format, sources[i]->name) != 0) ||
+            !sources[i]->present(path, split))
+            continue;
+        if (split == STINT_DATA_TRAIN || !sources[i]->pairs ||
+            detect(path, format, STINT_DATA_TRAIN) == sources[i])
             return sources[i];
+    }
     return NULL;
 }
 
@@ -40,22 +46,21 @@ static stint_status check_format(const char *format)
         if (strcmp(format, sources[i]->name) == 0)
             return STINT_OK;
     return sti_fail(STINT_E_USAGE,
-                    "data format '%s': wanted auto, folder, tar, idx or cifar", format);
+                    "data format '%s': wanted auto, folder, tar, idx, cifar or csv",
+                    format);
 }
 
-/* Why nothing was detected, in the most helpful words. */
-static stint_status nothing_there(const char *path, const char *format,
-                                  stint_data_split split)
+/* Why a path is no folder that can be looked into; STINT_OK: it is one. */
+static stint_status no_folder(const char *path, stint_data_split split)
 {
-    const char *name = sti_data_split_name(split);
-    sti_arena *arena = sti_arena_create("data.paths");
-    char *gz = arena ? sti_arena_printf(arena, "%s/%s.tar.gz", path, name) : NULL;
-    bool packed = gz && sti_path_is_file(gz);
-    sti_arena_destroy(arena);
-    if (sti_path_is_file(path))
-        return sti_fail(STINT_E_INPUT,
-                        "%s is a file; give the folder that holds train.tar or train/",
-                        path);
+    if (sti_path_is_file(path)) {
+        stint_status st = sti_data_packed(path, split);
+        return st != STINT_OK ? st
+                              : sti_fail(STINT_E_INPUT,
+                                         "%s is a file; give the folder that holds "
+                                         "train.tar or train/",
+                                         path);
+    }
     if (!sti_path_is_dir(path) && access(path, F_OK) == 0)
         return sti_fail(STINT_E_INPUT, "%s is no folder; give --data one", path);
     if (!sti_path_is_dir(path))
@@ -64,13 +69,18 @@ static stint_status nothing_there(const char *path, const char *format,
             "%s does not exist; give --data a folder that does, or fetch a set "
             "with `stint data get` or `stint data glyphs`",
             path);
-    if (access(path, R_OK | X_OK) != 0)
-        return sti_fail_errno("%s: cannot be read", path);
-    if (packed)
-        return sti_fail(
-            STINT_E_INPUT,
-            "%s/%s.tar.gz is compressed: gunzip it, samples are read in place", path,
-            name);
+    return access(path, R_OK | X_OK) == 0 ? STINT_OK
+                                          : sti_fail_errno("%s: cannot be read", path);
+}
+
+/* Why nothing was detected, in the most helpful words. */
+static stint_status nothing_there(const char *path, const char *format,
+                                  stint_data_split split)
+{
+    const char *name = sti_data_split_name(split);
+    stint_status st = no_folder(path, split);
+    if (st != STINT_OK || (st = sti_data_packed(path, split)) != STINT_OK)
+        return st;
     for (size_t i = 0; i < SOURCES && split == STINT_DATA_TEST; i++)
         if (sources[i]->present(path, STINT_DATA_TRAIN))
             return sti_fail(STINT_E_INPUT,
@@ -83,16 +93,18 @@ static stint_status nothing_there(const char *path, const char *format,
                                 "%s has no %s split of format %s; wanted %s", path,
                                 name, format, sources[i]->wants);
     }
-    return sti_fail(STINT_E_INPUT, "%s has no %s split; wanted one of: %s; %s; %s; %s",
-                    path, name, sources[0]->wants, sources[1]->wants, sources[2]->wants,
-                    sources[3]->wants);
+    return sti_fail(STINT_E_INPUT,
+                    "%s has no %s split; wanted one of: %s; %s; %s; %s; %s; %s", path,
+                    name, sources[0]->wants, sources[1]->wants, sources[2]->wants,
+                    sources[3]->wants, sources[4]->wants, sources[5]->wants);
 }
 
 /* ---- image size ---- */
 
-/* Header of sample `index`; buffer [max_file_bytes]. */
-static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t *buffer,
-                                 sti_image_info *info)
+/* Header of sample `index`; buffer [max_file_bytes]. exact: to be read to its end where
+ * an orientation may stand there. */
+static stint_status probe_sample(const stint_data *data, int64_t index, bool exact,
+                                 uint8_t *buffer, sti_image_info *info)
 {
     char name[300];
     size_t all = data->samples[index].bytes;
@@ -101,8 +113,8 @@ static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t 
         stint_status st = data->source->read(data, index, buffer, n);
         if (st != STINT_OK)
             return st;
-        int found = sti_image_probe(buffer, n, info);
-        if (found == 1)
+        int found = sti_image_probe(buffer, n, n == all, info);
+        if (found == 1 && !(exact && info->later))
             return STINT_OK;
         if (found < 0 || n == all)
             break;
@@ -110,9 +122,24 @@ static stint_status probe_sample(const stint_data *data, int64_t index, uint8_t 
     sti_data_sample_name(data, index, name, sizeof name);
     return sti_fail(
         STINT_E_INPUT,
-        "%s is not a JPEG or PNG image, or is cut short; `stint data check %s` "
-        "lists all such files",
+        "%s is not a JPEG, PNG, WebP or BMP image, or is cut short; `stint data check "
+        "%s` lists all such files",
         name, data->info.path);
+}
+
+/* Buffers must hold this picture, too. */
+static void widen_bounds(stint_data *data, const sti_image_info *info)
+{
+    /* Where the orientation is not known yet, it may stand on end. */
+    const int64_t longer = info->width > info->height ? info->width : info->height;
+    const int64_t width = info->later ? longer : info->width;
+    const int64_t height = info->later ? longer : info->height;
+    if (width > data->max_width)
+        data->max_width = width;
+    if (height > data->max_height)
+        data->max_height = height;
+    if (info->width * info->height > data->max_pixels)
+        data->max_pixels = info->width * info->height;
 }
 
 /* The first image that can be read decides; with resizing, the largest bounds buffers.
@@ -123,21 +150,16 @@ static stint_status probe_images(stint_data *data, bool checking)
     uint8_t *buffer = sti_alloc((size_t)data->max_file_bytes, "data.probe");
     stint_status st = buffer ? STINT_OK : STINT_E_MEMORY;
     for (int64_t i = 0; i < data->info.count && st == STINT_OK; i++) {
-        if ((st = probe_sample(data, i, buffer, &info)) != STINT_OK) {
+        if ((st = probe_sample(data, i, !data->size, buffer, &info)) != STINT_OK) {
             if (checking && st == STINT_E_INPUT)
                 st = STINT_OK;
             continue;
         }
         if (!first.width)
             first = info;
+        widen_bounds(data, &info);
         data->mixed =
             data->mixed || info.width != first.width || info.height != first.height;
-        if (info.width > data->max_width)
-            data->max_width = info.width;
-        if (info.height > data->max_height)
-            data->max_height = info.height;
-        if (info.width * info.height > data->max_pixels)
-            data->max_pixels = info.width * info.height;
         if (!data->size)
             break;
     }
@@ -162,8 +184,8 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
             return st;
     } else {
         data->info.channels = data->layout == STI_LAYOUT_PLANES ? 3 : 1;
-        data->max_width = data->stored_width;
-        data->max_height = data->stored_height;
+        data->max_width = data->transposed ? data->stored_height : data->stored_width;
+        data->max_height = data->transposed ? data->stored_width : data->stored_height;
         data->max_pixels = data->stored_width * data->stored_height;
     }
     const stint_data_info *like = desc->like;
@@ -171,8 +193,13 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
         data->info.channels = desc->channels;
     else if (like && like->channels)
         data->info.channels = like->channels;
-    data->info.height = data->size ? data->size : data->stored_height;
-    data->info.width = data->size ? data->size : data->stored_width;
+    const bool turned = data->transposed;
+    data->info.height = data->size ? data->size
+                        : turned   ? data->stored_width
+                                   : data->stored_height;
+    data->info.width = data->size ? data->size
+                       : turned   ? data->stored_height
+                                  : data->stored_width;
     if (!like || !like->height ||
         (like->height == data->info.height && like->width == data->info.width))
         return STINT_OK;
@@ -231,6 +258,9 @@ static stint_status check_desc(const stint_data_desc *desc)
     if (!(desc->hold_out >= 0 && desc->hold_out < 1))
         return sti_fail(STINT_E_USAGE, "data held out %s: wanted a share below 1",
                         sti_float_text(desc->hold_out));
+    if (!(desc->validation < 1))
+        return sti_fail(STINT_E_USAGE, "data validation %s: wanted a share below 1",
+                        sti_float_text(desc->validation));
     return check_format(desc->format);
 }
 
@@ -245,6 +275,7 @@ static stint_status open_source(stint_data *data, const stint_data_desc *desc,
     if (!data->source)
         return nothing_there(path, desc->format, desc->split);
     data->info.format = data->source->name;
+    data->info.from = path;
     const stint_data_info *like = desc->like && desc->like->classes ? desc->like : NULL;
     stint_status st = data->source->open(data, like, sink);
     if (st == STINT_OK)
@@ -262,6 +293,10 @@ static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,
         return STINT_E_MEMORY;
     data->split = desc->split;
     data->size = desc->size;
+    data->fit = desc->fit;
+    data->cuts = desc->cuts;
+    data->usual_size = desc->usual_size;
+    data->share = desc->validation == 0 ? 0.1 : fmax(desc->validation, 0);
     data->arena = sti_arena_create("data");
     stint_status st = data->arena ? open_source(data, desc, sink) : STINT_E_MEMORY;
     if (st == STINT_OK)

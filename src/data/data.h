@@ -24,6 +24,10 @@ typedef struct sti_data_norm {
 typedef struct sti_data_augment {
     int crop_pad; /* random crop out of the image padded by so many zero pixels */
     bool flip;    /* mirror left to right with probability one half */
+    /* A part cut out at random, whose share of the picture's area is at least this,
+     * takes the place of the whole; 0: none. The dataset must have been opened with
+     * `cuts`, and its pixels not kept (sti_data_keep). */
+    double scale_crop;
     uint64_t seed, epoch;
 } sti_data_augment;
 
@@ -73,10 +77,14 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
                             const sti_data_norm *norm, float *x_out,
                             int32_t *labels_out);
 
-/* One image file that is in no dataset, as [height, width, channels] u8, resized where
- * its own size differs. STINT_E_INPUT or _IO names the file. */
-stint_status sti_data_read_image(const char *path, int64_t height, int64_t width,
-                                 int64_t channels, uint8_t *pixels_out);
+/* One image file that is in no dataset, as [height, width, channels] u8, upright, and
+ * fitted where its own size differs. STINT_E_INPUT or _IO names the file. */
+stint_status sti_data_read_image(const char *path, stint_data_fit fit, int64_t height,
+                                 int64_t width, int64_t channels, uint8_t *pixels_out);
+
+/* Compressed or packed data in the place of what can be read: STINT_E_INPUT with the
+ * command that unpacks it; STINT_OK: nothing of the kind is there. */
+stint_status sti_data_packed(const char *path, stint_data_split split);
 
 /* Tell the system that these samples will be read soon;
  * returns at once, never fails. */

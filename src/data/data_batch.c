@@ -1,283 +1,18 @@
-/* From samples to tensors: decoding, augmentation, normalisation.
+/* From samples to tensors: augmentation, normalisation, and what is summed over a
+ * split.
  *
  * Every piece of a parallel loop is one sample (or one block of samples, for sums of
  * integers), so the result does not know how many threads there were. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "data/data_priv.h"
+#include "data/data_decode.h"
 
-#define FAILURE_BYTES 768
 #define MEASURE_BLOCK 64
 #define MEASURE_ROUND 64 /* blocks between two calls of progress */
-
-/* What one thread needs; on cache lines of its own. */
-typedef struct worker {
-    sti_image_decoder *images;
-    uint8_t *stored; /* a sample's bytes */
-    uint8_t *source; /* its pixels before resizing */
-    uint8_t *pixels; /* [h, w, c] */
-    void *scratch;   /* of resizing */
-    sti_image_info seen;
-    sti_finding fault;
-    uint64_t sums[3], squares[3];
-    /* The first failure in a loop: loops are cut contiguously, so it is the lowest. */
-    stint_status failed;
-    int64_t failed_at;
-    char failure[FAILURE_BYTES];
-} worker;
-
-struct sti_data_decoders {
-    int count;
-    worker *workers; /* [count] */
-};
-
-static size_t source_bytes(const stint_data *data)
-{
-    return data->layout == STI_LAYOUT_ENCODED
-               ? (size_t)(data->size ? data->max_pixels
-                                     : data->info.height * data->info.width) *
-                     4
-               : (size_t)(data->stored_height * data->stored_width * 3);
-}
-
-static size_t pixel_bytes(const stint_data *data)
-{
-    return (size_t)(data->info.height * data->info.width * data->info.channels);
-}
-
-static size_t scratch_bytes(const stint_data *data)
-{
-    return data->size ? sti_resize_scratch_bytes(data->max_height, data->max_width,
-                                                 data->size, data->size, 3)
-                      : 0;
-}
-
-static stint_status worker_init(worker *w, const stint_data *data)
-{
-    w->stored = sti_alloc((size_t)data->max_file_bytes, "data.stored");
-    w->source = sti_alloc(source_bytes(data), "data.source");
-    w->pixels = sti_alloc(pixel_bytes(data), "data.pixels");
-    w->scratch = sti_alloc(scratch_bytes(data), "data.resize");
-    if (!w->stored || !w->source || !w->pixels || !w->scratch)
-        return STINT_E_MEMORY;
-    return data->layout == STI_LAYOUT_ENCODED ? sti_image_decoder_create(&w->images)
-                                              : STINT_OK;
-}
-
-stint_status sti_data_decoders_create(const stint_data *data, int workers,
-                                      sti_data_decoders **decoders_out)
-{
-    sti_data_decoders *d = sti_alloc(sizeof *d, "data.decoders");
-    if (!d)
-        return STINT_E_MEMORY;
-    stint_status st = STINT_E_MEMORY;
-    if ((d->workers = sti_alloc_array(workers, sizeof *d->workers, "data.decoders")))
-        st = STINT_OK;
-    for (int i = 0; i < workers && st == STINT_OK; i++) {
-        d->count = i + 1;
-        st = worker_init(&d->workers[i], data);
-    }
-    if (st == STINT_OK)
-        *decoders_out = d;
-    else
-        sti_data_decoders_destroy(d);
-    return st;
-}
-
-void sti_data_decoders_destroy(sti_data_decoders *decoders)
-{
-    if (!decoders)
-        return;
-    for (int i = 0; i < decoders->count; i++) {
-        worker *w = &decoders->workers[i];
-        sti_image_decoder_destroy(w->images);
-        sti_free(w->stored);
-        sti_free(w->source);
-        sti_free(w->pixels);
-        sti_free(w->scratch);
-    }
-    sti_free(decoders->workers);
-    sti_free(decoders);
-}
-
-size_t sti_data_memory_bytes(const stint_data *data, int decoder_sets, int workers)
-{
-    /* libjpeg and libpng: rows and tables (measured on 32x32: 20 to 60 KiB), and for
-     * progressive files the coefficients of the whole image. */
-    size_t library =
-        data->layout == STI_LAYOUT_ENCODED
-            ? 64 * 1024 + (size_t)(data->max_pixels ? data->max_pixels : 1) * 6
-            : 0;
-    size_t each = sizeof(worker) + (size_t)data->max_file_bytes + source_bytes(data) +
-                  pixel_bytes(data) + scratch_bytes(data) + library;
-    size_t index = (size_t)data->info.count * sizeof *data->samples + data->names_bytes;
-    return index + each * (size_t)decoder_sets * (size_t)workers;
-}
-
-/* ---- one sample ---- */
-
-/* Put the sample's name before what is recorded. */
-static stint_status name_failure(const stint_data *data, int64_t index, stint_status st)
-{
-    char name[300];
-    sti_data_sample_name(data, index, name, sizeof name);
-    return sti_fail_context(st, "%s", name);
-}
-
-static stint_status check_size(const stint_data *data, const sti_image_info *seen,
-                               sti_finding *fault)
-{
-    *fault = STI_FIND_WRONG_SIZE;
-    if (!data->size &&
-        (seen->width != data->info.width || seen->height != data->info.height))
-        return sti_fail(STINT_E_INPUT,
-                        "%" PRId64 "x%" PRId64 " pixels, the others have %" PRId64
-                        "x%" PRId64 "; remove it, or resize all with `size` in [data]",
-                        seen->width, seen->height, data->info.width, data->info.height);
-    if (data->size &&
-        (seen->width > data->max_width || seen->height > data->max_height ||
-         seen->width * seen->height > data->max_pixels))
-        return sti_fail(STINT_E_INPUT,
-                        "has changed since the data was opened; run again");
-    return STINT_OK;
-}
-
-static stint_status decode_image(const stint_data *data, worker *w, size_t n_bytes,
-                                 uint8_t *pixels_out)
-{
-    w->fault = STI_FIND_NOT_IMAGE;
-    int found = sti_image_probe(w->stored, n_bytes, &w->seen);
-    if (found == 0 && n_bytes > 0) {
-        w->fault = STI_FIND_TRUNCATED;
-        return sti_fail(STINT_E_INPUT,
-                        "cut short within its header; replace or remove it");
-    }
-    if (found != 1)
-        return sti_fail(STINT_E_INPUT, "%s; replace or remove it",
-                        n_bytes ? "neither a JPEG nor a PNG image of a possible size"
-                                : "an empty file");
-    stint_status st = check_size(data, &w->seen, &w->fault);
-    if (st != STINT_OK)
-        return st;
-    int channels = (int)data->info.channels;
-    if ((st = sti_image_decode(w->images, w->stored, n_bytes, &w->seen, channels,
-                               w->source, &w->fault)) != STINT_OK)
-        return st;
-    if (data->size)
-        sti_resize_u8(w->seen.height, w->seen.width, data->size, data->size, channels,
-                      w->source, pixels_out, w->scratch);
-    else
-        memcpy(pixels_out, w->source, pixel_bytes(data));
-    return STINT_OK;
-}
-
-/* Rows [h, w] or planes [3, h, w] to [h, w, channels]. */
-static void arrange(const stint_data *data, const uint8_t *stored, uint8_t *pixels)
-{
-    int64_t count = data->stored_height * data->stored_width;
-    bool grey = data->info.channels == 1, rows = data->layout == STI_LAYOUT_ROWS;
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t r = stored[i], g = rows ? r : stored[i + count],
-                 b = rows ? r : stored[i + 2 * count];
-        if (grey) {
-            pixels[i] = (uint8_t)((19595u * r + 38470u * g + 7471u * b + 32768u) >> 16);
-        } else {
-            pixels[3 * i] = (uint8_t)r;
-            pixels[3 * i + 1] = (uint8_t)g;
-            pixels[3 * i + 2] = (uint8_t)b;
-        }
-    }
-}
-
-static void decode_raw(const stint_data *data, worker *w, uint8_t *pixels_out)
-{
-    if (!data->size) {
-        arrange(data, w->stored, pixels_out);
-        return;
-    }
-    arrange(data, w->stored, w->source);
-    sti_resize_u8(data->stored_height, data->stored_width, data->size, data->size,
-                  data->info.channels, w->source, pixels_out, w->scratch);
-}
-
-static stint_status decode_with(const stint_data *data, int64_t index, worker *w,
-                                uint8_t *pixels_out)
-{
-    size_t n_bytes = data->samples[index].bytes;
-    if (data->kept) {
-        memcpy(pixels_out, data->kept + (size_t)index * pixel_bytes(data),
-               pixel_bytes(data));
-        return STINT_OK;
-    }
-    w->fault = STI_FIND_UNREADABLE;
-    w->seen = (sti_image_info){0};
-    stint_status st = data->source->read(data, index, w->stored, n_bytes);
-    if (st != STINT_OK)
-        return st; /* names the file */
-    if (data->layout != STI_LAYOUT_ENCODED) {
-        decode_raw(data, w, pixels_out);
-        return STINT_OK;
-    }
-    st = decode_image(data, w, n_bytes, pixels_out);
-    return st == STINT_OK ? st : name_failure(data, index, st);
-}
-
-stint_status sti_data_decode(const stint_data *data, int64_t index,
-                             sti_data_decoders *decoders, int worker_index,
-                             uint8_t *pixels_out)
-{
-    if (index < 0 || index >= data->info.count || worker_index < 0 ||
-        worker_index >= decoders->count)
-        return sti_fail(STINT_E_BUG,
-                        "data: sample %" PRId64 " of %" PRId64 ", worker %d of %d",
-                        index, data->info.count, worker_index, decoders->count);
-    return decode_with(data, index, &decoders->workers[worker_index], pixels_out);
-}
-
-sti_finding sti_data_decode_fault(const sti_data_decoders *decoders, int worker_index)
-{
-    return decoders->workers[worker_index].fault;
-}
-
-bool sti_data_decode_seen(const sti_data_decoders *decoders, int worker_index,
-                          sti_image_info *seen)
-{
-    *seen = decoders->workers[worker_index].seen;
-    return seen->width > 0;
-}
-
-/* ---- failures of parallel loops ---- */
-
-static void clear_failures(sti_data_decoders *decoders)
-{
-    for (int i = 0; i < decoders->count; i++)
-        decoders->workers[i].failed = STINT_OK;
-}
-
-static void keep_failure(worker *w, int64_t at, stint_status st)
-{
-    if (w->failed != STINT_OK)
-        return;
-    w->failed = st;
-    w->failed_at = at;
-    (void)snprintf(w->failure, sizeof w->failure, "%s", stint_last_error());
-}
-
-static stint_status lowest_failure(const sti_data_decoders *decoders)
-{
-    const worker *lowest = NULL;
-    for (int i = 0; i < decoders->count; i++) {
-        const worker *w = &decoders->workers[i];
-        if (w->failed != STINT_OK && (!lowest || w->failed_at < lowest->failed_at))
-            lowest = w;
-    }
-    return lowest ? sti_fail(lowest->failed, "%s", lowest->failure) : STINT_OK;
-}
 
 /* ---- keeping all ---- */
 
@@ -290,16 +25,17 @@ typedef struct keep_job {
 static void keep_piece(void *arg, int64_t piece, int worker_index)
 {
     const keep_job *job = arg;
-    worker *w = &job->decoders->workers[worker_index];
-    stint_status st = decode_with(job->data, piece, w,
-                                  job->pixels + (size_t)piece * pixel_bytes(job->data));
+    sti_data_worker *w = &job->decoders->workers[worker_index];
+    stint_status st = sti_data_decode_sample(
+        job->data, piece, w,
+        job->pixels + (size_t)piece * sti_data_pixel_bytes(job->data));
     if (st != STINT_OK)
-        keep_failure(w, piece, st);
+        sti_data_keep_failure(w, piece, st);
 }
 
 size_t sti_data_kept_bytes(const stint_data *data)
 {
-    return (size_t)data->info.count * pixel_bytes(data);
+    return (size_t)data->info.count * sti_data_pixel_bytes(data);
 }
 
 stint_status sti_data_keep(stint_data *data, const sti_team *team,
@@ -310,9 +46,9 @@ stint_status sti_data_keep(stint_data *data, const sti_team *team,
         return STINT_OK;
     if (!(job.pixels = sti_alloc(sti_data_kept_bytes(data), "images in memory")))
         return STINT_E_MEMORY;
-    clear_failures(decoders);
+    sti_data_clear_failures(decoders);
     sti_team_run(team, data->info.count, keep_piece, &job);
-    stint_status st = lowest_failure(decoders);
+    stint_status st = sti_data_lowest_failure(decoders);
     if (st == STINT_OK)
         data->kept = job.pixels;
     else
@@ -325,7 +61,7 @@ stint_status sti_data_sha256(const stint_data *data, sti_data_decoders *decoders
 {
     const stint_data_info *info = &data->info;
     const int64_t shape[] = {info->count, info->height, info->width, info->channels};
-    worker *w = &decoders->workers[0];
+    sti_data_worker *w = &decoders->workers[0];
     stint_status st = STINT_OK;
     sti_sha256 sha;
     sti_sha256_init(&sha);
@@ -333,9 +69,9 @@ stint_status sti_data_sha256(const stint_data *data, sti_data_decoders *decoders
     for (int32_t c = 0; c < info->classes; c++)
         sti_sha256_add(&sha, info->class_names[c], strlen(info->class_names[c]) + 1);
     for (int64_t i = 0; i < info->count && st == STINT_OK; i++) {
-        st = decode_with(data, i, w, w->pixels);
+        st = sti_data_decode_sample(data, i, w, w->pixels);
         sti_sha256_add(&sha, &data->samples[i].label, sizeof data->samples[i].label);
-        sti_sha256_add(&sha, w->pixels, pixel_bytes(data));
+        sti_sha256_add(&sha, w->pixels, sti_data_pixel_bytes(data));
     }
     sti_sha256_hex(&sha, hex_out);
     return st;
@@ -401,18 +137,19 @@ static void place(const batch_job *job, const uint8_t *pixels, placement p, floa
 static void batch_piece(void *arg, int64_t piece, int worker_index)
 {
     const batch_job *job = arg;
-    worker *w = &job->decoders->workers[worker_index];
+    sti_data_worker *w = &job->decoders->workers[worker_index];
     int32_t sample = job->samples[piece];
-    float *x = job->x + piece * (int64_t)pixel_bytes(job->data);
+    float *x = job->x + piece * (int64_t)sti_data_pixel_bytes(job->data);
     if (job->labels)
         job->labels[piece] = sample < 0 ? -1 : job->data->samples[sample].label;
     if (sample < 0) {
-        memset(x, 0, pixel_bytes(job->data) * sizeof *x);
+        memset(x, 0, sti_data_pixel_bytes(job->data) * sizeof *x);
         return;
     }
-    stint_status st = decode_with(job->data, sample, w, w->pixels);
+    stint_status st =
+        sti_data_decode_augmented(job->data, sample, w, job->augment, w->pixels);
     if (st != STINT_OK)
-        keep_failure(w, piece, st);
+        sti_data_keep_failure(w, piece, st);
     else
         place(job, w->pixels, draw_placement(job->augment, sample), x);
 }
@@ -429,6 +166,8 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
                      .augment = augment,
                      .x = x_out,
                      .labels = labels_out};
+    if (augment && augment->scale_crop > 0 && (!data->cuts || data->kept))
+        return sti_fail(STINT_E_BUG, "data: opened without room for scale_crop");
     for (int64_t i = 0; i < count; i++)
         if (samples[i] >= data->info.count)
             return sti_fail(STINT_E_BUG, "data: sample %" PRId32 " of %" PRId64,
@@ -436,9 +175,9 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
     for (int c = 0; c < (int)data->info.channels; c++)
         for (int v = 0; v < 256; v++)
             job.values[c][v] = ((float)v / 255.0f - norm->mean[c]) / norm->deviation[c];
-    clear_failures(decoders);
+    sti_data_clear_failures(decoders);
     sti_team_run(team, count, batch_piece, &job);
-    return lowest_failure(decoders);
+    return sti_data_lowest_failure(decoders);
 }
 
 /* ---- mean and deviation ---- */
@@ -453,14 +192,14 @@ static void measure_piece(void *arg, int64_t piece, int worker_index)
 {
     const measure_job *job = arg;
     const stint_data *data = job->data;
-    worker *w = &job->decoders->workers[worker_index];
+    sti_data_worker *w = &job->decoders->workers[worker_index];
     int64_t channels = data->info.channels;
     int64_t first = (job->first_block + piece) * MEASURE_BLOCK;
     int64_t last = first + MEASURE_BLOCK;
     for (int64_t i = first; i < last && i < data->info.count; i++) {
-        stint_status st = decode_with(data, i, w, w->pixels);
+        stint_status st = sti_data_decode_sample(data, i, w, w->pixels);
         if (st != STINT_OK) {
-            keep_failure(w, i, st);
+            sti_data_keep_failure(w, i, st);
             return;
         }
         int64_t n = data->info.height * data->info.width;
@@ -510,7 +249,7 @@ stint_status sti_data_measure(const stint_data *data, const sti_team *team,
 {
     int64_t blocks = (data->info.count + MEASURE_BLOCK - 1) / MEASURE_BLOCK;
     stint_status st = STINT_OK;
-    clear_failures(decoders);
+    sti_data_clear_failures(decoders);
     for (int i = 0; i < decoders->count; i++) {
         memset(decoders->workers[i].sums, 0, sizeof decoders->workers[i].sums);
         memset(decoders->workers[i].squares, 0, sizeof decoders->workers[i].squares);
@@ -519,7 +258,7 @@ stint_status sti_data_measure(const stint_data *data, const sti_team *team,
         measure_job job = {data, decoders, at};
         int64_t n = blocks - at < MEASURE_ROUND ? blocks - at : MEASURE_ROUND;
         sti_team_run(team, n, measure_piece, &job);
-        st = lowest_failure(decoders);
+        st = sti_data_lowest_failure(decoders);
         int64_t done = (at + n) * MEASURE_BLOCK;
         if (progress && st == STINT_OK)
             progress(user, done < data->info.count ? done : data->info.count,

@@ -5,11 +5,10 @@
  * the images are then decoded in parallel rounds whose findings are told in sample
  * order. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/file.h"
 #include "base/units.h"
 #include "data/data_priv.h"
 
@@ -28,16 +27,29 @@ static const char *const kind_names[STI_FIND_COUNT] = {
     [STI_FIND_BROKEN] = "damaged images",
     [STI_FIND_WRONG_SIZE] = "images of another size",
     [STI_FIND_DAMAGED_INDEX] = "damaged archive members",
+    [STI_FIND_LIST] = "rows that do not hold",
     [STI_FIND_SKIPPED] = "skipped files",
     [STI_FIND_EXTENSION] = "images named for another format",
     [STI_FIND_CHANNELS] = "images with other channels than the first",
+    [STI_FIND_ORIENTATION] = "orientation tags that mean nothing",
+    [STI_FIND_SPLIT] = "remarks on splits",
+    [STI_FIND_SIZES] = "remarks on sizes",
 };
 
 typedef struct result {
     bool found;
     sti_finding kind;
     char text[TEXT_BYTES];
+    sti_image_info seen; /* width 0: nothing */
 } result;
+
+/* What the pictures of a split are like. */
+typedef struct check_sizes {
+    int64_t count, turned;          /* pictures; those whose pixels lie otherwise */
+    int64_t least_w, least_h, w, h; /* the smallest and the largest by area */
+    bool mixed;
+    double largest_aspect; /* longer side over shorter, of the longest picture */
+} check_sizes;
 
 typedef struct check_job {
     const stint_data *data;
@@ -46,15 +58,13 @@ typedef struct check_job {
     int64_t pixel_bytes, first;
     result *results; /* [ROUND] */
     bool any_channels;
+    check_sizes sizes;
 } check_job;
 
 static bool named_for_other(const char *name, sti_image_kind kind)
 {
-    const char *extension = sti_path_extension(name);
-    if (kind == STI_IMAGE_PNG)
-        return strcasecmp(extension, ".jpg") == 0 ||
-               strcasecmp(extension, ".jpeg") == 0;
-    return strcasecmp(extension, ".png") == 0;
+    const int named = sti_image_kind_of_name(name);
+    return named >= 0 && named != (int)kind;
 }
 
 /* Remarks on an image that did decode. */
@@ -68,7 +78,7 @@ static void remark(const check_job *job, int64_t index, const sti_image_info *se
         r->kind = STI_FIND_EXTENSION;
         (void)snprintf(r->text, sizeof r->text,
                        "%s is a %s file by its contents (it is read)", name,
-                       seen->kind == STI_IMAGE_PNG ? "PNG" : "JPEG");
+                       sti_image_kind_name(seen->kind));
     } else if (job->any_channels && seen->channels != (int)job->data->info.channels) {
         r->found = true;
         r->kind = STI_FIND_CHANNELS;
@@ -78,6 +88,13 @@ static void remark(const check_job *job, int64_t index, const sti_image_info *se
             "[data] decides for all",
             name, seen->channels == 3 ? "in colour" : "grey",
             seen->channels == 3 ? "grey" : "to colour");
+    } else if (seen->bad_orientation) {
+        r->found = true;
+        r->kind = STI_FIND_ORIENTATION;
+        (void)snprintf(r->text, sizeof r->text,
+                       "%s has an orientation tag that means nothing (it is read as it "
+                       "is stored)",
+                       name);
     }
 }
 
@@ -86,16 +103,70 @@ static void check_piece(void *arg, int64_t piece, int worker)
     const check_job *job = arg;
     int64_t index = job->first + piece;
     result *r = &job->results[piece];
-    sti_image_info seen;
+    r->seen = (sti_image_info){0};
     stint_status st = sti_data_decode(job->data, index, job->decoders, worker,
                                       job->pixels + worker * job->pixel_bytes);
+    const bool seen = sti_data_decode_seen(job->decoders, worker, &r->seen);
     r->found = st != STINT_OK;
     if (r->found) {
         r->kind = sti_data_decode_fault(job->decoders, worker);
         (void)snprintf(r->text, sizeof r->text, "%s", stint_last_error());
-    } else if (sti_data_decode_seen(job->decoders, worker, &seen)) {
-        remark(job, index, &seen, r);
+    } else if (seen) {
+        remark(job, index, &r->seen, r);
     }
+}
+
+/* Pictures that could be read at least as far as their size. */
+static void count_size(check_sizes *s, const sti_image_info *seen)
+{
+    if (seen->width == 0)
+        return;
+    const double w = (double)seen->width, h = (double)seen->height;
+    s->largest_aspect = fmax(s->largest_aspect, fmax(w / h, h / w));
+    s->turned += seen->orientation != 1;
+    if (s->count++ == 0) {
+        s->w = s->least_w = seen->width;
+        s->h = s->least_h = seen->height;
+        return;
+    }
+    s->mixed = s->mixed || seen->width != s->w || seen->height != s->h;
+    if (seen->width * seen->height > s->w * s->h) {
+        s->w = seen->width;
+        s->h = seen->height;
+    } else if (seen->width * seen->height < s->least_w * s->least_h) {
+        s->least_w = seen->width;
+        s->least_h = seen->height;
+    }
+}
+
+/* What is done about sizes, or could be. */
+static stint_status tell_sizes(const check_job *job, sti_data_sink *sink)
+{
+    const check_sizes *s = &job->sizes;
+    const stint_data *data = job->data;
+    const char *split = sti_data_split_name(data->split);
+    stint_status st = STINT_OK;
+    if (s->turned > 0)
+        st = sti_data_find(sink, STI_FIND_SIZES,
+                           "%s: %" PRId64 " of %" PRId64 " images are stored lying or "
+                           "mirrored; they are turned as their orientation tag says",
+                           split, s->turned, s->count);
+    if (st != STINT_OK || (!s->mixed && !(data->size && s->largest_aspect > 1)))
+        return st;
+    char sizes[96] = "";
+    if (s->mixed)
+        (void)snprintf(sizes, sizeof sizes,
+                       "sizes from %" PRId64 "x%" PRId64 " to %" PRId64 "x%" PRId64
+                       "; ",
+                       s->least_w, s->least_h, s->w, s->h);
+    const double lost = 100 * (1 - 1 / s->largest_aspect);
+    return sti_data_find(sink, STI_FIND_SIZES,
+                         "%s: %s%s, fit = squash distorts proportions by up to %.2f, "
+                         "crop cuts off up to %.0f %% of a picture, pad leaves up to "
+                         "%.0f %% of an image grey",
+                         split, sizes,
+                         data->size ? "at this size" : "with a `size` in [data]",
+                         s->largest_aspect, lost, lost);
 }
 
 static stint_status read_rounds(check_job *job, const stint_data_check_desc *desc,
@@ -106,6 +177,8 @@ static stint_status read_rounds(check_job *job, const stint_data_check_desc *des
     for (job->first = 0; job->first < count && st == STINT_OK; job->first += ROUND) {
         int64_t n = count - job->first < ROUND ? count - job->first : ROUND;
         sti_team_run(team, n, check_piece, job);
+        for (int64_t i = 0; i < n; i++)
+            count_size(&job->sizes, &job->results[i].seen);
         for (int64_t i = 0; i < n && st == STINT_OK; i++)
             if (job->results[i].found)
                 st = sti_data_find(sink, job->results[i].kind, "%s",
@@ -113,7 +186,7 @@ static stint_status read_rounds(check_job *job, const stint_data_check_desc *des
         if (desc->progress)
             desc->progress(desc->user, job->first + n, count);
     }
-    return st;
+    return st == STINT_OK ? tell_sizes(job, sink) : st;
 }
 
 /* Decode every sample of one split. */

@@ -3,7 +3,7 @@
  *
  * A gzipped image file cannot be read at random places, and held unpacked it would be
  * resident memory; so it is unpacked once into an unnamed temporary file. Classes are
- * the label values that occur, named by their number. */
+ * the label values that occur, named by their number, or by EMNIST's mapping. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,9 +20,34 @@
 
 #define IDX_IMAGES_HEADER 16
 #define COPY_BYTES        65536
+#define MAPPING_BYTES     65536
+
+/* ---- names ---- */
+
+/* Where the files may be below the folder given; torchvision puts them into raw/. */
+static const char *const folders[] = {
+    ".", "raw", "MNIST/raw", "EMNIST/raw", "FashionMNIST/raw", "KMNIST/raw"};
+/* What stands before "train" and "test": MNIST, Fashion-MNIST and KMNIST; EMNIST. */
+static const char *const sets[] = {"",
+                                   "emnist-balanced-",
+                                   "emnist-byclass-",
+                                   "emnist-bymerge-",
+                                   "emnist-digits-",
+                                   "emnist-letters-",
+                                   "emnist-mnist-"};
+enum {
+    FOLDERS = sizeof folders / sizeof folders[0],
+    SETS = sizeof sets / sizeof sets[0]
+};
+
+/* A set and the folder that it is in. */
+typedef struct idx_place {
+    char *folder;
+    const char *set;
+} idx_place;
 
 /* Path of the images (idx3) or labels (idx1) of a split, or NULL. */
-static char *find_file(sti_arena *arena, const char *path, stint_data_split split,
+static char *find_file(sti_arena *arena, const idx_place *place, stint_data_split split,
                        bool images)
 {
     static const char *const prefixes[2][2] = {{"train", NULL}, {"t10k", "test"}};
@@ -31,22 +56,72 @@ static char *find_file(sti_arena *arena, const char *path, stint_data_split spli
         const char *prefix = prefixes[split][i >> 2];
         if (!prefix)
             continue;
-        char *full = sti_arena_printf(arena, "%s/%s-%s%sidx%d-ubyte%s", path, prefix,
-                                      images ? "images" : "labels", joints[i & 1],
-                                      images ? 3 : 1, endings[i >> 1 & 1]);
+        char *full =
+            sti_arena_printf(arena, "%s/%s%s-%s%sidx%d-ubyte%s", place->folder,
+                             place->set, prefix, images ? "images" : "labels",
+                             joints[i & 1], images ? 3 : 1, endings[i >> 1 & 1]);
         if (full && sti_path_is_file(full))
             return full;
     }
     return NULL;
 }
 
+/* The sets whose images of the split are there: the first one's place. Returns how
+ * many. */
+static int find_places(sti_arena *arena, const char *path, stint_data_split split,
+                       idx_place *first)
+{
+    int count = 0;
+    for (int f = 0; f < FOLDERS && count == 0; f++) {
+        char *folder = f == 0 ? sti_arena_strdup(arena, path)
+                              : sti_path_join(arena, path, folders[f]);
+        if (!folder || !sti_path_is_dir(folder))
+            continue;
+        for (int s = 0; s < SETS; s++) {
+            const idx_place place = {folder, sets[s]};
+            if (find_file(arena, &place, split, true) && count++ == 0)
+                *first = place;
+        }
+    }
+    return count;
+}
+
 static bool idx_present(const char *path, stint_data_split split)
 {
+    idx_place place;
     sti_arena *arena = sti_arena_create("data.paths");
-    bool present = arena && find_file(arena, path, split, true);
+    bool present = arena && find_places(arena, path, split, &place) > 0;
     sti_arena_destroy(arena);
     return present;
 }
+
+/* EMNIST has a text of lines "label code...": the class is named as the character of
+ * the first code, where it is one to be seen. names [256][16] hold numbers before. */
+static stint_status read_mapping(const idx_place *place, char names[256][16])
+{
+    void *text = NULL;
+    size_t n_bytes = 0;
+    char *rest = NULL;
+    sti_arena *arena = sti_arena_create("data.paths");
+    char *path =
+        arena ? sti_arena_printf(arena, "%s/%smapping.txt", place->folder, place->set)
+              : NULL;
+    stint_status st = path ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK && *place->set && sti_path_is_file(path))
+        st = sti_file_read(path, MAPPING_BYTES, &text, &n_bytes);
+    for (char *line = text ? strtok_r(text, "\r\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        int label, code;
+        if (sscanf(line, "%3d %3d", &label, &code) == 2 && label >= 0 && label < 256 &&
+            code > 32 && code < 127)
+            (void)snprintf(names[label], sizeof names[label], "%c", code);
+    }
+    sti_free(text);
+    sti_arena_destroy(arena);
+    return st;
+}
+
+/* ---- headers ---- */
 
 static int64_t big_endian(const uint8_t *bytes)
 {
@@ -186,8 +261,8 @@ static stint_status open_images(stint_data *data, const char *path, int64_t size
     if ((st = read_header(file, path, 3, sizes)) != STINT_OK)
         goto out;
     if (sizes[0] > INT32_MAX || sizes[1] < 1 || sizes[2] < 1 ||
-        sizes[1] > STI_DATA_MAX_SIDE || sizes[2] > STI_DATA_MAX_SIDE ||
-        sizes[1] * sizes[2] > STI_DATA_MAX_PIXELS) {
+        sizes[1] > STI_IMAGE_MAX_SIDE || sizes[2] > STI_IMAGE_MAX_SIDE ||
+        sizes[1] * sizes[2] > STI_IMAGE_MAX_PIXELS) {
         st = sti_fail(STINT_E_INPUT,
                       "%s: %" PRId64 " images of %" PRId64 "x%" PRId64
                       " cannot be right; the file is damaged",
@@ -245,23 +320,55 @@ out:
 }
 
 static stint_status add_records(sti_index *index, const uint8_t *labels,
-                                const int64_t sizes[3])
+                                const int64_t sizes[3], char names[256][16])
 {
     bool used[256] = {false};
     int32_t class_of[256] = {0};
-    char name[16];
     stint_status st = STINT_OK;
     int64_t bytes = sizes[1] * sizes[2];
     for (int64_t i = 0; i < sizes[0]; i++)
         used[labels[i]] = true;
-    for (int k = 0; k < 256 && st == STINT_OK; k++) {
-        (void)snprintf(name, sizeof name, "%d", k);
+    for (int k = 0; k < 256 && st == STINT_OK; k++)
         if (used[k])
-            st = sti_index_class(index, name, &class_of[k]);
-    }
+            st = sti_index_class(index, names[k], &class_of[k]);
     for (int64_t i = 0; i < sizes[0] && st == STINT_OK; i++)
         st = sti_index_add(index, class_of[labels[i]], NULL,
                            IDX_IMAGES_HEADER + i * bytes, bytes);
+    return st;
+}
+
+/* Images and labels of one place into the index. */
+static stint_status read_place(stint_data *data, const idx_place *place,
+                               sti_index *index, char **images_out)
+{
+    uint8_t *labels = NULL;
+    int64_t sizes[3] = {0};
+    char names[256][16];
+    char *images = find_file(data->arena, place, data->split, true);
+    char *label_path = find_file(data->arena, place, data->split, false);
+    if (!images || !label_path)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the %s %s file is missing (%s%s-...-ubyte[.gz])",
+                        place->folder, sti_data_split_name(data->split),
+                        images ? "labels" : "images", place->set,
+                        data->split == STINT_DATA_TRAIN ? "train"
+                        : *place->set                   ? "test"
+                                                        : "t10k");
+    for (int k = 0; k < 256; k++)
+        (void)snprintf(names[k], sizeof names[k], "%d", k);
+    stint_status st = open_images(data, images, sizes);
+    if (st == STINT_OK)
+        st = read_labels(label_path, sizes[0], &labels);
+    if (st == STINT_OK)
+        st = read_mapping(place, names);
+    if (st == STINT_OK)
+        st = add_records(index, labels, sizes, names);
+    sti_free(labels);
+    data->layout = STI_LAYOUT_ROWS;
+    data->stored_height = sizes[1];
+    data->stored_width = sizes[2];
+    data->transposed = *place->set != '\0'; /* EMNIST stores columns */
+    *images_out = images;
     return st;
 }
 
@@ -269,32 +376,27 @@ static stint_status idx_open(stint_data *data, const stint_data_info *like,
                              sti_data_sink *sink)
 {
     sti_index index = {0};
-    uint8_t *labels = NULL;
-    int64_t sizes[3] = {0};
+    idx_place place = {NULL, NULL};
+    char *images = NULL;
     stint_status st = STINT_E_MEMORY;
     if (sti_index_init(&index, sink) != STINT_OK)
         goto out;
     index.ordered = true;
-    char *images = find_file(data->arena, data->info.path, data->split, true);
-    char *label_path = find_file(data->arena, data->info.path, data->split, false);
-    if (!images || !label_path) {
+    const int places = find_places(data->arena, data->info.path, data->split, &place);
+    if (places == 0)
+        goto out; /* was there a moment ago: no memory */
+    if (places > 1) {
         st =
-            sti_fail(STINT_E_INPUT, "%s: the %s %s file is missing (%s-...-ubyte[.gz])",
-                     data->info.path, sti_data_split_name(data->split),
-                     images ? "labels" : "images",
-                     data->split == STINT_DATA_TRAIN ? "train" : "t10k");
+            sti_fail(STINT_E_INPUT,
+                     "%s holds %d sets, %strain-... and others; which is wanted is not "
+                     "clear, so move one into a folder of its own",
+                     place.folder, places, place.set);
         goto out;
     }
-    if ((st = open_images(data, images, sizes)) != STINT_OK ||
-        (st = read_labels(label_path, sizes[0], &labels)) != STINT_OK ||
-        (st = add_records(&index, labels, sizes)) != STINT_OK)
-        goto out;
-    data->layout = STI_LAYOUT_ROWS;
-    data->stored_height = sizes[1];
-    data->stored_width = sizes[2];
-    st = sti_index_finish(&index, data, like, images);
+    data->info.from = place.folder;
+    if ((st = read_place(data, &place, &index, &images)) == STINT_OK)
+        st = sti_index_finish(&index, data, like, images);
 out:
-    sti_free(labels);
     sti_index_fini(&index);
     return st;
 }

@@ -2,16 +2,13 @@
  * or an archive and leave in the one order that every machine agrees on. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/file.h"
+#include "base/units.h"
 #include "data/data_priv.h"
 
 bool sti_data_image_name(const char *name)
 {
-    const char *extension = sti_path_extension(name);
-    return strcasecmp(extension, ".jpg") == 0 || strcasecmp(extension, ".jpeg") == 0 ||
-           strcasecmp(extension, ".png") == 0;
+    return sti_image_kind_of_name(name) >= 0;
 }
 
 stint_status sti_index_init(sti_index *index, sti_data_sink *sink)
@@ -125,12 +122,32 @@ static int32_t find_name(const char *const *names, int32_t count, const char *na
     return -1;
 }
 
+/* A class of which names gave this split no image. */
+static stint_status check_named_class(const sti_index *index, const stint_data *data,
+                                      const char *name)
+{
+    if (data->split == STINT_DATA_TEST)
+        return sti_data_find(index->sink, STI_FIND_SPLIT,
+                             "%s: class '%s' is in the training split only: it has too "
+                             "few images for a share of %s to give the test split one",
+                             data->info.path, name, sti_float_text(data->share));
+    return sti_data_find(
+        index->sink, STI_FIND_EMPTY_CLASS,
+        "%s: class '%s' is in the test split only, by the names of its "
+        "few images; add some, or keep a smaller share than %s "
+        "(`validation` in [data])",
+        data->info.path, name, sti_float_text(data->share));
+}
+
 /* Every class needs a sample; an empty one could only be learned never to occur. */
-static stint_status check_empty(const sti_index *index, const char *what)
+static stint_status check_empty(const sti_index *index, const stint_data *data,
+                                const char *what)
 {
     stint_status st = STINT_OK;
     for (int32_t i = 0; i < index->class_count && st == STINT_OK; i++)
-        if (index->class_counts[i] == 0)
+        if (index->class_counts[i] == 0 && index->by_names)
+            st = check_named_class(index, data, index->classes[i]);
+        else if (index->class_counts[i] == 0)
             st = sti_data_find(
                 index->sink, STI_FIND_EMPTY_CLASS,
                 "%s: class '%s' has no images; add some .jpg or .png files, or "
@@ -260,11 +277,22 @@ stint_status sti_index_finish(sti_index *index, stint_data *data,
     if (index->count == 0 && index->class_count == 0) {
         st = sti_data_find(index->sink, STI_FIND_NO_SPLIT,
                            "%s: no images; wanted %s/<class>/*.jpg or *.png", what,
-                           sti_data_split_name(data->split));
+                           data->split_name ? data->split_name
+                                            : sti_data_split_name(data->split));
         if (st != STINT_OK)
             return st;
     }
-    if ((st = check_empty(index, what)) != STINT_OK ||
+    if (index->by_names && index->count == 0) {
+        st = sti_data_find(
+            index->sink, STI_FIND_NO_SPLIT,
+            "%s: none of the images is in the %s split at a share of %s; "
+            "set `validation` in [data], or sort the images into train/ "
+            "and test/",
+            what, sti_data_split_name(data->split), sti_float_text(data->share));
+        if (st != STINT_OK)
+            return st;
+    }
+    if ((st = check_empty(index, data, what)) != STINT_OK ||
         (like && (st = check_like(index, like, what, &same)) != STINT_OK))
         return st;
     /* Where a sink let differing classes pass, the split keeps its own numbering. */

@@ -1,4 +1,4 @@
-/* Inside the data room: a dataset, the sources that fill it, and image decoding.
+/* Inside the data room: a dataset and the sources that fill it.
  *
  * A dataset is an index of 16 bytes a sample plus, for image folders, the file names.
  * The bytes of a sample are always fetched by pread into a worker's buffer: mapped
@@ -13,6 +13,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "media/image.h"
+#include "media/resize.h"
 
 /* ---- findings ---- */
 
@@ -28,9 +30,13 @@ typedef enum sti_finding {
     STI_FIND_BROKEN, /* damaged, or a kind that cannot be decoded */
     STI_FIND_WRONG_SIZE,
     STI_FIND_DAMAGED_INDEX, /* the tar, IDX or CIFAR file as such */
+    STI_FIND_LIST,          /* a row of a list of files and labels */
     STI_FIND_SKIPPED,       /* notes from here on */
     STI_FIND_EXTENSION,
     STI_FIND_CHANNELS,
+    STI_FIND_ORIENTATION,
+    STI_FIND_SPLIT, /* which folder is which split, and what lacks in one */
+    STI_FIND_SIZES,
     STI_FIND_COUNT
 } sti_finding;
 
@@ -61,14 +67,11 @@ typedef struct sti_data_sample {
 #define STI_DATA_FILE(w)   ((int)((w) >> 48))
 #define STI_DATA_OFFSET(w) ((w) & ((INT64_C(1) << 48) - 1))
 
-/* Bounds on one image: beyond them a header is taken for
- * damage rather than believed. */
-#define STI_DATA_MAX_SIDE   INT64_C(65535)
-#define STI_DATA_MAX_PIXELS (INT64_C(1) << 27)
-#define STI_DATA_MAX_FILE   (INT64_C(1) << 28)
+/* One image file; larger ones are refused. */
+#define STI_DATA_MAX_FILE (INT64_C(1) << 28)
 
 typedef enum sti_data_layout {
-    STI_LAYOUT_ENCODED, /* JPEG or PNG, told by its first bytes */
+    STI_LAYOUT_ENCODED, /* image files (media/image.h) */
     STI_LAYOUT_ROWS,    /* [h, w] grey bytes */
     STI_LAYOUT_PLANES   /* [3, h, w] bytes */
 } sti_data_layout;
@@ -79,13 +82,20 @@ struct stint_data {
     stint_data_info info;
     const sti_data_source *source;
     stint_data_split split;
-    int64_t size; /* as asked for: 0 unless images are resized */
+    const char *split_name; /* "train", "test", "val": what the source found it as */
+    double share;           /* of the test split where names decide; 0: none */
+    int64_t size;           /* as asked for: 0 unless images are resized */
+    stint_data_fit fit;
+    bool cuts;          /* parts will be cut out of pictures */
+    int64_t usual_size; /* for messages; 0: none */
     sti_arena *arena;
     sti_data_sample *samples; /* [info.count] */
-    char *names;              /* image folders: file names, NUL-separated */
+    char *names;              /* image files: their names, NUL-separated */
     size_t names_bytes;
+    bool whole_names; /* names are paths below fds[0]; else <class>/ stands before */
     sti_data_layout layout;
     int64_t stored_height, stored_width; /* rows and planes */
+    bool transposed;                     /* rows: what is stored are columns */
     int64_t record_bytes, record_skip;   /* CIFAR: of one, before its pixels */
     int file_count;
     int fds[STI_DATA_FILES];           /* image folder: [0] is the split's folder */
@@ -100,6 +110,7 @@ struct stint_data {
 struct sti_data_source {
     const char *name;
     const char *wants; /* what must be there, for messages */
+    bool pairs;        /* its test split goes with its own training split only */
     bool (*present)(const char *path, stint_data_split split);
     /* Fills samples, classes, files and layout. */
     stint_status (*open)(stint_data *data, const stint_data_info *like,
@@ -114,7 +125,29 @@ struct sti_data_source {
 };
 
 extern const sti_data_source sti_data_folder, sti_data_tar, sti_data_idx,
-    sti_data_cifar;
+    sti_data_cifar, sti_data_list, sti_data_classes;
+
+/* ---- which split (data_split.c) ---- */
+
+/* Under which name a split is in path: "train"; "test", or where that is not there
+ * "val", "valid" or "validation". ending: "" for folders, else of a file (".tar").
+ * NULL: not there. */
+const char *sti_data_find_split(const char *path, stint_data_split split,
+                                const char *ending);
+/* Tells by a note when the test split has another name, or a second one is there. */
+stint_status sti_data_tell_split(const stint_data *data, const char *ending,
+                                 sti_data_sink *sink);
+/* Is this list of files and labels in path; any for training? */
+bool sti_data_is_list(const char *path, const char *name);
+bool sti_data_has_list(const char *path);
+/* Where a split is chosen by names: does the image of this name, relative to the folder
+ * of the data, belong to it? The same for every machine, order and other file. */
+bool sti_data_name_in_split(const stint_data *data, const char *name);
+/* ---- files in folders (data_folder.c), for the sources that read them ---- */
+
+stint_status sti_data_read_file(const stint_data *data, int64_t index, void *buffer,
+                                size_t n_bytes);
+void sti_data_prefetch_file(const stint_data *data, int64_t index);
 
 /* Opening with findings sent to a sink (NULL: problems are errors). */
 stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *sink,
@@ -144,7 +177,8 @@ typedef struct sti_index {
     const char **classes;
     int64_t *class_counts;
     int32_t class_count, class_capacity, last_class;
-    bool ordered; /* classes stay in the order added (numbers, not names) */
+    bool ordered;  /* classes stay in the order added (numbers, not names) */
+    bool by_names; /* names decided which images are in this split */
     sti_data_sink *sink;
 } sti_index;
 
@@ -161,44 +195,6 @@ void sti_index_fini(sti_index *index);
 /* Is this a name of an image file that we read? By extension,
  * in any case of letters. */
 bool sti_data_image_name(const char *name);
-
-/* ---- images ---- */
-
-typedef enum sti_image_kind { STI_IMAGE_JPEG, STI_IMAGE_PNG } sti_image_kind;
-
-typedef struct sti_image_info {
-    sti_image_kind kind;
-    int64_t width, height;
-    int channels; /* 1 or 3: what the file holds; alpha is not counted */
-} sti_image_info;
-
-/* Bytes at the start of a file that are enough to know its size, nearly always. */
-#define STI_IMAGE_PROBE_BYTES 4096
-
-/* 1: known; 0: more bytes are needed; -1: neither a JPEG nor a PNG, or with a size
- * beyond the bounds above. */
-int sti_image_probe(const uint8_t *bytes, size_t n_bytes, sti_image_info *info_out);
-
-/* Handles of the decoding libraries, one set a worker. */
-typedef struct sti_image_decoder sti_image_decoder;
-stint_status sti_image_decoder_create(sti_image_decoder **decoder_out);
-void sti_image_decoder_destroy(sti_image_decoder *decoder);
-
-/* Decode to pixels [height, width, channels] with channels 1 or 3 as wanted;
- * transparent pixels come over white. pixels_out needs height * width * 4 bytes. On
- * failure *why_out is the kind and the words are recorded (without the file's name). */
-stint_status sti_image_decode(sti_image_decoder *decoder, const uint8_t *bytes,
-                              size_t n_bytes, const sti_image_info *info, int channels,
-                              uint8_t *pixels_out, sti_finding *why_out);
-
-/* Resample src [in_h, in_w, channels] to dst [out_h, out_w, channels]: a triangle
- * filter as wide as an output pixel (bilinear when enlarging, averaging when reducing),
- * in integer arithmetic. scratch: sti_resize_scratch_bytes, int32-aligned. */
-size_t sti_resize_scratch_bytes(int64_t in_h, int64_t in_w, int64_t out_h,
-                                int64_t out_w, int64_t channels);
-void sti_resize_u8(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w,
-                   int64_t channels, const uint8_t *restrict src, uint8_t *restrict dst,
-                   void *restrict scratch);
 
 /* ---- decoders ---- */
 

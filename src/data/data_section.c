@@ -21,7 +21,7 @@ static const sti_option rows[] = {
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "auto",
-     .choices = "auto|folder|tar|idx|cifar|text",
+     .choices = "auto|folder|tar|idx|cifar|text|csv",
      AT(format),
      .unit = "KIND",
      .same_weights = true,
@@ -53,6 +53,23 @@ static const sti_option rows[] = {
      .default_text = "false",
      AT(flip),
      .help = "training images are mirrored left to right at random"},
+    {.name = "fit",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "squash",
+     .choices = "squash|crop|pad",
+     AT(fit),
+     .unit = "HOW",
+     .help = "how pictures become size x size: both sides squashed to it, the middle "
+             "cut out, or padded with grey"},
+    {.name = "scale_crop",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1),
+     .default_text = "0",
+     AT(scale_crop),
+     .unit = "SHARE",
+     .help = "a part of every training image is cut out at random, of at least this "
+             "share of its area; 0: none, usual: 0.08"},
     {.name = "tokenizer",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
@@ -78,10 +95,12 @@ static const sti_option rows[] = {
      AT(validation),
      .unit = "SHARE",
      .help = "of text: share of the tokens, the last ones, that is not trained on but "
-             "tested with"},
+             "tested with; of images in class folders without splits: likewise, chosen "
+             "by file name"},
 };
 
-static const char *const formats[] = {"auto", "folder", "tar", "idx", "cifar", "text"};
+static const char *const formats[] = {"auto",  "folder", "tar", "idx",
+                                      "cifar", "text",   "csv"};
 
 const char *sti_data_format_name(int format)
 {
@@ -91,6 +110,11 @@ const char *sti_data_format_name(int format)
 const char *sti_recipe_format(const stint_recipe *recipe)
 {
     return sti_data_format_name(sti_data_section_of(recipe)->format);
+}
+
+stint_data_fit sti_recipe_fit(const stint_recipe *recipe)
+{
+    return (stint_data_fit)(sti_data_section_of(recipe)->fit + 1);
 }
 
 static void check(const stint_recipe *recipe, sti_complaints *list)

@@ -3,6 +3,7 @@
 #define STI_DATA_DATA_SECTION_H
 
 #include "base/recipe.h"
+#include "stint/data.h"
 
 typedef struct sti_data_values {
     const char *path; /* NULL: none given */
@@ -11,9 +12,11 @@ typedef struct sti_data_values {
     int64_t channels; /* 0: as it is */
     int64_t crop_pad;
     bool flip;
-    int tokenizer; /* stint_tokenizer_kind */
+    int fit;           /* of sti_recipe_fit */
+    double scale_crop; /* least share of the area; 0: none */
+    int tokenizer;     /* stint_tokenizer_kind */
     const char *tokenizer_path;
-    double validation; /* share of a text */
+    double validation; /* share of a text, or of images without splits */
 } sti_data_values;
 
 extern const sti_recipe_section sti_data_section;
@@ -23,5 +26,7 @@ const sti_data_values *sti_data_section_of(const stint_recipe *recipe);
  * recipe. */
 const char *sti_data_format_name(int format);
 const char *sti_recipe_format(const stint_recipe *recipe);
+/* data.fit for stint_data_desc.fit. */
+stint_data_fit sti_recipe_fit(const stint_recipe *recipe);
 
 #endif

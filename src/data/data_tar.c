@@ -21,13 +21,7 @@
 
 static bool tar_present(const char *path, stint_data_split split)
 {
-    sti_arena *arena = sti_arena_create("data.paths");
-    char *name =
-        arena ? sti_arena_printf(arena, "%s/%s.tar", path, sti_data_split_name(split))
-              : NULL;
-    bool present = name && sti_path_is_file(name);
-    sti_arena_destroy(arena);
-    return present;
+    return sti_data_find_split(path, split, ".tar") != NULL;
 }
 
 /* A walk over one archive. */
@@ -97,12 +91,10 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     if (!member)
         return STINT_E_MEMORY;
     bool is_folder = archive_entry_filetype(entry) == AE_IFDIR;
-    bool fits = split_member(member, sti_data_split_name(walk->data->split),
-                             &class_name, &name);
+    bool fits = split_member(member, walk->data->split_name, &class_name, &name);
     if (is_folder) { /* a class folder; it may turn out to be empty */
         int32_t ignored;
-        return fits && !*name &&
-                       strcmp(class_name, sti_data_split_name(walk->data->split)) != 0
+        return fits && !*name && strcmp(class_name, walk->data->split_name) != 0
                    ? sti_index_class(walk->index, class_name, &ignored)
                    : STINT_OK;
     }
@@ -113,7 +105,7 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
         return skip_member(walk, stored, "not a regular file");
     if (!sti_data_image_name(name))
-        return skip_member(walk, stored, "not a .jpg or .png file");
+        return skip_member(walk, stored, "not a .jpg, .png, .webp or .bmp file");
     if (archive_entry_sparse_count(entry) > 0)
         return sti_fail(
             STINT_E_UNSUPPORTED,
@@ -173,12 +165,17 @@ static stint_status tar_open(stint_data *data, const stint_data_info *like,
     tar_walk walk = {.index = &index, .data = data};
     struct stat info;
     stint_status st = STINT_E_MEMORY;
-    char *path = sti_arena_printf(data->arena, "%s/%s.tar", data->info.path,
-                                  sti_data_split_name(data->split));
+    if (!(data->split_name = sti_data_find_split(data->info.path, data->split, ".tar")))
+        return sti_fail(STINT_E_IO, "%s has changed just now; try again",
+                        data->info.path);
+    char *path =
+        sti_arena_printf(data->arena, "%s/%s.tar", data->info.path, data->split_name);
+    data->info.from = path;
     data->layout = STI_LAYOUT_ENCODED;
     if (!path || sti_index_init(&index, sink) != STINT_OK)
         goto out;
-    if ((st = sti_data_add_file(data, path)) != STINT_OK)
+    if ((st = sti_data_tell_split(data, ".tar", sink)) != STINT_OK ||
+        (st = sti_data_add_file(data, path)) != STINT_OK)
         goto out;
     walk.path = path;
     if (fstat(data->fds[0], &info) != 0) {

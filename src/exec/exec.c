@@ -1,8 +1,8 @@
 /* Running a plan: one flat list of kernel calls.
  *
- * Every pointer that a kernel sees is a slot whose place is known beforehand; `fixups`
- * says for each region which slots hold addresses in it, so that moving a region
- * rewrites just those. */
+ * Every pointer that a kernel sees is a slot whose allocation is known beforehand;
+ * `fixups` says for each region which slots hold addresses in it, so that moving a
+ * region rewrites just those. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -72,9 +72,9 @@ static void collect_value(collector *c, stint_value value, void **slot)
 {
     if (value < 0)
         return;
-    const sti_place *place = &c->exec->plan->place[value];
-    if (place->region != STI_REGION_NONE)
-        collect_slot(c, place->region, place->offset, slot);
+    const sti_allocation *allocation = &c->exec->plan->allocation[value];
+    if (allocation->region != STI_REGION_NONE)
+        collect_slot(c, allocation->region, allocation->offset, slot);
 }
 
 static void collect(collector *c)
@@ -184,14 +184,14 @@ void *sti_exec_address(const sti_exec *exec, stint_value value)
 {
     if (value < 0 || value >= sti_graph_value_count(exec->plan->graph))
         return NULL;
-    const sti_place *place = &exec->plan->place[value];
-    if (place->region == STI_REGION_NONE || !exec->base[place->region])
+    const sti_allocation *allocation = &exec->plan->allocation[value];
+    if (allocation->region == STI_REGION_NONE || !exec->base[allocation->region])
         return NULL;
-    return (char *)exec->base[place->region] + place->offset;
+    return (char *)exec->base[allocation->region] + allocation->offset;
 }
 
-void sti_exec_tell(sti_exec *exec, const sti_final_point *points, int count,
-                   sti_exec_point_fn *fn, void *user)
+void sti_exec_set_ready_callback(sti_exec *exec, const sti_final_point *points,
+                                 int count, sti_exec_point_fn *fn, void *user)
 {
     exec->points = points;
     exec->point_count = count;

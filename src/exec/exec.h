@@ -25,8 +25,8 @@ void *sti_exec_address(const sti_exec *exec, stint_value value);
  * points [count] by rising node, borrowed; count 0: no more. A run that is checked does
  * not tell. */
 typedef void sti_exec_point_fn(void *user, const sti_final_point *point);
-void sti_exec_tell(sti_exec *exec, const sti_final_point *points, int count,
-                   sti_exec_point_fn *fn, void *user);
+void sti_exec_set_ready_callback(sti_exec *exec, const sti_final_point *points,
+                                 int count, sti_exec_point_fn *fn, void *user);
 
 /* One run. team->threads must be <= plan->threads. */
 void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step);

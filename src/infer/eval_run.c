@@ -69,6 +69,7 @@ stint_status sti_model_open_data(const stint_model_file *model,
                                   .channels = net->channels,
                                   .classes = (int32_t)net->model.classes,
                                   .class_names = model->class_names};
+    const sti_data_values *data_section = sti_data_section_of(model->recipe);
     stint_data_desc wanted = *desc;
     stint_data *data = NULL;
     if (desc->split == STINT_DATA_ALL)
@@ -76,7 +77,11 @@ stint_status sti_model_open_data(const stint_model_file *model,
                                        "test");
     wanted.like = &like;
     if (wanted.size == 0)
-        wanted.size = sti_data_section_of(model->recipe)->size;
+        wanted.size = data_section->size;
+    if (wanted.fit == STINT_FIT_AUTO)
+        wanted.fit = sti_recipe_fit(model->recipe);
+    if (wanted.validation == 0 && data_section->validation > 0)
+        wanted.validation = data_section->validation;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &data);

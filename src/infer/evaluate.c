@@ -161,8 +161,8 @@ static void prefetch(const eval_round *r)
     }
 }
 
-static sti_shard_range own_batches(const sti_evaluation *e, const sti_comm *comm,
-                                   int rank)
+static sti_shard_range local_batches(const sti_evaluation *e, const sti_comm *comm,
+                                     int rank)
 {
     const sti_shard_range all = {0, e->batches};
     return comm ? sti_shard_part(all, sti_comm_size(comm), rank) : all;
@@ -172,15 +172,16 @@ static sti_shard_range own_batches(const sti_evaluation *e, const sti_comm *comm
 static stint_status share_answers(sti_evaluation *e, int64_t images, sti_comm *comm)
 {
     stint_status st = STINT_OK;
-    sti_comm_set_place(comm, "the answers to test images", 0);
+    sti_comm_set_context(comm, "the answers to test images", 0);
     for (int r = 0; r < sti_comm_size(comm) && st == STINT_OK; r++) {
-        sti_shard_range own = own_batches(e, comm, r);
-        int64_t first = own.first * images, end = (own.first + own.count) * images;
+        sti_shard_range local = local_batches(e, comm, r);
+        int64_t first = local.first * images,
+                end = (local.first + local.count) * images;
         end = end < e->count ? end : e->count;
-        if (own.count == 0)
+        if (local.count == 0)
             continue;
-        st = sti_comm_broadcast(comm, r, e->batch_loss + own.first,
-                                (size_t)own.count * sizeof *e->batch_loss);
+        st = sti_comm_broadcast(comm, r, e->batch_loss + local.first,
+                                (size_t)local.count * sizeof *e->batch_loss);
         if (e->classes == 0)
             continue;
         if (st == STINT_OK)
@@ -221,8 +222,9 @@ stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
                           sti_comm *comm, sti_evaluation *e,
                           sti_evaluation_progress_fn *progress, void *user)
 {
-    const sti_shard_range own = own_batches(e, comm, comm ? sti_comm_rank(comm) : 0);
-    eval_round r = {lanes, source, e, own.first, own.first + own.count};
+    const sti_shard_range local =
+        local_batches(e, comm, comm ? sti_comm_rank(comm) : 0);
+    eval_round r = {lanes, source, e, local.first, local.first + local.count};
     stint_status st = STINT_OK;
     while (r.first < r.end) {
         const int64_t left = r.end - r.first;
@@ -233,8 +235,8 @@ stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
             STI_TRY(sti_fail(sti_stop_asked(), "stopped while evaluating"));
         r.first += count;
         if (progress)
-            progress(user, samples_in(&r, r.first - own.first),
-                     samples_in(&r, own.count));
+            progress(user, samples_in(&r, r.first - local.first),
+                     samples_in(&r, local.count));
     }
     if (comm)
         STI_TRY(share_answers(e, lanes->network->images, comm));

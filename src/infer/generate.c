@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/program.h"
@@ -42,8 +43,7 @@ struct stint_generator {
 typedef struct generator_plan {
     sti_decoder_desc decoder;
     sti_sampler_desc sampler;
-    size_t bytes; /* that will be allocated */
-    size_t peak_bytes;
+    sti_account account; /* of the whole process */
 } generator_plan;
 
 /* Resident before generation: code that will run counts as if it had run already. */
@@ -52,6 +52,22 @@ static size_t resident_bytes(void)
     sti_program_pages pages;
     sti_program_settle(libraries, &pages);
     return STI_ALIGN_UP(sti_process_now_bytes(), VARIES_BYTES);
+}
+
+static void add_parts(generator_plan *plan, size_t decoder_bytes, size_t sampler_bytes)
+{
+    sti_account *a = &plan->account;
+    const size_t before = sti_process_peak_bytes();
+    sti_account_add(a, "program", "resident now, and code that will run",
+                    resident_bytes());
+    sti_account_add(a, "decoder", "weights, keys and values, scratch", decoder_bytes);
+    sti_account_add(a, "sampler", "scores, sorted", sampler_bytes);
+    sti_account_add(a, "tokens", "those that are seen at once",
+                    sizeof(stint_generator) +
+                        (size_t)plan->decoder.capacity * sizeof(int32_t));
+    sti_account_add(a, "threads", "stacks, heap, ends of large pages",
+                    OTHER_BYTES + (size_t)(plan->decoder.threads - 1) * THREAD_BYTES);
+    sti_account_raise(a, "opening the model", "once: it was given back", before);
 }
 
 static stint_status make_plan(const stint_text_model *model,
@@ -80,13 +96,7 @@ static stint_status make_plan(const stint_text_model *model,
                                &sampler_bytes);
     if (st != STINT_OK)
         return st;
-    plan->bytes = sizes.total_bytes + sampler_bytes + sizeof(stint_generator) +
-                  (size_t)plan->decoder.capacity * sizeof(int32_t);
-    const size_t before = sti_process_peak_bytes();
-    plan->peak_bytes = resident_bytes() + plan->bytes + OTHER_BYTES +
-                       (size_t)(plan->decoder.threads - 1) * THREAD_BYTES;
-    if (plan->peak_bytes < before)
-        plan->peak_bytes = before;
+    add_parts(plan, sizes.total_bytes, sampler_bytes);
     return STINT_OK;
 }
 
@@ -97,7 +107,7 @@ stint_status stint_generator_peak_bytes(const stint_text_model *model,
     generator_plan plan;
     const stint_status st = make_plan(model, desc, &plan);
     if (st == STINT_OK)
-        *bytes_out = plan.peak_bytes;
+        *bytes_out = plan.account.total_bytes;
     return st;
 }
 
@@ -113,14 +123,14 @@ static stint_status check_budget(const stint_text_model *model,
 {
     generator_plan least;
     stint_generator_desc short_one = *desc;
-    if (desc->memory_bytes == 0 || plan->peak_bytes <= desc->memory_bytes)
+    if (desc->memory_bytes == 0 || plan->account.total_bytes <= desc->memory_bytes)
         return STINT_OK;
     short_one.tokens = 2;
     const stint_status st = make_plan(model, &short_one, &least);
     if (st != STINT_OK)
         return st;
-    const char *enough = mib_above(plan->peak_bytes),
-               *for_two = mib_above(least.peak_bytes);
+    const char *enough = mib_above(plan->account.total_bytes),
+               *for_two = mib_above(least.account.total_bytes);
     char fewer[80] = "";
     if (strcmp(enough, for_two) != 0)
         snprintf(fewer, sizeof fewer, ", or ask for fewer tokens (two would take %s)",
@@ -128,7 +138,7 @@ static stint_status check_budget(const stint_text_model *model,
     return sti_fail(STINT_E_BUDGET,
                     "memory: %s are needed for %" PRId64
                     " tokens, the budget is %s; give it %s%s",
-                    sti_bytes_text(plan->peak_bytes), plan->decoder.capacity,
+                    sti_bytes_text(plan->account.total_bytes), plan->decoder.capacity,
                     sti_bytes_text(desc->memory_bytes), enough, fewer);
 }
 

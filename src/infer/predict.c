@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "data/data_section.h"
 #include "infer/lanes.h"
 #include "stint/infer.h"
 #include "store/model_file.h"
@@ -66,8 +67,8 @@ stint_status stint_predict(stint_model_file *m, const char *image_path,
     if (st != STINT_OK)
         return st;
     const predictor *p = m->attached;
-    st = sti_data_read_image(image_path, net->height, net->width, net->channels,
-                             p->pixels);
+    st = sti_data_read_image(image_path, sti_recipe_fit(m->recipe), net->height,
+                             net->width, net->channels, p->pixels);
     if (st != STINT_OK)
         return st;
     const sti_infer_lanes *lanes = &p->infer->lanes;

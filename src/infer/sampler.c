@@ -48,12 +48,12 @@ static bool needs_order(const sti_sampler_desc *d, int64_t vocabulary)
 
 /* Numbers of winners that are ever asked for: the first look, and eight times as many
  * again and again until `most`. */
-static int64_t next_look(int64_t k, int64_t most)
+static int64_t next_look(int64_t k, int64_t max_count)
 {
-    return k > most / 8 ? most : 8 * k;
+    return k > max_count / 8 ? max_count : 8 * k;
 }
 
-static int64_t most_winners(const sti_sampler_desc *d, int64_t vocabulary)
+static int64_t max_winners(const sti_sampler_desc *d, int64_t vocabulary)
 {
     return d->top_k > 0 && d->top_k < vocabulary ? d->top_k : vocabulary;
 }
@@ -61,17 +61,17 @@ static int64_t most_winners(const sti_sampler_desc *d, int64_t vocabulary)
 static stint_status workspace_bytes(const sti_sampler_desc *d, int64_t vocabulary,
                                     size_t *bytes_out)
 {
-    const int64_t most = most_winners(d, vocabulary);
-    int64_t k = most < FIRST_LOOK ? most : FIRST_LOOK;
+    const int64_t max_count = max_winners(d, vocabulary);
+    int64_t k = max_count < FIRST_LOOK ? max_count : FIRST_LOOK;
     size_t largest = 0;
-    for (;; k = next_look(k, most)) {
+    for (;; k = next_look(k, max_count)) {
         size_t bytes;
         const stint_topk_desc desc = select_desc(vocabulary, k);
         const stint_status st = stint_topk_workspace_bytes(&desc, &bytes);
         if (st != STINT_OK)
             return st;
         largest = bytes > largest ? bytes : largest;
-        if (k == most)
+        if (k == max_count)
             break;
     }
     *bytes_out = largest;
@@ -170,27 +170,28 @@ static int64_t count_share(const sti_sampler *s, int64_t k, double sum, double *
 static stint_status choose(sti_sampler *s, const float *logits, float top,
                            int64_t *count_out, double *sum_out)
 {
-    const int64_t most = most_winners(&s->desc, s->vocabulary);
+    const int64_t max_count = max_winners(&s->desc, s->vocabulary);
     double sum = 0;
-    if (most < s->vocabulary || s->desc.top_p >= 1) {
-        const stint_status st = order(s, logits, top, most, &sum);
-        *count_out = s->desc.top_p < 1 ? count_share(s, most, sum, sum_out) : 0;
+    if (max_count < s->vocabulary || s->desc.top_p >= 1) {
+        const stint_status st = order(s, logits, top, max_count, &sum);
+        *count_out = s->desc.top_p < 1 ? count_share(s, max_count, sum, sum_out) : 0;
         if (*count_out == 0) { /* all of them, also when rounding fell short */
-            *count_out = most;
+            *count_out = max_count;
             *sum_out = sum;
         }
         return st;
     }
     for (int64_t i = 0; i < s->vocabulary; i++)
         sum += (double)weight_of(s, logits[i], top);
-    for (int64_t k = most < FIRST_LOOK ? most : FIRST_LOOK;; k = next_look(k, most)) {
+    for (int64_t k = max_count < FIRST_LOOK ? max_count : FIRST_LOOK;;
+         k = next_look(k, max_count)) {
         double some;
         const stint_status st = order(s, logits, top, k, &some);
         *count_out = count_share(s, k, sum, sum_out);
         if (st != STINT_OK || *count_out > 0)
             return st;
-        if (k == most) {
-            *count_out = most;
+        if (k == max_count) {
+            *count_out = max_count;
             *sum_out = some;
             return st;
         }

@@ -99,13 +99,14 @@ typedef struct flip_job {
 } flip_job;
 
 static stint_status flip_param(void *user, const sti_value_row *row,
-                               const sti_place *place)
+                               const sti_allocation *allocation)
 {
     flip_job *job = user;
     filler f;
     int64_t count = choose_scale(row, &f) ? stint_shape_count(&row->shape) : 0;
     if (job->params && job->at >= job->count && job->at < job->count + count)
-        job->params[place->offset + (size_t)(job->at - job->count) * sizeof(float)] ^=
+        job->params[allocation->offset +
+                    (size_t)(job->at - job->count) * sizeof(float)] ^=
             1; /* little-endian, as the model files */
     job->count += count;
     return STINT_OK;
@@ -139,10 +140,10 @@ static void fill_constant(float *out, int64_t count, float value)
 }
 
 static stint_status init_param(void *user, const sti_value_row *row,
-                               const sti_place *place)
+                               const sti_allocation *allocation)
 {
     init_job *job = user;
-    filler f = {.out = (float *)(void *)(job->block + place->offset),
+    filler f = {.out = (float *)(void *)(job->block + allocation->offset),
                 .count = stint_shape_count(&row->shape),
                 .seed = job->seed,
                 .index = job->index++};
@@ -154,10 +155,10 @@ static stint_status init_param(void *user, const sti_value_row *row,
 }
 
 static stint_status init_state(void *user, const sti_value_row *row,
-                               const sti_place *place)
+                               const sti_allocation *allocation)
 {
     init_job *job = user;
-    fill_constant((float *)(void *)(job->block + place->offset),
+    fill_constant((float *)(void *)(job->block + allocation->offset),
                   stint_shape_count(&row->shape), row->initial);
     return STINT_OK;
 }

@@ -13,7 +13,7 @@
 typedef stint_value sti_model_fn(stint_graph *g, int variant,
                                  const stint_model_desc *desc, stint_value x);
 
-#define STI_MODEL(name, builder, variant, help) sti_model_fn sti_model_##builder;
+#define STI_MODEL(name, builder, variant, side, help) sti_model_fn sti_model_##builder;
 #include "model/model_list.h"
 #undef STI_MODEL
 

@@ -12,7 +12,7 @@ static const sti_option rows[] = {
      .unit = "NAME",
      .help = "network to train: for images"
 /* The names come from the lists of networks. */
-#define STI_MODEL(name, builder, variant, help) ", " name
+#define STI_MODEL(name, builder, variant, side, help) ", " name
 #include "model/model_list.h"
 #undef STI_MODEL
              "; for text"

@@ -7,7 +7,7 @@
 #include "model/model_priv.h"
 
 static const stint_model_info network_infos[] = {
-#define STI_MODEL(name, builder, variant, help) {name, help},
+#define STI_MODEL(name, builder, variant, side, help) {name, help},
 #include "model/model_list.h"
 #undef STI_MODEL
     {NULL, NULL},
@@ -16,8 +16,10 @@ static const stint_model_info network_infos[] = {
 static const struct {
     sti_model_fn *build;
     int variant;
+    int64_t usual_size;
 } network_builders[] = {
-#define STI_MODEL(name, builder, variant, help) {sti_model_##builder, variant},
+#define STI_MODEL(name, builder, variant, side, help) \
+    {sti_model_##builder, variant, side},
 #include "model/model_list.h"
 #undef STI_MODEL
 };
@@ -48,6 +50,12 @@ static int find_network(const char *name)
         if (strcmp(network_infos[i].name, name) == 0)
             return i;
     return -1;
+}
+
+int64_t stint_model_usual_size(const char *name)
+{
+    const int row = find_network(name);
+    return row < 0 ? 0 : network_builders[row].usual_size;
 }
 
 stint_value stint_model_build(stint_graph *graph, const char *name,

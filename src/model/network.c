@@ -16,7 +16,7 @@ static void add_output(stint_graph *graph, sti_output_kind kind, stint_value val
             &(sti_output){.kind = kind, .value = value, .target = -1, .name = name});
 }
 
-/* Value of an output; a pass may have put another one in its place. -1: none. */
+/* Value of an output; a pass may have put another one in its allocation. -1: none. */
 static stint_value find_output(const stint_graph *graph, const char *name)
 {
     const sti_output *outputs = sti_graph_outputs(graph);
@@ -284,24 +284,24 @@ stint_status sti_network_each(const sti_network *network, sti_role role,
          v++) {
         const sti_value_row *row = sti_graph_value(network->graph, v);
         if (row->role == role)
-            st = fn(user, row, &network->plan->place[v]);
+            st = fn(user, row, &network->plan->allocation[v]);
     }
     return st;
 }
 
 typedef struct finder {
     const sti_value_row *row;
-    const sti_place *place;
+    const sti_allocation *allocation;
     bool found;
 } finder;
 
 static stint_status find_same(void *user, const sti_value_row *row,
-                              const sti_place *place)
+                              const sti_allocation *allocation)
 {
     finder *f = user;
     f->found |= strcmp(row->name, f->row->name) == 0 &&
                 sti_shape_equal(&row->shape, &f->row->shape) &&
-                place->offset == f->place->offset;
+                allocation->offset == f->allocation->offset;
     return STINT_OK;
 }
 
@@ -311,10 +311,10 @@ typedef struct comparison {
 } comparison;
 
 static stint_status check_same(void *user, const sti_value_row *row,
-                               const sti_place *place)
+                               const sti_allocation *allocation)
 {
     comparison *c = user;
-    finder f = {.row = row, .place = place};
+    finder f = {.row = row, .allocation = allocation};
     sti_network_each(c->other, c->role, find_same, &f);
     if (f.found)
         return STINT_OK;

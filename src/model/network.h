@@ -76,7 +76,7 @@ stint_status sti_network_agree(const sti_network *a, const sti_network *b);
 
 /* Call fn for every parameter, then every state, in the order of their bytes. */
 typedef stint_status sti_network_tensor_fn(void *user, const sti_value_row *row,
-                                           const sti_place *place);
+                                           const sti_allocation *allocation);
 stint_status sti_network_each(const sti_network *network, sti_role role,
                               sti_network_tensor_fn *fn, void *user);
 

@@ -42,7 +42,7 @@ void sti_comm_fini(sti_comm *comm)
     sti_free(comm->hosts);
 }
 
-void sti_comm_own_host(char host_out[COMM_HOST_BYTES])
+void sti_comm_local_host(char host_out[COMM_HOST_BYTES])
 {
     if (gethostname(host_out, COMM_HOST_BYTES) != 0)
         snprintf(host_out, COMM_HOST_BYTES, "unknown");
@@ -64,20 +64,20 @@ void sti_comm_finish(sti_comm *comm, sti_comm_request *request)
     pthread_cond_broadcast(&comm->changed);
 }
 
-void sti_comm_set_failure(sti_comm *comm, bool own, stint_status status,
+void sti_comm_set_failure(sti_comm *comm, bool local, stint_status status,
                           const char *text)
 {
     if (comm->failure != STINT_OK)
         return;
     comm->failure = status;
-    comm->own_failure = own;
+    comm->local_failure = local;
     snprintf(comm->failure_text, sizeof comm->failure_text, "%s", text);
     pthread_cond_broadcast(&comm->changed);
-    if (own)
+    if (local)
         comm->maker->tell_failure(comm);
 }
 
-static void describe_place(const sti_comm *comm, char *text, size_t bytes)
+static void describe_context(const sti_comm *comm, char *text, size_t bytes)
 {
     if (comm->step > 0)
         snprintf(text, bytes, "%s of step %" PRId64, comm->collective, comm->step);
@@ -87,10 +87,10 @@ static void describe_place(const sti_comm *comm, char *text, size_t bytes)
 
 void sti_comm_fail_peer(sti_comm *comm, int peer, const char *what)
 {
-    char text[COMM_TEXT_BYTES], place[128];
-    describe_place(comm, place, sizeof place);
+    char text[COMM_TEXT_BYTES], context[128];
+    describe_context(comm, context, sizeof context);
     snprintf(text, sizeof text, "rank %d (%s) %s in %s", peer, comm->hosts[peer], what,
-             place);
+             context);
     sti_comm_set_failure(comm, true, STINT_E_PEER, text);
 }
 
@@ -170,7 +170,7 @@ size_t sti_comm_block_bytes(const sti_comm *comm)
     return comm->block_bytes;
 }
 
-void sti_comm_set_place(sti_comm *comm, const char *collective, int64_t step)
+void sti_comm_set_context(sti_comm *comm, const char *collective, int64_t step)
 {
     pthread_mutex_lock(comm->lock);
     comm->collective = collective;
@@ -399,14 +399,14 @@ void sti_comm_outstay(sti_comm *comm, int rank)
 }
 
 stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,
-                              bool *own_out)
+                              bool *local_out)
 {
     pthread_mutex_lock(comm->lock);
     stint_status st = comm->failure;
     if (text_out)
         snprintf(text_out, text_bytes, "%s", comm->failure_text);
-    if (own_out)
-        *own_out = comm->own_failure;
+    if (local_out)
+        *local_out = comm->local_failure;
     pthread_mutex_unlock(comm->lock);
     return st;
 }

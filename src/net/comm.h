@@ -80,7 +80,7 @@ size_t sti_comm_block_bytes(const sti_comm *comm);
 
 /* What goes on, for the words of failures: a literal ("sum of gradients"), and the step
  * counted from 1, or 0 outside of steps. */
-void sti_comm_set_place(sti_comm *comm, const char *collective, int64_t step);
+void sti_comm_set_context(sti_comm *comm, const char *collective, int64_t step);
 
 /* How long a peer may be silent while it is waited for; STI_COMM_TIMEOUT_NS at first.
  * A process that computes is not silent: a thread of its communicator answers. A rank
@@ -141,9 +141,9 @@ stint_status sti_comm_give_up(sti_comm *comm, stint_status status);
  * still be busy with what it has said. */
 void sti_comm_outstay(sti_comm *comm, int rank);
 /* Has the communicator failed? Its words are then in text_out (may be NULL), and
- * *own_out (may be NULL) says whether this rank was the first to know. */
+ * *local_out (may be NULL) says whether this rank was the first to know. */
 stint_status sti_comm_failure(sti_comm *comm, char *text_out, size_t text_bytes,
-                              bool *own_out);
+                              bool *local_out);
 
 /* ---- counters ---- */
 

@@ -147,7 +147,7 @@ static stint_status create_rank(local_world *world, int rank)
     if (st != STINT_OK)
         return st;
     me->base.block_bytes += sizeof *me;
-    sti_comm_own_host(me->base.hosts[0]);
+    sti_comm_local_host(me->base.hosts[0]);
     for (int r = 1; r < world->size; r++)
         memcpy(me->base.hosts[r], me->base.hosts[0], COMM_HOST_BYTES);
     return STINT_OK;

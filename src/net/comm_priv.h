@@ -40,7 +40,7 @@ struct sti_comm {
     pthread_mutex_t *lock;  /* of this rank, or of the whole world of threads */
     pthread_cond_t changed; /* a request of this rank is done, or a failure came */
     stint_status failure;
-    bool own_failure;
+    bool local_failure;
     char failure_text[COMM_TEXT_BYTES];
     bool dropped; /* no buffer is touched any more */
 };
@@ -50,12 +50,12 @@ struct sti_comm {
 stint_status sti_comm_init(sti_comm *comm, const comm_maker *maker, int rank, int size,
                            pthread_mutex_t *lock);
 void sti_comm_fini(sti_comm *comm);
-void sti_comm_own_host(char host_out[COMM_HOST_BYTES]);
+void sti_comm_local_host(char host_out[COMM_HOST_BYTES]);
 
 /* With the lock held. */
 void sti_comm_finish(sti_comm *comm, sti_comm_request *request);
 /* The first failure stays. */
-void sti_comm_set_failure(sti_comm *comm, bool own, stint_status status,
+void sti_comm_set_failure(sti_comm *comm, bool local, stint_status status,
                           const char *text);
 /* STINT_E_PEER: "rank 3 (host) WHAT in sum of gradients of step 12; the way out". */
 void sti_comm_fail_peer(sti_comm *comm, int peer, const char *what);

@@ -162,8 +162,8 @@ int64_t sti_schedule_make(sti_scheme scheme, int size, int group, int rank,
 }
 
 /* Every slice goes once to its owner and once from there to all, or round a ring as
- * often; with two levels among namesakes, after floats within the hosts, and is then
- * handed to the neighbours. */
+ * often; with two levels among ranks of the same local rank, after floats within the
+ * hosts, and is then handed to the neighbours. */
 sti_schedule_share sti_schedule_sent(sti_scheme scheme, int size, int group)
 {
     const double g = scheme == STI_SCHEME_TWO_LEVEL ? group : 1, hosts = size / g;

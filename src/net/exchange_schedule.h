@@ -1,9 +1,9 @@
 /* Schedules of the compressed sum: who sends which slice to whom, in which round.
  *
  * The vector that ranks sum is cut into as many slices as there are ranks. A
- * schedule is one rank's list of moves; the exchange (net/squeeze.h) runs it over a
- * communicator, and the rehearsal (net/rehearse.h) over a model of links. After CGX
- * (arXiv 2111.08617):
+ * schedule is one rank's list of moves; the exchange (net/compressed_allreduce.h) runs
+ * it over a communicator, and the rehearsal (net/rehearse.h) over a model of links.
+ * After CGX (arXiv 2111.08617):
  *
  * - scatter: every rank owns a slice. Round 0: to each owner its slice, compressed; the
  *   owner adds them to its own, which it never rounded, by ascending sender. Round 1:
@@ -11,8 +11,9 @@
  * - ring: n - 1 hops that decode, add and encode again, then the bytes go round. n
  *   roundings, the same bytes.
  * - two levels: `group` neighbouring ranks share a host. They exchange their parts as
- *   they are (exact), rank i of every host scatters part i with its namesakes, and
- * hands the bytes to its neighbours. A host's uplink carries one copy of the vector. */
+ *   they are (exact), rank i of every host scatters part i with the same local rank
+ * elsewhere, and hands the bytes to its neighbours. A host's uplink carries one copy of
+ * the vector. */
 #ifndef STI_NET_EXCHANGE_SCHEDULE_H
 #define STI_NET_EXCHANGE_SCHEDULE_H
 

@@ -11,7 +11,7 @@
 enum {
     SIZES = STI_LINK_SIZES_DRAWN,
     LEAST_DRAWS = STI_LINK_LEAST_DRAWS,
-    MOST_DRAWS = 400,
+    MAX_DRAWS = 400,
     CODEC_VALUES = 1 << 23, /* more than caches hold, as a gradient is */
     CODEC_RUNS = 5,
     WHOLE_BYTES = 4 << 20
@@ -144,10 +144,11 @@ static stint_status choose_sizes(pair *p, double seconds, int64_t max_bytes,
     sti_link_sort(trips, LEAST_DRAWS);
     p->trip_s = trips[LEAST_DRAWS / 2];
     const double byte_s = fmax((far - p->trip_s) / STI_LINK_LARGEST_LEAST, 1e-12);
-    double most = seconds / (2.5 * LEAST_DRAWS * byte_s); /* the sizes' sum is 2 most */
-    most = fmin(fmax(most, 16384), (double)max_bytes);
+    double max_size =
+        seconds / (2.5 * LEAST_DRAWS * byte_s); /* the sizes' sum is 2 most */
+    max_size = fmin(fmax(max_size, 16384), (double)max_bytes);
     for (int i = 0; i < SIZES; i++) {
-        sizes[i] = (int64_t)llround(exp(log(most) * i / (SIZES - 1)));
+        sizes[i] = (int64_t)llround(exp(log(max_size) * i / (SIZES - 1)));
         if (i > 0 && sizes[i] <= sizes[i - 1])
             sizes[i] = sizes[i - 1] + 1;
     }
@@ -161,7 +162,7 @@ static stint_status ask(pair *p, double seconds, int64_t max_bytes, uint64_t see
     const int64_t start = sti_clock_ns();
     const order end = {0, 0};
     stint_status st = choose_sizes(p, seconds, max_bytes, sizes);
-    for (int draw = 0; draw < MOST_DRAWS && st == STINT_OK; draw++) {
+    for (int draw = 0; draw < MAX_DRAWS && st == STINT_OK; draw++) {
         int32_t turn[SIZES];
         sti_shuffle(seed, STI_STREAM_SHUFFLE, (uint64_t)draw, SIZES, turn);
         for (int i = 0; i < SIZES && st == STINT_OK; i++) {
@@ -281,9 +282,9 @@ stint_status sti_links_measure(sti_comm *comm, const sti_measure_desc *desc,
     links.models = sti_arena_alloc(arena, (size_t)links.count * sizeof *links.models);
     uint8_t *buffer = sti_alloc((size_t)max_bytes, "net.measure");
     sti_link_sample *samples =
-        sti_alloc_array(MOST_DRAWS * SIZES, sizeof *samples, "net.measure");
+        sti_alloc_array(MAX_DRAWS * SIZES, sizeof *samples, "net.measure");
     stint_status st = links.models && buffer && samples ? STINT_OK : STINT_E_MEMORY;
-    sti_comm_set_place(comm, "the measurement of links", 0);
+    sti_comm_set_context(comm, "the measurement of links", 0);
     if (st == STINT_OK)
         st = measure_codec(&links.encode_s, &links.decode_s);
     st = sti_comm_agree(comm, st);

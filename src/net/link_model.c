@@ -51,13 +51,13 @@ static stint_status find_points(int64_t n, sti_link_sample *samples, points *p)
         int64_t end = i;
         for (; end < n && samples[end].bytes == samples[i].bytes; end++)
             if (!(samples[end].seconds >= STI_LINK_LEAST_S &&
-                  samples[end].seconds <= STI_LINK_MOST_S && samples[end].bytes >= 0 &&
-                  samples[end].bytes <= STI_LINK_MOST_BYTES))
+                  samples[end].seconds <= STI_LINK_MAX_S && samples[end].bytes >= 0 &&
+                  samples[end].bytes <= STI_LINK_MAX_BYTES))
                 return sti_fail(STINT_E_INPUT,
                                 "link: a message of %g bytes took %g s; times are from "
                                 "%g to %g s",
                                 samples[end].bytes, samples[end].seconds,
-                                STI_LINK_LEAST_S, STI_LINK_MOST_S);
+                                STI_LINK_LEAST_S, STI_LINK_MAX_S);
         if (p->count == STI_LINK_SIZES)
             return sti_fail(STINT_E_INPUT, "link: more than %d sizes", STI_LINK_SIZES);
         p->first[p->count] = i;
@@ -215,7 +215,7 @@ static void set_quantiles(const points *p, const sti_link_sample *samples, int f
     sti_link_sort(ratios, n);
     for (int q = 0; q < STI_LINK_QUANTILES; q++)
         s->quantile[q] =
-            fmin(sti_link_quantile(ratios, n, sti_link_percent[q]), STI_LINK_MOST);
+            fmin(sti_link_quantile(ratios, n, sti_link_percent[q]), STI_LINK_MAX);
 }
 
 /* Spread and the interval of the median (of order statistics), the worst sizes. */
@@ -233,8 +233,8 @@ static void set_doubt(const points *p, const sti_link_sample *samples,
         const double half = (s[high].seconds - s[low].seconds) / 2 / p->seconds[i];
         const double tail =
             s[(int64_t)ceil(0.95 * (double)(n - 1))].seconds / p->seconds[i];
-        model->confident = fmin(fmax(model->confident, half), STI_LINK_MOST);
-        model->spread = fmin(fmax(model->spread, tail), STI_LINK_MOST);
+        model->confident = fmin(fmax(model->confident, half), STI_LINK_MAX);
+        model->spread = fmin(fmax(model->spread, tail), STI_LINK_MAX);
     }
 }
 
@@ -263,10 +263,10 @@ stint_status sti_link_fit(int64_t n, sti_link_sample *samples, sti_link_model *m
         const line l = fit_line(&p, begin[k], begin[k + 1]);
         model->segment[k] =
             (sti_link_segment){.from_bytes = k ? p.bytes[begin[k]] : 0,
-                               .alpha_s = fmin(l.alpha, STI_LINK_MOST_S),
-                               .beta_s = fmin(l.beta, STI_LINK_MOST_S),
+                               .alpha_s = fmin(l.alpha, STI_LINK_MAX_S),
+                               .beta_s = fmin(l.beta, STI_LINK_MAX_S),
                                .bounded = l.bounded,
-                               .stream_s = fmin(l.slope, STI_LINK_MOST_S)};
+                               .stream_s = fmin(l.slope, STI_LINK_MAX_S)};
         set_quantiles(&p, samples, begin[k], begin[k + 1], ratios, &model->segment[k]);
     }
     set_doubt(&p, samples, model);

@@ -20,10 +20,10 @@ enum { STI_LINK_SEGMENTS = 6, STI_LINK_QUANTILES = 10, STI_LINK_SIZES = 64 };
 /* Bounds of what a model holds; the reader of files refuses what is outside. Times are
  * seconds, ratios are of measured over fitted time: a stall of a second where a line
  * gives nanoseconds is cut to the largest. */
-#define STI_LINK_LEAST_S    1e-12
-#define STI_LINK_MOST_S     1e6
-#define STI_LINK_MOST       1e8 /* ratio */
-#define STI_LINK_MOST_BYTES 1e18
+#define STI_LINK_LEAST_S   1e-12
+#define STI_LINK_MAX_S     1e6
+#define STI_LINK_MAX       1e8 /* ratio */
+#define STI_LINK_MAX_BYTES 1e18
 
 /* In percent: 1, 2.5, 5, 25, 50, 75, 95, 97.5, 99, 99.9. */
 extern const double sti_link_percent[STI_LINK_QUANTILES];

@@ -12,7 +12,7 @@
 enum {
     SIZES = STI_PATTERN_SIZES,
     LEAST_ROUNDS = 3,
-    MOST_ROUNDS = 400,
+    MAX_ROUNDS = 400,
     EMPTY_ROUNDS = 51,
     SUM_PERIOD = 1000 /* values of a vector are whole and small: sums are exact */
 };
@@ -31,7 +31,7 @@ typedef struct player {
     int rank, size, in_count, out_count, busiest; /* messages of a round */
     int *from;                                    /* [in_count] */
     int *to;                                      /* [out_count] */
-    int64_t most;                                 /* bytes of a message */
+    int64_t max_bytes;                            /* bytes of a message */
     uint8_t *out;                                 /* [most + size]; the vector */
     uint8_t *in;                                  /* [in_count, most] */
     sti_comm_request *requests;
@@ -80,7 +80,7 @@ static void find_partners(player *p)
 
 static stint_status begin(player *p, int64_t max_bytes)
 {
-    p->most = max_bytes;
+    p->max_bytes = max_bytes;
     p->from = sti_alloc_array(p->size, sizeof *p->from, "net.pattern");
     p->to = sti_alloc_array(p->size, sizeof *p->to, "net.pattern");
     if (!p->from || !p->to)
@@ -158,7 +158,7 @@ static stint_status exchange(player *p, int64_t bytes, double *seconds_out)
     const uint64_t number = p->number * (uint64_t)p->size;
     sti_link_fill(number + (uint64_t)p->rank, bytes + p->size, p->out);
     for (int i = 0; i < p->in_count; i++)
-        sti_comm_receive(p->comm, p->from[i], STI_TAG_LINK, p->in + i * p->most,
+        sti_comm_receive(p->comm, p->from[i], STI_TAG_LINK, p->in + i * p->max_bytes,
                          (size_t)bytes, &p->requests[i]);
     int64_t start = 0;
     stint_status st = set_off(p, &start);
@@ -171,7 +171,7 @@ static stint_status exchange(player *p, int64_t bytes, double *seconds_out)
         st = arrive(p, start, seconds_out);
     for (int i = 0; i < p->in_count && st == STINT_OK; i++)
         st = sti_link_check(p->comm, p->from[i], number + (uint64_t)p->from[i], p->rank,
-                            bytes, p->in + i * p->most);
+                            bytes, p->in + i * p->max_bytes);
     return st;
 }
 
@@ -248,7 +248,7 @@ static stint_status measure(player *p, const sti_measure_desc *d, double *sample
                             sti_pattern_row *rows)
 {
     const int64_t start = sti_clock_ns();
-    int64_t bytes = p->most, sizes[SIZES];
+    int64_t bytes = p->max_bytes, sizes[SIZES];
     int rounds = 0;
     bool over = false;
     double warm_up;
@@ -261,16 +261,16 @@ static stint_status measure(player *p, const sti_measure_desc *d, double *sample
         int32_t turn[SIZES];
         sti_shuffle(d->seed, STI_STREAM_SHUFFLE, (uint64_t)rounds, SIZES, turn);
         for (int i = 0; i < SIZES && st == STINT_OK; i++)
-            st = draw(p, sizes[turn[i]], &samples[turn[i] * MOST_ROUNDS + rounds]);
+            st = draw(p, sizes[turn[i]], &samples[turn[i] * MAX_ROUNDS + rounds]);
         if (st == STINT_OK)
             st = agree_on_end(p,
-                              rounds + 1 == MOST_ROUNDS ||
+                              rounds + 1 == MAX_ROUNDS ||
                                   (rounds + 1 >= LEAST_ROUNDS &&
                                    sti_seconds_since(start) > d->seconds),
                               &over);
     }
     for (int i = 0; i < SIZES && st == STINT_OK; i++)
-        describe(p, sizes[i], rounds, samples + i * MOST_ROUNDS, &rows[i]);
+        describe(p, sizes[i], rounds, samples + i * MAX_ROUNDS, &rows[i]);
     return st;
 }
 
@@ -284,9 +284,9 @@ stint_status sti_links_pattern(sti_comm *comm, sti_pattern pattern,
                 .size = sti_comm_size(comm)};
     assert(pattern != STI_PATTERN_PAIRS && p.size > 1);
     double *samples =
-        sti_alloc_array(SIZES * MOST_ROUNDS, sizeof *samples, "net.pattern");
+        sti_alloc_array(SIZES * MAX_ROUNDS, sizeof *samples, "net.pattern");
     stint_status st = samples ? begin(&p, desc->max_bytes) : STINT_E_MEMORY;
-    sti_comm_set_place(comm, "the measurement of links", 0);
+    sti_comm_set_context(comm, "the measurement of links", 0);
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
         st = measure(&p, desc, samples, rows_out);

@@ -94,21 +94,21 @@ typedef struct reader {
 } reader;
 
 static double number(reader *r, const json_t *object, const char *key, double least,
-                     double most)
+                     double max_value)
 {
     const json_t *value = json_object_get(object, key);
     const double x = json_is_number(value) ? json_number_value(value) : least - 1;
-    if (!(x >= least && x <= most) && !r->wrong)
+    if (!(x >= least && x <= max_value) && !r->wrong)
         r->wrong = key;
-    return x >= least && x <= most ? x : least;
+    return x >= least && x <= max_value ? x : least;
 }
 
 static json_t *array(reader *r, const json_t *object, const char *key, size_t least,
-                     size_t most)
+                     size_t max_value)
 {
     json_t *value = json_object_get(object, key);
     if (json_is_array(value) && json_array_size(value) >= least &&
-        json_array_size(value) <= most)
+        json_array_size(value) <= max_value)
         return value;
     r->wrong = r->wrong ? r->wrong : key;
     return NULL;
@@ -117,20 +117,20 @@ static json_t *array(reader *r, const json_t *object, const char *key, size_t le
 static void read_segment(reader *r, const json_t *object, double least,
                          sti_link_segment *s)
 {
-    s->from_bytes = number(r, object, "from_bytes", least, STI_LINK_MOST_BYTES);
-    s->alpha_s = number(r, object, "alpha_s", 0, STI_LINK_MOST_S);
-    s->beta_s = number(r, object, "beta_s_per_byte", 0, STI_LINK_MOST_S);
+    s->from_bytes = number(r, object, "from_bytes", least, STI_LINK_MAX_BYTES);
+    s->alpha_s = number(r, object, "alpha_s", 0, STI_LINK_MAX_S);
+    s->beta_s = number(r, object, "beta_s_per_byte", 0, STI_LINK_MAX_S);
     s->bounded = json_is_true(json_object_get(object, "alpha_bounded"));
     s->stream_s =
         json_object_get(object, "stream_s_per_byte") /* files of old have none */
-            ? number(r, object, "stream_s_per_byte", 0, STI_LINK_MOST_S)
+            ? number(r, object, "stream_s_per_byte", 0, STI_LINK_MAX_S)
             : s->beta_s;
     const json_t *q =
         array(r, object, "quantiles", STI_LINK_QUANTILES, STI_LINK_QUANTILES);
     for (size_t i = 0; q && i < STI_LINK_QUANTILES; i++) {
         const json_t *value = json_array_get(q, i);
         s->quantile[i] = json_is_number(value) ? json_number_value(value) : -1;
-        if (!(s->quantile[i] >= 0 && s->quantile[i] <= STI_LINK_MOST) ||
+        if (!(s->quantile[i] >= 0 && s->quantile[i] <= STI_LINK_MAX) ||
             (i > 0 && s->quantile[i] < s->quantile[i - 1]))
             r->wrong = r->wrong ? r->wrong : "quantiles";
     }
@@ -141,8 +141,8 @@ static void read_model(reader *r, const json_t *object, int ranks, sti_link_mode
     m->from = (int)number(r, object, "from", 0, ranks - 1);
     m->to = (int)number(r, object, "to", 0, ranks - 1);
     m->samples = (int64_t)number(r, object, "samples", 0, 1e15);
-    m->spread = number(r, object, "p95_over_median", 0, STI_LINK_MOST);
-    m->confident = number(r, object, "median_interval", 0, STI_LINK_MOST);
+    m->spread = number(r, object, "p95_over_median", 0, STI_LINK_MAX);
+    m->confident = number(r, object, "median_interval", 0, STI_LINK_MAX);
     const json_t *segments = array(r, object, "segments", 1, STI_LINK_SEGMENTS);
     m->count = segments ? (int)json_array_size(segments) : 0;
     for (int k = 0; k < m->count; k++)

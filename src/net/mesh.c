@@ -218,11 +218,11 @@ static stint_status fill_card(meeting *m, uint16_t port, wire_card *card)
 {
     char host[COMM_HOST_BYTES];
     *card = (wire_card){.port = port};
-    sti_comm_own_host(host);
+    sti_comm_local_host(host);
     snprintf(card->host, sizeof card->host, "%s", host);
     snprintf(card->build, sizeof card->build, "%s",
              m->desc->build ? m->desc->build : "");
-    card->count = sti_socket_own_addresses(card->addresses, WIRE_ADDRESSES);
+    card->count = sti_socket_local_addresses(card->addresses, WIRE_ADDRESSES);
     open_door(m, card);
     if (!random_bytes(card->token, WIRE_TOKEN))
         return sti_fail_errno("no random bytes from the system");

@@ -8,7 +8,7 @@
 
 /* Signs of life come every fourth of it. */
 #define LEAST_TIMEOUT_S 0.1
-#define MOST_TIMEOUT_S  (100 * 86400.0)
+#define MAX_TIMEOUT_S   (100 * 86400.0)
 
 struct stint_net {
     sti_comm *comm;
@@ -116,11 +116,11 @@ stint_status stint_net_join(const stint_net_desc *desc, stint_net **net_out)
     int rank, ranks;
     stint_status st = STINT_OK;
     *net_out = NULL;
-    if (!(seconds >= LEAST_TIMEOUT_S && seconds <= MOST_TIMEOUT_S))
+    if (!(seconds >= LEAST_TIMEOUT_S && seconds <= MAX_TIMEOUT_S))
         return sti_fail(STINT_E_USAGE,
                         "net-timeout: %g s is out of range, must be from %g s to %g "
                         "days",
-                        seconds, LEAST_TIMEOUT_S, MOST_TIMEOUT_S / 86400);
+                        seconds, LEAST_TIMEOUT_S, MAX_TIMEOUT_S / 86400);
     const int64_t timeout_ns = (int64_t)(seconds * 1e9);
     if (desc->root)
         st = join_root(desc, timeout_ns, &comm);

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { CHUNK = 1 << 16, DEPTH = 4, MOST_CHUNKS = 1 << 16 };
+enum { CHUNK = 1 << 16, DEPTH = 4, MAX_CHUNKS = 1 << 16 };
 
 /* Chunks to the next and from the last rank, DEPTH of them on their way. */
 static stint_status pass_round(sti_comm *comm, int64_t chunks, uint8_t *out,
@@ -41,8 +41,8 @@ stint_status sti_rate_probe(sti_comm *comm, double seconds, double *bits_per_s_o
     uint8_t *in = sti_alloc(DEPTH * CHUNK, "net.probe");
     stint_status st = sti_comm_agree(comm, out && in ? STINT_OK : STINT_E_MEMORY);
     int64_t chunks = 1, ns = 0;
-    sti_comm_set_place(comm, "the probe of the links", 0);
-    for (; st == STINT_OK && chunks <= MOST_CHUNKS; chunks *= 2) {
+    sti_comm_set_context(comm, "the probe of the links", 0);
+    for (; st == STINT_OK && chunks <= MAX_CHUNKS; chunks *= 2) {
         st = sti_comm_barrier(comm);
         const int64_t start = sti_clock_ns();
         if (st == STINT_OK)
@@ -53,8 +53,8 @@ stint_status sti_rate_probe(sti_comm *comm, double seconds, double *bits_per_s_o
         if (st == STINT_OK && (double)ns * 1e-9 >= seconds)
             break;
     }
-    if (chunks > MOST_CHUNKS)
-        chunks = MOST_CHUNKS;
+    if (chunks > MAX_CHUNKS)
+        chunks = MAX_CHUNKS;
     if (st == STINT_OK)
         *bits_per_s_out =
             three_figures((double)chunks * CHUNK * 8 / (fmax((double)ns, 1) * 1e-9));

@@ -4,11 +4,11 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "net/compressed_allreduce.h"
 #include "net/rehearse_priv.h"
-#include "net/squeeze.h"
 #include "net/tree_sum.h"
 
-#define MOST_PARTS 4096.0 /* which are looked at one after another */
+#define MAX_PARTS 4096.0 /* which are looked at one after another */
 
 /* ---- ranks ---- */
 
@@ -174,18 +174,18 @@ static void enlarge_parts(const sti_topology *t, sti_rehearsal *r)
     const double messages =
         (double)sti_schedule_make(r->scheme, t->ranks, t->group, 0, NULL) *
         count_actors(t, r) / 2;
-    const double most = fmin(REHEARSE_MESSAGES / messages, MOST_PARTS);
-    while (r->fusion < r->values && (double)r->values / (double)r->fusion > most)
+    const double max_parts = fmin(REHEARSE_MESSAGES / messages, MAX_PARTS);
+    while (r->fusion < r->values && (double)r->values / (double)r->fusion > max_parts)
         r->fusion *= 2;
-    while (r->fusion < r->values && (double)count_parts(r) > most)
+    while (r->fusion < r->values && (double)count_parts(r) > max_parts)
         r->fusion *= 2;
-    if (r->fusion >= r->values && (double)count_parts(r) > most)
+    if (r->fusion >= r->values && (double)count_parts(r) > max_parts)
         r->fusion = 0;
 }
 
 void sti_rehearsal_cut(const sti_topology *t, sti_rehearsal *r)
 {
-    r->fusion = STI_SQUEEZE_FUSION;
+    r->fusion = STI_COMPRESSED_FUSION;
     enlarge_parts(t, r);
 }
 
@@ -194,7 +194,7 @@ sti_rehearsal sti_rehearsal_exact(const sti_topology *t, int64_t values, int64_t
 {
     sti_rehearsal r = {.scheme = sti_tree_sum_scheme(t->ranks, t->group),
                        .values = values,
-                       .fusion = sti_tree_sum_most(t->ranks),
+                       .fusion = sti_tree_sum_max_part_floats(t->ranks),
                        .window = STI_TREE_SUM_WINDOW,
                        .exact = true,
                        .shards = shards,
@@ -326,8 +326,8 @@ static void end_round(world *w, int32_t rank, int32_t part)
         push_look(w, rank, a->now_s);
 }
 
-/* As a real rank does (net/squeeze_run.c): one look at every part that has begun, then
- * the next one begins. */
+/* As a real rank does (net/compressed_run.c): one look at every part that has begun,
+ * then the next one begins. */
 static void look(world *w, int32_t rank)
 {
     actor *a = &w->actors[rank];

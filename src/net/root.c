@@ -27,11 +27,11 @@ static stint_status parse_name(const char *name, sti_root_place *out)
     static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                "0123456789-_.";
     const size_t length = strlen(name);
-    if (length == 0 || length > SOCKET_NAME_MOST || strspn(name, fine) != length)
+    if (length == 0 || length > SOCKET_NAME_MAX || strspn(name, fine) != length)
         return sti_fail(STINT_E_USAGE,
                         "net-root: '@%s' is no @NAME of 1 to %d letters, digits, '-', "
                         "'_' and '.'",
-                        name, SOCKET_NAME_MOST);
+                        name, SOCKET_NAME_MAX);
     *out = (sti_root_place){.port = 0};
     memcpy(out->host, name, length);
     return STINT_OK;

@@ -115,7 +115,8 @@ static int64_t next_from(const sti_rounds *r, void *user)
 }
 
 /* What can be done without waiting; *any_out: was there something? */
-static stint_status go_on(sti_rounds *r, void *user, sti_gate *gate, bool *any_out)
+static stint_status go_on(sti_rounds *r, void *user, sti_ready_watermark *watermark,
+                          bool *any_out)
 {
     stint_status st = sti_comm_sweep(r->comm, r->requests,
                                      (int64_t)r->window * r->move_count, r->came);
@@ -129,16 +130,16 @@ static stint_status go_on(sti_rounds *r, void *user, sti_gate *gate, bool *any_o
         r->ended++;
     if (st == STINT_OK)
         open_parts(r, user);
-    if (st == STINT_OK && sti_gate_has(gate, next_from(r, user))) {
+    if (st == STINT_OK && sti_ready_watermark_has(watermark, next_from(r, user))) {
         const int part = r->begun++;
         *any_out = true;
-        sti_gate_take(gate, r->ways->from(user, part));
+        sti_ready_watermark_take(watermark, r->ways->from(user, part));
         st = begin_round(r, user, part);
     }
     return st;
 }
 
-stint_status sti_rounds_run(sti_rounds *r, sti_gate *gate, void *user)
+stint_status sti_rounds_run(sti_rounds *r, sti_ready_watermark *watermark, void *user)
 {
     const int64_t requests = (int64_t)r->window * r->move_count;
     stint_status st = STINT_OK;
@@ -146,10 +147,10 @@ stint_status sti_rounds_run(sti_rounds *r, sti_gate *gate, void *user)
     r->opened = r->begun = r->ended = 0;
     open_parts(r, user);
     while (st == STINT_OK && r->ended < r->part_count) {
-        st = go_on(r, user, gate, &any);
+        st = go_on(r, user, watermark, &any);
         if (st == STINT_OK && !any && r->ended < r->part_count)
-            st = sti_gate_wait(gate, r->comm, next_from(r, user), r->requests,
-                               (int)requests);
+            st = sti_ready_watermark_wait(watermark, r->comm, next_from(r, user),
+                                          r->requests, (int)requests);
     }
     if (st == STINT_OK)
         return st;

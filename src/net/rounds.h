@@ -9,7 +9,7 @@
 #ifndef STI_NET_ROUNDS_H
 #define STI_NET_ROUNDS_H
 
-#include "net/gate.h"
+#include "net/ready_watermark.h"
 
 typedef enum sti_round_kind {
     STI_ROUND_WORK,   /* done when it is made */
@@ -58,6 +58,7 @@ void sti_rounds_fini(sti_rounds *rounds);
 size_t sti_rounds_bytes(int window, int64_t moves); /* that it allocates */
 
 /* All parts. Allocates nothing; no request outlives it. */
-stint_status sti_rounds_run(sti_rounds *rounds, sti_gate *gate, void *user);
+stint_status sti_rounds_run(sti_rounds *rounds, sti_ready_watermark *watermark,
+                            void *user);
 
 #endif

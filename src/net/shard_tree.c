@@ -40,13 +40,13 @@ int sti_shard_lane_slots(sti_shard_range shards, int lanes, int lane)
 {
     sti_shard_range own = sti_shard_part(shards, lanes, lane);
     sti_shard_stack stack = {.depth = 0};
-    int most = 1; /* an idle lane may still evaluate */
+    int max_depth = 1; /* an idle lane may still evaluate */
     for (int64_t s = own.first; s < own.first + own.count; s++) {
-        if (stack.depth + 1 > most)
-            most = stack.depth + 1;
+        if (stack.depth + 1 > max_depth)
+            max_depth = stack.depth + 1;
         sti_shard_push(&stack, s, 1, stack.depth, add_nothing, 0);
     }
-    return most;
+    return max_depth;
 }
 
 int sti_shard_slots(sti_shard_range shards, int lanes)

@@ -152,13 +152,14 @@ static void copy_in(sti_shared *s, uint64_t at, const void *bytes, size_t n)
 
 /* Bytes that can be moved now, at most `most`. Where there are none, the ring says that
  * somebody waits, and is looked at once more. */
-static size_t can_move(const sti_shared *s, sti_ring *ring, bool writing, size_t most)
+static size_t can_move(const sti_shared *s, sti_ring *ring, bool writing,
+                       size_t max_bytes)
 {
     for (int look = 0;; look++) {
         const size_t full = filled(s, ring);
         if (full == STI_SHARED_BROKEN)
             return full;
-        const size_t n = least(writing ? s->ring_bytes - full : full, most);
+        const size_t n = least(writing ? s->ring_bytes - full : full, max_bytes);
         if (n > 0 || look > 0)
             return n;
         atomic_store(writing ? &ring->writer_waits : &ring->reader_waits, 1);

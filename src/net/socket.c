@@ -57,26 +57,26 @@ static bool from_system(const struct sockaddr *in, wire_address *out)
            (out->family == 6 && !(out->bytes[0] == 0xfe && out->bytes[1] == 0x80));
 }
 
-int sti_socket_resolve(const char *host, wire_address *out, int most)
+int sti_socket_resolve(const char *host, wire_address *out, int max_count)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     int count = 0;
     if (getaddrinfo(host, NULL, &hints, &list) != 0)
         return 0;
-    for (const struct addrinfo *a = list; a && count < most; a = a->ai_next)
+    for (const struct addrinfo *a = list; a && count < max_count; a = a->ai_next)
         count += from_system(a->ai_addr, &out[count]);
     freeaddrinfo(list);
     return count;
 }
 
-int sti_socket_own_addresses(wire_address *out, int most)
+int sti_socket_local_addresses(wire_address *out, int max_count)
 {
     struct ifaddrs *list = NULL;
     int count = 0;
     if (getifaddrs(&list) != 0)
         return 0;
     for (int loopback = 0; loopback < 2; loopback++)
-        for (const struct ifaddrs *a = list; a && count < most; a = a->ifa_next)
+        for (const struct ifaddrs *a = list; a && count < max_count; a = a->ifa_next)
             if (a->ifa_addr && (a->ifa_flags & IFF_UP) &&
                 !(a->ifa_flags & IFF_LOOPBACK) == !loopback)
                 count += from_system(a->ifa_addr, &out[count]);

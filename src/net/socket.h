@@ -9,7 +9,7 @@
 
 #include "net/wire.h"
 
-enum { SOCKET_NAME_MOST = 64 };
+enum { SOCKET_NAME_MAX = 64 };
 
 /* Listen on all interfaces of both families (port 0: any), or on one address. */
 stint_status sti_socket_listen(const char *host, uint16_t port, int *fd_out,
@@ -20,16 +20,16 @@ stint_status sti_socket_accept(const int *listeners, int count, int64_t deadline
 /* -1 when there is no way, or none in time. */
 int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadline_ns);
 /* Addresses of a name ("node1", "10.0.0.1", "::1"); the number of them. */
-int sti_socket_resolve(const char *host, wire_address *out, int most);
+int sti_socket_resolve(const char *host, wire_address *out, int max_count);
 /* Addresses of this host's interfaces that are up, loopback last. */
-int sti_socket_own_addresses(wire_address *out, int most);
+int sti_socket_local_addresses(wire_address *out, int max_count);
 
 /* Within a host: a door is a name that its system knows while somebody listens, seen
  * by those who share its network (two network namespaces do not). -1: errno says why,
  * or nobody is there. */
 int sti_socket_listen_door(const uint8_t door[WIRE_DOOR]);
 int sti_socket_connect_door(const uint8_t door[WIRE_DOOR]);
-/* The same by a name of at most SOCKET_NAME_MOST bytes that people have agreed on. */
+/* The same by a name of at most SOCKET_NAME_MAX bytes that people have agreed on. */
 int sti_socket_listen_name(const char *name);
 int sti_socket_connect_name(const char *name);
 bool sti_socket_is_door(int fd);

@@ -42,23 +42,23 @@ static stint_topk_list list_of(const list *l)
     return (stint_topk_list){l->count, list_values(l), list_index(l)};
 }
 
-static stint_status select_own(job *j, const void *x)
+static stint_status select_local(job *j, const void *x)
 {
-    stint_topk_desc own = *j->desc;
+    stint_topk_desc local = *j->desc;
     size_t bytes = 0;
-    own.rows = 1;
-    own.sorted = true;
-    own.k = j->k;
-    j->mine.count = own.k < own.n ? own.k : own.n;
+    local.rows = 1;
+    local.sorted = true;
+    local.k = j->k;
+    j->mine.count = local.k < local.n ? local.k : local.n;
     if (j->mine.count == 0)
         return STINT_OK;
-    stint_status status = stint_topk_workspace_bytes(&own, &bytes);
+    stint_status status = stint_topk_workspace_bytes(&local, &bytes);
     if (status != STINT_OK)
         return status;
     void *workspace = sti_alloc(bytes, "topk.workspace");
     if (!workspace)
         return STINT_E_MEMORY;
-    status = stint_topk(&own, x, NULL, list_index(&j->mine), list_values(&j->mine),
+    status = stint_topk(&local, x, NULL, list_index(&j->mine), list_values(&j->mine),
                         workspace, bytes);
     sti_free(workspace);
     return status;
@@ -189,12 +189,12 @@ stint_status sti_topk_ranks(sti_comm *comm, const stint_topk_desc *desc, const v
                         "top-k over ranks: wanted one row, no addend and "
                         "a count of at least 0");
     j.item_bytes = stint_topk_list_bytes(desc->type, 1) - sizeof(int64_t);
-    sti_comm_set_place(comm, "top-k", 0);
+    sti_comm_set_context(comm, "top-k", 0);
     status = count_winners(&j);
     if (status == STINT_OK) {
         status = make_lists(&j);
         if (status == STINT_OK)
-            status = select_own(&j, x);
+            status = select_local(&j, x);
         status = sti_comm_agree(comm, status);
     }
     if (status == STINT_OK)

@@ -9,32 +9,32 @@
 
 /* Floats of a part: so few that several are on their way, so many that slices are worth
  * a message. Slices and what lands are at multiples of GRAIN. */
-#define PART_MOST   (INT64_C(1) << 17)
+#define PART_MAX    (INT64_C(1) << 17)
 #define SLICE_LEAST (INT64_C(1) << 10)
 #define GRAIN       16
 
 /* Slices of a block: of an own one, or of one that landed, from slice `base` on. */
-typedef struct place {
+typedef struct slice_loc {
     int block; /* -1: it landed */
     int base;
     int64_t at; /* floats, in the landing of a part */
-} place;
+} slice_loc;
 
 /* A subtree of which slices are here, or come here, or that others have. */
 typedef struct node {
     int64_t first, size; /* shards */
     int owner;           /* rank, or group */
-    int place;           /* where it is, or comes to */
-    int now;             /* in the course of joins: the place of its sum so far */
+    int loc;             /* where it is, or comes to */
+    int now;             /* in the course of joins: the location of its sum so far */
 } node;
 
 typedef struct join {
-    int into, from; /* places */
+    int into, from; /* among slice_locs */
 } join;
 
 /* What the rounds do: messages of one block each, and joins. */
 typedef struct move {
-    int peer, place, slice, count;
+    int peer, loc, slice, count;
     int first_join, joins;
     bool last; /* of the joins: the sum goes to block 0 */
 } move;
@@ -44,11 +44,11 @@ struct sti_tree_sum {
     int64_t count, shards;
     int group, hosts; /* ranks that join first; of them */
     int column, mine; /* slices that this rank joins for its group, and for all */
-    int block_count, move_count, join_count, place_count;
+    int block_count, move_count, join_count, slice_loc_count;
     int64_t landing_floats; /* of a part */
     int64_t *from;          /* [parts]: where they begin */
-    int64_t slice_most;
-    place *places;
+    int64_t slice_max_floats;
+    slice_loc *slice_locs;
     join *joins;
     move *moves;
     sti_rounds rounds;
@@ -70,15 +70,15 @@ static int64_t round_up(int64_t floats)
     return (floats + GRAIN - 1) / GRAIN * GRAIN;
 }
 
-int64_t sti_tree_sum_most(int size)
+int64_t sti_tree_sum_max_part_floats(int size)
 {
     const int64_t slices = size * SLICE_LEAST;
-    return slices > PART_MOST ? slices : PART_MOST;
+    return slices > PART_MAX ? slices : PART_MAX;
 }
 
-int64_t sti_tree_sum_part(int64_t most, int64_t left)
+int64_t sti_tree_sum_part(int64_t max_floats, int64_t left)
 {
-    const int64_t floats = round_up(sti_schedule_part(most, left));
+    const int64_t floats = round_up(sti_schedule_part(max_floats, left));
     return floats < left ? floats : left;
 }
 
@@ -96,8 +96,8 @@ static void join_nothing(void *user, int into, int from)
 
 static void push_rank(sti_shard_stack *stack, int64_t shards, int size, int rank)
 {
-    const sti_shard_range own = sti_tree_sum_shards(shards, size, rank);
-    for (int64_t s = own.first; s < own.first + own.count; s++)
+    const sti_shard_range local = sti_tree_sum_shards(shards, size, rank);
+    for (int64_t s = local.first; s < local.first + local.count; s++)
         sti_shard_push(stack, s, 1, 0, join_nothing, NULL);
 }
 
@@ -131,14 +131,14 @@ static int group_of(const sti_comm *comm)
 
 /* ---- the plan: counted where there are no lists yet, else written ---- */
 
-static int add_place(sti_tree_sum *sum, int block, int base, int slices)
+static int add_slice_loc(sti_tree_sum *sum, int block, int base, int slices)
 {
-    if (sum->places)
-        sum->places[sum->place_count] =
-            (place){.block = block, .base = base, .at = sum->landing_floats};
+    if (sum->slice_locs)
+        sum->slice_locs[sum->slice_loc_count] =
+            (slice_loc){.block = block, .base = base, .at = sum->landing_floats};
     if (block < 0)
-        sum->landing_floats += slices * sum->slice_most;
-    return sum->place_count++;
+        sum->landing_floats += slices * sum->slice_max_floats;
+    return sum->slice_loc_count++;
 }
 
 static void add_move(sti_tree_sum *sum, sti_round_kind kind, int round, move m)
@@ -177,25 +177,26 @@ static node node_of(const sti_shard_stack *stack, int i, int owner, int where)
     return (node){.first = stack->first[i],
                   .size = stack->size[i],
                   .owner = owner,
-                  .place = where,
+                  .loc = where,
                   .now = where};
 }
 
-/* Blocks of all ranks from the left. Own ones are the first places; those of this
+/* Blocks of all ranks from the left. Own ones are the first locations; those of this
  * rank's group land, a column of slices of each. */
 static int list_blocks(sti_tree_sum *sum, node *blocks)
 {
     const int size = sti_comm_size(sum->comm), rank = sti_comm_rank(sum->comm);
     int count = 0;
     for (int i = 0; i < sum->block_count; i++)
-        add_place(sum, i, 0, 0);
+        add_slice_loc(sum, i, 0, 0);
     for (int r = 0; r < size; r++) {
         sti_shard_stack stack = {.depth = 0};
         push_rank(&stack, sum->shards, size, r);
         const bool lands = r != rank && r / sum->group == rank / sum->group;
         for (int i = 0; i < stack.depth; i++)
-            blocks[count++] = node_of(
-                &stack, i, r, lands ? add_place(sum, -1, sum->column, sum->hosts) : i);
+            blocks[count++] =
+                node_of(&stack, i, r,
+                        lands ? add_slice_loc(sum, -1, sum->column, sum->hosts) : i);
     }
     return count;
 }
@@ -203,7 +204,7 @@ static int list_blocks(sti_tree_sum *sum, node *blocks)
 /* What groups leave of them, of which the own slice lands here. */
 static int join_groups(sti_tree_sum *sum, node *blocks, int count, node *left)
 {
-    const int own = sti_comm_rank(sum->comm) / sum->group;
+    const int local = sti_comm_rank(sum->comm) / sum->group;
     joining j = {.sum = sum, .nodes = blocks};
     int kept = 0;
     for (int i = 0; i < count;) {
@@ -211,16 +212,17 @@ static int join_groups(sti_tree_sum *sum, node *blocks, int count, node *left)
         sti_shard_stack stack = {.depth = 0};
         for (; i < count && blocks[i].owner / sum->group == group; i++)
             sti_shard_push(&stack, blocks[i].first, blocks[i].size, i,
-                           group == own ? note_join : join_nothing, &j);
+                           group == local ? note_join : join_nothing, &j);
         for (int k = 0; k < stack.depth; k++)
-            left[kept++] = node_of(&stack, k, group,
-                                   group == own ? blocks[stack.slot[k]].now
-                                                : add_place(sum, -1, sum->mine, 1));
+            left[kept++] =
+                node_of(&stack, k, group,
+                        group == local ? blocks[stack.slot[k]].now
+                                       : add_slice_loc(sum, -1, sum->mine, 1));
     }
     return kept;
 }
 
-/* The rest of the tree; the place of the sum. */
+/* The rest of the tree; the location of the sum. */
 static int join_all(sti_tree_sum *sum, node *left, int count)
 {
     joining j = {.sum = sum, .nodes = left};
@@ -238,7 +240,7 @@ static void add_messages(sti_tree_sum *sum, sti_round_kind kind, const sti_move 
         if (nodes[i].owner == owner)
             add_move(sum, kind, m->round,
                      (move){.peer = m->peer,
-                            .place = nodes[i].place,
+                            .loc = nodes[i].loc,
                             .slice = m->slice,
                             .count = m->count});
 }
@@ -259,7 +261,7 @@ static void add_inner_joins(sti_tree_sum *sum, int round, int joins)
 static void walk(sti_tree_sum *sum, const lists *l)
 {
     const int rank = sti_comm_rank(sum->comm), group = rank / sum->group;
-    sum->place_count = sum->join_count = sum->move_count = 0;
+    sum->slice_loc_count = sum->join_count = sum->move_count = 0;
     sum->landing_floats = 0;
     const int blocks = list_blocks(sum, l->blocks);
     const int left = join_groups(sum, l->blocks, blocks, l->left);
@@ -285,7 +287,7 @@ static void walk(sti_tree_sum *sum, const lists *l)
             break;
         case STI_MOVE_KEEP:
             add_move(sum, STI_ROUND_WORK, m->round,
-                     (move){.place = end,
+                     (move){.loc = end,
                             .slice = m->slice,
                             .count = 1,
                             .first_join = inner,
@@ -305,11 +307,11 @@ static void walk(sti_tree_sum *sum, const lists *l)
 /* ---- life ---- */
 
 /* Where parts begin; NULL: their number. */
-static int cut_parts(int64_t count, int64_t most, int64_t *from)
+static int cut_parts(int64_t count, int64_t max_floats, int64_t *from)
 {
     int parts = 0;
     while (count > 0) {
-        count -= sti_tree_sum_part(most, count);
+        count -= sti_tree_sum_part(max_floats, count);
         if (from)
             from[parts] = count;
         parts++;
@@ -320,7 +322,7 @@ static int cut_parts(int64_t count, int64_t most, int64_t *from)
 static void set_up(sti_tree_sum *sum, sti_comm *comm, int64_t shards, int64_t count)
 {
     const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
-    const int64_t most = sti_tree_sum_most(size);
+    const int64_t max_floats = sti_tree_sum_max_part_floats(size);
     const int group = group_of(comm);
     sum->comm = comm;
     sum->count = count;
@@ -330,8 +332,9 @@ static void set_up(sti_tree_sum *sum, sti_comm *comm, int64_t shards, int64_t co
     sum->column = sum->group > 1 ? rank % sum->group * sum->hosts : 0;
     sum->mine = sum->group > 1 ? sum->column + rank / sum->group : rank;
     sum->block_count = sti_tree_sum_blocks(shards, size, rank, 1);
-    sum->slice_most = round_up(((most < count ? most : count) + size - 1) / size);
-    sum->rounds.part_count = cut_parts(count, most, NULL);
+    sum->slice_max_floats =
+        round_up(((max_floats < count ? max_floats : count) + size - 1) / size);
+    sum->rounds.part_count = cut_parts(count, max_floats, NULL);
     sum->rounds.window = STI_TREE_SUM_WINDOW < sum->rounds.part_count
                              ? STI_TREE_SUM_WINDOW
                              : sum->rounds.part_count;
@@ -368,19 +371,20 @@ static const sti_rounds_ways ways;
 
 static stint_status list_all(sti_tree_sum *sum, const lists *l)
 {
-    const int64_t most = sti_tree_sum_most(sti_comm_size(sum->comm));
+    const int64_t max_floats = sti_tree_sum_max_part_floats(sti_comm_size(sum->comm));
     sum->rounds.comm = sum->comm;
     sum->rounds.ways = &ways;
     sum->from = sti_alloc_array(sum->rounds.part_count, sizeof *sum->from, "net.sum");
-    sum->places = sti_alloc_array(sum->place_count, sizeof *sum->places, "net.sum");
+    sum->slice_locs =
+        sti_alloc_array(sum->slice_loc_count, sizeof *sum->slice_locs, "net.sum");
     sum->joins = sti_alloc_array(sum->join_count, sizeof *sum->joins, "net.sum");
     sum->moves = sti_alloc_array(sum->move_count, sizeof *sum->moves, "net.sum");
     sum->landing = sti_alloc_array(sum->rounds.window * sum->landing_floats,
                                    sizeof *sum->landing, "net.landing");
-    if (!sum->from || !sum->places || !sum->joins || !sum->moves || !sum->landing ||
+    if (!sum->from || !sum->slice_locs || !sum->joins || !sum->moves || !sum->landing ||
         sti_rounds_init(&sum->rounds) != STINT_OK)
         return STINT_E_MEMORY;
-    cut_parts(sum->count, most, sum->from);
+    cut_parts(sum->count, max_floats, sum->from);
     walk(sum, l);
     return STINT_OK;
 }
@@ -396,7 +400,7 @@ size_t sti_tree_sum_bytes(sti_comm *comm, int64_t shards, int64_t count)
     return st != STINT_OK
                ? 0
                : sizeof sum + (size_t)r->part_count * sizeof *sum.from +
-                     (size_t)sum.place_count * sizeof *sum.places +
+                     (size_t)sum.slice_loc_count * sizeof *sum.slice_locs +
                      (size_t)sum.join_count * sizeof *sum.joins +
                      (size_t)sum.move_count * sizeof *sum.moves +
                      sti_rounds_bytes(r->window, r->move_count) +
@@ -428,7 +432,7 @@ void sti_tree_sum_destroy(sti_tree_sum *sum)
         return;
     sti_rounds_fini(&sum->rounds);
     sti_free(sum->from);
-    sti_free(sum->places);
+    sti_free(sum->slice_locs);
     sti_free(sum->joins);
     sti_free(sum->moves);
     sti_free(sum->landing);
@@ -461,7 +465,7 @@ static int64_t slice_floats(const sti_tree_sum *sum, int part, const move *m)
 
 static float *address(const sti_tree_sum *sum, int part, int number, int slice)
 {
-    const place *p = &sum->places[number];
+    const slice_loc *p = &sum->slice_locs[number];
     const int64_t at = slice_at(sum, part, slice);
     if (p->block >= 0)
         return sum->blocks[p->block] + sum->from[part] + at;
@@ -475,8 +479,8 @@ static void do_joins(const sti_tree_sum *sum, int part, const move *m)
     for (int i = m->first_join; i < m->first_join + m->joins; i++)
         sti_add_f32(sum->team, floats, address(sum, part, sum->joins[i].from, m->slice),
                     address(sum, part, sum->joins[i].into, m->slice));
-    if (m->last && m->place != 0)
-        memcpy(address(sum, part, 0, m->slice), address(sum, part, m->place, m->slice),
+    if (m->last && m->loc != 0)
+        memcpy(address(sum, part, 0, m->slice), address(sum, part, m->loc, m->slice),
                (size_t)floats * sizeof(float));
 }
 
@@ -492,7 +496,7 @@ static void post_receive(void *user, int part, int number, sti_comm_request *req
     const sti_tree_sum *sum = user;
     const move *m = &sum->moves[number];
     sti_comm_expect(sum->comm, m->peer, STI_TAG_SUM + (uint32_t)part,
-                    address(sum, part, m->place, m->slice),
+                    address(sum, part, m->loc, m->slice),
                     (size_t)slice_floats(sum, part, m) * sizeof(float), request);
 }
 
@@ -505,7 +509,7 @@ static stint_status make_move(void *user, int part, int number,
         do_joins(sum, part, m);
     else
         sti_comm_send(sum->comm, m->peer, STI_TAG_SUM + (uint32_t)part,
-                      address(sum, part, m->place, m->slice),
+                      address(sum, part, m->loc, m->slice),
                       (size_t)slice_floats(sum, part, m) * sizeof(float), request);
     return STINT_OK;
 }
@@ -513,14 +517,15 @@ static stint_status make_move(void *user, int part, int number,
 static const sti_rounds_ways ways = {
     .from = part_from, .post = post_receive, .make = make_move};
 
-stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
-                              float *const *blocks, int block_count)
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+                              sti_ready_watermark *watermark, float *const *blocks,
+                              int block_count)
 {
     assert(block_count == sum->block_count);
     (void)block_count;
     sum->team = team;
     sum->blocks = blocks;
-    return sti_rounds_run(&sum->rounds, gate, sum);
+    return sti_rounds_run(&sum->rounds, watermark, sum);
 }
 
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
@@ -537,7 +542,7 @@ void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
 }
 
 /* Floats of a part that a rank sends: its blocks to its neighbours, what is left of
- * them to its namesakes, then the sums. */
+ * them to the same local rank of other hosts, then the sums. */
 static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int blocks,
                          int left)
 {
@@ -545,16 +550,16 @@ static int64_t part_sent(const sti_tree_sum *sum, int rank, int64_t floats, int 
     const int column = rank % group * sum->hosts, mine = column + rank / group;
     const int64_t all = slice_from(floats, size, column + sum->hosts) -
                         slice_from(floats, size, column);
-    const int64_t own =
+    const int64_t local =
         slice_from(floats, size, mine + 1) - slice_from(floats, size, mine);
-    return (group > 1 ? blocks * (floats - all) : 0) + left * (all - own) +
-           (sum->hosts - 1) * own + (group - 1) * all;
+    return (group > 1 ? blocks * (floats - all) : 0) + left * (all - local) +
+           (sum->hosts - 1) * local + (group - 1) * all;
 }
 
 double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)
 {
     const int size = sti_comm_size(comm);
-    const int64_t most = sti_tree_sum_most(size);
+    const int64_t max_floats = sti_tree_sum_max_part_floats(size);
     sti_tree_sum sum = {0};
     double floats = 0;
     set_up(&sum, comm, shards, count);
@@ -563,7 +568,7 @@ double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count)
         const int left =
             sti_tree_sum_blocks(shards, size, r / sum.group * sum.group, sum.group);
         for (int64_t rest = count; rest > 0;) {
-            const int64_t part = sti_tree_sum_part(most, rest);
+            const int64_t part = sti_tree_sum_part(max_floats, rest);
             floats += (double)part_sent(&sum, r, part, blocks, left);
             rest -= part;
         }

@@ -10,8 +10,8 @@
  *
  * Where every host has as many neighbouring ranks, or a multiple of that, these first
  * join what they can of the tree, a column of slices each, and rank i of every host
- * sends the blocks that are left to its namesakes: a host's link carries one copy of
- * the vector. These are the schedules of exchange_schedule.h.
+ * sends the blocks that are left to the same local rank of others: a host's link
+ * carries one copy of the vector. These are the schedules of exchange_schedule.h.
  *
  * Parts go from the end of the block to its beginning, as a backward pass finishes
  * them; some are on their way at a time (rounds.h). */
@@ -21,7 +21,7 @@
 #include "base/team.h"
 #include "net/comm.h"
 #include "net/exchange_schedule.h"
-#include "net/gate.h"
+#include "net/ready_watermark.h"
 #include "net/shard_tree.h"
 
 /* The tag of a message is this and the number of its part. */
@@ -43,10 +43,11 @@ void sti_tree_sum_destroy(sti_tree_sum *sum); /* NULL is fine */
 size_t sti_tree_sum_bytes(sti_comm *comm, int64_t shards, int64_t count);
 
 /* blocks: of this rank's part of the tree, from the left, as its stack has them; the
- * gate (NULL: all is there) is for all of them at once. The sum is then in blocks[0] of
- * every rank; the others are used up. Allocates nothing. */
-stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team, sti_gate *gate,
-                              float *const *blocks, int block_count);
+ * watermark (NULL: all is there) is for all of them at once. The sum is then in
+ * blocks[0] of every rank; the others are used up. Allocates nothing. */
+stint_status sti_tree_sum_run(sti_tree_sum *sum, const sti_team *team,
+                              sti_ready_watermark *watermark, float *const *blocks,
+                              int block_count);
 
 /* What a run sends from this rank. */
 void sti_tree_sum_traffic(const sti_tree_sum *sum, int64_t *messages_out,
@@ -59,8 +60,8 @@ double sti_tree_sum_sent(sti_comm *comm, int64_t shards, int64_t count);
 /* ---- what all ranks do, for those who rehearse it ---- */
 
 /* Values of a part, at most; and of the part that begins where `left` are left. */
-int64_t sti_tree_sum_most(int size);
-int64_t sti_tree_sum_part(int64_t most, int64_t left);
+int64_t sti_tree_sum_max_part_floats(int size);
+int64_t sti_tree_sum_part(int64_t max_floats, int64_t left);
 /* `group`: neighbouring ranks that share a host. */
 sti_scheme sti_tree_sum_scheme(int size, int group);
 /* Blocks that these ranks leave, when they have joined what they can. */

@@ -20,7 +20,7 @@
 /* ---- the order ---- */
 
 /* Appended nodes stand at odd keys: after node n at 2 n + 1, before it at 2 n - 1. */
-static stint_status place(packer *p, int32_t first, int32_t key)
+static stint_status set_order_key(packer *p, int32_t first, int32_t key)
 {
     int32_t count = sti_graph_node_count(p->graph);
     if (count > p->key_capacity) {
@@ -108,7 +108,7 @@ static stint_status append_pack(packer *p, block *b, const sti_pack_choice *choi
     pack->scope = row->producer ? row->producer->scope : "";
     b->pack = pack;
     add_metric(p, b, "stats", pack->out[1], -1);
-    return place(p, first, 2 * p->use[b->value].last_forward + 1);
+    return set_order_key(p, first, 2 * p->use[b->value].last_forward + 1);
 }
 
 static bool is_sum(const block *b)
@@ -141,7 +141,7 @@ static stint_status append_unpack(packer *p, block *b)
     if (b->x < 0)
         return sti_graph_status(g);
     b->unpack = sti_graph_node(g, first);
-    return place(p, first, 2 * at - 1);
+    return set_order_key(p, first, 2 * at - 1);
 }
 
 /* What was unpacked, under the shape that the reader wants. */
@@ -158,7 +158,7 @@ static stint_status reshaped(packer *p, stint_value unpacked, const sti_node *re
     sti_graph_set_backward(g, reader);
     *out = stint_reshape(g, unpacked, &want);
     sti_graph_set_backward(g, NULL);
-    return *out < 0 ? sti_graph_status(g) : place(p, first, 2 * reader->id - 1);
+    return *out < 0 ? sti_graph_status(g) : set_order_key(p, first, 2 * reader->id - 1);
 }
 
 /* The same gradient from the raw tensor, and the mean square of the difference. */
@@ -178,7 +178,7 @@ static stint_status append_check(packer *p, const block *b, const sti_node *read
     if (error < 0)
         return sti_graph_status(g);
     add_metric(p, b, "error", error, target);
-    return place(p, first, 2 * reader->id + 1);
+    return set_order_key(p, first, 2 * reader->id + 1);
 }
 
 static stint_status append_gain(packer *p, const block *b, const sti_node *reader,
@@ -196,7 +196,7 @@ static stint_status append_gain(packer *p, const block *b, const sti_node *reade
     if (gain < 0)
         return sti_graph_status(g);
     add_metric(p, b, "gain", gain, target);
-    return place(p, first, 2 * reader->id + 1);
+    return set_order_key(p, first, 2 * reader->id + 1);
 }
 
 /* The block that a residual is made again from, or NULL; *made_out: what unpacking
@@ -348,7 +348,7 @@ stint_status sti_pass_pack(stint_graph *graph, const sti_pack_choice *choices,
         status = p.bounds < 0 ? sti_graph_status(graph) : sti_packer_init(&p);
     }
     if (!status)
-        status = place(&p, 0, 0);
+        status = set_order_key(&p, 0, 0);
     for (int32_t n = 0; n < p.nodes && !status; n++)
         p.key[n] = 2 * n;
     if (!status)

@@ -3,10 +3,10 @@
  * The search goes downhill: at the highest point of a step it looks at the values that
  * lie there between forward and backward half, and drops the one that lowers the peak
  * most for the time it costs to make it again. What a choice really does (operands that
- * live longer, copies that meet in one place) is found out by rewriting a copy of the
- * graph and measuring its lifetimes, so no estimate of sizes is trusted. When no single
- * step helps, values that were dropped without need are kept again, and cheap ones are
- * made anew for every reader. */
+ * live longer, copies that meet in one allocation) is found out by rewriting a copy of
+ * the graph and measuring its lifetimes, so no estimate of sizes is trusted. When no
+ * single step helps, values that were dropped without need are kept again, and cheap
+ * ones are made anew for every reader. */
 #include "plan/budget.h"
 
 #include <stdlib.h>
@@ -151,7 +151,7 @@ stint_status sti_budget_height(const stint_graph *graph, const sti_budget *budge
     return status;
 }
 
-/* Make `form` the place where the search stands. */
+/* Make `form` the allocation where the search stands. */
 static stint_status stand(explorer *e)
 {
     sti_plan_destroy(e->plan);
@@ -219,17 +219,19 @@ static void offer(explorer *e, int32_t *count, stint_value value, sti_form form)
 /* Was the value, as the graph stands, there at node n, kept for the backward half? */
 static bool lies_at(const explorer *e, stint_value value, int32_t n)
 {
-    const sti_place *place = &e->plan->place[value];
-    return place->region == STI_REGION_ARENA && place->first < n && place->last >= n;
+    const sti_allocation *allocation = &e->plan->allocation[value];
+    return allocation->region == STI_REGION_ARENA && allocation->first < n &&
+           allocation->last >= n;
 }
 
 /* Is the value there anywhere near the peak? */
 static bool lies_near_peak(const explorer *e, stint_value value)
 {
-    const sti_place *place = &e->plan->place[value];
-    for (int32_t n = place->first < 0 ? 0 : place->first; n <= place->last; n++)
+    const sti_allocation *allocation = &e->plan->allocation[value];
+    for (int32_t n = allocation->first < 0 ? 0 : allocation->first;
+         n <= allocation->last; n++)
         if ((double)e->plan->live_bytes[n] > NEAR_PEAK * (double)e->now.peak)
-            return place->region == STI_REGION_ARENA;
+            return allocation->region == STI_REGION_ARENA;
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* A plan: every byte of one run has its place before anything runs. */
+/* A plan: every byte of one run has its allocation before anything runs. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -18,10 +18,10 @@ static stint_status check_kernels(const stint_graph *graph)
 /* Give `root` the next bytes of its region. */
 static stint_status append(sti_plan *plan, stint_value root)
 {
-    sti_place *place = &plan->place[root];
-    size_t *total = &plan->region_bytes[place->region];
-    place->offset = *total;
-    if (!sti_add_bytes(*total, place->bytes, total))
+    sti_allocation *allocation = &plan->allocation[root];
+    size_t *total = &plan->region_bytes[allocation->region];
+    allocation->offset = *total;
+    if (!sti_add_bytes(*total, allocation->bytes, total))
         return sti_fail(STINT_E_INPUT, "plan: %s: more bytes than can be addressed",
                         stint_value_name(plan->graph, root));
     return STINT_OK;
@@ -50,7 +50,7 @@ static stint_status place_results(sti_plan *plan)
         for (int32_t i = 0; i < sti_graph_output_count(plan->graph) && !status; i++) {
             const sti_output *output = &sti_graph_outputs(plan->graph)[i];
             if (output->kind == kinds[k])
-                status = append(plan, plan->place[output->value].root);
+                status = append(plan, plan->allocation[output->value].root);
         }
     return status;
 }
@@ -61,9 +61,9 @@ static int64_t make_intervals(const sti_plan *plan, sti_interval *intervals)
     int64_t count = 0;
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
         if (sti_plan_is_root(plan, v, STI_REGION_ARENA))
-            intervals[count++] = (sti_interval){.first = plan->place[v].first,
-                                                .last = plan->place[v].last,
-                                                .bytes = plan->place[v].bytes};
+            intervals[count++] = (sti_interval){.first = plan->allocation[v].first,
+                                                .last = plan->allocation[v].last,
+                                                .bytes = plan->allocation[v].bytes};
     for (int32_t n = 0; n < sti_graph_node_count(plan->graph); n++) {
         size_t bytes = sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, n));
         if (bytes)
@@ -78,7 +78,7 @@ static void take_offsets(sti_plan *plan, const sti_interval *intervals)
     int64_t at = 0;
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
         if (sti_plan_is_root(plan, v, STI_REGION_ARENA))
-            plan->place[v].offset = intervals[at++].offset;
+            plan->allocation[v].offset = intervals[at++].offset;
     for (int32_t n = 0; n < sti_graph_node_count(plan->graph); n++)
         if (sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, n)))
             plan->scratch_offset[n] = intervals[at++].offset;
@@ -102,22 +102,23 @@ static stint_status place_arena(sti_plan *plan)
     return status;
 }
 
-/* Views and in-place results get their root's offset. */
+/* Views and in-allocation results get their root's offset. */
 static void spread_offsets(sti_plan *plan)
 {
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
-        plan->place[v].offset = plan->place[plan->place[v].root].offset;
+        plan->allocation[v].offset = plan->allocation[plan->allocation[v].root].offset;
 }
 
 static void count_live(sti_plan *plan)
 {
     int32_t nodes = sti_graph_node_count(plan->graph);
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++) {
-        const sti_place *place = &plan->place[v];
+        const sti_allocation *allocation = &plan->allocation[v];
         if (!sti_plan_is_root(plan, v, STI_REGION_ARENA))
             continue;
-        for (int32_t n = place->first < 0 ? 0 : place->first; n <= place->last; n++)
-            plan->live_bytes[n] += place->bytes;
+        for (int32_t n = allocation->first < 0 ? 0 : allocation->first;
+             n <= allocation->last; n++)
+            plan->live_bytes[n] += allocation->bytes;
     }
     for (int32_t n = 0; n < nodes; n++) {
         plan->live_bytes[n] +=
@@ -135,10 +136,10 @@ static void split_peak(sti_plan *plan)
     if (sti_graph_node_count(plan->graph) == 0)
         return;
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++) {
-        const sti_place *place = &plan->place[v];
-        if (sti_plan_is_root(plan, v, STI_REGION_ARENA) && place->first <= peak &&
-            place->last >= peak)
-            *part[sti_plan_share(plan, v)] += place->bytes;
+        const sti_allocation *allocation = &plan->allocation[v];
+        if (sti_plan_is_root(plan, v, STI_REGION_ARENA) && allocation->first <= peak &&
+            allocation->last >= peak)
+            *part[sti_plan_share(plan, v)] += allocation->bytes;
     }
     plan->scratch_bytes =
         sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, peak));
@@ -154,11 +155,11 @@ stint_status sti_plan_measure(const stint_graph *graph, int threads,
         return STINT_E_MEMORY;
     plan->graph = graph;
     plan->threads = threads < 1 ? 1 : threads;
-    plan->place =
-        sti_alloc_array(sti_graph_value_count(graph), sizeof *plan->place, "plan");
+    plan->allocation =
+        sti_alloc_array(sti_graph_value_count(graph), sizeof *plan->allocation, "plan");
     plan->scratch_offset = sti_alloc_array(nodes, sizeof(size_t), "plan");
     plan->live_bytes = sti_alloc_array(nodes, sizeof(size_t), "plan");
-    stint_status status = plan->place && plan->scratch_offset && plan->live_bytes
+    stint_status status = plan->allocation && plan->scratch_offset && plan->live_bytes
                               ? sti_plan_lifetimes(plan)
                               : STINT_E_MEMORY;
     if (status) {
@@ -192,7 +193,7 @@ void sti_plan_destroy(sti_plan *plan)
 {
     if (!plan)
         return;
-    sti_free(plan->place);
+    sti_free(plan->allocation);
     sti_free(plan->scratch_offset);
     sti_free(plan->live_bytes);
     sti_free(plan);

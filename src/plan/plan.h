@@ -21,18 +21,19 @@ typedef enum sti_region {
     STI_REGIONS
 } sti_region;
 
-typedef struct sti_place {
+typedef struct sti_allocation {
     sti_region region;
     size_t offset, bytes; /* bytes rounded up to 64 */
-    stint_value root; /* the value whose bytes these are (views, in-place), or itself */
+    stint_value
+        root; /* the value whose bytes these are (views, in-allocation), or itself */
     int32_t first, last; /* nodes between which it lives; inputs from -1 */
-} sti_place;
+} sti_allocation;
 
 typedef struct sti_plan {
     const stint_graph *graph; /* borrowed; must outlive the plan */
     int threads;
-    sti_place *place;       /* [values] */
-    size_t *scratch_offset; /* [nodes], in the arena */
+    sti_allocation *allocation; /* [values] */
+    size_t *scratch_offset;     /* [nodes], in the arena */
     size_t region_bytes[STI_REGIONS];
     /* Parts of the arena at its peak, for the plan's listing. */
     size_t saved_bytes; /* made by forward nodes, read by backward ones, alive at the

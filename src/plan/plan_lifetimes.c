@@ -12,7 +12,8 @@ size_t sti_plan_scratch_bytes(const sti_plan *plan, const sti_node *node)
 
 bool sti_plan_is_root(const sti_plan *plan, stint_value value, sti_region region)
 {
-    return plan->place[value].root == value && plan->place[value].region == region;
+    return plan->allocation[value].root == value &&
+           plan->allocation[value].region == region;
 }
 
 static sti_region leaf_region(sti_role role)
@@ -36,13 +37,14 @@ static void place_leaves(sti_plan *plan)
 {
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++) {
         const sti_value_row *row = sti_graph_value(plan->graph, v);
-        sti_place *place = &plan->place[v];
-        place->root = v;
-        place->first = place->last = -1;
+        sti_allocation *allocation = &plan->allocation[v];
+        allocation->root = v;
+        allocation->first = allocation->last = -1;
         if (row->role == STI_ROLE_NODE)
             continue; /* REGION_NONE until its producer is met */
-        place->region = leaf_region(row->role);
-        place->bytes = STI_ALIGN_UP(stint_shape_bytes(&row->shape), STI_PLAN_ALIGN);
+        allocation->region = leaf_region(row->role);
+        allocation->bytes =
+            STI_ALIGN_UP(stint_shape_bytes(&row->shape), STI_PLAN_ALIGN);
     }
 }
 
@@ -51,13 +53,13 @@ static void place_outputs_of(sti_plan *plan, const sti_node *node)
     int k = (node->op->flags & STI_OP_VIEW) ? 0 : node->inplace;
     for (int32_t i = 0; i < node->n_out; i++) {
         stint_value v = node->out[i];
-        sti_place *place = &plan->place[v];
-        place->first = place->last = node->id;
-        place->bytes = STI_ALIGN_UP(
+        sti_allocation *allocation = &plan->allocation[v];
+        allocation->first = allocation->last = node->id;
+        allocation->bytes = STI_ALIGN_UP(
             stint_shape_bytes(&sti_graph_value(plan->graph, v)->shape), STI_PLAN_ALIGN);
-        place->region = STI_REGION_ARENA;
+        allocation->region = STI_REGION_ARENA;
         if (i == 0 && k >= 0)
-            place->root = plan->place[node->in[k]].root;
+            allocation->root = plan->allocation[node->in[k]].root;
     }
 }
 
@@ -68,9 +70,9 @@ static void drop_unread(sti_plan *plan, const sti_node *node, const int32_t *rea
     for (int32_t i = 0; i < node->n_out; i++) {
         stint_value v = node->out[i];
         if (read[v] == 0 && (node->op->optional_out >> i & 1u) &&
-            plan->place[v].root == v) {
-            plan->place[v].region = STI_REGION_NONE;
-            plan->place[v].bytes = 0;
+            plan->allocation[v].root == v) {
+            plan->allocation[v].region = STI_REGION_NONE;
+            plan->allocation[v].bytes = 0;
         }
     }
 }
@@ -80,7 +82,7 @@ static void drop_unread(sti_plan *plan, const sti_node *node, const int32_t *rea
  * would have one block: the second is refused, as its root lies there already. */
 static stint_status claim_result(sti_plan *plan, const sti_output *output)
 {
-    sti_place *root = &plan->place[plan->place[output->value].root];
+    sti_allocation *root = &plan->allocation[plan->allocation[output->value].root];
     const sti_value_row *row = sti_graph_value(plan->graph, root->root);
 
     if (row->role != STI_ROLE_NODE || root->region != STI_REGION_ARENA)
@@ -98,15 +100,15 @@ static void spread_roots(sti_plan *plan)
 {
     int32_t values = sti_graph_value_count(plan->graph);
     for (int32_t v = 0; v < values; v++) {
-        const sti_place *place = &plan->place[v];
-        sti_place *root = &plan->place[place->root];
-        root->last = place->last > root->last ? place->last : root->last;
+        const sti_allocation *allocation = &plan->allocation[v];
+        sti_allocation *root = &plan->allocation[allocation->root];
+        root->last = allocation->last > root->last ? allocation->last : root->last;
     }
     for (int32_t v = 0; v < values; v++) {
-        const sti_place *root = &plan->place[plan->place[v].root];
-        plan->place[v].region = root->region;
-        plan->place[v].first = root->first;
-        plan->place[v].last = root->last;
+        const sti_allocation *root = &plan->allocation[plan->allocation[v].root];
+        plan->allocation[v].region = root->region;
+        plan->allocation[v].first = root->first;
+        plan->allocation[v].last = root->last;
     }
 }
 
@@ -126,7 +128,7 @@ stint_status sti_plan_lifetimes(sti_plan *plan)
             if (node->in[i] < 0)
                 continue;
             read[node->in[i]]++;
-            plan->place[node->in[i]].last = n;
+            plan->allocation[node->in[i]].last = n;
         }
         place_outputs_of(plan, node);
     }
@@ -144,7 +146,7 @@ stint_status sti_plan_lifetimes(sti_plan *plan)
 sti_share sti_plan_share(const sti_plan *plan, stint_value root)
 {
     const sti_value_row *row = sti_graph_value(plan->graph, root);
-    const sti_node *reader = sti_graph_node(plan->graph, plan->place[root].last);
+    const sti_node *reader = sti_graph_node(plan->graph, plan->allocation[root].last);
 
     if (row->role == STI_ROLE_INPUT)
         return STI_SHARE_INPUT;

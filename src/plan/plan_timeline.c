@@ -64,12 +64,13 @@ static void add_point(const picture *p, double x, double y)
 static void fill_layers(picture *p)
 {
     for (int32_t v = 0; v < sti_graph_value_count(p->plan->graph); v++) {
-        const sti_place *place = &p->plan->place[v];
+        const sti_allocation *allocation = &p->plan->allocation[v];
         if (!sti_plan_is_root(p->plan, v, STI_REGION_ARENA))
             continue;
         size_t *layer = p->layer[1 + sti_plan_share(p->plan, v)];
-        for (int32_t n = place->first < 0 ? 0 : place->first; n <= place->last; n++)
-            layer[n] += p->lanes * place->bytes;
+        for (int32_t n = allocation->first < 0 ? 0 : allocation->first;
+             n <= allocation->last; n++)
+            layer[n] += p->lanes * allocation->bytes;
     }
     for (int32_t n = 0; n < p->nodes; n++) {
         p->layer[0][n] = p->extra_bytes;

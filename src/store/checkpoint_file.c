@@ -44,13 +44,13 @@ typedef struct collector {
 } collector;
 
 static stint_status collect(void *user, const sti_value_row *value,
-                            const sti_place *place)
+                            const sti_allocation *allocation)
 {
     const collector *c = user;
     sti_tensor_row row = {.type = STI_TENSOR_F32,
                           .rank = value->shape.rank,
                           .bytes = stint_shape_bytes(&value->shape),
-                          .data = c->block + place->offset};
+                          .data = c->block + allocation->offset};
     row.name = sti_arena_printf(c->list->arena, "%s%s", c->prefix, value->name);
     if (!row.name)
         return STINT_E_MEMORY;

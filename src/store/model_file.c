@@ -193,7 +193,7 @@ typedef struct loader {
 } loader;
 
 static stint_status load_tensor(void *user, const sti_value_row *value,
-                                const sti_place *place)
+                                const sti_allocation *allocation)
 {
     const loader *l = user;
     const sti_tensor_file *f = l->model->file;
@@ -206,7 +206,7 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
                         sti_shape_text(&value->shape), l->wants);
     if (!l->block)
         return sti_tensor_file_add_sha256(f, row, l->hash);
-    return sti_tensor_file_read(f, row, l->block + place->offset);
+    return sti_tensor_file_read(f, row, l->block + allocation->offset);
 }
 
 static stint_status load_all(const stint_model_file *model, const sti_network *network,
@@ -302,16 +302,16 @@ typedef struct fixed_hash {
 
 /* Tensor `of` of the model on its own, as it lies among the FIXED ones. */
 static stint_status hash_fixed(void *user, const sti_value_row *of,
-                               const sti_place *place)
+                               const sti_allocation *allocation)
 {
     fixed_hash *h = user;
     const stint_graph *g = h->network->graph;
     const size_t skip = sizeof STI_REFERENCE_SCOPE;
-    (void)place;
+    (void)allocation;
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         if (row->role == STI_ROLE_FIXED && strcmp(row->name + skip, of->name) == 0)
-            sti_sha256_add(&h->hash, h->fixed + h->network->plan->place[v].offset,
+            sti_sha256_add(&h->hash, h->fixed + h->network->plan->allocation[v].offset,
                            stint_shape_bytes(&row->shape));
     }
     return STINT_OK;

@@ -13,8 +13,8 @@
 #include "train/schedule_section.h"
 #include "train/train_section.h"
 
-#define MOST_TIMES  16 /* the reference batch */
-#define MOST_SHARE  8  /* of the training images: that many steps an epoch at least */
+#define MAX_TIMES   16 /* the reference batch */
+#define MAX_SHARE   8  /* of the training images: that many steps an epoch at least */
 #define CANDIDATES  4
 #define PROBE_STEPS 3 /* timed, after one that is not */
 #define NEAR_BEST   0.97
@@ -68,12 +68,12 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t count,
     sti_train_values *train = sti_recipe_edit(recipe, &sti_train_section);
     sti_job job = {0};
     int64_t shards = train->shards;
-    train->batch = round_down(MOST_TIMES * train->reference_batch, shards);
+    train->batch = round_down(MAX_TIMES * train->reference_batch, shards);
     if (train->batch < shards)
         train->batch = shards;
-    int64_t most = round_down(count / MOST_SHARE, shards);
-    if (most >= shards && train->batch > most)
-        train->batch = most;
+    int64_t max_batch = round_down(count / MAX_SHARE, shards);
+    if (max_batch >= shards && train->batch > max_batch)
+        train->batch = max_batch;
     stint_status st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;
@@ -90,7 +90,8 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t count,
 
 /* Images a second in the fastest of a few steps, on the first images of the set: what
  * else the machine does slows down some of them. */
-static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed_out)
+static stint_status probe_engine(const sti_job *job, sti_step_engine *engine,
+                                 double *speed_out)
 {
     sti_data_norm norm = {0};
     int32_t *samples = sti_alloc_array(job->setup.batch, sizeof *samples, "probe");
@@ -102,7 +103,7 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
         samples[i] = (int32_t)(i % job->inputs.train_count);
     for (int step = 0; step <= PROBE_STEPS && st == STINT_OK; step++) {
         sti_step_result result;
-        const sti_crew_batch batch = {.samples = samples,
+        const sti_step_batch batch = {.samples = samples,
                                       .augment = NULL,
                                       .norm = &norm,
                                       .seed = 1,
@@ -112,7 +113,7 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
             break;
         }
         const int64_t start = sti_clock_ns();
-        st = sti_crew_run(crew, &batch, &result);
+        st = sti_step_engine_run(engine, &batch, &result);
         const double s = sti_seconds_since(start);
         if (step == 1 || (step > 1 && s < best_s))
             best_s = s;
@@ -127,7 +128,7 @@ static stint_status probe_crew(const sti_job *job, sti_crew *crew, double *speed
 static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *speed_out)
 {
     sti_job job;
-    sti_crew *crew = NULL;
+    sti_step_engine *engine = NULL;
     sti_train_values *train = sti_recipe_edit(recipe, &sti_train_section);
     sti_run_values *run = sti_recipe_edit(recipe, &sti_run_section);
     train->batch = *batch;
@@ -138,17 +139,17 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *sp
     if (job.plan.result.fits) {
         if (job.plan.result.peak_bytes > run->tried_bytes)
             run->tried_bytes = job.plan.result.peak_bytes;
-        sti_crew_desc desc = sti_job_crew(&job);
-        st = sti_crew_create(&desc, &crew);
+        sti_step_engine_desc desc = sti_job_engine(&job);
+        st = sti_step_engine_create(&desc, &engine);
         if (st == STINT_OK)
-            st = sti_network_init_weights(&job.setup.train, &crew->team, 1,
-                                          crew->params, crew->states);
+            st = sti_network_init_weights(&job.setup.train, &engine->team, 1,
+                                          engine->params, engine->states);
         if (st == STINT_OK)
-            st = probe_crew(&job, crew, speed_out);
+            st = probe_engine(&job, engine, speed_out);
     } else {
         *batch = round_down(job.plan.result.batch_that_fits, job.setup.shards);
     }
-    sti_crew_destroy(crew);
+    sti_step_engine_destroy(engine);
     sti_job_fini(&job);
     sti_memory_trim();
     return st;

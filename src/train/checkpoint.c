@@ -13,7 +13,7 @@
 /* ---- what to write ---- */
 
 static stint_status collect_mask(void *user, const sti_value_row *value,
-                                 const sti_place *place)
+                                 const sti_allocation *allocation)
 {
     sti_saver *s = user;
     const size_t bytes = ((size_t)stint_shape_count(&value->shape) + 7) / 8;
@@ -23,7 +23,7 @@ static stint_status collect_mask(void *user, const sti_value_row *value,
     if (!name)
         return STINT_E_MEMORY;
     sti_tensor_list_add_vector(&s->list, name, STI_TENSOR_U8, (int64_t)bytes, bytes,
-                               sti_prune_bits(s->crew, place));
+                               sti_prune_bits(s->engine, allocation));
     return STINT_OK;
 }
 
@@ -56,7 +56,7 @@ static void collect_exchange(sti_saver *s)
 {
     int64_t count;
     const float *state =
-        s->crew->exchange ? sti_exchange_state(s->crew->exchange, &count) : NULL;
+        s->engine->exchange ? sti_exchange_state(s->engine->exchange, &count) : NULL;
     if (state)
         sti_tensor_list_add_vector(&s->list, STI_TENSOR_RESIDUALS, STI_TENSOR_F32,
                                    count, (size_t)count * sizeof(float), state);
@@ -67,11 +67,11 @@ static stint_status collect_model(sti_saver *s)
     const sti_network *net = &s->job->setup.train;
     stint_status st;
     STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM, "",
-                                        s->crew->params));
+                                        s->engine->params));
     STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_STATE, "",
-                                        s->crew->states));
+                                        s->engine->states));
     s->weights = s->list.count;
-    if (s->crew->mask)
+    if (s->engine->mask)
         STI_TRY(sti_network_each(net, STI_ROLE_PARAM, collect_mask, s));
     s->model = s->list.count;
 out:
@@ -91,7 +91,7 @@ static stint_status collect_rows(sti_saver *s)
                                    STI_LOSS_STATE, sizeof *s->loss, s->loss);
     for (int i = 0; i < s->job->setup.moments; i++)
         STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM, prefixes[i],
-                                            s->crew->moments[i]));
+                                            s->engine->moments[i]));
     s->tensors = s->list.count;
     collect_exchange(s);
     STI_TRY(collect_state(s));
@@ -148,7 +148,7 @@ static const char *tokenizer_text(sti_saver *s)
     return keep_text(s, &text);
 }
 
-stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
+stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
                               sti_data_norm *norm, sti_loss_state *loss,
                               sti_saver **saver_out)
 {
@@ -159,7 +159,7 @@ stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
         return STINT_E_MEMORY;
     }
     *s = (sti_saver){
-        .job = job, .crew = crew, .norm = norm, .loss = loss, .arena = arena};
+        .job = job, .engine = engine, .norm = norm, .loss = loss, .arena = arena};
     stint_status st = collect_rows(s);
     s->recipe_all = recipe_text(s, false);
     s->recipe_shared = recipe_text(s, true);

@@ -10,9 +10,9 @@
 
 typedef struct sti_saver sti_saver;
 
-/* Borrows all; the tensors are written from the crew's blocks. norm and loss (NULL:
+/* Borrows all; the tensors are written from the engine's blocks. norm and loss (NULL:
  * none) are filled by sti_saver_resume. */
-stint_status sti_saver_create(const sti_job *job, const sti_crew *crew,
+stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
                               sti_data_norm *norm, sti_loss_state *loss,
                               sti_saver **saver_out);
 /* After the job's networks were built anew, and at first when tensors are packed.
@@ -35,10 +35,10 @@ stint_status sti_saver_write_model(sti_saver *saver, const sti_position *positio
 stint_status sti_saver_write_checkpoint(sti_saver *saver, const sti_position *position,
                                         const char *folder, int64_t keep);
 
-/* Load the newest sound checkpoint of folder into crew, norm and position. Broken ones
- * are logged by name and passed over; *found false: there is none. STINT_E_USAGE, with
- * the list, when the recipe differs in what decides the weights; STINT_E_INPUT when the
- * data or the numerics differ. */
+/* Load the newest sound checkpoint of folder into engine, norm and position. Broken
+ * ones are logged by name and passed over; *found false: there is none. STINT_E_USAGE,
+ * with the list, when the recipe differs in what decides the weights; STINT_E_INPUT
+ * when the data or the numerics differ. */
 stint_status sti_saver_resume(sti_saver *saver, const char *folder,
                               sti_position *position, bool *found);
 /* Called by sti_saver_resume before tensors are read, with what the checkpoint's run

@@ -52,25 +52,26 @@ static stint_status adopt_packs(const sti_saver *s, const sti_tensor_file *f)
     return st;
 }
 
-typedef struct debt_reader {
+typedef struct residual_reader {
     const sti_tensor_file *file;
     const sti_tensor_row *row; /* or NULL */
-} debt_reader;
+} residual_reader;
 
-static stint_status read_debt(void *user, int64_t first, int64_t count, float *out)
+static stint_status read_residuals(void *user, int64_t first, int64_t count, float *out)
 {
-    const debt_reader *r = user;
+    const residual_reader *r = user;
     return sti_tensor_file_read_f32(r->file, r->row, first, count, out);
 }
 
 /* Residuals belong to ranks: those of another number of them are shared out anew; one
  * process has none. Said aloud, for the run is then another than with as many. */
-static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool *taken)
+static stint_status take_residuals(const sti_saver *s, const sti_tensor_file *f,
+                                   bool *taken)
 {
-    debt_reader r = {f, sti_tensor_file_find(f, STI_TENSOR_RESIDUALS)};
+    residual_reader r = {f, sti_tensor_file_find(f, STI_TENSOR_RESIDUALS)};
     int64_t count = 0;
     const int64_t have = r.row ? r.row->dim[0] : 0;
-    sti_exchange *exchange = s->crew->exchange;
+    sti_exchange *exchange = s->engine->exchange;
     if (exchange)
         sti_exchange_state(exchange, &count);
     *taken = have != count;
@@ -81,22 +82,22 @@ static stint_status take_debt(const sti_saver *s, const sti_tensor_file *f, bool
         "%s: made by another number of processes; what its compressed sums still owe "
         "is %s",
         sti_tensor_file_path(f), exchange ? "shared out anew" : "left out");
-    return exchange ? sti_exchange_adopt(exchange, have, read_debt, &r) : STINT_OK;
+    return exchange ? sti_exchange_adopt(exchange, have, read_residuals, &r) : STINT_OK;
 }
 
-/* Straight into the crew's blocks; a later failure is followed by another file, or by
+/* Straight into the engine's blocks; a later failure is followed by another file, or by
  * fresh weights. */
 static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
 {
     char sha[65];
     const char *want = sti_tensor_file_text(f, STI_META_CHECKPOINT);
-    bool debt_taken = false;
-    stint_status st = take_debt(s, f, &debt_taken);
+    bool residuals_taken = false;
+    stint_status st = take_residuals(s, f, &residuals_taken);
     for (int64_t i = 0; i < s->list.count && st == STINT_OK; i++)
-        if (!debt_taken || strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) != 0)
+        if (!residuals_taken || strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) != 0)
             st = sti_tensor_list_read(&s->list, i, f);
     if (st == STINT_OK)
-        st = sti_saver_checkpoint_sha256(s, debt_taken ? f : NULL,
+        st = sti_saver_checkpoint_sha256(s, residuals_taken ? f : NULL,
                                          sti_meta_find_in_file, f, sha);
     if (st != STINT_OK)
         return st;
@@ -162,13 +163,13 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
 }
 
 /* Residuals in an order that is not ours any more. */
-static stint_status check_debt(const sti_saver *s, const sti_tensor_file *f)
+static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f)
 {
     const sti_tensor_row *row = sti_tensor_file_find(f, STI_TENSOR_RESIDUALS);
     if (!sti_tensor_file_find(f, STI_TENSOR_OLD_RESIDUALS) &&
         (!row || (row->rank == 1 && row->type == STI_TENSOR_F32 &&
-                  (!s->crew->exchange ||
-                   sti_exchange_can_adopt(s->crew->exchange, row->dim[0])))))
+                  (!s->engine->exchange ||
+                   sti_exchange_can_adopt(s->engine->exchange, row->dim[0])))))
         return STINT_OK;
     return sti_fail(
         STINT_E_USAGE,
@@ -212,7 +213,7 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         if (other == STINT_OK)
             other = check_recipe(s, f);
         if (other == STINT_OK)
-            other = check_debt(s, f);
+            other = check_residuals(s, f);
         if (other == STINT_OK)
             other = check_models(s, f);
         if (other != STINT_OK) {

@@ -11,7 +11,7 @@
 
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
 #define COARSEST      0.25
-#define MOST_COARSER  4.0
+#define MAX_COARSER   4.0
 #define CAPACITY_UNIT 64 /* so that a capacity is exact in f32 */
 
 struct sti_error_control {
@@ -252,7 +252,8 @@ const float *sti_error_control_bounds(sti_error_control *control, bool collect)
 static const float *result_at(const sti_error_control *c, const char *block,
                               stint_value value)
 {
-    return (const float *)(const void *)(block + c->network->plan->place[value].offset);
+    return (const float *)(const void *)(block +
+                                         c->network->plan->allocation[value].offset);
 }
 
 void sti_error_control_look(sti_error_control *control, const char *block,
@@ -315,7 +316,7 @@ static double reference(const sti_error_control *c, const char *block,
 {
     const int64_t count =
         stint_shape_count(&sti_graph_value(c->network->graph, param)->shape);
-    const size_t offset = c->network->plan->place[param].offset;
+    const size_t offset = c->network->plan->allocation[param].offset;
     const void *moment = steps > 0 ? moments[c->adam ? 1 : 0] : NULL;
     if (!moment) {
         double size =
@@ -374,8 +375,8 @@ static void choose_bounds(const sti_error_control *c, const char *block,
         double allows = allowed_bound(c, block, row->bound, reader);
         bound = allows < bound ? allows : bound;
     }
-    if (row->limit > 0 && bound > MOST_COARSER * row->limit)
-        bound = MOST_COARSER * row->limit;
+    if (row->limit > 0 && bound > MAX_COARSER * row->limit)
+        bound = MAX_COARSER * row->limit;
     row->limit = (double)(float)clamped(bound, row->range);
 }
 

@@ -24,9 +24,9 @@ enum { TAG_STATE = 0x2100 };
 struct sti_exchange {
     sti_exchange_desc desc;
     sti_comm *comm;
-    sti_squeeze *squeeze;
+    sti_compressed_allreduce *allreduce;
     sti_arena *arena;
-    sti_squeeze_layer *layer; /* [layers], in the arena */
+    sti_compressed_layer *layer; /* [layers], in the arena */
     int layers;
     int64_t total, state_count;
     float *state;     /* residuals [ranks, total], bits [layers]; rank 0 */
@@ -40,24 +40,26 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
 {
     const sti_net_values *net = sti_net_section_of(recipe);
     const bool chosen = net->link || net->bits == 0;
-    const bool owes = chosen || net->keep < 1 || net->bits <= STI_SQUEEZE_FEEDBACK_BITS;
+    const bool owes =
+        chosen || net->keep < 1 || net->bits <= STI_COMPRESSED_FEEDBACK_BITS;
     sti_exchange_desc d = {
         .overlap = net->overlap,
-        .lossy = chosen || net->bits < STI_SQUEEZE_RAW || net->keep < 1,
-        .squeeze = {.form = {.bits = chosen ? 4 : (int)net->bits,
-                             .bucket = net->bucket,
-                             .method = (sti_gradient_method)net->method,
-                             .rounding = (sti_gradient_rounding)net->rounding,
-                             .clip = net->clip},
-                    .scheme = (sti_scheme)net->scheme,
-                    .group = (int)net->group,
-                    .feedback = net->feedback && owes,
-                    .keep = net->keep,
-                    .seed = (uint64_t)sti_train_section_of(recipe)->seed},
+        .lossy = chosen || net->bits < STI_COMPRESSED_RAW || net->keep < 1,
+        .allreduce = {.form = {.bits = chosen ? 4 : (int)net->bits,
+                               .bucket = net->bucket,
+                               .method = (sti_gradient_method)net->method,
+                               .rounding = (sti_gradient_rounding)net->rounding,
+                               .clip = net->clip},
+                      .scheme = (sti_scheme)net->scheme,
+                      .group = (int)net->group,
+                      .feedback = net->feedback && owes,
+                      .keep = net->keep,
+                      .seed = (uint64_t)sti_train_section_of(recipe)->seed},
         .choose_every = chosen ? net->every : 0,
         .probe = net->link && strcmp(net->link, "auto") == 0,
         .time_s = net->time,
-        .policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = net->error}};
+        .policy = {
+            .min_bits = 2, .max_bits = 8, .uniform = 4, .error_factor = net->error}};
     double rate = 0;
     if (net->link && !d.probe && sti_parse_rate(net->link, &rate) == STINT_OK)
         d.policy.wire_bytes = rate / 8 * net->time;
@@ -70,15 +72,15 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
                           size_t block_bytes)
 {
     const size_t feedback =
-        d->squeeze.feedback ? 1 + (rank == 0 ? (size_t)ranks : 0) : 0;
-    const size_t lists = d->squeeze.keep < 1
-                             ? (size_t)((double)(2 * ranks + 4) * d->squeeze.keep *
+        d->allreduce.feedback ? 1 + (rank == 0 ? (size_t)ranks : 0) : 0;
+    const size_t lists = d->allreduce.keep < 1
+                             ? (size_t)((double)(2 * ranks + 4) * d->allreduce.keep *
                                         (double)block_bytes) +
                                    block_bytes
                              : 0;
     return d->lossy ? block_bytes * (2 + feedback) + lists + LAYERS_BYTES +
-                          sti_squeeze_table_bytes(&d->squeeze, ranks,
-                                                  (int64_t)(block_bytes / 4))
+                          sti_compressed_table_bytes(&d->allreduce, ranks,
+                                                     (int64_t)(block_bytes / 4))
                     : 0;
 }
 
@@ -86,32 +88,32 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
 
 static int by_place(const void *a, const void *b)
 {
-    const sti_squeeze_layer *x = a, *y = b;
+    const sti_compressed_layer *x = a, *y = b;
     return (x->first > y->first) - (x->first < y->first);
 }
 
 stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
-                                      sti_squeeze_layer **layers_out, int *count_out)
+                                      sti_compressed_layer **layers_out, int *count_out)
 {
     const int32_t outputs = sti_graph_output_count(net->graph);
     int count = 0;
-    sti_squeeze_layer *layers =
+    sti_compressed_layer *layers =
         sti_arena_alloc(arena, (size_t)(outputs + 1) * sizeof *layers);
     if (!layers)
         return STINT_E_MEMORY;
     for (int32_t i = 0; i < outputs; i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
-        const sti_place *place = &net->plan->place[output->value];
+        const sti_allocation *allocation = &net->plan->allocation[output->value];
         const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
         if (output->kind == STI_OUTPUT_FETCH)
             continue;
         const sti_value_row *row =
             sti_graph_value(net->graph, gradient ? output->target : output->value);
-        layers[count++] =
-            (sti_squeeze_layer){.name = row->name ? row->name : "a statistic",
-                                .first = (int64_t)(place->offset / sizeof(float)),
-                                .count = stint_shape_count(&row->shape),
-                                .dims = gradient ? row->shape.rank : 0};
+        layers[count++] = (sti_compressed_layer){
+            .name = row->name ? row->name : "a statistic",
+            .first = (int64_t)(allocation->offset / sizeof(float)),
+            .count = stint_shape_count(&row->shape),
+            .dims = gradient ? row->shape.rank : 0};
     }
     qsort(layers, (size_t)count, sizeof *layers, by_place);
     *layers_out = layers;
@@ -121,8 +123,8 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
 
 void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *comm)
 {
-    const int group = desc->squeeze.group;
-    if (!desc->lossy || desc->squeeze.scheme != STI_SCHEME_TWO_LEVEL)
+    const int group = desc->allreduce.group;
+    if (!desc->lossy || desc->allreduce.scheme != STI_SCHEME_TWO_LEVEL)
         return;
     for (int r = 0; r < sti_comm_size(comm); r++) {
         const int first = r - r % group;
@@ -154,7 +156,7 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
         st = sti_exchange_list_layers(network, arena, &e->layer, &e->layers);
     }
     if (st == STINT_OK) {
-        e->state_count = (desc->squeeze.feedback ? ranks * e->total : 0) + e->layers;
+        e->state_count = (desc->allreduce.feedback ? ranks * e->total : 0) + e->layers;
         e->bits = sti_alloc_array(e->layers, sizeof *e->bits, "net.exchange");
         if (sti_comm_rank(comm) == 0)
             e->state = sti_alloc_array(e->state_count, sizeof(float), "net.exchange");
@@ -163,8 +165,8 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
     }
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
-        st = sti_squeeze_create(comm, &desc->squeeze, e->layer, e->layers, e->total,
-                                &e->squeeze);
+        st = sti_compressed_allreduce_create(comm, &desc->allreduce, e->layer,
+                                             e->layers, e->total, &e->allreduce);
     if (st != STINT_OK) {
         sti_exchange_destroy(e);
         sti_arena_destroy(arena);
@@ -179,7 +181,7 @@ void sti_exchange_destroy(sti_exchange *e)
 {
     if (!e)
         return;
-    sti_squeeze_destroy(e->squeeze);
+    sti_compressed_allreduce_destroy(e->allreduce);
     sti_arena_destroy(e->arena);
     sti_free(e->state);
     sti_free(e->bits);
@@ -189,7 +191,7 @@ void sti_exchange_destroy(sti_exchange *e)
 stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network)
 {
     sti_arena *arena = sti_arena_create("net.layers");
-    sti_squeeze_layer *other;
+    sti_compressed_layer *other;
     int count = 0;
     stint_status st = arena ? sti_exchange_list_layers(network, arena, &other, &count)
                             : STINT_E_MEMORY;
@@ -212,14 +214,14 @@ stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network
 
 static void describe_bits(const sti_bits_report *r, char *out, size_t bytes)
 {
-    if (r->least == r->most && r->least == STI_SQUEEZE_RAW)
+    if (r->min_bits == r->max_bits && r->min_bits == STI_COMPRESSED_RAW)
         snprintf(out, bytes, "float32");
-    else if (r->least == r->most)
-        snprintf(out, bytes, "%d bits", r->most);
-    else if (r->most == STI_SQUEEZE_RAW)
-        snprintf(out, bytes, "%d bits to float32", r->least);
+    else if (r->min_bits == r->max_bits)
+        snprintf(out, bytes, "%d bits", r->max_bits);
+    else if (r->max_bits == STI_COMPRESSED_RAW)
+        snprintf(out, bytes, "%d bits to float32", r->min_bits);
     else
-        snprintf(out, bytes, "%d to %d bits", r->least, r->most);
+        snprintf(out, bytes, "%d to %d bits", r->min_bits, r->max_bits);
 }
 
 static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
@@ -240,11 +242,11 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
                  sti_bytes_text((size_t)r->bytes), r->error,
                  r->fits ? ""
                          : "; more than the link carries even so: a step takes longer; "
-                           "net.keep below 1 in its place sends less");
+                           "net.keep below 1 in its allocation sends less");
     else
         snprintf(e->news, sizeof e->news,
                  "%s a value, with %sthe error of %d bits for all: %s a step "
-                 "in place of %s, error %.2g of the gradient",
+                 "in allocation of %s, error %.2g of the gradient",
                  bits, times, e->desc.policy.uniform, sti_bytes_text((size_t)r->bytes),
                  sti_bytes_text((size_t)r->raw_bytes), r->error);
     e->has_news = true;
@@ -267,12 +269,13 @@ const char *sti_exchange_news(sti_exchange *e)
 
 /* Waits until the block is final; seconds from when something of it was, the least of
  * all ranks. */
-static stint_status time_backward(sti_exchange *e, sti_gate *gate, double *seconds_out)
+static stint_status time_backward(sti_exchange *e, sti_ready_watermark *watermark,
+                                  double *seconds_out)
 {
-    stint_status st = sti_gate_need(gate, e->comm, e->total - 1);
+    stint_status st = sti_ready_watermark_need(watermark, e->comm, e->total - 1);
     int64_t start = sti_clock_ns(), ns;
     if (st == STINT_OK)
-        st = sti_gate_need(gate, e->comm, 0);
+        st = sti_ready_watermark_need(watermark, e->comm, 0);
     ns = start - sti_clock_ns();
     if (st == STINT_OK)
         st = sti_comm_max(e->comm, &ns, 1);
@@ -282,16 +285,16 @@ static stint_status time_backward(sti_exchange *e, sti_gate *gate, double *secon
 
 /* wire_bytes by a clock. Both numbers go through their texts, with which a later run
  * can be given them. */
-static stint_status probe_link(sti_exchange *e, sti_gate *gate)
+static stint_status probe_link(sti_exchange *e, sti_ready_watermark *watermark)
 {
     double time_s = e->desc.time_s, hidden_s = 0, rate = 0;
     char rate_text[32], time_text[32];
-    stint_status st = gate ? time_backward(e, gate, &hidden_s) : STINT_OK;
+    stint_status st = watermark ? time_backward(e, watermark, &hidden_s) : STINT_OK;
     if (st == STINT_OK)
         st = sti_rate_probe(e->comm, PROBE_S, &rate);
     if (st != STINT_OK)
         return st;
-    time_s = gate ? HIDDEN * hidden_s : time_s;
+    time_s = watermark ? HIDDEN * hidden_s : time_s;
     snprintf(rate_text, sizeof rate_text, "%.0fkbit", fmax(rate * 1e-3, 1));
     snprintf(time_text, sizeof time_text, "%.0fus", fmax(time_s * 1e6, 1));
     st = sti_parse_rate(rate_text, &rate);
@@ -302,35 +305,37 @@ static stint_status probe_link(sti_exchange *e, sti_gate *gate)
              "measured %s, and %s%s; by a clock: --net %s --set net.time=%s repeats "
              "this run; ",
              sti_rate_text(rate), sti_time_text(time_s),
-             gate ? " of backward pass that hide a sum" : " given by net.time",
+             watermark ? " of backward pass that hide a sum" : " given by net.time",
              rate_text, time_text);
     return st;
 }
 
-static stint_status choose_bits(sti_exchange *e, sti_gate *gate, int64_t step,
-                                const float *block)
+static stint_status choose_bits(sti_exchange *e, sti_ready_watermark *watermark,
+                                int64_t step, const float *block)
 {
     sti_bits_report report;
     stint_status st = STINT_OK;
     if (sti_exchange_measures(e))
-        st = probe_link(e, gate);
+        st = probe_link(e, watermark);
     if (st == STINT_OK)
-        st = sti_gate_need(gate, e->comm, 0);
-    sti_comm_set_place(e->comm, "the choice of bits", step + 1);
+        st = sti_ready_watermark_need(watermark, e->comm, 0);
+    sti_comm_set_context(e->comm, "the choice of bits", step + 1);
     if (st == STINT_OK)
-        st = sti_squeeze_choose_bits(e->squeeze, &e->desc.policy, block, &report);
+        st = sti_compressed_choose_bits(e->allreduce, &e->desc.policy, block, &report);
     if (st == STINT_OK)
         tell_choice(e, &report, step);
     return st;
 }
 
-stint_status sti_exchange_run(sti_exchange *e, const sti_team *team, sti_gate *gate,
-                              int64_t step, float *block)
+stint_status sti_exchange_run(sti_exchange *e, const sti_team *team,
+                              sti_ready_watermark *watermark, int64_t step,
+                              float *block)
 {
     stint_status st = STINT_OK;
     if (e->desc.choose_every > 0 && step % e->desc.choose_every == 0)
-        st = choose_bits(e, gate, step, block);
-    return st == STINT_OK ? sti_squeeze_run(e->squeeze, team, gate, step + 1, block)
+        st = choose_bits(e, watermark, step, block);
+    return st == STINT_OK ? sti_compressed_allreduce_run(e->allreduce, team, watermark,
+                                                         step + 1, block)
                           : st;
 }
 
@@ -344,11 +349,11 @@ float *sti_exchange_state(sti_exchange *e, int64_t *count_out)
 
 stint_status sti_exchange_save(sti_exchange *e)
 {
-    const float *residual = sti_squeeze_residual(e->squeeze);
+    const float *residual = sti_compressed_residual(e->allreduce);
     float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
     for (int l = 0; bits && l < e->layers; l++)
-        bits[l] = (float)sti_squeeze_bits(e->squeeze, l);
-    sti_comm_set_place(e->comm, "the residuals of a checkpoint", 0);
+        bits[l] = (float)sti_compressed_bits(e->allreduce, l);
+    sti_comm_set_context(e->comm, "the residuals of a checkpoint", 0);
     return residual
                ? sti_comm_gather(e->comm, 0, residual, (size_t)e->total * 4, e->state)
                : STINT_OK;
@@ -359,7 +364,7 @@ void sti_exchange_save_alone(sti_exchange *e)
     float *bits = e->state + e->state_count - e->layers;
     memset(e->state, 0, (size_t)(e->state_count - e->layers) * sizeof *e->state);
     for (int l = 0; l < e->layers; l++)
-        bits[l] = (float)sti_squeeze_bits(e->squeeze, l);
+        bits[l] = (float)sti_compressed_bits(e->allreduce, l);
 }
 
 bool sti_exchange_can_adopt(const sti_exchange *e, int64_t count)
@@ -380,7 +385,7 @@ stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
         return STINT_OK;
     stint_status st =
         read(user, owed, e->layers, e->state + e->state_count - e->layers);
-    if (!e->desc.squeeze.feedback)
+    if (!e->desc.allreduce.feedback)
         return st;
     for (int64_t r = 0; r < from && st == STINT_OK; r++) {
         st = read(user, r * e->total, e->total, next);
@@ -396,7 +401,7 @@ stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
 
 static stint_status spread_residuals(sti_exchange *e)
 {
-    float *mine = sti_squeeze_residual(e->squeeze);
+    float *mine = sti_compressed_residual(e->allreduce);
     const size_t bytes = (size_t)e->total * 4;
     sti_comm_request request = {0};
     stint_status st = STINT_OK;
@@ -422,6 +427,6 @@ stint_status sti_exchange_load(sti_exchange *e)
     stint_status st =
         sti_comm_broadcast(e->comm, 0, e->bits, (size_t)e->layers * sizeof *e->bits);
     if (st == STINT_OK && e->layers > 0 && e->bits[0] != 0) /* else a new run */
-        st = sti_squeeze_set_bits(e->squeeze, e->bits);
+        st = sti_compressed_set_bits(e->allreduce, e->bits);
     return st == STINT_OK ? spread_residuals(e) : st;
 }

@@ -1,5 +1,6 @@
 /* The sum of gradients over ranks where the recipe's [net] allows a loss: a compressed
- * sum (net/squeeze.h) of each rank's own sum of shards, in place of the exact tree.
+ * sum (net/compressed_allreduce.h) of each rank's own sum of shards, in place of the
+ * exact tree.
  *
  * The result's bits depend on the number of ranks then. Bits of layers are chosen from
  * what the recipe says and from the gradients alone, so the same recipe on as many
@@ -12,25 +13,27 @@
 
 #include "base/recipe.h"
 #include "model/network.h"
-#include "net/squeeze.h"
+#include "net/compressed_allreduce.h"
 
 typedef struct sti_exchange_desc {
     bool overlap; /* beside the backward pass: no bit depends on it */
     bool lossy;   /* else nothing below counts, and there is no exchange */
-    sti_squeeze_desc squeeze;
+    sti_compressed_allreduce_desc allreduce;
     int64_t choose_every; /* steps; 0: bits stay */
     bool probe;           /* the link is to be measured, for policy.wire_bytes */
     double time_s;        /* that it may take, where no backward pass hides anything */
     sti_bits_policy policy;
 } sti_exchange_desc;
 
-/* Of the recipe's [net], which sti_recipe_check has seen. */
+/* How the recipe's [net], which stint_recipe_check has seen, has gradients exchanged.
+ */
 sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe);
 
 /* Every result of a planned network that leaves the graph, in the order of the block:
  * gradients may lose. In the arena. */
 stint_status sti_exchange_list_layers(const sti_network *network, sti_arena *arena,
-                                      sti_squeeze_layer **layers_out, int *count_out);
+                                      sti_compressed_layer **layers_out,
+                                      int *count_out);
 
 typedef struct sti_exchange sti_exchange;
 
@@ -50,10 +53,12 @@ void sti_exchange_destroy(sti_exchange *exchange); /* NULL is fine */
 stint_status sti_exchange_fits(const sti_exchange *exchange,
                                const sti_network *network);
 
-/* This rank's RESULT block becomes the sum; step counts from 0; gate: see net/gate.h.
+/* This rank's RESULT block becomes the sum; step counts from 0; watermark: see
+ * net/ready_watermark.h.
  */
 stint_status sti_exchange_run(sti_exchange *exchange, const sti_team *team,
-                              sti_gate *gate, int64_t step, float *block);
+                              sti_ready_watermark *watermark, int64_t step,
+                              float *block);
 
 /* Will the next run measure the backward pass? It should not be the first of all, which
  * meets cold memory. */
@@ -75,8 +80,8 @@ void sti_exchange_save_alone(sti_exchange *exchange);
 typedef stint_status sti_exchange_read_fn(void *user, int64_t first, int64_t count,
                                           float *out);
 /* On rank 0, in the place of reading a state of as many floats as this one: one of
- * another number of ranks, whose debt is shared out evenly. count 0: there is none, and
- * nothing is owed. */
+ * another number of ranks, whose residuals are shared out evenly. count 0: there is
+ * none, and nothing is owed. */
 bool sti_exchange_can_adopt(const sti_exchange *exchange, int64_t count);
 stint_status sti_exchange_adopt(sti_exchange *exchange, int64_t count,
                                 sti_exchange_read_fn *read, void *user);

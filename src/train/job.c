@@ -125,9 +125,9 @@ void sti_job_fini(sti_job *job)
     *job = (sti_job){.steps = 0};
 }
 
-sti_crew_desc sti_job_crew(const sti_job *job)
+sti_step_engine_desc sti_job_engine(const sti_job *job)
 {
-    return sti_setup_crew(&job->setup, job->plan.lanes);
+    return sti_setup_engine(&job->setup, job->plan.lanes);
 }
 
 stint_status sti_job_check_budget(const sti_job *job)

@@ -32,7 +32,7 @@ stint_status sti_job_check_budget(const sti_job *job);
 /* STINT_E_UNSUPPORTED for ranks that would pack activations. */
 stint_status sti_job_check_packs(const sti_job *job);
 
-/* What the crew of this job is. */
-sti_crew_desc sti_job_crew(const sti_job *job);
+/* What the engine of this job is. */
+sti_step_engine_desc sti_job_engine(const sti_job *job);
 
 #endif

@@ -3,21 +3,21 @@
 #include <math.h>
 
 #include "kernel/maths/maths.h"
-#include "train/crew.h"
 #include "train/loss_section.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 
-#define S_MOST 6.0f /* of a log-variance: no part is worth 400 times another */
+#define S_MAX 6.0f /* of a log-variance: no part is worth 400 times another */
 
 sti_loss_desc sti_loss_of_recipe(const sti_loss_values *loss)
 {
     const bool focal = loss->weighting == STI_WEIGHTING_FOCAL;
-    const double most = loss->focal_base + loss->focal_right;
+    const double max_value = loss->focal_base + loss->focal_right;
     return (sti_loss_desc){
         .factor = {(float)loss->hard, (float)loss->pairing, (float)loss->soft},
         .temperature = (float)loss->temperature,
-        .focal_base = focal ? (float)(loss->focal_base / most) : 1.0f,
-        .focal_right = focal ? (float)(loss->focal_right / most) : 0.0f,
+        .focal_base = focal ? (float)(loss->focal_base / max_value) : 1.0f,
+        .focal_right = focal ? (float)(loss->focal_right / max_value) : 0.0f,
         .weighted = loss->weighting == STI_WEIGHTING_LEARNABLE ||
                     loss->weighting == STI_WEIGHTING_SOFTADAPT};
 }
@@ -50,9 +50,9 @@ void sti_loss_state_init(const sti_loss_values *loss, sti_loss_state *state)
 
 /* ---- learnable ---- */
 
-static float within(float x, float most)
+static float within(float x, float max_value)
 {
-    return x > most ? most : x < -most ? -most : x;
+    return x > max_value ? max_value : x < -max_value ? -max_value : x;
 }
 
 /* exp(-s) / 2, all made smaller together where they would weigh more than 1 a part: a
@@ -62,7 +62,7 @@ static void weigh_logs(sti_loss_state *state)
 {
     float weight[STI_LOSS_PARTS] = {0}, sum = 0, parts = 0;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
-        state->s[i] = within(state->s[i], S_MOST);
+        state->s[i] = within(state->s[i], S_MAX);
         if (state->weight[i] > 0) {
             weight[i] = 0.5f * sti_exp_f32(-state->s[i]);
             sum += weight[i];

@@ -101,7 +101,7 @@ static size_t plan_bytes(const sti_network *network)
 {
     if (!network->graph)
         return 0;
-    return (size_t)sti_graph_value_count(network->graph) * sizeof(sti_place) +
+    return (size_t)sti_graph_value_count(network->graph) * sizeof(sti_allocation) +
            (size_t)sti_graph_node_count(network->graph) * 2 * sizeof(size_t);
 }
 
@@ -125,7 +125,8 @@ static size_t process_bytes(const sti_setup *setup, const sti_network *train,
 
 /* The lanes' arenas, cut by what lies in them at the peak of a training step. */
 static void add_arenas(const sti_setup *setup, const sti_network *train,
-                       const sti_crew_sizes *sizes, int lanes, sti_account *account)
+                       const sti_step_engine_sizes *sizes, int lanes,
+                       sti_account *account)
 {
     const sti_plan *p = train->plan;
     size_t n = (size_t)lanes, saved = p->saved_bytes, input = p->input_bytes;
@@ -163,11 +164,11 @@ static void add_start(const sti_setup *setup, sti_account *account)
 void sti_memory_account(const sti_setup *setup, const sti_network *train,
                         bool rewritten, int lanes, sti_account *account)
 {
-    sti_crew_desc desc = sti_setup_crew(setup, lanes);
-    sti_crew_sizes sizes;
+    sti_step_engine_desc desc = sti_setup_engine(setup, lanes);
+    sti_step_engine_sizes sizes;
     desc.train = train;
     *account = (sti_account){.count = 0};
-    sti_crew_measure(&desc, &sizes);
+    sti_step_engine_measure(&desc, &sizes);
     sti_account_add(account, "parameters", "weights and running statistics",
                     sizes.params + sizes.states);
     sti_account_add(account, "optimiser",

@@ -12,7 +12,7 @@
 typedef struct ways {
     const sti_setup *setup;
     sti_exchange_desc exchange;
-    sti_squeeze_layer *layers;
+    sti_compressed_layer *layers;
     int layer_count;
     int64_t total, floats; /* in the vector of layers; of a block */
     sti_topology topology; /* of the recipe's link, if it names one */
@@ -20,14 +20,15 @@ typedef struct ways {
     stint_plan_net *out;
 } ways;
 
-static stint_status measure(const ways *w, int bits, double keep, sti_squeeze_load *out)
+static stint_status measure(const ways *w, int bits, double keep,
+                            sti_compressed_load *out)
 {
-    sti_squeeze_desc desc = w->exchange.squeeze;
+    sti_compressed_allreduce_desc desc = w->exchange.allreduce;
     desc.form.bits = bits;
     desc.keep = keep;
     desc.feedback = true; /* which nothing is kept without, and which sends nothing */
-    return sti_squeeze_measure(w->setup->comm, &desc, w->layers, w->layer_count,
-                               w->total, out);
+    return sti_compressed_allreduce_measure(w->setup->comm, &desc, w->layers,
+                                            w->layer_count, w->total, out);
 }
 
 /* ---- ways, one a row ---- */
@@ -54,7 +55,7 @@ static stint_status add_exact(ways *w)
     const sti_rehearsal r =
         sti_rehearsal_exact(&w->topology, w->floats, setup->shards, w->decode_s);
     return add(w,
-               (stint_plan_sum){.bits = STI_SQUEEZE_RAW,
+               (stint_plan_sum){.bits = STI_COMPRESSED_RAW,
                                 .keep = 1,
                                 .rank_bytes = sti_tree_sum_sent(
                                     setup->comm, setup->shards, w->floats),
@@ -64,8 +65,8 @@ static stint_status add_exact(ways *w)
 
 static stint_status add_bits(ways *w, int bits)
 {
-    const sti_squeeze_desc *own = &w->exchange.squeeze;
-    sti_squeeze_load load;
+    const sti_compressed_allreduce_desc *own = &w->exchange.allreduce;
+    sti_compressed_load load;
     const stint_status st = measure(w, bits, 1, &load);
     if (st != STINT_OK)
         return st;
@@ -87,11 +88,11 @@ static stint_status add_bits(ways *w, int bits)
 /* Takes as long as the largest are searched for: not foretold. */
 static stint_status add_kept(ways *w)
 {
-    const double keep = w->exchange.squeeze.keep;
-    sti_squeeze_load load;
-    const stint_status st = measure(w, STI_SQUEEZE_RAW, keep, &load);
+    const double keep = w->exchange.allreduce.keep;
+    sti_compressed_load load;
+    const stint_status st = measure(w, STI_COMPRESSED_RAW, keep, &load);
     return st == STINT_OK ? add(w,
-                                (stint_plan_sum){.bits = STI_SQUEEZE_RAW,
+                                (stint_plan_sum){.bits = STI_COMPRESSED_RAW,
                                                  .keep = keep,
                                                  .rank_bytes = load.rank_bytes,
                                                  .own = true},
@@ -102,7 +103,7 @@ static stint_status add_kept(ways *w)
 /* Add sums of 32, 8, 4 and 2 bits and the recipe's own, most bits first. */
 static stint_status add_all(ways *w)
 {
-    const sti_squeeze_desc *own = &w->exchange.squeeze;
+    const sti_compressed_allreduce_desc *own = &w->exchange.allreduce;
     stint_status st = add_exact(w);
     for (int bits = STI_GRADIENT_BITS_MAX; bits >= 1 && st == STINT_OK; bits--)
         if (bits == 8 || bits == 4 || bits == 2 ||
@@ -132,8 +133,8 @@ static double shorten(double share)
 static stint_status find_keep(const ways *w, double *keep_out)
 {
     const double wire = w->out->link_bits_per_s / 8 * w->out->time_s;
-    sti_squeeze_load load;
-    stint_status st = measure(w, STI_SQUEEZE_RAW, LEAST_KEPT, &load);
+    sti_compressed_load load;
+    stint_status st = measure(w, STI_COMPRESSED_RAW, LEAST_KEPT, &load);
     const int others = w->out->ranks - 1;
     const double rest = load.rank_bytes - others * load.list_bytes;
     const double each = 8 * others * (double)(load.values - load.raw_values);
@@ -142,7 +143,7 @@ static stint_status find_keep(const ways *w, double *keep_out)
     /* Lists are rounded up to whole values, a layer. */
     for (; keep >= LEAST_KEPT && keep < 1 && st == STINT_OK;
          keep = shorten(0.95 * keep)) {
-        st = measure(w, STI_SQUEEZE_RAW, keep, &load);
+        st = measure(w, STI_COMPRESSED_RAW, keep, &load);
         if (load.rank_bytes <= wire) {
             *keep_out = keep;
             break;
@@ -157,7 +158,7 @@ static stint_status find_what_fits(ways *w)
     stint_status st = STINT_OK;
     if (out->link_bits_per_s <= 0 || any_fits(out))
         return STINT_OK;
-    if (w->exchange.squeeze.form.method == STI_GRADIENT_MAXMIN)
+    if (w->exchange.allreduce.form.method == STI_GRADIENT_MAXMIN)
         st = add_bits(w, 1);
     return st == STINT_OK && !any_fits(out) ? find_keep(w, &out->keep_that_fits) : st;
 }
@@ -167,7 +168,7 @@ static stint_status find_what_fits(ways *w)
 static stint_status describe_link(ways *w)
 {
     const sti_recipe_view v = sti_recipe_view_of(w->setup->inputs->recipe);
-    const bool grouped = w->exchange.squeeze.scheme == STI_SCHEME_TWO_LEVEL;
+    const bool grouped = w->exchange.allreduce.scheme == STI_SCHEME_TWO_LEVEL;
     double rate = 1, inside = 1, latency_s = 0;
     stint_status st = sti_parse_time(STI_USUAL_LATENCY, &latency_s);
     if (st == STINT_OK)
@@ -183,7 +184,7 @@ static stint_status describe_link(ways *w)
     }
     w->topology = (sti_topology){.kind = STI_TOPOLOGY_ETHERNET,
                                  .ranks = w->out->ranks,
-                                 .group = grouped ? w->exchange.squeeze.group : 1,
+                                 .group = grouped ? w->exchange.allreduce.group : 1,
                                  .host = {latency_s / 2, 8 / rate},
                                  .inside = {STI_USUAL_INSIDE_LATENCY, 8 / inside}};
     return st;
@@ -192,16 +193,16 @@ static stint_status describe_link(ways *w)
 static stint_status describe_layers(ways *w, sti_arena *arena)
 {
     const sti_setup *setup = w->setup;
-    const sti_crew_desc crew = sti_setup_crew(setup, 1);
-    sti_crew_sizes sizes;
-    sti_squeeze_load load;
-    sti_crew_measure(&crew, &sizes);
+    const sti_step_engine_desc engine = sti_setup_engine(setup, 1);
+    sti_step_engine_sizes sizes;
+    sti_compressed_load load;
+    sti_step_engine_measure(&engine, &sizes);
     w->floats = (int64_t)(sizes.results / sizeof(float));
     w->total = (int64_t)(setup->train.plan->region_bytes[STI_REGION_RESULT] / 4);
     stint_status st =
         sti_exchange_list_layers(&setup->train, arena, &w->layers, &w->layer_count);
     if (st == STINT_OK)
-        st = measure(w, STI_SQUEEZE_RAW, 1, &load);
+        st = measure(w, STI_COMPRESSED_RAW, 1, &load);
     if (st != STINT_OK)
         return st;
     w->out->values = load.values;
@@ -220,7 +221,7 @@ stint_status sti_plan_net(const sti_setup *setup, stint_plan_net *out)
     sti_arena *arena = sti_arena_create("plan.net");
     stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
     out->ranks = sti_comm_size(setup->comm);
-    out->shards = setup->own_shards;
+    out->shards = setup->local_shards;
     out->chosen = w.exchange.choose_every > 0;
     out->overlap = w.exchange.overlap;
     if (st == STINT_OK)

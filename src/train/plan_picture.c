@@ -30,13 +30,13 @@ static void fill_timeline(const sti_plan *plan, int lanes, stint_plan_result *ou
 static size_t fresh_bytes(const sti_plan *plan, const stint_value *seen, int32_t count,
                           stint_value value)
 {
-    const sti_place *place = value >= 0 ? &plan->place[value] : NULL;
-    if (!place || place->region != STI_REGION_ARENA)
+    const sti_allocation *allocation = value >= 0 ? &plan->allocation[value] : NULL;
+    if (!allocation || allocation->region != STI_REGION_ARENA)
         return 0;
     for (int32_t i = 0; i < count; i++)
-        if (seen[i] >= 0 && plan->place[seen[i]].root == place->root)
+        if (seen[i] >= 0 && plan->allocation[seen[i]].root == allocation->root)
             return 0;
-    return plan->place[place->root].bytes;
+    return plan->allocation[allocation->root].bytes;
 }
 
 /* The operator at which a step is highest. Handles of inputs and outputs lie in a row

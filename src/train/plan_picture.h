@@ -4,8 +4,8 @@
 
 #include "train/step_plan.h"
 
-/* Of a planned training network: the result's timeline, and where the step is highest.
- * Parts and peak are there already. */
+/* Fills the result's timeline, and where the step of a planned training network is
+ * highest. Parts and peak are there already. */
 void sti_plan_describe_step(const sti_network *train, int lanes,
                             stint_plan_result *result);
 /* The timeline drawn, into result->svg. */

@@ -1,7 +1,7 @@
 /* Where the time of training steps goes: every operator of the graph, and what is
- * around it. A crew that is given a profile fills it while it runs (crew.h). The parts
- * of a step add up to its wall time: with several lanes each counts 1/lanes, and what a
- * lane waits for the slowest one is a part of its own.
+ * around it. A step engine that is given a profile fills it while it runs
+ * (step_engine.h). The parts of a step add up to its wall time: with several lanes each
+ * counts 1/lanes, and what a lane waits for the slowest one is a part of its own.
  *
  * Measuring costs two readings of the clock an operator, about 50 ns. Nothing measured
  * here changes a result. One thread at a time, except that each lane writes its own. */

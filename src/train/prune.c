@@ -10,16 +10,16 @@ bool sti_prune_takes(const sti_value_row *row)
     return row->role == STI_ROLE_PARAM && sti_graph_is_weight(row);
 }
 
-uint8_t *sti_prune_bits(const sti_crew *crew, const sti_place *place)
+uint8_t *sti_prune_bits(const sti_step_engine *engine, const sti_allocation *allocation)
 {
-    return crew->mask + place->offset / (8 * sizeof(float));
+    return engine->mask + allocation->offset / (8 * sizeof(float));
 }
 
 /* ---- the k-th smallest magnitude ---- */
 
 /* Weights in the order of their tensors: all, or those of one. */
 typedef struct weights {
-    const sti_crew *crew;
+    const sti_step_engine *engine;
     stint_value only; /* -1: all */
 } weights;
 
@@ -27,15 +27,15 @@ typedef void weights_fn(void *user, float *x, int64_t n, uint8_t *bits);
 
 static void each(const weights *w, weights_fn *fn, void *user)
 {
-    const sti_network *net = w->crew->desc.train;
+    const sti_network *net = w->engine->desc.train;
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
-        const sti_place *place = &net->plan->place[v];
+        const sti_allocation *allocation = &net->plan->allocation[v];
         if (!sti_prune_takes(row) || (w->only >= 0 && w->only != v))
             continue;
-        fn(user, (float *)(void *)((char *)w->crew->params + place->offset),
+        fn(user, (float *)(void *)((char *)w->engine->params + allocation->offset),
            stint_shape_count(&row->shape),
-           w->crew->mask ? sti_prune_bits(w->crew, place) : NULL);
+           w->engine->mask ? sti_prune_bits(w->engine, allocation) : NULL);
     }
 }
 
@@ -52,7 +52,7 @@ static void add_count(void *user, float *x, int64_t n, uint8_t *bits)
 }
 
 typedef struct digit_count {
-    uint32_t prefix; /* of the digits above, in place */
+    uint32_t prefix; /* of the digits above, in allocation */
     int shift;
     int64_t count[256];
 } digit_count;
@@ -122,31 +122,31 @@ static void mask_numbers(float *x, int64_t n, const uint8_t *bits)
 }
 
 /* Optimiser state of what is cut in the course of a training. */
-static void mask_moments(sti_crew *crew)
+static void mask_moments(sti_step_engine *engine)
 {
-    const sti_network *net = crew->desc.train;
+    const sti_network *net = engine->desc.train;
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
-        const sti_place *place = &net->plan->place[v];
+        const sti_allocation *allocation = &net->plan->allocation[v];
         for (int i = 0; i < 2 && sti_prune_takes(row); i++)
-            if (crew->moments[i])
+            if (engine->moments[i])
                 mask_numbers(
-                    (float *)(void *)((char *)crew->moments[i] + place->offset),
-                    stint_shape_count(&row->shape), sti_prune_bits(crew, place));
+                    (float *)(void *)((char *)engine->moments[i] + allocation->offset),
+                    stint_shape_count(&row->shape), sti_prune_bits(engine, allocation));
     }
 }
 
-void sti_prune(sti_crew *crew, double sparsity, int scope)
+void sti_prune(sti_step_engine *engine, double sparsity, int scope)
 {
-    const sti_network *net = crew->desc.train;
-    memset(crew->mask, 0xff, crew->sizes.mask);
+    const sti_network *net = engine->desc.train;
+    memset(engine->mask, 0xff, engine->sizes.mask);
     if (scope == STI_PRUNE_GLOBAL)
-        cut(&(weights){crew, -1}, sparsity);
+        cut(&(weights){engine, -1}, sparsity);
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++)
         if (scope != STI_PRUNE_GLOBAL &&
             sti_prune_takes(sti_graph_value(net->graph, v)))
-            cut(&(weights){crew, v}, sparsity);
-    mask_moments(crew);
+            cut(&(weights){engine, v}, sparsity);
+    mask_moments(engine);
 }
 
 /* ---- in training ---- */
@@ -160,18 +160,18 @@ double sti_prune_share(const sti_prune_values *prune, int64_t epoch)
     return prune->sparsity * (1 - left * left * left);
 }
 
-void sti_prune_gradients(const sti_crew *crew, char *block)
+void sti_prune_gradients(const sti_step_engine *engine, char *block)
 {
-    const sti_network *net = crew->desc.train;
-    for (int32_t i = 0; crew->mask && i < sti_graph_output_count(net->graph); i++) {
+    const sti_network *net = engine->desc.train;
+    for (int32_t i = 0; engine->mask && i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_GRADIENT)
             continue;
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
         if (sti_prune_takes(row))
             mask_numbers(
-                (float *)(void *)(block + net->plan->place[output->value].offset),
+                (float *)(void *)(block + net->plan->allocation[output->value].offset),
                 stint_shape_count(&row->shape),
-                sti_prune_bits(crew, &net->plan->place[output->target]));
+                sti_prune_bits(engine, &net->plan->allocation[output->target]));
     }
 }

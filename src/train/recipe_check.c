@@ -49,8 +49,9 @@ static void check_text(const stint_recipe *recipe, sti_complaints *list)
                      sti_recipe_format(recipe), sti_recipe_network(recipe));
     if (v.data->size > 0 || v.data->channels > 0)
         sti_complain(list, "data.size, data.channels: are of images; text has neither");
-    if (v.data->crop_pad > 0 || v.data->flip)
-        sti_complain(list, "data.crop_pad, data.flip: are of images; text is varied by "
+    if (v.data->crop_pad > 0 || v.data->flip || v.data->scale_crop > 0)
+        sti_complain(list, "data.crop_pad, data.flip, data.scale_crop: are of images; "
+                           "text is varied by "
                            "where its windows begin");
     if (v.train->label_smoothing > 0)
         sti_complain(list,

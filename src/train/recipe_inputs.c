@@ -3,6 +3,14 @@
 #include "model/network_recipe.h"
 #include "train/recipe_view.h"
 
+/* The size that the recipe's model is usually given; 0: none. */
+static int64_t usual_size(const stint_recipe *recipe)
+{
+    return sti_recipe_view_of(recipe).model->stem == STINT_STEM_SMALL
+               ? 0
+               : stint_model_usual_size(sti_recipe_network(recipe));
+}
+
 stint_data_desc sti_recipe_data_desc(const stint_recipe *recipe, sti_images_part part)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
@@ -13,7 +21,11 @@ stint_data_desc sti_recipe_data_desc(const stint_recipe *recipe, sti_images_part
         .held_out = part == STI_PART_VALIDATION,
         .format = sti_recipe_format(recipe),
         .size = v.data->size,
-        .channels = (int)v.data->channels};
+        .channels = (int)v.data->channels,
+        .fit = sti_recipe_fit(recipe),
+        .cuts = part == STI_PART_TRAIN && v.data->scale_crop > 0,
+        .validation = v.data->validation > 0 ? v.data->validation : -1,
+        .usual_size = usual_size(recipe)};
 }
 
 stint_status sti_recipe_open_text(const stint_recipe *recipe,

@@ -4,33 +4,19 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/units.h"
+#include "page/chart.h"
+#include "page/page.h"
+#include "page/table.h"
 #include "stint/status.h"
 #include "train/report_priv.h"
-
-enum { FLUSH_BYTES = 1 << 16 };
-
-typedef struct page {
-    sti_writer *writer;
-    sti_text text;
-} page;
-
-static stint_status flush_page(void *user, sti_text *out)
-{
-    page *p = user;
-    if (out->failed)
-        return sti_fail(STINT_E_MEMORY, "out of memory for the report");
-    if (out->length < FLUSH_BYTES)
-        return STINT_OK;
-    stint_status status = sti_writer_add(p->writer, out->data, out->length);
-    out->length = 0;
-    return status;
-}
 
 /* ---- head ---- */
 
@@ -39,78 +25,85 @@ static bool finished(const sti_report_run *run)
     return run->status && strcmp(run->status, "ok") == 0;
 }
 
+/* "resnet8 on cifar10". */
 static void add_name(const sti_report_run *run, sti_text *out)
 {
-    sti_text_add_html(out, run->network ? run->network : "a run");
+    sti_text_add(out, run->network ? run->network : "a run");
     if (run->data && *sti_path_name(run->data)) {
         sti_text_add(out, " on ");
-        sti_text_add_html(out, sti_path_name(run->data));
+        sti_text_add(out, sti_path_name(run->data));
     }
+}
+
+static void add_state(const sti_report_run *run, sti_text *out)
+{
+    if (finished(run)) {
+        sti_text_add(out, "<span class=\"state ok\">finished</span>");
+        return;
+    }
+    sti_text_add(out, "<span class=\"state not\">");
+    sti_text_add_html(out, run->status ? run->status : "not finished");
+    sti_text_add(out, "</span>");
+}
+
+static void add_date(const sti_report_run *run, sti_text *out)
+{
+    char date[64];
+    struct tm parts;
+    const time_t when = (time_t)run->time;
+    if (run->time > 0 && gmtime_r(&when, &parts) &&
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &parts))
+        sti_text_printf(out, "%s, ", date);
 }
 
 static void add_head(const sti_report_run *run, sti_text *out)
 {
-    sti_text_add(out,
-                 "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                 "<meta name=\"viewport\" content=\"width=device-width,"
-                 "initial-scale=1\">\n<title>");
-    add_name(run, out);
-    sti_text_add(out, "</title>\n<style>\n");
-    for (int i = 0; sti_report_style[i]; i++)
-        sti_text_add(out, sti_report_style[i]);
-    sti_text_add(out, "</style></head>\n<body><main>\n<header><h1>");
-    add_name(run, out);
-    sti_text_add(out, "</h1>\n<p class=\"lead\">");
-    if (finished(run)) {
-        sti_text_add(out, "<span class=\"state ok\">finished</span>");
-    } else {
-        sti_text_add(out, "<span class=\"state not\">");
-        sti_text_add_html(out, run->status ? run->status : "not finished");
-        sti_text_add(out, "</span>");
-    }
-    if (run->time > 0) {
-        char date[64];
-        time_t when = (time_t)run->time;
-        struct tm parts;
-        if (gmtime_r(&when, &parts) &&
-            strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &parts))
-            sti_text_printf(out, "%s, ", date);
-    }
-    sti_text_printf(out, "%s of %s step%s, seed %" PRId64,
+    sti_text name = {0}, lead = {0};
+    add_name(run, &name);
+    sti_page_begin(out, NULL, name.data ? name.data : "");
+    add_state(run, &lead);
+    add_date(run, &lead);
+    sti_text_printf(&lead, "%s of %s step%s, seed %" PRId64,
                     sti_count_text(run->steps_done), sti_count_text(run->steps),
                     sti_s(run->steps), run->seed);
     if (run->resumes > 0)
-        sti_text_printf(out, ", resumed %" PRId64 " time%s", run->resumes,
+        sti_text_printf(&lead, ", resumed %" PRId64 " time%s", run->resumes,
                         sti_s(run->resumes));
-    sti_text_add(out, "</p></header>\n");
+    sti_page_lead(out, lead.data ? lead.data : "");
+    out->failed |= name.failed || lead.failed;
+    sti_text_fini(&name);
+    sti_text_fini(&lead);
 }
 
 /* ---- headline figures ---- */
 
-static void add_figure(const char *value, const char *meaning, sti_text *out)
+/* A card whose number is printed by a format. */
+static void add_figure(sti_text *out, const char *meaning, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add_figure(sti_text *out, const char *meaning, const char *format, ...)
 {
-    sti_text_add(out, "<div class=\"card\"><b>");
-    sti_text_add_html(out, value);
-    sti_text_add(out, "</b><span>");
-    sti_text_add_html(out, meaning);
-    sti_text_add(out, "</span></div>\n");
+    char value[64];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    sti_page_figure(out, value, meaning);
 }
 
 static void add_memory_figure(const sti_report_run *run, sti_text *out)
 {
-    sti_text meaning = {0};
-    double peak = isfinite(run->peak_rss) ? run->peak_rss : run->planned_peak;
+    char meaning[96] = "planned peak memory";
+    const bool measured = isfinite(run->peak_rss);
+    const double peak = measured ? run->peak_rss : run->planned_peak;
     if (!isfinite(peak))
         return;
-    if (!isfinite(run->peak_rss))
-        sti_text_add(&meaning, "planned peak memory");
-    else if (isfinite(run->planned_peak))
-        sti_text_printf(&meaning, "peak memory; planned %s",
-                        sti_bytes_text((size_t)run->planned_peak));
-    else
-        sti_text_add(&meaning, "peak memory");
-    add_figure(sti_bytes_text((size_t)peak), meaning.data ? meaning.data : "", out);
-    sti_text_fini(&meaning);
+    if (measured && isfinite(run->planned_peak))
+        (void)snprintf(meaning, sizeof meaning, "peak memory; planned %s",
+                       sti_bytes_text((size_t)run->planned_peak));
+    else if (measured)
+        (void)snprintf(meaning, sizeof meaning, "peak memory");
+    sti_page_figure(out, sti_bytes_text((size_t)peak), meaning);
 }
 
 static const char *rate_words(const sti_report_run *run)
@@ -124,38 +117,30 @@ static double rate_scale(const sti_report_run *run)
     return run->context ? (double)run->context : 1;
 }
 
+static const char *loss_words(const sti_report_run *run)
+{
+    if (!isfinite(run->test_loss))
+        return "training loss";
+    return run->context ? "test loss, nats a token" : "test loss";
+}
+
 static void add_figures(const sti_report_run *run, sti_text *out)
 {
-    sti_text value = {0};
-    sti_text_add(out, "<div class=\"figures\">\n");
-    if (isfinite(run->test_accuracy)) {
-        sti_text_printf(&value, "%.2f %%", 100 * run->test_accuracy);
-        add_figure(value.data ? value.data : "", "test accuracy", out);
-        value.length = 0;
-    }
-    double loss = isfinite(run->test_loss) ? run->test_loss : run->train_loss;
-    if (isfinite(loss)) {
-        sti_text_printf(&value, "%.4f", loss);
-        add_figure(value.data ? value.data : "",
-                   !isfinite(run->test_loss) ? "training loss"
-                   : run->context            ? "test loss, nats a token"
-                                             : "test loss",
-                   out);
-        value.length = 0;
-    }
-    if (isfinite(run->rate)) {
-        const double rate = run->rate * rate_scale(run);
-        sti_text_printf(&value, "%s", sti_count_text((int64_t)llround(rate)));
-        add_figure(value.data ? value.data : "", rate_words(run), out);
-        value.length = 0;
-    }
+    const double loss = isfinite(run->test_loss) ? run->test_loss : run->train_loss;
+    sti_page_figures_begin(out);
+    if (isfinite(run->test_accuracy))
+        add_figure(out, "test accuracy", "%.2f %%", 100 * run->test_accuracy);
+    if (isfinite(loss))
+        add_figure(out, loss_words(run), "%.4f", loss);
+    if (isfinite(run->rate))
+        add_figure(out, rate_words(run), "%s",
+                   sti_count_text((int64_t)llround(run->rate * rate_scale(run))));
     add_memory_figure(run, out);
     if (isfinite(run->seconds))
-        add_figure(sti_time_text(run->seconds), "in all", out);
+        sti_page_figure(out, sti_time_text(run->seconds), "in all");
     if (run->parameters > 0)
-        add_figure(sti_count_text(run->parameters), "parameters", out);
-    sti_text_add(out, "</div>\n");
-    sti_text_fini(&value);
+        sti_page_figure(out, sti_count_text(run->parameters), "parameters");
+    sti_page_figures_end(out);
 }
 
 /* ---- curves ---- */
@@ -173,74 +158,85 @@ static double epoch_of_step(const sti_report_run *run)
 static void add_pair_chart(const sti_report_run *run, bool loss, sti_text *out)
 {
     double each = epoch_of_step(run), scale = loss ? 1 : 100;
-    sti_report_line lines[3] = {
-        {&run->step, loss ? STI_STEP_LOSS : STI_STEP_ACCURACY, each, scale, "faint",
-         "training, by step", false},
+    sti_chart_line lines[3] = {
+        {&run->step, loss ? STI_STEP_LOSS : STI_STEP_ACCURACY, each, scale,
+         STI_PAGE_FAINT, "training, by step", STI_CHART_CURVE},
         {&run->epoch, loss ? STI_EPOCH_TRAIN_LOSS : STI_EPOCH_TRAIN_ACCURACY, 1, scale,
-         "train", "training, by epoch", true},
+         STI_PAGE_FIRST, "training, by epoch", STI_CHART_DOTTED_CURVE},
         {&run->epoch, loss ? STI_EPOCH_TEST_LOSS : STI_EPOCH_TEST_ACCURACY, 1, scale,
-         "test", "test", true}};
+         STI_PAGE_SECOND, "test", STI_CHART_DOTTED_CURVE}};
     int first = each > 0 && run->step.count > 1 ? 0 : 1;
-    sti_report_chart_add(&(sti_report_chart){.title = loss ? "Loss" : "Accuracy",
-                                             .x_label = "epoch",
-                                             .unit = loss ? "" : " %",
-                                             .line = lines + first,
-                                             .lines = 3 - first,
-                                             .from_zero = loss,
-                                             .y_most = loss ? STI_REPORT_NONE : 100},
-                         out);
+    sti_chart_add(out, &(sti_chart){.title = loss ? "Loss" : "Accuracy",
+                                    .x_label = "epoch",
+                                    .unit = loss ? "" : " %",
+                                    .line = lines + first,
+                                    .lines = 3 - first,
+                                    .from_zero = loss,
+                                    .y_max = loss ? STI_REPORT_NONE : 100});
+}
+
+static void add_plain_chart(const sti_chart_line *line, const char *title,
+                            sti_text *out)
+{
+    sti_chart_add(out, &(sti_chart){.title = title,
+                                    .x_label = "epoch",
+                                    .unit = "",
+                                    .line = line,
+                                    .lines = 1,
+                                    .from_zero = true,
+                                    .y_max = STI_REPORT_NONE});
 }
 
 static void add_charts(const sti_report_run *run, sti_text *out)
 {
     double each = epoch_of_step(run);
-    sti_report_line rate = {&run->epoch, STI_EPOCH_RATE,  1,   rate_scale(run),
-                            "plain",     rate_words(run), true};
-    sti_report_line lr = {&run->step, STI_STEP_LR,     each, 1,
-                          "plain",    "learning rate", false};
-    sti_text_add(out, "<section><h2>How it learnt</h2>\n<div class=\"charts\">\n");
+    sti_chart_line rate = {&run->epoch,           STI_EPOCH_RATE, 1,
+                           rate_scale(run),       STI_PAGE_PLAIN, rate_words(run),
+                           STI_CHART_DOTTED_CURVE};
+    sti_chart_line lr = {&run->step,     STI_STEP_LR,     each,           1,
+                         STI_PAGE_PLAIN, "learning rate", STI_CHART_CURVE};
+    sti_page_section(out, "How it learnt");
+    sti_page_columns_begin(out);
     add_pair_chart(run, true, out);
     add_pair_chart(run, false, out);
-    sti_report_chart_add(
-        &(sti_report_chart){.title = run->context ? "Throughput, tokens a second"
-                                                  : "Throughput, images a second",
-                            .x_label = "epoch",
-                            .unit = "",
-                            .line = &rate,
-                            .lines = 1,
-                            .from_zero = true,
-                            .y_most = STI_REPORT_NONE},
-        out);
+    add_plain_chart(&rate,
+                    run->context ? "Throughput, tokens a second"
+                                 : "Throughput, images a second",
+                    out);
     if (each > 0)
-        sti_report_chart_add(&(sti_report_chart){.title = "Learning rate",
-                                                 .x_label = "epoch",
-                                                 .unit = "",
-                                                 .line = &lr,
-                                                 .lines = 1,
-                                                 .from_zero = true,
-                                                 .y_most = STI_REPORT_NONE},
-                             out);
-    sti_text_add(out, "</div></section>\n");
+        add_plain_chart(&lr, "Learning rate", out);
+    sti_page_columns_end(out);
+    sti_page_section_end(out);
 }
 
 /* ---- memory ---- */
 
-static void add_bytes_cell(double bytes, sti_text *out)
+static void add_memory_cells(double planned, double measured, double whole,
+                             sti_text *out)
 {
-    sti_text_printf(out, "<td class=\"n\">%s</td>",
-                    isfinite(bytes) ? sti_bytes_text((size_t)bytes) : "");
+    sti_table_bytes(out, planned);
+    sti_table_bytes(out, measured);
+    sti_table_bars(out, planned, measured, whole);
+    sti_table_row_end(out);
 }
 
-static void add_bars_cell(double planned, double measured, double whole, sti_text *out)
+static void add_memory_table(const sti_report_run *run, double whole, sti_text *out)
 {
-    sti_text_add(out, "<td class=\"bars\">");
-    if (isfinite(planned))
-        sti_text_printf(out, "<i class=\"bar\" style=\"width:%.2f%%\"></i>",
-                        100 * planned / whole);
-    if (isfinite(measured))
-        sti_text_printf(out, "<i class=\"bar test\" style=\"width:%.2f%%\"></i>",
-                        100 * measured / whole);
-    sti_text_add(out, "</td></tr>\n");
+    static const sti_table_column columns[] = {
+        {.name = "part"},
+        {.name = "planned", .number = true, .key = true, .colour = STI_PAGE_FIRST},
+        {.name = "measured", .number = true, .key = true, .colour = STI_PAGE_SECOND}};
+    sti_table_begin_barred(out, columns);
+    for (int i = 0; i < run->parts; i++) {
+        const sti_report_part *part = &run->part[i];
+        sti_table_row(out);
+        sti_table_words(out, part->name, part->detail);
+        add_memory_cells(part->planned, part->measured, whole, out);
+    }
+    sti_table_row_sum(out);
+    sti_table_words(out, "peak", NULL);
+    add_memory_cells(run->planned_peak, run->peak_rss, whole, out);
+    sti_table_end(out);
 }
 
 static void add_memory(const sti_report_run *run, sti_text *out)
@@ -249,35 +245,18 @@ static void add_memory(const sti_report_run *run, sti_text *out)
                         isfinite(run->peak_rss) ? run->peak_rss : 0);
     if (run->parts == 0 || whole <= 0)
         return;
-    sti_text_add(out,
-                 "<section><h2>Memory, planned and measured</h2>\n<p "
-                 "class=\"note\">Resident memory of the whole process at its peak");
+    sti_page_section(out, "Memory, planned and measured");
     if (run->budget > 0)
-        sti_text_printf(out, "; the budget was %s",
-                        sti_bytes_text((size_t)run->budget));
-    sti_text_add(out, ".</p>\n<div class=\"card\"><table class=\"memory\"><tr><th>part"
-                      "</th><th class=\"n\"><i class=\"key train\"></i>planned</th>"
-                      "<th class=\"n\"><i class=\"key test\"></i>measured</th>"
-                      "<th class=\"bars\"></th></tr>\n");
-    for (int i = 0; i < run->parts; i++) {
-        const sti_report_part *part = &run->part[i];
-        sti_text_add(out, "<tr><td>");
-        sti_text_add_html(out, part->name);
-        if (part->detail && *part->detail) {
-            sti_text_add(out, "<small>");
-            sti_text_add_html(out, part->detail);
-            sti_text_add(out, "</small>");
-        }
-        sti_text_add(out, "</td>");
-        add_bytes_cell(part->planned, out);
-        add_bytes_cell(part->measured, out);
-        add_bars_cell(part->planned, part->measured, whole, out);
-    }
-    sti_text_add(out, "<tr class=\"sum\"><td>peak</td>");
-    add_bytes_cell(run->planned_peak, out);
-    add_bytes_cell(run->peak_rss, out);
-    add_bars_cell(run->planned_peak, run->peak_rss, whole, out);
-    sti_text_add(out, "</table></div></section>\n");
+        sti_page_note(out,
+                      "Resident memory of the whole process at its peak; the budget "
+                      "was %s.",
+                      sti_bytes_text((size_t)run->budget));
+    else
+        sti_page_note(out, "Resident memory of the whole process at its peak.");
+    sti_page_card_begin(out);
+    add_memory_table(run, whole, out);
+    sti_page_card_end(out);
+    sti_page_section_end(out);
 }
 
 /* ---- classes ---- */
@@ -311,16 +290,10 @@ static double worst_limit(const sti_report_run *run)
 
 static void add_class(const sti_report_run *run, int32_t c, sti_text *out)
 {
-    double share = accuracy_of(run, c);
-    sti_text_add(out, "<div class=\"class\" title=\"");
-    sti_text_printf(out, "%" PRId64 " of %" PRId64 " right\"><span>",
-                    run->class_correct[c], run->class_count[c]);
-    sti_text_add_html(out, sti_report_class(run, c));
-    sti_text_printf(
-        out,
-        "</span><span class=\"track\"><i class=\"bar\" "
-        "style=\"width:%.1f%%\"></i></span><span>%.1f&nbsp;%%</span></div>\n",
-        100 * share, 100 * share);
+    char tooltip[64];
+    (void)snprintf(tooltip, sizeof tooltip, "%" PRId64 " of %" PRId64 " right",
+                   run->class_correct[c], run->class_count[c]);
+    sti_page_share(out, sti_report_class(run, c), 100 * accuracy_of(run, c), tooltip);
 }
 
 static void add_classes(const sti_report_run *run, sti_text *out)
@@ -329,85 +302,84 @@ static void add_classes(const sti_report_run *run, sti_text *out)
         return;
     bool all = run->classes <= CLASSES_MAX;
     double limit = all ? 1 : worst_limit(run);
-    sti_text_add(out, "<section><h2>Accuracy by class</h2>\n");
-    if (!all)
-        sti_text_printf(out, "<p class=\"note\">The weakest of %d classes.</p>\n",
-                        run->classes);
-    /* Names get the room that the longest needs, within reason. */
-    size_t longest = 2;
+    size_t longest = 0;
     for (int32_t c = 0; c < run->classes; c++) {
         size_t length = strlen(sti_report_class(run, c));
         longest = length > longest ? length : longest;
     }
-    sti_text_printf(out, "<div class=\"card classes\" style=\"--name:%zuch\">\n",
-                    longest < 16 ? longest : 16);
+    sti_page_section(out, "Accuracy by class");
+    if (!all)
+        sti_page_note(out, "The weakest of %d classes.", run->classes);
+    sti_page_shares_begin(out, longest);
     for (int32_t c = 0; c < run->classes; c++)
         if (all || accuracy_of(run, c) <= limit)
             add_class(run, c, out);
-    sti_text_add(out, "</div></section>\n");
+    sti_page_shares_end(out);
+    sti_page_section_end(out);
 }
 
 /* ---- recipe and machine ---- */
 
-static void add_fact(const char *name, const char *value, sti_text *out)
+/* A fact printed by a format. */
+static void add_fact(sti_text *out, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void add_fact(sti_text *out, const char *name, const char *format, ...)
 {
-    if (!value || !*value)
-        return;
-    sti_text_printf(out, "<dt>%s</dt><dd>", name);
-    sti_text_add_html(out, value);
-    sti_text_add(out, "</dd>\n");
+    char value[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    sti_page_fact(out, name, value);
 }
 
 static void add_machine(const sti_report_run *run, sti_text *out)
 {
-    sti_text line = {0};
-    sti_text_add(out, "<div class=\"card\"><dl>\n");
-    add_fact("CPU", run->cpu, out);
-    add_fact("instructions", run->isa, out);
-    sti_text_printf(
-        &line, "%" PRId64 "%s%s%s", run->threads, run->threads_why ? " (" : "",
-        run->threads_why ? run->threads_why : "", run->threads_why ? ")" : "");
-    add_fact("threads", line.data, out);
-    line.length = 0;
-    sti_text_printf(&line, "%" PRId64 " in %" PRId64 " shard%s, %" PRId64 " at a time",
-                    run->batch, run->shards, sti_s(run->shards), run->lanes);
-    add_fact("batch", line.data, out);
-    if (run->net_why)
-        add_fact("gradients between processes", run->net_why, out);
-    line.length = 0;
-    sti_text_printf(&line, "%s training, %s test, ", sti_count_text(run->train_count),
-                    sti_count_text(run->test_count));
+    const char *why = run->threads_why;
+    const char *train = sti_count_text(run->train_count);
+    const char *test = sti_count_text(run->test_count);
+    sti_page_facts_begin(out);
+    sti_page_fact(out, "CPU", run->cpu);
+    sti_page_fact(out, "instructions", run->isa);
+    add_fact(out, "threads", "%" PRId64 "%s%s%s", run->threads, why ? " (" : "",
+             why ? why : "", why ? ")" : "");
+    add_fact(out, "batch", "%" PRId64 " in %" PRId64 " shard%s, %" PRId64 " at a time",
+             run->batch, run->shards, sti_s(run->shards), run->lanes);
+    sti_page_fact(out, "gradients between processes", run->net_why);
     if (run->context)
-        sti_text_printf(&line, "%" PRId64 " tokens each", run->context);
+        add_fact(out, "sequences", "%s training, %s test, %" PRId64 " tokens each",
+                 train, test, run->context);
     else
-        sti_text_printf(&line, "%" PRId64 " x %" PRId64 " x %" PRId64, run->width,
-                        run->height, run->channels);
-    add_fact(run->context ? "sequences" : "images", line.data, out);
-    add_fact("data", run->data, out);
-    add_fact("weights SHA-256", run->sha256, out);
-    add_fact("stint", run->version, out);
-    sti_text_add(out, "</dl></div>\n");
-    sti_text_fini(&line);
+        add_fact(out, "images",
+                 "%s training, %s test, %" PRId64 " x %" PRId64 " x %" PRId64, train,
+                 test, run->width, run->height, run->channels);
+    sti_page_fact(out, "data", run->data);
+    sti_page_fact(out, "weights SHA-256", run->sha256);
+    sti_page_fact(out, "stint", run->version);
+    sti_page_facts_end(out);
 }
 
 static void add_tail(const sti_report_run *run, sti_text *out)
 {
-    sti_text_add(out, "<section><h2>Recipe and machine</h2>\n<div class=\"pair\">\n");
-    if (run->recipe) {
-        sti_text_add(out, "<div class=\"card\"><pre>");
-        sti_text_add_html(out, run->recipe);
-        sti_text_add(out, "</pre></div>\n");
-    }
+    char footer[256];
+    sti_page_section(out, "Recipe and machine");
+    sti_page_columns_begin(out);
+    if (run->recipe)
+        sti_page_preformatted(out, run->recipe);
     add_machine(run, out);
-    sti_text_add(out, "</div></section>\n<footer>Made by stint ");
-    sti_text_add_html(out, stint_version());
-    sti_text_add(out, ". The same recipe, data and seed give the same weights on any "
-                      "number of threads.</footer>\n</main></body></html>\n");
+    sti_page_columns_end(out);
+    sti_page_section_end(out);
+    (void)snprintf(footer, sizeof footer,
+                   "Made by stint %s. The same recipe, data and seed give the same "
+                   "weights on any number of threads.",
+                   stint_version());
+    sti_page_end(out, footer);
 }
 
-static stint_status write_page(const sti_report_run *run, page *p)
+static stint_status write_page(const sti_report_run *run, sti_page_file *page)
 {
-    sti_text *out = &p->text;
+    sti_text *out = &page->text;
     add_head(run, out);
     add_figures(run, out);
     add_charts(run, out);
@@ -415,35 +387,25 @@ static stint_status write_page(const sti_report_run *run, page *p)
     sti_report_forms_add(run, out);
     sti_report_bounds_add(run, out);
     add_classes(run, out);
-    stint_status status = flush_page(p, out);
+    stint_status status = sti_page_file_flush(page);
     if (status == STINT_OK)
-        status = sti_report_sheet_add(run, out, flush_page, p);
-    if (status != STINT_OK)
-        return status;
-    add_tail(run, out);
-    if (out->failed)
-        return sti_fail(STINT_E_MEMORY, "out of memory for the report");
-    return sti_writer_add(p->writer, out->data, out->length);
+        status = sti_report_sheet_add(run, page);
+    if (status == STINT_OK)
+        add_tail(run, out);
+    return status;
 }
 
 stint_status sti_report_write(const char *folder)
 {
     sti_report_run run;
-    page p = {0};
+    sti_page_file page;
     stint_status status = sti_report_read(folder, &run);
-    const char *path = NULL;
     if (status == STINT_OK) {
-        path = sti_path_join(run.arena, folder, "report.html");
-        status = path ? sti_writer_open(path, &p.writer) : STINT_E_MEMORY;
-    }
-    if (status == STINT_OK) {
-        status = write_page(&run, &p);
+        const char *path = sti_path_join(run.arena, folder, "report.html");
+        status = path ? sti_page_file_open(&page, path) : STINT_E_MEMORY;
         if (status == STINT_OK)
-            status = sti_writer_commit(p.writer);
-        else
-            sti_writer_abort(p.writer);
+            status = sti_page_file_close(&page, write_page(&run, &page));
     }
-    sti_text_fini(&p.text);
     sti_report_run_fini(&run);
     return status;
 }

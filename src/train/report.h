@@ -30,9 +30,9 @@
  * When a run was resumed, later lines of a step or epoch replace earlier ones.
  *
  * errors.json - the misclassified test images that the page shows, surest first:
- *   {data, format, size, channels (as in stint_data_desc), wrong, count,
- *    errors [{index, label, predicted, probability, name}, ..]}
- *   index is the sample's in the test split of `data`; at most STI_REPORT_ERRORS.
+ *   {data, format, size, channels, fit, validation (as in stint_data_desc), wrong,
+ * count, errors [{index, label, predicted, probability, name}, ..]} index is the
+ * sample's in the test split of `data`; at most STI_REPORT_ERRORS.
  *
  * recipe.ini - the resolved recipe, shown as it is. */
 #ifndef STI_TRAIN_REPORT_H

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/units.h"
+#include "page/table.h"
 #include "train/report_priv.h"
 
 static double number(const json_t *object, const char *key)
@@ -20,26 +20,26 @@ static double number(const json_t *object, const char *key)
 /* With so many digits after the point, or significant ones for numbers of any size. */
 static void add_number(double value, bool fixed, int digits, sti_text *out)
 {
-    char words[32] = "";
-    if (isfinite(value) && fixed)
-        snprintf(words, sizeof words, "%.*f", digits, value);
-    else if (isfinite(value))
-        snprintf(words, sizeof words, "%.*g", digits, value);
-    sti_text_printf(out, "<td class=\"n\">%s</td>", words);
+    if (!isfinite(value))
+        sti_table_number(out, "%s", "");
+    else if (fixed)
+        sti_table_number(out, "%.*f", digits, value);
+    else
+        sti_table_number(out, "%.*g", digits, value);
 }
 
 /* The gradient of a row whose error is nearest to what is allowed. */
 static const json_t *tightest(const json_t *row)
 {
     const json_t *gradient, *best = NULL;
-    double most = -1;
+    double max_share = -1;
     size_t i;
     json_array_foreach(json_object_get(row, "gradients"), i, gradient)
     {
         double allowed = number(gradient, "allowed");
         double share = allowed > 0 ? number(gradient, "predicted") / allowed : 0;
-        if (share > most) {
-            most = share;
+        if (share > max_share) {
+            max_share = share;
             best = gradient;
         }
     }
@@ -51,32 +51,36 @@ static void add_row(const json_t *row, sti_text *out)
     const char *layer = json_string_value(json_object_get(row, "layer"));
     const json_t *gradient = tightest(row);
     double plain = number(row, "plain_bytes"), bytes = number(row, "bytes");
-    sti_text_add(out, "<tr><td>");
-    sti_text_add_html(out, layer && *layer ? layer : "input");
-    sti_text_printf(out, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
-                    sti_bytes_text((size_t)fmax(plain, 0)),
-                    sti_bytes_text((size_t)fmax(bytes, 0)));
+    sti_table_row(out);
+    sti_table_words(out, layer && *layer ? layer : "input", NULL);
+    sti_table_bytes(out, plain);
+    sti_table_bytes(out, bytes);
     add_number(plain / bytes, true, 1, out);
     add_number(number(row, "bound"), false, 2, out);
     add_number(number(row, "error_share"), true, 3, out);
     add_number(number(gradient, "allowed"), false, 2, out);
     add_number(number(gradient, "predicted"), false, 2, out);
     add_number(number(gradient, "measured"), false, 2, out);
-    sti_text_add(out, "</tr>\n");
+    sti_table_row_end(out);
 }
 
 static void add_rows(const json_t *bounds, sti_text *out)
 {
+    static const sti_table_column columns[] = {
+        {.name = "layer"},
+        {.name = "as float32", .number = true},
+        {.name = "packed", .number = true},
+        {.name = "ratio", .number = true},
+        {.name = "bound", .number = true},
+        {.name = "largest error / bound", .number = true},
+        {.name = "gradient error allowed", .number = true},
+        {.name = "predicted", .number = true},
+        {.name = "measured", .number = true}};
     const json_t *row;
     size_t i;
-    sti_text_add(out,
-                 "<table><tr><th>layer</th><th class=\"n\">as float32</th>"
-                 "<th class=\"n\">packed</th><th class=\"n\">ratio</th>"
-                 "<th class=\"n\">bound</th><th class=\"n\">largest error / bound</th>"
-                 "<th class=\"n\">gradient error allowed</th>"
-                 "<th class=\"n\">predicted</th><th class=\"n\">measured</th></tr>\n");
+    sti_table_begin(out, columns, sizeof columns / sizeof columns[0]);
     json_array_foreach(json_object_get(bounds, "rows"), i, row) add_row(row, out);
-    sti_text_add(out, "</table>\n");
+    sti_table_end(out);
 }
 
 /* One line of the course: ratio of all, and the span of the bounds. */
@@ -84,21 +88,21 @@ static void add_course(const json_t *bounds, sti_text *out)
 {
     const json_t *row;
     size_t i;
-    double plain = 0, bytes = 0, least = (double)INFINITY, most = 0;
+    double plain = 0, bytes = 0, least = (double)INFINITY, max_share = 0;
     json_array_foreach(json_object_get(bounds, "rows"), i, row)
     {
         double bound = number(row, "bound");
         plain += number(row, "plain_bytes");
         bytes += number(row, "bytes");
         least = fmin(least, bound);
-        most = fmax(most, bound);
+        max_share = fmax(max_share, bound);
     }
-    sti_text_add(out, "<tr>");
+    sti_table_row(out);
     add_number(number(bounds, "step"), true, 0, out);
     add_number(least, false, 2, out);
-    add_number(most, false, 2, out);
+    add_number(max_share, false, 2, out);
     add_number(plain / bytes, true, 1, out);
-    sti_text_add(out, "</tr>\n");
+    sti_table_row_end(out);
 }
 
 /* Blocks that were too small, and the plan that followed. */
@@ -152,6 +156,34 @@ static void read_bounds(FILE *log, sti_text *course, sti_text *changes,
     free(line);
 }
 
+static void add_section(const json_t *last, const sti_text *course,
+                        const sti_text *changes, sti_text *out)
+{
+    static const sti_table_column columns[] = {{.name = "step", .number = true},
+                                               {.name = "finest bound", .number = true},
+                                               {.name = "coarsest", .number = true},
+                                               {.name = "ratio", .number = true}};
+    sti_page_section(out, "Packed activations");
+    sti_page_note(out, "At the last choice of bounds. Gradient errors are deviations a "
+                       "weight; of several gradients the one nearest to what is "
+                       "allowed.");
+    sti_page_card_begin(out);
+    add_rows(last, out);
+    sti_page_card_end(out);
+    sti_page_note(out, "Over the run:");
+    sti_page_card_begin(out);
+    sti_table_begin(out, columns, sizeof columns / sizeof columns[0]);
+    sti_text_add(out, course->data ? course->data : "");
+    sti_table_end(out);
+    sti_page_card_end(out);
+    if (changes->data) {
+        sti_page_note(out, "Packed blocks that were too small; each time the step was "
+                           "run again:");
+        sti_text_printf(out, "<ul>\n%s</ul>\n", changes->data);
+    }
+    sti_page_section_end(out);
+}
+
 void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
 {
     char *path = sti_path_join(run->arena, run->folder, "log.jsonl");
@@ -162,27 +194,8 @@ void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
         return;
     read_bounds(log, &course, &changes, &last);
     fclose(log);
-    if (last) {
-        sti_text_add(out, "<section><h2>Packed activations</h2>\n"
-                          "<p>At the last choice of bounds. Gradient errors are "
-                          "deviations a weight; of several gradients the one nearest "
-                          "to what is allowed.</p>\n");
-        add_rows(last, out);
-        sti_text_add(out, "<p>Over the run:</p>\n<table><tr><th class=\"n\">step</th>"
-                          "<th class=\"n\">finest bound</th>"
-                          "<th class=\"n\">coarsest</th><th class=\"n\">ratio</th>"
-                          "</tr>\n");
-        sti_text_add(out, course.data ? course.data : "");
-        sti_text_add(out, "</table>\n");
-        if (changes.data) {
-            sti_text_add(out,
-                         "<p>Packed blocks that were too small; each time the step "
-                         "was run again:</p>\n<ul>\n");
-            sti_text_add(out, changes.data);
-            sti_text_add(out, "</ul>\n");
-        }
-        sti_text_add(out, "</section>\n");
-    }
+    if (last)
+        add_section(last, &course, &changes, out);
     out->failed |= course.failed | changes.failed;
     json_decref(last);
     sti_text_fini(&course);

@@ -1,73 +1,84 @@
 /* The report's section on activations: what the memory budget made of them. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "page/table.h"
 #include "train/report_priv.h"
 
 static const char *const forms[] = {"kept", "small form", "recomputed", "packed"};
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
+static const sti_table_column columns[] = {{.name = "tensor"},
+                                           {.name = "form"},
+                                           {.name = "size", .number = true},
+                                           {.name = "held", .number = true}};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
 static void add_row(const char *name, const char *form, double bytes, double held,
                     sti_text *out)
 {
-    sti_text_add(out, "<tr><td>");
-    sti_text_add_html(out, name);
-    sti_text_add(out, "</td><td>");
-    sti_text_add_html(out, form);
-    sti_text_printf(out, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-                    sti_bytes_text((size_t)fmax(bytes, 0)),
-                    sti_bytes_text((size_t)fmax(held, 0)));
+    sti_table_row(out);
+    sti_table_words(out, name, NULL);
+    sti_table_words(out, form, NULL);
+    sti_table_bytes(out, bytes);
+    sti_table_bytes(out, held);
+    sti_table_row_end(out);
 }
 
-static void add_sums(const sti_report_run *run, sti_text *out)
+static void add_sum(const sti_report_run *run, const char *form, sti_text *out)
 {
-    for (int f = 0; f < FORMS; f++) {
-        double bytes = 0, held = 0;
-        int64_t count = 0;
-        for (int i = 0; i < run->tensors; i++)
-            if (strcmp(run->tensor[i].form, forms[f]) == 0) {
-                bytes += run->tensor[i].bytes;
-                held += run->tensor[i].held;
-                count++;
-            }
-        sti_text name = {0};
-        sti_text_printf(&name, "%s tensor%s", sti_count_text(count), sti_s(count));
-        if (count > 0)
-            add_row(name.data ? name.data : "", forms[f], bytes, held, out);
-        out->failed |= name.failed;
-        sti_text_fini(&name);
-    }
+    double bytes = 0, held = 0;
+    int64_t count = 0;
+    char name[64];
+    for (int i = 0; i < run->tensors; i++)
+        if (strcmp(run->tensor[i].form, form) == 0) {
+            bytes += run->tensor[i].bytes;
+            held += run->tensor[i].held;
+            count++;
+        }
+    (void)snprintf(name, sizeof name, "%s tensor%s", sti_count_text(count),
+                   sti_s(count));
+    if (count > 0)
+        add_row(name, form, bytes, held, out);
 }
 
-static const char *const head =
-    "<table class=\"memory\"><tr><th>tensor</th><th>form</th><th class=\"n\">size</th>"
-    "<th class=\"n\">held</th></tr>\n";
+static void add_note(const sti_report_run *run, sti_text *out)
+{
+    char expected[96] = "", measured[128] = "";
+    if (isfinite(run->slowdown) && run->slowdown > 1)
+        (void)snprintf(expected, sizeof expected,
+                       "; to fit the budget a step was expected to take %.2f times as "
+                       "long",
+                       run->slowdown);
+    if (run->slowdown_measured > 1)
+        (void)snprintf(measured, sizeof measured,
+                       "; what it runs only to save memory made one measured step %.2f "
+                       "times as long",
+                       run->slowdown_measured);
+    sti_page_note(out,
+                  "What goes from the forward to the backward half of a step, for one "
+                  "shard%s%s.",
+                  expected, measured);
+}
 
 void sti_report_forms_add(const sti_report_run *run, sti_text *out)
 {
     if (run->tensors == 0)
         return;
-    sti_text_add(out, "<section><h2>Activations</h2>\n<p class=\"note\">What goes from "
-                      "the forward to the backward half of a step, for one shard");
-    if (isfinite(run->slowdown) && run->slowdown > 1)
-        sti_text_printf(out,
-                        "; to fit the budget a step was expected to take %.2f times as "
-                        "long",
-                        run->slowdown);
-    if (run->slowdown_measured > 1)
-        sti_text_printf(
-            out,
-            "; what it runs only to save memory made one measured step %.2f "
-            "times as long",
-            run->slowdown_measured);
-    sti_text_add(out, ".</p>\n<div class=\"card\">");
-    sti_text_add(out, head);
-    add_sums(run, out);
-    sti_text_add(out, "</table>\n<details><summary>Every tensor</summary>");
-    sti_text_add(out, head);
+    sti_page_section(out, "Activations");
+    add_note(run, out);
+    sti_page_card_begin(out);
+    sti_table_begin(out, columns, COLUMNS);
+    for (int f = 0; f < FORMS; f++)
+        add_sum(run, forms[f], out);
+    sti_table_end(out);
+    sti_table_fold_begin(out, "Every tensor", columns, COLUMNS);
     for (int i = 0; i < run->tensors; i++)
         add_row(run->tensor[i].name, run->tensor[i].form, run->tensor[i].bytes,
                 run->tensor[i].held, out);
-    sti_text_add(out, "</table></details></div></section>\n");
+    sti_table_fold_end(out);
+    sti_page_card_end(out);
+    sti_page_section_end(out);
 }

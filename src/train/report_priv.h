@@ -8,30 +8,16 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "page/page.h"
+#include "page/series.h"
 #include "train/report.h"
 
 /* ---- what was read (report_read.c) ---- */
 
 /* A number that the log does not have. */
-#define STI_REPORT_NONE ((double)NAN)
+#define STI_REPORT_NONE STI_SERIES_NONE
 
-enum { STI_REPORT_VALUES = 7 };
-
-typedef struct sti_report_point {
-    double x;                        /* step or epoch */
-    double value[STI_REPORT_VALUES]; /* NaN: absent */
-} sti_report_point;
-
-/* Of constant size: when full, neighbours are averaged two by two. */
-typedef struct sti_report_series {
-    sti_report_point *point; /* [STI_REPORT_POINTS] */
-    int count;
-    sti_report_point pending; /* sums of the points not yet enough for one */
-    int pending_count, each;  /* points read for one kept */
-} sti_report_series;
-
-enum { STI_REPORT_POINTS = 1024 };
-
+/* Which of a point's values is what, in a series over steps and over epochs. */
 enum { STI_STEP_LOSS, STI_STEP_ACCURACY, STI_STEP_LR, STI_STEP_RATE };
 enum {
     STI_EPOCH_TRAIN_LOSS,
@@ -82,12 +68,13 @@ typedef struct sti_report_run {
     double slowdown_measured;  /* likewise, in an early step */
     sti_report_tensor *tensor; /* [tensors] */
     int tensors;
-    sti_report_series step, epoch;
+    sti_series step, epoch;
     char *recipe; /* INI text, or NULL */
 
     bool has_errors;
     const char *errors_data, *errors_format;
-    int64_t errors_size, errors_channels, errors_wrong, errors_count;
+    int64_t errors_size, errors_channels, errors_fit, errors_wrong, errors_count;
+    double errors_validation;
     sti_report_error error[STI_REPORT_ERRORS];
     int errors;
 } sti_report_run;
@@ -105,37 +92,9 @@ void sti_report_forms_add(const sti_report_run *run, sti_text *out);
 
 void sti_report_bounds_add(const sti_report_run *run, sti_text *out);
 
-/* ---- charts (report_svg.c) ---- */
-
-typedef struct sti_report_line {
-    const sti_report_series *series;
-    int value;
-    double x_scale, y_scale; /* drawn at x * x_scale, y * y_scale */
-    const char *style;       /* CSS class: "train", "test", "plain" */
-    const char *label;
-    bool dots; /* a dot with a tooltip at every point */
-} sti_report_line;
-
-typedef struct sti_report_chart {
-    const char *title, *x_label, *unit; /* unit follows the numbers of the y axis */
-    const sti_report_line *line;
-    int lines;
-    bool from_zero;
-    double y_most; /* the axis never goes beyond; NaN: no bound */
-} sti_report_chart;
-
-/* A figure with title, legend and an inline SVG; nothing when no line has a point. */
-void sti_report_chart_add(const sti_report_chart *chart, sti_text *out);
-
 /* ---- images (report_sheet.c) ---- */
 
-/* Called after every picture, so that the page can be flushed to its file. */
-typedef stint_status sti_report_flush_fn(void *user, sti_text *out);
-stint_status sti_report_sheet_add(const sti_report_run *run, sti_text *out,
-                                  sti_report_flush_fn *flush, void *user);
-
-/* ---- style (report_style.c) ---- */
-
-extern const char *const sti_report_style[]; /* NULL-ended */
+/* The sheet of mistakes; the page is flushed to its file after every picture. */
+stint_status sti_report_sheet_add(const sti_report_run *run, sti_page_file *page);
 
 #endif

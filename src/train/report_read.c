@@ -11,61 +11,6 @@
 
 enum { LINE_BYTES_MAX = 1 << 22 }; /* the longest is "start", with all class names */
 
-/* ---- series ---- */
-
-static void merge_into(sti_report_point *sum, const sti_report_point *more)
-{
-    sum->x = more->x; /* of the last, so that the curve ends where the run does */
-    for (int i = 0; i < STI_REPORT_VALUES; i++)
-        if (!isnan(more->value[i]))
-            sum->value[i] = (isnan(sum->value[i]) ? 0 : sum->value[i]) + more->value[i];
-}
-
-static void scale_values(sti_report_point *point, double factor)
-{
-    for (int i = 0; i < STI_REPORT_VALUES; i++)
-        point->value[i] *= factor;
-}
-
-static void halve(sti_report_series *s)
-{
-    for (int i = 0; i < s->count / 2; i++) {
-        sti_report_point pair = s->point[2 * i];
-        merge_into(&pair, &s->point[2 * i + 1]);
-        scale_values(&pair, 0.5);
-        s->point[i] = pair;
-    }
-    s->count /= 2;
-    s->each *= 2;
-}
-
-static void series_add(sti_report_series *s, const sti_report_point *point)
-{
-    /* A resumed run repeats some steps: what came later stands. */
-    while (s->count > 0 && s->point[s->count - 1].x >= point->x)
-        s->count--;
-    if (s->pending_count > 0 && s->pending.x >= point->x)
-        s->pending_count = 0;
-    if (s->pending_count == 0)
-        s->pending = *point;
-    else
-        merge_into(&s->pending, point);
-    if (++s->pending_count < s->each)
-        return;
-    scale_values(&s->pending, 1.0 / s->each);
-    s->pending_count = 0;
-    s->point[s->count++] = s->pending;
-    if (s->count == STI_REPORT_POINTS)
-        halve(s);
-}
-
-static bool series_init(sti_report_series *s)
-{
-    s->each = 1;
-    s->point = sti_alloc_array(STI_REPORT_POINTS, sizeof *s->point, "report.series");
-    return s->point != NULL;
-}
-
 /* ---- fields of an object; absent or of another type: the default ---- */
 
 static double number(const json_t *object, const char *key)
@@ -193,11 +138,11 @@ static void read_start(sti_report_run *run, const json_t *e)
     read_parts(run, json_object_get(e, "parts"), false);
 }
 
-static sti_report_point read_point(const json_t *e, const char *x,
+static sti_series_point read_point(const json_t *e, const char *x,
                                    const char *const *keys, int count)
 {
-    sti_report_point point = {.x = number(e, x)};
-    for (int i = 0; i < STI_REPORT_VALUES; i++)
+    sti_series_point point = {.x = number(e, x)};
+    for (int i = 0; i < STI_SERIES_VALUES; i++)
         point.value[i] = i < count ? number(e, keys[i]) : STI_REPORT_NONE;
     return point;
 }
@@ -205,9 +150,9 @@ static sti_report_point read_point(const json_t *e, const char *x,
 static void read_step(sti_report_run *run, const json_t *e)
 {
     static const char *const keys[] = {"loss", "accuracy", "lr", "images_per_s"};
-    sti_report_point point = read_point(e, "step", keys, 4);
+    sti_series_point point = read_point(e, "step", keys, 4);
     if (isfinite(point.x))
-        series_add(&run->step, &point);
+        sti_series_add(&run->step, &point);
 }
 
 static void read_epoch(sti_report_run *run, const json_t *e)
@@ -215,10 +160,10 @@ static void read_epoch(sti_report_run *run, const json_t *e)
     static const char *const keys[] = {"train_loss",    "train_accuracy", "test_loss",
                                        "test_accuracy", "images_per_s",   "seconds",
                                        "rss_bytes"};
-    sti_report_point point = read_point(e, "epoch", keys, 7);
+    sti_series_point point = read_point(e, "epoch", keys, 7);
     if (!isfinite(point.x))
         return;
-    series_add(&run->epoch, &point);
+    sti_series_add(&run->epoch, &point);
     whole(e, "step", &run->steps_done);
     real(e, "train_loss", &run->train_loss);
     real(e, "test_loss", &run->test_loss);
@@ -347,6 +292,8 @@ static void read_errors(sti_report_run *run, const json_t *root)
     text(run->arena, root, "format", &run->errors_format);
     whole(root, "size", &run->errors_size);
     whole(root, "channels", &run->errors_channels);
+    whole(root, "fit", &run->errors_fit);
+    real(root, "validation", &run->errors_validation);
     whole(root, "wrong", &run->errors_wrong);
     whole(root, "count", &run->errors_count);
     for (size_t i = 0; i < json_array_size(list) && run->errors < STI_REPORT_ERRORS;
@@ -414,7 +361,7 @@ stint_status sti_report_read(const char *folder, sti_report_run *run)
                             .seconds = STI_REPORT_NONE,
                             .peak_rss = STI_REPORT_NONE};
     run->arena = sti_arena_create("report");
-    if (!run->arena || !series_init(&run->step) || !series_init(&run->epoch))
+    if (!run->arena || !sti_series_init(&run->step) || !sti_series_init(&run->epoch))
         return STINT_E_MEMORY;
     stint_status status = read_log(folder, run);
     if (status == STINT_OK)
@@ -426,8 +373,8 @@ stint_status sti_report_read(const char *folder, sti_report_run *run)
 
 void sti_report_run_fini(sti_report_run *run)
 {
-    sti_free(run->step.point);
-    sti_free(run->epoch.point);
+    sti_series_fini(&run->step);
+    sti_series_fini(&run->epoch);
     sti_free(run->recipe);
     sti_arena_destroy(run->arena);
 }

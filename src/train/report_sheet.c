@@ -6,12 +6,8 @@
 
 #include "base/fail.h"
 #include "data/data.h"
-#include "train/report_png.h"
+#include "train/report_image.h"
 #include "train/report_priv.h"
-
-enum { SIDE_MAX = 128 }; /* larger images are embedded smaller */
-
-/* ---- the sheet ---- */
 
 typedef struct sheet {
     const sti_report_run *run;
@@ -21,24 +17,6 @@ typedef struct sheet {
     uint8_t *pixels;
 } sheet;
 
-/* Mean over squares of `factor` pixels, in place; the smaller image is at the start. */
-static void shrink(uint8_t *pixels, int64_t height, int64_t width, int64_t channels,
-                   int64_t factor)
-{
-    uint8_t *to = pixels;
-    for (int64_t y = 0; y < height / factor; y++)
-        for (int64_t x = 0; x < width / factor; x++)
-            for (int64_t c = 0; c < channels; c++) {
-                int64_t sum = 0;
-                for (int64_t i = 0; i < factor * factor; i++)
-                    sum += pixels[((y * factor + i / factor) * width + x * factor +
-                                   i % factor) *
-                                      channels +
-                                  c];
-                *to++ = (uint8_t)(sum / (factor * factor));
-            }
-}
-
 static stint_status open_sheet(sheet *s)
 {
     const sti_report_run *run = s->run;
@@ -46,7 +24,9 @@ static stint_status open_sheet(sheet *s)
                             .split = STINT_DATA_TEST,
                             .format = run->errors_format,
                             .size = run->errors_size,
-                            .channels = (int)run->errors_channels};
+                            .channels = (int)run->errors_channels,
+                            .fit = (stint_data_fit)run->errors_fit,
+                            .validation = run->errors_validation};
     if (!desc.path)
         return sti_fail(STINT_E_INPUT, "errors.json does not say where the images are");
     stint_status status = stint_data_open(&desc, &s->data);
@@ -68,89 +48,68 @@ static void close_sheet(sheet *s)
     stint_data_close(s->data);
 }
 
-static stint_status add_picture(sheet *s, const sti_report_error *e, sti_text *out)
-{
-    const stint_data_info *info = s->info;
-    int64_t longer = info->height > info->width ? info->height : info->width;
-    int64_t factor = (longer + SIDE_MAX - 1) / SIDE_MAX;
-    sti_text png = {0};
-    if (e->index >= info->count)
-        return sti_fail(STINT_E_INPUT, "the data has changed since the run");
-    stint_status status = sti_data_decode(s->data, e->index, s->decoders, 0, s->pixels);
-    if (status == STINT_OK && factor > 1)
-        shrink(s->pixels, info->height, info->width, info->channels, factor);
-    if (status == STINT_OK)
-        status = sti_report_png(s->pixels, info->height / factor, info->width / factor,
-                                info->channels, &png);
-    if (status == STINT_OK) {
-        sti_text_add(out, "<img alt=\"\" src=\"data:image/png;base64,");
-        sti_text_add_base64(out, png.data, png.length);
-        sti_text_add(out, "\">");
-    }
-    sti_text_fini(&png);
-    return status;
-}
-
 static void add_caption(const sti_report_run *run, const sti_report_error *e,
                         sti_text *out)
 {
-    sti_text_add(out, "<figcaption>is <b>");
-    sti_text_add_html(out, sti_report_class(run, e->label));
-    sti_text_add(out, "</b><br>taken for <b class=\"bad\">");
-    sti_text_add_html(out, sti_report_class(run, e->predicted));
-    sti_text_add(out, "</b>");
+    sti_text html = {0};
+    sti_text_add(&html, "is <b>");
+    sti_text_add_html(&html, sti_report_class(run, e->label));
+    sti_text_add(&html, "</b><br>taken for <b class=\"bad\">");
+    sti_text_add_html(&html, sti_report_class(run, e->predicted));
+    sti_text_add(&html, "</b>");
     if (isfinite(e->probability))
-        sti_text_printf(out, " <small>%.0f&nbsp;%%</small>", 100 * e->probability);
-    sti_text_add(out, "</figcaption>");
+        sti_text_printf(&html, " <small>%.0f&nbsp;%%</small>", 100 * e->probability);
+    sti_page_picture_end(out, html.data ? html.data : "");
+    out->failed |= html.failed;
+    sti_text_fini(&html);
 }
 
-static stint_status add_pictures(sheet *s, sti_text *out, sti_report_flush_fn *flush,
-                                 void *user)
+static stint_status add_image(sheet *s, const sti_report_error *e, sti_text *out)
 {
+    if (e->index >= s->info->count)
+        return sti_fail(STINT_E_INPUT, "the data has changed since the run");
+    return sti_report_image(s->data, s->decoders, e->index, e->name, s->pixels, out);
+}
+
+static stint_status add_pictures(sheet *s, sti_page_file *page)
+{
+    sti_text *out = &page->text;
     stint_status status = STINT_OK;
-    sti_text_add(out, "<div class=\"sheet\">\n");
+    sti_page_sheet_begin(out);
     for (int i = 0; i < s->run->errors && status == STINT_OK; i++) {
         const sti_report_error *e = &s->run->error[i];
-        sti_text_add(out, "<figure title=\"");
-        sti_text_add_html(out, e->name);
-        sti_text_add(out, "\">");
-        status = add_picture(s, e, out);
+        sti_page_picture_begin(out);
+        status = add_image(s, e, out);
         if (status == STINT_E_MEMORY)
             return status;
-        if (status != STINT_OK) {
-            sti_text_add(out, "<p class=\"note\">");
-            sti_text_add_html(out, stint_last_error());
-            sti_text_add(out, "</p>");
-        }
+        if (status != STINT_OK)
+            sti_page_note(out, "%s", stint_last_error());
         add_caption(s->run, e, out);
-        sti_text_add(out, "</figure>\n");
-        status = flush(user, out);
+        status = sti_page_file_flush(page);
     }
-    sti_text_add(out, "</div>\n");
+    sti_page_sheet_end(out);
     return status;
 }
 
-stint_status sti_report_sheet_add(const sti_report_run *run, sti_text *out,
-                                  sti_report_flush_fn *flush, void *user)
+stint_status sti_report_sheet_add(const sti_report_run *run, sti_page_file *page)
 {
     if (!run->has_errors || run->errors == 0)
         return STINT_OK;
+    sti_text *out = &page->text;
     sheet s = {.run = run};
-    sti_text_printf(out,
-                    "<section><h2>Mistakes on the test images</h2>\n<p class=\"note\">"
-                    "%" PRId64 " of %" PRId64 " test images were classified wrongly; "
-                    "the %d of which the network was surest are shown.</p>\n",
-                    run->errors_wrong, run->errors_count, run->errors);
+    sti_page_section(out, "Mistakes on the test images");
+    sti_page_note(out,
+                  "%" PRId64 " of %" PRId64 " test images were classified wrongly; "
+                  "the %d of which the network was surest are shown.",
+                  run->errors_wrong, run->errors_count, run->errors);
     stint_status status = open_sheet(&s);
     if (status == STINT_OK)
-        status = add_pictures(&s, out, flush, user);
+        status = add_pictures(&s, page);
     close_sheet(&s);
     if (status != STINT_OK && status != STINT_E_MEMORY && status != STINT_E_IO) {
-        sti_text_add(out, "<p class=\"note\">The images cannot be shown: ");
-        sti_text_add_html(out, stint_last_error());
-        sti_text_add(out, "</p>\n");
+        sti_page_note(out, "The images cannot be shown: %s", stint_last_error());
         status = STINT_OK;
     }
-    sti_text_add(out, "</section>\n");
+    sti_page_section_end(out);
     return status;
 }

@@ -22,7 +22,7 @@ typedef struct sti_run {
     const char *out, *checkpoints, *model_path, *log_path; /* absolute */
     int lock_fd;                                           /* of the out folder */
     sti_job job;
-    sti_crew *crew;
+    sti_step_engine *engine;
     sti_data_norm norm;
     sti_error_control *control; /* NULL: nothing is packed */
     sti_saver *saver;
@@ -100,7 +100,8 @@ stint_status sti_run_share_weights(sti_run *run);
  */
 stint_status sti_run_gather_exchange(sti_run *run);
 /* What any rank was asked for: a checkpoint, to stop. */
-stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out);
+stint_status sti_run_share_requests(sti_run *run, bool *save_out,
+                                    stint_status *stop_out);
 /* Traffic of all ranks. STINT_E_BUG: their weights differ. */
 stint_status sti_run_share_end(sti_run *run, stint_train_result *result);
 
@@ -116,7 +117,7 @@ stint_status sti_run_adopt_packs(void *user, const float *state, int count);
  * a run of which nothing else is used. collect: find out what the choice of bounds
  * needs. STINT_E_BUDGET: no plan fits any more; parameters and moments are as before.
  */
-stint_status sti_run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
+stint_status sti_run_batch(sti_run *run, sti_step_batch *batch, bool collect,
                            sti_step_result *result);
 /* After the update: new bounds from a collecting batch, logged. */
 stint_status sti_run_choose_bounds(sti_run *run, const sti_step_result *result,

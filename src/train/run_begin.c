@@ -57,26 +57,26 @@ static stint_status measure_norm(sti_run *run)
 static stint_status load_reference(sti_run *run)
 {
     sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
-    stint_status st = sti_model_load_reference(run->job.inputs.reference,
-                                               &run->job.setup.train, run->crew->fixed);
+    stint_status st = sti_model_load_reference(
+        run->job.inputs.reference, &run->job.setup.train, run->engine->fixed);
     if (st == STINT_OK)
         sti_model_reference_sha256(run->job.inputs.reference, &run->job.setup.train,
-                                   run->crew->fixed, run->reference_sha256);
+                                   run->engine->fixed, run->reference_sha256);
     return st;
 }
 
 static stint_status create_parts(sti_run *run)
 {
-    sti_crew_desc desc = sti_job_crew(&run->job);
-    stint_status st = sti_crew_create(&desc, &run->crew);
+    sti_step_engine_desc desc = sti_job_engine(&run->job);
+    stint_status st = sti_step_engine_create(&desc, &run->engine);
     if (st == STINT_OK && run->desc->profile) {
         st = sti_profile_begin(run->desc->profile, run->job.setup.train.graph,
-                               run->crew->own.count, desc.lanes,
-                               run->crew->lane_team.threads);
-        run->crew->profile = run->desc->profile;
+                               run->engine->local.count, desc.lanes,
+                               run->engine->lane_team.threads);
+        run->engine->profile = run->desc->profile;
     }
     if (st == STINT_OK)
-        st = sti_saver_create(&run->job, run->crew, &run->norm,
+        st = sti_saver_create(&run->job, run->engine, &run->norm,
                               run->job.setup.train.weights >= 0 ? &run->loss : NULL,
                               &run->saver);
     if (st == STINT_OK && run->job.inputs.reference)
@@ -107,7 +107,7 @@ static stint_status create_parts(sti_run *run)
 static void clear_moments(sti_run *run)
 {
     for (int i = 0; i < run->job.setup.moments; i++)
-        memset(run->crew->moments[i], 0, run->crew->sizes.params);
+        memset(run->engine->moments[i], 0, run->engine->sizes.params);
 }
 
 /* New weights, or those of the model to begin with; then what pruning leaves. */
@@ -117,16 +117,16 @@ static stint_status init_weights(sti_run *run)
     stint_status st =
         run->job.inputs.start
             ? sti_model_start(run->job.inputs.start, &run->job.setup.train,
-                              run->job.inputs.network.name, run->crew->params,
-                              run->crew->states)
-            : sti_network_init_weights(&run->job.setup.train, &run->crew->team,
+                              run->job.inputs.network.name, run->engine->params,
+                              run->engine->states)
+            : sti_network_init_weights(&run->job.setup.train, &run->engine->team,
                                        sti_recipe_seed(run->recipe, STI_STREAM_INIT),
-                                       run->crew->params, run->crew->states);
+                                       run->engine->params, run->engine->states);
     if (st == STINT_OK && v.noise->ulp > 0)
         st = sti_network_flip_ulp(&run->job.setup.train, (uint64_t)v.noise->ulp,
-                                  run->crew->params);
-    if (st == STINT_OK && run->crew->mask)
-        sti_prune(run->crew, sti_prune_share(v.prune, 0), v.prune->scope);
+                                  run->engine->params);
+    if (st == STINT_OK && run->engine->mask)
+        sti_prune(run->engine, sti_prune_share(v.prune, 0), v.prune->scope);
     return st;
 }
 
@@ -182,7 +182,7 @@ static stint_status open_logs(sti_run *run, int64_t resume_step)
     return st;
 }
 
-/* The out folder, and what comes before the crew's memory is taken. */
+/* The out folder, and what comes before the engine's memory is taken. */
 static stint_status begin_out(sti_run *run, bool *measured)
 {
     int64_t checkpoints = 0;

@@ -20,7 +20,7 @@ static stint_status check_reference(const sti_run *run)
     if (!run->job.inputs.reference)
         return STINT_OK;
     sti_model_reference_sha256(run->job.inputs.reference, &run->job.setup.train,
-                               run->crew->fixed, sha256);
+                               run->engine->fixed, sha256);
     if (strcmp(sha256, run->reference_sha256) != 0 ||
         strcmp(sha256, run->job.inputs.reference->weights_sha256) != 0)
         return sti_fail(STINT_E_BUG, "the reference's weights changed in training");
@@ -74,8 +74,8 @@ static stint_status evaluate_finished(sti_run *run)
 {
     if (run->evaluated || run->job.inputs.test_count == 0)
         return STINT_OK;
-    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_TEST, &run->norm,
-                                        &run->evaluation, NULL, NULL);
+    stint_status st = sti_step_engine_evaluate(
+        run->engine, STI_EVALUATE_TEST, &run->norm, &run->evaluation, NULL, NULL);
     run->evaluated = st == STINT_OK;
     if (run->evaluated && sti_select_wanted(run)) {
         run->position.test_loss = run->evaluation.loss;

@@ -368,7 +368,8 @@ stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why)
     return end_line(log);
 }
 
-stint_status sti_run_log_enough(sti_run_log *log, int64_t step, int64_t better_epoch)
+stint_status sti_run_log_early_stop(sti_run_log *log, int64_t step,
+                                    int64_t better_epoch)
 {
     begin_line(log, "enough");
     sti_json_int(&log->json, "step", step);

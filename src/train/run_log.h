@@ -46,7 +46,8 @@ stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
 /* How bits of gradients were chosen in this step. */
 stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why);
 /* Epochs that were no better than one before them have ended the run. */
-stint_status sti_run_log_enough(sti_run_log *log, int64_t step, int64_t better_epoch);
+stint_status sti_run_log_early_stop(sti_run_log *log, int64_t step,
+                                    int64_t better_epoch);
 /* Times as long as without a budget that a step takes: expected and measured. */
 stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expected,
                                   double measured);

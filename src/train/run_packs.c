@@ -10,7 +10,7 @@
 #include "train/run.h"
 
 /* Runs of one batch, at most: each time a block grows, by a sixteenth at least. */
-#define MOST_RUNS 64
+#define MAX_RUNS 64
 
 stint_status sti_run_create_control(sti_run *run)
 {
@@ -29,13 +29,13 @@ stint_status sti_run_create_control(sti_run *run)
  * of any packs. */
 static stint_status rebuild(sti_run *run, const float *state, int state_count)
 {
-    sti_crew_desc desc = sti_job_crew(&run->job);
-    stint_status st = sti_crew_rebuild(run->crew, &desc);
-    if (st == STINT_OK && run->crew->profile) {
-        sti_profile_fini(run->crew->profile); /* the graph it timed is gone */
-        st = sti_profile_begin(run->crew->profile, run->job.setup.train.graph,
-                               run->crew->own.count, desc.lanes,
-                               run->crew->lane_team.threads);
+    sti_step_engine_desc desc = sti_job_engine(&run->job);
+    stint_status st = sti_step_engine_rebuild(run->engine, &desc);
+    if (st == STINT_OK && run->engine->profile) {
+        sti_profile_fini(run->engine->profile); /* the graph it timed is gone */
+        st = sti_profile_begin(run->engine->profile, run->job.setup.train.graph,
+                               run->engine->local.count, desc.lanes,
+                               run->engine->lane_team.threads);
     }
     if (st == STINT_OK)
         st = sti_run_create_control(run);
@@ -89,7 +89,7 @@ static int state_forms(const float *state, int count, sti_value_form *forms_out)
 static stint_status adopt(sti_run *run, const sti_pack_choice *choices, int packs,
                           const sti_value_form *forms, int form_count)
 {
-    sti_crew_release(run->crew);
+    sti_step_engine_release(run->engine);
     stint_status st = packs > 0
                           ? sti_step_repack(&run->job.setup, &run->job.plan, choices,
                                             packs, forms, form_count)
@@ -100,8 +100,8 @@ static stint_status adopt(sti_run *run, const sti_pack_choice *choices, int pack
         st = sti_job_check_budget(&run->job);
     if (st == STINT_OK || st == STINT_E_MEMORY || st == STINT_E_BUDGET)
         return st;
-    sti_crew_desc desc = sti_job_crew(&run->job);
-    stint_status again = sti_crew_rebuild(run->crew, &desc);
+    sti_step_engine_desc desc = sti_job_engine(&run->job);
+    stint_status again = sti_step_engine_rebuild(run->engine, &desc);
     return again == STINT_OK ? st : again;
 }
 
@@ -128,7 +128,7 @@ stint_status sti_run_adopt_packs(void *user, const float *state, int count)
 
 /* ---- blocks that turn out too small ---- */
 
-static void tell_growth(const sti_run *run, const sti_crew_batch *batch)
+static void tell_growth(const sti_run *run, const sti_step_batch *batch)
 {
     for (int i = 0; i < sti_error_control_count(run->control); i++) {
         const sti_error_row *row = sti_error_control_row(run->control, i);
@@ -164,7 +164,7 @@ static stint_status plan_again(sti_run *run, const sti_pack_choice *sizes, int c
     return st == STINT_OK ? sti_job_check_budget(&run->job) : st;
 }
 
-static stint_status grow(sti_run *run, const sti_crew_batch *batch)
+static stint_status grow(sti_run *run, const sti_step_batch *batch)
 {
     const int count = sti_error_control_count(run->control);
     sti_pack_choice *sizes =
@@ -179,7 +179,7 @@ static stint_status grow(sti_run *run, const sti_crew_batch *batch)
         st = sti_run_log_growth(run->log, batch->step + 1, run->control);
     }
     if (st == STINT_OK) {
-        sti_crew_release(run->crew);
+        sti_step_engine_release(run->engine);
         st = plan_again(run, sizes, count, sizes + count);
     }
     if (st == STINT_OK)
@@ -193,7 +193,7 @@ static stint_status grow(sti_run *run, const sti_crew_batch *batch)
 }
 
 /* Once with these bounds, or with anew chosen ones if some tensor has none. */
-static stint_status run_once(sti_run *run, sti_crew_batch *batch, bool collect,
+static stint_status run_once(sti_run *run, sti_step_batch *batch, bool collect,
                              sti_step_result *result, bool *done)
 {
     const bool trial = run->control && sti_error_control_lacks(run->control);
@@ -201,7 +201,7 @@ static stint_status run_once(sti_run *run, sti_crew_batch *batch, bool collect,
     *done = false;
     if (run->control)
         batch->bounds = sti_error_control_bounds(run->control, collect || trial);
-    stint_status st = sti_crew_run(run->crew, batch, result);
+    stint_status st = sti_step_engine_run(run->engine, batch, result);
     if (st == STINT_OK && run->control)
         sti_error_control_look(run->control, result->block, &fits);
     if (st != STINT_OK)
@@ -212,11 +212,11 @@ static stint_status run_once(sti_run *run, sti_crew_batch *batch, bool collect,
     return trial ? sti_run_choose_bounds(run, result, batch->step) : STINT_OK;
 }
 
-stint_status sti_run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
+stint_status sti_run_batch(sti_run *run, sti_step_batch *batch, bool collect,
                            sti_step_result *result)
 {
     bool done = false;
-    for (int i = 0; i < MOST_RUNS; i++) {
+    for (int i = 0; i < MAX_RUNS; i++) {
         stint_status st = run_once(run, batch, collect, result, &done);
         if (st != STINT_OK || done)
             return st;
@@ -227,7 +227,7 @@ stint_status sti_run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
 stint_status sti_run_choose_bounds(sti_run *run, const sti_step_result *result,
                                    int64_t steps)
 {
-    const void *moments[2] = {run->crew->moments[0], run->crew->moments[1]};
+    const void *moments[2] = {run->engine->moments[0], run->engine->moments[1]};
     sti_error_control_collect(run->control, result->block, moments, steps);
     return run->log ? sti_run_log_bounds(run->log, steps, run->control) : STINT_OK;
 }

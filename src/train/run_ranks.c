@@ -195,7 +195,7 @@ stint_status sti_run_compare_ranks(sti_run *run)
     char *text = NULL;
     if (!run->comm)
         return STINT_OK;
-    sti_comm_set_place(run->comm, "the comparison of recipes", 0);
+    sti_comm_set_context(run->comm, "the comparison of recipes", 0);
     stint_status st = sti_run_agree(run, fill_identity(run, &mine));
     if (st != STINT_OK)
         return st;
@@ -233,25 +233,25 @@ static stint_status share_block(sti_comm *comm, void *block, size_t n_bytes)
 
 stint_status sti_run_share_weights(sti_run *run)
 {
-    const sti_crew *crew = run->crew;
+    const sti_step_engine *engine = run->engine;
     if (!run->comm)
         return STINT_OK;
     stint_status st =
         sti_comm_broadcast(run->comm, 0, &run->position, sizeof run->position);
     if (st == STINT_OK)
-        st = share_block(run->comm, crew->params, crew->sizes.params);
-    return st == STINT_OK ? share_block(run->comm, crew->states, crew->sizes.states)
+        st = share_block(run->comm, engine->params, engine->sizes.params);
+    return st == STINT_OK ? share_block(run->comm, engine->states, engine->sizes.states)
                           : st;
 }
 
 static stint_status share_blocks(sti_run *run)
 {
-    const sti_crew *crew = run->crew;
+    const sti_step_engine *engine = run->engine;
     stint_status st = sti_run_share_weights(run);
     for (int i = 0; i < run->job.setup.moments && st == STINT_OK; i++)
-        st = share_block(run->comm, crew->moments[i], crew->sizes.params);
-    if (st == STINT_OK && crew->mask)
-        st = share_block(run->comm, crew->mask, crew->sizes.mask);
+        st = share_block(run->comm, engine->moments[i], engine->sizes.params);
+    if (st == STINT_OK && engine->mask)
+        st = share_block(run->comm, engine->mask, engine->sizes.mask);
     if (st == STINT_OK && run->job.inputs.reference) /* the weights of its parts */
         st = sti_comm_broadcast(run->comm, 0, &run->loss, sizeof run->loss);
     return st;
@@ -272,12 +272,12 @@ stint_status sti_run_share_start(sti_run *run)
         tell_alone(run);
         return STINT_OK;
     }
-    sti_comm_set_place(run->comm, "the start from a checkpoint or new weights", 0);
+    sti_comm_set_context(run->comm, "the start from a checkpoint or new weights", 0);
     stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)
         st = share_blocks(run);
-    return st == STINT_OK && run->crew->exchange
-               ? sti_exchange_load(run->crew->exchange)
+    return st == STINT_OK && run->engine->exchange
+               ? sti_exchange_load(run->engine->exchange)
                : st;
 }
 
@@ -286,20 +286,21 @@ stint_status sti_run_share_start(sti_run *run)
 /* After a failure of the communicator rank 0 saves alone. */
 stint_status sti_run_gather_exchange(sti_run *run)
 {
-    if (!run->crew->exchange)
+    if (!run->engine->exchange)
         return STINT_OK;
     if (sti_comm_failure(run->comm, NULL, 0, NULL) == STINT_OK)
-        return sti_exchange_save(run->crew->exchange);
-    sti_exchange_save_alone(run->crew->exchange);
+        return sti_exchange_save(run->engine->exchange);
+    sti_exchange_save_alone(run->engine->exchange);
     return STINT_OK;
 }
 
-stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop_out)
+stint_status sti_run_share_requests(sti_run *run, bool *save_out,
+                                    stint_status *stop_out)
 {
     int64_t asks[2] = {sti_stop_take_save(), sti_stop_asked()};
     stint_status st = STINT_OK;
     if (run->comm) {
-        sti_comm_set_place(run->comm, "the beginning", run->position.step + 1);
+        sti_comm_set_context(run->comm, "the beginning", run->position.step + 1);
         st = sti_comm_max(run->comm, asks, 2);
     }
     *save_out = asks[0] != 0;
@@ -310,18 +311,18 @@ stint_status sti_run_share_asks(sti_run *run, bool *save_out, stint_status *stop
 /* ---- the end ---- */
 
 /* Every rank holds the same weights, to the bit; nobody would notice if it did not. */
-static stint_status compare_weights(sti_run *run, const char own[65])
+static stint_status compare_weights(sti_run *run, const char local[65])
 {
     sti_comm *comm = run->comm;
     char first[65];
-    memcpy(first, own, sizeof first);
+    memcpy(first, local, sizeof first);
     stint_status st = sti_comm_broadcast(comm, 0, first, sizeof first);
-    if (st == STINT_OK && memcmp(first, own, sizeof first) != 0)
+    if (st == STINT_OK && memcmp(first, local, sizeof first) != 0)
         st = sti_fail(STINT_E_BUG,
                       "rank %d (%s) ends with other weights than rank 0 (%s): SHA-256 "
                       "%.16s, not %.16s; is the memory of these hosts sound?",
                       sti_comm_rank(comm), sti_comm_host(comm, sti_comm_rank(comm)),
-                      sti_comm_host(comm, 0), own, first);
+                      sti_comm_host(comm, 0), local, first);
     return sti_run_agree(run, st);
 }
 
@@ -330,7 +331,7 @@ stint_status sti_run_share_end(sti_run *run, stint_train_result *result)
     result->ranks = 1;
     if (!run->comm)
         return STINT_OK;
-    sti_comm_set_place(run->comm, "the end", 0);
+    sti_comm_set_context(run->comm, "the end", 0);
     stint_status st = compare_weights(run, result->weights_sha256);
     if (st != STINT_OK)
         return st;

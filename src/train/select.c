@@ -87,8 +87,8 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
 {
     sti_evaluation *e = &run->validation;
     int64_t right = 0, others = 0;
-    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_VALIDATION, &run->norm,
-                                        e, NULL, NULL);
+    stint_status st = sti_step_engine_evaluate(run->engine, STI_EVALUATE_VALIDATION,
+                                               &run->norm, e, NULL, NULL);
     for (int64_t i = 0; i < e->count && st == STINT_OK; i++) {
         right += e->predicted[i] == sti_data_label(run->job.inputs.validation_data, i);
         if (run->reference_answer)
@@ -126,7 +126,7 @@ stint_status sti_select_end(sti_run *run)
     if (sti_run_is_first(run))
         st = sti_model_reload(run->model_path, run->position.chosen_step,
                               run->job.inputs.network.name, &run->job.setup.train,
-                              run->crew->params, run->crew->states);
+                              run->engine->params, run->engine->states);
     st = sti_run_agree(run, st);
     run->evaluated = false; /* that was the last epoch */
     return st == STINT_OK ? sti_run_share_weights(run) : st;

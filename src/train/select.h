@@ -23,7 +23,7 @@ stint_status sti_select_begin(sti_run *run);
 stint_status sti_select_epoch(sti_run *run, int64_t epoch);
 /* Are there to be no more epochs? */
 bool sti_select_is_enough(const sti_run *run);
-/* The chosen weights back into the crew, on all ranks. */
+/* The chosen weights back into the engine, on all ranks. */
 stint_status sti_select_end(sti_run *run);
 
 #endif

@@ -15,7 +15,7 @@ void sti_setup_cut(sti_setup *setup, int64_t batch, int64_t shards)
     sti_comm *comm = setup->comm;
     setup->batch = batch;
     setup->shards = shards;
-    setup->own_shards =
+    setup->local_shards =
         comm ? sti_tree_sum_shards(shards, sti_comm_size(comm), sti_comm_rank(comm))
                    .count
              : shards;
@@ -55,20 +55,21 @@ void sti_setup_fini(sti_setup *setup)
     sti_network_fini(&setup->eval);
 }
 
-sti_crew_desc sti_setup_crew(const sti_setup *setup, int lanes)
+sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
 {
     const sti_inputs *in = setup->inputs;
-    return (sti_crew_desc){.train = &setup->train,
-                           .eval = setup->eval.graph ? &setup->eval : NULL,
-                           .train_data = in->train_data,
-                           .test_data = in->test_data,
-                           .validation_data = in->validation_data,
-                           .text = in->text,
-                           .threads = setup->threads,
-                           .lanes = lanes,
-                           .shards = setup->shards,
-                           .comm = setup->comm,
-                           .net = sti_exchange_of_recipe(in->recipe),
-                           .moments = setup->moments,
-                           .masked = sti_prune_section_of(in->recipe)->sparsity > 0};
+    return (sti_step_engine_desc){.train = &setup->train,
+                                  .eval = setup->eval.graph ? &setup->eval : NULL,
+                                  .train_data = in->train_data,
+                                  .test_data = in->test_data,
+                                  .validation_data = in->validation_data,
+                                  .text = in->text,
+                                  .threads = setup->threads,
+                                  .lanes = lanes,
+                                  .shards = setup->shards,
+                                  .comm = setup->comm,
+                                  .net = sti_exchange_of_recipe(in->recipe),
+                                  .moments = setup->moments,
+                                  .masked =
+                                      sti_prune_section_of(in->recipe)->sparsity > 0};
 }

@@ -2,8 +2,8 @@
 #ifndef STI_TRAIN_SETUP_H
 #define STI_TRAIN_SETUP_H
 
-#include "train/crew.h"
 #include "train/inputs.h"
+#include "train/step_engine.h"
 
 /* Owns its two networks; inputs and communicator are borrowed, so that a second set-up
  * can be made over the same inputs (sti_setup_like) and thrown away. */
@@ -14,7 +14,7 @@ typedef struct sti_setup {
     const char *threads_why; /* a literal */
     int moments;             /* blocks of optimiser state */
     int64_t batch, shards;
-    int64_t own_shards;      /* of this process */
+    int64_t local_shards;    /* of this process */
     sti_network train, eval; /* eval: zeroed without a split to evaluate */
     size_t host_bytes;       /* of blocks that were there before the inputs */
     size_t base_bytes;       /* sti_memory_base when the networks were built */
@@ -36,7 +36,7 @@ stint_status sti_setup_build(sti_setup *setup);
 stint_status sti_setup_plan(sti_setup *setup, sti_network *train, int lanes);
 void sti_setup_fini(sti_setup *setup); /* a zeroed one is fine */
 
-/* What the crew that runs it is, with so many lanes. */
-sti_crew_desc sti_setup_crew(const sti_setup *setup, int lanes);
+/* What the engine that runs it is, with so many lanes. */
+sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes);
 
 #endif

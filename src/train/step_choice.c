@@ -40,10 +40,10 @@ static int64_t rounds_of(int64_t shards, int64_t lanes)
 }
 
 /* The fewest lanes that need no more rounds than `most` lanes do. */
-static int64_t fewest_lanes(int64_t shards, int64_t most)
+static int64_t fewest_lanes(int64_t shards, int64_t max_lanes)
 {
-    int64_t lanes = most;
-    while (lanes > 1 && rounds_of(shards, lanes - 1) == rounds_of(shards, most))
+    int64_t lanes = max_lanes;
+    while (lanes > 1 && rounds_of(shards, lanes - 1) == rounds_of(shards, max_lanes))
         lanes--;
     return lanes;
 }
@@ -53,9 +53,9 @@ static int64_t fewest_lanes(int64_t shards, int64_t most)
  * the speed of as many lanes. */
 static double rounds(const sti_setup *setup, int lanes)
 {
-    double shards = (double)setup->own_shards;
+    double shards = (double)setup->local_shards;
     if (lanes > 1)
-        return (double)rounds_of(setup->own_shards, lanes);
+        return (double)rounds_of(setup->local_shards, lanes);
     return setup->threads > 1 ? shards / (0.7 * (double)setup->threads) : shards;
 }
 
@@ -63,16 +63,16 @@ static double rounds(const sti_setup *setup, int lanes)
 static int next_lanes(const sti_setup *setup, int lanes)
 {
     int64_t wanted = sti_run_section_of(setup->inputs->recipe)->lanes;
-    int64_t most =
-        setup->threads < setup->own_shards ? setup->threads : setup->own_shards;
+    int64_t max_lanes =
+        setup->threads < setup->local_shards ? setup->threads : setup->local_shards;
     if (wanted > 0)
         return lanes == 0
-                   ? (int)(wanted < setup->own_shards ? wanted : setup->own_shards)
+                   ? (int)(wanted < setup->local_shards ? wanted : setup->local_shards)
                    : 0;
     if (lanes == 1)
         return 0;
-    return lanes == 0 ? (int)fewest_lanes(setup->own_shards, most)
-                      : (int)fewest_lanes(setup->own_shards, lanes - 1);
+    return lanes == 0 ? (int)fewest_lanes(setup->local_shards, max_lanes)
+                      : (int)fewest_lanes(setup->local_shards, lanes - 1);
 }
 
 /* ---- peaks ---- */

@@ -87,16 +87,15 @@ static stint_status choose_for_images(const sti_data_values *data,
 stint_status sti_stock_choose(const sti_data_values *data, sti_stock_choice *choice)
 {
     const char *format = format_of(data);
-    const bool any = strcmp(format, "auto") == 0;
-    if (strcmp(format, "text") == 0 ||
-        (any && !has_images(data) && sti_corpus_is_text(data->path))) {
+    const bool unknown = strcmp(format, "auto") == 0 && !has_images(data);
+    if (strcmp(format, "text") == 0 || (unknown && sti_corpus_is_text(data->path))) {
         choice->name = "shakespeare-small";
         choice->images = 0;
         snprintf(choice->data, sizeof choice->data, "text");
         return STINT_OK;
     }
     stint_status st = choose_for_images(data, choice);
-    if (st == STINT_E_INPUT && any && !has_images(data))
+    if (st == STINT_E_INPUT && unknown)
         return sti_fail(st, "%s; or, for text, a file or a folder with *.txt",
                         stint_last_error());
     return st;

@@ -108,13 +108,13 @@ static void prefetch_next(sti_run *run, int64_t step)
         step + 1 < run->job.steps)
         sti_data_prefetch(run->job.inputs.train_data,
                           samples_of_step(run, step + 1) +
-                              run->crew->own.first * run->job.setup.train.images,
-                          run->crew->own.count * run->job.setup.train.images);
+                              run->engine->local.first * run->job.setup.train.images,
+                          run->engine->local.count * run->job.setup.train.images);
 }
 
-static stint_status not_finite(sti_run *run, const sti_crew_batch *batch)
+static stint_status not_finite(sti_run *run, const sti_step_batch *batch)
 {
-    stint_status st = sti_crew_diagnose(run->crew, batch);
+    stint_status st = sti_step_engine_diagnose(run->engine, batch);
     run->common = true; /* all ranks have the same sum */
     return sti_fail_context(
         st,
@@ -150,15 +150,16 @@ static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     return (sti_data_augment){.crop_pad = (int)v.data->crop_pad,
                               .flip = v.data->flip,
+                              .scale_crop = v.data->scale_crop,
                               .seed = sti_recipe_seed(run->recipe, STI_STREAM_AUGMENT),
                               .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
 }
 
-static sti_crew_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
+static sti_step_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
                                     int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    return (sti_crew_batch){.samples = samples_of_step(run, step),
+    return (sti_step_batch){.samples = samples_of_step(run, step),
                             .augment = augment,
                             .norm = &run->norm,
                             .loss_weights = run->loss.weight,
@@ -180,17 +181,17 @@ static stint_status begin_timing(sti_run *run, sti_profile *timing)
 {
     stint_status st =
         sti_profile_begin(timing, run->job.setup.train.graph, run->job.setup.shards,
-                          run->job.plan.lanes, run->crew->lane_team.threads);
+                          run->job.plan.lanes, run->engine->lane_team.threads);
     if (st == STINT_OK)
-        run->crew->profile = timing;
+        run->engine->profile = timing;
     return st;
 }
 
 static stint_status end_timing(sti_run *run, int64_t step)
 {
-    sti_profile *timing = run->crew->profile;
+    sti_profile *timing = run->engine->profile;
     double measured = sti_profile_slowdown(timing);
-    run->crew->profile = NULL;
+    run->engine->profile = NULL;
     sti_profile_fini(timing);
     sti_log(STINT_LOG_INFO,
             "fitting the budget: a step takes %.2f times as long, expected %.2f",
@@ -205,13 +206,13 @@ static void prune_more(sti_run *run, int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     const int64_t epoch = step / run->job.steps_per_epoch;
-    if (run->crew->mask && step % run->job.steps_per_epoch == 0 && epoch > 0 &&
+    if (run->engine->mask && step % run->job.steps_per_epoch == 0 && epoch > 0 &&
         epoch <= v.prune->epochs)
-        sti_prune(run->crew, sti_prune_share(v.prune, epoch), v.prune->scope);
+        sti_prune(run->engine, sti_prune_share(v.prune, epoch), v.prune->scope);
 }
 
 /* Forward and backward of a step's batch, timed if need be. */
-static stint_status run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
+static stint_status run_batch(sti_run *run, sti_step_batch *batch, bool collect,
                               sti_step_result *result)
 {
     sti_profile timing = {0};
@@ -222,7 +223,7 @@ static stint_status run_batch(sti_run *run, sti_crew_batch *batch, bool collect,
     if (timed && st == STINT_OK)
         return end_timing(run, batch->step + 1);
     if (timed) {
-        run->crew->profile = NULL;
+        run->engine->profile = NULL;
         sti_profile_fini(&timing);
     }
     return st;
@@ -247,7 +248,7 @@ static void follow_parts(sti_run *run, const sti_step_result *result, int64_t st
 static stint_status log_net(const sti_run *run)
 {
     const char *why =
-        run->crew->exchange ? sti_exchange_news(run->crew->exchange) : NULL;
+        run->engine->exchange ? sti_exchange_news(run->engine->exchange) : NULL;
     return run->log && why ? sti_run_log_net(run->log, run->position.step, why)
                            : STINT_OK;
 }
@@ -257,7 +258,7 @@ static stint_status run_step(sti_run *run)
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     int64_t start_ns = sti_clock_ns(), step = run->position.step;
     sti_data_augment augment = augment_of_step(run, step);
-    sti_crew_batch batch = batch_of_step(run, &augment, step);
+    sti_step_batch batch = batch_of_step(run, &augment, step);
     bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
     prefetch_next(run, step);
@@ -265,21 +266,21 @@ static stint_status run_step(sti_run *run)
     stint_status st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
-    sti_prune_gradients(run->crew, result.block);
-    double squares = sti_crew_gradient_squares(run->crew, result.block);
+    sti_prune_gradients(run->engine, result.block);
+    double squares = sti_step_engine_gradient_squares(run->engine, result.block);
     if (!isfinite(result.loss) || !isfinite(squares))
         return not_finite(run, &batch);
     run->lr = sti_schedule_lr(&run->schedule, step);
     run->gradient_norm = sqrt(squares) / (double)run->job.setup.shards;
-    sti_crew_update(run->crew, v.optimizer, run->lr,
-                    sti_update_clip(v.optimizer, run->gradient_norm), step,
-                    result.block);
+    sti_step_engine_update(run->engine, v.optimizer, run->lr,
+                           sti_update_clip(v.optimizer, run->gradient_norm), step,
+                           result.block);
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
     count_step(run, &result, (double)step_ns * 1e-9);
-    if (run->crew->profile) {
-        run->crew->profile->step_ns += step_ns;
-        run->crew->profile->steps++;
+    if (run->engine->profile) {
+        run->engine->profile->step_ns += step_ns;
+        run->engine->profile->steps++;
     }
     /* The plan may have lost its packs on the way. */
     return collect && run->control ? sti_run_choose_bounds(run, &result, step + 1)
@@ -371,14 +372,15 @@ static bool is_stop(stint_status st)
 static stint_status evaluate(sti_run *run)
 {
     int64_t start_ns = sti_clock_ns();
-    stint_status st = sti_crew_evaluate(run->crew, STI_EVALUATE_TEST, &run->norm,
-                                        &run->evaluation, tell_evaluated, run);
+    stint_status st =
+        sti_step_engine_evaluate(run->engine, STI_EVALUATE_TEST, &run->norm,
+                                 &run->evaluation, tell_evaluated, run);
     if (st != STINT_OK)
         return st;
     run->evaluation_s = sti_seconds_since(start_ns);
-    if (run->crew->profile) {
-        run->crew->profile->evaluate_ns += sti_clock_ns() - start_ns;
-        run->crew->profile->evaluations++;
+    if (run->engine->profile) {
+        run->engine->profile->evaluate_ns += sti_clock_ns() - start_ns;
+        run->engine->profile->evaluations++;
     }
     run->evaluated = true;
     run->position.test_loss = run->evaluation.loss;
@@ -434,7 +436,7 @@ static bool epoch_is_over(const sti_run *run)
            (p->step % run->job.steps_per_epoch == 0 || p->step == run->job.steps);
 }
 
-static stint_status tell_enough(sti_run *run, int64_t epoch)
+static stint_status log_early_stop(sti_run *run, int64_t epoch)
 {
     const int64_t best = (run->position.better_step - 1) / run->job.steps_per_epoch + 1;
     if (!run->log || run->position.step == run->job.steps)
@@ -443,7 +445,7 @@ static stint_status tell_enough(sti_run *run, int64_t epoch)
             "no epoch since %" PRId64 " was better, so the run ends after %" PRId64
             " of %" PRId64 " (train.patience)",
             best, epoch, run->job.epochs);
-    return sti_run_log_enough(run->log, run->position.step, best);
+    return sti_run_log_early_stop(run->log, run->position.step, best);
 }
 
 static stint_status close_epoch(sti_run *run)
@@ -463,7 +465,7 @@ static stint_status close_epoch(sti_run *run)
     if (st == STINT_OK)
         st = record_epoch(run, epoch, tested);
     if (st == STINT_OK && enough)
-        st = tell_enough(run, epoch);
+        st = log_early_stop(run, epoch);
     if (st == STINT_OK && (last || v.run->checkpoint_every == 0))
         st = save(run);
     if (st == STINT_OK)
@@ -481,10 +483,10 @@ static bool checkpoint_is_due(const sti_run *run, bool asked)
 }
 
 /* Requests to save or to stop, after whatever ended with the last step. */
-static stint_status meet_asks(sti_run *run)
+static stint_status handle_requests(sti_run *run)
 {
     bool asked = false;
-    stint_status stop = STINT_OK, st = sti_run_share_asks(run, &asked, &stop);
+    stint_status stop = STINT_OK, st = sti_run_share_requests(run, &asked, &stop);
     if (st == STINT_OK && checkpoint_is_due(run, asked))
         st = save(run);
     return st == STINT_OK && stop != STINT_OK ? stop_here(run, stop) : st;
@@ -499,7 +501,7 @@ static stint_status loop(sti_run *run)
         if (st != STINT_OK || run->position.step >= run->job.steps ||
             sti_select_is_enough(run))
             return st;
-        st = meet_asks(run);
+        st = handle_requests(run);
         if (st == STINT_OK && (st = run_step(run)) == STINT_E_BUDGET)
             return stop_short(run);
         if (st == STINT_OK)

@@ -21,14 +21,14 @@ static void free_parts(sti_run *run)
     sti_evaluation_fini(&run->validation);
     sti_free(run->reference_answer);
     run->reference_answer = NULL;
-    sti_crew_destroy(run->crew);
+    sti_step_engine_destroy(run->engine);
     sti_free(run->order);
     sti_job_fini(&run->job);
     run->board = NULL;
     run->log = NULL;
     run->saver = NULL;
     run->control = NULL;
-    run->crew = NULL;
+    run->engine = NULL;
     run->order = NULL;
 }
 
@@ -51,7 +51,7 @@ static stint_status create_job(sti_run *run)
     return st;
 }
 
-static stint_status plan_own(sti_run *run)
+static stint_status plan_local(sti_run *run)
 {
     stint_status st = stint_recipe_check(run->recipe);
     if (st == STINT_OK)
@@ -73,7 +73,7 @@ static stint_status plan_own(sti_run *run)
 
 static stint_status plan(sti_run *run)
 {
-    stint_status st = sti_run_agree(run, plan_own(run));
+    stint_status st = sti_run_agree(run, plan_local(run));
     return st == STINT_OK ? sti_run_compare_ranks(run) : st;
 }
 

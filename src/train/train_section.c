@@ -35,7 +35,7 @@ static const sti_option rows[] = {
      .automatic = true,
      .flag = true,
      .unit = "N",
-     .help = "images or sequences a step; auto: what trains fastest within memory"},
+     .help = "images or sequences a step; auto: fastest in memory"},
     {.name = "reference_batch",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 1 << 20),

@@ -4,8 +4,8 @@
  * few long loops: neighbours that share a decay are one segment. */
 #include "base/clock.h"
 #include "kernel/optimizer/optimizer.h"
-#include "train/crew.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 
 typedef struct segment {
     size_t param, gradient, bytes; /* offsets */
@@ -13,7 +13,7 @@ typedef struct segment {
 } segment;
 
 typedef struct updater {
-    sti_crew *crew;
+    sti_step_engine *engine;
     const sti_optimizer_values *optimizer;
     const char *block;
     float lr;
@@ -34,7 +34,7 @@ static float *at(void *base, size_t offset)
     return (float *)(void *)((char *)base + offset);
 }
 
-/* n numbers in place; their moments as far as the optimiser has them. */
+/* n numbers in allocation; their moments as far as the optimiser has them. */
 static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool decay,
                         float *x, const float *gradient, float *const moment[2])
 {
@@ -68,23 +68,23 @@ static void run_segment(const updater *u, const segment *s)
     if (s->bytes == 0)
         return;
     for (int i = 0; i < 2; i++)
-        if (u->crew->moments[i])
-            moment[i] = at(u->crew->moments[i], s->param);
-    run_numbers(u, &u->crew->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
-                at(u->crew->params, s->param),
+        if (u->engine->moments[i])
+            moment[i] = at(u->engine->moments[i], s->param);
+    run_numbers(u, &u->engine->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
+                at(u->engine->params, s->param),
                 (const float *)(const void *)(u->block + s->gradient), moment);
 }
 
 static void update_params(const updater *u)
 {
-    const sti_network *net = u->crew->desc.train;
+    const sti_network *net = u->engine->desc.train;
     segment run = {0};
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_GRADIENT)
             continue;
-        const sti_place *param = &net->plan->place[output->target];
-        const sti_place *gradient = &net->plan->place[output->value];
+        const sti_allocation *param = &net->plan->allocation[output->target];
+        const sti_allocation *gradient = &net->plan->allocation[output->value];
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
         bool decay = u->optimizer->decay_all || !row->param.no_decay;
         if (run.bytes && run.param + run.bytes == param->offset &&
@@ -101,15 +101,16 @@ static void update_params(const updater *u)
 /* new = (1 - momentum) old + momentum * mean over shards of the contributions */
 static void update_states(const updater *u)
 {
-    const sti_network *net = u->crew->desc.train;
+    const sti_network *net = u->engine->desc.train;
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_STATE)
             continue;
-        float *state = at(u->crew->states, net->plan->place[output->target].offset);
+        float *state =
+            at(u->engine->states, net->plan->allocation[output->target].offset);
         const float *sum =
             (const float *)(const void *)(u->block +
-                                          net->plan->place[output->value].offset);
+                                          net->plan->allocation[output->value].offset);
         int64_t count =
             stint_shape_count(&sti_graph_value(net->graph, output->target)->shape);
         for (int64_t k = 0; k < count; k++)
@@ -131,8 +132,8 @@ static double power(double base, int64_t exponent)
 /* As torch.nn.utils.clip_grad_norm_ has it. */
 double sti_update_clip(const sti_optimizer_values *optimizer, double norm)
 {
-    const double most = optimizer->clip;
-    return most > 0 && norm > most ? most / (norm + 1e-6) : 1;
+    const double max_norm = optimizer->clip;
+    return max_norm > 0 && norm > max_norm ? max_norm / (norm + 1e-6) : 1;
 }
 
 static updater updater_of(const sti_optimizer_values *optimizer, double lr,
@@ -146,17 +147,18 @@ static updater updater_of(const sti_optimizer_values *optimizer, double lr,
                      .correction2 = 1 - power(optimizer->beta2, step + 1)};
 }
 
-void sti_crew_update(sti_crew *crew, const sti_optimizer_values *optimizer, double lr,
-                     double clip, int64_t step, const char *block)
+void sti_step_engine_update(sti_step_engine *engine,
+                            const sti_optimizer_values *optimizer, double lr,
+                            double clip, int64_t step, const char *block)
 {
-    updater u = updater_of(optimizer, lr, step, clip, crew->desc.shards);
-    int64_t start = crew->profile ? sti_clock_ns() : 0;
-    u.crew = crew;
+    updater u = updater_of(optimizer, lr, step, clip, engine->desc.shards);
+    int64_t start = engine->profile ? sti_clock_ns() : 0;
+    u.engine = engine;
     u.block = block;
     update_params(&u);
     update_states(&u);
-    if (crew->profile)
-        crew->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
+    if (engine->profile)
+        engine->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
 }
 
 void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,

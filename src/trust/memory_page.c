@@ -2,13 +2,17 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/npy.h"
-#include "trust/page.h"
+#include "base/units.h"
+#include "page/page.h"
+#include "page/table.h"
+#include "train/report_image.h"
 
 enum {
     LISTED = 500, /* images with their names: tars are walked for each */
@@ -150,26 +154,49 @@ static stint_status write_pairs(const output *o)
 
 /* ---- page ---- */
 
+/* A card with a share or with a number of three digits. */
+static void add_figure(sti_text *out, const char *meaning, double value, bool percent)
+{
+    char words[32];
+    if (percent)
+        (void)snprintf(words, sizeof words, "%.2f %%", 100 * value);
+    else
+        (void)snprintf(words, sizeof words, "%.3g", value);
+    sti_page_figure(out, words, meaning);
+}
+
+static void add_count(sti_text *out, const char *meaning, int64_t count)
+{
+    sti_page_figure(out, sti_count_text(count), meaning);
+}
+
 static void add_figures(const output *o, sti_text *out)
 {
     const stint_memory *m = o->m;
-    sti_text_add(out, "<div class=\"figures\">\n");
-    sti_page_figure(out, "runs", (double)m->runs, false);
-    sti_page_figure(out, "accuracy on images left out", m->train_accuracy, true);
+    sti_page_figures_begin(out);
+    add_count(out, "runs", m->runs);
+    add_figure(out, "accuracy on images left out", m->train_accuracy, true);
     if (m->test > 0)
-        sti_page_figure(out, "accuracy on test images", m->test_accuracy, true);
-    sti_page_figure(out, "memorised images", (double)m->memorised, false);
-    sti_page_figure(out, "of these expected by chance", m->memorised_chance, true);
-    sti_page_figure(out, "largest standard error", m->error_bound, false);
+        add_figure(out, "accuracy on test images", m->test_accuracy, true);
+    add_count(out, "memorised images", m->memorised);
+    add_figure(out, "of these expected by chance", m->memorised_chance, true);
+    add_figure(out, "largest standard error", m->error_bound, false);
     if (m->test > 0)
-        sti_page_figure(out, "strong influences", (double)m->influences, false);
-    sti_text_add(out, "</div>\n");
+        add_count(out, "strong influences", m->influences);
+    sti_page_figures_end(out);
 }
 
-static void add_distribution(const output *o, sti_text *out)
+static void add_count_row(sti_text *out, const char *what, int64_t count)
 {
-    const stint_memory *m = o->m;
-    int64_t count[BARS + 1] = {0}; /* the first: below zero */
+    sti_table_row(out);
+    sti_table_words(out, what, NULL);
+    sti_table_number(out, "%" PRId64, count);
+    sti_table_row_end(out);
+}
+
+/* How many images lie in each tenth; [0] counts those below zero. */
+static void count_tenths(const stint_memory *m, int64_t count[BARS + 1])
+{
     for (int64_t i = 0; i < m->train; i++) {
         if (isnan(m->memorisation[i]))
             continue;
@@ -177,106 +204,138 @@ static void add_distribution(const output *o, sti_text *out)
             m->memorisation[i] < 0 ? 0 : 1 + (int)(m->memorisation[i] * BARS);
         count[bar < BARS ? bar : BARS]++;
     }
-    sti_text_add(out, "<h2>How much is memorised</h2><div class=\"card\"><table "
-                      "class=\"memory\"><tr><th>memorisation</th><th "
-                      "class=\"n\">training images</th></tr>\n");
-    for (int bar = 0; bar <= BARS; bar++)
-        if (bar == 0)
-            sti_text_printf(
-                out, "<tr><td>below 0</td><td class=\"n\">%" PRId64 "</td></tr>\n",
-                count[bar]);
-        else
-            sti_text_printf(
-                out, "<tr><td>%.1f to %.1f</td><td class=\"n\">%" PRId64 "</td></tr>\n",
-                (double)(bar - 1) / BARS, (double)bar / BARS, count[bar]);
-    if (m->undefined > 0)
-        sti_text_printf(out,
-                        "<tr><td>too few runs with or without</td><td "
-                        "class=\"n\">%" PRId64 "</td></tr>\n",
-                        m->undefined);
-    sti_text_add(out, "</table></div>\n");
 }
 
-static stint_status add_memorised(const output *o, sti_text *out)
+static void add_distribution(const output *o, sti_text *out)
+{
+    static const sti_table_column columns[] = {
+        {.name = "memorisation"}, {.name = "training images", .number = true}};
+    const stint_memory *m = o->m;
+    int64_t count[BARS + 1] = {0};
+    char range[32];
+    count_tenths(m, count);
+    sti_page_section(out, "How much is memorised");
+    sti_page_card_begin(out);
+    sti_table_begin(out, columns, 2);
+    add_count_row(out, "below 0", count[0]);
+    for (int bar = 1; bar <= BARS; bar++) {
+        (void)snprintf(range, sizeof range, "%.1f to %.1f", (double)(bar - 1) / BARS,
+                       (double)bar / BARS);
+        add_count_row(out, range, count[bar]);
+    }
+    if (m->undefined > 0)
+        add_count_row(out, "too few runs with or without", m->undefined);
+    sti_table_end(out);
+    sti_page_card_end(out);
+    sti_page_section_end(out);
+}
+
+/* The class of a training image, and a number with its standard error. */
+static void add_caption(const output *o, int64_t train, double value, double error,
+                        sti_text *out)
+{
+    sti_text html = {0};
+    sti_text_add(&html, "<b>");
+    sti_text_add_html(&html, class_of(o->train, train));
+    sti_text_printf(&html, "</b><br>%.2f &plusmn; %.2f", value, error);
+    sti_page_picture_end(out, html.data ? html.data : "");
+    out->failed |= html.failed;
+    sti_text_fini(&html);
+}
+
+static stint_status add_memorised(const output *o, sti_page_file *page)
 {
     const stint_memory *m = o->m;
+    sti_text *out = &page->text;
     stint_status st = STINT_OK;
-    sti_text_printf(
-        out,
-        "<h2>Most memorised</h2><p class=\"note\">Training images that "
-        "networks get right if they have seen them, and wrong if not. %" PRId64
-        " are at %.2f or more; up to %d are shown.</p><div "
-        "class=\"sheet\">\n",
-        m->memorised, m->memorised_from, SHOWN);
+    sti_page_section(out, "Most memorised");
+    sti_page_note(out,
+                  "Training images that networks get right if they have seen them, and "
+                  "wrong if not. %" PRId64 " are at %.2f or more; up to %d are shown.",
+                  m->memorised, m->memorised_from, SHOWN);
+    sti_page_sheet_begin(out);
     for (int64_t k = 0; k < m->train && k < SHOWN && st == STINT_OK; k++) {
         const int64_t i = m->order[k];
         if (!(m->memorisation[i] >= m->memorised_from))
             break;
-        sti_text_add(out, "<figure>");
-        st = sti_page_image(o->train, o->train_decoders, i, o->pixels, out);
-        sti_text_add(out, "<figcaption><b>");
-        sti_text_add_html(out, class_of(o->train, i));
-        sti_text_printf(out, "</b><br>%.2f &plusmn; %.2f</figcaption></figure>\n",
-                        m->memorisation[i], m->error[i]);
+        sti_page_picture_begin(out);
+        st = sti_report_image(o->train, o->train_decoders, i, NULL, o->pixels, out);
+        add_caption(o, i, m->memorisation[i], m->error[i], out);
+        if (st == STINT_OK)
+            st = sti_page_file_flush(page);
     }
-    sti_text_add(out, "</div>\n");
+    sti_page_sheet_end(out);
+    sti_page_section_end(out);
     return st;
 }
 
-static stint_status add_pairs(const output *o, sti_text *out)
+static stint_status add_pair(const output *o, const stint_memory_pair *p,
+                             sti_page_file *page)
 {
+    sti_text *out = &page->text;
+    sti_page_picture_begin(out);
+    stint_status st =
+        sti_report_image(o->train, o->train_decoders, p->train, NULL, o->pixels, out);
+    if (st == STINT_OK)
+        st = sti_report_image(o->test, o->test_decoders, p->test, NULL, o->pixels, out);
+    add_caption(o, p->train, p->influence, p->error, out);
+    return st == STINT_OK ? sti_page_file_flush(page) : st;
+}
+
+static stint_status add_pairs(const output *o, sti_page_file *page)
+{
+    sti_text *out = &page->text;
     stint_status st = STINT_OK;
     if (o->m->test == 0)
         return st;
-    sti_text_printf(out,
-                    "<h2>Strongest influences</h2><p class=\"note\">On the left a "
-                    "memorised training image, on the right a test image that networks "
-                    "get right because of it. %" PRId64 " of %" PRId64
-                    " pairs are above the cut; up to %d are shown.</p><div "
-                    "class=\"sheet\">\n",
-                    o->m->influences, o->m->pairs, PAIRS_SHOWN);
-    for (int64_t k = 0; k < o->strongs && k < PAIRS_SHOWN && st == STINT_OK; k++) {
-        const stint_memory_pair *p = &o->strong[k];
-        sti_text_add(out, "<figure>");
-        st = sti_page_image(o->train, o->train_decoders, p->train, o->pixels, out);
-        if (st == STINT_OK)
-            st = sti_page_image(o->test, o->test_decoders, p->test, o->pixels, out);
-        sti_text_add(out, "<figcaption><b>");
-        sti_text_add_html(out, class_of(o->train, p->train));
-        sti_text_printf(out, "</b><br>%.2f &plusmn; %.2f</figcaption></figure>\n",
-                        p->influence, p->error);
-    }
-    sti_text_add(out, "</div>\n");
+    sti_page_section(out, "Strongest influences");
+    sti_page_note(out,
+                  "Above, a memorised training image; below it, a test image that "
+                  "networks get right because of it. %" PRId64 " of %" PRId64
+                  " pairs are above the cut; up to %d are shown.",
+                  o->m->influences, o->m->pairs, PAIRS_SHOWN);
+    sti_page_sheet_begin(out);
+    for (int64_t k = 0; k < o->strongs && k < PAIRS_SHOWN && st == STINT_OK; k++)
+        st = add_pair(o, &o->strong[k], page);
+    sti_page_sheet_end(out);
+    sti_page_section_end(out);
+    return st;
+}
+
+static stint_status fill_page(const output *o, sti_page_file *page)
+{
+    sti_text *out = &page->text;
+    char lead[128];
+    sti_page_begin(out, "Stint: What was memorised", "What was memorised");
+    (void)snprintf(lead, sizeof lead,
+                   "%" PRId64 " networks, each trained on %" PRId64 " of %" PRId64
+                   " images",
+                   o->m->runs, o->m->members, o->m->train);
+    sti_page_lead(out, lead);
+    add_figures(o, out);
+    add_distribution(o, out);
+    stint_status st = add_memorised(o, page);
+    if (st == STINT_OK)
+        st = add_pairs(o, page);
+    sti_page_end(out, NULL);
     return st;
 }
 
 static stint_status write_page(output *o)
 {
     const stint_data_info *info = stint_data_describe(o->train);
-    sti_text out = {0};
+    const char *path = sti_path_join(o->arena, o->folder, "memory.html");
+    sti_page_file page;
     o->pixels =
         sti_alloc((size_t)(info->height * info->width * info->channels), "page");
-    stint_status st = o->pixels
+    stint_status st = path && o->pixels
                           ? sti_data_decoders_create(o->train, 1, &o->train_decoders)
                           : STINT_E_MEMORY;
     if (st == STINT_OK && o->test)
         st = sti_data_decoders_create(o->test, 1, &o->test_decoders);
-    sti_page_begin(&out, "What was memorised");
-    sti_text_printf(&out,
-                    "<p class=\"lead\">%" PRId64 " networks, each trained on %" PRId64
-                    " of %" PRId64 " images</p>\n",
-                    o->m->runs, o->m->members, o->m->train);
-    add_figures(o, &out);
-    add_distribution(o, &out);
     if (st == STINT_OK)
-        st = add_memorised(o, &out);
-    if (st == STINT_OK)
-        st = add_pairs(o, &out);
-    sti_text_add(&out, "</main></html>\n");
-    if (st == STINT_OK)
-        return write_text(o, "memory.html", &out);
-    sti_text_fini(&out);
-    return st;
+        st = sti_page_file_open(&page, path);
+    return st == STINT_OK ? sti_page_file_close(&page, fill_page(o, &page)) : st;
 }
 
 stint_status sti_memory_write(const char *folder, const sti_memory_bits *bits,

@@ -1,8 +1,8 @@
 /* stint_memory_run: many networks, each trained on a random part of the images.
  *
- * A run is one worker's affair: a crew of one thread and one lane, of which there are
- * as many as threads and memory allow. Images are decoded once if that fits. The subset
- * is a mask on the order of the samples, no data is copied. */
+ * A run is one worker's affair: a step engine of one thread and one lane, of which
+ * there are as many as threads and memory allow. Images are decoded once if that fits.
+ * The subset is a mask on the order of the samples, no data is copied. */
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ typedef struct lab {
 
 typedef struct worker {
     lab *lab;
-    sti_crew *crew;
+    sti_step_engine *engine;
     sti_evaluation train, test;
     int32_t *order;  /* [train] */
     int32_t *chosen; /* [members]: of one epoch */
@@ -110,19 +110,20 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
     const int64_t epoch = step / l->steps_per_epoch;
     const sti_data_augment augment = {.crop_pad = (int)v.data->crop_pad,
                                       .flip = v.data->flip,
+                                      .scale_crop = v.data->scale_crop,
                                       .seed = seed,
                                       .epoch = (uint64_t)epoch};
-    const sti_crew_batch batch = {.samples = w->chosen + step % l->steps_per_epoch *
+    const sti_step_batch batch = {.samples = w->chosen + step % l->steps_per_epoch *
                                                              l->job.setup.batch,
                                   .augment = &augment,
                                   .norm = &l->norm,
                                   .seed = seed,
                                   .step = step};
     sti_step_result result;
-    stint_status st = sti_crew_run(w->crew, &batch, &result);
+    stint_status st = sti_step_engine_run(w->engine, &batch, &result);
     if (st != STINT_OK)
         return st;
-    const double squares = sti_crew_gradient_squares(w->crew, result.block);
+    const double squares = sti_step_engine_gradient_squares(w->engine, result.block);
     if (!isfinite(result.loss) || !isfinite(squares))
         return sti_fail(STINT_E_FAILED,
                         "run %" PRId64 ", step %" PRId64
@@ -130,8 +131,8 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
                         "optimizer.lr or a longer schedule.warmup",
                         run, step + 1);
     const double norm = sqrt(squares) / (double)l->job.setup.shards;
-    sti_crew_update(w->crew, v.optimizer, sti_schedule_lr(schedule, step),
-                    sti_update_clip(v.optimizer, norm), step, result.block);
+    sti_step_engine_update(w->engine, v.optimizer, sti_schedule_lr(schedule, step),
+                           sti_update_clip(v.optimizer, norm), step, result.block);
     return STINT_OK;
 }
 
@@ -140,10 +141,11 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
     const lab *l = w->lab;
     sti_schedule schedule;
     for (int i = 0; i < l->job.setup.moments; i++)
-        memset(w->crew->moments[i], 0, w->crew->sizes.params);
-    memset(w->crew->states, 0, w->crew->sizes.states);
-    stint_status st = sti_network_init_weights(&l->job.setup.train, &w->crew->team,
-                                               seed, w->crew->params, w->crew->states);
+        memset(w->engine->moments[i], 0, w->engine->sizes.params);
+    memset(w->engine->states, 0, w->engine->sizes.states);
+    stint_status st =
+        sti_network_init_weights(&l->job.setup.train, &w->engine->team, seed,
+                                 w->engine->params, w->engine->states);
     sti_schedule_init(&schedule, sti_schedule_section_of(l->recipe),
                       sti_optimizer_section_of(l->recipe)->lr, l->steps_per_epoch,
                       l->steps);
@@ -161,7 +163,8 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
 static stint_status find_right(worker *w, sti_evaluation_of of, sti_evaluation *e,
                                const stint_data *data, uint8_t *right_out)
 {
-    stint_status st = sti_crew_evaluate(w->crew, of, &w->lab->norm, e, NULL, NULL);
+    stint_status st =
+        sti_step_engine_evaluate(w->engine, of, &w->lab->norm, e, NULL, NULL);
     for (int64_t i = 0; i < e->count && st == STINT_OK; i++)
         right_out[i] = e->predicted[i] == sti_data_label(data, i);
     return st;
@@ -189,7 +192,7 @@ static stint_status run_one(worker *w, int64_t run)
 
 static void worker_fini(worker *w)
 {
-    sti_crew_destroy(w->crew);
+    sti_step_engine_destroy(w->engine);
     sti_evaluation_fini(&w->train);
     sti_evaluation_fini(&w->test);
     sti_free(w->order);
@@ -199,9 +202,9 @@ static void worker_fini(worker *w)
     sti_free(w->answers.test_right);
 }
 
-static sti_crew_desc crew_desc(const lab *l)
+static sti_step_engine_desc engine_desc(const lab *l)
 {
-    sti_crew_desc desc = sti_job_crew(&l->job);
+    sti_step_engine_desc desc = sti_job_engine(&l->job);
     desc.eval = &l->job.setup.eval;
     return desc;
 }
@@ -217,9 +220,9 @@ static stint_status answers_init(sti_memory_answers *a, int64_t train, int64_t t
 static stint_status worker_init(worker *w, lab *l)
 {
     const sti_job *job = &l->job;
-    const sti_crew_desc desc = crew_desc(l);
+    const sti_step_engine_desc desc = engine_desc(l);
     const int32_t classes = (int32_t)job->inputs.network.model.classes;
-    stint_status st = sti_crew_create(&desc, &w->crew);
+    stint_status st = sti_step_engine_create(&desc, &w->engine);
     if (st == STINT_OK)
         st = sti_evaluation_init(&w->train, job->inputs.train_count, classes,
                                  job->setup.train.images, 1);
@@ -426,9 +429,9 @@ static size_t decoder_bytes(const stint_data *data)
 static size_t worker_bytes(const lab *l)
 {
     const sti_job *job = &l->job;
-    const sti_crew_desc desc = crew_desc(l);
-    sti_crew_sizes sizes;
-    sti_crew_measure(&desc, &sizes);
+    const sti_step_engine_desc desc = engine_desc(l);
+    sti_step_engine_sizes sizes;
+    sti_step_engine_measure(&desc, &sizes);
     return sizes.total + decoder_bytes(job->inputs.train_data) +
            decoder_bytes(job->inputs.test_data) + answer_bytes(job) + THREAD_BYTES +
            (size_t)(sti_graph_node_count(job->setup.train.graph) +
@@ -497,8 +500,10 @@ static stint_status plan(lab *l, size_t budget)
         st = count_steps(l);
     if (st != STINT_OK)
         return st;
+    /* Parts are cut out of the pictures themselves, anew for every batch. */
     l->keep =
-        budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST;
+        sti_data_section_of(l->recipe)->scale_crop <= 0 &&
+        (budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST);
     l->jobs = l->desc->jobs > 0 ? (int)l->desc->jobs : l->threads;
     if (l->jobs > l->desc->runs)
         l->jobs = (int)l->desc->runs;

@@ -41,8 +41,8 @@ says err "holds no images"
 refused /dev/null 4 "is no folder"
 refused bad/cut 4 "train/cat/3.png" "cut short"
 refused bad/nothing 4 "train/cat/3.png" "an empty file"
-refused bad/text 4 "train/cat/3.png" "neither a JPEG nor a PNG"
-refused bad/gif 4 "train/cat/3.png" "neither a JPEG nor a PNG"
+refused bad/text 4 "train/cat/3.png" "not a JPEG, PNG, WebP or BMP image"
+refused bad/gif 4 "train/cat/3.png" "not a JPEG, PNG, WebP or BMP image"
 refused bad/huge 4 "train/cat/3.png" "possible size"
 refused bad/size 4 "train/cat/3.png" "13x12" "12x12" "\`size\` in [data]"
 run 0 train r.ini --data bad/size --set data.size=12 --out resized -q
@@ -124,7 +124,7 @@ run 4 eval ok --data nowhere
 says err "nowhere does not exist"
 run 4 run ok bad/gif/train/cat/3.png bad/good/train/cat/0.png
 says out "cat/0.png"
-says err "cat/3.png: neither"
+says err "cat/3.png: not a JPEG"
 # A checkpoint whose bytes changed is passed over for the one before it.
 run 0 train r.ini --out cp --epochs 3 -q --json
 sha=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')

@@ -25,14 +25,19 @@ says err "nowhere"
 # Pictures in a layout that is not ours are no text; what is neither says so.
 mkdir -p flat classes/cat classes/dog
 echo "no picture" | tee flat/a.PNG >classes/cat/a.png
-for folder in flat classes; do
-    run 4 data info $folder
-    says err "$folder has no train split; wanted one of: train/<class>"
-    run 4 data check $folder
-    says out "$folder has no train split; wanted one of: train/<class>"
-done
+run 4 data info flat
+says err "flat has no train split; wanted one of: train/<class>"
+run 4 data check flat
+says out "flat has no train split; wanted one of: train/<class>"
+run 4 data info classes # a class a folder: read, and this is no picture
+says err "cat/a.png is not a JPEG, PNG, WebP or BMP image"
+run 4 data check classes
+says out "cat/a.png: not a JPEG, PNG, WebP or BMP image"
 echo "no archive" >some.tar
 run 4 data info some.tar
+says err "tar -xf $PWD/some.tar -C $PWD/some"
+cp some.tar train.tar
+run 4 data info train.tar
 says err "give the folder that holds train.tar"
 printf '\377\n' >noise
 run 0 data info noise

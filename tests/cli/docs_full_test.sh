@@ -13,7 +13,7 @@ bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$wo
 says out "images of 32 x 32"
 says err "what fits"
 grep -q '</svg>' plan.svg || fail "no plan.svg"
-for run in letters stopped short abc; do
+for run in letters stopped short glyphs-resnet8 abc; do
     for file in model.safetensors log.jsonl recipe.ini report.html; do
         [ -s "runs/$run/$file" ] || fail "runs/$run/$file is missing"
     done

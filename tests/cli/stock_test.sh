@@ -71,10 +71,10 @@ run 2 train
 says err "wants RECIPE, or --data PATH to choose one by, for example:"
 run 2 plan --memory 100M
 says err "wants RECIPE, or --data PATH"
-run 2 train small
-says err "small: is a folder of images, the file of a recipe is wanted; give it by --data small"
-run 2 train text
-says err "text: is a folder of text, the file of a recipe is wanted; give it by --data text"
+run 5 train small
+says err "small: is a folder, the file of a recipe is wanted; it holds images: give it by --data small"
+run 5 train text
+says err "text: is a folder, the file of a recipe is wanted; it holds text: give it by --data text"
 run 5 train runs/glyphs-resnet8
 says err "that of the run in it is runs/glyphs-resnet8/recipe.ini"
 mkdir empty

@@ -93,13 +93,13 @@ static void final_results_are_told(void **state)
     told seen = {.r = &r, .sum = t.sum};
     assert_int_equal(sti_plan_final_points(r.plan, points), 1);
     fill(&r, t.x, x, 5);
-    sti_exec_tell(r.exec, points, 1, note_point, &seen);
+    sti_exec_set_ready_callback(r.exec, points, 1, note_point, &seen);
     sti_exec_run(r.exec, &sti_team_serial, &first_step);
     assert_int_equal(seen.times, 1);
     assert_true(seen.seen == 30.0f);
     sti_exec_run_timed(r.exec, &sti_team_serial, &first_step, ns);
     assert_int_equal(seen.times, 2);
-    sti_exec_tell(r.exec, NULL, 0, NULL, NULL);
+    sti_exec_set_ready_callback(r.exec, NULL, 0, NULL, NULL);
     sti_exec_run(r.exec, &sti_team_serial, &first_step);
     assert_int_equal(seen.times, 2);
     runner_fini(&r);

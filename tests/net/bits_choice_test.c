@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "comm_world.h"
-#include "net/squeeze.h"
+#include "net/compressed_allreduce.h"
 
 enum { LAYERS = 6, WIDTHS = 7 };
 
@@ -81,7 +81,7 @@ static void nothing_fits(void **state)
 
 /* ---- on layers ---- */
 
-static const sti_squeeze_layer layers[] = {
+static const sti_compressed_layer layers[] = {
     {"small", 0, 4096, 2}, {"bias", 4096, 512, 1}, {"large", 4608, 65536, 2}};
 enum { TOTAL = 4608 + 65536 };
 
@@ -97,8 +97,9 @@ static void run_choice(world_rank *me)
 {
     job *j = me->user;
     const int rank = sti_comm_rank(me->comm);
-    const sti_squeeze_desc desc = {.form = {.bits = 4, .bucket = 1024}, .keep = 1};
-    sti_squeeze *s = NULL;
+    const sti_compressed_allreduce_desc desc = {.form = {.bits = 4, .bucket = 1024},
+                                                .keep = 1};
+    sti_compressed_allreduce *s = NULL;
     int64_t messages, bytes = 0;
     float *x = malloc(TOTAL * sizeof *x);
     for (int64_t i = 0; i < TOTAL; i++) {
@@ -106,20 +107,21 @@ static void run_choice(world_rank *me)
         sti_random4(1, STI_STREAM_TEST, (uint64_t)rank, (uint64_t)i, w);
         x[i] = (sti_uniform(w[0]) - 0.5f) * (i < 4096 ? 20.0f : 1.0f);
     }
-    RANK_CHECK(me,
-               sti_squeeze_create(me->comm, &desc, layers, 3, TOTAL, &s) == STINT_OK);
-    me->status = sti_squeeze_choose_bits(s, &j->policy, x, &j->report[rank]);
+    RANK_CHECK(me, sti_compressed_allreduce_create(me->comm, &desc, layers, 3, TOTAL,
+                                                   &s) == STINT_OK);
+    me->status = sti_compressed_choose_bits(s, &j->policy, x, &j->report[rank]);
     for (int l = 0; l < 3; l++) {
-        j->bits[rank][l] = sti_squeeze_bits(s, l);
+        j->bits[rank][l] = sti_compressed_bits(s, l);
         if (rank == 0 && j->bits[0][l] <= 8) {
             const double u = (l == 0 ? 20.0 : 1.0) / ((1 << j->bits[0][l]) - 1);
             j->squared[l] = u * u / 12 * (double)layers[l].count;
         }
     }
-    sti_squeeze_traffic(s, &messages, &bytes);
+    sti_compressed_traffic(s, &messages, &bytes);
     j->bytes[rank] = bytes;
-    RANK_CHECK(me, sti_squeeze_run(s, &sti_team_serial, NULL, 1, x) == STINT_OK);
-    sti_squeeze_destroy(s);
+    RANK_CHECK(me, sti_compressed_allreduce_run(s, &sti_team_serial, NULL, 1, x) ==
+                       STINT_OK);
+    sti_compressed_allreduce_destroy(s);
     free(x);
 }
 
@@ -132,14 +134,14 @@ static void run_three(job *j)
         assert_memory_equal(j->bits[0], j->bits[r], sizeof j->bits[0]);
         assert_memory_equal(&j->report[0], &j->report[r], sizeof j->report[0]);
     }
-    assert_int_equal(j->bits[0][1], STI_SQUEEZE_RAW);
+    assert_int_equal(j->bits[0][1], STI_COMPRESSED_RAW);
 }
 
 /* The small layer has the large values: it gets the bits. */
 static void an_error_budget(void **state)
 {
     (void)state;
-    job j = {.policy = {.least = 2, .most = 8, .uniform = 4, .error_factor = 1}};
+    job j = {.policy = {.min_bits = 2, .max_bits = 8, .uniform = 4, .error_factor = 1}};
     run_three(&j);
     assert_true(j.bits[0][0] > 4 && j.bits[0][2] < 4);
     double uniform = 0;
@@ -157,7 +159,7 @@ static void an_error_budget(void **state)
 static void a_link_budget(void **state)
 {
     (void)state;
-    job j = {.policy = {.least = 2, .most = 8, .wire_bytes = 60000}};
+    job j = {.policy = {.min_bits = 2, .max_bits = 8, .wire_bytes = 60000}};
     run_three(&j);
     assert_true(j.report[0].fits && j.report[0].bytes <= 60000);
     assert_true(j.report[0].bytes > 50000 && j.bits[0][0] > j.bits[0][2]);
@@ -167,8 +169,9 @@ static void a_link_budget(void **state)
     assert_true(j.report[0].bytes <= 90000 && j.report[0].error < error);
     j.policy.wire_bytes = 1e9; /* wide enough: nothing is lost */
     run_three(&j);
-    assert_true(j.bits[0][0] == STI_SQUEEZE_RAW && j.bits[0][2] == STI_SQUEEZE_RAW);
-    assert_true(j.report[0].error == 0 && j.report[0].least == STI_SQUEEZE_RAW);
+    assert_true(j.bits[0][0] == STI_COMPRESSED_RAW &&
+                j.bits[0][2] == STI_COMPRESSED_RAW);
+    assert_true(j.report[0].error == 0 && j.report[0].min_bits == STI_COMPRESSED_RAW);
     j.policy.wire_bytes = 1000; /* too narrow: as few as may be, and it says so */
     run_three(&j);
     assert_false(j.report[0].fits);
@@ -177,22 +180,23 @@ static void a_link_budget(void **state)
 
 static void run_refused(world_rank *me)
 {
-    const sti_squeeze_desc desc = {.form = {.bits = 4, .bucket = 1024}, .keep = 1};
+    const sti_compressed_allreduce_desc desc = {.form = {.bits = 4, .bucket = 1024},
+                                                .keep = 1};
     static const sti_bits_policy bad[] = {
-        {.least = 0, .most = 8, .wire_bytes = 1},
-        {.least = 4, .most = 3, .wire_bytes = 1},
-        {.least = 2, .most = 9, .wire_bytes = 1},
-        {.least = 2, .most = 8, .uniform = 1, .error_factor = 1},
-        {.least = 2, .most = 8, .uniform = 4}};
-    sti_squeeze *s = NULL;
+        {.min_bits = 0, .max_bits = 8, .wire_bytes = 1},
+        {.min_bits = 4, .max_bits = 3, .wire_bytes = 1},
+        {.min_bits = 2, .max_bits = 9, .wire_bytes = 1},
+        {.min_bits = 2, .max_bits = 8, .uniform = 1, .error_factor = 1},
+        {.min_bits = 2, .max_bits = 8, .uniform = 4}};
+    sti_compressed_allreduce *s = NULL;
     sti_bits_report report;
     static const float x[TOTAL];
-    RANK_CHECK(me,
-               sti_squeeze_create(me->comm, &desc, layers, 3, TOTAL, &s) == STINT_OK);
+    RANK_CHECK(me, sti_compressed_allreduce_create(me->comm, &desc, layers, 3, TOTAL,
+                                                   &s) == STINT_OK);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         RANK_CHECK(me,
-                   sti_squeeze_choose_bits(s, &bad[i], x, &report) == STINT_E_USAGE);
-    sti_squeeze_destroy(s);
+                   sti_compressed_choose_bits(s, &bad[i], x, &report) == STINT_E_USAGE);
+    sti_compressed_allreduce_destroy(s);
 }
 
 static void refused(void **state)

@@ -293,7 +293,7 @@ static void someone_gives_up(world_rank *rank)
     bool own;
     char text[256], buffer[8];
     sti_comm_request request = {0};
-    sti_comm_set_place(comm, "test", 3);
+    sti_comm_set_context(comm, "test", 3);
     if (me == last) {
         rank->status = sti_comm_give_up(comm, sti_fail(STINT_E_IO, "the disk is full"));
     } else {
@@ -322,7 +322,7 @@ static void wait_in_vain(world_rank *rank)
     sti_comm_request request = {0};
     char buffer[8];
     sti_comm_set_timeout(comm, 100000000);
-    sti_comm_set_place(comm, "sum of gradients", 12);
+    sti_comm_set_context(comm, "sum of gradients", 12);
     if (sti_comm_rank(comm) != 0)
         return;
     sti_comm_receive(comm, 2, 1, buffer, sizeof buffer, &request);
@@ -436,7 +436,7 @@ static void test_planned(void **state)
         assert_string_not_equal(sti_comm_host(comm, r), sti_comm_host(comm, r - 1));
     for (int n = 0; n < 3; n++) {
         sti_comm_request request = {0};
-        sti_comm_set_place(comm, "the sum of a test", 0);
+        sti_comm_set_context(comm, "the sum of a test", 0);
         if (n == 0)
             sti_comm_send(comm, 5, 7, &word, sizeof word, &request);
         else if (n == 1)

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "net/comm_priv.h"
 #include "net/comm_world.h"
-#include "net/slow_gate.h"
+#include "net/slow_watermark.h"
 
 typedef struct sum_case {
     int64_t shards, count;
@@ -57,7 +57,7 @@ static void add_blocks(void *user, int into, int from)
         s->block[into][i] += s->block[from][i];
 }
 
-/* The rank's own shards, joined as a crew does. */
+/* The rank's own shards, joined as a step engine does. */
 static int run_shards(const sum_case *c, int size, int rank, store *s)
 {
     sti_shard_range own = sti_tree_sum_shards(c->shards, size, rank);
@@ -118,12 +118,12 @@ static void check_mean(const sum_case *c, int size)
 
 /* Beside the one who makes the values: the same bits. The rank's only block is made
  * bit by bit, ranks at different speeds. */
-static void sum_up_gated(world_rank *rank)
+static void sum_up_behind_watermark(world_rank *rank)
 {
     sum_case *c = rank->user;
     const int me = sti_comm_rank(rank->comm);
     sti_tree_sum *sum = NULL;
-    slow_gate gate;
+    slow_watermark watermark;
     name_hosts(rank->comm, c->rows);
     float *values = malloc((size_t)c->count * sizeof *values);
     float *block = malloc((size_t)c->count * sizeof *block);
@@ -132,12 +132,12 @@ static void sum_up_gated(world_rank *rank)
     RANK_CHECK(rank,
                sti_tree_sum_create(rank->comm, c->shards, c->count, &sum) == STINT_OK);
     for (int round = 0; round < 3; round++) {
-        slow_gate_begin(&gate, rank->comm, block, values, c->count,
-                        1 + c->count / (3 + 4 * me),
-                        (unsigned)(300 * ((me + round) % 3)));
-        RANK_CHECK(rank, sti_tree_sum_run(sum, &sti_team_serial, &gate.gate, &block,
-                                          1) == STINT_OK);
-        RANK_CHECK(rank, slow_gate_end(&gate));
+        slow_watermark_begin(&watermark, rank->comm, block, values, c->count,
+                             1 + c->count / (3 + 4 * me),
+                             (unsigned)(300 * ((me + round) % 3)));
+        RANK_CHECK(rank, sti_tree_sum_run(sum, &sti_team_serial, &watermark.watermark,
+                                          &block, 1) == STINT_OK);
+        RANK_CHECK(rank, slow_watermark_end(&watermark));
         RANK_CHECK(rank, !memcmp(block, c->want, (size_t)c->count * sizeof *block));
     }
     sti_tree_sum_destroy(sum);
@@ -145,7 +145,7 @@ static void sum_up_gated(world_rank *rank)
     free(block);
 }
 
-static void test_gate(void **state)
+static void test_watermark(void **state)
 {
     (void)state;
     static const int rows[] = {3, 3, 0};
@@ -157,7 +157,7 @@ static void test_gate(void **state)
             want[i] = define(0, size, i);
         c.want = want;
         for (int w = 0; w < WORLDS; w++)
-            worlds[w](ranks, size, sum_up_gated, &c);
+            worlds[w](ranks, size, sum_up_behind_watermark, &c);
         free(want);
     }
 }
@@ -267,7 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums), cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_bytes), cmocka_unit_test(test_gate),
+        cmocka_unit_test(test_bytes), cmocka_unit_test(test_watermark),
         cmocka_unit_test(test_traffic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

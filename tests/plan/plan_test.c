@@ -150,21 +150,21 @@ static void regions_and_lifetimes(void **state)
     fixture t = make();
     sti_plan *plan = NULL;
     assert_int_equal(sti_plan_create(t.g, 2, &plan), STINT_OK);
-    const sti_place *place = plan->place;
-    assert_int_equal(place[t.x].region, STI_REGION_ARENA);
-    assert_int_equal(place[t.x].first, -1);
-    assert_int_equal(place[t.x].last, 0);
-    assert_int_equal(place[t.p].region, STI_REGION_PARAM);
-    assert_int_equal(place[t.s].region, STI_REGION_STATE);
-    assert_int_equal(place[t.f].root, t.a);
-    assert_int_equal(place[t.f].offset, place[t.a].offset);
-    assert_int_equal(place[t.a].last, 8); /* its view is read at 6, itself at 8 */
-    assert_int_equal(place[t.f].last, 8);
-    assert_int_equal(place[t.split + 1].region, STI_REGION_NONE);
-    assert_int_equal(place[t.grad].region, STI_REGION_RESULT);
-    assert_int_equal(place[t.mean].offset, 0); /* states, metrics, gradients */
-    assert_int_equal(place[t.loss].offset, 448);
-    assert_int_equal(place[t.grad].offset, 512);
+    const sti_allocation *allocation = plan->allocation;
+    assert_int_equal(allocation[t.x].region, STI_REGION_ARENA);
+    assert_int_equal(allocation[t.x].first, -1);
+    assert_int_equal(allocation[t.x].last, 0);
+    assert_int_equal(allocation[t.p].region, STI_REGION_PARAM);
+    assert_int_equal(allocation[t.s].region, STI_REGION_STATE);
+    assert_int_equal(allocation[t.f].root, t.a);
+    assert_int_equal(allocation[t.f].offset, allocation[t.a].offset);
+    assert_int_equal(allocation[t.a].last, 8); /* its view is read at 6, itself at 8 */
+    assert_int_equal(allocation[t.f].last, 8);
+    assert_int_equal(allocation[t.split + 1].region, STI_REGION_NONE);
+    assert_int_equal(allocation[t.grad].region, STI_REGION_RESULT);
+    assert_int_equal(allocation[t.mean].offset, 0); /* states, metrics, gradients */
+    assert_int_equal(allocation[t.loss].offset, 448);
+    assert_int_equal(allocation[t.grad].offset, 512);
     assert_int_equal(plan->region_bytes[STI_REGION_RESULT], 960);
     assert_int_equal(plan->region_bytes[STI_REGION_FETCH], 64);
     assert_int_equal(plan->region_bytes[STI_REGION_PARAM], 448);
@@ -195,8 +195,8 @@ static void results_pull_their_roots(void **state)
     toy_output(g, STI_OUTPUT_FETCH, v, -1, "v");
     assert_int_equal(stint_graph_check(g), STINT_OK);
     assert_int_equal(sti_plan_create(g, 1, &plan), STINT_OK);
-    assert_int_equal(plan->place[a].region, STI_REGION_FETCH);
-    assert_int_equal(plan->place[v].root, a);
+    assert_int_equal(plan->allocation[a].region, STI_REGION_FETCH);
+    assert_int_equal(plan->allocation[v].root, a);
     assert_int_equal(plan->region_bytes[STI_REGION_ARENA], 64);
     sti_plan_destroy(plan);
     toy_output(g, STI_OUTPUT_FETCH, b, -1, "the same bytes");
@@ -269,7 +269,8 @@ static void random_graphs_are_planned_apart(void **state)
         int32_t values = sti_graph_value_count(g);
         for (stint_value a = 0; a < values; a++)
             for (stint_value b = 0; b < a; b++) {
-                const sti_place *pa = &plan->place[a], *pb = &plan->place[b];
+                const sti_allocation *pa = &plan->allocation[a],
+                                     *pb = &plan->allocation[b];
                 if (pa->region != pb->region || pa->root == pb->root || !pa->bytes ||
                     !pb->bytes)
                     continue;

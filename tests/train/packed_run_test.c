@@ -4,11 +4,11 @@
 #include <math.h>
 
 #include "op/op.h"
-#include "train/crew.h"
 #include "train/error_control.h"
 #include "train/error_section.h"
 #include "train/job.h"
 #include "train/optimizer_section.h"
+#include "train/step_engine.h"
 #include "train_support.h"
 
 static int set_up(void **state)
@@ -282,7 +282,7 @@ static void the_error_is_the_one_predicted(void **state)
 typedef struct fixture {
     stint_recipe *recipe;
     sti_job job;
-    sti_crew *crew;
+    sti_step_engine *engine;
     sti_data_norm norm;
     sti_error_control *control;
     int32_t samples[24];
@@ -290,13 +290,13 @@ typedef struct fixture {
 
 static void begin(fixture *f, const char *pack)
 {
-    *f = (fixture){.recipe = recipe("crew", "error.pack", pack),
+    *f = (fixture){.recipe = recipe("step engine", "error.pack", pack),
                    .norm = {{0.4f}, {0.3f}}};
     assert_int_equal(sti_job_create(f->recipe, NULL, &f->job), STINT_OK);
-    sti_crew_desc desc = sti_job_crew(&f->job);
-    assert_int_equal(sti_crew_create(&desc, &f->crew), STINT_OK);
-    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->crew->team, 5,
-                                              f->crew->params, f->crew->states),
+    sti_step_engine_desc desc = sti_job_engine(&f->job);
+    assert_int_equal(sti_step_engine_create(&desc, &f->engine), STINT_OK);
+    assert_int_equal(sti_network_init_weights(&f->job.setup.train, &f->engine->team, 5,
+                                              f->engine->params, f->engine->states),
                      STINT_OK);
     assert_int_equal(sti_error_control_create(&f->job.setup.train,
                                               sti_error_section_of(f->recipe),
@@ -310,21 +310,21 @@ static void begin(fixture *f, const char *pack)
 static void end(fixture *f)
 {
     sti_error_control_destroy(f->control);
-    sti_crew_destroy(f->crew);
+    sti_step_engine_destroy(f->engine);
     sti_job_fini(&f->job);
     stint_recipe_destroy(f->recipe);
 }
 
 static sti_step_result collect(fixture *f, int64_t index)
 {
-    sti_crew_batch batch = {.samples = f->samples,
+    sti_step_batch batch = {.samples = f->samples,
                             .norm = &f->norm,
                             .bounds = sti_error_control_bounds(f->control, true),
                             .seed = 5,
                             .step = index};
     sti_step_result result;
     bool fits;
-    assert_int_equal(sti_crew_run(f->crew, &batch, &result), STINT_OK);
+    assert_int_equal(sti_step_engine_run(f->engine, &batch, &result), STINT_OK);
     sti_error_control_look(f->control, result.block, &fits);
     assert_true(fits);
     return result;
@@ -337,7 +337,8 @@ static void scale_loss(const fixture *f, char *block, float factor)
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const stint_shape *shape = &sti_graph_value(net->graph, output->value)->shape;
-        float *x = (float *)(void *)(block + net->plan->place[output->value].offset);
+        float *x =
+            (float *)(void *)(block + net->plan->allocation[output->value].offset);
         if (output->kind == STI_OUTPUT_GRADIENT)
             for (int64_t k = 0; k < stint_shape_count(shape); k++)
                 x[k] *= factor;
@@ -356,10 +357,10 @@ static void bounds_follow_the_loss(void **state)
     (void)state;
     fixture f;
     begin(&f, "all");
-    const void *moments[2] = {f.crew->moments[0], NULL};
+    const void *moments[2] = {f.engine->moments[0], NULL};
     sti_step_result result = collect(&f, 0);
-    float *m = f.crew->moments[0];
-    for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
+    float *m = f.engine->moments[0];
+    for (size_t i = 0; i < f.engine->sizes.params / sizeof *m; i++)
         m[i] = 0.001f;
     sti_error_control_collect(f.control, result.block, moments, 100);
     const int count = sti_error_control_count(f.control);
@@ -376,7 +377,7 @@ static void bounds_follow_the_loss(void **state)
         assert_true(share < 0.3 || row->limit <= row->range * 0x1p-19);
     }
     assert_true(followed > count / 2);
-    for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
+    for (size_t i = 0; i < f.engine->sizes.params / sizeof *m; i++)
         m[i] = 0.1f;
     double last = sti_error_control_row(f.control, 1)->limit;
     for (int round = 0; round < 5; round++) {
@@ -396,10 +397,10 @@ static void the_bound_is_the_formula(void **state)
     (void)state;
     fixture f;
     begin(&f, "all");
-    const void *moments[2] = {f.crew->moments[0], NULL};
+    const void *moments[2] = {f.engine->moments[0], NULL};
     sti_step_result result = collect(&f, 0);
-    float *m = f.crew->moments[0];
-    for (size_t i = 0; i < f.crew->sizes.params / sizeof *m; i++)
+    float *m = f.engine->moments[0];
+    for (size_t i = 0; i < f.engine->sizes.params / sizeof *m; i++)
         m[i] = i % 2 ? 0.002f : -0.004f;
     sti_error_control_collect(f.control, result.block, moments, 1000);
     const sti_network *net = &f.job.setup.train;
@@ -409,7 +410,8 @@ static void the_bound_is_the_formula(void **state)
         for (int k = 0; k < row->reader_count; k++) {
             const float *gain =
                 (const float *)(void *)(result.block +
-                                        net->plan->place[row->readers[k].gain].offset);
+                                        net->plan->allocation[row->readers[k].gain]
+                                            .offset);
             double b = 0.01 * 0.003 / (sqrt((double)gain[STI_GAIN_GAIN]) / n);
             least = b < least ? b : least;
             if (gain[STI_GAIN_REACH] > 0) {
@@ -432,12 +434,12 @@ static void memory_is_saved(void **state)
     fixture plain, packed;
     size_t before = sti_alloc_now_bytes();
     begin(&plain, "auto");
-    size_t raw = plain.crew->sizes.arena, raw_all = sti_alloc_now_bytes() - before;
+    size_t raw = plain.engine->sizes.arena, raw_all = sti_alloc_now_bytes() - before;
     size_t saved = plain.job.setup.train.plan->saved_bytes;
     end(&plain);
     before = sti_alloc_now_bytes();
     begin(&packed, "all");
-    size_t small = packed.crew->sizes.arena;
+    size_t small = packed.engine->sizes.arena;
     size_t small_all = sti_alloc_now_bytes() - before;
     assert_true(packed.job.setup.train.plan->saved_bytes < saved / 2);
     assert_true(small < raw);

@@ -81,12 +81,12 @@ static void neighbours(void **state)
     (void)state;
     sti_comm *comm;
     sti_exchange_desc desc = {.lossy = true,
-                              .squeeze = {.scheme = STI_SCHEME_TWO_LEVEL}};
+                              .allreduce = {.scheme = STI_SCHEME_TWO_LEVEL}};
     assert_int_equal(sti_comm_create_planned(10, 3, &comm), STINT_OK);
     for (int group = 1; group <= 3; group++) {
         int warnings = 0;
         stint_set_log(count_warning, &warnings);
-        desc.squeeze.group = group;
+        desc.allreduce.group = group;
         sti_exchange_check_hosts(&desc, comm);
         assert_int_equal(warnings, group == 2);
     }

@@ -1,0 +1,158 @@
+/* The lanes of a run and all memory they work in.
+ *
+ * A step's batch is `shards` equal parts. Lane i works through its own consecutive
+ * shards: it decodes the images of one straight into the graph's input, runs the graph,
+ * and joins its result block with earlier ones along the shard tree (shard_tree.h).
+ * With one lane all threads work inside each kernel; with several, each lane is one
+ * thread. Neither changes a bit of the sum. With several ranks each has its own
+ * consecutive shards, and net/tree_sum.h joins what they leave.
+ *
+ * Nothing is allocated after sti_step_engine_create (or _rebuild). */
+#ifndef STI_TRAIN_STEP_ENGINE_H
+#define STI_TRAIN_STEP_ENGINE_H
+
+#include "data/corpus.h"
+#include "data/data.h"
+#include "exec/exec.h"
+#include "infer/evaluate.h"
+#include "model/network.h"
+#include "net/tree_sum.h"
+#include "train/exchange.h"
+#include "train/optimizer_section.h"
+#include "train/overlap_thread.h"
+#include "train/profile.h"
+
+/* Images and labels of a shard from somewhere else than a dataset. */
+typedef void sti_step_fill_fn(void *user, int64_t shard, float *images,
+                              int32_t *labels);
+
+typedef struct sti_step_engine_desc {
+    const sti_network *train;     /* planned for the threads of a lane; NULL: none */
+    const sti_network *eval;      /* likewise */
+    const stint_data *train_data; /* NULL: none */
+    const stint_data *test_data;
+    const stint_data *validation_data; /* images of train_data's files */
+    const sti_corpus *text;            /* in place of both; NULL: images */
+    int threads, lanes;
+    int64_t shards; /* of the whole batch */
+    sti_comm
+        *comm; /* ranks that share them out; NULL: this process has all. Borrowed */
+    sti_exchange_desc net;  /* how they are joined over ranks */
+    int moments;            /* blocks of optimiser state: 0, 1 or 2 */
+    bool masked;            /* with a mask of the parameters, see prune.h */
+    sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
+    void *fill_user;
+} sti_step_engine_desc;
+
+/* Bytes of each kind of block, and how many there are. */
+typedef struct sti_step_engine_sizes {
+    size_t params, states, results, arena, fetch; /* of one */
+    size_t fixed, mask;
+    size_t net;   /* for the sum over ranks */
+    int slots;    /* result blocks */
+    size_t total; /* of all of these together */
+} sti_step_engine_sizes;
+void sti_step_engine_measure(const sti_step_engine_desc *desc,
+                             sti_step_engine_sizes *sizes_out);
+
+typedef struct sti_lane {
+    void *arena, *fetch;
+    sti_exec *train;
+    sti_shard_stack stack;
+    int first_slot;
+    int64_t done_ns;        /* with a profile: when its part of a step was done */
+    sti_lane_status status; /* of its part of the last step */
+} sti_lane;
+
+typedef struct sti_step_engine {
+    sti_step_engine_desc desc;
+    sti_step_engine_sizes sizes;
+    sti_shard_range local;  /* the shards of this rank */
+    sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
+    sti_exchange *exchange; /* where it is compressed; else NULL */
+    sti_overlap_thread
+        *overlap_thread; /* runs either beside the lanes; NULL: after them */
+    sti_team team, lane_team;
+    void *params, *states, *moments[2];
+    void *fixed;   /* tensors of a reference model; NULL: none */
+    uint8_t *mask; /* NULL: not masked */
+    char *results; /* [slots] */
+    sti_lane *lanes;
+    sti_infer_lanes eval; /* in the memory of these lanes; zeroed without desc.eval */
+    sti_data_decoders **train_decoders, **test_decoders; /* [lanes]; NULL: no images */
+    sti_profile *profile; /* NULL, or begun for these lanes: steps are timed */
+    double *partial;      /* sums of squares a piece */
+    int64_t partial_count;
+    int32_t *leaf; /* [shards]: the shard at each leaf of the tree */
+    /* What the lanes of one call work on. */
+    const struct sti_step_batch *batch;
+} sti_step_engine;
+
+/* Allocates and touches every page, so that what is planned is taken at once. */
+stint_status sti_step_engine_create(const sti_step_engine_desc *desc,
+                                    sti_step_engine **engine_out);
+void sti_step_engine_destroy(sti_step_engine *engine); /* NULL is fine */
+/* Go on with other networks of the same parameters, or other lanes: parameters, states
+ * and moments stay, all else is made anew. After a failure only destroying is left. */
+stint_status sti_step_engine_rebuild(sti_step_engine *engine,
+                                     const sti_step_engine_desc *desc);
+/* Free what would be made anew, before there is room for anything else. */
+void sti_step_engine_release(sti_step_engine *engine);
+
+/* A batch of samples, `images` of the network a shard. */
+typedef struct sti_step_batch {
+    const int32_t *samples; /* [shards * images] */
+    const sti_data_augment *augment;
+    const sti_data_norm *norm;
+    const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
+    const float *loss_weights; /* [STI_LOSS_PARTS], if asked for; NULL: zeros */
+    uint64_t seed;
+    uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
+    int64_t step;
+} sti_step_batch;
+
+typedef struct sti_step_result {
+    char *block;          /* the sum over shards, a RESULT block */
+    double loss, correct; /* mean of the shards' losses; right answers, of text NaN */
+    double part[STI_LOSS_PARTS]; /* of a loss against a reference, means; NaN */
+} sti_step_result;
+
+/* Forward and backward over all shards, and their sum. A failure is that of the lowest
+ * shard. */
+stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *batch,
+                                 sti_step_result *result_out);
+/* After a result that is not finite: find the first bad tensor. Always a failure. */
+stint_status sti_step_engine_diagnose(sti_step_engine *engine,
+                                      const sti_step_batch *batch);
+/* Partial sums that the next takes for a block of so many floats. */
+int64_t sti_step_engine_square_pieces(int64_t floats);
+/* Sum of squares of the gradients in a result block, in double by a fixed order. */
+double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block);
+/* Which of the engine's images are evaluated. */
+typedef enum sti_evaluation_of {
+    STI_EVALUATE_TEST, /* of text: its test part */
+    STI_EVALUATE_TRAIN,
+    STI_EVALUATE_VALIDATION
+} sti_evaluation_of;
+
+/* sti_evaluate by desc.eval, in the memory that steps work in. */
+stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of of,
+                                      const sti_data_norm *norm,
+                                      sti_evaluation *evaluation,
+                                      sti_evaluation_progress_fn *progress, void *user);
+
+/* Blocks of optimiser state that a recipe needs: 0, 1 or 2. */
+int sti_update_moments(const sti_optimizer_values *optimizer);
+/* What a gradient of this norm is multiplied by, for optimizer.clip: 1 or less. */
+double sti_update_clip(const sti_optimizer_values *optimizer, double norm);
+/* One optimiser step of n numbers without decay; first and second: their moments. */
+void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,
+                        int64_t n, float *x, const float *gradient, float *first,
+                        float *second);
+/* One optimiser step and the new running statistics; `step` counts from 0. The mean of
+ * the shards' gradients is taken `clip` times (1: as it is). */
+void sti_step_engine_update(sti_step_engine *engine,
+                            const sti_optimizer_values *optimizer, double lr,
+                            double clip, int64_t step, const char *block);
+
+#endif

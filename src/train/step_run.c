@@ -1,0 +1,353 @@
+/* One step of a step engine: shards on lanes, their sum, what it says. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/rng.h"
+#include "kernel/elementwise/elementwise.h"
+#include "train/step_engine.h"
+
+#define SQUARES_PIECE (INT64_C(1) << 14) /* floats */
+
+/* What has passed since *before goes to a part of a lane's time; a step engine that is
+ * not timed does not look at the clock. */
+static void clock_part(const sti_step_engine *engine, int lane, sti_profile_part part,
+                       int64_t *before)
+{
+    if (!engine->profile)
+        return;
+    int64_t now = sti_clock_ns();
+    engine->profile->lane_ns[lane * STI_PROFILE_PARTS + (int)part] += now - *before;
+    *before = now;
+}
+
+static int64_t clock_start(const sti_step_engine *engine)
+{
+    return engine->profile ? sti_clock_ns() : 0;
+}
+
+/* The same outside of the lanes. */
+static void clock_whole(const sti_step_engine *engine, sti_profile_part part,
+                        int64_t start)
+{
+    if (engine->profile)
+        engine->profile->part_ns[part] += sti_clock_ns() - start;
+}
+
+static float *slot_of(const sti_step_engine *engine, int slot)
+{
+    return (float *)(void *)(engine->results + (size_t)slot * engine->sizes.results);
+}
+
+typedef struct adder {
+    sti_step_engine *engine;
+    const sti_team *team;
+} adder;
+
+static void add_slots(void *user, int into, int from)
+{
+    const adder *a = user;
+    int64_t count = (int64_t)(a->engine->sizes.results / sizeof(float));
+    sti_add_f32(a->team, count, slot_of(a->engine, from), slot_of(a->engine, into));
+}
+
+static void fill_input(const sti_network *net, stint_value input, const float *from,
+                       void *to)
+{
+    size_t bytes = stint_shape_bytes(&sti_graph_value(net->graph, input)->shape);
+    if (from)
+        memcpy(to, from, bytes);
+    else
+        memset(to, 0, bytes);
+}
+
+/* Images (or tokens) and labels of a shard and the bounds of its packs into the lane's
+ * inputs. */
+static stint_status load_shard(const sti_step_engine *engine, int index, int64_t shard)
+{
+    const sti_lane *lane = &engine->lanes[index];
+    const sti_step_batch *b = engine->batch;
+    const sti_network *net = engine->desc.train;
+    if (net->bounds >= 0)
+        fill_input(net, net->bounds, b->bounds,
+                   sti_exec_address(lane->train, net->bounds));
+    if (net->weights >= 0)
+        fill_input(net, net->weights, b->loss_weights,
+                   sti_exec_address(lane->train, net->weights));
+    if (engine->desc.fill) {
+        engine->desc.fill(engine->desc.fill_user, shard,
+                          sti_exec_address(lane->train, net->input),
+                          sti_exec_address(lane->train, net->labels));
+        return STINT_OK;
+    }
+    if (engine->desc.text) {
+        const sti_corpus_cut cut = {.part = engine->desc.text->train,
+                                    .context = net->context,
+                                    .augment = b->augment};
+        return sti_corpus_batch(engine->desc.text, &cut,
+                                b->samples + shard * net->images, net->images,
+                                sti_exec_address(lane->train, net->input),
+                                sti_exec_address(lane->train, net->labels));
+    }
+    return sti_data_batch(engine->desc.train_data, &engine->lane_team,
+                          engine->train_decoders[index],
+                          b->samples + shard * net->images, net->images, b->augment,
+                          b->norm, sti_exec_address(lane->train, net->input),
+                          sti_exec_address(lane->train, net->labels));
+}
+
+static void run_graph(sti_step_engine *engine, sti_lane *lane, int index,
+                      const sti_step *step)
+{
+    sti_profile *p = engine->profile;
+    if (p)
+        sti_exec_run_timed(lane->train, &engine->lane_team, step,
+                           p->node_ns + (int64_t)index * p->nodes);
+    else
+        sti_exec_run(lane->train, &engine->lane_team, step);
+}
+
+static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int index)
+{
+    sti_shard_range local = sti_shard_part(engine->local, engine->desc.lanes, index);
+    adder add = {.engine = engine, .team = &engine->lane_team};
+    lane->stack.depth = 0;
+    for (int64_t s = local.first; s < local.first + local.count; s++) {
+        int64_t before = clock_start(engine);
+        const int64_t shard = engine->leaf[s];
+        stint_status st = load_shard(engine, index, shard);
+        if (st != STINT_OK)
+            return st;
+        clock_part(engine, index, STI_PROFILE_LOAD, &before);
+        int slot = lane->first_slot + lane->stack.depth;
+        const bool carried =
+            engine->overlap_thread && s + 1 == local.first + local.count;
+        sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(engine, slot));
+        if (carried)
+            sti_overlap_thread_last_shard(engine->overlap_thread, index, lane->train);
+        run_graph(engine, lane, index,
+                  &(sti_step){engine->batch->seed, engine->batch->step, shard});
+        if (carried) { /* and joined: overlap_thread.h */
+            sti_exec_set_ready_callback(lane->train, NULL, 0, NULL, NULL);
+            return STINT_OK;
+        }
+        before = clock_start(engine);
+        sti_shard_push(&lane->stack, s, 1, slot, add_slots, &add);
+        clock_part(engine, index, STI_PROFILE_TREE, &before);
+    }
+    return STINT_OK;
+}
+
+static void run_lane(void *arg, int64_t piece, int worker)
+{
+    sti_step_engine *engine = arg;
+    sti_lane *lane = &engine->lanes[piece];
+    (void)worker;
+    const stint_status st = run_shards(engine, lane, (int)piece);
+    lane->done_ns = clock_start(engine);
+    sti_lane_keep(&lane->status, st);
+}
+
+/* A team's loops inside a piece are serial, so a single lane is not made a piece. */
+static void run_lanes(sti_step_engine *engine)
+{
+    if (engine->desc.lanes == 1)
+        run_lane(engine, 0, 0);
+    else
+        sti_team_run(&engine->team, engine->desc.lanes, run_lane, engine);
+    for (int i = 0; i < engine->desc.lanes; i++)
+        clock_part(engine, i, STI_PROFILE_WAIT, &engine->lanes[i].done_ns);
+}
+
+static double metric(const sti_step_engine *engine, const char *result,
+                     stint_value value)
+{
+    float number;
+    if (value < 0)
+        return (double)NAN; /* text has no right answers */
+    const sti_allocation *allocation = &engine->desc.train->plan->allocation[value];
+    memcpy(&number, result + allocation->offset, sizeof number);
+    return (double)number;
+}
+
+/* What the ranks have left over: the sum is in this rank's first block, as elsewhere.
+ */
+static stint_status join_ranks(sti_step_engine *engine, const sti_shard_stack *left)
+{
+    float *blocks[STI_SHARD_STACK_MAX];
+    for (int i = 0; i < left->depth; i++)
+        blocks[i] = slot_of(engine, left->slot[i]);
+    sti_comm_set_context(engine->desc.comm, "the sum of gradients",
+                         engine->batch->step + 1);
+    return sti_tree_sum_run(engine->sum, &engine->team, NULL, blocks, left->depth);
+}
+
+static stint_status join_lanes(sti_step_engine *engine, int *slot_out)
+{
+    adder add = {.engine = engine, .team = &engine->team};
+    sti_shard_stack all = {.depth = 0};
+    for (int i = 0; i < engine->desc.lanes; i++) {
+        const sti_shard_stack *left = &engine->lanes[i].stack;
+        for (int k = 0; k < left->depth; k++)
+            sti_shard_push(&all, left->first[k], left->size[k], left->slot[k],
+                           add_slots, &add);
+    }
+    *slot_out = all.slot[0];
+    if (engine->sum)
+        return join_ranks(engine, &all);
+    *slot_out = sti_shard_finish(&all, add_slots, &add);
+    return engine->exchange
+               ? sti_exchange_run(engine->exchange, &engine->team, NULL,
+                                  engine->batch->step, slot_of(engine, *slot_out))
+               : STINT_OK;
+}
+
+/* Which shard is at which leaf of the tree: its own, unless noise is wanted. */
+static void place_leaves(sti_step_engine *engine, const sti_step_batch *batch)
+{
+    if (batch->noise > 0) {
+        sti_shuffle(batch->noise, STI_STREAM_NOISE, (uint64_t)batch->step,
+                    engine->desc.shards, engine->leaf);
+        return;
+    }
+    for (int64_t s = 0; s < engine->desc.shards; s++)
+        engine->leaf[s] = (int32_t)s;
+}
+
+stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *batch,
+                                 sti_step_result *result)
+{
+    engine->batch = batch;
+    place_leaves(engine, batch);
+    if (engine->overlap_thread && engine->exchange &&
+        sti_exchange_measures(engine->exchange))
+        run_lanes(engine); /* to warm up: of this nothing is used */
+    if (engine->overlap_thread) {
+        sti_comm_set_context(engine->desc.comm, "the sum of gradients",
+                             batch->step + 1);
+        sti_overlap_thread_begin(engine->overlap_thread, batch->step);
+    }
+    run_lanes(engine);
+    stint_status st = sti_lanes_status(&engine->lanes[0].status,
+                                       sizeof engine->lanes[0], engine->desc.lanes);
+    int64_t start = clock_start(engine);
+    int slot = 0;
+    if (engine->overlap_thread)
+        st = sti_overlap_thread_end(engine->overlap_thread, st);
+    else if (st == STINT_OK)
+        st = join_lanes(engine, &slot);
+    if (st != STINT_OK)
+        return st;
+    result->block = (char *)slot_of(engine, slot);
+    clock_whole(engine, STI_PROFILE_JOIN, start);
+    result->loss = metric(engine, result->block, engine->desc.train->loss) /
+                   (double)engine->desc.shards;
+    result->correct = metric(engine, result->block, engine->desc.train->correct);
+    for (int i = 0; i < STI_LOSS_PARTS; i++) {
+        const stint_value part = engine->desc.train->part[i];
+        result->part[i] = part < 0 ? (double)NAN
+                                   : metric(engine, result->block, part) /
+                                         (double)engine->desc.shards;
+    }
+    return STINT_OK;
+}
+
+stint_status sti_step_engine_diagnose(sti_step_engine *engine,
+                                      const sti_step_batch *batch)
+{
+    sti_lane *lane = &engine->lanes[0];
+    engine->batch = batch;
+    for (int64_t s = 0; s < engine->desc.shards; s++) {
+        stint_status st = load_shard(engine, 0, s);
+        if (st == STINT_OK)
+            st = sti_exec_run_checked(lane->train, &engine->lane_team,
+                                      &(sti_step){batch->seed, batch->step, s});
+        if (st != STINT_OK)
+            return st;
+    }
+    return sti_fail(STINT_E_FAILED, "the sum of the gradients of all shards overflows");
+}
+
+/* ---- evaluation ---- */
+
+stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of of,
+                                      const sti_data_norm *norm,
+                                      sti_evaluation *evaluation,
+                                      sti_evaluation_progress_fn *progress, void *user)
+{
+    const sti_step_engine_desc *desc = &engine->desc;
+    sti_eval_source source = {.norm = norm, .text = desc->text};
+    if (desc->text)
+        source.part = desc->text->test;
+    source.data = of == STI_EVALUATE_TEST    ? desc->test_data
+                  : of == STI_EVALUATE_TRAIN ? desc->train_data
+                                             : desc->validation_data;
+    source.decoders =
+        of == STI_EVALUATE_TEST ? engine->test_decoders : engine->train_decoders;
+    return sti_evaluate(&engine->eval, &source, desc->comm, evaluation, progress, user);
+}
+
+/* ---- gradient norm ---- */
+
+typedef struct squares {
+    const float *x;
+    int64_t count;
+    double *partial;
+} squares;
+
+static void square_piece(void *arg, int64_t piece, int worker)
+{
+    const squares *s = arg;
+    double sum[8] = {0};
+    (void)worker;
+    int64_t i = piece * SQUARES_PIECE;
+    int64_t end = i + SQUARES_PIECE < s->count ? i + SQUARES_PIECE : s->count;
+    for (; i + 8 <= end; i += 8)
+        for (int k = 0; k < 8; k++)
+            sum[k] += (double)s->x[i + k] * (double)s->x[i + k];
+    for (int k = 0; i < end; i++, k++)
+        sum[k] += (double)s->x[i] * (double)s->x[i];
+    s->partial[piece] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
+                        ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
+/* Where the gradients of a result block begin, and their bytes. */
+static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
+{
+    size_t begin = SIZE_MAX, end = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(network->graph)[i];
+        const sti_allocation *allocation = &network->plan->allocation[output->value];
+        if (output->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        begin = allocation->offset < begin ? allocation->offset : begin;
+        end = allocation->offset + allocation->bytes > end
+                  ? allocation->offset + allocation->bytes
+                  : end;
+    }
+    *begin_out = end > 0 ? begin : 0;
+    return end - *begin_out;
+}
+
+int64_t sti_step_engine_square_pieces(int64_t floats)
+{
+    return (floats + SQUARES_PIECE - 1) / SQUARES_PIECE;
+}
+
+double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block)
+{
+    int64_t start = clock_start(engine);
+    size_t begin;
+    const size_t bytes = gradient_bytes(engine->desc.train, &begin);
+    squares s = {.x = (const float *)(const void *)(block + begin),
+                 .count = (int64_t)(bytes / sizeof(float)),
+                 .partial = engine->partial};
+    const int64_t pieces = sti_step_engine_square_pieces(s.count);
+    sti_team_run(&engine->team, pieces, square_piece, &s);
+    double sum = 0;
+    for (int64_t i = 0; i < pieces; i++)
+        sum += s.partial[i];
+    clock_whole(engine, STI_PROFILE_NORM, start);
+    return sum;
+}
