@@ -59,7 +59,13 @@ typedef struct stint_tokenizer_info {
  * one vocabulary (Sennrich et al. 2016; word pattern and byte alphabet of GPT-2,
  * Radford et al. 2019). STINT_E_INPUT: for CHAR or BPE an empty text, or bytes that are
  * no UTF-8 (the offset is told); STINT_E_USAGE: a BPE of less than 256 tokens;
- * STINT_E_MEMORY. *tokenizer_out is NULL after an error. */
+ * STINT_E_UNSUPPORTED: different words of more than 1 GiB together; STINT_E_MEMORY;
+ * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), while byte pairs are learnt.
+ * *tokenizer_out is NULL after an error.
+ *
+ * Byte pairs are learnt in O(n log n), with at most about 20 bytes for a byte of the
+ * different words. A word of more than 16 MiB is cut at the last character that fits,
+ * for encoding, too. */
 STINT_API stint_status stint_tokenizer_learn(stint_tokenizer_kind kind,
                                              int32_t vocabulary, const char *text,
                                              size_t n_bytes,
@@ -104,7 +110,8 @@ stint_tokenizer_describe(const stint_tokenizer *tokenizer);
  *
  * Text that looks like a special token ("<|endoftext|>") is ordinary text.
  * STINT_E_INPUT: bytes that are no UTF-8, or a character that the vocabulary does not
- * have (character and offset are told); tokens_out may then be partly written. */
+ * have (character and offset are told); STINT_E_MEMORY; STINT_E_INTERRUPTED or
+ * _TERMINATED after stint_stop(); tokens_out may then be partly written. */
 STINT_API stint_status stint_tokenizer_encode(const stint_tokenizer *tokenizer,
                                               const char *text, size_t n_bytes,
                                               int32_t *tokens_out, int64_t *count_out);

@@ -206,6 +206,7 @@ static stint_status tokens_run(sti_cli_call *call)
         status = sti_file_read(path, MAX_TEXT_BYTES, &text, &n_bytes);
     if (status != STINT_OK)
         return status;
+    sti_cli_catch_signals(); /* learning and encoding look */
     status = run_on(call, text, n_bytes);
     sti_free(text);
     return status;

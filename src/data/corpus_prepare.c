@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "data/corpus.h"
+#include "data/text_watch.h"
 #include "data/tokenizer.h"
 
 #define READ_BYTES  ((size_t)1 << 18)
@@ -148,22 +149,28 @@ static stint_status read_text(const sti_corpus *c, const char *const *files, boo
 /* ---- encoding ---- */
 
 /* Where to cut text that begins at a word so that the tokens are those of the whole: at
- * the end of a word (byte pairs) or of a character. n_bytes when all is taken. */
+ * the end of a word (byte pairs) or of a character. n_bytes when all is taken. The
+ * longest word is told. */
 static size_t cut_at(const stint_tokenizer *t, const char *text, size_t n_bytes,
-                     bool last)
+                     bool last, size_t *longest)
 {
     size_t cut = 0;
-    if (last || t->info.kind == STINT_TOKENIZER_BYTE)
+    *longest = 0;
+    if (t->info.kind == STINT_TOKENIZER_BYTE)
         return n_bytes;
-    while (n_bytes > 0 && ((uint8_t)text[n_bytes] & 0xc0) == 0x80)
+    while (!last && n_bytes > 0 && ((uint8_t)text[n_bytes] & 0xc0) == 0x80)
         n_bytes--;
     if (t->info.kind == STINT_TOKENIZER_CHAR)
         return n_bytes;
-    for (size_t end = 0; end + WORD_AHEAD < n_bytes;) {
+    for (size_t end = 0; end + (last ? 0 : WORD_AHEAD) < n_bytes;) {
+        if (end - cut > *longest)
+            *longest = end - cut;
         cut = end;
         end = sti_word_end(text, n_bytes, end);
     }
-    return cut;
+    if (last && n_bytes - cut > *longest)
+        *longest = n_bytes - cut;
+    return last ? n_bytes : cut;
 }
 
 typedef struct encoder {
@@ -174,6 +181,7 @@ typedef struct encoder {
     uint8_t *kept;
     int token_bytes;
     int64_t count; /* tokens so far */
+    sti_text_watch watch;
 } encoder;
 
 static void take_tokens(encoder *e, const int32_t *tokens, int64_t count)
@@ -203,14 +211,20 @@ static stint_status encode_all(encoder *e)
     size_t room = PIECE_BYTES;
     int32_t *tokens = sti_alloc_array((int64_t)room, sizeof *tokens, "tokens");
     stint_status st = tokens ? STINT_OK : STINT_E_MEMORY;
-    for (size_t at = 0, ask = PIECE_BYTES; at < e->n_bytes && st == STINT_OK;) {
+    for (size_t at = 0, ask = PIECE_BYTES, longest;
+         at < e->n_bytes && st == STINT_OK;) {
         const bool last = ask >= e->n_bytes - at;
         const size_t have = last ? e->n_bytes - at : ask;
-        const size_t cut = cut_at(e->tokenizer, e->text + at, have, last);
+        const size_t cut = cut_at(e->tokenizer, e->text + at, have, last, &longest);
         if (cut == 0) { /* one word longer than the piece */
             ask *= 2;
             continue;
         }
+        st = sti_text_watch_look(&e->watch,
+                                 cut * sizeof *tokens + longest * STI_WORD_WORK_BYTES,
+                                 "bytes", (int64_t)at, (int64_t)e->n_bytes);
+        if (st != STINT_OK)
+            break;
         if (cut > room) {
             sti_free(tokens);
             tokens = sti_alloc_array((int64_t)cut, sizeof *tokens, "tokens");
@@ -233,21 +247,19 @@ static stint_status get_tokenizer(const sti_corpus_desc *desc, const char *text,
         c->tokenizer = desc->tokenizer ? desc->tokenizer : c->own_tokenizer;
         return STINT_OK;
     }
-    stint_status st =
-        stint_tokenizer_learn(desc->kind, desc->vocabulary ? desc->vocabulary : 4096,
-                              text, (size_t)c->bytes, &c->own_tokenizer);
+    stint_status st = sti_tokenizer_learn(
+        desc->kind, desc->vocabulary ? desc->vocabulary : 4096, text, (size_t)c->bytes,
+        desc->budget_bytes, &c->own_tokenizer);
     c->tokenizer = c->own_tokenizer;
     return st;
 }
 
-/* Learning byte pairs holds every different word and every pair in it beside the text;
- * five times the text is taken for all of it. */
+/* The text itself and its tokens, which may have to stay in memory. What learning takes
+ * is known as it goes, and watched. */
 static stint_status check_budget(const sti_corpus_desc *desc, const sti_corpus *c)
 {
-    const bool learns =
-        !desc->tokenizer && !c->own_tokenizer && desc->kind == STINT_TOKENIZER_BPE;
-    const size_t need = sti_process_now_bytes() + (size_t)c->bytes * (learns ? 5 : 2) +
-                        PIECE_BYTES * sizeof(int32_t);
+    const size_t need =
+        sti_process_now_bytes() + (size_t)c->bytes * 2 + PIECE_BYTES * sizeof(int32_t);
     if (desc->budget_bytes == 0 || need <= desc->budget_bytes)
         return STINT_OK;
     return sti_fail(STINT_E_BUDGET,
@@ -257,7 +269,7 @@ static stint_status check_budget(const sti_corpus_desc *desc, const sti_corpus *
 }
 
 static stint_status encode_text(sti_corpus *c, const char *path, const char *key,
-                                const char *text)
+                                const char *text, size_t budget_bytes)
 {
     encoder e = {.tokenizer = c->tokenizer,
                  .text = text,
@@ -265,6 +277,7 @@ static stint_status encode_text(sti_corpus *c, const char *path, const char *key
                  .token_bytes = sti_token_bytes(
                      stint_tokenizer_describe(c->tokenizer)->vocabulary)};
     stint_status st = STINT_OK;
+    sti_text_watch_begin(&e.watch, "turning text into tokens", budget_bytes);
     if (path)
         st = sti_token_sink_open(path, key, c->tokenizer, c->bytes, &e.sink);
     else if (!(e.kept = sti_alloc_array(c->bytes, (size_t)e.token_bytes, "tokens")))
@@ -343,7 +356,8 @@ stint_status sti_corpus_prepare(const sti_corpus_desc *desc, const char *path,
         st = read_text(c, files, !bytes, &text);
     if (st == STINT_OK)
         st = get_tokenizer(desc, text, c);
-    if (st == STINT_OK && (st = encode_text(c, path, key, text)) == STINT_E_INPUT)
+    if (st == STINT_OK &&
+        (st = encode_text(c, path, key, text, desc->budget_bytes)) == STINT_E_INPUT)
         st = sti_fail_context(st, "%s", c->path);
     sti_free(text);
     return st;

@@ -64,9 +64,9 @@ static stint_status add_characters(stint_tokenizer *t, const char *text, size_t 
     return status;
 }
 
-stint_status stint_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary,
-                                   const char *text, size_t n_bytes,
-                                   stint_tokenizer **tokenizer_out)
+stint_status sti_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary,
+                                 const char *text, size_t n_bytes, size_t budget_bytes,
+                                 stint_tokenizer **tokenizer_out)
 {
     stint_tokenizer *t = NULL;
     *tokenizer_out = NULL;
@@ -84,7 +84,7 @@ stint_status stint_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary
     else if (kind == STINT_TOKENIZER_CHAR)
         status = add_characters(t, text, n_bytes);
     else
-        status = sti_bpe_learn(t, vocabulary, text, n_bytes);
+        status = sti_bpe_learn(t, vocabulary, text, n_bytes, budget_bytes);
     if (status == STINT_OK)
         status = sti_tokenizer_finish(t);
     if (status != STINT_OK)
@@ -92,6 +92,13 @@ stint_status stint_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary
     else
         *tokenizer_out = t;
     return status;
+}
+
+stint_status stint_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary,
+                                   const char *text, size_t n_bytes,
+                                   stint_tokenizer **tokenizer_out)
+{
+    return sti_tokenizer_learn(kind, vocabulary, text, n_bytes, 0, tokenizer_out);
 }
 
 static int32_t character_token(const stint_tokenizer *t, int32_t point)

@@ -14,7 +14,22 @@ stint_status sti_tokenizer_print(const stint_tokenizer *tokenizer, sti_text *out
 stint_status sti_tokenizer_parse(const char *json, size_t n_bytes, const char *where,
                                  stint_tokenizer **tokenizer_out);
 
-/* ---- private to tokenizer*.c ---- */
+/* As stint_tokenizer_learn; STINT_E_BUDGET when the resident memory of the process
+ * would exceed budget_bytes (0: no limit). */
+stint_status sti_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary,
+                                 const char *text, size_t n_bytes, size_t budget_bytes,
+                                 stint_tokenizer **tokenizer_out);
+
+/* Words end here at the latest, at the last character that fits: what is longer is cut,
+ * for learning as for encoding, so that memory for a word has a bound. */
+#define STI_WORD_BYTES ((size_t)1 << 24)
+/* Working space for each byte of the longest word while it is encoded. */
+#define STI_WORD_WORK_BYTES 16
+/* End of the word that begins at `at`: GPT-2's pattern
+ * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
+size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
+
+/* ---- private to tokenizer*.c and learn_*.c ---- */
 
 /* Open addressing from 64-bit keys to int32, grown by doubling; -1: not there. */
 typedef struct sti_pair_map {
@@ -48,6 +63,8 @@ struct stint_tokenizer {
 stint_status sti_tokenizer_create(stint_tokenizer_kind kind, stint_tokenizer **out);
 stint_status sti_tokenizer_add_token(stint_tokenizer *t, const char *bytes,
                                      size_t n_bytes);
+/* The bytes of two tokens, one after the other. */
+stint_status sti_tokenizer_add_joined(stint_tokenizer *t, int32_t left, int32_t right);
 stint_status sti_tokenizer_add_merge(stint_tokenizer *t, int32_t left, int32_t right,
                                      int32_t result);
 /* All tokens and merges are there: hash, code points and single bytes are looked up.
@@ -70,9 +87,6 @@ stint_status sti_tokenizer_add_hf(stint_tokenizer *t, struct json_t *root,
 
 /* STINT_E_INPUT with the offset unless all of it is UTF-8. */
 stint_status sti_utf8_check(const char *text, size_t n_bytes);
-/* End of the word that begins at `at`: GPT-2's pattern
- * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
-size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
 
 /* GPT-2's printable stand-ins for bytes: "Ġ" for a space. */
 void sti_byte_alphabet(int32_t code_point_of[256]);
@@ -82,7 +96,7 @@ void sti_byte_alphabet_add(const char *bytes, size_t n_bytes, sti_text *out);
 bool sti_byte_alphabet_read(const char *words, size_t n_bytes, sti_text *out);
 
 stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *text,
-                           size_t n_bytes);
+                           size_t n_bytes, size_t budget_bytes);
 stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n_bytes,
                             int32_t *tokens_out, int64_t *count_out);
 

@@ -2,11 +2,13 @@
  * leftmost of equal ones, until no pair has a rank (Sennrich et al. 2016). */
 #include <string.h>
 
+#include "base/fail.h"
+#include "base/stop.h"
 #include "data/tokenizer.h"
 
 /* Words longer than this use a heap: a line of a million equal letters is a word too.
  */
-enum { SCAN_TOKENS = 48 };
+enum { SCAN_TOKENS = 48, LOOK_EVERY = 1 << 16 };
 
 static void merge_scan(const stint_tokenizer *t, int32_t *token, int64_t *count)
 {
@@ -31,19 +33,28 @@ static void merge_scan(const stint_tokenizer *t, int32_t *token, int64_t *count)
     *count = n;
 }
 
+/* A long text takes long; whoever was asked to stop stops. */
+static stint_status look(void)
+{
+    const stint_status stop = sti_stop_asked();
+    return stop == STINT_OK ? STINT_OK : sti_fail(stop, "stopped while encoding text");
+}
+
 /* ---- long words ---- */
 
-/* A possible merge of what stands at `at` with its successor; stale when either has
- * changed since. */
+/* A possible merge of what stands at `at` with its successor; stale when the pair of
+ * the rank no longer stands there. */
 typedef struct candidate {
-    int32_t rank, left, right;
-    int64_t at;
+    int32_t rank, at;
 } candidate;
 
+/* A word as it merges, in the slots of its bytes: what has merged is a token at its
+ * first slot, and of the slots that it covers the second and the last hold its length,
+ * negated. */
 typedef struct long_word {
     const stint_tokenizer *t;
-    int32_t *token;         /* -1: merged away */
-    int64_t *next, *before; /* -1: none */
+    int32_t *slot;
+    int32_t count;
     candidate *heap;
     int64_t heaped;
 } long_word;
@@ -53,13 +64,20 @@ static bool comes_before(const candidate *a, const candidate *b)
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
 
-static void heap_push(long_word *w, int64_t at)
+/* The slot after a token; `count` after the last. */
+static int32_t next_of(const long_word *w, int32_t at)
 {
-    const int64_t next = w->next[at];
-    if (next < 0)
+    return at + 1 < w->count && w->slot[at + 1] < 0 ? at - w->slot[at + 1] : at + 1;
+}
+
+static void heap_push(long_word *w, int32_t at)
+{
+    const int32_t next = next_of(w, at);
+    if (next >= w->count)
         return;
-    candidate c = {.left = w->token[at], .right = w->token[next], .at = at};
-    c.rank = sti_pair_map_find(&w->t->rank, sti_pair_key(c.left, c.right));
+    const candidate c = {.rank = sti_pair_map_find(
+                             &w->t->rank, sti_pair_key(w->slot[at], w->slot[next])),
+                         .at = at};
     if (c.rank < 0)
         return;
     int64_t i = w->heaped++;
@@ -83,50 +101,43 @@ static candidate heap_pop(long_word *w)
     return top;
 }
 
-static void merge_at(long_word *w, const candidate *c)
+static void merge_at(long_word *w, candidate c)
 {
-    const int64_t gone = w->next[c->at], after = w->next[gone];
-    w->token[c->at] = w->t->merge[c->rank][2];
-    w->token[gone] = -1;
-    w->next[c->at] = after;
-    if (after >= 0)
-        w->before[after] = c->at;
-    if (w->before[c->at] >= 0)
-        heap_push(w, w->before[c->at]);
-    heap_push(w, c->at);
+    const int32_t at = c.at, next = next_of(w, at), *merge = w->t->merge[c.rank];
+    if (w->slot[at] != merge[0] || next >= w->count || w->slot[next] != merge[1])
+        return;
+    const int32_t end = next_of(w, next);
+    w->slot[at] = merge[2];
+    w->slot[next] = -1;
+    w->slot[at + 1] = w->slot[end - 1] = at - end;
+    if (at > 0)
+        heap_push(w, w->slot[at - 1] < 0 ? at + w->slot[at - 1] : at - 1);
+    heap_push(w, at);
 }
 
 static stint_status merge_heap(const stint_tokenizer *t, int32_t *token, int64_t *count)
 {
-    const int64_t n = *count;
-    long_word w = {.t = t, .token = token};
-    stint_status status = STINT_E_MEMORY;
-    w.next = sti_alloc_array(n, sizeof *w.next, "long word");
-    w.before = sti_alloc_array(n, sizeof *w.before, "long word");
-    w.heap = sti_alloc_array(3 * n, sizeof *w.heap, "long word"); /* 2 a merge */
-    if (!w.next || !w.before || !w.heap)
-        goto done;
-    for (int64_t i = 0; i < n; i++) {
-        w.next[i] = i + 1 < n ? i + 1 : -1;
-        w.before[i] = i - 1;
-    }
-    for (int64_t i = 0; i < n; i++)
+    const int64_t n = *count; /* STI_WORD_BYTES at most */
+    long_word w = {.t = t, .slot = token, .count = (int32_t)n};
+    /* A merge takes one out and puts two in. */
+    w.heap = sti_alloc_array(2 * n, sizeof *w.heap, "long word");
+    if (!w.heap)
+        return STINT_E_MEMORY;
+    for (int32_t i = 0; i < w.count; i++)
         heap_push(&w, i);
-    while (w.heaped > 0) {
-        const candidate c = heap_pop(&w);
-        const int64_t next = w.token[c.at] == c.left ? w.next[c.at] : -1;
-        if (next >= 0 && w.token[next] == c.right)
-            merge_at(&w, &c);
+    stint_status st = STINT_OK;
+    for (int64_t i = 0; w.heaped > 0 && st == STINT_OK; i++) {
+        if (i % LOOK_EVERY == 0)
+            st = look();
+        merge_at(&w, heap_pop(&w));
     }
     *count = 0;
-    for (int64_t i = 0; i >= 0; i = w.next[i])
+    for (int32_t i = 0, next; i < w.count; i = next) {
+        next = next_of(&w, i);
         token[(*count)++] = token[i];
-    status = STINT_OK;
-done:
-    sti_free(w.next);
-    sti_free(w.before);
+    }
     sti_free(w.heap);
-    return status;
+    return st;
 }
 
 stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n_bytes,
@@ -136,13 +147,13 @@ stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n
     for (size_t at = 0, end; at < n_bytes; at = end) {
         int32_t *token = tokens_out + *count_out;
         int64_t count = 0;
-        stint_status status = STINT_OK;
+        stint_status status = look();
         end = sti_word_end(text, n_bytes, at);
         for (size_t i = at; i < end; i++)
             token[count++] = t->byte_token[(uint8_t)text[i]];
         if (count <= SCAN_TOKENS)
             merge_scan(t, token, &count);
-        else
+        else if (status == STINT_OK)
             status = merge_heap(t, token, &count);
         if (status != STINT_OK)
             return status;

@@ -29,8 +29,8 @@ void stint_tokenizer_close(stint_tokenizer *t)
     sti_free(t);
 }
 
-stint_status sti_tokenizer_add_token(stint_tokenizer *t, const char *bytes,
-                                     size_t n_bytes)
+/* Room for one more token of so many bytes. */
+static stint_status make_room(stint_tokenizer *t, size_t n_bytes)
 {
     if (t->info.vocabulary == t->capacity) {
         const int32_t capacity = t->capacity ? t->capacity * 2 : 512;
@@ -49,8 +49,30 @@ stint_status sti_tokenizer_add_token(stint_tokenizer *t, const char *bytes,
         t->bytes = more;
         t->bytes_capacity = capacity;
     }
+    return STINT_OK;
+}
+
+stint_status sti_tokenizer_add_token(stint_tokenizer *t, const char *bytes,
+                                     size_t n_bytes)
+{
+    if (make_room(t, n_bytes) != STINT_OK)
+        return STINT_E_MEMORY;
     memcpy(t->bytes + t->bytes_used, bytes, n_bytes);
     t->bytes_used += n_bytes;
+    t->start[++t->info.vocabulary] = (int64_t)t->bytes_used;
+    return STINT_OK;
+}
+
+stint_status sti_tokenizer_add_joined(stint_tokenizer *t, int32_t left, int32_t right)
+{
+    const size_t left_bytes = (size_t)(t->start[left + 1] - t->start[left]);
+    const size_t right_bytes = (size_t)(t->start[right + 1] - t->start[right]);
+    if (make_room(t, left_bytes + right_bytes) != STINT_OK)
+        return STINT_E_MEMORY;
+    char *to = t->bytes + t->bytes_used;
+    memcpy(to, t->bytes + t->start[left], left_bytes);
+    memcpy(to + left_bytes, t->bytes + t->start[right], right_bytes);
+    t->bytes_used += left_bytes + right_bytes;
     t->start[++t->info.vocabulary] = (int64_t)t->bytes_used;
     return STINT_OK;
 }

@@ -1,298 +1,244 @@
 /* Learning byte pairs: the most frequent pair of neighbours in the words of a text
  * becomes a token, again and again (Sennrich et al. 2016). Counts are integers and ties
- * go to the lower pair, so the result is a function of the text alone. */
+ * go to the lower pair, so the result is a function of the text alone.
+ *
+ * A merge visits the places of its pair and no others, and changes counts by what it
+ * did there: O(n log n) for a text of n bytes, whatever its words are. Memory is at
+ * most about 20 bytes a byte of different words (learn.h). */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "data/learn.h"
 #include "data/tokenizer.h"
 
-enum {
-    LONGEST_WORD = 256, /* what is longer is learned from in pieces */
-    FEWEST = 2          /* a pair that occurs once is not worth a token */
-};
-
-/* A distinct word: its tokens so far, and how often it occurs. */
-typedef struct learn_word {
-    int64_t first; /* in `tokens` */
-    int64_t times;
-    int32_t count, next_same_hash;
-} learn_word;
-
-typedef struct learn_pair {
-    int32_t left, right;
-    int64_t times;
-    int64_t queued; /* `times` when last put in the heap; 0: not there */
-    int32_t *words; /* where it may occur, ascending */
-    int32_t word_count, word_capacity;
-} learn_pair;
+/* What a merge did beside a token: occurrences of it with its neighbour. */
+typedef struct beside {
+    int64_t left_times;  /* it stands before the new token, and stood before its left */
+    int64_t right_times; /* it stands after the new token */
+    int64_t gone_times;  /* it stood after its right */
+    uint32_t left_count, right_count; /* places; later: positions filled in */
+    int32_t left_pair, right_pair;    /* records of what is new, or -1 */
+} beside;
 
 typedef struct learner {
     stint_tokenizer *t;
-    learn_word *words;
-    int64_t word_count, word_capacity;
-    int32_t *tokens;
-    int64_t token_count, token_capacity;
-    sti_pair_map word_of; /* hash of a word's bytes to the first such word */
-    learn_pair *pairs;
-    int64_t pair_count, pair_capacity;
-    sti_pair_map pair_of;
-    struct learn_entry {
-        int64_t times;
-        int32_t pair;
-    } * heap;
-    int64_t heaped, heap_capacity;
+    sti_learn_words words;
+    sti_learn_pairs pairs;
+    sti_text_watch watch;
+    beside *beside; /* of each token; all zero between merges */
+    int64_t beside_capacity;
+    int32_t *touched; /* tokens that are beside this merge */
+    int64_t touched_count, touched_capacity;
 } learner;
 
-/* Room for one more of an array that doubles. */
-static stint_status room(void **array, int64_t used, int64_t *capacity, size_t each)
-{
-    if (used < *capacity)
-        return STINT_OK;
-    const int64_t wanted = *capacity ? 2 * *capacity : 1024;
-    void *more = sti_realloc(*array, (size_t)wanted * each, "byte pairs");
-    if (!more)
-        return STINT_E_MEMORY;
-    *array = more;
-    *capacity = wanted;
-    return STINT_OK;
-}
+/* ---- the pairs of bytes, to begin with ---- */
 
-/* ---- words ---- */
+typedef struct byte_pairs {
+    int64_t times[256][256];
+    uint32_t count[256][256]; /* places; later: positions filled in */
+    int32_t pair[256][256];
+} byte_pairs;
 
-static uint64_t hash_of(const char *bytes, size_t n_bytes)
+static stint_status add_byte_pairs(learner *l, byte_pairs *b)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < n_bytes; i++)
-        h = (h ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
-    return h >> 1; /* a map's key is below 2^64 - 1 */
-}
-
-static bool same_word(const learner *l, const learn_word *word, const char *bytes,
-                      size_t n_bytes)
-{
-    if ((size_t)word->count != n_bytes)
-        return false;
-    for (size_t i = 0; i < n_bytes; i++)
-        if (l->tokens[word->first + (int64_t)i] != l->t->byte_token[(uint8_t)bytes[i]])
-            return false;
-    return true;
-}
-
-static stint_status add_word(learner *l, const char *bytes, size_t n_bytes)
-{
-    const uint64_t hash = hash_of(bytes, n_bytes);
-    const int32_t head = sti_pair_map_find(&l->word_of, hash);
-    for (int32_t i = head; i >= 0; i = l->words[i].next_same_hash)
-        if (same_word(l, &l->words[i], bytes, n_bytes)) {
-            l->words[i].times++;
-            return STINT_OK;
+    stint_status st = STINT_OK;
+    for (int32_t left = 0; left < 256; left++)
+        for (int32_t right = 0; right < 256 && st == STINT_OK; right++) {
+            b->pair[left][right] = -1;
+            if (b->times[left][right] >= STI_LEARN_FEWEST)
+                st = sti_learn_pairs_add(&l->pairs, left, right, b->times[left][right],
+                                         b->count[left][right], &b->pair[left][right]);
+            b->count[left][right] = 0;
         }
-    stint_status status =
-        room((void **)&l->words, l->word_count, &l->word_capacity, sizeof *l->words);
-    if (status != STINT_OK)
-        return status;
-    if (l->word_count == INT32_MAX)
-        return sti_fail(STINT_E_UNSUPPORTED, "more than %d different words", INT32_MAX);
-    l->words[l->word_count] = (learn_word){.first = l->token_count,
-                                           .times = 1,
-                                           .count = (int32_t)n_bytes,
-                                           .next_same_hash = head};
-    for (size_t i = 0; i < n_bytes; i++) {
-        status = room((void **)&l->tokens, l->token_count, &l->token_capacity,
-                      sizeof *l->tokens);
-        if (status != STINT_OK)
-            return status;
-        l->tokens[l->token_count++] = l->t->byte_token[(uint8_t)bytes[i]];
+    return st;
+}
+
+static stint_status count_byte_pairs(learner *l)
+{
+    const int32_t *slot = l->words.slot;
+    byte_pairs *b = sti_alloc(sizeof *b, "byte pairs");
+    if (!b)
+        return STINT_E_MEMORY;
+    for (int64_t i = 1; i < l->words.count; i++) {
+        const int32_t left = sti_slot_token(&l->words, i - 1);
+        if (slot[i] & STI_SLOT_FIRST)
+            continue;
+        b->times[left][slot[i]] += sti_learn_words_times(&l->words, i);
+        b->count[left][slot[i]]++;
     }
-    return sti_pair_map_put(&l->word_of, hash, (int32_t)l->word_count++);
-}
-
-static stint_status collect_words(learner *l, const char *text, size_t n_bytes)
-{
-    stint_status status = STINT_OK;
-    for (size_t at = 0, end; at < n_bytes && status == STINT_OK; at = end) {
-        end = sti_word_end(text, n_bytes, at);
-        if (end - at > LONGEST_WORD)
-            end = at + LONGEST_WORD;
-        status = add_word(l, text + at, end - at);
+    const stint_status st = add_byte_pairs(l, b);
+    for (int64_t i = 1; i < l->words.count && st == STINT_OK; i++) {
+        const int32_t left = sti_slot_token(&l->words, i - 1);
+        const int32_t pair = slot[i] & STI_SLOT_FIRST ? -1 : b->pair[left][slot[i]];
+        if (pair >= 0)
+            l->pairs.position[l->pairs.pair[pair].first +
+                              (int64_t)b->count[left][slot[i]]++] = (uint32_t)(i - 1);
     }
-    return status;
+    sti_free(b);
+    return st;
 }
 
-/* ---- the heap of pairs: most frequent first, ties to the lower pair ---- */
+/* ---- a merge ---- */
 
-static bool comes_before(const learner *l, struct learn_entry a, struct learn_entry b)
+/* The counts beside the merge of a token; it is remembered for later. */
+static beside *touch(learner *l, int32_t token)
 {
-    const learn_pair *p = &l->pairs[a.pair], *q = &l->pairs[b.pair];
-    if (a.times != b.times)
-        return a.times > b.times;
-    return p->left != q->left ? p->left < q->left : p->right < q->right;
+    beside *b = &l->beside[token];
+    if (b->left_times == 0 && b->right_times == 0 && b->gone_times == 0)
+        l->touched[l->touched_count++] = token;
+    return b;
 }
 
-static stint_status queue(learner *l, int32_t pair)
+/* Merge a pair wherever it stands, from left to right. Its positions become those where
+ * it did, and their number is returned. */
+static uint32_t join_all(learner *l, const sti_learn_pair *pair, int32_t result)
 {
-    const struct learn_entry e = {l->pairs[pair].times, pair};
-    if (e.times < FEWEST || e.times == l->pairs[pair].queued)
-        return STINT_OK;
-    stint_status status =
-        room((void **)&l->heap, l->heaped, &l->heap_capacity, sizeof *l->heap);
-    if (status != STINT_OK)
-        return status;
-    int64_t i = l->heaped++;
-    for (; i > 0 && comes_before(l, e, l->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        l->heap[i] = l->heap[(i - 1) / 2];
-    l->heap[i] = e;
-    l->pairs[pair].queued = e.times;
-    return STINT_OK;
-}
-
-static struct learn_entry pop(learner *l)
-{
-    const struct learn_entry top = l->heap[0], last = l->heap[--l->heaped];
-    int64_t i = 0;
-    for (int64_t child; (child = 2 * i + 1) < l->heaped; i = child) {
-        if (child + 1 < l->heaped &&
-            comes_before(l, l->heap[child + 1], l->heap[child]))
-            child++;
-        if (!comes_before(l, l->heap[child], last))
-            break;
-        l->heap[i] = l->heap[child];
+    sti_learn_words *w = &l->words;
+    uint32_t *position = l->pairs.position + pair->first;
+    uint32_t joined = 0;
+    for (uint32_t i = 0; i < pair->count; i++) {
+        const int64_t at = position[i];
+        const int64_t next = sti_slot_pair(w, at, pair->left, pair->right);
+        if (next < 0)
+            continue;
+        const int64_t times = sti_learn_words_times(w, at);
+        const int64_t before = sti_slot_before(w, at), after = sti_slot_next(w, next);
+        if (before >= 0 && sti_slot_token(w, before) != result) {
+            beside *b = touch(l, sti_slot_token(w, before));
+            b->left_times += times;
+            b->left_count++;
+        }
+        if (after >= 0)
+            touch(l, sti_slot_token(w, after))->gone_times += times;
+        sti_slot_join(w, at, next, result);
+        position[joined++] = (uint32_t)at;
     }
-    l->heap[i] = last;
-    return top;
+    return joined;
 }
 
-/* The most frequent pair, or -1. A count that has changed since it was queued goes back
- * with its new value. */
-static int32_t most_frequent(learner *l, stint_status *status)
+/* What stands after the new token is known when all of them are there. */
+static void count_after(learner *l, const sti_learn_pair *pair, uint32_t joined)
 {
-    while (l->heaped > 0 && *status == STINT_OK) {
-        const struct learn_entry e = pop(l);
-        learn_pair *pair = &l->pairs[e.pair];
-        if (e.times == pair->times)
-            return e.pair;
-        if (e.times == pair->queued)
-            pair->queued = 0;
-        *status = queue(l, e.pair);
+    sti_learn_words *w = &l->words;
+    const uint32_t *position = l->pairs.position + pair->first;
+    for (uint32_t i = 0; i < joined; i++) {
+        const int64_t after = sti_slot_next(w, position[i]);
+        if (after < 0)
+            continue;
+        beside *b = touch(l, sti_slot_token(w, after));
+        b->right_times += sti_learn_words_times(w, position[i]);
+        b->right_count++;
     }
-    return -1;
 }
 
-/* ---- counts ---- */
-
-static stint_status find_pair(learner *l, int32_t left, int32_t right, int32_t *out)
+static stint_status add_new(learner *l, int32_t left, int32_t right, int64_t times,
+                            uint32_t *count, int32_t *pair_out)
 {
-    const uint64_t key = sti_pair_key(left, right);
-    *out = sti_pair_map_find(&l->pair_of, key);
-    if (*out >= 0)
-        return STINT_OK;
-    stint_status status =
-        room((void **)&l->pairs, l->pair_count, &l->pair_capacity, sizeof *l->pairs);
-    if (status != STINT_OK)
-        return status;
-    l->pairs[l->pair_count] = (learn_pair){.left = left, .right = right};
-    *out = (int32_t)l->pair_count++;
-    return sti_pair_map_put(&l->pair_of, key, *out);
+    stint_status st = STINT_OK;
+    *pair_out = -1;
+    if (times >= STI_LEARN_FEWEST)
+        st = sti_learn_pairs_add(&l->pairs, left, right, times, *count, pair_out);
+    *count = 0;
+    return st;
 }
 
-static stint_status note_word(learn_pair *pair, int32_t word)
+/* Counts of the pairs that were there fall, those that are new get records. */
+static stint_status change_counts(learner *l, const sti_learn_pair *merged,
+                                  int32_t result)
 {
-    if (pair->word_count > 0 && pair->words[pair->word_count - 1] == word)
-        return STINT_OK;
-    int64_t capacity = pair->word_capacity;
-    stint_status status =
-        room((void **)&pair->words, pair->word_count, &capacity, sizeof *pair->words);
-    pair->word_capacity = (int32_t)capacity;
-    if (status == STINT_OK)
-        pair->words[pair->word_count++] = word;
-    return status;
-}
-
-/* Count the pairs of a word `times` often (less than 0: take them back). */
-static stint_status count_word(learner *l, int32_t word, int64_t times)
-{
-    const learn_word *w = &l->words[word];
-    stint_status status = STINT_OK;
-    for (int32_t i = 0; i + 1 < w->count && status == STINT_OK; i++) {
-        const int32_t *token = l->tokens + w->first + i;
-        int32_t pair;
-        status = find_pair(l, token[0], token[1], &pair);
-        if (status != STINT_OK)
-            break;
-        l->pairs[pair].times += times;
-        if (times > 0)
-            status = note_word(&l->pairs[pair], word);
+    stint_status st = STINT_OK;
+    for (int64_t i = 0; i < l->touched_count && st == STINT_OK; i++) {
+        const int32_t token = l->touched[i];
+        beside *b = &l->beside[token];
+        if (b->left_times > 0)
+            sti_learn_pairs_take(&l->pairs, token, merged->left, b->left_times);
+        if (b->gone_times > 0)
+            sti_learn_pairs_take(&l->pairs, merged->right, token, b->gone_times);
+        st = add_new(l, token, result, b->left_times, &b->left_count, &b->left_pair);
+        if (st == STINT_OK)
+            st = add_new(l, result, token, b->right_times, &b->right_count,
+                         &b->right_pair);
     }
-    return status;
+    return st;
 }
 
-static stint_status queue_word(learner *l, int32_t word)
+static void put_position(learner *l, int32_t pair, uint32_t *filled, int64_t at)
 {
-    const learn_word *w = &l->words[word];
-    stint_status status = STINT_OK;
-    for (int32_t i = 0; i + 1 < w->count && status == STINT_OK; i++) {
-        const int32_t *token = l->tokens + w->first + i;
-        status =
-            queue(l, sti_pair_map_find(&l->pair_of, sti_pair_key(token[0], token[1])));
+    if (pair >= 0)
+        l->pairs.position[l->pairs.pair[pair].first + (int64_t)(*filled)++] =
+            (uint32_t)at;
+}
+
+/* Where the new pairs stand, in ascending order since the merges are. */
+static void fill_positions(learner *l, const sti_learn_pair *merged, uint32_t joined,
+                           int32_t result)
+{
+    const sti_learn_words *w = &l->words;
+    for (uint32_t i = 0; i < joined; i++) {
+        const int64_t at = l->pairs.position[(int64_t)merged->first + i];
+        const int64_t before = sti_slot_before(w, at), after = sti_slot_next(w, at);
+        if (before >= 0 && sti_slot_token(w, before) != result) {
+            beside *b = &l->beside[sti_slot_token(w, before)];
+            put_position(l, b->left_pair, &b->left_count, before);
+        }
+        if (after >= 0) {
+            beside *b = &l->beside[sti_slot_token(w, after)];
+            put_position(l, b->right_pair, &b->right_count, at);
+        }
     }
-    return status;
 }
 
-static bool join(learner *l, int32_t word, int32_t left, int32_t right, int32_t result)
+static size_t learner_bytes(const learner *l)
 {
-    learn_word *w = &l->words[word];
-    int32_t *token = l->tokens + w->first;
-    int32_t to = 0;
-    for (int32_t i = 0; i < w->count; i++) {
-        const bool hit = i + 1 < w->count && token[i] == left && token[i + 1] == right;
-        token[to++] = hit ? result : token[i];
-        i += hit;
-    }
-    const bool changed = to < w->count;
-    w->count = to;
-    return changed;
+    return (size_t)l->words.count * sizeof *l->words.slot +
+           sti_learn_pairs_bytes(&l->pairs) +
+           (size_t)l->t->info.vocabulary * (sizeof *l->beside + sizeof *l->touched);
 }
 
-/* Take a word's pairs out, merge, count it anew. */
-static stint_status merge_word(learner *l, int32_t word, const learn_pair *merged,
-                               int32_t result)
+/* The new token, with working space for it. */
+static stint_status add_token(learner *l, const sti_learn_pair *pair)
 {
-    const int64_t times = l->words[word].times;
-    stint_status status = count_word(l, word, -times);
-    if (status != STINT_OK)
-        return status;
-    (void)join(l, word, merged->left, merged->right, result);
-    return count_word(l, word, times);
+    stint_status st = STINT_OK;
+    const int32_t result = l->t->info.vocabulary;
+    STI_TRY(sti_learn_room((void **)&l->beside, result + 1, &l->beside_capacity,
+                           sizeof *l->beside));
+    STI_TRY(sti_learn_room((void **)&l->touched, result + 1, &l->touched_capacity,
+                           sizeof *l->touched));
+    STI_TRY(sti_tokenizer_add_joined(l->t, pair->left, pair->right));
+    st = sti_tokenizer_add_merge(l->t, pair->left, pair->right, result);
+out:
+    return st;
 }
 
-static stint_status merge_pair(learner *l, int32_t best)
+static stint_status merge_pair(learner *l, int32_t best, int32_t vocabulary)
 {
-    stint_tokenizer *t = l->t;
-    const learn_pair merged = l->pairs[best]; /* `pairs` may move */
-    const int32_t result = t->info.vocabulary;
-    size_t left_bytes, right_bytes;
-    char bytes[2 * LONGEST_WORD];
-    memcpy(bytes, stint_tokenizer_token(t, merged.left, &left_bytes),
-           (size_t)(t->start[merged.left + 1] - t->start[merged.left]));
-    const char *right = stint_tokenizer_token(t, merged.right, &right_bytes);
-    memcpy(bytes + left_bytes, right, right_bytes);
-    l->pairs[best].words = NULL; /* it occurs no more: its list is ours */
-    l->pairs[best].word_count = l->pairs[best].word_capacity = 0;
-    stint_status status = sti_tokenizer_add_token(t, bytes, left_bytes + right_bytes);
-    if (status == STINT_OK)
-        status = sti_tokenizer_add_merge(t, merged.left, merged.right, result);
-    for (int32_t i = 0; i < merged.word_count && status == STINT_OK; i++)
-        status = merge_word(l, merged.words[i], &merged, result);
-    for (int32_t i = 0; i < merged.word_count && status == STINT_OK; i++)
-        status = queue_word(l, merged.words[i]);
-    sti_free(merged.words);
-    return status;
+    const sti_learn_pair merged = l->pairs.pair[best]; /* records may move */
+    const int32_t result = l->t->info.vocabulary;
+    stint_status st = add_token(l, &merged);
+    if (st != STINT_OK)
+        return st;
+    l->pairs.pair[best].times = 0; /* it stands nowhere from here on */
+    const uint32_t joined = join_all(l, &merged, result);
+    count_after(l, &merged, joined);
+    st =
+        sti_text_watch_look(&l->watch, learner_bytes(l) + 2 * joined * sizeof(uint32_t),
+                            "tokens", result, vocabulary);
+    if (st == STINT_OK)
+        st = change_counts(l, &merged, result);
+    if (st == STINT_OK)
+        fill_positions(l, &merged, joined, result);
+    for (int64_t i = 0; i < l->touched_count; i++)
+        l->beside[l->touched[i]] = (beside){0};
+    l->touched_count = 0;
+    return st == STINT_OK ? sti_learn_pairs_collect(&l->pairs, &l->words) : st;
 }
 
+/* ---- all of it ---- */
+
+/* In the order of GPT-2's stand-ins: printable bytes first. */
 static stint_status add_alphabet(stint_tokenizer *t)
 {
-    /* In the order of GPT-2's stand-ins: printable bytes first. */
     int32_t code_point[256];
     sti_byte_alphabet(code_point);
     stint_status status = STINT_OK;
@@ -308,22 +254,25 @@ static stint_status add_alphabet(stint_tokenizer *t)
 static stint_status learn(learner *l, int32_t vocabulary, const char *text,
                           size_t n_bytes)
 {
-    stint_status status = collect_words(l, text, n_bytes);
-    for (int64_t i = 0; i < l->word_count && status == STINT_OK; i++)
-        status = count_word(l, (int32_t)i, l->words[i].times);
-    for (int64_t i = 0; i < l->pair_count && status == STINT_OK; i++)
-        status = queue(l, (int32_t)i);
-    while (l->t->info.vocabulary < vocabulary && status == STINT_OK) {
-        const int32_t best = most_frequent(l, &status);
+    stint_status st =
+        sti_learn_words_init(text, n_bytes, l->t->byte_token, &l->watch, &l->words);
+    if (st == STINT_OK)
+        st =
+            sti_text_watch_look(&l->watch, 2 * (size_t)l->words.count * sizeof(int32_t),
+                                "tokens", l->t->info.vocabulary, vocabulary);
+    if (st == STINT_OK)
+        st = count_byte_pairs(l);
+    while (l->t->info.vocabulary < vocabulary && st == STINT_OK) {
+        const int32_t best = sti_learn_pairs_best(&l->pairs);
         if (best < 0)
             break;
-        status = merge_pair(l, best);
+        st = merge_pair(l, best, vocabulary);
     }
-    return status;
+    return st;
 }
 
 stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *text,
-                           size_t n_bytes)
+                           size_t n_bytes, size_t budget_bytes)
 {
     if (vocabulary < 256)
         return sti_fail(
@@ -332,16 +281,13 @@ stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *t
             "byte",
             vocabulary);
     learner l = {.t = t};
+    sti_text_watch_begin(&l.watch, "learning byte pairs", budget_bytes);
     stint_status status = add_alphabet(t);
     if (status == STINT_OK)
         status = learn(&l, vocabulary, text, n_bytes);
-    for (int64_t i = 0; i < l.pair_count; i++)
-        sti_free(l.pairs[i].words);
-    sti_free(l.pairs);
-    sti_free(l.words);
-    sti_free(l.tokens);
-    sti_free(l.heap);
-    sti_pair_map_fini(&l.word_of);
-    sti_pair_map_fini(&l.pair_of);
+    sti_learn_pairs_fini(&l.pairs);
+    sti_learn_words_fini(&l.words);
+    sti_free(l.beside);
+    sti_free(l.touched);
     return status;
 }

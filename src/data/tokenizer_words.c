@@ -33,17 +33,22 @@ static word_class class_of(int32_t c)
     return WORD_OTHER;
 }
 
-/* Class and length of the character at `at`; the text is known to be UTF-8. */
+/* Class and length of the character at `at`. A byte that begins none, as where text is
+ * looked at before it is all there, is a character of its own. */
 static word_class look(const char *text, size_t n_bytes, size_t at, size_t *length)
 {
     *length = 0;
     if (at >= n_bytes)
         return WORD_END;
     utf8proc_int32_t point = (uint8_t)text[at];
-    *length = point < 0x80
-                  ? 1
-                  : (size_t)utf8proc_iterate((const uint8_t *)text + at,
-                                             (utf8proc_ssize_t)(n_bytes - at), &point);
+    *length = 1;
+    if (point < 0x80)
+        return class_of(point);
+    const utf8proc_ssize_t step = utf8proc_iterate(
+        (const uint8_t *)text + at, (utf8proc_ssize_t)(n_bytes - at), &point);
+    if (step < 1)
+        return WORD_OTHER;
+    *length = (size_t)step;
     return class_of(point);
 }
 
@@ -77,8 +82,20 @@ static size_t space_end(const char *text, size_t n_bytes, size_t at)
     return end == n_bytes || last == at ? end : last;
 }
 
+/* Where text that a word may reach into ends. */
+static size_t reach_of(const char *text, size_t n_bytes, size_t at)
+{
+    if (n_bytes - at <= STI_WORD_BYTES)
+        return n_bytes;
+    size_t end = at + STI_WORD_BYTES;
+    for (int i = 0; i < 3 && ((uint8_t)text[end] & 0xc0) == 0x80; i++)
+        end--;
+    return end;
+}
+
 size_t sti_word_end(const char *text, size_t n_bytes, size_t at)
 {
+    n_bytes = reach_of(text, n_bytes, at);
     const size_t short_form = contraction(text + at, n_bytes - at);
     if (short_form > 0)
         return at + short_form;
