@@ -20,13 +20,72 @@
 
 /* ---- reading ---- */
 
-static int open_read(const char *path)
+static const char *kind_of(mode_t mode)
+{
+    return S_ISREG(mode)    ? "a file"
+           : S_ISDIR(mode)  ? "a folder"
+           : S_ISFIFO(mode) ? "a pipe"
+                            : "a device or socket";
+}
+
+/* Opens whatever has that name and looks at it; waits for no other end of a pipe. */
+static int open_read(int folder, const char *name, struct stat *info)
 {
     int fd;
     do
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     while (fd < 0 && errno == EINTR);
+    if (fd >= 0 && fstat(fd, info) != 0) {
+        const int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
     return fd;
+}
+
+stint_status sti_file_open_at(int folder, const char *folder_path, const char *name,
+                              int *fd_out)
+{
+    const char *slash = *folder_path && *name != '/' ? "/" : "";
+    struct stat info;
+    const int fd = open_read(folder, name, &info);
+    if (fd < 0)
+        return sti_fail_errno("%s%s%s: cannot be opened", folder_path, slash, name);
+    if (!S_ISREG(info.st_mode)) {
+        close(fd);
+        return sti_fail(STINT_E_INPUT, "%s%s%s: is %s, a file is wanted", folder_path,
+                        slash, name, kind_of(info.st_mode));
+    }
+    *fd_out = fd;
+    return STINT_OK;
+}
+
+stint_status sti_file_open(const char *path, int *fd_out)
+{
+    return sti_file_open_at(AT_FDCWD, "", path, fd_out);
+}
+
+stint_status sti_file_open_stream(const char *path, FILE **file_out)
+{
+    int fd = -1;
+    stint_status st = sti_file_open(path, &fd);
+    if (st != STINT_OK)
+        return st;
+    *file_out = fdopen(fd, "r");
+    if (!*file_out) {
+        st = sti_fail_errno("%s: cannot be opened", path);
+        close(fd);
+    }
+    return st;
+}
+
+/* A pipe that the process was given is open at both ends, or has been: reading it may
+ * take as long as its writer does. */
+static bool is_given(const char *path)
+{
+    return strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
+           strncmp(path, "/proc/self/fd/", 14) == 0;
 }
 
 /* Reads until `size` bytes are there or the file ends; -1 with errno on failure. */
@@ -48,8 +107,9 @@ static ssize_t read_full(int fd, void *buffer, size_t size)
 
 size_t sti_file_peek(const char *path, char *buffer, size_t size)
 {
-    int fd = open_read(path);
-    ssize_t n = fd < 0 ? 0 : read_full(fd, buffer, size - 1);
+    struct stat info;
+    int fd = open_read(AT_FDCWD, path, &info);
+    ssize_t n = fd >= 0 && S_ISREG(info.st_mode) ? read_full(fd, buffer, size - 1) : 0;
     if (fd >= 0)
         close(fd);
     buffer[n > 0 ? n : 0] = '\0';
@@ -98,16 +158,17 @@ stint_status sti_file_read(const char *path, size_t max_bytes, void **data_out,
 {
     char *data = NULL;
     struct stat info;
-    int fd = open_read(path);
+    int fd = open_read(AT_FDCWD, path, &info);
     if (fd < 0)
         return sti_fail_errno("%s: cannot be opened", path);
     stint_status st = STINT_OK;
     if (max_bytes > SIZE_MAX / 2)
         max_bytes = SIZE_MAX / 2;
-    if (fstat(fd, &info) != 0)
+    if (S_ISDIR(info.st_mode) || (S_ISFIFO(info.st_mode) && !is_given(path)))
+        st = sti_fail(STINT_E_IO, "%s: is %s, a file is wanted", path,
+                      kind_of(info.st_mode));
+    else if (fcntl(fd, F_SETFL, 0) != 0) /* from here on a pipe is waited for */
         st = sti_fail_errno("%s: cannot be read", path);
-    else if (S_ISDIR(info.st_mode))
-        st = sti_fail(STINT_E_IO, "%s: is a folder, a file is wanted", path);
     else if (S_ISREG(info.st_mode) && (uint64_t)info.st_size > max_bytes)
         st = too_large(path, max_bytes);
     else
@@ -179,9 +240,7 @@ stint_status sti_path_check_file(const char *path)
     if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
         return STINT_OK;
     return sti_fail(STINT_E_IO, "%s: is %s, a file is wanted; move it away", path,
-                    S_ISDIR(info.st_mode)    ? "a folder"
-                    : S_ISFIFO(info.st_mode) ? "a pipe"
-                                             : "a device or socket");
+                    kind_of(info.st_mode));
 }
 
 bool sti_path_is_same(const char *a, const char *b)

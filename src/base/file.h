@@ -5,15 +5,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/memory.h"
 #include "stint/status.h"
 
-/* Read a whole file of at most max_bytes; *data_out is sti_alloc'ed, NUL-terminated
- * after *bytes_out bytes, the caller frees. STINT_E_IO, or STINT_E_INPUT when too
- * large. */
+/* Read a whole file of at most max_bytes (or what a pipe that the process was given
+ * brings, as /dev/stdin and /dev/fd/N; a pipe by any other name is refused); *data_out
+ * is sti_alloc'ed, NUL-terminated after *bytes_out bytes, the caller frees. STINT_E_IO,
+ * or STINT_E_INPUT when too large. */
 stint_status sti_file_read(const char *path, size_t max_bytes, void **data_out,
                            size_t *bytes_out);
+
+/* Opens a regular file for reading, without ever waiting: the opening of a pipe waits
+ * for its other end, and a device may never end. STINT_E_IO where it cannot be opened,
+ * STINT_E_INPUT where it is something else. Whatever is not read whole is opened here.
+ */
+stint_status sti_file_open(const char *path, int *fd_out);
+/* The same for a stream; the caller fcloses. */
+stint_status sti_file_open_stream(const char *path, FILE **file_out);
+/* The same for a name in an open folder, whose path is for the messages. */
+stint_status sti_file_open_at(int folder, const char *folder_path, const char *name,
+                              int *fd_out);
 
 /* Atomic writing: a temporary file in the same folder, then flush, fsync, rename and
  * fsync of the folder. A crash at any instant leaves either the old file or the new

@@ -238,19 +238,16 @@ stint_status sti_npy_parse(const void *bytes, size_t n_bytes, const char *name,
 stint_status sti_npy_open(const char *path, sti_npy *npy_out)
 {
     struct stat facts;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return sti_fail_errno("%s: cannot be opened", path);
-    stint_status status = STINT_OK;
+    int fd = -1;
+    stint_status status = sti_file_open(path, &fd);
+    if (status != STINT_OK)
+        return status;
     void *map = MAP_FAILED;
     size_t bytes = 0;
     if (fstat(fd, &facts) != 0) {
         status = sti_fail_errno("%s: cannot be looked at", path);
-    } else if (!S_ISREG(facts.st_mode) || facts.st_size == 0) {
-        status = sti_fail(STINT_E_INPUT, "%s: no .npy file, but %s", path,
-                          S_ISREG(facts.st_mode)   ? "empty"
-                          : S_ISDIR(facts.st_mode) ? "a folder"
-                                                   : "something other than a file");
+    } else if (facts.st_size == 0) {
+        status = sti_fail(STINT_E_INPUT, "%s: no .npy file, but empty", path);
     } else {
         bytes = (size_t)facts.st_size;
         map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -41,9 +41,16 @@ static bool is_current(const sti_writer *w)
 static stint_status open_part(sti_writer *w)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
-        w->fd = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-        if (w->fd < 0)
+        struct stat info;
+        w->fd = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+        const bool pipe = w->fd < 0 && errno == ENXIO; /* and nobody reads it */
+        if (!pipe && (w->fd < 0 || fstat(w->fd, &info) != 0))
             return sti_fail_errno("%s: cannot be written", w->path);
+        if (pipe || !S_ISREG(info.st_mode))
+            return sti_fail(STINT_E_IO,
+                            "%s: is no file, and one of this name is written first; "
+                            "move it away",
+                            w->part);
         if (flock(w->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
             return sti_fail(STINT_E_IO,
                             "%s: another process is writing this file; wait for it or "
@@ -76,8 +83,15 @@ static stint_status choose_target(sti_writer *w, const char *path)
         !realpath(path, w->path))
         return sti_fail_errno("%s: cannot be written", path);
     if (w->direct) {
-        w->fd = open(path, O_WRONLY | O_CLOEXEC);
-        return w->fd >= 0 ? STINT_OK : sti_fail_errno("%s: cannot be written", path);
+        w->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+        if (w->fd < 0 && errno == ENXIO)
+            return sti_fail(STINT_E_IO,
+                            "%s: is a pipe that nobody reads; begin the "
+                            "reader first, or name a file",
+                            path);
+        return w->fd >= 0 && fcntl(w->fd, F_SETFL, 0) == 0
+                   ? STINT_OK
+                   : sti_fail_errno("%s: cannot be written", path);
     }
     snprintf(w->part, sizeof w->part, "%s.part", w->path);
     stint_status st = open_part(w);

@@ -7,8 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "data/data_decode.h"
 
 #define MEASURE_BLOCK 64
@@ -259,6 +261,8 @@ stint_status sti_data_measure(const stint_data *data, const sti_team *team,
         int64_t n = blocks - at < MEASURE_ROUND ? blocks - at : MEASURE_ROUND;
         sti_team_run(team, n, measure_piece, &job);
         st = sti_data_lowest_failure(decoders);
+        if (st == STINT_OK && sti_stop_asked() != STINT_OK)
+            st = sti_fail(sti_stop_asked(), "stopped while measuring the images");
         int64_t done = (at + n) * MEASURE_BLOCK;
         if (progress && st == STINT_OK)
             progress(user, done < data->info.count ? done : data->info.count,

@@ -233,10 +233,10 @@ stint_status sti_data_read_file(const stint_data *data, int64_t index, void *buf
     struct stat info;
     size_t bytes = data->samples[index].bytes;
     sample_path(data, index, path, sizeof path);
-    int fd = openat(data->fds[0], path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return sti_fail_errno("cannot open %s/%s", data->files[0], path);
-    stint_status st = STINT_OK;
+    int fd = -1;
+    stint_status st = sti_file_open_at(data->fds[0], data->files[0], path, &fd);
+    if (st != STINT_OK)
+        return st;
     if (fstat(fd, &info) != 0)
         st = sti_fail_errno("cannot read %s/%s", data->files[0], path);
     else if ((uint64_t)info.st_size != bytes)
@@ -255,7 +255,7 @@ void sti_data_prefetch_file(const stint_data *data, int64_t index)
 {
     char path[SAMPLE_PATH_BYTES];
     sample_path(data, index, path, sizeof path);
-    int fd = openat(data->fds[0], path, O_RDONLY | O_CLOEXEC);
+    int fd = openat(data->fds[0], path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return; /* reading it will tell */
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);

@@ -258,11 +258,10 @@ static stint_status hash_file(const char *path, int64_t bytes, char hex[65])
     sti_sha256 sha;
     stint_status st = STINT_OK;
     uint8_t *block = sti_alloc(BLOCK_BYTES, "get.block");
-    int fd = block ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = -1;
     if (!block)
         return STINT_E_MEMORY;
-    if (fd < 0)
-        st = sti_fail_errno("cannot open %s", path);
+    st = sti_file_open(path, &fd);
     sti_sha256_init(&sha);
     for (int64_t at = 0; at < bytes && st == STINT_OK; at += BLOCK_BYTES) {
         size_t n = bytes - at < BLOCK_BYTES ? (size_t)(bytes - at) : BLOCK_BYTES;

@@ -282,8 +282,9 @@ static stint_status write_split(render_job *job, glyph_plan *plan,
 static bool is_rendered(const char *path, const char *split)
 {
     char head[148] = "", name[32];
-    FILE *file = fopen(path, "rb");
-    const bool whole = file && fread(head, 1, sizeof head, file) == sizeof head;
+    FILE *file = NULL;
+    const bool whole = sti_file_open_stream(path, &file) == STINT_OK &&
+                       fread(head, 1, sizeof head, file) == sizeof head;
     if (file)
         fclose(file);
     (void)snprintf(name, sizeof name, "%s/%c/00000.png", split, sti_glyph_letters[0]);

@@ -48,8 +48,8 @@ static bool has_labels(const char *path, const char *split)
     char line[1024] = "";
     sti_arena *arena = sti_arena_create("data.paths");
     char *full = arena ? sti_arena_printf(arena, "%s/%s.csv", path, split) : NULL;
-    int fd = full ? open(full, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
+    int fd = -1;
+    if (full && sti_file_open(full, &fd) == STINT_OK) {
         if (read(fd, line, sizeof line - 1) < 0)
             line[0] = '\0';
         close(fd);

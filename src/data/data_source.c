@@ -33,9 +33,10 @@ stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *fo
 
 stint_status sti_data_add_file(stint_data *data, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return sti_fail_errno("cannot open %s", path);
+    int fd = -1;
+    const stint_status st = sti_file_open(path, &fd);
+    if (st != STINT_OK)
+        return st;
     data->fds[data->file_count] = fd;
     data->files[data->file_count] = sti_arena_strdup(data->arena, path);
     return data->files[data->file_count++] ? STINT_OK : STINT_E_MEMORY;

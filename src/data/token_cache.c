@@ -145,9 +145,11 @@ static stint_status open_file(cache_reader *r, const char *path)
 {
     struct stat info;
     r->path = path;
-    r->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (r->fd < 0 || fstat(r->fd, &info) != 0)
-        return sti_fail_errno("%s: cannot be read", path);
+    stint_status st = sti_file_open(path, &r->fd);
+    if (st == STINT_OK && fstat(r->fd, &info) != 0)
+        st = sti_fail_errno("%s: cannot be read", path);
+    if (st != STINT_OK)
+        return st;
     r->bytes = info.st_size;
     sti_sha256_init(&r->hash);
     return r->bytes >= HEAD_BYTES + HASH_BYTES ? STINT_OK

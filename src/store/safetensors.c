@@ -249,8 +249,6 @@ static stint_status read_header(sti_tensor_file *f)
     uint8_t prefix[8];
     if (fstat(f->fd, &info) != 0)
         return sti_fail_errno("%s: cannot be read", f->path);
-    if (!S_ISREG(info.st_mode))
-        return sti_fail(STINT_E_INPUT, "%s: not a file", f->path);
     if (info.st_size < 8)
         return sti_fail(STINT_E_INPUT,
                         "%s: no safetensors file: %" PRId64 " bytes are too few",
@@ -277,11 +275,11 @@ static stint_status read_header(sti_tensor_file *f)
 }
 
 /* A folder that was given for a model, as any command takes one, has its own words. */
-static stint_status cannot_open(sti_arena *arena, const char *path)
+static stint_status cannot_open(sti_arena *arena, const char *path, stint_status st)
 {
-    const int error = errno;
     const char *folder = sti_path_folder(arena, path);
-    if (error == ENOENT && folder && sti_path_is_dir(folder) &&
+    if (access(path, F_OK) != 0 && errno == ENOENT && folder &&
+        sti_path_is_dir(folder) &&
         strcmp(sti_path_name(path), "model.safetensors") == 0) {
         const char *kept = sti_path_join(arena, folder, "checkpoints");
         if (kept && sti_path_is_dir(kept))
@@ -294,8 +292,7 @@ static stint_status cannot_open(sti_arena *arena, const char *path)
                         "folder of a finished run",
                         folder);
     }
-    errno = error;
-    return sti_fail_errno("%s: cannot be read", path);
+    return st;
 }
 
 stint_status sti_tensor_file_open(const char *path, sti_tensor_file **file_out)
@@ -313,8 +310,8 @@ stint_status sti_tensor_file_open(const char *path, sti_tensor_file **file_out)
     f->fd = -1;
     f->path = sti_arena_strdup(arena, path);
     if (f->path) {
-        f->fd = open(path, O_RDONLY | O_CLOEXEC);
-        st = f->fd >= 0 ? read_header(f) : cannot_open(arena, path);
+        st = sti_file_open(path, &f->fd);
+        st = st == STINT_OK ? read_header(f) : cannot_open(arena, path, st);
     }
     if (st != STINT_OK) {
         sti_tensor_file_close(f);

@@ -188,10 +188,10 @@ stint_status sti_report_add_bounds(const sti_report_run *run, sti_page_file *pag
 {
     sti_text *out = &page->text;
     char *path = sti_path_join(run->arena, run->folder, "log.jsonl");
-    FILE *log = path ? fopen(path, "re") : NULL;
+    FILE *log = NULL;
     sti_text course = {0}, changes = {0};
     json_t *last = NULL;
-    if (!log)
+    if (!path || sti_file_open_stream(path, &log) != STINT_OK)
         return STINT_OK;
     read_bounds(log, &course, &changes, &last);
     fclose(log);

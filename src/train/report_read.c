@@ -274,10 +274,11 @@ static stint_status read_log(const char *folder, sti_report_run *run)
                         "%s is not there; give the folder that `stint train --out` "
                         "wrote",
                         path);
-    line_reader reader = {.file = fopen(path, "r")};
-    if (!reader.file)
-        return sti_fail_errno("cannot read %s", path);
-    stint_status status = read_lines(&reader, path, run);
+    line_reader reader = {0};
+    stint_status status = sti_file_open_stream(path, &reader.file);
+    if (status != STINT_OK)
+        return status;
+    status = read_lines(&reader, path, run);
     sti_text_fini(&reader.line);
     fclose(reader.file);
     return status;

@@ -152,11 +152,11 @@ static bool is_kept(const char *line, size_t length, int64_t step, bool epoch_op
 static void copy_lines(const char *path, int64_t step, bool epoch_open,
                        sti_writer *writer)
 {
-    FILE *old = fopen(path, "re");
+    FILE *old = NULL;
     char *line = NULL;
     size_t capacity = 0;
     ssize_t length;
-    if (!old)
+    if (sti_file_open_stream(path, &old) != STINT_OK)
         return; /* none: the log begins here */
     while ((length = getline(&line, &capacity, old)) > 0)
         if (line[length - 1] == '\n' && is_kept(line, (size_t)length, step, epoch_open))

@@ -66,6 +66,8 @@ static stint_status plan_local(sti_run *run)
         st = sti_job_check_budget(&run->job);
     if (st == STINT_OK)
         st = sti_job_check_packs(&run->job);
+    if (st == STINT_OK && sti_stop_asked() != STINT_OK)
+        st = sti_fail(sti_stop_asked(), "stopped before training began");
     if (st == STINT_OK && run->desc->planned)
         run->desc->planned(run->desc->user, &run->job.plan.result);
     return st;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 
 typedef struct reader {
     sti_arena *arena;
@@ -126,9 +127,10 @@ stint_status sti_state_log_read(const char *path, sti_arena *arena,
     size_t capacity = 0;
     ssize_t length;
     *log_out = (sti_state_log){.lines = 0};
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return sti_fail_errno("%s: cannot be read", path);
+    FILE *file = NULL;
+    st = sti_file_open_stream(path, &file);
+    if (st != STINT_OK)
+        return st;
     while (st == STINT_OK && (length = getline(&line, &capacity, file)) > 0)
         if (line[length - 1] == '\n')
             st = take_line(&r, line, (size_t)length);
