@@ -95,7 +95,11 @@ stint_status sti_fail_errno(const char *format, ...)
     sti_c_vsnprintf(fresh, sizeof fresh, format, args);
     va_end(args);
     size_t length = strlen(fresh);
-    if (code == ENOSPC || code == EDQUOT) {
+    if (code == EFBIG) {
+        sti_c_snprintf(fresh + length, sizeof fresh - length,
+                       ": the file would be larger than this process may write; "
+                       "raise the limit (ulimit -f) or write less");
+    } else if (code == ENOSPC || code == EDQUOT) {
         sti_c_snprintf(fresh + length, sizeof fresh - length,
                        ": the disk is full%s; free some space or write elsewhere",
                        code == EDQUOT ? " (quota used up)" : "");

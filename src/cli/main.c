@@ -171,6 +171,7 @@ int main(int argc, char **argv)
 {
     hold_streams();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* the write fails with EFBIG, and its part is removed */
     if (has_word(argc, argv, "--quiet", "-q"))
         log_level = STINT_LOG_WARNING;
     else if (has_word(argc, argv, "--verbose", "-v"))
