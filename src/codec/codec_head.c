@@ -168,6 +168,9 @@ stint_status sti_codec_head_read(const void *packed, size_t n_bytes,
             ->checksum((const uint8_t *)packed + skip, h.front_bytes - skip) !=
         h.checksum)
         return damaged("the checksum of its head does not fit");
+    for (size_t i = 1; i <= STI_CODEC_PAD_BYTES; i++) /* under no checksum */
+        if (((const uint8_t *)packed)[h.bytes - i] != 0)
+            return damaged("the zeros at its end are none");
     *head_out = h;
     return STINT_OK;
 }

@@ -44,6 +44,13 @@ for file in relu plane row odd empty equal nothing; do
 done
 run 0 codec pack relu.npy --bound 0.01 -o one.stq -j 1
 cmp -s one.stq relu.stq || fail "threads change the bytes"
+# Each of the last 96 bytes is looked at, which are under no checksum.
+for back in 1 50 96; do
+    python3 -c 'import sys; b = bytearray(open("one.stq", "rb").read()); b[-int(sys.argv[1])] ^= 1; open("end.stq", "wb").write(b)' $back
+    run 4 codec unpack end.stq -o end.npy
+    says err "the zeros at its end"
+    [ ! -e end.npy ] || fail "a damaged end left an output"
+done
 run 0 codec pack relu.npy --bound 0.01 --no-dither -o small.stq --json
 json_ok
 json 'j["ratio"] > 5 and j["max_error"] <= 0.01 and j["outliers"] == 0'
