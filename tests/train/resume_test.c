@@ -141,6 +141,106 @@ static void test_other_recipe(void **state)
     assert_non_null(strstr(stint_last_error(), "other data"));
 }
 
+/* "constant" leaves the end open; all else as make_recipe has it. */
+static stint_recipe *open_end(const char *out, const char *key, const char *value,
+                              const char *key_2, const char *value_2)
+{
+    return make_recipe(out, key, value, "run.keep", "9", key_2, value_2, NULL);
+}
+
+static void not_resumed(stint_recipe *r, const char *words)
+{
+    train(r, (stint_train_desc){.resume = true}, STINT_E_USAGE);
+    if (!strstr(stint_last_error(), words))
+        fail_msg("'%s' does not say '%s'", stint_last_error(), words);
+}
+
+static void test_end_moved(void **state)
+{
+    (void)state;
+    stint_train_result four = train(open_end("four", "train.epochs", "4", NULL, NULL),
+                                    (stint_train_desc){0}, STINT_OK);
+    not_resumed(open_end("four", "train.epochs", "2", NULL, NULL),
+                "--epochs 4 or more");
+    not_resumed(open_end("four", "train.steps", "23", NULL, NULL),
+                "at step 24 already, but this one is to end after step 23");
+    train(open_end("moved", "train.steps", "8", NULL, NULL), (stint_train_desc){0},
+          STINT_OK);
+    stint_train_result r = train(open_end("moved", "train.epochs", "4", NULL, NULL),
+                                 (stint_train_desc){.resume = true}, STINT_OK);
+    assert_string_equal(r.weights_sha256, four.weights_sha256);
+}
+
+/* The rate of a warm-up that the end cut is of that end; one that was not may go on. */
+static void test_end_moved_in_warmup(void **state)
+{
+    (void)state;
+    train(open_end("warm", "train.steps", "8", "schedule.warmup", "2"),
+          (stint_train_desc){0}, STINT_OK);
+    not_resumed(open_end("warm", "train.epochs", "3", "schedule.warmup", "2"),
+                "schedule.warmup");
+    train(open_end("mild", "train.steps", "8", "schedule.warmup", "1"),
+          (stint_train_desc){0}, STINT_OK);
+    stint_train_result r =
+        train(open_end("mild", "train.epochs", "3", "schedule.warmup", "1"),
+              (stint_train_desc){.resume = true}, STINT_OK);
+    stint_train_result whole =
+        train(open_end("warm", "train.epochs", "3", "schedule.warmup", "1"),
+              (stint_train_desc){.force = true}, STINT_OK);
+    assert_string_equal(r.weights_sha256, whole.weights_sha256);
+}
+
+static stint_recipe *selecting(const char *out, const char *steps)
+{
+    return make_recipe(out, "train.steps", steps, "train.select", "accuracy",
+                       "train.validation", "0.2", NULL);
+}
+
+static void test_end_moved_after_selection(void **state)
+{
+    (void)state;
+    train(selecting("chosen", "7"), (stint_train_desc){0}, STINT_OK);
+    not_resumed(selecting("chosen", "15"), "train.select");
+    train(selecting("chosen", "10"), (stint_train_desc){.force = true}, STINT_OK);
+    stint_train_result r =
+        train(selecting("chosen", "15"), (stint_train_desc){.resume = true}, STINT_OK);
+    stint_train_result whole =
+        train(selecting("straight", "15"), (stint_train_desc){0}, STINT_OK);
+    assert_string_equal(r.weights_sha256, whole.weights_sha256);
+}
+
+/* A key that is new is in one list or the other: what a resumed run may change is
+ * thought about, not forgotten. */
+static void test_keys_that_may_change(void **state)
+{
+    static const char *const may[] = {
+        "data.path",      "data.format", "data.tokenizer_path",  "train.epochs",
+        "train.steps",    "train.start", "train.eval_every",     "loss.reference",
+        "net.overlap",    "run.out",     "run.threads",          "run.memory",
+        "run.lanes",      "run.keep",    "run.checkpoint_every", "run.log_every",
+        "run.hash_every", "run.answers", "run.tensorboard"};
+    const sti_recipe_table *table = sti_recipe_table_get();
+    stint_recipe *r = make_recipe("keys", NULL);
+    size_t found = 0;
+    (void)state;
+    for (int i = 0; i < table->count; i++) {
+        const sti_recipe_section *section = table->section_of[i];
+        const sti_option *row = &table->row[i];
+        char key[96];
+        bool listed = false;
+        snprintf(key, sizeof key, "%s.%s", row->section, row->name);
+        for (size_t k = 0; k < sizeof may / sizeof may[0]; k++)
+            listed = listed || strcmp(may[k], key) == 0;
+        const bool is_free =
+            row->same_weights || (section->free_now && section->free_now(r, row));
+        if (is_free != listed)
+            fail_msg("%s %s be changed by a resume", key, is_free ? "may" : "may not");
+        found += listed;
+    }
+    assert_int_equal(found, sizeof may / sizeof may[0]);
+    stint_recipe_destroy(r);
+}
+
 static void test_nothing_to_resume(void **state)
 {
     (void)state;
@@ -270,6 +370,10 @@ int main(void)
         cmocka_unit_test(test_finished_run_is_resumed_at_once),
         cmocka_unit_test(test_never_replaces_silently),
         cmocka_unit_test(test_other_recipe),
+        cmocka_unit_test(test_end_moved),
+        cmocka_unit_test(test_end_moved_in_warmup),
+        cmocka_unit_test(test_end_moved_after_selection),
+        cmocka_unit_test(test_keys_that_may_change),
         cmocka_unit_test(test_nothing_to_resume),
         cmocka_unit_test(test_rate_after_a_resume),
         cmocka_unit_test(test_damaged_checkpoints),
