@@ -31,7 +31,9 @@ static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
         s->norm->mean[i] = (float)mean[i];
         s->norm->deviation[i] = (float)deviation[i];
     }
-    return STINT_OK;
+    return sti_norm_fault(s->norm, channels)
+               ? broken(f, "its normalisation gives no finite numbers")
+               : STINT_OK;
 }
 
 /* Let the host hold packed what the checkpoint's run did. */
