@@ -167,6 +167,28 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
     return STINT_OK;
 }
 
+/* As many images of the same classes may be others. */
+static stint_status check_images(const sti_saver *s, const sti_tensor_file *f)
+{
+    const char *then = sti_tensor_file_text(f, STI_META_IMAGES);
+    const char *now = s->job->images_hash;
+    if (s->job->inputs.text || (then && strcmp(then, now) == 0))
+        return STINT_OK;
+    if (then)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: was trained on other images: as many and of the same "
+                        "classes as %s has now, but pixels or labels have changed "
+                        "since (hash then %.16s, now %.16s); restore them, or train "
+                        "into another --out",
+                        sti_tensor_file_path(f),
+                        sti_data_section_of(s->job->inputs.recipe)->path, then, now);
+    sti_log(STINT_LOG_INFO,
+            "%s: an older version of Stint wrote it, without a hash of the images; "
+            "whether they are still the same is not known",
+            sti_tensor_file_path(f));
+    return STINT_OK;
+}
+
 /* Residuals in an order that is not ours any more. */
 static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f)
 {
@@ -259,6 +281,8 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         stint_status other = check_run(s, f);
         if (other == STINT_OK)
             other = check_recipe(s, f, position->step);
+        if (other == STINT_OK)
+            other = check_images(s, f);
         if (other == STINT_OK)
             other = check_residuals(s, f);
         if (other == STINT_OK)
