@@ -299,15 +299,14 @@ static stint_status write_config(const stint_text_model_facts *f, const char *pa
 
 static stint_status write_tokenizer(const stint_text_model_facts *f, const char *folder)
 {
-    static const char config[] = "{\"tokenizer_class\": \"GPT2Tokenizer\", "
-                                 "\"add_prefix_space\": false}\n";
     char path[4096];
     if (!f->tokenizer ||
         stint_tokenizer_describe(f->tokenizer)->kind != STINT_TOKENIZER_BPE)
         return STINT_OK;
     stint_status st = stint_tokenizer_write_gpt2(f->tokenizer, folder);
     snprintf(path, sizeof path, "%s/tokenizer_config.json", folder);
-    return st == STINT_OK ? sti_file_write(path, config, sizeof config - 1) : st;
+    return st == STINT_OK ? sti_tokenizer_write_config(f->tokenizer, f->end_token, path)
+                          : st;
 }
 
 stint_status stint_text_model_write_hf(const stint_text_model *model,
