@@ -229,17 +229,22 @@ clean_up() {
         { sleep 1 && rm -rf --one-file-system "$root"; } # its processes are gone by now
 }
 
-child='' root=''
-read_arguments "$@"
-require_tools
-pristine=$cache/$suite
-if [ -n "$remove" ]; then
-    rm -rf --one-file-system "$cache/kept-$remove"
-    exit
-fi
-trap clean_up EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
-make_root
-run_inside
+# (Read to its end before anything runs, so that it may be edited meanwhile.)
+main() {
+    child='' root=''
+    read_arguments "$@"
+    require_tools
+    pristine=$cache/$suite
+    if [ -n "$remove" ]; then
+        rm -rf --one-file-system "$cache/kept-$remove"
+        exit
+    fi
+    trap clean_up EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    make_root
+    run_inside
+}
+
+main "$@"; exit

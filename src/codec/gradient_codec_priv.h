@@ -23,8 +23,8 @@ typedef struct sti_gradient_dither {
 typedef struct sti_gradient_kernels {
     /* y += x */
     void (*add)(int64_t n, const float *x, float *y);
-    /* Least and largest of n values in an order of integers (sti_gradient_ordered) in
-     * which NaN and infinities are at the ends. */
+    /* Least and largest of n values in an order of integers (`ordered` of
+     * gradient_codec_body.h) in which NaN and infinities are at the ends. */
     void (*range)(int64_t n, const float *x, int32_t *lo_out, int32_t *hi_out);
     /* Sum and sum of squares, in 16 lanes. */
     void (*moments)(int64_t n, const float *x, double *sum_out, double *squares_out);

@@ -1,6 +1,6 @@
 /* Running a plan: one flat list of kernel calls.
  *
- * Every pointer that a kernel sees is a slot whose allocation is known beforehand;
+ * Every pointer that a kernel sees is a slot whose place is known beforehand;
  * `fixups` says for each region which slots hold addresses in it, so that moving a
  * region rewrites just those. */
 #include <inttypes.h>

@@ -1,4 +1,8 @@
-/* Lanes that run a network which was built for use: each has a flat run of its own over
+/* The room infer/ uses trained networks. Other rooms use: this header; evaluate.h, a
+ * split on lanes; eval_run.h, a model file over data; and stint/infer.h,
+ * stint/generate.h.
+ *
+ * Lanes run a network which was built for use: each has a flat run of its own over
  * memory of its own, and all share parameters and states.
  *
  * Whoever has the memory lends it: training evaluates in the very blocks that its steps

@@ -16,7 +16,7 @@ static void add_output(stint_graph *graph, sti_output_kind kind, stint_value val
             &(sti_output){.kind = kind, .value = value, .target = -1, .name = name});
 }
 
-/* Value of an output; a pass may have put another one in its allocation. -1: none. */
+/* Value of an output; a pass may have put another one in its place. -1: none. */
 static stint_value find_output(const stint_graph *graph, const char *name)
 {
     const sti_output *outputs = sti_graph_outputs(graph);

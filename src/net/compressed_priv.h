@@ -54,7 +54,7 @@ struct sti_compressed_allreduce {
     void *topk_workspace;
 };
 
-/* ---- allreduce_layout.c ---- */
+/* ---- compressed_layout.c ---- */
 
 sti_gradient_form sti_compressed_form_of(const sti_compressed_allreduce *s, int layer);
 allreduce_slice *sti_compressed_slice(const sti_compressed_allreduce *s, int part,

@@ -3,7 +3,7 @@
  * The search goes downhill: at the highest point of a step it looks at the values that
  * lie there between forward and backward half, and drops the one that lowers the peak
  * most for the time it costs to make it again. What a choice really does (operands that
- * live longer, copies that meet in one allocation) is found out by rewriting a copy of
+ * live longer, copies that meet in one place) is found out by rewriting a copy of
  * the graph and measuring its lifetimes, so no estimate of sizes is trusted. When no
  * single step helps, values that were dropped without need are kept again, and cheap
  * ones are made anew for every reader. */
@@ -151,7 +151,7 @@ stint_status sti_budget_height(const stint_graph *graph, const sti_budget *budge
     return status;
 }
 
-/* Make `form` the allocation where the search stands. */
+/* Make `form` the place where the search stands. */
 static stint_status stand(explorer *e)
 {
     sti_plan_destroy(e->plan);

@@ -1,4 +1,4 @@
-/* A plan: every byte of one run has its allocation before anything runs. */
+/* A plan: every byte of one run has its place before anything runs. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -102,7 +102,7 @@ static stint_status place_arena(sti_plan *plan)
     return status;
 }
 
-/* Views and in-allocation results get their root's offset. */
+/* Views and in-place results get their root's offset. */
 static void spread_offsets(sti_plan *plan)
 {
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)

@@ -24,8 +24,7 @@ typedef enum sti_region {
 typedef struct sti_allocation {
     sti_region region;
     size_t offset, bytes; /* bytes rounded up to 64 */
-    stint_value
-        root; /* the value whose bytes these are (views, in-allocation), or itself */
+    stint_value root; /* the value whose bytes these are (views, in-place), or itself */
     int32_t first, last; /* nodes between which it lives; inputs from -1 */
 } sti_allocation;
 

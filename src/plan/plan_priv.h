@@ -38,7 +38,7 @@ const sti_node *sti_budget_maker(const stint_graph *graph, stint_value value);
 stint_status sti_budget_list(const stint_graph *graph, sti_pack_candidate *by_value,
                              sti_pack_choice *blocks);
 
-/* Blocks whose capacity is known, in allocation of what is expected of them. */
+/* Blocks whose capacity is known, in place of what is expected of them. */
 stint_status sti_budget_use_sizes(sti_budget *b, const sti_pack_choice *sizes,
                                   int count);
 

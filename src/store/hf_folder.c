@@ -38,7 +38,7 @@ static const name_pair llama_layer[] = {
     {"ln_1.scale", "input_layernorm.weight"},
     {"ln_2.scale", "post_attention_layernorm.weight"},
     {"attn.c_proj.weight", "self_attn.o_proj.weight"},
-    {"mlp.watermark.weight", "mlp.gate_proj.weight"},
+    {"mlp.gate.weight", "mlp.gate_proj.weight"},
     {"mlp.up.weight", "mlp.up_proj.weight"},
     {"mlp.down.weight", "mlp.down_proj.weight"},
     {NULL, NULL}};

@@ -1,4 +1,10 @@
-/* A trained model opened from its file; behind the public handle. */
+/* A trained model opened from its file; behind the public handle.
+ *
+ * The room store/ reads and writes models and checkpoints as files, and knows of no
+ * run. Other rooms use: this header; model_meta.h, the texts of a file; position.h,
+ * where a training stands; checkpoint_file.h, tensors of a network and files of a
+ * folder; text_model_file.h, a text model of any layout; safetensors.h, the format
+ * itself. The rest is the room's own. */
 #ifndef STI_STORE_MODEL_FILE_H
 #define STI_STORE_MODEL_FILE_H
 

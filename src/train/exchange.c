@@ -242,11 +242,11 @@ static void tell_choice(sti_exchange *e, const sti_bits_report *r, int64_t step)
                  sti_bytes_text((size_t)r->bytes), r->error,
                  r->fits ? ""
                          : "; more than the link carries even so: a step takes longer; "
-                           "net.keep below 1 in its allocation sends less");
+                           "net.keep below 1 in its place sends less");
     else
         snprintf(e->news, sizeof e->news,
                  "%s a value, with %sthe error of %d bits for all: %s a step "
-                 "in allocation of %s, error %.2g of the gradient",
+                 "in place of %s, error %.2g of the gradient",
                  bits, times, e->desc.policy.uniform, sti_bytes_text((size_t)r->bytes),
                  sti_bytes_text((size_t)r->raw_bytes), r->error);
     e->has_news = true;

@@ -1,6 +1,11 @@
 /* A run before it runs: data opened, networks built and planned, lanes chosen, memory
  * of the whole process added up. `stint plan` stops here; `stint train` goes on with
- * the very same job, so both name the same figure. */
+ * the very same job, so both name the same figure.
+ *
+ * The room train/ trains. Rooms above use: this header with inputs.h, setup.h and
+ * step_plan.h, whose structs it holds; step_engine.h, steps on lanes; recipe_inputs.h
+ * and recipe_view.h, what recipes say; checkpoint.h; plan_refusal.h; stop and
+ * evaluation are those of base/ and infer/. */
 #ifndef STI_TRAIN_JOB_H
 #define STI_TRAIN_JOB_H
 

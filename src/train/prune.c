@@ -52,7 +52,7 @@ static void add_count(void *user, float *x, int64_t n, uint8_t *bits)
 }
 
 typedef struct digit_count {
-    uint32_t prefix; /* of the digits above, in allocation */
+    uint32_t prefix; /* of the digits above, in place */
     int shift;
     int64_t count[256];
 } digit_count;

@@ -184,14 +184,15 @@ static void add_section(const json_t *last, const sti_text *course,
     sti_page_section_end(out);
 }
 
-void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
+stint_status sti_report_add_bounds(const sti_report_run *run, sti_page_file *page)
 {
+    sti_text *out = &page->text;
     char *path = sti_path_join(run->arena, run->folder, "log.jsonl");
     FILE *log = path ? fopen(path, "re") : NULL;
     sti_text course = {0}, changes = {0};
     json_t *last = NULL;
     if (!log)
-        return;
+        return STINT_OK;
     read_bounds(log, &course, &changes, &last);
     fclose(log);
     if (last)
@@ -200,4 +201,5 @@ void sti_report_bounds_add(const sti_report_run *run, sti_text *out)
     json_decref(last);
     sti_text_fini(&course);
     sti_text_fini(&changes);
+    return STINT_OK;
 }

@@ -63,10 +63,11 @@ static void add_note(const sti_report_run *run, sti_text *out)
                   expected, measured);
 }
 
-void sti_report_forms_add(const sti_report_run *run, sti_text *out)
+stint_status sti_report_add_forms(const sti_report_run *run, sti_page_file *page)
 {
+    sti_text *out = &page->text;
     if (run->tensors == 0)
-        return;
+        return STINT_OK;
     sti_page_section(out, "Activations");
     add_note(run, out);
     sti_page_card_begin(out);
@@ -81,4 +82,5 @@ void sti_report_forms_add(const sti_report_run *run, sti_text *out)
     sti_table_fold_end(out);
     sti_page_card_end(out);
     sti_page_section_end(out);
+    return STINT_OK;
 }

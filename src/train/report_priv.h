@@ -2,7 +2,6 @@
 #ifndef STI_TRAIN_REPORT_PRIV_H
 #define STI_TRAIN_REPORT_PRIV_H
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -84,17 +83,20 @@ void sti_report_run_fini(sti_report_run *run);
 /* A class's name; "class 7" where the log has none. */
 const char *sti_report_class(const sti_report_run *run, int32_t c);
 
-/* ---- forms of activations (report_forms.c) ---- */
+/* The log counts images, or sequences of so many tokens: its rate times the scale is in
+ * what the words name. */
+double sti_report_rate_scale(const sti_report_run *run);
+const char *sti_report_rate_words(const sti_report_run *run);
 
-void sti_report_forms_add(const sti_report_run *run, sti_text *out);
+/* ---- sections (report_list.h) ---- */
 
-/* ---- packed activations (report_bounds.c) ---- */
+/* Appends a section to page->text, or nothing where the run has nothing to show there.
+ * What was appended may be flushed to the page's file at any time. A failure ends the
+ * page; memory that ran out in the text itself is seen by whoever flushes it. */
+typedef stint_status sti_report_writer(const sti_report_run *run, sti_page_file *page);
 
-void sti_report_bounds_add(const sti_report_run *run, sti_text *out);
-
-/* ---- images (report_sheet.c) ---- */
-
-/* The sheet of mistakes; the page is flushed to its file after every picture. */
-stint_status sti_report_sheet_add(const sti_report_run *run, sti_page_file *page);
+#define STI_REPORT(name) sti_report_writer sti_report_add_##name;
+#include "train/report_list.h"
+#undef STI_REPORT
 
 #endif

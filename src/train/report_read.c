@@ -386,3 +386,13 @@ const char *sti_report_class(const sti_report_run *run, int32_t c)
     const char *name = sti_arena_printf(run->arena, "class %d", c);
     return name ? name : "?";
 }
+
+const char *sti_report_rate_words(const sti_report_run *run)
+{
+    return run->context ? "tokens a second" : "images a second";
+}
+
+double sti_report_rate_scale(const sti_report_run *run)
+{
+    return run->context ? (double)run->context : 1;
+}

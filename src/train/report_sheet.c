@@ -91,7 +91,7 @@ static stint_status add_pictures(sheet *s, sti_page_file *page)
     return status;
 }
 
-stint_status sti_report_sheet_add(const sti_report_run *run, sti_page_file *page)
+stint_status sti_report_add_sheet(const sti_report_run *run, sti_page_file *page)
 {
     if (!run->has_errors || run->errors == 0)
         return STINT_OK;

@@ -34,7 +34,7 @@ static float *at(void *base, size_t offset)
     return (float *)(void *)((char *)base + offset);
 }
 
-/* n numbers in allocation; their moments as far as the optimiser has them. */
+/* n numbers in place; their moments as far as the optimiser has them. */
 static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool decay,
                         float *x, const float *gradient, float *const moment[2])
 {

@@ -13,7 +13,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "stint/trust.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint_file.h"
 #include "train/train_section.h"
 #include "trust/matrix.h"
 #include "trust/state_log.h"

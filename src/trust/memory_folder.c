@@ -178,6 +178,21 @@ stint_status sti_memory_folder_sha256(const char *path, const char *split,
 
 /* ---- runs ---- */
 
+stint_status sti_memory_answers_init(sti_memory_answers *a, int64_t train, int64_t test)
+{
+    a->member = sti_alloc((size_t)train, "answers");
+    a->train_right = sti_alloc((size_t)train, "answers");
+    a->test_right = sti_alloc((size_t)test, "answers");
+    return a->member && a->train_right && a->test_right ? STINT_OK : STINT_E_MEMORY;
+}
+
+void sti_memory_answers_fini(sti_memory_answers *a)
+{
+    sti_free(a->member);
+    sti_free(a->train_right);
+    sti_free(a->test_right);
+}
+
 static size_t bits_bytes(int64_t count)
 {
     return (size_t)(count + 7) / 8;

@@ -41,6 +41,12 @@ typedef struct sti_memory_answers {
     uint8_t *member, *train_right, *test_right; /* [train], [train], [test] */
 } sti_memory_answers;
 
+/* Room for the answers on so many images. STINT_E_MEMORY: fini is to be called still.
+ */
+stint_status sti_memory_answers_init(sti_memory_answers *answers, int64_t train,
+                                     int64_t test);
+void sti_memory_answers_fini(sti_memory_answers *answers); /* a zeroed one is fine */
+
 bool sti_memory_folder_has(const sti_memory_folder *folder, int64_t run);
 stint_status sti_memory_folder_write(const sti_memory_folder *folder, int64_t run,
                                      const sti_memory_answers *answers);

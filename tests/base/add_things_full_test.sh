@@ -1,8 +1,8 @@
 #!/bin/bash
 # What docs/architecture.md promises of adding things: an operator, a pass, a network, a
-# section of recipes and a subcommand are one file and one line each. In a copy of the tree a toy of each is added so,
-# stint and the toys' tests are built, every toy runs, and when file and line are gone again
-# the copy is the tree that it was.
+# section of recipes, a chart of the report and a subcommand are one file and one line each.
+# In a copy of the tree a toy of each is added so, stint and the toys' tests are built, every
+# toy runs, and when file and line are gone again the copy is the tree that it was.
 #
 # A kind of thing is a word in `kinds` and two functions: add_KIND, which calls `file` once
 # and `line` once, and run_KIND, which fails with words where the toy does not work.
@@ -11,7 +11,7 @@ source=${STINT_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tree="$work/tree" build="$work/tree/build/toys"
-kinds="operator pass model section subcommand"
+kinds="operator pass model section chart subcommand"
 targets="stint"
 files=() lists=()
 
@@ -125,9 +125,9 @@ add_pass() {
 /* Counts the nodes. */
 #include "pass/pass_priv.h"
 
-stint_status sti_pass_toy(stint_graph *graph, sti_account *account)
+stint_status sti_pass_toy(stint_graph *graph, sti_pass_note *note)
 {
-    sti_account_set(account, "%d nodes", (int)sti_graph_node_count(graph));
+    sti_pass_note_set(note, "%d nodes", (int)sti_graph_node_count(graph));
     return STINT_OK;
 }
 END
@@ -184,7 +184,7 @@ stint_value sti_model_toy(stint_graph *g, int variant, const stint_model_desc *d
     return sti_model_dense(g, stint_flatten(g, x), "fc", desc->classes);
 }
 END
-    line src/model/model_list.h 'STI_MODEL("mlp"' 'STI_MODEL("toynet", toy, 0, "one dense layer")'
+    line src/model/model_list.h 'STI_MODEL("mlp"' 'STI_MODEL("toynet", toy, 0, 0, "one dense layer")'
     toy_test model toy_model_test <<'END'
 #include "graph/graph.h"
 #include "stint/model.h"
@@ -260,6 +260,50 @@ run_section() {
         grep -qF '| `bears` | `3` | whole number, from 0 to 9 | how many there are |' || return 1
     refuses 10 bears || return 1
     refuses 1 'toy.bears: one alone is sad'
+}
+
+# ---- a chart of the training report: resident memory by epoch
+
+add_chart() {
+    file src/train/report_toy.c <<'END'
+/* Resident memory at the end of every epoch. */
+#include "page/chart.h"
+#include "train/report_priv.h"
+
+stint_status sti_report_add_toy(const sti_report_run *run, sti_page_file *page)
+{
+    const sti_chart_line resident = {
+        &run->epoch, STI_EPOCH_RSS, 1, 1, STI_PAGE_PLAIN, "bytes", STI_CHART_DOTTED_CURVE};
+    sti_page_section(&page->text, "Toys");
+    sti_chart_add(&page->text, &(sti_chart){.title = "Resident bears",
+                                            .x_label = "epoch",
+                                            .unit = "",
+                                            .line = &resident,
+                                            .lines = 1,
+                                            .from_zero = true,
+                                            .y_max = STI_REPORT_NONE});
+    sti_page_section_end(&page->text);
+    return STINT_OK;
+}
+END
+    line src/train/report_list.h 'STI_REPORT(curves)' 'STI_REPORT(toy)'
+}
+
+# The page of a run has the chart, with a dot an epoch, behind the curves.
+run_chart() {
+    mkdir -p "$work/run"
+    {
+        echo '{"event":"start","network":"toynet","steps":30,"epochs":3}'
+        for epoch in 1 2 3; do
+            echo "{\"event\":\"epoch\",\"epoch\":$epoch,\"step\":${epoch}0,\"train_loss\":1,\"rss_bytes\":${epoch}000}"
+        done
+        echo '{"event":"end","status":"ok"}'
+    } >"$work/run/log.jsonl"
+    "$build/stint" report "$work/run" || return 1
+    tr -d '\n' <"$work/run/report.html" |
+        sed 's/.*How it learnt//; s/Recipe and machine.*//' >"$work/page"
+    grep -q '<h2>Toys.*Resident bears' "$work/page" || return 1
+    [ "$(sed 's/.*Resident bears//' "$work/page" | grep -o '<circle' | wc -l)" -eq 3 ]
 }
 
 # ---- a subcommand
