@@ -35,8 +35,11 @@ size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
 size_t sti_bpe_piece_end(const stint_tokenizer *t, const char *text, size_t n_bytes,
                          size_t at, size_t *plain_end, int32_t *special_out);
 
-/* tokenizer_config.json beside GPT-2's two files: special tokens, and the one that ends
- * a text (-1: none; without the file `transformers` adds one of its own). */
+/* tokenizer.json of a character tokeniser. */
+stint_status sti_tokenizer_write_char_hf(const stint_tokenizer *t, const char *path);
+/* tokenizer_config.json beside GPT-2's two files or that one: special tokens, and the
+ * one that ends a text (-1: none; without the file `transformers` adds one of its own).
+ */
 stint_status sti_tokenizer_write_config(const stint_tokenizer *t, int64_t end_token,
                                         const char *path);
 
@@ -109,6 +112,10 @@ stint_status sti_tokenizer_add_lists(stint_tokenizer *t, struct json_t *root,
  * GPT-2's kind. */
 stint_status sti_tokenizer_add_hf(stint_tokenizer *t, struct json_t *root,
                                   const char *where);
+/* Is it one of sti_tokenizer_write_char_hf, and reading that. */
+bool sti_tokenizer_is_char_hf(const struct json_t *root);
+stint_status sti_tokenizer_add_char_hf(stint_tokenizer *t, struct json_t *root,
+                                       const char *where);
 /* Added tokens, a list of {"content", "id"}: those that are no part of a vocabulary
  * (token to identity) join it; then, when that is read, all become special. */
 stint_status sti_tokenizer_join_added(struct json_t *vocabulary,

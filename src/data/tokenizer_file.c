@@ -175,8 +175,11 @@ stint_status sti_tokenizer_write_config(const stint_tokenizer *t, int64_t end_to
     const char *end = stint_tokenizer_token(t, (int32_t)end_token, &n_bytes);
     sti_text_add_bytes(&text, end ? end : "", n_bytes);
     sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "tokenizer_class", "GPT2Tokenizer");
-    sti_json_bool(&j, "add_prefix_space", false);
+    const bool pairs = t->info.kind == STINT_TOKENIZER_BPE;
+    sti_json_text(&j, "tokenizer_class",
+                  pairs ? "GPT2Tokenizer" : "PreTrainedTokenizerFast");
+    if (pairs)
+        sti_json_bool(&j, "add_prefix_space", false);
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         sti_json_text(&j, roles[i], end ? text.data : NULL); /* NULL: null */
     if (t->special_count > 0) {
@@ -411,7 +414,9 @@ static stint_status read_whole(const char *path, stint_tokenizer *t)
     if (status == STINT_OK)
         status = load(data, n_bytes, path, &root);
     if (status == STINT_OK)
-        status = sti_tokenizer_add_hf(t, root, path);
+        status = sti_tokenizer_is_char_hf(root)
+                     ? sti_tokenizer_add_char_hf(t, root, path)
+                     : sti_tokenizer_add_hf(t, root, path);
     if (status == STINT_OK && (status = sti_tokenizer_finish(t)) == STINT_E_INPUT)
         status = sti_fail_context(status, "%s", path);
     json_decref(root);

@@ -66,6 +66,19 @@ run 0 import hf hf --out hf.safetensors
 run 0 train plain.ini --data a.txt --start hf.safetensors --out fifth
 says err "tokens are those of hf.safetensors: bpe, 270 tokens"
 
+# Characters as tokenizer.json, there and back.
+run 0 export hf first --out chars
+says err "tokenizer.json"
+run 0 import hf chars --out chars.safetensors
+run 0 info chars.safetensors
+says out "tokeniser $characters"
+run 0 data tokens a.txt --from chars --ids two.npy
+cmp -s one.npy two.npy || fail "characters differ after the way there and back"
+sed 's/"vocab":{/"vocab":{"Q":99,/' chars/tokenizer.json >chars/other.json
+mv chars/other.json chars/tokenizer.json
+run 4 data tokens a.txt --from chars
+says err "no character has the identity"
+
 # Added tokens are one token each, of those that begin alike the longest, in every form of
 # the files, and across the pieces that a text is encoded in.
 python3 - <<'PY'
