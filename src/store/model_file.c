@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
+#include "store/hf_folder.h"
 #include "store/model_meta.h"
 
 #define CLASSES_MAX   (1 << 20)
@@ -380,6 +381,11 @@ stint_status sti_model_open_for(const char *key, const char *path,
     sti_arena *arena = sti_arena_create("model path");
     const char *file = path;
     stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK && sti_hf_folder_is(path))
+        st = sti_fail(STINT_E_INPUT,
+                      "%s is in Hugging Face's layout; make a model file of it with "
+                      "`stint import hf %s --out FILE.safetensors`, and give that",
+                      path, path);
     if (st == STINT_OK && sti_path_is_dir(path))
         file = sti_path_join(arena, path, "model.safetensors");
     if (st == STINT_OK)
