@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 static void add_line(sti_json *j)
 {
@@ -13,25 +14,6 @@ static void add_line(sti_json *j)
     sti_text_add(j->out, "\n");
     for (int i = 0; i < j->depth; i++)
         sti_text_add(j->out, "  ");
-}
-
-/* Bytes of the well-formed UTF-8 sequence at s, 0 if it is none (RFC 3629). */
-static size_t utf8_bytes(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xC2 && s[0] <= 0xDF   ? 2
-               : s[0] >= 0xE0 && s[0] <= 0xEF ? 3
-               : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4
-                                              : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    /* Overlong forms, surrogates and what lies beyond U+10FFFF. */
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
-        (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
-        return 0;
-    return n;
 }
 
 static void add_escape(sti_text *out, unsigned char c)
@@ -56,7 +38,7 @@ static void add_string(sti_text *out, const char *words)
     while (*s) {
         const unsigned char *run = s;
         size_t n = 0;
-        while (*s && !needs_escape(*s) && (n = utf8_bytes(s)) > 0)
+        while (*s && !needs_escape(*s) && (n = sti_utf8_bytes((const char *)s)) > 0)
             s += n;
         sti_text_add_bytes(out, run, (size_t)(s - run));
         if (!*s)

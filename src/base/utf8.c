@@ -56,3 +56,22 @@ void sti_utf8_stream_end(sti_utf8_stream *stream, sti_text *out)
         sti_text_add(out, REPLACEMENT);
     stream->count = 0;
 }
+
+size_t sti_utf8_bytes(const char *words)
+{
+    const unsigned char *s = (const unsigned char *)words;
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xC2 && s[0] <= 0xDF   ? 2
+               : s[0] >= 0xE0 && s[0] <= 0xEF ? 3
+               : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4
+                                              : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    /* Overlong forms, surrogates and what lies beyond U+10FFFF. */
+    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
+        (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
+        return 0;
+    return n;
+}

@@ -20,4 +20,8 @@ void sti_utf8_stream_add(sti_utf8_stream *stream, const void *bytes, size_t n_by
 /* Nothing follows: a torn character becomes U+FFFD. */
 void sti_utf8_stream_end(sti_utf8_stream *stream, sti_text *out);
 
+/* Bytes of the well-formed character at `words`, which a NUL ends; 0 if it is none
+ * (RFC 3629). */
+size_t sti_utf8_bytes(const char *words);
+
 #endif

@@ -98,9 +98,14 @@ const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
 stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help_out);
 void sti_cli_call_fini(sti_cli_call *call);
 
-/* Write to stdout; stderr when `text` failed to build. Ends the program quietly when
- * the reader is gone. */
-stint_status sti_cli_print(sti_text *text); /* and frees it */
+/* Write to stdout what a person reads, control characters but newline and tab escaped
+ * (base/shown.h); frees it. A name from a file passes sti_shown() before, or its
+ * newlines forge lines. Ends the program quietly when the reader is gone. */
+stint_status sti_cli_print(sti_text *text);
+/* The same with the bytes as they are: JSON, and text for a file. */
+stint_status sti_cli_write(sti_text *text);
+/* A line on stderr: `head`, and `text` escaped but for the characters of `keep`. */
+void sti_cli_tell(const char *head, const char *text, const char *keep);
 /* What a command answers: words as they are or, with --json, a finished object. */
 stint_status sti_cli_answer(sti_cli_call *call, sti_text *text);
 /* An answer of one text: a line or more on stdout, or {key: text}. Frees it. */

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 
 static stint_status write_all(const char *bytes, size_t n_bytes)
@@ -29,13 +30,30 @@ static stint_status write_all(const char *bytes, size_t n_bytes)
     return STINT_OK;
 }
 
-stint_status sti_cli_print(sti_text *text)
+stint_status sti_cli_write(sti_text *text)
 {
     stint_status status = text->failed ? STINT_E_MEMORY : STINT_OK;
     if (status == STINT_OK && text->length > 0)
         status = write_all(text->data, text->length);
     sti_text_fini(text);
     return status;
+}
+
+stint_status sti_cli_print(sti_text *text)
+{
+    sti_text shown = {.failed = text->failed};
+    if (text->data)
+        sti_text_add_shown(&shown, text->data, STI_SHOWN_LINES);
+    sti_text_fini(text);
+    return sti_cli_write(&shown);
+}
+
+void sti_cli_tell(const char *head, const char *text, const char *keep)
+{
+    char shown[4 * 8192];
+    fputs(head, stderr);
+    sti_shown_into(shown, sizeof shown, text, keep);
+    fprintf(stderr, "%s\n", shown);
 }
 
 void sti_cli_json_begin(sti_json *j, sti_text *text)
@@ -49,6 +67,7 @@ stint_status sti_cli_answer(sti_cli_call *call, sti_text *text)
     if (call->common->json) {
         sti_text_add(text, "\n");
         call->answered = true;
+        return sti_cli_write(text);
     }
     return sti_cli_print(text);
 }
@@ -70,11 +89,12 @@ void sti_cli_say(const sti_cli_call *call, const char *format, ...)
 {
     if (call->common && call->common->quiet)
         return;
+    char line[4096];
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    sti_cli_tell("", line, STI_SHOWN_LINES);
 }
 
 int sti_cli_width(void)

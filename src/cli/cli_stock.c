@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "data/corpus.h"
 #include "train/stock.h"
 
@@ -83,7 +84,7 @@ void sti_cli_say_recipe(const sti_cli_call *call)
     add_keys(call->recipe, &keys);
     sti_text_add(&filled, "  ");
     sti_text_add_filled(&filled, keys.data ? keys.data : "", 2, 2, sti_cli_width());
-    fprintf(stderr, "%s: recipe %s (built in), with\n%s", call->recipe_for,
+    fprintf(stderr, "%s: recipe %s (built in), with\n%s", sti_shown(call->recipe_for),
             call->recipe_name, filled.data ? filled.data : "");
     sti_text_fini(&filled);
     sti_text_fini(&keys);

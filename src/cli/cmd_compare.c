@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli_trust.h"
 #include "trust/compare_page.h"
@@ -110,7 +111,7 @@ static void add_parts(sti_text *out, const char *name, const stint_fidelity_part
         const stint_fidelity_part *p = &parts[i];
         if (p->count > 0)
             sti_text_printf(out, "%-20s %7" PRId64 " %6.1f %% %+8.2f %7.2f %%\n",
-                            p->name, p->count, 100 * p->reference_tpr,
+                            sti_shown(p->name), p->count, 100 * p->reference_tpr,
                             100 * (p->changed_tpr - p->reference_tpr),
                             100 * p->mismatch.rate);
     }

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/shown.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
@@ -63,7 +64,7 @@ static void add_from(const char *name, const stint_data_info *info, sti_text *ou
     const size_t length = strlen(name);
     const char *last = sti_path_name(info->from);
     if (strncmp(last, name, length) != 0 && strcmp(info->from, info->path) != 0)
-        sti_text_printf(out, ", from %s", last);
+        sti_text_printf(out, ", from %s", sti_shown(last));
 }
 
 static void add_split_words(const char *name, const stint_data_info *info,
@@ -101,7 +102,7 @@ static void add_info(bool json, const stint_data_info *const info[2], sti_text *
         sti_json_text(&j, "path", any->path);
         sti_json_text(&j, "format", any->format);
     } else {
-        sti_text_printf(out, "%s (%s)\n", any->path, any->format);
+        sti_text_printf(out, "%s (%s)\n", sti_shown(any->path), any->format);
     }
     for (int s = 0; s < 2; s++) {
         if (!info[s])
@@ -122,7 +123,7 @@ static void add_info(bool json, const stint_data_info *const info[2], sti_text *
     }
     sti_text_add(out, "classes");
     for (int32_t c = 0; c < any->classes && c < 100; c++)
-        sti_text_printf(out, " %s", any->class_names[c]);
+        sti_text_printf(out, " %s", sti_shown(any->class_names[c]));
     sti_text_add(out, any->classes > 100 ? " ...\n" : "\n");
 }
 
@@ -247,7 +248,9 @@ static void on_found(void *user, stint_data_level level, const char *text)
         return;
     }
     sti_progress_clear(&view->bar);
-    sti_text_printf(&view->text, "%s: %s\n", word, text);
+    sti_text_printf(&view->text, "%s: ", word);
+    sti_text_add_shown(&view->text, text, "");
+    sti_text_add(&view->text, "\n");
     sti_cli_print(&view->text);
 }
 

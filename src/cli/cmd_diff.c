@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
 
@@ -54,14 +55,15 @@ static void add_histogram(const stint_diff_result *r, sti_text *out)
 static void add_tensor(const stint_diff_tensor *t, sti_text *out)
 {
     if (t->count < 0)
-        sti_text_printf(out, "%-40s other shape or type\n", t->name);
+        sti_text_printf(out, "%-40s other shape or type\n", sti_shown(t->name));
     else if (t->different == 0)
-        sti_text_printf(out, "%-40s equal\n", t->name);
+        sti_text_printf(out, "%-40s equal\n", sti_shown(t->name));
     else
         sti_text_printf(out,
                         "%-40s %" PRId64 " of %" PRId64 " differ, first at %" PRId64
                         ": %.9g, %.9g\n",
-                        t->name, t->different, t->count, t->first, t->a, t->b);
+                        sti_shown(t->name), t->different, t->count, t->first, t->a,
+                        t->b);
 }
 
 static void add_words(const diff_args *args, const stint_diff_result *r, sti_text *out)
@@ -81,7 +83,8 @@ static void add_words(const diff_args *args, const stint_diff_result *r, sti_tex
         sti_text_printf(out,
                         "only in the first: %" PRId64 " tensor%s, only in the second: "
                         "%" PRId64 ", such as %s\n",
-                        r->only_a, sti_s(r->only_a), r->only_b, r->first_only);
+                        r->only_a, sti_s(r->only_a), r->only_b,
+                        sti_shown(r->first_only));
     if (r->different > 0)
         add_histogram(r, out);
     sti_text_printf(out, "%" PRId64 " of %" PRId64 " tensor%s differ\n", r->different,
@@ -102,7 +105,7 @@ static void add_json(const stint_diff_result *r, sti_text *out)
         if (t->count >= 0 && t->different == 0)
             continue;
         sti_json_begin_object(&j, NULL);
-        sti_json_text(&j, "name", t->name);
+        sti_json_text(&j, "name", sti_shown(t->name));
         sti_json_int(&j, "elements", t->count);
         sti_json_int(&j, "different", t->different);
         sti_json_int(&j, "first", t->first);

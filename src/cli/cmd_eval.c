@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "data/data_section.h"
@@ -160,8 +161,8 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
         if (best_at < 0)
             break;
         sti_text_printf(out, "  %-16s taken for %-16s %6" PRId64 "\n",
-                        facts->class_names[best_at / r->classes],
-                        facts->class_names[best_at % r->classes], best);
+                        sti_shown(facts->class_names[best_at / r->classes]),
+                        sti_shown(facts->class_names[best_at % r->classes]), best);
         last = best;
         last_at = best_at;
     }
@@ -180,7 +181,7 @@ static void add_words(const eval_args *args, const stint_model_facts *facts,
     }
     for (int32_t c = 0; c < r->classes; c++)
         sti_text_printf(out, "  %-16s %6.2f %%  of %" PRId64 "\n",
-                        facts->class_names[c], 100 * class_accuracy(r, c),
+                        sti_shown(facts->class_names[c]), 100 * class_accuracy(r, c),
                         r->class_count[c]);
     if (args->confusion)
         add_confusions(facts, r, out);

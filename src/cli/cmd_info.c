@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_network.h"
@@ -122,7 +123,7 @@ static void add_tensor_words(sti_text *out, const char *name, const int64_t *dim
                              int rank)
 {
     int64_t count = 1;
-    sti_text_printf(out, "  %-36s [", name);
+    sti_text_printf(out, "  %-36s [", sti_shown(name));
     for (int i = 0; i < rank; i++) {
         sti_text_printf(out, "%s%" PRId64, i ? ", " : "", dim[i]);
         count *= dim[i];
@@ -184,7 +185,7 @@ static void add_text_words(const stint_model_facts *f, const stint_model_file *m
                            sti_text *out)
 {
     const stint_tokenizer *t = stint_model_tokenizer(model);
-    sti_text_printf(out, "%s, %s parameters, text\n", f->network,
+    sti_text_printf(out, "%s, %s parameters, text\n", sti_shown(f->network),
                     sti_count_text(f->parameters));
     add_sizes_words(&f->text, f->context, out);
     if (t)
@@ -225,7 +226,7 @@ static void add_classes_words(const stint_model_facts *f, sti_text *out)
 {
     sti_text_add(out, "\nclasses");
     for (int32_t c = 0; c < f->classes && c < 100; c++)
-        sti_text_printf(out, " %s", f->class_names[c]);
+        sti_text_printf(out, " %s", sti_shown(f->class_names[c]));
     if (f->classes > 100)
         sti_text_add(out, " ...");
 }
@@ -239,15 +240,16 @@ static void add_model_words(const stint_model_facts *f, const stint_model_file *
         sti_text_printf(out,
                         "%s, %s parameters, images %" PRId64 " x %" PRId64 " x %" PRId64
                         ", %d class%s\n",
-                        f->network, sti_count_text(f->parameters), f->width, f->height,
-                        f->channels, f->classes, f->classes == 1 ? "" : "es");
+                        sti_shown(f->network), sti_count_text(f->parameters), f->width,
+                        f->height, f->channels, f->classes,
+                        f->classes == 1 ? "" : "es");
     sti_text_printf(out, "trained for %s step%s", sti_count_text(f->step),
                     sti_s(f->step));
     if (isfinite(f->test_accuracy))
         sti_text_printf(out, ", test accuracy %.2f %%", 100 * f->test_accuracy);
     else if (isfinite(f->test_loss))
         sti_text_printf(out, ", test loss %.4f", f->test_loss);
-    sti_text_printf(out, "\nweights sha256 %s", f->weights_sha256);
+    sti_text_printf(out, "\nweights sha256 %s", sti_shown(f->weights_sha256));
     if (!f->context)
         add_classes_words(f, out);
     sti_text_add(out, "\n\n");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/shown.h"
 #include "cli/cli_run.h"
 
 static const sti_option run_rows[] = {
@@ -161,9 +162,10 @@ static void add_json(predictor *p, const char *path, stint_status status)
 
 static stint_status print_words(predictor *p, const char *path)
 {
-    sti_text_printf(&p->text, "%s", path);
+    sti_text_add_shown(&p->text, path, "");
     for (int32_t i = 0; i < p->top; i++)
-        sti_text_printf(&p->text, "\t%s %.1f %%", p->facts.class_names[p->best[i]],
+        sti_text_printf(&p->text, "\t%s %.1f %%",
+                        sti_shown(p->facts.class_names[p->best[i]]),
                         100 * (double)p->probability[p->best[i]]);
     sti_text_add(&p->text, "\n");
     return sti_cli_print(&p->text);
@@ -179,7 +181,7 @@ static stint_status predict(predictor *p, const char *path)
     else if (status == STINT_OK)
         return print_words(p, path);
     if (status != STINT_OK) {
-        fprintf(stderr, "stint run: %s\n", stint_last_error());
+        sti_cli_tell("stint run: ", stint_last_error(), "");
         if (p->first_failure == STINT_OK)
             p->first_failure = status;
     }

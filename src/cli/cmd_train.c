@@ -299,8 +299,11 @@ static stint_status show_stopped(const sti_cli_call *call, const sti_profile *pr
 static void log_of_rank(void *user, stint_log_level level, const char *text)
 {
     const stint_net *net = user;
-    if (level <= STINT_LOG_WARNING)
-        fprintf(stderr, "stint train: rank %d: %s\n", stint_net_rank(net), text);
+    if (level <= STINT_LOG_WARNING) {
+        char head[64];
+        snprintf(head, sizeof head, "stint train: rank %d: ", stint_net_rank(net));
+        sti_cli_tell(head, text, "");
+    }
 }
 
 static stint_status join(const train_args *args, stint_net **net_out)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli_trust.h"
 #include "train/recipe_view.h"
@@ -56,7 +57,8 @@ static void add_words(const stint_bits_result *r, const char *out, sti_text *tex
         sti_text_printf(text, "%-28s %-20s %s\n", run->name, where, run->sha256);
         if (run->first_step >= 0)
             sti_text_printf(text, "%-28s %s\n%-28s stint diff %s/%s %s/%s\n", "",
-                            *run->first_tensor ? run->first_tensor : "(other tensors)",
+                            *run->first_tensor ? sti_shown(run->first_tensor)
+                                               : "(other tensors)",
                             "", out, r->run[0].folder, out, run->folder);
     }
     sti_text_printf(text,

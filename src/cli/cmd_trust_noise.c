@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli_trust.h"
 #include "trust/noise_page.h"
@@ -87,7 +88,8 @@ static void add_arm(const stint_noise_arm *a, int32_t classes, sti_text *out)
     if (a->onset_step < 0)
         sti_text_add(out, "never\n");
     else
-        sti_text_printf(out, "step %" PRId64 ", %s\n", a->onset_step, a->onset_tensor);
+        sti_text_printf(out, "step %" PRId64 ", %s\n", a->onset_step,
+                        sti_shown(a->onset_tensor));
 }
 
 static void add_parts(const stint_noise_result *r, bool groups, sti_text *out)
@@ -100,7 +102,7 @@ static void add_parts(const stint_noise_result *r, bool groups, sti_text *out)
     for (int64_t i = 0; i < count; i++) {
         const stint_noise_part *first =
             groups ? &r->arm[0].group_part[i] : &r->arm[0].class_part[i];
-        sti_text_printf(out, "%-20s %8" PRId64, first->name, first->count);
+        sti_text_printf(out, "%-20s %8" PRId64, sti_shown(first->name), first->count);
         for (int a = 0; a < r->arms; a++) {
             const stint_noise_part *part =
                 groups ? &r->arm[a].group_part[i] : &r->arm[a].class_part[i];
@@ -165,7 +167,7 @@ static void json_arm(sti_json *j, const stint_noise_arm *a, const stint_noise_re
     sti_json_float(j, "distance", a->distance);
     sti_json_float(j, "distance_normalised", a->distance_normalised);
     sti_json_int(j, "onset_step", a->onset_step);
-    sti_json_text(j, "onset_tensor", a->onset_tensor);
+    sti_json_text(j, "onset_tensor", sti_shown(a->onset_tensor));
     sti_json_begin_array(j, "accuracies");
     for (int64_t i = 0; i < a->runs; i++)
         sti_json_float(j, NULL, a->accuracy[i]);

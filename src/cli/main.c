@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/fail.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 
 static stint_log_level log_level = STINT_LOG_INFO;
@@ -23,7 +24,7 @@ static void print_log(void *user, stint_log_level level, const char *text)
     const char *prefix = level == STINT_LOG_ERROR     ? "stint: error: "
                          : level == STINT_LOG_WARNING ? "stint: warning: "
                                                       : "";
-    fprintf(stderr, "%s%s\n", prefix, text);
+    sti_cli_tell(prefix, text, "");
 }
 
 /* Levels matter before the options are parsed, for what the parser itself logs. */
@@ -47,12 +48,16 @@ static void answer_failure(stint_status status)
     sti_json_end_object(&j);
     sti_json_end_object(&j);
     sti_text_add(&text, "\n");
-    sti_cli_print(&text);
+    sti_cli_write(&text);
 }
 
 static void complain(const char *who, stint_status status)
 {
-    fprintf(stderr, "stint%s%s: %s\n", *who ? " " : "", who, stint_last_error());
+    char head[96];
+    snprintf(head, sizeof head, "stint%s%s: ", *who ? " " : "", who);
+    /* Only what is said of the command line has lines of its own. */
+    sti_cli_tell(head, stint_last_error(),
+                 status == STINT_E_USAGE ? STI_SHOWN_LINES : "");
     if (status == STINT_E_USAGE)
         fprintf(stderr, "Help: stint %s%s-h\n", who, *who ? " " : "");
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -154,8 +155,9 @@ static stint_status print_piece(writer_run *w, sti_text *piece)
         return STINT_OK;
     if (!piece->failed)
         w->open_line = piece->data[piece->length - 1] != '\n';
-    if (!w->call->common->json)
-        return sti_cli_print(piece);
+    if (!w->call->common
+             ->json) /* a file gets the very bytes, a terminal must not obey */
+        return isatty(STDOUT_FILENO) ? sti_cli_print(piece) : sti_cli_write(piece);
     for (size_t i = 0; i < piece->length; i++) { /* no NUL in the text of an object */
         if (piece->data[i])
             sti_text_add_bytes(&w->answer, piece->data + i, 1);
