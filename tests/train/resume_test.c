@@ -257,7 +257,7 @@ static void change_images(const char *name, void (*change)(uint8_t *images))
     sti_free(data);
 }
 
-/* Of classes 1 and 2; no sum over all pixels knows of it. */
+/* Swaps images of classes 1 and 2; no sum over all pixels knows of it. */
 static void swap_two(uint8_t *images)
 {
     uint8_t *a = images + 41 * IMAGE, *b = images + 42 * IMAGE, keep[IMAGE];
