@@ -134,9 +134,10 @@ STINT_API stint_status stint_text_model_write(const stint_text_model *model,
                                               const char *path);
 
 /** Write a folder that Hugging Face's `transformers` loads: config.json and
- * model.safetensors (F32); for a byte-pair tokeniser also vocab.json, merges.txt and
- * tokenizer_config.json. STINT_E_UNSUPPORTED: a gpt that shares keys and values, which
- * GPT-2's layout cannot say; STINT_E_IO; STINT_E_MEMORY. */
+ * model.safetensors (F32); for byte pairs also vocab.json and merges.txt, for
+ * characters tokenizer.json, and tokenizer_config.json. STINT_E_UNSUPPORTED: a gpt that
+ * shares keys and values, which GPT-2's layout cannot say; STINT_E_IO; STINT_E_MEMORY.
+ */
 STINT_API stint_status stint_text_model_write_hf(const stint_text_model *model,
                                                  const char *folder);
 

@@ -108,7 +108,8 @@ stint_tokenizer_describe(const stint_tokenizer *tokenizer);
  * enough; *count_out is their number. The text needs no NUL at its end. The result is a
  * pure function of tokeniser and text.
  *
- * Text that looks like a special token ("<|endoftext|>") is ordinary text.
+ * Special tokens of a tokeniser that was read ("<|endoftext|>") are taken whole where
+ * the text has them, the longest first; to others such text is ordinary.
  * STINT_E_INPUT: bytes that are no UTF-8, or a character that the vocabulary does not
  * have (character and offset are told); STINT_E_MEMORY; STINT_E_INTERRUPTED or
  * _TERMINATED after stint_stop(); tokens_out may then be partly written. */

@@ -242,7 +242,7 @@ typedef struct stint_train_result {
     double bits_per_byte;
     /* Wall time of the call. */
     double seconds;
-    /* Announced beforehand, and measured. */
+    /* Announced beforehand, and measured when all is done, the report too. */
     size_t planned_peak_bytes, peak_rss_bytes;
     /* SHA-256 of all parameters and states in the order of the model file; 64 hex
      * digits. Two runs with one value have the same weights. */

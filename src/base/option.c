@@ -157,9 +157,9 @@ static stint_status parse_choice(const sti_option *row, const char *text,
 /* What an INI line could not hold is refused everywhere, so that resolved recipes read
  * back to the same values. */
 static stint_status parse_text(const char *text, sti_arena *arena, const char *folder,
-                               option_value *value)
+                               bool verbatim, option_value *value)
 {
-    for (const char *c = text; *c; c++)
+    for (const char *c = text; *c && !verbatim; c++)
         if ((unsigned char)*c < 0x20 && *c != '\t')
             return sti_fail(STINT_E_USAGE,
                             "the text has a line break or another control "
@@ -200,7 +200,7 @@ static stint_status parse_list(const sti_option *row, const char *text,
         at = next;
     }
     if (st == STINT_OK)
-        st = parse_text(words.data ? words.data : "", arena, NULL, value);
+        st = parse_text(words.data ? words.data : "", arena, NULL, false, value);
     sti_text_fini(&words);
     return st;
 }
@@ -225,9 +225,9 @@ static stint_status parse_value(const sti_option *row, const char *text,
     case STI_OPTION_TIME:
         return sti_parse_time(text, &value->number);
     case STI_OPTION_TEXT:
-        return parse_text(text, arena, NULL, value);
+        return parse_text(text, arena, NULL, row->verbatim, value);
     case STI_OPTION_PATH:
-        return parse_text(text, arena, folder, value);
+        return parse_text(text, arena, folder, false, value);
     case STI_OPTION_CHOICE:
         return parse_choice(row, text, value);
     case STI_OPTION_LIST:

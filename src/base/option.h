@@ -37,6 +37,7 @@ typedef struct sti_option {
     const char *choices; /* "sgd|adam|adamw" */
     size_t offset;       /* of the field in the target struct */
     bool automatic;      /* INT: "auto" is 0, whatever the bounds */
+    bool verbatim;       /* TEXT: of any bytes, line breaks, too; not for recipes */
     bool flag;           /* on the command line as --name, beside --set section.name */
     const char *flag_name; /* of that flag where `name` alone is unclear (data.path is
                               --data); NULL: name */

@@ -9,6 +9,7 @@
 #include "base/npy.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "store/model_tokenizer.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 36)
 
@@ -38,10 +39,9 @@ static const sti_option tokens_rows[] = {
                 "tokens of a byte-pair vocabulary")},
     {.name = "from",
      .unit = "PATH",
-     TOKENS_ROW(
-         from, STI_OPTION_PATH, "",
-         "learn nothing; use this tokeniser: a file from --out, or a folder with "
-         "GPT-2's vocab.json and merges.txt")},
+     TOKENS_ROW(from, STI_OPTION_PATH, "",
+                "learn nothing; use this tokeniser: a file from --out, a folder with "
+                "GPT-2's vocab.json and merges.txt, or a run or model of text")},
     {.name = "out",
      .letter = 'o',
      .unit = "FILE.json",
@@ -67,7 +67,7 @@ static stint_status encode(const sti_cli_call *call, const char *text, size_t n_
     const tokens_args *args = call->args;
     stint_status status =
         args->from
-            ? stint_tokenizer_read(args->from, out)
+            ? sti_model_tokenizer_read(args->from, out)
             : stint_tokenizer_learn((stint_tokenizer_kind)args->tokenizer,
                                     (int32_t)args->vocabulary, text, n_bytes, out);
     if (status != STINT_OK && args->from)

@@ -105,7 +105,7 @@ static void add_json(const stint_diff_result *r, sti_text *out)
         if (t->count >= 0 && t->different == 0)
             continue;
         sti_json_begin_object(&j, NULL);
-        sti_json_text(&j, "name", sti_shown(t->name));
+        sti_json_text(&j, "name", t->name);
         sti_json_int(&j, "elements", t->count);
         sti_json_int(&j, "different", t->different);
         sti_json_int(&j, "first", t->first);

@@ -26,18 +26,23 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
     const export_args *args = call->args;
     sti_text text = {0};
     sti_json j;
-    const bool pairs = f->tokenizer && stint_tokenizer_describe(f->tokenizer)->kind ==
-                                           STINT_TOKENIZER_BPE;
+    static const char *const files[] = {
+        "; no tokeniser, for the layout has none of bytes",
+        ", tokenizer.json, tokenizer_config.json",
+        ", vocab.json, merges.txt, tokenizer_config.json"};
+    const stint_tokenizer_kind kind = f->tokenizer
+                                          ? stint_tokenizer_describe(f->tokenizer)->kind
+                                          : STINT_TOKENIZER_BYTE;
+    const bool written = kind != STINT_TOKENIZER_BYTE;
     sti_cli_say(call, "%s: config.json, model.safetensors%s", args->out,
-                pairs ? ", vocab.json, merges.txt"
-                      : "; no tokeniser, for the layout has byte pairs only");
+                f->tokenizer ? files[kind] : "; no tokeniser, for the model has none");
     if (!call->common->json)
         return STINT_OK;
     sti_cli_json_begin(&j, &text);
     sti_json_text(&j, "out", args->out);
     sti_json_text(&j, "family", f->family);
     sti_json_int(&j, "parameters", f->parameters);
-    sti_json_bool(&j, "tokenizer", pairs);
+    sti_json_bool(&j, "tokenizer", written);
     sti_json_end_object(&j);
     return sti_cli_answer(call, &text);
 }

@@ -25,6 +25,7 @@ static const sti_option run_rows[] = {
      STI_OPTION_NO_BOUND,
      .default_text = "",
      .offset = offsetof(sti_run_args, prompt),
+     .verbatim = true,
      .flag = true,
      .unit = "TEXT",
      .help = "text that a text model goes on from"},

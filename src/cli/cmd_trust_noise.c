@@ -167,7 +167,7 @@ static void json_arm(sti_json *j, const stint_noise_arm *a, const stint_noise_re
     sti_json_float(j, "distance", a->distance);
     sti_json_float(j, "distance_normalised", a->distance_normalised);
     sti_json_int(j, "onset_step", a->onset_step);
-    sti_json_text(j, "onset_tensor", sti_shown(a->onset_tensor));
+    sti_json_text(j, "onset_tensor", a->onset_tensor);
     sti_json_begin_array(j, "accuracies");
     for (int64_t i = 0; i < a->runs; i++)
         sti_json_float(j, NULL, a->accuracy[i]);

@@ -193,7 +193,8 @@ static stint_status open_all(const sti_corpus_desc *desc, sti_corpus *c)
                         c->path);
     stint_status st = STINT_OK;
     if (!desc->tokenizer && desc->tokenizer_path)
-        st = stint_tokenizer_read(desc->tokenizer_path, &c->own_tokenizer);
+        st = (desc->read_tokenizer ? desc->read_tokenizer : stint_tokenizer_read)(
+            desc->tokenizer_path, &c->own_tokenizer);
     if (st == STINT_OK)
         st = sti_corpus_files(c, &files);
     if (st == STINT_OK)

@@ -23,6 +23,8 @@ typedef struct sti_corpus_desc {
      * learned from the text. */
     const stint_tokenizer *tokenizer;
     const char *tokenizer_path; /* NULL: none */
+    /* What reads that path; NULL: stint_tokenizer_read. */
+    stint_status (*read_tokenizer)(const char *path, stint_tokenizer **tokenizer_out);
     stint_tokenizer_kind kind;
     int32_t vocabulary;  /* of byte pairs to learn; 0: 4096 */
     double validation;   /* share of the tokens that is the test part: the last ones */

@@ -154,7 +154,9 @@ static stint_status read_text(const sti_corpus *c, const char *const *files, boo
 static size_t cut_at(const stint_tokenizer *t, const char *text, size_t n_bytes,
                      bool last, size_t *longest)
 {
-    size_t cut = 0;
+    size_t cut = 0, plain_end = 0;
+    const size_t ahead = last ? 0 : WORD_AHEAD + t->longest_special;
+    int32_t special;
     *longest = 0;
     if (t->info.kind == STINT_TOKENIZER_BYTE)
         return n_bytes;
@@ -162,11 +164,11 @@ static size_t cut_at(const stint_tokenizer *t, const char *text, size_t n_bytes,
         n_bytes--;
     if (t->info.kind == STINT_TOKENIZER_CHAR)
         return n_bytes;
-    for (size_t end = 0; end + (last ? 0 : WORD_AHEAD) < n_bytes;) {
+    for (size_t end = 0; end + ahead < n_bytes;) {
         if (end - cut > *longest)
             *longest = end - cut;
         cut = end;
-        end = sti_word_end(text, n_bytes, end);
+        end = sti_bpe_piece_end(t, text, n_bytes, end, &plain_end, &special);
     }
     if (last && n_bytes - cut > *longest)
         *longest = n_bytes - cut;

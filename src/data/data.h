@@ -98,6 +98,10 @@ stint_status sti_data_measure(const stint_data *data, const sti_team *team,
                               stint_data_progress_fn *progress, void *user,
                               sti_data_norm *norm_out);
 
+/* What was measured with these decoders, to tell one split from another: a hash of the
+ * labels and pixels of all its samples, each at its place. No SHA-256 of anything. */
+void sti_data_measured_hash(const sti_data_decoders *decoders, char hex_out[65]);
+
 /* Peak bytes of the data pipeline with this many decoder sets of so many workers: the
  * index, decoders, and what the image libraries take while decoding. Batches are the
  * caller's. */

@@ -5,6 +5,9 @@
  * integers), so the result does not know how many threads there were. */
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -190,6 +193,36 @@ typedef struct measure_job {
     int64_t first_block;
 } measure_job;
 
+/* A sample's own hash, of its place, label and pixels; added up over all samples, in
+ * whatever order, these tell one split from another. */
+static void add_share(const stint_data *data, int64_t index, sti_data_worker *w)
+{
+    const size_t bytes =
+        (size_t)(data->info.height * data->info.width * data->info.channels);
+    const int32_t label = sti_data_label(data, index);
+    char hex[65], word[17] = "";
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    sti_sha256_add(&sha, &index, sizeof index);
+    sti_sha256_add(&sha, &label, sizeof label);
+    sti_sha256_add(&sha, w->pixels, bytes);
+    sti_sha256_hex(&sha, hex);
+    for (int i = 0; i < 4; i++) {
+        memcpy(word, hex + (ptrdiff_t)16 * i, 16);
+        w->shares[i] += strtoull(word, NULL, 16);
+    }
+}
+
+void sti_data_measured_hash(const sti_data_decoders *decoders, char hex_out[65])
+{
+    for (int i = 0; i < 4; i++) {
+        uint64_t sum = 0;
+        for (int k = 0; k < decoders->count; k++)
+            sum += decoders->workers[k].shares[i];
+        snprintf(hex_out + (ptrdiff_t)16 * i, 17, "%016" PRIx64, sum);
+    }
+}
+
 static void measure_piece(void *arg, int64_t piece, int worker_index)
 {
     const measure_job *job = arg;
@@ -205,6 +238,7 @@ static void measure_piece(void *arg, int64_t piece, int worker_index)
             return;
         }
         int64_t n = data->info.height * data->info.width;
+        add_share(data, i, w);
         for (int64_t c = 0; c < channels; c++) {
             uint64_t sum = 0, square = 0;
             for (int64_t k = 0; k < n; k++) {
@@ -255,6 +289,7 @@ stint_status sti_data_measure(const stint_data *data, const sti_team *team,
     for (int i = 0; i < decoders->count; i++) {
         memset(decoders->workers[i].sums, 0, sizeof decoders->workers[i].sums);
         memset(decoders->workers[i].squares, 0, sizeof decoders->workers[i].squares);
+        memset(decoders->workers[i].shares, 0, sizeof decoders->workers[i].shares);
     }
     for (int64_t at = 0; at < blocks && st == STINT_OK; at += MEASURE_ROUND) {
         measure_job job = {data, decoders, at};

@@ -16,6 +16,7 @@ typedef struct sti_data_worker {
     sti_image_info seen;
     sti_finding fault;
     uint64_t sums[3], squares[3];
+    uint64_t shares[4]; /* of the hash of all samples, likewise */
     /* The first failure in a loop: loops are cut contiguously, so it is the lowest. */
     stint_status failed;
     int64_t failed_at;

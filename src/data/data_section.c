@@ -86,8 +86,10 @@ static const sti_option rows[] = {
      .unit = "PATH",
      .same_weights = true,
      .local = true,
-     .help = "of text: a tokeniser that is there, a file of `stint data tokens` or a "
-             "folder with GPT-2's vocab.json and merges.txt; nothing is learnt then"},
+     .help =
+         "of text: a tokeniser that is there, a file of `stint data tokens`, a "
+         "folder with GPT-2's vocab.json and merges.txt, or a run or model of text, "
+         "whose own it is; nothing is learnt then"},
     {.name = "validation",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0, 0.9),

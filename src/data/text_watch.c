@@ -23,7 +23,8 @@ stint_status sti_text_watch_look(sti_text_watch *watch, size_t bytes, const char
     const stint_status stop = sti_stop_asked();
     if (stop != STINT_OK)
         return sti_fail(stop, "stopped while %s", watch->title);
-    const size_t need = watch->before_bytes + bytes;
+    /* With a share for pages that are begun and for what the allocator keeps. */
+    const size_t need = watch->before_bytes + bytes + bytes / 32;
     if (watch->budget_bytes > 0 && need > watch->budget_bytes)
         return sti_fail(STINT_E_BUDGET,
                         "memory: %s needs more than %s, budget %s; do it once with "

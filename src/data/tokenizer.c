@@ -42,6 +42,24 @@ static stint_status add_bytes(stint_tokenizer *t)
 
 enum { CODE_POINTS = 0x110000 };
 
+/* Characters that nobody sees, and that few want a model to learn. */
+static void say_odd(const uint8_t *seen)
+{
+    static const struct {
+        int32_t point;
+        const char *what;
+    } odd[] = {
+        {'\r', "carriage returns (CR, of lines that end as on Windows)"},
+        {0xfeff, "a byte order mark (BOM, U+FEFF, often the first of a file)"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        if (seen[odd[i].point / 8] >> odd[i].point % 8 & 1)
+            sti_log(STINT_LOG_WARNING,
+                    "the text has %s; they are characters of the vocabulary like any "
+                    "other; take them out of the text if that is not meant",
+                    odd[i].what);
+}
+
 static stint_status add_characters(stint_tokenizer *t, const char *text, size_t n_bytes)
 {
     uint8_t *seen = sti_alloc(CODE_POINTS / 8, "characters");
@@ -53,6 +71,7 @@ static stint_status add_characters(stint_tokenizer *t, const char *text, size_t 
                                       (utf8proc_ssize_t)(n_bytes - i), &point);
         seen[point / 8] |= (uint8_t)(1 << point % 8);
     }
+    say_odd(seen);
     stint_status status = STINT_OK;
     for (int32_t point = 0; point < CODE_POINTS && status == STINT_OK; point++) {
         uint8_t bytes[4];

@@ -29,6 +29,20 @@ stint_status sti_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary,
  * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
 size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
 
+/* End of what begins at `at` in text that byte pairs encode: a special token, which is
+ * told, or a word (-1). *plain_end is kept from call to call, 0 to begin with: where
+ * the next special token begins, which a word ends before. */
+size_t sti_bpe_piece_end(const stint_tokenizer *t, const char *text, size_t n_bytes,
+                         size_t at, size_t *plain_end, int32_t *special_out);
+
+/* tokenizer.json of a character tokeniser. */
+stint_status sti_tokenizer_write_char_hf(const stint_tokenizer *t, const char *path);
+/* tokenizer_config.json beside GPT-2's two files or that one: special tokens, and the
+ * one that ends a text (-1: none; without the file `transformers` adds one of its own).
+ */
+stint_status sti_tokenizer_write_config(const stint_tokenizer *t, int64_t end_token,
+                                        const char *path);
+
 /* ---- private to tokenizer*.c and learn_*.c ---- */
 
 /* Open addressing from 64-bit keys to int32, grown by doubling; -1: not there. */
@@ -46,6 +60,13 @@ static inline uint64_t sti_pair_key(int32_t left, int32_t right)
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
+/* A token that is taken whole wherever the text has its bytes. */
+typedef struct sti_special {
+    int32_t token;
+    uint8_t first; /* byte of it */
+    size_t n_bytes;
+} sti_special;
+
 struct stint_tokenizer {
     stint_tokenizer_info info;
     char hash[65];
@@ -57,7 +78,11 @@ struct stint_tokenizer {
     int32_t byte_token[256]; /* BPE: token of a single byte */
     int32_t (*merge)[3];     /* BPE: [merge_count] left, right, result */
     int32_t merge_count, merge_capacity;
-    sti_pair_map rank; /* BPE: pair to merge */
+    sti_pair_map rank;    /* BPE: pair to merge */
+    sti_special *special; /* BPE: [special_count], by first byte */
+    int32_t special_count, special_capacity;
+    int32_t special_from[257]; /* those of a first byte */
+    size_t longest_special;    /* bytes */
 };
 
 stint_status sti_tokenizer_create(stint_tokenizer_kind kind, stint_tokenizer **out);
@@ -67,6 +92,9 @@ stint_status sti_tokenizer_add_token(stint_tokenizer *t, const char *bytes,
 stint_status sti_tokenizer_add_joined(stint_tokenizer *t, int32_t left, int32_t right);
 stint_status sti_tokenizer_add_merge(stint_tokenizer *t, int32_t left, int32_t right,
                                      int32_t result);
+/* STINT_E_INPUT: no such token. */
+stint_status sti_tokenizer_add_special(stint_tokenizer *t, int32_t token);
+void sti_tokenizer_sort_specials(stint_tokenizer *t);
 /* All tokens and merges are there: hash, code points and single bytes are looked up.
  * STINT_E_INPUT: a byte without a token, a token twice. */
 stint_status sti_tokenizer_finish(stint_tokenizer *t);
@@ -84,6 +112,16 @@ stint_status sti_tokenizer_add_lists(stint_tokenizer *t, struct json_t *root,
  * GPT-2's kind. */
 stint_status sti_tokenizer_add_hf(stint_tokenizer *t, struct json_t *root,
                                   const char *where);
+/* Is it one of sti_tokenizer_write_char_hf, and reading that. */
+bool sti_tokenizer_is_char_hf(const struct json_t *root);
+stint_status sti_tokenizer_add_char_hf(stint_tokenizer *t, struct json_t *root,
+                                       const char *where);
+/* Added tokens, a list of {"content", "id"}: those that are no part of a vocabulary
+ * (token to identity) join it; then, when that is read, all become special. */
+stint_status sti_tokenizer_join_added(struct json_t *vocabulary,
+                                      const struct json_t *added, const char *where);
+stint_status sti_tokenizer_add_specials(stint_tokenizer *t, const struct json_t *added,
+                                        const char *where);
 
 /* STINT_E_INPUT with the offset unless all of it is UTF-8. */
 stint_status sti_utf8_check(const char *text, size_t n_bytes);

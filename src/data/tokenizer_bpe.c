@@ -143,13 +143,16 @@ static stint_status merge_heap(const stint_tokenizer *t, int32_t *token, int64_t
 stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n_bytes,
                             int32_t *tokens_out, int64_t *count_out)
 {
+    size_t plain_end = 0;
     *count_out = 0;
     for (size_t at = 0, end; at < n_bytes; at = end) {
-        int32_t *token = tokens_out + *count_out;
+        int32_t *token = tokens_out + *count_out, special;
         int64_t count = 0;
         stint_status status = look();
-        end = sti_word_end(text, n_bytes, at);
-        for (size_t i = at; i < end; i++)
+        end = sti_bpe_piece_end(t, text, n_bytes, at, &plain_end, &special);
+        if (special >= 0)
+            token[count++] = special;
+        for (size_t i = at; i < end && special < 0; i++)
             token[count++] = t->byte_token[(uint8_t)text[i]];
         if (count <= SCAN_TOKENS)
             merge_scan(t, token, &count);

@@ -26,6 +26,7 @@ void stint_tokenizer_close(stint_tokenizer *t)
     sti_free(t->code_point);
     sti_free(t->merge);
     sti_pair_map_fini(&t->rank);
+    sti_free(t->special);
     sti_free(t);
 }
 
@@ -130,6 +131,8 @@ static void hash_all(stint_tokenizer *t)
     for (int32_t i = 0; i < t->merge_count; i++)
         for (int j = 0; j < 3; j++)
             hash_int(&hash, t->merge[i][j]);
+    for (int32_t i = 0; i < t->special_count; i++)
+        hash_int(&hash, t->special[i].token);
     sti_sha256_hex(&hash, t->hash);
 }
 
@@ -183,6 +186,7 @@ stint_status sti_tokenizer_finish(stint_tokenizer *t)
         status = find_code_points(t);
     else
         status = find_bytes(t);
+    sti_tokenizer_sort_specials(t);
     if (status == STINT_OK)
         hash_all(t);
     return status;

@@ -1,6 +1,8 @@
 /* Tokenisers as files: one JSON object of ours, and GPT-2's pair of files. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 
@@ -62,6 +64,12 @@ stint_status sti_tokenizer_print(const stint_tokenizer *t, sti_text *out)
             sti_json_text(&j, NULL, line.data);
         }
         sti_json_end_array(&j);
+        if (t->special_count > 0) {
+            sti_json_begin_array(&j, "specials");
+            for (int32_t i = 0; i < t->special_count; i++)
+                sti_json_int(&j, NULL, t->special[i].token);
+            sti_json_end_array(&j);
+        }
     }
     sti_json_end_object(&j);
     const bool failed = text.failed || line.failed || out->failed;
@@ -83,13 +91,28 @@ stint_status stint_tokenizer_write(const stint_tokenizer *t, const char *path)
     return status;
 }
 
+/* In vocab.json a special token reads as in the text: `transformers` looks for it so.
+ */
+static const char *vocab_text(const stint_tokenizer *t, int32_t token, sti_text *text)
+{
+    size_t n_bytes;
+    const char *bytes = stint_tokenizer_token(t, token, &n_bytes);
+    for (int32_t i = 0; i < t->special_count; i++)
+        if (t->special[i].token == token) {
+            text->length = 0;
+            sti_text_add_bytes(text, bytes, n_bytes);
+            return text->data ? text->data : "";
+        }
+    return token_text(t, token, text);
+}
+
 static stint_status print_vocab(const stint_tokenizer *t, sti_text *out)
 {
     sti_text text = {0};
     sti_json j = {.out = out};
     sti_json_begin_object(&j, NULL);
     for (int32_t i = 0; i < t->info.vocabulary; i++)
-        sti_json_int(&j, token_text(t, i, &text), i);
+        sti_json_int(&j, vocab_text(t, i, &text), i);
     sti_json_end_object(&j);
     const bool failed = text.failed || out->failed;
     sti_text_fini(&text);
@@ -123,6 +146,58 @@ static stint_status write_part(const stint_tokenizer *t, const char *path,
     return status;
 }
 
+/* A special token as `transformers` lists it. */
+static void print_special(sti_json *j, const stint_tokenizer *t, int32_t token,
+                          sti_text *text)
+{
+    char id[16];
+    snprintf(id, sizeof id, "%d", token);
+    text->length = 0;
+    sti_text_add_bytes(text, t->bytes + t->start[token],
+                       (size_t)(t->start[token + 1] - t->start[token]));
+    sti_json_begin_object(j, id);
+    sti_json_text(j, "content", text->data ? text->data : "");
+    sti_json_bool(j, "lstrip", false);
+    sti_json_bool(j, "normalized", false);
+    sti_json_bool(j, "rstrip", false);
+    sti_json_bool(j, "single_word", false);
+    sti_json_bool(j, "special", true);
+    sti_json_end_object(j);
+}
+
+stint_status sti_tokenizer_write_config(const stint_tokenizer *t, int64_t end_token,
+                                        const char *path)
+{
+    static const char *const roles[] = {"bos_token", "eos_token", "unk_token"};
+    sti_text out = {0}, text = {0};
+    sti_json j = {.out = &out};
+    size_t n_bytes;
+    const char *end = stint_tokenizer_token(t, (int32_t)end_token, &n_bytes);
+    sti_text_add_bytes(&text, end ? end : "", n_bytes);
+    sti_json_begin_object(&j, NULL);
+    const bool pairs = t->info.kind == STINT_TOKENIZER_BPE;
+    sti_json_text(&j, "tokenizer_class",
+                  pairs ? "GPT2Tokenizer" : "PreTrainedTokenizerFast");
+    if (pairs)
+        sti_json_bool(&j, "add_prefix_space", false);
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        sti_json_text(&j, roles[i], end ? text.data : NULL); /* NULL: null */
+    if (t->special_count > 0) {
+        sti_json_begin_object(&j, "added_tokens_decoder");
+        for (int32_t i = 0; i < t->special_count; i++)
+            print_special(&j, t, t->special[i].token, &text);
+        sti_json_end_object(&j);
+    }
+    sti_json_end_object(&j);
+    sti_text_add(&out, "\n");
+    const stint_status status = out.failed || text.failed
+                                    ? STINT_E_MEMORY
+                                    : sti_file_write(path, out.data, out.length);
+    sti_text_fini(&out);
+    sti_text_fini(&text);
+    return status;
+}
+
 stint_status stint_tokenizer_write_gpt2(const stint_tokenizer *t, const char *folder)
 {
     if (t->info.kind != STINT_TOKENIZER_BPE)
@@ -138,6 +213,10 @@ stint_status stint_tokenizer_write_gpt2(const stint_tokenizer *t, const char *fo
     if (status == STINT_OK)
         status =
             write_part(t, sti_path_join(arena, folder, "merges.txt"), print_merges);
+    if (status == STINT_OK) {
+        const char *config = sti_path_join(arena, folder, "tokenizer_config.json");
+        status = config ? sti_tokenizer_write_config(t, -1, config) : STINT_E_MEMORY;
+    }
     sti_arena_destroy(arena);
     return status;
 }
@@ -233,24 +312,93 @@ stint_status sti_tokenizer_parse(const char *json, size_t n_bytes, const char *w
 
 /* ---- GPT-2's files ---- */
 
-static stint_status read_gpt2(const char *vocab_path, const char *merges_path,
-                              stint_tokenizer *t)
+/* A JSON file that may be missing: *root_out is NULL then. */
+static stint_status load_beside(const char *folder, const char *name, json_t **root_out)
+{
+    void *data = NULL;
+    size_t n_bytes;
+    stint_status status = STINT_OK;
+    sti_arena *arena = sti_arena_create("tokeniser files");
+    const char *path = arena ? sti_path_join(arena, folder, name) : NULL;
+    *root_out = NULL;
+    if (!path)
+        status = STINT_E_MEMORY;
+    else if (sti_path_is_file(path)) {
+        status = sti_file_read(path, MAX_BYTES, &data, &n_bytes);
+        if (status == STINT_OK)
+            status = load(data, n_bytes, path, root_out);
+    }
+    sti_free(data);
+    sti_arena_destroy(arena);
+    return status;
+}
+
+static void add_entry(json_t *list, const char *content, json_int_t id)
+{
+    (void)json_array_append_new(list,
+                                json_pack("{s:s, s:I}", "content", content, "id", id));
+}
+
+/* Special tokens beside GPT-2's two files, in the forms of three generations of
+ * `transformers`, and the one that they take for granted. */
+static stint_status gather_added(const char *folder, const json_t *vocabulary,
+                                 json_t *list)
+{
+    json_t *map = NULL, *config = NULL, *whole = NULL, *value;
+    const char *key;
+    stint_status status = load_beside(folder, "added_tokens.json", &map);
+    if (status == STINT_OK)
+        status = load_beside(folder, "tokenizer_config.json", &config);
+    if (status == STINT_OK)
+        status = load_beside(folder, "tokenizer.json", &whole);
+    json_object_foreach(map, key, value)
+    {
+        if (json_is_integer(value))
+            add_entry(list, key, json_integer_value(value));
+    }
+    json_object_foreach(json_object_get(config, "added_tokens_decoder"), key, value)
+    {
+        const char *content = json_string_value(json_object_get(value, "content"));
+        if (content)
+            add_entry(list, content, strtoll(key, NULL, 10));
+    }
+    (void)json_array_extend(list, json_object_get(whole, "added_tokens"));
+    value = json_object_get(vocabulary, "<|endoftext|>");
+    if (json_is_integer(value))
+        add_entry(list, "<|endoftext|>", json_integer_value(value));
+    json_decref(map);
+    json_decref(config);
+    json_decref(whole);
+    return status;
+}
+
+static stint_status read_gpt2(const char *folder, const char *vocab_path,
+                              const char *merges_path, stint_tokenizer *t)
 {
     void *vocab = NULL, *merges = NULL;
     size_t vocab_bytes, merges_bytes;
-    json_t *root = NULL;
-    stint_status status = sti_file_read(vocab_path, MAX_BYTES, &vocab, &vocab_bytes);
+    json_t *root = NULL, *added = json_array();
+    stint_status status = added ? STINT_OK : STINT_E_MEMORY;
+    if (status == STINT_OK)
+        status = sti_file_read(vocab_path, MAX_BYTES, &vocab, &vocab_bytes);
     if (status == STINT_OK)
         status = sti_file_read(merges_path, MAX_BYTES, &merges, &merges_bytes);
     if (status == STINT_OK)
         status = load(vocab, vocab_bytes, vocab_path, &root);
     if (status == STINT_OK)
+        status = gather_added(folder, root, added);
+    if (status == STINT_OK)
+        status = sti_tokenizer_join_added(root, added, folder);
+    if (status == STINT_OK)
         status = sti_tokenizer_add_vocab(t, root, vocab_path);
     if (status == STINT_OK)
         status = sti_tokenizer_add_merges(t, merges, merges_bytes, merges_path);
+    if (status == STINT_OK)
+        status = sti_tokenizer_add_specials(t, added, folder);
     if (status == STINT_OK && (status = sti_tokenizer_finish(t)) == STINT_E_INPUT)
         status = sti_fail_context(status, "%s", vocab_path);
     json_decref(root);
+    json_decref(added);
     sti_free(vocab);
     sti_free(merges);
     return status;
@@ -266,7 +414,9 @@ static stint_status read_whole(const char *path, stint_tokenizer *t)
     if (status == STINT_OK)
         status = load(data, n_bytes, path, &root);
     if (status == STINT_OK)
-        status = sti_tokenizer_add_hf(t, root, path);
+        status = sti_tokenizer_is_char_hf(root)
+                     ? sti_tokenizer_add_char_hf(t, root, path)
+                     : sti_tokenizer_add_hf(t, root, path);
     if (status == STINT_OK && (status = sti_tokenizer_finish(t)) == STINT_E_INPUT)
         status = sti_fail_context(status, "%s", path);
     json_decref(root);
@@ -287,7 +437,7 @@ static stint_status read_folder(const char *path, stint_tokenizer **out)
     if (status == STINT_OK)
         status = !sti_path_is_file(vocab) && sti_path_is_file(whole)
                      ? read_whole(whole, *out)
-                     : read_gpt2(vocab, merges, *out);
+                     : read_gpt2(path, vocab, merges, *out);
     sti_arena_destroy(arena);
     return status;
 }

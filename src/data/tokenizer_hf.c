@@ -45,33 +45,78 @@ static stint_status check_kind(const json_t *root, const char *where)
     return STINT_OK;
 }
 
-/* Tokens that are no part of the model's vocabulary join it under their identity. */
-static stint_status join_added(json_t *vocabulary, const json_t *added,
-                               const char *where)
+/* One added token under its identity, in the byte alphabet as all others. */
+static stint_status join_one(json_t *vocabulary, const char *content, const json_t *id,
+                             const char *where)
 {
     sti_text key = {0};
+    stint_status status = STINT_OK;
+    sti_byte_alphabet_add(content, strlen(content), &key);
+    if (key.failed)
+        status = STINT_E_MEMORY;
+    else if (!key.data)
+        status = sti_fail(STINT_E_INPUT, "%s: an added token is empty", where);
+    else if (!json_object_get(vocabulary, key.data)) {
+        (void)json_object_del(vocabulary, content); /* there in plain letters */
+        if (json_object_set_new(vocabulary, key.data,
+                                json_integer(json_integer_value(id))) != 0)
+            status = sti_fail(STINT_E_MEMORY, "out of memory for a vocabulary");
+    }
+    sti_text_fini(&key);
+    return status;
+}
+
+stint_status sti_tokenizer_join_added(json_t *vocabulary, const json_t *added,
+                                      const char *where)
+{
     stint_status status = STINT_OK;
     for (size_t i = 0; i < json_array_size(added) && status == STINT_OK; i++) {
         const json_t *token = json_array_get(added, i);
         const char *content = json_string_value(json_object_get(token, "content"));
         const json_t *id = json_object_get(token, "id");
-        if (!content || !json_is_integer(id))
-            return sti_fail(STINT_E_INPUT,
-                            "%s: added token %zu has no content or no id", where, i);
-        key.length = 0;
-        sti_byte_alphabet_add(content, strlen(content), &key);
-        if (key.failed || !key.data)
-            status = key.failed ? STINT_E_MEMORY
-                                : sti_fail(STINT_E_INPUT,
-                                           "%s: added token %zu is empty", where, i);
-        else if (!json_object_get(vocabulary, content) &&
-                 !json_object_get(vocabulary, key.data) &&
-                 json_object_set_new(vocabulary, key.data,
-                                     json_integer(json_integer_value(id))) != 0)
-            status = sti_fail(STINT_E_MEMORY, "out of memory for a vocabulary");
+        status =
+            content && json_is_integer(id)
+                ? join_one(vocabulary, content, id, where)
+                : sti_fail(STINT_E_INPUT, "%s: added token %zu has no content or no id",
+                           where, i);
     }
-    sti_text_fini(&key);
     return status;
+}
+
+/* The words beside are taken as they stand: encoding and decoding give the text back.
+ */
+static void say_options(const json_t *token, const char *content, const char *where)
+{
+    static const char *const options[] = {"lstrip", "rstrip", "single_word"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (json_is_true(json_object_get(token, options[i])))
+            sti_log(STINT_LOG_WARNING, "%s: '%s' of the added token '%s' is left out",
+                    where, options[i], content);
+}
+
+stint_status sti_tokenizer_add_specials(stint_tokenizer *t, const json_t *added,
+                                        const char *where)
+{
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const json_t *token = json_array_get(added, i);
+        const char *content = json_string_value(json_object_get(token, "content"));
+        const json_int_t id = json_integer_value(json_object_get(token, "id"));
+        size_t n_bytes = 0;
+        const char *bytes = id < 0 || id >= t->info.vocabulary
+                                ? NULL
+                                : stint_tokenizer_token(t, (int32_t)id, &n_bytes);
+        if (!bytes || n_bytes != strlen(content) ||
+            memcmp(bytes, content, n_bytes) != 0)
+            return sti_fail(STINT_E_INPUT,
+                            "%s: the added token '%s' has the identity %" PRId64
+                            ", which is another token's",
+                            where, content, (int64_t)id);
+        const stint_status status = sti_tokenizer_add_special(t, (int32_t)id);
+        if (status != STINT_OK)
+            return status;
+        say_options(token, content, where);
+    }
+    return STINT_OK;
 }
 
 /* "a b", or since 2024 ["a", "b"]: a line each. */
@@ -103,7 +148,8 @@ stint_status sti_tokenizer_add_hf(stint_tokenizer *t, json_t *root, const char *
     if (!json_is_object(vocabulary))
         return sti_fail(STINT_E_INPUT, "%s: wanted an object \"vocab\" in \"model\"",
                         where);
-    status = join_added(vocabulary, json_object_get(root, "added_tokens"), where);
+    const json_t *added = json_object_get(root, "added_tokens");
+    status = sti_tokenizer_join_added(vocabulary, added, where);
     if (status == STINT_OK)
         status = print_merges(json_object_get(model, "merges"), where, &lines);
     if (status == STINT_OK)
@@ -111,6 +157,8 @@ stint_status sti_tokenizer_add_hf(stint_tokenizer *t, json_t *root, const char *
     if (status == STINT_OK)
         status = sti_tokenizer_add_merges(t, lines.data ? lines.data : "", lines.length,
                                           where);
+    if (status == STINT_OK)
+        status = sti_tokenizer_add_specials(t, added, where);
     sti_text_fini(&lines);
     return status;
 }

@@ -155,6 +155,14 @@ stint_status sti_tokenizer_add_lists(stint_tokenizer *t, json_t *root,
     index_fini(&index);
     sti_text_fini(&text);
     sti_text_fini(&joined);
+    const json_t *special = json_object_get(root, "specials");
+    for (size_t i = 0; status == STINT_OK && i < json_array_size(special); i++) {
+        const json_int_t token = json_integer_value(json_array_get(special, i));
+        status = json_is_integer(json_array_get(special, i)) && token >= 0 &&
+                         token < t->info.vocabulary
+                     ? sti_tokenizer_add_special(t, (int32_t)token)
+                     : sti_fail(STINT_E_INPUT, "%s: special %zu is no token", where, i);
+    }
     return status;
 }
 

@@ -210,7 +210,11 @@ static stint_status run_lanes(eval_run *run, float *logits)
                                     .part = run->part};
     run->start_ns = sti_clock_ns();
     run->evaluation.logits = logits;
-    return sti_evaluate(&run->infer->lanes, &source, NULL, &run->evaluation, tell, run);
+    stint_status st =
+        sti_evaluate(&run->infer->lanes, &source, NULL, &run->evaluation, tell, run);
+    return st == STINT_OK && !isfinite(run->evaluation.loss)
+               ? sti_model_not_finite(run->model)
+               : st;
 }
 
 static stint_status evaluate(eval_run *run, const stint_data_desc *data, int threads,

@@ -9,6 +9,7 @@
 
 #include "base/account.h"
 #include "base/fail.h"
+#include "base/finite.h"
 #include "base/memory.h"
 #include "base/program.h"
 #include "base/stop.h"
@@ -255,7 +256,12 @@ stint_status stint_generator_next(stint_generator *g, int32_t *token_out)
         return st;
     if (g->length < 1)
         return sti_fail(STINT_E_USAGE, "give the generator a prompt first");
-    st = sti_sampler_draw(&g->sampler, stint_generator_logits(g), g->drawn, token_out);
+    const float *logits = stint_generator_logits(g);
+    if (sti_first_not_finite(logits, g->desc.model.vocabulary) >= 0)
+        return sti_fail(STINT_E_INPUT,
+                        "the scores of the tokens are no finite numbers: weights of "
+                        "the model are too large; take another copy");
+    st = sti_sampler_draw(&g->sampler, logits, g->drawn, token_out);
     if (st != STINT_OK)
         return st;
     g->drawn++;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/finite.h"
 #include "base/memory.h"
 #include "data/data_section.h"
 #include "infer/lanes.h"
@@ -78,5 +79,7 @@ stint_status stint_predict(stint_model_file *m, const char *image_path,
     sti_exec_run(exec, &lanes->lane_team, &(sti_step){0, 0, 0});
     memcpy(probabilities_out, sti_exec_address(exec, m->single.probabilities),
            (size_t)net->model.classes * sizeof *probabilities_out);
-    return STINT_OK;
+    return sti_first_not_finite(probabilities_out, net->model.classes) < 0
+               ? STINT_OK
+               : sti_model_not_finite(m);
 }

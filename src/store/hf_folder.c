@@ -317,8 +317,8 @@ static stint_status read_part(const sti_hf_folder *f, const char *theirs,
         return sti_tensor_file_read_f32(file, row, 0, 0, NULL); /* its complaint */
     if (p->count == 0)
         return STINT_OK;
-    return sti_tensor_file_read_f32(file, row, p->first * p->each, p->count * p->each,
-                                    p->out);
+    return sti_tensor_file_read_finite(file, row, p->first * p->each,
+                                       p->count * p->each, p->out);
 }
 
 /* Queries, keys and values are three tensors: each serves its runs. */

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
+#include "store/hf_folder.h"
 #include "store/model_meta.h"
 
 #define CLASSES_MAX   (1 << 20)
@@ -22,6 +23,15 @@ static stint_status broken(const stint_model_file *m, const char *what)
 {
     return sti_fail(STINT_E_INPUT, "%s: %s; it was not written by stint train",
                     sti_tensor_file_path(m->file), what);
+}
+
+stint_status sti_model_not_finite(const stint_model_file *m)
+{
+    return sti_fail(STINT_E_INPUT,
+                    "%s: its answers are no finite numbers: its weights or running "
+                    "statistics are too large, or a variance among them is negative; "
+                    "take another copy, or train it anew",
+                    sti_tensor_file_path(m->file));
 }
 
 static const char *text_of(const stint_model_file *m, const char *key)
@@ -53,27 +63,60 @@ static stint_status read_classes(stint_model_file *m)
     return st;
 }
 
-static stint_status read_image(stint_model_file *m)
+const char *sti_norm_fault(const sti_data_norm *norm, int64_t channels)
 {
-    double image[3], mean[3], deviation[3];
-    if (!sti_meta_numbers(text_of(m, STI_META_IMAGE), 3, image) || !(image[0] >= 1) ||
-        !(image[1] >= 1) || image[0] > SIDE_MAX || image[1] > SIDE_MAX ||
-        !(image[2] == 1 || image[2] == 3))
-        return broken(m, "it does not say what images it takes");
-    m->network.height = (int64_t)image[0];
-    m->network.width = (int64_t)image[1];
-    m->network.channels = (int64_t)image[2];
-    int channels = (int)image[2];
+    for (int64_t i = 0; i < channels; i++) {
+        const float mean = norm->mean[i], deviation = norm->deviation[i];
+        if (!isfinite(mean))
+            return STI_META_MEAN;
+        if (!isfinite(deviation) || !(deviation > 0) || !isfinite(1.0f / deviation) ||
+            !isfinite(mean / deviation) || !isfinite((1.0f - mean) / deviation))
+            return STI_META_DEVIATION;
+    }
+    return NULL;
+}
+
+/* Sizes count things. */
+static bool all_whole(const double *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (numbers[i] != floor(numbers[i]))
+            return false;
+    return true;
+}
+
+static stint_status read_norm(stint_model_file *m)
+{
+    double mean[3], deviation[3];
+    const int channels = (int)m->network.channels;
     if (!sti_meta_numbers(text_of(m, STI_META_MEAN), channels, mean) ||
         !sti_meta_numbers(text_of(m, STI_META_DEVIATION), channels, deviation))
         return broken(m, "it has no normalisation of its images");
     for (int i = 0; i < channels; i++) {
         m->norm.mean[i] = (float)mean[i];
         m->norm.deviation[i] = (float)deviation[i];
-        if (!(m->norm.deviation[i] > 0))
-            return broken(m, "its normalisation divides by zero");
     }
-    return STINT_OK;
+    const char *fault = sti_norm_fault(&m->norm, channels);
+    if (!fault)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: '%s' in its metadata is '%.80s', with which a normalised "
+                    "pixel is no finite number; take another copy",
+                    sti_tensor_file_path(m->file), fault, text_of(m, fault));
+}
+
+static stint_status read_image(stint_model_file *m)
+{
+    double image[3];
+    if (!sti_meta_numbers(text_of(m, STI_META_IMAGE), 3, image) || !(image[0] >= 1) ||
+        !(image[1] >= 1) || image[0] > SIDE_MAX || image[1] > SIDE_MAX ||
+        !(image[2] == 1 || image[2] == 3) || !all_whole(image, 2))
+        return broken(m, "it does not say what images it takes ('" STI_META_IMAGE
+                         "' in its metadata: height, width, channels)");
+    m->network.height = (int64_t)image[0];
+    m->network.width = (int64_t)image[1];
+    m->network.channels = (int64_t)image[2];
+    return read_norm(m);
 }
 
 static stint_status read_recipe(stint_model_file *m)
@@ -118,6 +161,9 @@ static stint_status read_text(stint_model_file *m)
     const char *tokenizer = text_of(m, STI_META_TOKENIZER);
     if (!sti_meta_numbers(text_of(m, STI_META_TEXT), ALL, size))
         return broken(m, "it does not say what text it takes");
+    if (!all_whole(size, SIZES) || (size[ALL - 1] != 0 && size[ALL - 1] != 1))
+        return broken(m,
+                      "its sizes ('" STI_META_TEXT "' in its metadata) are not whole");
     for (int i = 0; i < SIZES; i++) {
         if (!(size[i] >= 1) || size[i] > SIZE_MAX_TEXT)
             return broken(m, "its sizes are impossible");
@@ -126,7 +172,8 @@ static stint_status read_text(stint_model_file *m)
     d->epsilon = (float)size[SIZES];
     d->rotary_base = (float)size[SIZES + 1];
     d->head = size[SIZES + 2] > 0 ? STINT_TEXT_HEAD_OWN : STINT_TEXT_HEAD_TIED;
-    if (!(d->epsilon > 0) || !(d->rotary_base > 0))
+    if (!(d->epsilon > 0) || !(d->rotary_base > 0) || !isfinite(d->epsilon) ||
+        !isfinite(d->rotary_base))
         return broken(m, "its sizes are impossible");
     const char *end = text_of(m, STI_META_END_TOKEN);
     if (!end || sti_parse_int(end, &m->end_token) != STINT_OK || m->end_token < 0 ||
@@ -205,7 +252,7 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
                         sti_tensor_file_path(f), row ? "has another" : "has no", name,
                         sti_shape_text(&value->shape), l->wants);
     if (!l->block)
-        return sti_tensor_file_add_sha256(f, row, l->hash);
+        return sti_tensor_file_add_finite_sha256(f, row, l->hash);
     return sti_tensor_file_read(f, row, l->block + allocation->offset);
 }
 
@@ -334,6 +381,11 @@ stint_status sti_model_open_for(const char *key, const char *path,
     sti_arena *arena = sti_arena_create("model path");
     const char *file = path;
     stint_status st = arena ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK && sti_hf_folder_is(path))
+        st = sti_fail(STINT_E_INPUT,
+                      "%s is in Hugging Face's layout; make a model file of it with "
+                      "`stint import hf %s --out FILE.safetensors`, and give that",
+                      path, path);
     if (st == STINT_OK && sti_path_is_dir(path))
         file = sti_path_join(arena, path, "model.safetensors");
     if (st == STINT_OK)

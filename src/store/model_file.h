@@ -33,6 +33,14 @@ struct stint_model_file {
     void (*destroy_attached)(void *attached);
 };
 
+/* Does every pixel, less the mean and over the deviation, stay a finite number? The key
+ * of metadata at fault, or NULL: it does. */
+const char *sti_norm_fault(const sti_data_norm *norm, int64_t channels);
+
+/* The failure of a model whose weights are finite but its answers are not:
+ * STINT_E_INPUT. */
+stint_status sti_model_not_finite(const stint_model_file *model);
+
 /* As stint_model_open; path may also be the folder of a run. key: the recipe's, for
  * messages. */
 stint_status sti_model_open_for(const char *key, const char *path,

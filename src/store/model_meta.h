@@ -33,7 +33,10 @@
 #define STI_META_REFERENCE "reference_sha256"
 /* In checkpoints alone. */
 #define STI_META_CHECKPOINT "checkpoint_sha256" /* of all else in the file */
-#define STI_META_COUNT      "train_count"       /* samples of the training set */
+/* Images alone have it: sti_data_measured_hash of those trained on, and of those held
+ * out where train.select looks at them. Older builds wrote none. */
+#define STI_META_IMAGES "images_hash"
+#define STI_META_COUNT  "train_count" /* samples of the training set */
 
 /* ---- writing ---- */
 

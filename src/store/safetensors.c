@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/finite.h"
 #include "base/memory.h"
 
 #define HEADER_MAX_BYTES ((int64_t)100 * 1000 * 1000) /* the format's own limit */
@@ -420,6 +422,39 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
             row->type == STI_TENSOR_F16 ? float_of_half(bits) : float_of_bfloat(bits);
     }
     return st;
+}
+
+stint_status sti_tensor_file_read_finite(const sti_tensor_file *f,
+                                         const sti_tensor_row *row, int64_t first,
+                                         int64_t count, float *out)
+{
+    stint_status st = sti_tensor_file_read_f32(f, row, first, count, out);
+    const int64_t bad = st == STINT_OK ? sti_first_not_finite(out, count) : -1;
+    if (bad < 0)
+        return st;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: element %" PRId64 " of '%.80s' is %s, no finite number, so "
+                    "that nothing can be computed with it; take another copy",
+                    f->path, first + bad, row->name,
+                    isnan(out[bad]) ? "NaN" : "infinite");
+}
+
+stint_status sti_tensor_file_add_finite_sha256(const sti_tensor_file *f,
+                                               const sti_tensor_row *row,
+                                               sti_sha256 *state)
+{
+    enum { PIECE = 4096 };
+    float piece[PIECE];
+    const int64_t count = (int64_t)(row->bytes / sizeof *piece);
+    for (int64_t done = 0; done < count;) {
+        const int64_t n = count - done < PIECE ? count - done : PIECE;
+        stint_status st = sti_tensor_file_read_finite(f, row, done, n, piece);
+        if (st != STINT_OK)
+            return st;
+        sti_sha256_add(state, piece, (size_t)n * sizeof *piece);
+        done += n;
+    }
+    return STINT_OK;
 }
 
 stint_status sti_tensor_file_add_sha256(const sti_tensor_file *f,

@@ -67,9 +67,18 @@ stint_status sti_tensor_file_read(const sti_tensor_file *file,
 stint_status sti_tensor_file_read_f32(const sti_tensor_file *file,
                                       const sti_tensor_row *row, int64_t first,
                                       int64_t count, float *out);
+/* The same, of numbers that something is computed from. STINT_E_INPUT names the first
+ * that is infinite or NaN. */
+stint_status sti_tensor_file_read_finite(const sti_tensor_file *file,
+                                         const sti_tensor_row *row, int64_t first,
+                                         int64_t count, float *out);
 /* The tensor's bytes into a hash, piece by piece. */
 stint_status sti_tensor_file_add_sha256(const sti_tensor_file *file,
                                         const sti_tensor_row *row, sti_sha256 *state);
+/* The same of an F32 tensor, all of whose numbers must be finite, or STINT_E_INPUT. */
+stint_status sti_tensor_file_add_finite_sha256(const sti_tensor_file *file,
+                                               const sti_tensor_row *row,
+                                               sti_sha256 *state);
 
 /* ---- writing ---- */
 

@@ -297,17 +297,19 @@ static stint_status write_config(const stint_text_model_facts *f, const char *pa
     return st;
 }
 
+/* Byte pairs as GPT-2's two files, characters as one; bytes have no form there. */
 static stint_status write_tokenizer(const stint_text_model_facts *f, const char *folder)
 {
-    static const char config[] = "{\"tokenizer_class\": \"GPT2Tokenizer\", "
-                                 "\"add_prefix_space\": false}\n";
+    const stint_tokenizer *t = f->tokenizer;
     char path[4096];
-    if (!f->tokenizer ||
-        stint_tokenizer_describe(f->tokenizer)->kind != STINT_TOKENIZER_BPE)
+    if (!t || stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_BYTE)
         return STINT_OK;
-    stint_status st = stint_tokenizer_write_gpt2(f->tokenizer, folder);
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    stint_status st = stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_BPE
+                          ? stint_tokenizer_write_gpt2(t, folder)
+                          : sti_tokenizer_write_char_hf(t, path);
     snprintf(path, sizeof path, "%s/tokenizer_config.json", folder);
-    return st == STINT_OK ? sti_file_write(path, config, sizeof config - 1) : st;
+    return st == STINT_OK ? sti_tokenizer_write_config(t, f->end_token, path) : st;
 }
 
 stint_status stint_text_model_write_hf(const stint_text_model *model,

@@ -244,7 +244,8 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
     };
     static const char *const text_keys[] = {STI_META_TEXT, STI_META_TOKENIZER,
                                             STI_META_TEXT_SHA};
-    static const char *const optional[] = {STI_META_START, STI_META_REFERENCE};
+    static const char *const optional[] = {STI_META_START, STI_META_REFERENCE,
+                                           STI_META_IMAGES};
     sti_sha256 state;
     sti_sha256_init(&state);
     const stint_status st = add_checkpoint(saver, residuals_of, &state);
@@ -252,7 +253,7 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
         add_words(&state, text_of, user, keys[i]);
     for (int i = 0; i < 3 && saver->job->inputs.text; i++)
         add_words(&state, text_of, user, text_keys[i]);
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         if (text_of(user, optional[i]))
             add_words(&state, text_of, user, optional[i]);
     for (int i = 0; i < sti_position_field_count; i++) {
@@ -342,6 +343,8 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     add_common(s, position, "checkpoint", &t);
     sti_meta_add(&t, STI_META_RECIPE, s->recipe_all);
     sti_meta_add_int(&t, STI_META_COUNT, s->job->inputs.train_count);
+    if (s->job->images_hash[0])
+        sti_meta_add(&t, STI_META_IMAGES, s->job->images_hash);
     stint_status st = sti_saver_checkpoint_sha256(s, NULL, sti_meta_find, &t, sha);
     if (st != STINT_OK)
         return st;

@@ -1,4 +1,5 @@
 /* Going on from a checkpoint: the newest that is whole, and of this very run. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -8,6 +9,8 @@
 #include "data/data_section.h"
 #include "store/model_file.h"
 #include "train/checkpoint_priv.h"
+#include "train/schedule_section.h"
+#include "train/train_section.h"
 
 static stint_status broken(const sti_tensor_file *f, const char *what)
 {
@@ -28,7 +31,9 @@ static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
         s->norm->mean[i] = (float)mean[i];
         s->norm->deviation[i] = (float)deviation[i];
     }
-    return STINT_OK;
+    return sti_norm_fault(s->norm, channels)
+               ? broken(f, "its normalisation gives no finite numbers")
+               : STINT_OK;
 }
 
 /* Let the host hold packed what the checkpoint's run did. */
@@ -162,6 +167,28 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
     return STINT_OK;
 }
 
+/* As many images of the same classes may be others. */
+static stint_status check_images(const sti_saver *s, const sti_tensor_file *f)
+{
+    const char *then = sti_tensor_file_text(f, STI_META_IMAGES);
+    const char *now = s->job->images_hash;
+    if (s->job->inputs.text || (then && strcmp(then, now) == 0))
+        return STINT_OK;
+    if (then)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: was trained on other images: as many and of the same "
+                        "classes as %s has now, but pixels or labels have changed "
+                        "since (hash then %.16s, now %.16s); restore them, or train "
+                        "into another --out",
+                        sti_tensor_file_path(f),
+                        sti_data_section_of(s->job->inputs.recipe)->path, then, now);
+    sti_log(STINT_LOG_INFO,
+            "%s: an older version of Stint wrote it, without a hash of the images; "
+            "whether they are still the same is not known",
+            sti_tensor_file_path(f));
+    return STINT_OK;
+}
+
 /* Residuals in an order that is not ours any more. */
 static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f)
 {
@@ -178,7 +205,47 @@ static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f
         sti_tensor_file_path(f));
 }
 
-static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
+/* Where the rate does not look at the end of a run, the end may be moved: forth, or
+ * back to a step that is still to come. A warm-up that the end cut short, and an epoch
+ * that it closed early for train.select to judge, are of that end alone. */
+static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
+                              const stint_recipe *then, int64_t step)
+{
+    const sti_job *job = s->job;
+    const sti_train_values *was = sti_train_section_of(then);
+    const int64_t now = job->steps, an_epoch = job->steps_per_epoch;
+    const int64_t old = was->steps > 0 ? was->steps : was->epochs * an_epoch;
+    const double warmup =
+        sti_schedule_section_of(then)->warmup * (double)an_epoch; /* steps */
+    const char *file = sti_tensor_file_path(f);
+    if (step > now)
+        return sti_fail(STINT_E_USAGE,
+                        "%s: its run is at step %" PRId64
+                        " already, but this one is to end after step %" PRId64
+                        "; resume it with --epochs %" PRId64
+                        " or more, or train into another --out",
+                        file, step, now, (step + an_epoch - 1) / an_epoch);
+    if (now == old)
+        return STINT_OK;
+    if (warmup > (double)(now < old ? now : old))
+        return sti_fail(STINT_E_USAGE,
+                        "%s: cannot be resumed with another end (now step %" PRId64
+                        ", was %" PRId64 "): schedule.warmup is longer than one of the "
+                        "two runs, so that their rates differ from the start; restore "
+                        "the end, or train into another --out",
+                        file, now, old);
+    if (step == old && old % an_epoch != 0 && was->select != STI_SELECT_LAST)
+        return sti_fail(STINT_E_USAGE,
+                        "%s: cannot be resumed with another end (now step %" PRId64
+                        ", was %" PRId64
+                        "): train.select has judged the weights there, "
+                        "within an epoch; restore the end, or train into another --out",
+                        file, now, old);
+    return STINT_OK;
+}
+
+static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f,
+                                 int64_t step)
 {
     const char *text = sti_tensor_file_text(f, STI_META_RECIPE);
     stint_recipe *then;
@@ -194,6 +261,8 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f)
                       "%s: cannot be resumed with a recipe that would give another "
                       "result: %s; restore these, or train into another --out",
                       sti_tensor_file_path(f), list.data);
+    else
+        st = check_end(s, f, then, step);
     sti_text_fini(&list);
     stint_recipe_destroy(then);
     return st;
@@ -211,7 +280,9 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
     if (st == STINT_OK) {
         stint_status other = check_run(s, f);
         if (other == STINT_OK)
-            other = check_recipe(s, f);
+            other = check_recipe(s, f, position->step);
+        if (other == STINT_OK)
+            other = check_images(s, f);
         if (other == STINT_OK)
             other = check_residuals(s, f);
         if (other == STINT_OK)

@@ -1,10 +1,12 @@
 #include "train/inputs.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
 #include "model/network_recipe.h"
+#include "store/model_tokenizer.h"
 #include "train/recipe_view.h"
 
 static stint_status open_images(sti_inputs *in)
@@ -39,10 +41,68 @@ static stint_status open_images(sti_inputs *in)
     return STINT_OK;
 }
 
+/* Tokens mean to a model what its own tokeniser made them; another one's are noise to
+ * it. */
+static stint_status check_tokenizer(const sti_inputs *in, const char *start)
+{
+    const stint_tokenizer *own = in->start->tokenizer;
+    const sti_data_values *data = sti_data_section_of(in->recipe);
+    const stint_tokenizer_kind kind = (stint_tokenizer_kind)data->tokenizer;
+    stint_tokenizer *other = NULL;
+    if (data->tokenizer_path) {
+        stint_status st = sti_model_tokenizer_read(data->tokenizer_path, &other);
+        if (st == STINT_OK && strcmp(stint_tokenizer_describe(own)->hash,
+                                     stint_tokenizer_describe(other)->hash) != 0)
+            st = sti_fail(STINT_E_INPUT,
+                          "train.start: the tokeniser of %s (%s) is not that of "
+                          "data.tokenizer_path, %s (%s); leave that key out, and the "
+                          "model's own is taken",
+                          start, sti_model_tokenizer_words(own), data->tokenizer_path,
+                          sti_model_tokenizer_words(other));
+        stint_tokenizer_close(other);
+        return st;
+    }
+    /* Byte pairs are what a recipe says that says nothing. */
+    if (kind != STINT_TOKENIZER_BPE && kind != stint_tokenizer_describe(own)->kind)
+        return sti_fail(STINT_E_INPUT,
+                        "train.start: %s has a tokeniser of its own (%s), but "
+                        "data.tokenizer is %s; leave that key out, and the model's own "
+                        "is taken",
+                        start, sti_model_tokenizer_words(own),
+                        kind == STINT_TOKENIZER_CHAR ? "char" : "byte");
+    sti_log(STINT_LOG_INFO, "tokens are those of %s: %s", start,
+            sti_model_tokenizer_words(own));
+    return STINT_OK;
+}
+
+/* The model to begin with comes before the text: the tokens are its own. */
+static stint_status open_text_start(sti_inputs *in)
+{
+    const char *start = sti_train_section_of(in->recipe)->start;
+    if (!start)
+        return STINT_OK;
+    const stint_status st = sti_model_open_for("train.start", start, &in->start);
+    if (st != STINT_OK)
+        return st;
+    if (in->start->network.context == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "train.start: %s is a model of images, the data are text; give "
+                        "a text model",
+                        start);
+    if (in->start->tokenizer)
+        return check_tokenizer(in, start);
+    sti_log(STINT_LOG_WARNING,
+            "train.start: %s holds no tokeniser: whether these tokens are those that "
+            "it was trained on cannot be seen",
+            start);
+    return STINT_OK;
+}
+
 /* The windows of an epoch. Without enough text for one there is nothing to train on. */
 static stint_status open_text(sti_inputs *in)
 {
-    stint_status st = sti_recipe_open_text(in->recipe, NULL, &in->text);
+    stint_status st = sti_recipe_open_text(
+        in->recipe, in->start ? in->start->tokenizer : NULL, &in->text);
     if (st != STINT_OK)
         return st;
     const sti_corpus *text = in->text;
@@ -73,9 +133,11 @@ static stint_status open_text(sti_inputs *in)
 stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *in)
 {
     *in = (sti_inputs){.recipe = recipe};
-    size_t before = sti_alloc_now_bytes();
-    const stint_status st =
-        sti_recipe_is_text(in->recipe) ? open_text(in) : open_images(in);
+    const bool text = sti_recipe_is_text(in->recipe);
+    stint_status st = text ? open_text_start(in) : STINT_OK;
+    const size_t before = sti_alloc_now_bytes();
+    if (st == STINT_OK)
+        st = text ? open_text(in) : open_images(in);
     if (st == STINT_OK)
         in->index_bytes = sti_alloc_now_bytes() - before;
     return st;

@@ -20,7 +20,8 @@ typedef struct sti_inputs {
     size_t index_bytes; /* of the opened data, by our own count */
 } sti_inputs;
 
-/* The data of a recipe. On failure sti_inputs_close is still to be called, here as in
+/* The data of a recipe; of a text also the model that training begins with, whose
+ * tokens it is made of. On failure sti_inputs_close is still to be called, here as in
  * the next. STINT_E_INPUT: data that nothing can be learnt from, or a text shorter than
  * the context. */
 stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *inputs);

@@ -111,12 +111,13 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     stint_status st = STINT_OK;
     if (in->text)
         STI_TRY(check_text(in));
-    if (start)
-        STI_TRY(sti_model_open_for("train.start", start, &in->start));
     if (in->text)
-        return st; /* whether tensors fit is seen when they are read */
-    if (start)
+        return st; /* its start is there; whether tensors fit is seen when they are read
+                    */
+    if (start) {
+        STI_TRY(sti_model_open_for("train.start", start, &in->start));
         STI_TRY(check_images(in, in->start, "train.start", start));
+    }
     if (reference) {
         STI_TRY(sti_model_open_for("loss.reference", reference, &in->reference));
         STI_TRY(check_images(in, in->reference, "loss.reference", reference));

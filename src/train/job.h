@@ -13,6 +13,8 @@
 #include "train/setup.h"
 #include "train/step_plan.h"
 
+enum { STI_IMAGES_HASH_BYTES = 2 * 65 };
+
 /* Owns its three parts, of which each says what it owns in turn. The set-up refers to
  * the inputs, so a job stays where it was created and is never copied. */
 typedef struct sti_job {
@@ -20,6 +22,8 @@ typedef struct sti_job {
     sti_setup setup;
     sti_step_plan plan;
     int64_t steps_per_epoch, steps, epochs;
+    /* For the checkpoints of the rank that writes them; empty until known. */
+    char images_hash[STI_IMAGES_HASH_BYTES];
 } sti_job;
 
 /* Samples of the training set, by opening it. */

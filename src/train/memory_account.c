@@ -35,6 +35,11 @@ static const char *const image_libraries[] = {
 #define WRITER_BYTES (80 * KIB)
 #define VALUE_BYTES  ((size_t)256)
 
+/* Drawing the report: the state of a compressor, a page, mistakes being read. Measured:
+ * up to 290 KiB. What it keeps of a class: its name, several times. */
+#define REPORT_BYTES       (384 * KIB)
+#define REPORT_CLASS_BYTES ((size_t)256)
+
 /* The thread of the communicator and its library; what it keeps of a peer. */
 #define NET_BYTES      (320 * KIB)
 #define NET_RANK_BYTES (8 * KIB)
@@ -153,6 +158,19 @@ static void add_search(const sti_run_values *run, sti_account *account)
                       "once: larger ones than the one chosen", run->tried_bytes);
 }
 
+/* When the run's memory is free the report is drawn, which may take more than a small
+ * network did: its images are decoded again, one after another. */
+static void add_report(const sti_setup *setup, sti_account *account)
+{
+    const sti_inputs *in = setup->inputs;
+    const size_t classes = in->text ? 0 : (size_t)in->network.model.classes;
+    const size_t images =
+        in->test_data ? sti_data_memory_bytes(in->test_data, 1, 1) : 0;
+    sti_account_raise(account, "report", "once: drawn when all else is free",
+                      setup->base_bytes + HEAP_BYTES + images + REPORT_BYTES +
+                          classes * REPORT_CLASS_BYTES);
+}
+
 /* A small network takes less than MPI's libraries did before it. */
 static void add_start(const sti_setup *setup, sti_account *account)
 {
@@ -200,6 +218,7 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
                         account->total_bytes / STI_ACCOUNT_RESERVE_SHARE);
     add_search(sti_run_section_of(setup->inputs->recipe), account);
     add_start(setup, account);
+    add_report(setup, account);
     /* Tokens were made in this very process, which took more than training will. */
     if (setup->inputs->text)
         sti_account_raise(account, "preparing the text", "once: its tokens are kept",

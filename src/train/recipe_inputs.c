@@ -1,6 +1,7 @@
 #include "train/recipe_inputs.h"
 
 #include "model/network_recipe.h"
+#include "store/model_tokenizer.h"
 #include "train/recipe_view.h"
 
 /* The size that the recipe's model is usually given; 0: none. */
@@ -36,6 +37,7 @@ stint_status sti_recipe_open_text(const stint_recipe *recipe,
     const sti_corpus_desc desc = {.path = v.data->path,
                                   .tokenizer = tokenizer,
                                   .tokenizer_path = v.data->tokenizer_path,
+                                  .read_tokenizer = sti_model_tokenizer_read,
                                   .kind = (stint_tokenizer_kind)v.data->tokenizer,
                                   .vocabulary = (int32_t)sti_recipe_vocabulary(recipe),
                                   .validation = v.data->validation,

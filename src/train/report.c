@@ -102,9 +102,15 @@ static stint_status write_page(const sti_report_run *run, sti_page_file *page)
 
 stint_status sti_report_write(const char *folder)
 {
+    return sti_report_write_of(folder, NULL);
+}
+
+stint_status sti_report_write_of(const char *folder, const stint_data *test)
+{
     sti_report_run run;
     sti_page_file page;
     stint_status status = sti_report_read(folder, &run);
+    run.test = test;
     if (status == STINT_OK) {
         const char *path = sti_path_join(run.arena, folder, "report.html");
         status = path ? sti_page_file_open(&page, path) : STINT_E_MEMORY;

@@ -38,7 +38,7 @@
 #ifndef STI_TRAIN_REPORT_H
 #define STI_TRAIN_REPORT_H
 
-#include "stint/status.h"
+#include "stint/data.h"
 
 #define STI_REPORT_ERRORS 48
 
@@ -48,5 +48,8 @@
  * not there any more, leaves the sheet out and says so on the page. STINT_E_INPUT:
  * no log, or not one of ours; STINT_E_IO; STINT_E_MEMORY. */
 stint_status sti_report_write(const char *folder);
+/* The same at the end of a run whose test images are still open (NULL: they are not),
+ * so that they need not be opened again. */
+stint_status sti_report_write_of(const char *folder, const stint_data *test);
 
 #endif

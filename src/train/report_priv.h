@@ -76,6 +76,7 @@ typedef struct sti_report_run {
     double errors_validation;
     sti_report_error error[STI_REPORT_ERRORS];
     int errors;
+    const stint_data *test; /* of the run that has just ended; or NULL */
 } sti_report_run;
 
 stint_status sti_report_read(const char *folder, sti_report_run *run);

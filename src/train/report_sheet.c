@@ -11,7 +11,8 @@
 
 typedef struct sheet {
     const sti_report_run *run;
-    stint_data *data;
+    stint_data *opened;     /* or NULL: those of a run are borrowed */
+    const stint_data *data; /* one or the other */
     const stint_data_info *info;
     sti_data_decoders *decoders;
     uint8_t *pixels;
@@ -29,9 +30,10 @@ static stint_status open_sheet(sheet *s)
                             .validation = run->errors_validation};
     if (!desc.path)
         return sti_fail(STINT_E_INPUT, "errors.json does not say where the images are");
-    stint_status status = stint_data_open(&desc, &s->data);
+    stint_status status = run->test ? STINT_OK : stint_data_open(&desc, &s->opened);
     if (status != STINT_OK)
         return status;
+    s->data = run->test ? run->test : s->opened;
     s->info = stint_data_describe(s->data);
     status = sti_data_decoders_create(s->data, 1, &s->decoders);
     if (status != STINT_OK)
@@ -45,7 +47,7 @@ static void close_sheet(sheet *s)
 {
     sti_free(s->pixels);
     sti_data_decoders_destroy(s->decoders);
-    stint_data_close(s->data);
+    stint_data_close(s->opened);
 }
 
 static void add_caption(const sti_report_run *run, const sti_report_error *e,

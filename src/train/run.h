@@ -23,8 +23,8 @@ typedef struct sti_run {
     int lock_fd;                                           /* of the out folder */
     sti_job job;
     sti_step_engine *engine;
-    sti_data_norm norm;
-    sti_error_control *control; /* NULL: nothing is packed */
+    sti_data_norm norm, own_norm; /* the latter: of new weights */
+    sti_error_control *control;   /* NULL: nothing is packed */
     sti_saver *saver;
     sti_run_log *log;
     sti_tensorboard *board; /* NULL: not asked for */
@@ -63,7 +63,6 @@ stint_status sti_run_name_files(sti_run *run);
 stint_status sti_run_check_folder(const sti_run *run);
 /* Make the folder and keep other processes out of it. */
 stint_status sti_run_lock_folder(sti_run *run);
-stint_status sti_run_count_checkpoints(const sti_run *run, int64_t *count_out);
 /* Remove what a killed process may have left half written, */
 stint_status sti_run_remove_leavings(const sti_run *run);
 /* and all files of an earlier run. */

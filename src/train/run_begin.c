@@ -30,26 +30,43 @@ static void tell_measured(void *user, int64_t done, int64_t total)
                                                        .to_evaluate = total});
 }
 
-static stint_status measure_norm(sti_run *run)
+/* Every image of a split is looked at: for its sums, its hash, and whether it can be
+ * decoded at all. */
+static stint_status look_at(sti_run *run, const stint_data *data, sti_data_norm *norm,
+                            char hash_out[65])
 {
-    const stint_model_file *given =
-        run->job.inputs.start ? run->job.inputs.start : run->job.inputs.reference;
-    if (given) {
-        run->norm = given->norm;
-        return STINT_OK;
-    }
     sti_team team = {.threads = run->job.setup.threads};
     sti_data_decoders *decoders;
     measuring m = {run};
-    if (run->job.inputs.text)
-        return STINT_OK; /* tokens are not normalised */
-    stint_status st =
-        sti_data_decoders_create(run->job.inputs.train_data, team.threads, &decoders);
+    stint_status st = sti_data_decoders_create(data, team.threads, &decoders);
     if (st != STINT_OK)
         return st;
-    st = sti_data_measure(run->job.inputs.train_data, &team, decoders, tell_measured,
-                          &m, &run->norm);
+    st = sti_data_measure(data, &team, decoders, tell_measured, &m, norm);
+    if (st == STINT_OK)
+        sti_data_measured_hash(decoders, hash_out);
     sti_data_decoders_destroy(decoders);
+    return st;
+}
+
+/* What new weights are to be trained with, and what tells the images from others. */
+static stint_status measure_images(sti_run *run)
+{
+    const sti_inputs *in = &run->job.inputs;
+    const stint_model_file *given = in->start ? in->start : in->reference;
+    char *hash = run->job.images_hash;
+    sti_data_norm held_out;
+    if (in->text) { /* tokens are not normalised */
+        if (given)
+            run->own_norm = given->norm;
+        return STINT_OK;
+    }
+    stint_status st = look_at(run, in->train_data, &run->own_norm, hash);
+    if (st == STINT_OK && sti_select_wanted(run)) {
+        hash[64] = ' ';
+        st = look_at(run, in->validation_data, &held_out, hash + 65);
+    }
+    if (given)
+        run->own_norm = given->norm;
     return st;
 }
 
@@ -130,7 +147,7 @@ static stint_status init_weights(sti_run *run)
     return st;
 }
 
-static stint_status start_fresh(sti_run *run, bool measured)
+static stint_status start_fresh(sti_run *run)
 {
     run->position = (sti_position){.train_loss = (double)NAN,
                                    .train_accuracy = (double)NAN,
@@ -138,14 +155,14 @@ static stint_status start_fresh(sti_run *run, bool measured)
                                    .test_accuracy = (double)NAN};
     clear_moments(run);
     sti_loss_state_init(sti_loss_section_of(run->recipe), &run->loss);
-    stint_status st = measured ? STINT_OK : measure_norm(run);
-    return st == STINT_OK ? init_weights(run) : st;
+    run->norm = run->own_norm;
+    return init_weights(run);
 }
 
 /* Weights, position and normalisation: from a checkpoint, or new. *step_out: that of
  * the checkpoint, or -1. Of rank 0: the others get all by sti_run_share_start, and make
  * what they can themselves, so that it need not be sent. */
-static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
+static stint_status load_or_init(sti_run *run, int64_t *step_out)
 {
     bool found = false;
     stint_status st = STINT_OK;
@@ -163,7 +180,7 @@ static stint_status load_or_init(sti_run *run, bool measured, int64_t *step_out)
     if (st != STINT_OK)
         return st;
     if (!found)
-        return start_fresh(run, measured);
+        return start_fresh(run);
     *step_out = run->position.step;
     sti_log(STINT_LOG_INFO, "resuming after step %" PRId64 " of %" PRId64,
             run->position.step, run->job.steps);
@@ -183,18 +200,13 @@ static stint_status open_logs(sti_run *run, int64_t resume_step)
 }
 
 /* The out folder, and what comes before the engine's memory is taken. */
-static stint_status begin_out(sti_run *run, bool *measured)
+static stint_status begin_out(sti_run *run)
 {
-    int64_t checkpoints = 0;
     if (!sti_run_is_first(run))
         return STINT_OK;
     stint_status st = sti_run_lock_folder(run);
     if (st == STINT_OK)
-        st = sti_run_count_checkpoints(run, &checkpoints);
-    /* As long as no checkpoint knows the answer. */
-    *measured = !(run->desc->resume && checkpoints > 0);
-    if (st == STINT_OK && *measured)
-        st = measure_norm(run);
+        st = measure_images(run);
     return st == STINT_OK ? sti_select_begin(run) : st;
 }
 
@@ -213,13 +225,12 @@ static stint_status begin_files(sti_run *run, int64_t resume_step)
 stint_status sti_run_begin(sti_run *run)
 {
     int64_t resume_step = -1;
-    bool measured = false;
-    stint_status st = sti_run_agree(run, begin_out(run, &measured));
+    stint_status st = sti_run_agree(run, begin_out(run));
     if (st != STINT_OK)
         return st;
     st = create_parts(run);
     if (st == STINT_OK)
-        st = load_or_init(run, measured, &resume_step);
+        st = load_or_init(run, &resume_step);
     st = sti_run_agree(run, st);
     if (st == STINT_OK)
         st = sti_run_share_start(run);

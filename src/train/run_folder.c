@@ -31,7 +31,7 @@ stint_status sti_run_name_files(sti_run *run)
                                                                 : STINT_E_MEMORY;
 }
 
-stint_status sti_run_count_checkpoints(const sti_run *run, int64_t *count)
+static stint_status count_checkpoints(const sti_run *run, int64_t *count)
 {
     char **names;
     return sti_checkpoint_list(run->arena, run->checkpoints, &names, count);
@@ -40,7 +40,7 @@ stint_status sti_run_count_checkpoints(const sti_run *run, int64_t *count)
 stint_status sti_run_check_folder(const sti_run *run)
 {
     int64_t count;
-    stint_status st = sti_run_count_checkpoints(run, &count);
+    stint_status st = count_checkpoints(run, &count);
     if (st != STINT_OK || run->desc->resume || run->desc->force)
         return st;
     if (count > 0 || sti_path_is_file(run->model_path) ||

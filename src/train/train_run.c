@@ -32,13 +32,18 @@ static void free_parts(sti_run *run)
     run->order = NULL;
 }
 
-/* After the run's own memory is free: the report draws images. A report that fails does
- * not make the training fail. */
-static void write_report(const sti_run *run)
+/* The report draws images, which is done when all else of the run is free. A report
+ * that fails does not make the training fail. */
+static void free_and_report(sti_run *run)
 {
-    if (sti_report_write(run->out) != STINT_OK)
+    stint_data *test = run->job.inputs.test_data;
+    run->job.inputs.test_data = NULL;
+    free_parts(run);
+    sti_memory_trim();
+    if (sti_report_write_of(run->out, test) != STINT_OK)
         sti_log(STINT_LOG_WARNING, "the report was not written: %s",
                 stint_last_error());
+    stint_data_close(test);
 }
 
 static stint_status create_job(sti_run *run)
@@ -92,9 +97,9 @@ stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *des
     if (st == STINT_OK) {
         st = sti_run_loop(&run);
         st = sti_run_finish(&run, st, &result);
-        free_parts(&run);
         if (st == STINT_OK && sti_run_is_first(&run))
-            write_report(&run);
+            free_and_report(&run);
+        result.peak_rss_bytes = sti_process_peak_bytes();
         if (st == STINT_OK)
             *result_out = result;
     }

@@ -127,3 +127,30 @@ tensors_file("m_overlap", lambda t: t[tensors[1]].update(data_offsets=t[tensors[
 tensors_file("m_missing", lambda t: t.update(other=t.pop(tensors[0])))
 tensors_file("m_recipe", lambda t: t["__metadata__"].update(recipe="junk"))
 tensors_file("m_foreign", lambda t: t.pop("__metadata__"))
+
+
+def with_texts(name, **texts):
+    tensors_file(name, lambda t: t["__metadata__"].update(texts))
+
+
+with_texts("m_mean", mean="1e40")
+with_texts("m_deviation", deviation="1e-45")
+with_texts("m_image", image=table["__metadata__"]["image"].replace(" ", ".5 ", 1))
+
+
+# Elements of a tensor; no hash, as if they had been changed on purpose.
+def with_weights(name, tensor, first, values):
+    begin = table[tensor]["data_offsets"][0] + 4 * first
+    end = begin + 4 * len(values)
+    t = json.loads(json.dumps(table))
+    t["__metadata__"].pop("weights_sha256")
+    text = json.dumps(t).encode()
+    changed = data[:begin] + struct.pack(f"<{len(values)}f", *values) + data[end:]
+    write(f"{name}.safetensors", struct.pack("<Q", len(text)) + text + changed)
+
+
+with_weights("m_nan", tensors[0], 2, [float("nan")])
+with_weights("m_infinite", tensors[0], 2, [float("-inf")])
+classes, width = [table[k]["shape"] for k in tensors if len(table[k]["shape"]) == 2][-1]
+last = [k for k in tensors if table[k]["shape"] == [classes, width]][-1]
+with_weights("m_large", last, 0, [3e38, -3e38] * (classes * width // 2))

@@ -105,6 +105,24 @@ for name in cut short header noise deep shape overlap missing recipe foreign fli
     done
     run 4 run bad/m_$name.safetensors bad/good/train/cat/0.png
 done
+# Numbers that nothing can be computed with: the tensor or the key is named.
+for name in nan infinite mean deviation image; do
+    for command in eval info; do
+        run 4 $command bad/m_$name.safetensors --json
+        json 'j["error"]["code"] == 4'
+        case $name in
+        nan | infinite) says err "element 2 of '" "m_$name.safetensors" ;;
+        *) says err "'$name'" "m_$name.safetensors" ;;
+        esac
+    done
+    run 4 run bad/m_$name.safetensors bad/good/train/cat/0.png
+    run 4 train r.ini --start bad/m_$name.safetensors --out x_start
+done
+# Such as can, but the answers are none.
+run 4 eval bad/m_large.safetensors --data data
+says err "m_large.safetensors: its answers are no finite numbers"
+run 4 run bad/m_large.safetensors bad/good/train/cat/0.png
+says err "m_large.safetensors: its answers are no finite numbers"
 run 4 eval bad/m_flip.safetensors
 says err "SHA-256"
 mkdir unfinished unfinished/checkpoints

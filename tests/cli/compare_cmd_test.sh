@@ -51,9 +51,10 @@ run 4 compare r1 renamed --data g
 says err "is 'b', in the reference 'B'"
 edit r1/model.safetensors infinite weights_sha256 weights_sha25x 0000807f
 run 4 compare r1 infinite --data g
-says err "the new model gives a score that is not finite for input 0"
+says err "infinite: element"
+says err "is infinite, no finite number"
 run 4 compare infinite r1 --data g
-says err "the reference gives a score that is not finite for input 0"
+says err "infinite: element"
 edit r1/model.safetensors prepared 'test_accuracy":"0[.].' 'test_accuracy":"0.9'
 run 0 compare prepared r1 --data g
 says err "prepared in another way?"

@@ -98,7 +98,10 @@ python3 -c 'open("out", encoding="utf-8").read()' || fail "a torn character"
 
 # models without a tokeniser take and give identities
 run 0 export hf run --out hf
-says err "no tokeniser"
+says err "tokenizer.json"
+run 0 run hf --prompt "the cät" --tokens 100 --seed 3
+cmp -s out first || fail "an exported model writes other text"
+rm hf/tokenizer.json
 run 0 run hf --prompt-ids 1,2,3 --tokens 4 --seed 5
 grep -qE '^[0-9]+ [0-9]+ [0-9]+ [0-9]+$' out || fail "no four identities: $(cat out)"
 cp out ids
@@ -119,6 +122,7 @@ says err "other/model.safetensors is no model of this layout"
 cmp -s run/model.safetensors run.kept && cmp -s other/model.safetensors run.kept &&
     cmp -s hf/model.safetensors hf.kept || fail "export hf wrote over a model"
 run 0 export hf run --out hf # once more
+rm hf/tokenizer.json
 run 0 import hf hf --out again.safetensors --json
 json 'j["tokenizer"] is False and j["family"] == "gpt"'
 run 0 run again.safetensors --prompt-ids 1,2,3 --tokens 4 --seed 5

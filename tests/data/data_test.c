@@ -504,6 +504,7 @@ static void batches_do_not_depend_on_threads(void **state)
     static float x[4][BATCH * 192];
     int32_t samples[BATCH], labels[4][BATCH];
     sti_data_norm norm[4];
+    char hash[4][65];
     sti_data_augment augment = {.crop_pad = 2, .flip = true, .seed = 5, .epoch = 3};
     for (int i = 0; i < BATCH; i++)
         samples[i] = i % 7 == 6 ? -1 : i * 7 % 15;
@@ -512,6 +513,8 @@ static void batches_do_not_depend_on_threads(void **state)
         sti_data_decoders *decoders = decoders_ok(data, t);
         assert_int_equal(sti_data_measure(data, &team, decoders, NULL, NULL, &norm[t]),
                          STINT_OK);
+        sti_data_measured_hash(decoders, hash[t]);
+        assert_string_equal(hash[t], hash[1]);
         sti_data_decoders_destroy(decoders);
         batch_ok(data, t, samples, &augment, &norm[t], x[t], labels[t]);
         assert_memory_equal(&norm[t], &norm[1], sizeof norm[1]);

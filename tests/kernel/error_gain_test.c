@@ -73,11 +73,11 @@ static void of_convolutions(void **state)
         double first = 0;
         for (int threads = 1; threads <= 3; threads++) {
             const float *factors = i % 2 ? f : NULL;
-            void *scratch =
-                guarded_nan_alloc(sti_error_gain_scratch_bytes(&s, threads));
+            double *scratch =
+                guarded_nan_doubles(sti_error_gain_scratch_bytes(&s, threads));
             const double got =
                 sti_error_gain_conv(&(sti_team){threads}, &s, x, dy, factors, scratch);
-            guarded_free(scratch);
+            guarded_free_doubles(scratch);
             close_to(got, gain_by_loops(&s, x, dy, factors));
             first = threads == 1 ? got : first;
             assert_true(got == first);
@@ -107,12 +107,12 @@ static void of_normalisations(void **state)
                 sum += !masked || (bits[j / 8] >> j % 8 & 1)
                            ? (double)dy[j] * (double)dy[j]
                            : 0;
-            void *scratch =
-                guarded_nan_alloc(sti_error_gain_norm_scratch_bytes(rows, c));
+            double *scratch =
+                guarded_nan_doubles(sti_error_gain_norm_scratch_bytes(rows, c));
             close_to(sti_error_gain_norm(&(sti_team){2}, rows, c, dy,
                                          masked ? bits : NULL, scratch),
                      sum / (3.0 * (double)c));
-            guarded_free(scratch);
+            guarded_free_doubles(scratch);
             guarded_free(bits);
             model_free(dy);
         }

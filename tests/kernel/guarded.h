@@ -61,6 +61,27 @@ static inline void *guarded_nan_alloc(size_t bytes)
     return memset(guarded_alloc(bytes), 0xFF, bytes);
 }
 
+/* The same at an address for doubles; free it by guarded_free_doubles. */
+static inline double *guarded_nan_doubles(size_t bytes)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    double *block = malloc(bytes);
+    assert_non_null(block);
+    return memset(block, 0xFF, bytes);
+#else
+    return guarded_nan_alloc(bytes);
+#endif
+}
+
+static inline void guarded_free_doubles(double *block)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    free(block);
+#else
+    guarded_free(block);
+#endif
+}
+
 /* Zeros are all that such a block holds in the end. */
 static inline void guarded_free_zeros(void *block, size_t bytes)
 {

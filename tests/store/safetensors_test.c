@@ -86,6 +86,48 @@ static void test_round_trip(void **state)
     sti_tensor_file_close(f);
 }
 
+/* Short numbers are looked at as what they are read as. */
+static void test_not_finite(void **state)
+{
+    static const uint16_t halves[4] = {0x3c00, 0x7bff, 0x7e00, 0xfc00};
+    static const float singles[3] = {1, 3.4e38f, 1e-45f};
+    const sti_tensor_row rows[] = {{.name = "short",
+                                    .type = STI_TENSOR_F16,
+                                    .rank = 1,
+                                    .dim = {4},
+                                    .bytes = sizeof halves,
+                                    .data = halves},
+                                   {.name = "long",
+                                    .type = STI_TENSOR_F32,
+                                    .rank = 1,
+                                    .dim = {3},
+                                    .bytes = sizeof singles,
+                                    .data = singles}};
+    float got[4];
+    char plain[65], looked[65];
+    sti_sha256 a, b;
+    sti_tensor_file *f;
+    (void)state;
+    assert_int_equal(sti_tensor_file_write(path, rows, 2, NULL, 0), STINT_OK);
+    assert_int_equal(sti_tensor_file_open(path, &f), STINT_OK);
+    const sti_tensor_row *row = sti_tensor_file_find(f, "short");
+    assert_int_equal(sti_tensor_file_read_finite(f, row, 0, 2, got), STINT_OK);
+    assert_true(got[0] == 1 && got[1] == 65504);
+    assert_int_equal(sti_tensor_file_read_finite(f, row, 1, 3, got), STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "element 2 of 'short' is NaN"));
+    assert_int_equal(sti_tensor_file_read_finite(f, row, 3, 1, got), STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "element 3 of 'short' is infinite"));
+    row = sti_tensor_file_find(f, "long");
+    sti_sha256_init(&a);
+    sti_sha256_init(&b);
+    assert_int_equal(sti_tensor_file_add_sha256(f, row, &a), STINT_OK);
+    assert_int_equal(sti_tensor_file_add_finite_sha256(f, row, &b), STINT_OK);
+    sti_sha256_hex(&a, plain);
+    sti_sha256_hex(&b, looked);
+    assert_string_equal(plain, looked);
+    sti_tensor_file_close(f);
+}
+
 /* The format as its authors' reader takes it: an independent few lines of Python. */
 static void test_python_reads_it(void **state)
 {
@@ -228,9 +270,10 @@ static void test_allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_python_reads_it),
-        cmocka_unit_test(test_hostile),    cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_missing),    cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_python_reads_it),     cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_every_cut),           cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
