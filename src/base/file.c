@@ -66,6 +66,15 @@ stint_status sti_file_open(const char *path, int *fd_out)
     return sti_file_open_at(AT_FDCWD, "", path, fd_out);
 }
 
+stint_status sti_folder_open(const char *path, int *fd_out)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return sti_fail_errno("%s: the folder cannot be opened", path);
+    *fd_out = fd;
+    return STINT_OK;
+}
+
 stint_status sti_file_open_stream(const char *path, FILE **file_out)
 {
     int fd = -1;

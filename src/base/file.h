@@ -22,6 +22,8 @@ stint_status sti_file_read(const char *path, size_t max_bytes, void **data_out,
  * STINT_E_INPUT where it is something else. Whatever is not read whole is opened here.
  */
 stint_status sti_file_open(const char *path, int *fd_out);
+/* The same for a folder, to open files in it by name. */
+stint_status sti_folder_open(const char *path, int *fd_out);
 /* The same for a stream; the caller fcloses. */
 stint_status sti_file_open_stream(const char *path, FILE **file_out);
 /* The same for a name in an open folder, whose path is for the messages. */

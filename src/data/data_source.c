@@ -34,7 +34,8 @@ stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *fo
 stint_status sti_data_add_file(stint_data *data, const char *path)
 {
     int fd = -1;
-    const stint_status st = sti_file_open(path, &fd);
+    const stint_status st =
+        sti_path_is_dir(path) ? sti_folder_open(path, &fd) : sti_file_open(path, &fd);
     if (st != STINT_OK)
         return st;
     data->fds[data->file_count] = fd;
