@@ -81,9 +81,9 @@ static void test_planned_is_measured(void **state)
                "%%)\n",
                runs[i].network, runs[i].batch, runs[i].shards, runs[i].threads,
                planned / 1048576, peak / 1048576, 100 * off / peak);
-        /* How much of its libraries a process touches differs by machine: 640 KiB more
-         * may be planned than is taken, of however small a network. */
-        const double unused = allowed > 640.0 * 1024 ? allowed : 640.0 * 1024;
+        /* On a bare machine 431 KiB more were planned than lenet5 took, of 13 MiB; the
+         * other way, 3 % holds for all. */
+        const double unused = allowed > 512.0 * 1024 ? allowed : 512.0 * 1024;
         if (off > unused || off < -allowed)
             fail_msg("more than 3 %% off");
     }
