@@ -57,6 +57,11 @@ static stint_train_result train_apart(stint_recipe *recipe)
     return result;
 }
 
+/* Linux counts resident pages on each processor and adds them up when there are 32
+ * (since 6.2); the highest sum misses what was not added yet, of the one or two
+ * processors that a run of this test was on. */
+#define UNCOUNTED_BYTES (2 * 32 * 4096.0)
+
 static void test_planned_is_measured(void **state)
 {
     (void)state;
@@ -81,10 +86,7 @@ static void test_planned_is_measured(void **state)
                "%%)\n",
                runs[i].network, runs[i].batch, runs[i].shards, runs[i].threads,
                planned / 1048576, peak / 1048576, 100 * off / peak);
-        /* On a bare machine 431 KiB more were planned than lenet5 took, of 13 MiB; the
-         * other way, 3 % holds for all. */
-        const double unused = allowed > 512.0 * 1024 ? allowed : 512.0 * 1024;
-        if (off > unused || off < -allowed)
+        if (off > allowed + UNCOUNTED_BYTES || off < -allowed)
             fail_msg("more than 3 %% off");
     }
 }
