@@ -13,6 +13,12 @@ bool sti_select_wanted(const sti_run *run)
     return sti_train_section_of(run->recipe)->select != STI_SELECT_LAST;
 }
 
+bool sti_select_looks(const sti_run *run)
+{
+    return sti_select_wanted(run) ||
+           (sti_shrink_chooses(run->recipe) && run->job.inputs.validation_count > 0);
+}
+
 /* ---- the reference's answers ---- */
 
 static stint_status ask_reference(sti_run *run, float *logits)

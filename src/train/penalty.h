@@ -1,0 +1,62 @@
+/* What a compression does within a training: it acts on the summed gradients, on the
+ * weights after an update, and on the rate, so shards, lanes and ranks need nothing.
+ *
+ * direct     the start is projected, and that is all
+ * fine-tune  the start is projected; what is zero stays zero while the rest is trained
+ *            at a rate that falls to lr_end; after each epoch the projection is judged
+ * rewind     the same by the recipe's own schedule
+ * lc         learning and compressing in turn (train/lc.h); each projection is judged
+ * click      from new weights, within one run (train/click.h)
+ *
+ * A projection is judged by its loss on held-out images (train.validation); the best is
+ * written as the run's model and comes back at the end; without such images the last
+ * one is. The state between two steps lies in the engine's shadows (lc: theta and
+ * lambda; click: importance, later what stays), its mask, the projection's shapes and
+ * the position, all of which checkpoints hold. */
+#ifndef STI_TRAIN_PENALTY_H
+#define STI_TRAIN_PENALTY_H
+
+#include "train/lc.h"
+#include "train/project.h"
+#include "train/step_engine.h"
+
+/* ---- of a recipe ---- */
+
+bool sti_shrink_wanted(const stint_recipe *recipe);
+/* The method that `auto` stands for, too. Of a recipe with a scheme. */
+sti_shrink_method sti_shrink_method_of(const stint_recipe *recipe);
+/* Does it judge projections, and choose among them? */
+bool sti_shrink_chooses(const stint_recipe *recipe);
+/* What the engine is to have. */
+int sti_shrink_shadows(const stint_recipe *recipe);
+bool sti_shrink_is_masked(const stint_recipe *recipe);
+/* Steps of a run whose recipe says so many. */
+int64_t sti_shrink_steps(const stint_recipe *recipe, int64_t steps_per_epoch,
+                         int64_t steps);
+
+/* The projection that a recipe asks for; measure: to be looked at, without memory for
+ * numbers. Errors: STINT_E_USAGE of scheme and keep. */
+stint_status sti_shrink_create_projection(const stint_recipe *recipe,
+                                          const sti_network *network, bool measure,
+                                          sti_projection **projection_out);
+
+/* ---- in a run; every call does nothing without a scheme ---- */
+
+struct sti_run;
+
+/* New or given weights are in the engine: before anything is written. */
+void sti_shrink_init(struct sti_run *run);
+/* Between two steps, the first and the last included: what is due at the run's
+ * position and not done yet. A stop that was asked for is handed on, and what was under
+ * way is done again by a run that goes on. */
+stint_status sti_shrink_between(struct sti_run *run);
+/* Between the sum of the gradients over all ranks and the update. */
+void sti_shrink_gradients(struct sti_run *run, int64_t step, char *block);
+/* The rate of a step, where the method has one of its own; else `lr`. */
+double sti_shrink_rate(const struct sti_run *run, int64_t step, double lr);
+/* The steps that the optimiser has done since its moments were cleared. */
+int64_t sti_shrink_optimizer_step(const struct sti_run *run, int64_t step);
+/* When all steps are done: the chosen compression into the engine, on all ranks. */
+stint_status sti_shrink_end(struct sti_run *run);
+
+#endif
