@@ -4,12 +4,36 @@
 
 enum { PIECE = 1 << 14 }; /* numbers that one thread takes at once */
 
-sti_lc_plan sti_lc_plan_of(const sti_shrink_values *values, int64_t steps_per_epoch)
+double sti_lc_rate(double lr, double end, int64_t index, int64_t count)
+{
+    if (end <= 0)
+        return lr;
+    return lr * sti_smooth_exp((sti_smooth_log(end) - sti_smooth_log(lr)) *
+                               (double)index / (double)count);
+}
+
+/* Of a step of so many batches whose rates fall from lr to end. */
+static double usual_mu(int64_t batches, double lr, double end, double momentum)
+{
+    double reach = 0;
+    for (int64_t i = 0; i < batches; i++)
+        reach += sti_lc_rate(lr, end, i, batches) / (1 - momentum);
+    return reach > 0 ? 0.1 / reach : 1e-3;
+}
+
+sti_lc_plan sti_lc_plan_of(const sti_shrink_values *values, int64_t steps_per_epoch,
+                           double lr, double momentum)
 {
     const int64_t half = (steps_per_epoch + 1) / 2;
-    return (sti_lc_plan){.steps = values->steps,
-                         .first = values->first ? values->first : steps_per_epoch,
-                         .batches = values->batches ? values->batches : half};
+    sti_lc_plan plan = {.steps = values->steps,
+                        .first = values->first ? values->first : steps_per_epoch,
+                        .batches = values->batches ? values->batches : half,
+                        .mu = values->mu,
+                        .factor = values->mu_factor,
+                        .cap = values->mu_cap};
+    if (plan.mu == 0)
+        plan.mu = usual_mu(plan.batches, lr, values->lr_end, momentum);
+    return plan;
 }
 
 int64_t sti_lc_batches(const sti_lc_plan *plan)
@@ -26,20 +50,12 @@ sti_lc_place sti_lc_place_of(const sti_lc_plan *plan, int64_t batch)
                           plan->batches};
 }
 
-double sti_lc_mu(const sti_shrink_values *values, int64_t step)
+double sti_lc_mu(const sti_lc_plan *plan, int64_t step)
 {
-    double mu = values->mu;
-    for (int64_t j = 1; j < step && mu <= values->mu_cap; j++)
-        mu *= values->mu_factor;
+    double mu = plan->mu;
+    for (int64_t j = 1; j < step && mu <= plan->cap; j++)
+        mu *= plan->factor;
     return mu;
-}
-
-double sti_lc_rate(double lr, double end, int64_t index, int64_t count)
-{
-    if (end <= 0)
-        return lr;
-    return lr * sti_smooth_exp((sti_smooth_log(end) - sti_smooth_log(lr)) *
-                               (double)index / (double)count);
 }
 
 /* ---- loops ---- */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -52,11 +53,17 @@ int sti_shrink_shadows(const stint_recipe *recipe)
     return sti_shrink_chooses(recipe) ? 1 : 0;
 }
 
+static sti_lc_plan recipe_plan(const stint_recipe *recipe, int64_t steps_per_epoch)
+{
+    const sti_optimizer_values *o = sti_optimizer_section_of(recipe);
+    return sti_lc_plan_of(sti_shrink_section_of(recipe), steps_per_epoch, o->lr,
+                          o->name == STI_OPTIMIZER_SGD ? o->momentum : 0);
+}
+
 int64_t sti_shrink_steps(const stint_recipe *recipe, int64_t steps_per_epoch,
                          int64_t steps)
 {
-    const sti_lc_plan plan =
-        sti_lc_plan_of(sti_shrink_section_of(recipe), steps_per_epoch);
+    const sti_lc_plan plan = recipe_plan(recipe, steps_per_epoch);
     if (is_one_of(recipe, STI_SHRINK_LC, STI_SHRINK_LC, STI_SHRINK_LC))
         return sti_lc_batches(&plan);
     return is_one_of(recipe, STI_SHRINK_DIRECT, STI_SHRINK_DIRECT, STI_SHRINK_DIRECT)
@@ -86,11 +93,6 @@ stint_status sti_shrink_create_projection(const stint_recipe *recipe,
 static sti_shrink_method method_of(const sti_run *run)
 {
     return sti_shrink_method_of(run->recipe);
-}
-
-static sti_lc_plan plan_of(const sti_run *run)
-{
-    return sti_lc_plan_of(sti_shrink_section_of(run->recipe), run->job.steps_per_epoch);
 }
 
 static float *at(void *block, const sti_span *span)
@@ -214,9 +216,13 @@ static int64_t due(const sti_run *run)
     if (method_of(run) != STI_SHRINK_LC)
         return step % epoch == 0 || step == run->job.steps ? (step + epoch - 1) / epoch
                                                            : -1;
-    const sti_lc_plan plan = plan_of(run);
-    const sti_lc_place last = sti_lc_place_of(&plan, step - 1);
+    const sti_lc_place last = sti_lc_place_of(&run->lc, step - 1);
     return last.index + 1 == last.count ? last.step : -1;
+}
+
+void sti_shrink_begin(sti_run *run)
+{
+    run->lc = recipe_plan(run->recipe, run->job.steps_per_epoch);
 }
 
 void sti_shrink_init(sti_run *run)
@@ -248,8 +254,7 @@ stint_status sti_shrink_between(sti_run *run)
     if (j < 0 || run->position.shrink_done > j)
         return STINT_OK;
     const bool lc = method_of(run) == STI_SHRINK_LC;
-    return compress(run, j,
-                    lc && j > 0 ? sti_lc_mu(sti_shrink_section_of(run->recipe), j) : 0);
+    return compress(run, j, lc && j > 0 ? sti_lc_mu(&run->lc, j) : 0);
 }
 
 /* ---- within a step ---- */
@@ -283,9 +288,8 @@ static void add_multipliers(sti_run *run, int64_t step, char *block)
 {
     const sti_step_engine *engine = run->engine;
     const sti_network *net = engine->desc.train;
-    const sti_lc_plan plan = plan_of(run);
-    const sti_lc_place place = sti_lc_place_of(&plan, step);
-    const double mu = sti_lc_mu(sti_shrink_section_of(run->recipe), place.step);
+    const sti_lc_place place = sti_lc_place_of(&run->lc, step);
+    const double mu = sti_lc_mu(&run->lc, place.step);
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const sti_span *span =
@@ -322,16 +326,27 @@ double sti_shrink_rate(const sti_run *run, int64_t step, double lr)
         return sti_lc_rate(first, end, step, run->job.steps);
     if (method_of(run) != STI_SHRINK_LC)
         return lr;
-    const sti_lc_plan plan = plan_of(run);
-    const sti_lc_place place = sti_lc_place_of(&plan, step);
+    const sti_lc_place place = sti_lc_place_of(&run->lc, step);
     return sti_lc_rate(first, end, place.index, place.count);
+}
+
+const char *sti_shrink_words(const sti_run *run, int64_t step)
+{
+    static _Thread_local char words[160];
+    if (!run->projection || method_of(run) != STI_SHRINK_LC)
+        return "";
+    const sti_lc_place place = sti_lc_place_of(&run->lc, step);
+    snprintf(words, sizeof words,
+             ", or a smaller shrink.mu or mu_factor (this was learning step %" PRId64
+             " of %" PRId64 " with mu = %g)",
+             place.step, run->lc.steps - 1, sti_lc_mu(&run->lc, place.step));
+    return words;
 }
 
 int64_t sti_shrink_optimizer_step(const sti_run *run, int64_t step)
 {
-    const sti_lc_plan plan = plan_of(run);
     return run->projection && method_of(run) == STI_SHRINK_LC
-               ? sti_lc_place_of(&plan, step).index
+               ? sti_lc_place_of(&run->lc, step).index
                : step;
 }
 

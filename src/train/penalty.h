@@ -44,6 +44,8 @@ stint_status sti_shrink_create_projection(const stint_recipe *recipe,
 
 struct sti_run;
 
+/* When the job is planned: what the run's steps look up. */
+void sti_shrink_begin(struct sti_run *run);
 /* New or given weights are in the engine: before anything is written. */
 void sti_shrink_init(struct sti_run *run);
 /* Between two steps, the first and the last included: what is due at the run's
@@ -54,6 +56,9 @@ stint_status sti_shrink_between(struct sti_run *run);
 void sti_shrink_gradients(struct sti_run *run, int64_t step, char *block);
 /* The rate of a step, where the method has one of its own; else `lr`. */
 double sti_shrink_rate(const struct sti_run *run, int64_t step, double lr);
+/* For a failure in a step: which learning step it was, and its mu; or "". Into a
+ * thread-local buffer. */
+const char *sti_shrink_words(const struct sti_run *run, int64_t step);
 /* The steps that the optimiser has done since its moments were cleared. */
 int64_t sti_shrink_optimizer_step(const struct sti_run *run, int64_t step);
 /* When all steps are done: the chosen compression into the engine, on all ranks. */

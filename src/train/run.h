@@ -36,6 +36,7 @@ typedef struct sti_run {
     int64_t reference_right;
     int64_t validation_right, validation_others; /* of the last epoch */
     sti_projection *projection;                  /* of a compression; NULL: none */
+    sti_lc_plan lc; /* of its learning steps */
     sti_schedule schedule;
     sti_position position;
     int32_t *order;                    /* [train_count] of epoch order_epoch */

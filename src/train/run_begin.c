@@ -92,6 +92,7 @@ static stint_status create_parts(sti_run *run)
                                run->engine->lane_team.threads);
         run->engine->profile = run->desc->profile;
     }
+    sti_shrink_begin(run);
     if (st == STINT_OK && sti_shrink_wanted(run->recipe))
         st = sti_shrink_create_projection(run->recipe, &run->job.setup.train, false,
                                           &run->projection);

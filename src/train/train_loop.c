@@ -121,8 +121,8 @@ static stint_status not_finite(sti_run *run, const sti_step_batch *batch)
         "step %" PRId64 ": the loss or a gradient is not finite, so the weights were "
         "left as they were and the checkpoints in %s stay; try a lower optimizer.lr or "
         "a "
-        "longer schedule.warmup. First bad tensor",
-        batch->step + 1, run->checkpoints);
+        "longer schedule.warmup%s. First bad tensor",
+        batch->step + 1, run->checkpoints, sti_shrink_words(run, batch->step));
 }
 
 static void count_step(sti_run *run, const sti_step_result *result, double seconds)
