@@ -16,6 +16,8 @@
     X(data_tokens) \
     X(import_hf) \
     X(export_hf) \
+    X(export_dense) \
+    X(export_compact) \
     X(topk) \
     X(codec_pack) \
     X(codec_unpack) \

@@ -436,6 +436,13 @@ const char *sti_tensor_file_text(const sti_tensor_file *f, const char *key)
     return NULL;
 }
 
+const sti_tensor_text *sti_tensor_file_texts(const sti_tensor_file *f,
+                                             int64_t *count_out)
+{
+    *count_out = f->text_count;
+    return f->texts;
+}
+
 /* Bytes of a tensor from `first` on. */
 static stint_status read_part(const sti_tensor_file *f, const sti_tensor_row *row,
                               int64_t first, size_t n_bytes, void *out)

@@ -71,6 +71,9 @@ const sti_tensor_row *sti_tensor_file_row(const sti_tensor_file *file, int64_t i
 const sti_tensor_row *sti_tensor_file_find(const sti_tensor_file *file,
                                            const char *name);
 const char *sti_tensor_file_text(const sti_tensor_file *file, const char *key);
+/* All texts, [*count_out]. */
+const sti_tensor_text *sti_tensor_file_texts(const sti_tensor_file *file,
+                                             int64_t *count_out);
 /* The tensor's bytes into data_out [row->bytes]. */
 stint_status sti_tensor_file_read(const sti_tensor_file *file,
                                   const sti_tensor_row *row, void *data_out);
