@@ -37,6 +37,7 @@
     X(bench_gemm) \
     X(bench_conv) \
     X(bench_topk) \
+    X(bench_latency) \
     X(tune_gemm) \
     X(help) \
     X(completion)
