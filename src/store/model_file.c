@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
+#include "store/compact_file.h"
 #include "store/hf_folder.h"
 #include "store/model_meta.h"
 
@@ -316,7 +317,7 @@ stint_status sti_model_reload(const char *path, int64_t step, const char *name,
                               const sti_network *network, void *params, void *states)
 {
     stint_model_file m = {.network.name = name};
-    stint_status st = sti_tensor_file_open(path, &m.file);
+    stint_status st = sti_model_tensors_open(path, &m.file);
     if (st == STINT_OK) {
         read_facts(&m);
         if (m.step != step)
@@ -403,7 +404,7 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
         return STINT_E_MEMORY;
     }
     m->arena = arena;
-    stint_status st = sti_tensor_file_open(path, &m->file);
+    stint_status st = sti_model_tensors_open(path, &m->file);
     if (st == STINT_OK)
         st = check_kind(m);
     if (st == STINT_OK)
