@@ -18,7 +18,7 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "cli"]
+         "data", "model", "store", "infer", "train", "trust", "shrink", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -44,6 +44,7 @@ PUBLIC = {
     "recipe": "base",
     "plan": "plan",
     "trust": "trust",
+    "shrink": "shrink",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 

@@ -29,6 +29,16 @@ static size_t recipe_bytes(const sti_cli_command *command)
     return command->recipe ? sti_recipe_table_get()->bytes : 0;
 }
 
+/* Has the command a flag of the name that this row's would have? */
+static bool has_own_flag(const sti_cli_command *command, const sti_option *row)
+{
+    const char *flag = row->flag_name ? row->flag_name : row->name;
+    for (int i = 0; i < command->row_count; i++)
+        if (row->flag && strcmp(flag, command->rows[i].name) == 0)
+            return true;
+    return false;
+}
+
 const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
                                int *count_out)
 {
@@ -38,8 +48,11 @@ const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
     sti_option *rows = sti_arena_alloc(arena, (size_t)(count + 1) * sizeof *rows);
     if (!rows)
         return NULL;
-    for (int i = 0; i < recipe_rows; i++)
+    for (int i = 0; i < recipe_rows; i++) {
         rows[i] = recipe->row[i];
+        if (command->of_model && has_own_flag(command, &rows[i]))
+            rows[i].flag = false;
+    }
     for (int i = 0; i < command->row_count; i++) {
         rows[recipe_rows + i] = command->rows[i];
         rows[recipe_rows + i].offset += recipe_bytes(command);

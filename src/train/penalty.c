@@ -27,6 +27,17 @@ sti_shrink_method sti_shrink_method_of(const stint_recipe *recipe)
     return sti_train_section_of(recipe)->start ? STI_SHRINK_LC : STI_SHRINK_CLICK;
 }
 
+const char *sti_shrink_method_name(const stint_recipe *recipe)
+{
+    static const char *const names[] = {[STI_SHRINK_AUTO] = "auto",
+                                        [STI_SHRINK_DIRECT] = "direct",
+                                        [STI_SHRINK_FINE_TUNE] = "fine-tune",
+                                        [STI_SHRINK_REWIND] = "rewind",
+                                        [STI_SHRINK_LC] = "lc",
+                                        [STI_SHRINK_CLICK] = "click"};
+    return names[sti_shrink_method_of(recipe)];
+}
+
 static bool is_one_of(const stint_recipe *recipe, sti_shrink_method a,
                       sti_shrink_method b, sti_shrink_method c)
 {

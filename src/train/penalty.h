@@ -25,6 +25,8 @@
 bool sti_shrink_wanted(const stint_recipe *recipe);
 /* The method that `auto` stands for, too. Of a recipe with a scheme. */
 sti_shrink_method sti_shrink_method_of(const stint_recipe *recipe);
+/* Its word, as in a recipe. */
+const char *sti_shrink_method_name(const stint_recipe *recipe);
 /* Does it judge projections, and choose among them? */
 bool sti_shrink_chooses(const stint_recipe *recipe);
 /* What the engine is to have. */

@@ -25,6 +25,7 @@ static const sti_option rows[] = {
      .default_text = "auto",
      .choices = "auto|direct|fine-tune|rewind|lc|click",
      AT(method),
+     .flag = true,
      .unit = "WORD",
      .help = "how accuracy is won back: not at all, by training what is left at a "
              "falling rate or by the recipe's schedule once more, by learning and "
