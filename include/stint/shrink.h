@@ -63,7 +63,7 @@ typedef struct stint_shrink_sample {
     double accuracy;
     /* Answers other than the model's, a share of the judged images. */
     double mismatch_rate;
-    /* Of the whole file. */
+    /* Size of the whole file. */
     int64_t bytes;
     /* Median of a batch; NaN: not measured. */
     double latency_ms;
@@ -103,7 +103,7 @@ typedef struct stint_shrink_desc {
     int64_t batch;
     /* Go on in a folder that holds samples; replace one. */
     bool resume, force;
-    /* Of each sample's training; may be NULL. */
+    /* The progress of each sample's training; may be NULL. */
     stint_train_progress_fn *progress;
     /* After each sample; may be NULL. */
     void (*sampled)(void *user, const stint_shrink_sample *sample);
@@ -118,13 +118,13 @@ typedef struct stint_shrink_result {
     char scheme[1024], method[16];
     /* The share that the search chose; 0: none was looked for. */
     double sparsity;
-    /* Of the file, and of the model's numbers in float32. */
+    /* Size of the file, and of the model's numbers in float32. */
     int64_t bytes, base_bytes;
     /* Median of a batch, and the model's; NaN: not measured. */
     double latency_ms, base_ms;
-    /* Of the judged images; the drop is base less accuracy. */
+    /* Shares of the judged images; the drop is base less accuracy. */
     double accuracy, base_accuracy, accuracy_drop, mismatch_rate;
-    /* Of the images that nothing was decided by; NaN: there are none. */
+    /* Shares of the images that nothing was decided by; NaN: there are none. */
     double test_accuracy, base_test_accuracy;
     /* Images that judged: their number, and where they come from: "validation" or "half
      * of the test images". */
@@ -137,7 +137,7 @@ typedef struct stint_shrink_result {
     /* Where the search stopped: the largest share known to keep the accuracy, the
      * smallest known not to. Both 0: there was no search. */
     double bracket[2];
-    /* Of the weights as they are used. */
+    /* Hash of the weights as they are used. */
     char weights_sha256[65];
     /* The folder, absolute. */
     char out[1024];
@@ -150,7 +150,7 @@ typedef struct stint_shrink_result {
 /** What a plan says of one share. */
 typedef struct stint_shrink_guess {
     double sparsity;
-    /* Of the file if the weights were projected and not trained. */
+    /* Size of the file if the weights were projected and not trained. */
     int64_t bytes;
     /* Numbers other than zero. */
     int64_t nonzeros;

@@ -10,8 +10,8 @@
 #include "store/checkpoint_file.h"
 #include "store/compact_file.h"
 #include "store/model_meta.h"
-#include "train/penalty.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 /* ---- life ---- */
 

@@ -10,8 +10,8 @@
 #include "shrink/shrinker.h"
 #include "stint/train.h"
 #include "store/model_export.h"
-#include "train/penalty.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 /* Held out of the training of a sample whose model held out nothing. */
 #define USUAL_VALIDATION "0.1"

@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "shrink/shrinker.h"
 #include "train/job.h"
-#include "train/penalty.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 #define SMALL_SCHEME "prune(auto)+quantise(int8)"
 #define FAST_SCHEME  "pattern(8)+kernel(auto)"
@@ -32,11 +32,14 @@ static stint_status forget_training(stint_recipe *recipe)
         {"train.patience", "0"},  {"loss.reference", ""},
         {"prune.sparsity", "0"},  {"quantise.bits", "0"},
         {"train.steps", "0"},     {"run.answers", "false"},
-        {"run.tensorboard", ""},  {"shrink.scheme", ""},
-        {"noise.ulp", "0"},       {"noise.order", "0"}};
+        {"run.tensorboard", ""},  {"noise.ulp", "0"},
+        {"noise.order", "0"}};
     stint_status st = STINT_OK;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && st == STINT_OK; i++)
         st = stint_recipe_set(recipe, keys[i][0], keys[i][1]);
+    for (int i = 0; i < recipe->set.count && st == STINT_OK; i++)
+        if (strcmp(recipe->set.rows[i].section, "shrink") == 0)
+            st = sti_option_default(&recipe->set, i);
     return st;
 }
 

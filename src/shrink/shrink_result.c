@@ -8,7 +8,7 @@
 #include "codec/weight_find.h"
 #include "codec/weights.h"
 #include "shrink/shrinker.h"
-#include "train/penalty.h"
+#include "train/shrink_recipe.h"
 
 enum { FILE_BYTES_MAX = 1 << 30 };
 

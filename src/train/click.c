@@ -10,6 +10,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/shapes.h"
+#include "train/shrink_recipe.h"
 #include "train/threshold.h"
 
 sti_click_phases sti_click_phases_of(const sti_run *run)

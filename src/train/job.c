@@ -9,10 +9,10 @@
 #include "base/units.h"
 #include "train/click.h"
 #include "train/memory_account.h"
-#include "train/penalty.h"
 #include "train/plan_picture.h"
 #include "train/plan_refusal.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 #include "train/what_fits.h"
 
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out)

@@ -12,8 +12,8 @@
 
 #include "base/memory.h"
 #include "infer/evaluate.h"
-#include "train/penalty.h"
 #include "train/run_section.h"
+#include "train/shrink_recipe.h"
 
 #define KIB ((size_t)1 << 10)
 

@@ -184,14 +184,21 @@ static bool is_kept(const builder *b, const sti_scheme_word *word, const sti_tar
     return false;
 }
 
+/* Names without the ".weight" that all of them end in, which is how people call them.
+ */
 static stint_status picks_nothing(const sti_projection *p, const char *key,
                                   const char *glob, size_t length)
 {
     const char *names[STI_SCHEME_TARGETS];
     char word[STI_SCHEME_GLOB_BYTES];
     snprintf(word, sizeof word, "%.*s", (int)length, glob);
-    for (int i = 0; i < p->count; i++)
-        names[i] = p->target[i].name;
+    for (int i = 0; i < p->count; i++) {
+        const char *dot = strrchr(p->target[i].name, '.');
+        const int stem = dot ? (int)(dot - p->target[i].name) : 255;
+        names[i] = sti_arena_printf(p->arena, "%.*s", stem, p->target[i].name);
+        if (!names[i])
+            return STINT_E_MEMORY;
+    }
     const char *near = sti_text_nearest(word, names, p->count);
     return sti_fail(STINT_E_USAGE,
                     "%s: '%s' is no weight of this network; %s%s (stint info lists "

@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "stint/model.h"
 #include "stint/train.h"
-#include "train/penalty.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 static void check_model(const stint_recipe *recipe, sti_complaints *list)
 {

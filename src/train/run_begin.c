@@ -10,6 +10,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
+#include "train/shrink_recipe.h"
 
 typedef struct measuring {
     sti_run *run;

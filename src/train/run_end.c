@@ -13,6 +13,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
+#include "train/shrink_recipe.h"
 
 static stint_status check_reference(const sti_run *run)
 {

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "infer/eval_run.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 bool sti_select_wanted(const sti_run *run)
 {

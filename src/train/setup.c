@@ -1,7 +1,7 @@
 #include "train/setup.h"
 
-#include "train/penalty.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 int64_t sti_shards_at_least(int64_t batch, int64_t shards)
 {

@@ -12,6 +12,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
+#include "train/shrink_recipe.h"
 
 #define PROGRESS_NS 100000000 /* between two calls of the host */
 
