@@ -129,6 +129,16 @@ static stint_status check_limits(const sti_shrinker *s)
     return STINT_OK;
 }
 
+/* What the scheme asks of the network, before anything is written. */
+static stint_status check_network(const sti_shrinker *s)
+{
+    sti_projection *projection = NULL;
+    const stint_status st =
+        sti_shrink_create_projection(s->recipe, &s->model->single, true, &projection);
+    sti_projection_destroy(projection);
+    return st;
+}
+
 static stint_status name_files(sti_shrinker *s)
 {
     const char *out = sti_run_section_of(s->recipe)->out;
@@ -175,6 +185,7 @@ static stint_status open_shrinker(const stint_recipe *recipe,
     STI_TRY(own_recipe(s, recipe));
     STI_TRY(sti_scheme_parse(s->scheme_text, &s->scheme));
     STI_TRY(check_limits(s));
+    STI_TRY(check_network(s));
     STI_TRY(name_files(s));
     STI_TRY(sti_guess_create(s->model, s->recipe, s->scheme_text, &s->guess));
 out:
@@ -384,7 +395,6 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     STI_TRY(open_shrinker(recipe, desc, s));
     STI_TRY(check_folder(s));
     STI_TRY(sti_judge_open(s->model, s->recipe, &s->judge));
-    STI_TRY(sti_dir_create(s->samples_folder));
     STI_TRY(search(s));
     const sti_sample *best = choose(s);
     STI_TRY(sti_shrink_finish(s, best, result));

@@ -505,10 +505,9 @@ static stint_status loop(sti_run *run)
 {
     stint_status st = run->log && run->position.step == 0 ? log_hashes(run) : STINT_OK;
     while (st == STINT_OK) {
-        if (epoch_is_over(run))
+        st = shrink(run); /* before checkpoints, which then hold what it came to */
+        if (st == STINT_OK && epoch_is_over(run))
             st = close_epoch(run);
-        if (st == STINT_OK)
-            st = shrink(run);
         if (st != STINT_OK || run->position.step >= run->job.steps ||
             sti_select_is_enough(run))
             return st;
