@@ -43,7 +43,8 @@ typedef enum stint_shrink_objective {
     STINT_SHRINK_OBJECTIVE_LATENCY
 } stint_shrink_objective;
 
-/** How the share is looked for. */
+/** How the share is looked for. All of them take at most `samples` trainings, and stop
+ * where the bracket is 0.005 wide. */
 typedef enum stint_shrink_search {
     /* Halving, with repeats of what is too close to call. */
     STINT_SHRINK_SEARCH_BISECT,
@@ -67,7 +68,7 @@ typedef struct stint_shrink_sample {
     int64_t bytes;
     /* Median of a batch; NaN: not measured. */
     double latency_ms;
-    /* Every limit is kept. */
+    /* Every limit is kept, by this sample's own answers. */
     bool met;
     /* It was there already, from a run that is gone on with. */
     bool reused;
@@ -94,8 +95,14 @@ typedef struct stint_shrink_desc {
     /* With limits_drop: the most accuracy that may be lost, a share (0.003: 0.3 of 100
      * images). With limits_mismatch: the most answers that may change, a share. */
     bool limits_drop, limits_mismatch;
+    /* Both are of the images that judge. Either alone gives the smallest file, or with
+     * the objective latency the fastest model, that keeps it; beside a size or latency,
+     * both limits are to be kept. */
     double accuracy_drop, mismatch;
+    /* What is made least within a limit on answers alone. */
     stint_shrink_objective objective;
+    /* How a share is looked for that is limited by answers; shares for a size are
+     * guessed from the model's own weights and corrected. */
     stint_shrink_search search;
     /* Most samples; 0: 10. */
     int samples;
@@ -130,7 +137,7 @@ typedef struct stint_shrink_result {
      * of the test images". */
     int64_t judged;
     const char *judged_by;
-    /* Every limit is kept. */
+    /* Every limit is kept: always, with STINT_OK. */
     bool met;
     /* Numbers of the compressed weights, and those other than zero. */
     int64_t weights, nonzeros;
@@ -141,29 +148,39 @@ typedef struct stint_shrink_result {
     char weights_sha256[65];
     /* The folder, absolute. */
     char out[1024];
+    /* What was tried, in that order: [sample_count]. */
     stint_shrink_sample *samples;
     int sample_count;
+    /* Weights of convolutions and dense layers, in the order of the network:
+     * [layer_count]. */
     stint_shrink_layer *layers;
     int layer_count;
 } stint_shrink_result;
 
 /** What a plan says of one share. */
 typedef struct stint_shrink_guess {
+    /* The share removed where the scheme says auto. */
     double sparsity;
     /* Size of the file if the weights were projected and not trained. */
     int64_t bytes;
-    /* Numbers other than zero. */
+    /* Numbers of the scheme's weights other than zero. Biases and normalisations that
+     * stay as they are do not count. */
     int64_t nonzeros;
 } stint_shrink_guess;
 
 /** What a search would cost. Plain values, nothing to free. */
 typedef struct stint_shrink_plan_result {
+    /* As the search would have them; the scheme with its `auto`. */
     char scheme[1024], method[16];
+    /* Shares and what files would take, [guess_count]; one where the scheme says `auto`
+     * nowhere. */
     stint_shrink_guess guesses[32];
     int guess_count;
     /* At most so many samples, of so many training steps each. */
     int samples;
     int64_t sample_steps;
+    /* Size of the model's numbers in float32, which ratios are over: file headers are
+     * counted in `bytes` alone. */
     int64_t base_bytes;
 } stint_shrink_plan_result;
 

@@ -34,6 +34,11 @@ typedef struct sti_search_result {
 stint_status sti_search_bisect(const sti_search_desc *desc, sti_search_fn *fn,
                                void *user, sti_search_result *result_out);
 
+/* By a Gaussian process of what was seen (base/gaussian_process.h), which says where
+ * the next look tells most about the crossing. Otherwise as sti_search_bisect. */
+stint_status sti_search_bayes(const sti_search_desc *desc, sti_search_fn *fn,
+                              void *user, sti_search_result *result_out);
+
 /* Even steps over the whole range, each looked at once, for comparison. */
 stint_status sti_search_grid(const sti_search_desc *desc, sti_search_fn *fn, void *user,
                              sti_search_result *result_out);

@@ -7,8 +7,8 @@ static stint_value relu_dense(stint_graph *g, stint_value x, const char *scope,
                               int64_t units)
 {
     stint_scope_begin(g, "%s", scope);
-    x = stint_dense(
-        g, x, &(stint_dense_desc){.units = units, .init = STINT_INIT_HE_NORMAL});
+    x = stint_dense(g, x,
+                    &(stint_dense_desc){.units = units, .init = STINT_INIT_HE_NORMAL});
     x = stint_relu(g, x);
     stint_scope_end(g);
     return x;
@@ -29,11 +29,10 @@ static stint_value conv_pool(stint_graph *g, stint_value x, const char *scope,
                              int64_t filters)
 {
     stint_scope_begin(g, "%s", scope);
-    x = stint_conv2d(g, x,
-                     &(stint_conv2d_desc){.filters = filters,
-                                          .size = 5,
-                                          .bias = true,
-                                          .init = STINT_INIT_HE_NORMAL});
+    x = stint_conv2d(
+        g, x,
+        &(stint_conv2d_desc){
+            .filters = filters, .size = 5, .bias = true, .init = STINT_INIT_HE_NORMAL});
     stint_scope_end(g);
     return stint_max_pool(g, x, &(stint_pool_desc){.size = 2});
 }

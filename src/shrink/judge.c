@@ -52,7 +52,7 @@ typedef struct counts {
     int64_t all, right, changed, lost, won; /* lost: right before, wrong now */
 } counts;
 
-/* Of all images (part -1), or of every second one from `part` on. */
+/* Counts over all images (part -1), or of every second one from `part` on. */
 static counts count(const sti_judge_set *set, const int32_t *answer, int part)
 {
     counts c = {0};

@@ -241,9 +241,12 @@ static stint_status search_answers(sti_shrinker *s, int samples)
     const sti_search_desc desc = {
         .low = 0, .high = STI_SHARE_MAX, .width = WIDTH, .samples = samples};
     sti_search_result found;
-    stint_status st = s->desc->search == STINT_SHRINK_SEARCH_GRID
-                          ? sti_search_grid(&desc, try_share, s, &found)
-                          : sti_search_bisect(&desc, try_share, s, &found);
+    stint_status (*const ways[])(const sti_search_desc *, sti_search_fn *, void *,
+                                 sti_search_result *) = {
+        [STINT_SHRINK_SEARCH_BISECT] = sti_search_bisect,
+        [STINT_SHRINK_SEARCH_BAYES] = sti_search_bayes,
+        [STINT_SHRINK_SEARCH_GRID] = sti_search_grid};
+    const stint_status st = ways[s->desc->search](&desc, try_share, s, &found);
     s->low = found.low;
     s->high = found.high;
     return st;

@@ -12,7 +12,7 @@
 #include "train/scheme.h"
 
 enum { STI_SAMPLES_MAX = 100 };
-/* Of a share that is looked for: beyond it hardly a weight is left. */
+/* The largest share that is looked for: beyond it hardly a weight is left. */
 #define STI_SHARE_MAX 0.999
 
 typedef struct sti_sample {

@@ -12,7 +12,7 @@ double sti_lc_rate(double lr, double end, int64_t index, int64_t count)
                                (double)index / (double)count);
 }
 
-/* Of a step of so many batches whose rates fall from lr to end. */
+/* For a step of so many batches whose rates fall from lr to end. */
 static double usual_mu(int64_t batches, double lr, double end, double momentum)
 {
     double reach = 0;

@@ -62,10 +62,12 @@ static double answer(const curve *c, double limit)
     return low;
 }
 
-static void noisy_curves(void **state)
+typedef stint_status way(const sti_search_desc *desc, sti_search_fn *fn, void *user,
+                         sti_search_result *result);
+
+static void search_noisy_curves(way *search)
 {
     int near = 0, nearer = 0;
-    (void)state;
     for (uint64_t seed = 0; seed < 100; seed++) {
         curve c = {.knee = 0.3 + 0.6 * (double)seed / 100,
                    .slope = 1 + (double)(seed % 5),
@@ -74,14 +76,27 @@ static void noisy_curves(void **state)
         const sti_search_desc desc = {
             .low = 0, .high = 1, .limit = 0.92, .width = 0.008, .samples = 10};
         sti_search_result r;
-        assert_int_equal(sti_search_bisect(&desc, look, &c, &r), STINT_OK);
+        assert_int_equal(search(&desc, look, &c, &r), STINT_OK);
         assert_true(r.samples <= 10 && r.samples == c.looks);
         const double off = fabs(r.at - answer(&c, 0.92));
         near += off <= 0.02;
         nearer += off <= 0.01;
     }
+    print_message("%d within 0.01, %d within 0.02\n", nearer, near);
     assert_true(nearer >= 95);
     assert_true(near >= 97);
+}
+
+static void noisy_curves_by_halving(void **state)
+{
+    (void)state;
+    search_noisy_curves(sti_search_bisect);
+}
+
+static void noisy_curves_by_a_process(void **state)
+{
+    (void)state;
+    search_noisy_curves(sti_search_bayes);
 }
 
 /* The same looks at another limit would be a grid. */
@@ -148,13 +163,16 @@ static void failures_are_handed_on(void **state)
     assert_int_equal(sti_search_bisect(&desc, no_number, NULL, &r), STINT_E_FAILED);
     assert_non_null(strstr(stint_last_error(), "0.5"));
     assert_int_equal(sti_search_bisect(&desc, stopped, NULL, &r), STINT_E_INTERRUPTED);
+    assert_int_equal(sti_search_bayes(&desc, no_number, NULL, &r), STINT_E_FAILED);
+    assert_int_equal(sti_search_bayes(&desc, stopped, NULL, &r), STINT_E_INTERRUPTED);
     assert_int_equal(sti_search_grid(&desc, stopped, NULL, &r), STINT_E_INTERRUPTED);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noisy_curves),
+        cmocka_unit_test(noisy_curves_by_halving),
+        cmocka_unit_test(noisy_curves_by_a_process),
         cmocka_unit_test(a_shifted_curve_is_looked_at_elsewhere),
         cmocka_unit_test(limits_that_all_or_none_keep),
         cmocka_unit_test(failures_are_handed_on),
