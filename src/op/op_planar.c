@@ -106,7 +106,7 @@ sti_planar_plan sti_op_planar_plan(const sti_planar_conv_attr *a, const stint_sh
         .pad = a->pad,
         .oh = sti_conv_out_length(x->dim[1], a->kh, a->stride, a->pad),
         .ow = sti_conv_out_length(x->dim[2], a->kw, a->stride, a->pad)};
-    return sti_planar_plan_of(&shape, a->kept, threads);
+    return sti_planar_plan_of(&shape, &a->zeros, threads);
 }
 
 static sti_planar_plan plan_of(const stint_graph *graph, const sti_node *node,
@@ -160,7 +160,7 @@ static sti_cost cost_conv(const stint_graph *graph, const sti_node *node)
     const sti_planar_conv_attr *a = node->attr;
     const stint_shape *y = sti_op_out_shape(graph, node, 0);
     sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
-    cost.flop = 2.0 * (double)a->kept * (double)(y->dim[1] * y->dim[2] * a->n);
+    cost.flop = 2.0 * (double)a->zeros.kept * (double)(y->dim[1] * y->dim[2] * a->n);
     return cost;
 }
 
@@ -188,7 +188,7 @@ static void print_conv(const sti_node *node, sti_text *out)
     sti_text_printf(out,
                     "%" PRId64 " x %" PRId64 " stride %" PRId64 " pad %" PRId64
                     " kept %" PRId64 " of %" PRId64 "%s",
-                    a->kh, a->kw, a->stride, a->pad, a->kept,
+                    a->kh, a->kw, a->stride, a->pad, a->zeros.kept,
                     a->kh * a->kw * a->channels * a->filters, a->relu ? " relu" : "");
 }
 

@@ -23,8 +23,8 @@ stint_value sti_op_add_planar_to(stint_graph *g, stint_value planar, int64_t n);
  * [filters] and a residual of y's shape, each or STI_NO_INPUT. */
 typedef struct sti_planar_conv_attr {
     int64_t n, channels, filters, kh, kw, stride, pad;
-    int64_t kept; /* weights that are not zero */
-    int32_t relu, unused;
+    sti_planar_zeros zeros; /* of the weights */
+    int64_t relu;
 } sti_planar_conv_attr;
 extern const sti_op sti_op_planar_conv;
 /* The plan of such a node for a planar x. */

@@ -99,28 +99,21 @@ static const sti_node *norm_behind(const compacter *c, const sti_node *conv)
                : NULL;
 }
 
-static int64_t count_kept(const float *w, int64_t count)
-{
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; i++)
-        kept += w[i] != 0;
-    return kept;
-}
-
 static sti_planar_conv_attr describe(const compacter *c, const sti_node *conv)
 {
     const sti_conv2d_attr *attr = conv->attr;
     const stint_shape *w = &row_of(c, conv->in[1])->shape;
-    return (sti_planar_conv_attr){
-        .n = row_of(c, conv->in[0])->shape.dim[0],
-        .channels = w->dim[2],
-        .filters = w->dim[3],
-        .kh = w->dim[0],
-        .kw = w->dim[1],
-        .stride = attr->stride,
-        .pad = attr->pad,
-        .kept = count_kept(row_of(c, conv->in[1])->data, stint_shape_count(w)),
-        .relu = attr->relu};
+    sti_planar_conv_attr a = {.n = row_of(c, conv->in[0])->shape.dim[0],
+                              .channels = w->dim[2],
+                              .filters = w->dim[3],
+                              .kh = w->dim[0],
+                              .kw = w->dim[1],
+                              .stride = attr->stride,
+                              .pad = attr->pad,
+                              .relu = attr->relu};
+    a.zeros = sti_planar_look(row_of(c, conv->in[1])->data, a.kh, a.kw, a.channels,
+                              a.filters);
+    return a;
 }
 
 static stint_value add_packed(compacter *c, const sti_node *conv,

@@ -65,22 +65,15 @@ static float expected(const example *e, const float *x, const float *w,
     return e->relu && acc < 0 ? 0 : acc;
 }
 
-static int64_t count_kept(const float *w, int64_t count)
-{
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; i++)
-        kept += w[i] != 0;
-    return kept;
-}
-
 /* Channels-last to channels-last through the planar layout. */
 static float *run_planar(const example *e, int threads, const float *x, const float *w,
                          const sti_planar_epilogue *epilogue, const float *residual)
 {
     const sti_planar_shape *s = &e->s;
     const sti_team team = {threads};
-    const int64_t kept = count_kept(w, s->kh * s->kw * s->channels * s->filters);
-    const sti_planar_plan p = sti_planar_plan_of(s, kept, threads);
+    const sti_planar_zeros zeros =
+        sti_planar_look(w, s->kh, s->kw, s->channels, s->filters);
+    const sti_planar_plan p = sti_planar_plan_of(s, &zeros, threads);
     const int64_t from = p.groups * p.lanes * s->channels * s->h * s->w;
     const int64_t to = p.groups * p.lanes * s->filters * s->oh * s->ow;
     float *px = sti_alloc_array(from, sizeof *px, "test");
@@ -263,8 +256,9 @@ static void test_plan_is_of_the_shape_alone(void **state)
                                 .pad = 1,
                                 .oh = 16,
                                 .ow = 16};
-    const sti_planar_plan a = sti_planar_plan_of(&s, 9000, 1);
-    sti_planar_plan b = sti_planar_plan_of(&s, 9000, 8);
+    const sti_planar_zeros zeros = {.kept = 9000, .kernels = 3000};
+    const sti_planar_plan a = sti_planar_plan_of(&s, &zeros, 1);
+    sti_planar_plan b = sti_planar_plan_of(&s, &zeros, 8);
     (void)state;
     assert_int_equal(b.scratch_bytes, 8 * a.scratch_bytes);
     b.scratch_bytes = a.scratch_bytes;

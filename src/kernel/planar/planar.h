@@ -15,9 +15,11 @@
  * for the sign of a zero that they are of the chain over all weights.
  *
  * A tile of outputs is computed at a time: the inputs that it needs of a few channels
- * are copied, once a column of taps, so that every tap reads whole aligned vectors
- * which lie in the first cache, and all filters go over them. Sums of the tile wait in
- * scratch between one block of channels and the next. */
+ * are copied so that every tap reads whole aligned vectors which lie in the first cache
+ * (of one image, or with strides, once a column of taps), and all filters go over them.
+ * Sums of the tile wait in scratch between one block of channels and the next. Where
+ * kernels of 3 x 3 keep four taps at most and images lie beside each other, a body for
+ * each of the 126 shapes loads every input once for all taps and sums that want it. */
 #ifndef STI_KERNEL_PLANAR_H
 #define STI_KERNEL_PLANAR_H
 
@@ -36,10 +38,22 @@ typedef struct sti_planar_shape {
     int64_t n, h, w, channels, filters, kh, kw, stride, pad, oh, ow;
 } sti_planar_shape;
 
+/* What a plan wants to know of the weights. */
+typedef struct sti_planar_zeros {
+    int64_t kept, kernels; /* weights, and kernels, that are not zero */
+    int64_t four;          /* 1: of 3 x 3, and no kernel has more than four taps */
+} sti_planar_zeros;
+
+/* Of dense weights [kh, kw, channels, filters]. */
+sti_planar_zeros sti_planar_look(const float *w, int64_t kh, int64_t kw,
+                                 int64_t channels, int64_t filters);
+
 /* All that is decided about a layer before it runs, also where its weights lie. */
 typedef struct sti_planar_plan {
     sti_planar_shape shape;
     int64_t lanes, groups;
+    bool shaped;           /* by the shapes of kernels */
+    bool margins;          /* tiles lie with their margins, not once a column of taps */
     int64_t rows, columns; /* of a tile, columns in vectors of 16 */
     int64_t tiles_y, tiles_x;
     int64_t block, blocks;   /* channels that are copied at a time */
@@ -48,13 +62,12 @@ typedef struct sti_planar_plan {
     size_t weights_bytes, scratch_bytes;
 } sti_planar_plan;
 
-/* kept: weights that are not zero. scratch_bytes is for a team of `threads`; all else
- * is the same for any. */
-sti_planar_plan sti_planar_plan_of(const sti_planar_shape *shape, int64_t kept,
-                                   int threads);
+/* scratch_bytes is for a team of `threads`; all else is the same for any. */
+sti_planar_plan sti_planar_plan_of(const sti_planar_shape *shape,
+                                   const sti_planar_zeros *zeros, int threads);
 
-/* Weights in the order of a plan, plan->weights_bytes, 8-byte aligned. Exactly `kept`
- * of w must not be zero. */
+/* Weights in the order of a plan, plan->weights_bytes, 8-byte aligned. The plan must be
+ * of what sti_planar_look says of them. */
 void sti_planar_pack(const sti_planar_plan *plan, const float *w, void *packed_out);
 
 typedef struct sti_planar_epilogue {

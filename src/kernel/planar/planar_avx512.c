@@ -1,7 +1,7 @@
 /* Planar convolutions for AVX-512. */
 #if defined(__x86_64__)
 #define STI_LANES      16
-#define PLANAR_AT_ONCE 14
+#define PLANAR_AT_ONCE 16
 #define PLANAR_KERNELS sti_planar_kernels_avx512
 #include "kernel/lane/lane.h"
 

@@ -1,37 +1,57 @@
 /* Body of the loops of planar_priv.h, included once by each instruction set's file,
  * which has defined STI_LANES, PLANAR_KERNELS (the table's name), PLANAR_AT_ONCE
- * (vectors of sums in registers) and planar_fma(a, b, c) on vectors. */
+ * (vectors of sums in registers: 4, 12, 16) and planar_fma(a, b, c) on vectors. */
 #include "kernel/lane/lane.h"
 #include "kernel/planar/planar_priv.h"
 
-/* `vectors` is known where this is inlined, so that the sums are registers. */
-static inline __attribute__((always_inline)) void
-sums_of(const int vectors, const float *x, const sti_planar_tap *tap, int64_t taps,
-        bool first, float *sum)
+enum { UNIT = STI_PLANAR_LANES / STI_LANES }; /* vectors of the machine in one of 16 */
+
+#define PLANAR_INLINE static inline __attribute__((always_inline))
+
+/* `rows` and `vectors` (of a row) are known where this is inlined, so that the sums are
+ * registers. */
+PLANAR_INLINE void load_sums(const int count, const sti_planar_tile *tile, lane_f *acc)
 {
-    lane_f acc[PLANAR_AT_ONCE];
 #pragma GCC unroll 16
-    for (int v = 0; v < vectors; v++)
-        acc[v] = first ? lane_splat(0.0f) : lane_load(sum + v * STI_LANES);
-    for (int64_t i = 0; i < taps; i++) {
-        const float *from = x + tap[i].offset;
-        const lane_f weight = lane_splat(tap[i].weight);
-#pragma GCC unroll 16
-        for (int v = 0; v < vectors; v++)
-            acc[v] = planar_fma(weight, lane_load(from + v * STI_LANES), acc[v]);
-    }
-#pragma GCC unroll 16
-    for (int v = 0; v < vectors; v++)
-        lane_store(sum + v * STI_LANES, acc[v]);
+    for (int v = 0; v < count; v++)
+        acc[v] = tile->first ? lane_splat(0.0f) : lane_load(tile->sum + v * STI_LANES);
 }
 
-static void sums_at_once(int64_t vectors, const float *x, const sti_planar_tap *tap,
-                         int64_t taps, bool first, float *sum)
+PLANAR_INLINE void store_sums(const int count, const sti_planar_tile *tile,
+                              const lane_f *acc)
+{
+#pragma GCC unroll 16
+    for (int v = 0; v < count; v++)
+        lane_store(tile->sum + v * STI_LANES, acc[v]);
+}
+
+PLANAR_INLINE void taps_of(const int rows, const int vectors,
+                           const sti_planar_tile *tile, const sti_planar_tap *tap,
+                           int64_t count)
+{
+    lane_f acc[PLANAR_AT_ONCE];
+    load_sums(rows * vectors, tile, acc);
+    for (int64_t i = 0; i < count; i++) {
+        const float *from = tile->x + tap[i].offset;
+        const lane_f weight = lane_splat(tap[i].weight);
+#pragma GCC unroll 16
+        for (int v = 0; v < rows * vectors; v++) {
+            const float *at =
+                from + v / vectors * tile->row_floats + v % vectors * STI_LANES;
+            acc[v] = planar_fma(weight, lane_load(at), acc[v]);
+        }
+    }
+    store_sums(rows * vectors, tile, acc);
+}
+
+/* One row of at most PLANAR_AT_ONCE vectors. */
+static void taps_of_row(const sti_planar_tile *tile, int64_t vectors,
+                        const sti_planar_tap *tap, int64_t count)
 {
     switch (vectors) {
-#define CASE(V)                               \
-    case V:                                   \
-        sums_of(V, x, tap, taps, first, sum); \
+#define CASE(V)                          \
+    case V:                              \
+        taps_of(1, V, tile, tap, count); \
         break;
         CASE(1)
         CASE(2)
@@ -50,6 +70,8 @@ static void sums_at_once(int64_t vectors, const float *x, const sti_planar_tap *
 #if PLANAR_AT_ONCE > 12
         CASE(13)
         CASE(14)
+        CASE(15)
+        CASE(16)
 #endif
 #undef CASE
     default:
@@ -57,27 +79,61 @@ static void sums_at_once(int64_t vectors, const float *x, const sti_planar_tap *
     }
 }
 
-static void planar_sums(int64_t n, const float *x, const sti_planar_tap *tap,
-                        int64_t taps, bool first, float *sum)
+/* Row by row, as many vectors at a time as there are registers. */
+static void taps_by_rows(const sti_planar_tile *tile, const sti_planar_tap *tap,
+                         int64_t count)
 {
-    const int64_t vectors = n / STI_LANES;
-    for (int64_t v = 0; v < vectors; v += PLANAR_AT_ONCE) {
-        const int64_t left = vectors - v;
-        sums_at_once(left < PLANAR_AT_ONCE ? left : PLANAR_AT_ONCE, x + v * STI_LANES,
-                     tap, taps, first, sum + v * STI_LANES);
-    }
+    const int64_t vectors = tile->columns * UNIT;
+    for (int64_t r = 0; r < tile->rows; r++)
+        for (int64_t v = 0; v < vectors; v += PLANAR_AT_ONCE) {
+            const int64_t left = vectors - v;
+            sti_planar_tile part = *tile;
+            part.x += r * tile->row_floats + v * STI_LANES;
+            part.sum += (r * vectors + v) * STI_LANES;
+            taps_of_row(&part, left < PLANAR_AT_ONCE ? left : PLANAR_AT_ONCE, tap,
+                        count);
+        }
 }
+
+static void planar_taps(const sti_planar_tile *tile, const sti_planar_tap *tap,
+                        int64_t count)
+{
+#if PLANAR_AT_ONCE == 16
+    switch (tile->rows == 1 ? 0 : tile->rows * 8 + tile->columns) {
+#define CASE(R, C)                       \
+    case R * 8 + C:                      \
+        taps_of(R, C, tile, tap, count); \
+        return;
+        CASE(2, 1)
+        CASE(2, 2)
+        CASE(2, 4)
+        CASE(4, 1)
+        CASE(4, 2)
+        CASE(4, 4)
+#undef CASE
+    default:
+        break;
+    }
+#endif
+    taps_by_rows(tile, tap, count);
+}
+
+#if PLANAR_AT_ONCE == 16
+#include "kernel/planar/planar_kernels_body.h"
+#define PLANAR_BY_KERNELS planar_by_kernels
+#else
+#define PLANAR_BY_KERNELS NULL
+#endif
 
 static void planar_finish(int64_t n, const float *sum, const float *scale,
                           const float *shift, const float *residual, bool relu,
                           float *y)
 {
-    float last[3][STI_LANES] = {{0}};
+    float last[2][STI_LANES] = {{0}};
     for (int64_t i = 0; i < n; i += STI_LANES) {
         const bool whole = n - i >= STI_LANES;
         const size_t rest = (size_t)(whole ? STI_LANES : n - i) * sizeof(float);
-        const float *from = sum + i; /* (sums are whole vectors) */
-        lane_f v = lane_load(from);
+        lane_f v = lane_load(sum + i); /* (sums are whole vectors) */
         if (scale)
             v = planar_fma(v, lane_splat(*scale), lane_splat(*shift));
         else if (shift)
@@ -99,4 +155,5 @@ static void planar_finish(int64_t n, const float *sum, const float *scale,
     }
 }
 
-const sti_planar_kernels PLANAR_KERNELS = {planar_sums, planar_finish};
+const sti_planar_kernels PLANAR_KERNELS = {planar_taps, PLANAR_BY_KERNELS,
+                                           planar_finish};

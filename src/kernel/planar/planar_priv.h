@@ -10,19 +10,38 @@ typedef struct sti_planar_tap {
     float weight;
 } sti_planar_tap;
 
+/* A kept kernel of 3 x 3: one of the shapes of planar_shapes.h, its taps' weights in
+ * ascending order. */
+typedef struct sti_planar_kernel {
+    int32_t offset, shape;
+    float weight[4];
+} sti_planar_kernel;
+
+/* A tile of sums, rows * columns vectors of 16 one after another, and the inputs of its
+ * first tap, whose rows are row_floats apart. rows * columns <= STI_PLANAR_VECTORS;
+ * rows 1, 2 or 4, and columns likewise where there are several rows. */
+typedef struct sti_planar_tile {
+    int64_t rows, columns, row_floats;
+    const float *x;
+    bool first; /* sums begin at zero, else with what they are */
+    float *sum;
+} sti_planar_tile;
+
 typedef struct sti_planar_kernels {
-    /* sum[0..n) = chain of x[offset..offset + n) weight over the taps, from zero if
-     * `first`, else from what it is. n a multiple of 16, at most 16 STI_PLANAR_VECTORS.
-     */
-    void (*sums)(int64_t n, const float *x, const sti_planar_tap *tap, int64_t taps,
-                 bool first, float *sum);
+    /* Chains over taps. */
+    void (*taps)(const sti_planar_tile *tile, const sti_planar_tap *tap, int64_t count);
+    /* Chains over the taps of kernels; rows are those of a tile with its margin,
+     * row_floats = 16 (columns + 2); rows and columns both 4, 2 and 4, or both 2. NULL:
+     * there are none for this instruction set. */
+    void (*kernels)(const sti_planar_tile *tile, const sti_planar_kernel *kernel,
+                    int64_t count);
     /* y[0..n) from sums by one filter's factors: scale NULL or one number, and so on.
      */
     void (*finish)(int64_t n, const float *sum, const float *scale, const float *shift,
                    const float *residual, bool relu, float *y);
 } sti_planar_kernels;
 
-enum { STI_PLANAR_VECTORS = 14 }; /* sums that stay in registers, AVX-512 */
+enum { STI_PLANAR_VECTORS = 16 }; /* sums that stay in registers, AVX-512 */
 
 extern const sti_planar_kernels sti_planar_kernels_ref, sti_planar_kernels_avx2,
     sti_planar_kernels_avx512;
