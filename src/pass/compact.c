@@ -111,8 +111,9 @@ static sti_planar_conv_attr describe(const compacter *c, const sti_node *conv)
                               .stride = attr->stride,
                               .pad = attr->pad,
                               .relu = attr->relu};
-    a.zeros = sti_planar_look(row_of(c, conv->in[1])->data, a.kh, a.kw, a.channels,
-                              a.filters);
+    if (!sti_planar_look(row_of(c, conv->in[1])->data, a.kh, a.kw, a.channels,
+                         a.filters, &a.zeros))
+        sti_graph_fail(c->graph, STINT_E_MEMORY);
     return a;
 }
 
@@ -123,9 +124,8 @@ static stint_value add_packed(compacter *c, const sti_node *conv,
     const stint_shape shape =
         stint_shape_make(STINT_U8, 1, (int64_t[]){(int64_t)plan->weights_bytes});
     void *packed = sti_graph_room(c->graph, plan->weights_bytes);
-    if (!packed)
+    if (!packed || !sti_planar_pack(plan, row_of(c, conv->in[1])->data, packed))
         return sti_graph_fail(c->graph, STINT_E_MEMORY);
-    sti_planar_pack(plan, row_of(c, conv->in[1])->data, packed);
     snprintf(name, sizeof name, "%s.weight.planar", conv->scope);
     return sti_graph_constant(c->graph, name, &shape, packed);
 }
@@ -151,7 +151,7 @@ static void add_conv(compacter *c, const sti_node *conv, const sti_node *norm)
     const sti_conv2d_attr *old = conv->attr;
     stint_value in[5] = {planar_of(c, conv->in[0]), -1, STI_NO_INPUT, STI_NO_INPUT,
                          STI_NO_INPUT};
-    if (in[0] < 0)
+    if (in[0] < 0 || sti_graph_status(c->graph) != STINT_OK)
         return;
     const sti_planar_plan plan = sti_op_planar_plan(&attr, &row_of(c, in[0])->shape, 1);
     in[1] = add_packed(c, conv, &plan);

@@ -33,10 +33,24 @@ static float *values(int64_t count, double keep)
 }
 
 typedef struct example {
+    bool shapes; /* of four taps or fewer, any of the 126 */
     sti_planar_shape s;
     bool scale, shift, residual, relu;
     double keep;
 } example;
+
+static void keep_shapes(const sti_planar_shape *s, float *w)
+{
+    for (int64_t k = 0; k < s->channels * s->filters; k++) {
+        int left = (int)((double)(uniform() + 1) * 2.5); /* 0 to 4 */
+        for (int64_t t = 0; t < 9; t++) {
+            float *at = &w[t * s->channels * s->filters + k];
+            const bool keep = left > 0 && (9 - t <= left || uniform() > 0);
+            *at = keep ? uniform() : 0;
+            left -= keep;
+        }
+    }
+}
 
 /* One output, from channels-last x. */
 static float expected(const example *e, const float *x, const float *w,
@@ -71,8 +85,8 @@ static float *run_planar(const example *e, int threads, const float *x, const fl
 {
     const sti_planar_shape *s = &e->s;
     const sti_team team = {threads};
-    const sti_planar_zeros zeros =
-        sti_planar_look(w, s->kh, s->kw, s->channels, s->filters);
+    sti_planar_zeros zeros;
+    assert_true(sti_planar_look(w, s->kh, s->kw, s->channels, s->filters, &zeros));
     const sti_planar_plan p = sti_planar_plan_of(s, &zeros, threads);
     const int64_t from = p.groups * p.lanes * s->channels * s->h * s->w;
     const int64_t to = p.groups * p.lanes * s->filters * s->oh * s->ow;
@@ -89,7 +103,7 @@ static float *run_planar(const example *e, int threads, const float *x, const fl
     sti_planar_from_f32(&team, s->n, s->h * s->w, s->channels, p.lanes, x, px);
     sti_planar_from_f32(&team, s->n, s->oh * s->ow, s->filters, p.lanes, residual, pr);
     with.residual = e->residual ? pr : NULL;
-    sti_planar_pack(&p, w, packed);
+    assert_true(sti_planar_pack(&p, w, packed));
     sti_planar_conv_f32(&team, &p, px, packed, &with, py, scratch);
     sti_planar_to_f32(&team, s->n, s->oh * s->ow, s->filters, p.lanes, py, y);
     sti_free(px);
@@ -106,6 +120,8 @@ static void compare(const example *e)
     const int64_t outputs = s->n * s->oh * s->ow * s->filters;
     float *x = values(s->n * s->h * s->w * s->channels, 1);
     float *w = values(s->kh * s->kw * s->channels * s->filters, e->keep);
+    if (e->shapes)
+        keep_shapes(s, w);
     float *scale = values(s->filters, 1), *shift = values(s->filters, 1);
     float *residual = values(outputs, 1);
     const sti_planar_epilogue epilogue = {.scale = e->scale ? scale : NULL,
@@ -223,6 +239,31 @@ static void test_equals_a_scalar_chain(void **state)
         }
 }
 
+static void test_shapes_of_four_taps(void **state)
+{
+    const int64_t sides[] = {13, 8, 4, 2};
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        example e = {.shapes = true,
+                     .s = {.n = k == 3 ? 32 : 16 - k,
+                           .h = sides[k],
+                           .w = sides[k],
+                           .channels = 24,
+                           .filters = 36,
+                           .kh = 3,
+                           .kw = 3,
+                           .stride = 1,
+                           .pad = 1,
+                           .oh = sides[k],
+                           .ow = sides[k]},
+                     .scale = true,
+                     .shift = true,
+                     .relu = k & 1,
+                     .keep = 1};
+        compare(&e);
+    }
+}
+
 static void test_no_weight_at_all(void **state)
 {
     example e = {.s = {.n = 2,
@@ -271,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_a_scalar_chain),
+        cmocka_unit_test(test_shapes_of_four_taps),
         cmocka_unit_test(test_no_weight_at_all),
         cmocka_unit_test(test_plan_is_of_the_shape_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);

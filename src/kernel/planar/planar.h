@@ -19,7 +19,8 @@
  * (of one image, or with strides, once a column of taps), and all filters go over them.
  * Sums of the tile wait in scratch between one block of channels and the next. Where
  * kernels of 3 x 3 keep four taps at most and images lie beside each other, a body for
- * each of the 126 shapes loads every input once for all taps and sums that want it. */
+ * each of the 126 shapes loads every input once for all taps and sums that want it.
+ * Small maps go another way, in which several filters run side by side. */
 #ifndef STI_KERNEL_PLANAR_H
 #define STI_KERNEL_PLANAR_H
 
@@ -29,7 +30,7 @@
 
 #include "base/team.h"
 
-enum { STI_PLANAR_LANES = 16 };
+enum { STI_PLANAR_LANES = 16, STI_PLANAR_BUNDLES = 4 };
 
 /* Lanes for so many images: 16 where few of them would stand empty. */
 int64_t sti_planar_lanes(int64_t n);
@@ -42,17 +43,21 @@ typedef struct sti_planar_shape {
 typedef struct sti_planar_zeros {
     int64_t kept, kernels; /* weights, and kernels, that are not zero */
     int64_t four;          /* 1: of 3 x 3, and no kernel has more than four taps */
+    /* Steps that bundles of 1, 2, 4, 8 filters take, the longest each, all together. */
+    int64_t steps[STI_PLANAR_BUNDLES];
 } sti_planar_zeros;
 
-/* Of dense weights [kh, kw, channels, filters]. */
-sti_planar_zeros sti_planar_look(const float *w, int64_t kh, int64_t kw,
-                                 int64_t channels, int64_t filters);
+/* Of dense weights [kh, kw, channels, filters]. False: out of memory, recorded. */
+bool sti_planar_look(const float *w, int64_t kh, int64_t kw, int64_t channels,
+                     int64_t filters, sti_planar_zeros *zeros_out);
 
 /* All that is decided about a layer before it runs, also where its weights lie. */
 typedef struct sti_planar_plan {
     sti_planar_shape shape;
     int64_t lanes, groups;
-    bool shaped;           /* by the shapes of kernels */
+    bool shaped; /* by the shapes of kernels */
+    bool flat;   /* all outputs of a group in a few vectors (planar_flat.c) */
+    int64_t vectors, together; /* of those; filters side by side */
     bool margins;          /* tiles lie with their margins, not once a column of taps */
     int64_t rows, columns; /* of a tile, columns in vectors of 16 */
     int64_t tiles_y, tiles_x;
@@ -67,8 +72,8 @@ sti_planar_plan sti_planar_plan_of(const sti_planar_shape *shape,
                                    const sti_planar_zeros *zeros, int threads);
 
 /* Weights in the order of a plan, plan->weights_bytes, 8-byte aligned. The plan must be
- * of what sti_planar_look says of them. */
-void sti_planar_pack(const sti_planar_plan *plan, const float *w, void *packed_out);
+ * of what sti_planar_look says of them. False: out of memory, recorded. */
+bool sti_planar_pack(const sti_planar_plan *plan, const float *w, void *packed_out);
 
 typedef struct sti_planar_epilogue {
     const float *scale, *shift; /* [filters], or NULL; scale only with shift */

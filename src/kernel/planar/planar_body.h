@@ -125,6 +125,39 @@ static void planar_taps(const sti_planar_tile *tile, const sti_planar_tap *tap,
 #define PLANAR_BY_KERNELS NULL
 #endif
 
+PLANAR_INLINE void bundle_of(const int filters, const int vectors,
+                             const sti_planar_tile *tile, const sti_planar_tap *tap,
+                             int64_t count)
+{
+    lane_f acc[16 * UNIT];
+#pragma GCC unroll 32
+    for (int v = 0; v < filters * vectors; v++)
+        acc[v] = lane_splat(0.0f);
+    for (int64_t i = 0; i < count; i++, tap += filters)
+#pragma GCC unroll 32
+        for (int v = 0; v < filters * vectors; v++) {
+            const sti_planar_tap *t = &tap[v / vectors];
+            const float *at = tile->x + t->offset + v % vectors * STI_LANES;
+            acc[v] = planar_fma(lane_splat(t->weight), lane_load(at), acc[v]);
+        }
+#pragma GCC unroll 32
+    for (int v = 0; v < filters * vectors; v++)
+        lane_store(tile->sum + v * STI_LANES, acc[v]);
+}
+
+static void planar_bundle(const sti_planar_tile *tile, const sti_planar_tap *tap,
+                          int64_t count)
+{
+    if (tile->columns == 1)
+        bundle_of(8, 1 * UNIT, tile, tap, count);
+    else if (tile->columns == 2)
+        bundle_of(4, 2 * UNIT, tile, tap, count);
+    else if (tile->columns == 3)
+        bundle_of(2, 3 * UNIT, tile, tap, count);
+    else
+        bundle_of(2, 4 * UNIT, tile, tap, count);
+}
+
 static void planar_finish(int64_t n, const float *sum, const float *scale,
                           const float *shift, const float *residual, bool relu,
                           float *y)
@@ -156,4 +189,4 @@ static void planar_finish(int64_t n, const float *sum, const float *scale,
 }
 
 const sti_planar_kernels PLANAR_KERNELS = {planar_taps, PLANAR_BY_KERNELS,
-                                           planar_finish};
+                                           planar_bundle, planar_finish};

@@ -8,7 +8,7 @@
 
 enum {
     LANES = STI_PLANAR_LANES,
-    NEAR_BYTES = 20 << 10, /* of a tile's block, to stay in the first cache */
+    NEAR_BYTES = 80 << 10, /* of a tile's block, to stay in the first cache */
     TAPS_LEAST = 12,       /* of a filter a block: sums are loaded and stored beside */
     PIECES_LEAST = 16,     /* that threads may share */
     FILTERS_LEAST = 32     /* that share a tile's copies */
@@ -135,6 +135,10 @@ sti_planar_plan sti_planar_plan_of(const sti_planar_shape *shape,
 {
     sti_planar_plan p = {.shape = *shape, .lanes = sti_planar_lanes(shape->n)};
     p.groups = ceil_div(shape->n, p.lanes);
+    if (sti_planar_flat_fits(&p)) {
+        sti_planar_flat_plan(&p, zeros, threads);
+        return p;
+    }
     p.margins = p.lanes == LANES && shape->stride == 1;
     p.shaped = p.margins && zeros->four;
     choose_tile(&p);
@@ -157,8 +161,8 @@ static int64_t taps_of(const float *w, int64_t taps, int64_t kernels, int64_t ke
     return count;
 }
 
-sti_planar_zeros sti_planar_look(const float *w, int64_t kh, int64_t kw,
-                                 int64_t channels, int64_t filters)
+bool sti_planar_look(const float *w, int64_t kh, int64_t kw, int64_t channels,
+                     int64_t filters, sti_planar_zeros *zeros_out)
 {
     sti_planar_zeros zeros = {.four = kh == 3 && kw == 3};
     for (int64_t k = 0; k < channels * filters; k++) {
@@ -167,7 +171,8 @@ sti_planar_zeros sti_planar_look(const float *w, int64_t kh, int64_t kw,
         zeros.kernels += count > 0;
         zeros.four &= count <= 4;
     }
-    return zeros;
+    *zeros_out = zeros;
+    return sti_planar_flat_steps(w, kh * kw * channels, filters, zeros_out->steps);
 }
 
 /* Of tap (i, j) of the channel-th channel of a block. */
@@ -236,8 +241,10 @@ static void pack_filter(const sti_planar_plan *p, const float *w, int64_t block,
     }
 }
 
-void sti_planar_pack(const sti_planar_plan *p, const float *w, void *packed_out)
+bool sti_planar_pack(const sti_planar_plan *p, const float *w, void *packed_out)
 {
+    if (p->flat)
+        return sti_planar_flat_pack(p, w, packed_out);
     int32_t *start = packed_out, count = 0;
     void *list = (char *)packed_out + starts_bytes(p);
     for (int64_t b = 0; b < p->blocks; b++)
@@ -246,6 +253,7 @@ void sti_planar_pack(const sti_planar_plan *p, const float *w, void *packed_out)
             pack_filter(p, w, b, f, list, &count);
         }
     *start = count;
+    return true;
 }
 
 /* ---- a tile's inputs ---- */
@@ -452,6 +460,10 @@ void sti_planar_conv_f32(const sti_team *team, const sti_planar_plan *plan,
                          const sti_planar_epilogue *epilogue, float *y_out,
                          void *scratch)
 {
+    if (plan->flat) {
+        sti_planar_flat_run(team, plan, x, packed, epilogue, y_out, scratch);
+        return;
+    }
     conv_job job = {.plan = plan,
                     .kernels = STI_KERNELS_NOW(sti_planar_kernels),
                     .x = x,

@@ -35,6 +35,10 @@ typedef struct sti_planar_kernels {
      * there are none for this instruction set. */
     void (*kernels)(const sti_planar_tile *tile, const sti_planar_kernel *kernel,
                     int64_t count);
+    /* As taps, of several filters side by side, [count][filters]: 8 where a tile has
+     * one vector, 4 where two, 2 where three or four; sums [filters][columns]. */
+    void (*bundle)(const sti_planar_tile *tile, const sti_planar_tap *tap,
+                   int64_t count);
     /* y[0..n) from sums by one filter's factors: scale NULL or one number, and so on.
      */
     void (*finish)(int64_t n, const float *sum, const float *scale, const float *shift,
@@ -42,6 +46,22 @@ typedef struct sti_planar_kernels {
 } sti_planar_kernels;
 
 enum { STI_PLANAR_VECTORS = 16 }; /* sums that stay in registers, AVX-512 */
+
+/* ---- small maps: planar_flat.c ---- */
+
+/* A plan whose shape, lanes and groups are set. */
+bool sti_planar_flat_fits(const sti_planar_plan *plan);
+void sti_planar_flat_plan(sti_planar_plan *plan, const sti_planar_zeros *zeros,
+                          int threads);
+/* Of weights [rows, filters]; false: no memory. */
+bool sti_planar_flat_steps(const float *w, int64_t rows, int64_t filters,
+                           int64_t steps_out[STI_PLANAR_BUNDLES]);
+bool sti_planar_flat_pack(const sti_planar_plan *plan, const float *w,
+                          void *packed_out);
+void sti_planar_flat_run(const sti_team *team, const sti_planar_plan *plan,
+                         const float *x, const void *packed,
+                         const sti_planar_epilogue *epilogue, float *y_out,
+                         void *scratch);
 
 extern const sti_planar_kernels sti_planar_kernels_ref, sti_planar_kernels_avx2,
     sti_planar_kernels_avx512;
