@@ -22,7 +22,7 @@ typedef struct compacter {
     stint_value *back;   /* [values]: turned back from it, or -1 */
     bool *moved;         /* [values]: made in the planar layout */
     sti_node **waiting;  /* [values]: a convolution whose normalisation is to come */
-    int convolutions;
+    int layers;
 } compacter;
 
 static const sti_value_row *row_of(const compacter *c, stint_value value)
@@ -70,15 +70,21 @@ static bool is_constant(const compacter *c, stint_value value)
     return value >= 0 && row_of(c, value)->role == STI_ROLE_CONSTANT;
 }
 
-static bool is_chosen(const compacter *c, const sti_node *node)
+/* Is the weight of this node to be run in the fast form? */
+static bool is_wanted(const compacter *c, const sti_node *node)
 {
     char name[512];
+    snprintf(name, sizeof name, "%s.weight", node->scope);
+    return c->choice->planar(c->choice->user, name);
+}
+
+static bool is_chosen(const compacter *c, const sti_node *node)
+{
     if (node->op != &sti_op_conv2d || !is_constant(c, node->in[1]))
         return false;
     const sti_conv2d_attr *attr = node->attr;
-    snprintf(name, sizeof name, "%s.weight", node->scope);
     return attr->groups == 1 && (!attr->has_bias || is_constant(c, node->in[2])) &&
-           c->choice->planar(c->choice->user, name);
+           is_wanted(c, node);
 }
 
 /* The normalisation that alone reads a convolution without an epilogue, or NULL. */
@@ -117,6 +123,7 @@ static sti_planar_conv_attr describe(const compacter *c, const sti_node *conv)
     return a;
 }
 
+/* Of a convolution, or of a dense layer. */
 static stint_value add_packed(compacter *c, const sti_node *conv,
                               const sti_planar_plan *plan)
 {
@@ -166,7 +173,56 @@ static void add_conv(compacter *c, const sti_node *conv, const sti_node *norm)
     }
     const sti_node *last = norm ? norm : conv;
     move(c, conv, last->out[0], sti_op_add_planar_conv(c->graph, &attr, in));
-    c->convolutions++;
+    c->layers++;
+}
+
+/* ---- dense layers ---- */
+
+/* x [n, in] times a constant matrix [in, out]. */
+static bool is_dense(const compacter *c, const sti_node *node)
+{
+    if (node->op != &sti_op_matmul || !is_constant(c, node->in[1]))
+        return false;
+    const sti_matmul_attr *attr = node->attr;
+    return !attr->trans_a && !attr->trans_b &&
+           row_of(c, node->in[0])->shape.rank == 2 &&
+           row_of(c, node->in[1])->shape.rank == 2 &&
+           (!attr->has_bias || is_constant(c, node->in[2])) && is_wanted(c, node);
+}
+
+/* A convolution of 1 x 1 on images of one pixel. */
+static void add_dense(compacter *c, sti_node *node)
+{
+    stint_graph *g = c->graph;
+    const sti_matmul_attr *old = node->attr;
+    const stint_shape *w = &row_of(c, node->in[1])->shape;
+    const stint_shape y = row_of(c, node->out[0])->shape;
+    const int64_t n = y.dim[0];
+    const stint_shape pixel = STINT_SHAPE(n, 1, 1, w->dim[0]);
+    sti_planar_conv_attr attr = {.n = n,
+                                 .channels = w->dim[0],
+                                 .filters = w->dim[1],
+                                 .kh = 1,
+                                 .kw = 1,
+                                 .stride = 1,
+                                 .relu = old->relu};
+    stint_value in[5] = {
+        sti_op_add_planar_from(g, stint_reshape(g, node->in[0], &pixel)), -1,
+        STI_NO_INPUT, old->has_bias ? node->in[2] : STI_NO_INPUT, STI_NO_INPUT};
+    if (!sti_planar_look(row_of(c, node->in[1])->data, 1, 1, attr.channels,
+                         attr.filters, &attr.zeros))
+        sti_graph_fail(g, STINT_E_MEMORY);
+    if (in[0] < 0 || sti_graph_status(g) != STINT_OK)
+        return;
+    const sti_planar_plan plan = sti_op_planar_plan(&attr, &row_of(c, in[0])->shape, 1);
+    in[1] = add_packed(c, node, &plan);
+    stint_value v = sti_op_add_planar_conv(g, &attr, in);
+    if (v >= 0)
+        row_of(c, v)->producer->scope = node->scope;
+    v = stint_reshape(g, sti_op_add_planar_to(g, v, n), &y);
+    if (v >= 0)
+        sti_graph_replace(g, node->out[0], v);
+    c->layers++;
 }
 
 /* ---- what follows them ---- */
@@ -236,6 +292,8 @@ static void visit(compacter *c, sti_node *node)
         follow_global(c, node);
     } else {
         turn_back(c, node);
+        if (is_dense(c, node))
+            add_dense(c, node);
     }
 }
 
@@ -267,7 +325,7 @@ stint_status sti_pass_compact(stint_graph *graph, const sti_compact_choice *choi
     }
     STI_TRY(sti_graph_sort(graph));
     STI_TRY(sti_pass_dead_code(graph, NULL));
-    sti_pass_note_set(note, "%d convolutions on planar images", c.convolutions);
+    sti_pass_note_set(note, "%d layers on planar images", c.layers);
 out:
     sti_uses_destroy(&c.uses);
     sti_free(c.planar);

@@ -111,7 +111,8 @@ static void choose_planar(exporter *e)
     bool any = false;
     for (int64_t i = 0; i < e->count; i++) {
         e->tensors[i].planar = sti_compact_planar_pays(&e->tensors[i]);
-        any |= e->tensors[i].planar && e->tensors[i].dim[2] > 4;
+        any |= e->tensors[i].planar &&
+               (e->tensors[i].rank == 2 || e->tensors[i].dim[2] > 4);
     }
     for (int64_t i = 0; i < e->count && !any; i++)
         e->tensors[i].planar = false;
