@@ -125,6 +125,23 @@ static stint_status add_weights(sti_weights_writer *writer,
     return st;
 }
 
+/* Convolutions of which a third is left or less: dense ones of 3 x 3 take Winograd's 16
+ * products for 36 and near the machine's peak. Dense layers that are large and keep a
+ * fifth: of one image they wait for memory. First layers are few products, and by
+ * them what follows begins in the planar layout. */
+bool sti_compact_planar_pays(const sti_compact_tensor *t)
+{
+    const int64_t count = t->weight.form.rows * t->weight.form.columns;
+    int64_t kept = 0;
+    if (t->rank != 4 && (t->rank != 2 || count < 1 << 14))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        kept += t->weight.x[i] != 0;
+    if (t->rank == 2)
+        return 5 * kept <= count;
+    return t->dim[2] <= 4 || 3 * kept <= count;
+}
+
 stint_status sti_compact_make(const sti_tensor_text *texts, int64_t text_count,
                               const sti_compact_tensor *tensors, int64_t count,
                               sti_text *out, sti_compact_sizes *sizes)

@@ -105,6 +105,19 @@ static stint_status take_tensors(exporter *e)
     return st;
 }
 
+/* First layers alone make nothing faster. */
+static void choose_planar(exporter *e)
+{
+    bool any = false;
+    for (int64_t i = 0; i < e->count; i++) {
+        e->tensors[i].planar = sti_compact_planar_pays(&e->tensors[i]);
+        any |= e->tensors[i].planar &&
+               (e->tensors[i].rank == 2 || e->tensors[i].dim[2] > 4);
+    }
+    for (int64_t i = 0; i < e->count && !any; i++)
+        e->tensors[i].planar = false;
+}
+
 stint_status sti_model_write_compact(const stint_model_file *m, const char *path,
                                      sti_compact_sizes *sizes)
 {
@@ -118,6 +131,8 @@ stint_status sti_model_write_compact(const stint_model_file *m, const char *path
                         sti_tensor_file_path(m->file));
     if ((text = texts_with_hash(m, &texts)))
         st = take_tensors(&e);
+    if (st == STINT_OK)
+        choose_planar(&e);
     if (st == STINT_OK)
         st = sti_compact_write(path, text, texts, e.tensors, e.count, sizes);
     for (int64_t i = 0; i < e.count; i++) {
