@@ -1,8 +1,8 @@
 #include "data/balanced_order.h"
 
+#include <assert.h>
 #include <string.h>
 
-#include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
 
@@ -19,24 +19,6 @@ size_t sti_balanced_order_bytes(int64_t count, int32_t classes)
 {
     return sizeof(sti_balanced_order) + ((size_t)classes + 1) * sizeof(int64_t) +
            3 * (size_t)count * sizeof(int32_t);
-}
-
-stint_status sti_balanced_order_check(const stint_data *data)
-{
-    const stint_data_info *info = stint_data_describe(data);
-    stint_status st = STINT_OK;
-    int64_t *count = sti_alloc_array(info->classes, sizeof *count, "order by class");
-    if (!count)
-        return STINT_E_MEMORY;
-    sti_data_count_classes(data, count);
-    for (int32_t c = 0; c < info->classes && st == STINT_OK; c++)
-        if (count[c] == 0)
-            st = sti_fail(STINT_E_INPUT,
-                          "data.sampling: balanced needs images of every class, but "
-                          "'%s' has none to train on; add some, or leave it at shuffle",
-                          info->class_names[c]);
-    sti_free(count);
-    return st;
 }
 
 static void sort_by_class(const stint_data *data, sti_balanced_order *o)
@@ -91,6 +73,7 @@ static void draw_class(sti_balanced_order *o, uint64_t seed, int64_t begin, int3
     const int64_t k = o->classes, n = o->first[c + 1] - o->first[c];
     const int32_t *sample = o->sample + o->first[c];
     int64_t drawn = -1; /* the time round that `within` is of */
+    assert(n > 0);
     for (int64_t s = begin + (c - begin % k + k) % k; s < begin + o->count; s += k) {
         const int64_t t = s / k, round = t / n;
         if (round != drawn)

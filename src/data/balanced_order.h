@@ -17,9 +17,8 @@ typedef struct sti_balanced_order sti_balanced_order;
 
 /* Bytes that one takes for so many samples, whatever their classes. */
 size_t sti_balanced_order_bytes(int64_t count, int32_t classes);
-/* STINT_E_INPUT: a class has no samples. */
-stint_status sti_balanced_order_check(const stint_data *data);
-/* Of data that passed the check, and is not needed afterwards. */
+/* Every class has samples, as data opened for training have. They are not needed
+ * afterwards. */
 stint_status sti_balanced_order_create(const stint_data *data,
                                        sti_balanced_order **order_out);
 void sti_balanced_order_destroy(sti_balanced_order *order); /* NULL is fine */

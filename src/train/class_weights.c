@@ -1,5 +1,6 @@
 #include "train/class_weights.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,25 +8,14 @@
 #include "base/memory.h"
 #include "train/loss_section.h"
 
-static bool is_balanced(const char *text)
-{
-    return strcmp(text, "balanced") == 0;
-}
-
-/* Images of all over classes times images of one: a class counts as much as another. */
-static stint_status balance(const stint_data_info *info, const int64_t *count,
-                            double *weight)
+/* Images of all over classes times images of one: a class counts as much as another.
+ * Data for training have images of every class. */
+static void balance(const stint_data_info *info, const int64_t *count, double *weight)
 {
     for (int32_t c = 0; c < info->classes; c++) {
-        if (count[c] == 0)
-            return sti_fail(STINT_E_INPUT,
-                            "loss.class_weights: balanced has no weight for class "
-                            "'%s', which has no training images; add some, or give a "
-                            "list",
-                            info->class_names[c]);
+        assert(count[c] > 0);
         weight[c] = (double)info->count / ((double)info->classes * (double)count[c]);
     }
-    return STINT_OK;
 }
 
 static stint_status from_list(const char *text, const stint_data_info *info,
@@ -69,8 +59,10 @@ stint_status sti_class_weights_make(const char *text, const stint_data *data,
     stint_status st = count && weight ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK) {
         sti_data_count_classes(data, count);
-        st = is_balanced(text) ? balance(info, count, weight)
-                               : from_list(text, info, weight);
+        if (strcmp(text, "balanced") == 0)
+            balance(info, count, weight);
+        else
+            st = from_list(text, info, weight);
     }
     if (st == STINT_OK)
         st = scale(info, count, evenly, weight, weights_out);

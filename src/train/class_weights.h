@@ -10,10 +10,9 @@
 
 #include "data/data.h"
 
-/* weights_out [classes] of these training images, where text gives some. evenly: an
- * epoch has as many images of each class (data.sampling = balanced). STINT_E_INPUT:
- * another number of weights than of classes; "balanced" and a class without images; no
- * image counts. */
+/* weights_out [classes] of these training images, by a text that asks for some. evenly:
+ * an epoch has as many images of each class (data.sampling = balanced). STINT_E_INPUT:
+ * another number of weights than of classes; no image counts. */
 stint_status sti_class_weights_make(const char *text, const stint_data *data,
                                     bool evenly, float *weights_out);
 

@@ -4,7 +4,6 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "data/balanced_order.h"
 #include "train/class_weights.h"
 #include "train/inputs.h"
 #include "train/loss_mix.h"
@@ -99,16 +98,10 @@ static stint_status check_text(const sti_inputs *in)
     return STINT_OK;
 }
 
-/* What classes count, in the order of an epoch and in the loss. */
 static stint_status weigh_classes(sti_inputs *in)
 {
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
     const int32_t classes = stint_data_describe(in->train_data)->classes;
-    if (v.data->sampling == STI_SAMPLING_BALANCED) {
-        const stint_status st = sti_balanced_order_check(in->train_data);
-        if (st != STINT_OK)
-            return st;
-    }
     if (!sti_class_weights_given(v.loss->class_weights))
         return STINT_OK;
     in->class_weights =
