@@ -19,7 +19,7 @@ void sti_cli_add_recall(sti_text *out, double balanced, double lowest,
 {
     if (100 * (balanced - lowest) >= POINTS_UNDER) /* false for NaN */
         sti_text_printf(out,
-                        "lowest: class '%s', of which %.2f %% are found; see "
-                        "data.sampling and loss.class_weights\n",
+                        "lowest: class '%s', of which %.2f %% are found; for rare "
+                        "classes there are data.sampling and loss.class_weights\n",
                         sti_shown(lowest_class), 100 * lowest);
 }
