@@ -18,7 +18,7 @@ static void keep_told(void *user, stint_log_level level, const char *text)
         snprintf(told, sizeof told, "%s", text);
 }
 
-/* Of ten images seven are of class 0, two of class 1 and one of class 2. */
+/* Seven of ten images are of class 0, two of class 1 and one of class 2. */
 static int label_of_ten(int i)
 {
     static const int label[] = {0, 0, 1, 0, 0, 2, 0, 1, 0, 0};
