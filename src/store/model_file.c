@@ -338,41 +338,33 @@ static stint_status another_network(const stint_model_file *model,
     return st;
 }
 
-typedef struct fitter {
-    const sti_network *other;
-    const sti_classifier *skips;
-    bool fits;
-} fitter;
-
-static stint_status look_for(void *user, const sti_value_row *value,
-                             const sti_allocation *allocation)
+static bool has_value(const stint_graph *g, const sti_value_row *wanted)
 {
-    fitter *f = user;
-    const stint_graph *g = f->other->graph;
-    bool found = f->skips && sti_classifier_has(f->skips, value);
-    (void)allocation;
-    for (int32_t v = 0; v < sti_graph_value_count(g) && !found; v++) {
+    for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
-        found = row->role == value->role && strcmp(row->name, value->name) == 0 &&
-                sti_shape_equal(&row->shape, &value->shape);
+        if (row->role == wanted->role && strcmp(row->name, wanted->name) == 0)
+            return sti_shape_equal(&row->shape, &wanted->shape);
     }
-    f->fits &= found;
-    return STINT_OK;
+    return false;
 }
 
-/* Has `other` every parameter and state of this network? */
-static bool fits_into(const sti_network *network, const sti_network *other,
-                      const sti_classifier *skips)
+/* Has `there` every parameter and state of `here`, but for those of the classifier? */
+static bool fits_into(const sti_network *here, const sti_network *there,
+                      const sti_classifier *classifier)
 {
-    fitter f = {other, skips, true};
-    sti_network_each(network, STI_ROLE_PARAM, look_for, &f);
-    sti_network_each(network, STI_ROLE_STATE, look_for, &f);
-    return f.fits;
+    for (int32_t v = 0; v < sti_graph_value_count(here->graph); v++) {
+        const sti_value_row *row = sti_graph_value(here->graph, v);
+        if ((row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE) &&
+            !(classifier && sti_classifier_has(classifier, row)) &&
+            !has_value(there->graph, row))
+            return false;
+    }
+    return true;
 }
 
-stint_status sti_model_start(const stint_model_file *model,
-                             const sti_network_desc *desc, const sti_network *network,
-                             bool new_classifier, void *params, void *states)
+stint_status sti_model_check_start(const stint_model_file *model,
+                                   const sti_network_desc *desc,
+                                   const sti_network *network, bool new_classifier)
 {
     sti_classifier here = {{0}}, there = {{0}};
     stint_status st = STINT_OK;
@@ -380,16 +372,28 @@ stint_status sti_model_start(const stint_model_file *model,
         STI_TRY(sti_classifier_init(desc, &here));
         STI_TRY(sti_classifier_init(&model->network, &there));
     }
-    const sti_classifier *skips = new_classifier ? &here : NULL;
-    if (!fits_into(network, &model->single, skips) ||
+    if (!fits_into(network, &model->single, new_classifier ? &here : NULL) ||
         !fits_into(&model->single, network, new_classifier ? &there : NULL))
         st = another_network(model, desc, network);
-    else
-        st = load_all((loader){.model = model, .wants = desc->name, .skips = skips},
-                      network, params, states);
 out:
     sti_classifier_fini(&here);
     sti_classifier_fini(&there);
+    return st;
+}
+
+stint_status sti_model_start(const stint_model_file *model,
+                             const sti_network_desc *desc, const sti_network *network,
+                             bool new_classifier, void *params, void *states)
+{
+    sti_classifier classifier = {{0}};
+    stint_status st =
+        new_classifier ? sti_classifier_init(desc, &classifier) : STINT_OK;
+    if (st == STINT_OK)
+        st = load_all((loader){.model = model,
+                               .wants = desc->name,
+                               .skips = new_classifier ? &classifier : NULL},
+                      network, params, states);
+    sti_classifier_fini(&classifier);
     return st;
 }
 

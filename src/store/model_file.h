@@ -51,9 +51,13 @@ stint_status sti_model_open_for(const char *key, const char *path,
  * the file lacks a tensor, or it has another shape. */
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             void *params, void *states);
-/* The same for training to begin with, of the network of desc: the model must have no
- * other parameters either. new_classifier: but for the classifier (classifier.h), whose
- * parameters stay as they are in params. */
+/* May the training of this network, of desc, begin with the model's weights? It must
+ * have the same parameters and states; new_classifier: but for those of the classifier
+ * (classifier.h). STINT_E_INPUT names both networks. */
+stint_status sti_model_check_start(const stint_model_file *model,
+                                   const sti_network_desc *desc,
+                                   const sti_network *network, bool new_classifier);
+/* Then read them; a new classifier stays as it is in params. */
 stint_status sti_model_start(const stint_model_file *model,
                              const sti_network_desc *desc, const sti_network *network,
                              bool new_classifier, void *params, void *states);

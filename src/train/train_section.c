@@ -126,7 +126,8 @@ static const sti_option rows[] = {
      .unit = "MODEL",
      .same_weights = true,
      .local = true,
-     .help = "model to begin from: weights and normalisation"},
+     .help = "model to begin from: weights and normalisation; for other classes all "
+             "but the classifier"},
     {.name = "freeze_norm",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
