@@ -126,8 +126,7 @@ static const sti_option rows[] = {
      .unit = "MODEL",
      .same_weights = true,
      .local = true,
-     .help = "model to begin from: weights and normalisation; for other classes all "
-             "but the classifier"},
+     .help = "model to begin from: weights and normalisation"},
     {.name = "freeze_norm",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
