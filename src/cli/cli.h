@@ -59,7 +59,7 @@ typedef struct sti_cli_command {
                                        recipe as its first operand; with min_operands 0
                                        a built-in one is chosen where none is given */
     bool of_model; /* that recipe is a model's own, to shrink it by: the first operand
-                      is MODEL. A flag of its own takes the place of a recipe's */
+                      is MODEL, and few of the recipe's rows are flags */
     const sti_option *rows;
     int row_count;
     size_t args_bytes, common_offset; /* of the struct that the rows write to; where

@@ -29,13 +29,15 @@ static size_t recipe_bytes(const sti_cli_command *command)
     return command->recipe ? sti_recipe_table_get()->bytes : 0;
 }
 
-/* Has the command a flag of the name that this row's would have? */
-static bool has_own_flag(const sti_cli_command *command, const sti_option *row)
+/* Does this row of a recipe have its flag in a command that shrinks a model? Of the
+ * rest, which are about a training from new weights, --set sets what is wanted. */
+static bool is_flag_of_model(const sti_option *row)
 {
-    const char *flag = row->flag_name ? row->flag_name : row->name;
-    for (int i = 0; i < command->row_count; i++)
-        if (row->flag && strcmp(flag, command->rows[i].name) == 0)
-            return true;
+    static const char *const keys[] = {"path", "seed",    "scheme",
+                                       "out",  "threads", "memory"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(row->name, keys[i]) == 0)
+            return row->flag;
     return false;
 }
 
@@ -50,8 +52,8 @@ const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
         return NULL;
     for (int i = 0; i < recipe_rows; i++) {
         rows[i] = recipe->row[i];
-        if (command->of_model && has_own_flag(command, &rows[i]))
-            rows[i].flag = false;
+        if (command->of_model)
+            rows[i].flag = is_flag_of_model(&rows[i]);
     }
     for (int i = 0; i < command->row_count; i++) {
         rows[recipe_rows + i] = command->rows[i];

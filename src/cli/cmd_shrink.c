@@ -12,7 +12,7 @@
 
 typedef struct shrink_args {
     size_t size_bytes;
-    const char *latency;
+    const char *latency, *method;
     double drop, mismatch;
     int objective, search;
     int64_t samples, batch;
@@ -36,7 +36,7 @@ static const sti_option shrink_rows[] = {
      AT(latency),
      .flag = true,
      .unit = "TIME",
-     .help = "longest time of a batch, as 5ms, or a share of the model's, as 0.5x"},
+     .help = "longest time of a batch: 5ms, or 0.5x the model's"},
     {.name = "accuracy-drop",
      .type = STI_OPTION_FLOAT,
      .default_text = "-1",
@@ -44,7 +44,7 @@ static const sti_option shrink_rows[] = {
      AT(drop),
      .flag = true,
      .unit = "POINTS",
-     .help = "most accuracy that may be lost, of 100 images; -1: any"},
+     .help = "most images of 100 that may be lost; -1: any"},
     {.name = "mismatch",
      .type = STI_OPTION_FLOAT,
      .default_text = "-1",
@@ -53,6 +53,14 @@ static const sti_option shrink_rows[] = {
      .flag = true,
      .unit = "SHARE",
      .help = "most answers that may change; -1: any"},
+    {.name = "method",
+     .type = STI_OPTION_TEXT,
+     .default_text = "",
+     AT(method),
+     .flag = true,
+     .unit = "WORD",
+     .help = "how accuracy is won back: direct (not at all), fine-tune, rewind or lc "
+             "(the default)"},
     {.name = "objective",
      .type = STI_OPTION_CHOICE,
      .default_text = "auto",
@@ -60,7 +68,7 @@ static const sti_option shrink_rows[] = {
      AT(objective),
      .flag = true,
      .unit = "WORD",
-     .help = "what is made least where an accuracy is the only limit"},
+     .help = "what is made least within an accuracy"},
     {.name = "search",
      .type = STI_OPTION_CHOICE,
      .default_text = "bisect",
@@ -68,7 +76,7 @@ static const sti_option shrink_rows[] = {
      AT(search),
      .flag = true,
      .unit = "WORD",
-     .help = "how the share is looked for that the scheme leaves as auto"},
+     .help = "for the share that a scheme leaves as auto"},
     {.name = "samples",
      .type = STI_OPTION_INT,
      .default_text = "10",
@@ -90,7 +98,7 @@ static const sti_option shrink_rows[] = {
      .default_text = "false",
      AT(plan),
      .flag = true,
-     .help = "say what would be tried and what files would take; train nothing"},
+     .help = "say what would be tried; train nothing"},
     {.name = "resume",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -355,6 +363,8 @@ static stint_status shrink_run(sti_cli_call *call)
     stint_shrink_result result;
     stint_shrink_desc desc;
     stint_status st = describe(args, &desc);
+    if (st == STINT_OK && args->method)
+        st = stint_recipe_set(call->recipe, "shrink.method", args->method);
     if (st != STINT_OK)
         return st;
     if (args->plan)
@@ -379,12 +389,13 @@ const sti_cli_command sti_cmd_shrink = {
     .example = "stint shrink runs/a --data cifar10.tar --size 200K\n"
                "stint shrink runs/a --data cifar10.tar --accuracy-drop 0.3",
     .about =
-        "Compresses weights by a scheme and trains to win the accuracy back. Where the "
-        "scheme says auto (it does by default) a search looks for the share of weights "
-        "to remove: with --size or --latency the best accuracy within it, with "
-        "--accuracy-drop or --mismatch the smallest (or fastest) model within that. "
-        "Both: exit status 3 unless both are kept. The out folder gets "
-        "model.safetensors, which every subcommand reads, samples/ and shrink.html.",
+        "Compresses weights by a scheme and trains to win the accuracy back. With "
+        "--size "
+        "or --latency: the best accuracy within it. With --accuracy-drop or "
+        "--mismatch: "
+        "the smallest model within that. Both: exit status 3 unless both are kept. The "
+        "out folder gets model.safetensors, which every subcommand reads, samples/ and "
+        "shrink.html.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

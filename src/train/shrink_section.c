@@ -18,14 +18,13 @@ static const sti_option rows[] = {
      AT(scheme),
      .flag = true,
      .unit = "TEXT",
-     .help = "what weights are made into, as prune(0.9)+quantise(int8)"},
+     .help = "compression of weights, as prune(0.9)"},
     {.name = "method",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "auto",
      .choices = "auto|direct|fine-tune|rewind|lc|click",
      AT(method),
-     .flag = true,
      .unit = "WORD",
      .help = "how accuracy is won back: not at all, by training what is left at a "
              "falling rate or by the recipe's schedule once more, by learning and "

@@ -117,17 +117,17 @@ PY
 # Each method, and ranks that share the shards, end with the bits of one process.
 for method in fine-tune rewind lc; do
     run 0 train small.ini --start base -o m-$method --scheme "prune(0.7)" \
-        --method $method --epochs 2 --set shrink.steps=4 --json
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json
     one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
     run 0 train small.ini --start base -o m-$method-j --scheme "prune(0.7)" \
-        --method $method --epochs 2 --set shrink.steps=4 --json -j 2 --set run.lanes=2
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json -j 2 --set run.lanes=2
     grep -q "$one" out || fail "$method: lanes change the bits"
     port=$((20000 + $$ % 20000))
     "$STINT" train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
-        --method $method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
         --net-ranks 2 --net-rank 1 -q >/dev/null 2>rank1 &
     run 0 train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
-        --method $method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
         --net-ranks 2 --net-rank 0 --json
     wait $! || fail "$method: rank 1: $(cat rank1)"
     grep -q "$one" out || fail "$method: ranks change the bits"
@@ -169,9 +169,9 @@ assert -1 <= rows[0]["correlation"] <= 1
 PY
 
 # A training that is stopped goes on to the same model.
-run 0 train small.ini --start base -o whole --scheme "row(0.5)" --method lc $lc --json
+run 0 train small.ini --start base -o whole --scheme "row(0.5)" --set shrink.method=lc $lc --json
 one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
-"$STINT" train small.ini --start base -o parts --scheme "row(0.5)" --method lc $lc -q \
+"$STINT" train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc -q \
     --set run.checkpoint_every=7 >/dev/null 2>&1 &
 pid=$!
 for i in $(seq 200); do
@@ -180,7 +180,7 @@ for i in $(seq 200); do
 done
 kill -INT $pid 2>/dev/null
 wait $pid
-run 0 train small.ini --start base -o parts --scheme "row(0.5)" --method lc $lc \
+run 0 train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc \
     --set run.checkpoint_every=7 --resume --json
 grep -q "$one" out || fail "a stopped run goes on to another model"
 
@@ -208,7 +208,7 @@ run 2 train conv.ini -o bad --scheme "kernel(0.5)" --set shrink.hard=0.2
 says err "shrink.hard"
 run 4 train conv.ini -o bad --scheme "kernel(0.5)" --epochs 0 --steps 4
 says err "no room"
-run 1 train small.ini --start base -o bad --scheme "prune(0.5)" --method lc --set shrink.mu=1e12
+run 1 train small.ini --start base -o bad --scheme "prune(0.5)" --set shrink.method=lc --set shrink.mu=1e12
 says err "mu = 1e+12"
 rm -r bad
 mkdir empty && run 4 shrink base --data empty -o bad --size 6K
