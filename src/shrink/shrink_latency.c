@@ -17,8 +17,9 @@ typedef struct timed {
 static stint_status prepare(timed *t, int i, stint_model_file *model, int64_t batch,
                             int threads)
 {
+    const sti_network_desc desc = sti_model_network_in_use(model);
     stint_status st;
-    STI_TRY(sti_network_build(&model->network, STINT_EVAL, batch, &t->network[i]));
+    STI_TRY(sti_network_build(&desc, STINT_EVAL, batch, &t->network[i]));
     STI_TRY(sti_network_plan(&t->network[i], threads));
     STI_TRY(sti_infer_create(&t->network[i], threads, 1, &t->infer[i]));
     STI_TRY(sti_model_load(model, &t->network[i], t->infer[i]->params,

@@ -81,7 +81,8 @@ static void visit(void *user, sti_threshold_counter *counter)
     }
 }
 
-/* A share of n units; never all. A share such as 0.35 of 20 is 7, whatever 0.35 is in binary.
+/* A share of n units; never all. A share such as 0.35 of 20 is 7, whatever 0.35 is in
+ * binary.
  */
 static int64_t removed(double share, int64_t n, bool round_up)
 {
