@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/knapsack.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -212,7 +213,78 @@ static void rank_kernels(sti_projection *p, const sti_target *t, double share,
         memcpy(stays + tap * n, stays, (size_t)n * sizeof *stays);
 }
 
-static void choose_kernels(sti_run *run)
+/* ---- shares of layers ---- */
+
+enum { SHARES = 20 }; /* 0, 5 %, ... 95 % of a layer's kernels */
+
+static int by_size(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* What each share leaves of a layer, and the importance that it costs. */
+static void weigh_shares(sti_projection *p, const sti_target *t,
+                         const float *importance, double *left, double *lost)
+{
+    const int64_t n = kernels_of(t);
+    const sti_scheme_word *shaped = word_of(p, t, STI_SCHEME_PATTERN);
+    const double each = shaped ? 4 : (double)t->form.taps;
+    double sum = 0;
+    int64_t gone = 0;
+    sum_taps(t, importance, p->score);
+    qsort(p->score, (size_t)n, sizeof *p->score, by_size);
+    for (int s = 0; s < SHARES; s++) {
+        const int64_t k = (n * s + SHARES - 1) / SHARES;
+        for (; gone < k && gone < n - 1; gone++)
+            sum += (double)p->score[gone];
+        left[s] = each * (double)(n - gone);
+        lost[s] = sum;
+    }
+}
+
+/* Weights of convolutions that may be left to the layers of kernel(auto). */
+static double allowed(const sti_run *run)
+{
+    const sti_projection *p = run->projection;
+    double all = 0, others = 0;
+    for (int i = 0; i < p->count; i++) {
+        const sti_target *t = &p->target[i];
+        all += t->filters ? (double)t->count : 0;
+        others +=
+            t->filters && !word_of(p, t, STI_SCHEME_KERNEL) ? (double)t->count : 0;
+    }
+    return all / sti_shrink_section_of(run->recipe)->ratio - others;
+}
+
+/* A share for every layer of kernel(auto), [layers]: least importance is lost. */
+static stint_status share_out(sti_run *run, double *share)
+{
+    enum { ALL = STI_SCHEME_TARGETS * SHARES };
+    sti_projection *p = run->projection;
+    double *left = sti_alloc_array(2 * ALL, sizeof *left, "shares");
+    int choice[STI_SCHEME_TARGETS], layers = 0;
+    if (!left)
+        return STINT_E_MEMORY;
+    for (int i = 0; i < p->count; i++) {
+        const sti_target *t = &p->target[i];
+        if (!word_of(p, t, STI_SCHEME_KERNEL))
+            continue;
+        weigh_shares(p, t, numbers(run->engine->shadow[0], t), left + layers * SHARES,
+                     left + ALL + layers * SHARES);
+        layers++;
+    }
+    stint_status st =
+        sti_knapsack_choose(layers, SHARES, left, left + ALL, allowed(run), choice);
+    for (int l = 0; l < layers && st == STINT_OK; l++)
+        share[l] = (double)choice[l] / SHARES;
+    sti_free(left);
+    return st == STINT_E_BUDGET ? sti_fail_context(st, "shrink.ratio") : st;
+}
+
+/* ---- the choice ---- */
+
+static void choose_kernels(sti_run *run, const double *automatic)
 {
     sti_projection *p = run->projection;
     for (int i = 0, layer = 0; i < p->count; i++) {
@@ -223,7 +295,9 @@ static void choose_kernels(sti_run *run)
             stays[n] = 1;
         if (!word)
             continue;
-        rank_kernels(p, t, word->share[word->shares > 1 ? layer : 0],
+        rank_kernels(p, t,
+                     word->automatic ? automatic[layer]
+                                     : word->share[word->shares > 1 ? layer : 0],
                      numbers(run->engine->shadow[0], t), stays);
         layer++;
     }
@@ -292,9 +366,15 @@ static stint_status choose(sti_run *run)
                            .phase = "select",
                            .loss = (double)NAN,
                            .compressed_loss = (double)NAN};
+    double share[STI_SCHEME_TARGETS];
     line.correlation = correlation_of_halves(run);
     settle_importance(run);
-    choose_kernels(run);
+    if (sti_scheme_is_automatic(&run->projection->scheme)) {
+        const stint_status st = share_out(run, share);
+        if (st != STINT_OK)
+            return st;
+    }
+    choose_kernels(run, share);
     choose_shapes(run);
     shape_kernels(run);
     run->position.shrink_done = 1;

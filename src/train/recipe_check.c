@@ -139,7 +139,12 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "shrink.method: new weights cannot be compressed before they are "
                      "trained; give a model by --start, or method click");
-    if (sti_scheme_is_automatic(&scheme))
+    if (method == STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme) &&
+        shrink->ratio <= 1)
+        sti_complain(list,
+                     "shrink.ratio: kernel(auto) wants to know how many times fewer "
+                     "weights are to be left; set it above 1, or give a share");
+    else if (method != STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme))
         sti_complain(list,
                      "shrink.scheme: auto is what stint shrink looks for; a training "
                      "wants a share, as 0.5");

@@ -134,6 +134,14 @@ static const sti_option rows[] = {
      AT(patterns),
      .unit = "WORD",
      .help = "shapes of pattern: chosen among all 126, or the published list"},
+    {.name = "ratio",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1000),
+     .default_text = "0",
+     AT(ratio),
+     .unit = "FACTOR",
+     .help = "of click with kernel(auto): how many times fewer weights of convolutions "
+             "are left; each layer's share is such that least importance is lost"},
 };
 
 static void check(const stint_recipe *recipe, sti_complaints *list)

@@ -28,6 +28,7 @@ typedef struct sti_shrink_values {
     int importance;
     int64_t importance_batches;
     int patterns;
+    double ratio; /* of kernel(auto) */
 } sti_shrink_values;
 
 extern const sti_recipe_section sti_shrink_section;

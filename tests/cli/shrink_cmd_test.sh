@@ -168,6 +168,29 @@ assert [r["phase"] for r in rows] == ["select", "hard"]
 assert -1 <= rows[0]["correlation"] <= 1
 PY
 
+# Shares of layers by what is to be left: never more, and most of it used.
+run 0 train conv.ini -o shared --scheme "pattern(4)+kernel(auto)" --set shrink.ratio=3 \
+    --epochs 4 --set shrink.importance_batches=10 -q
+python3 - <<'PY' || fail "kernel(auto)"
+import json, struct
+data = open("shared/model.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+total = left = 0
+for k, v in head.items():
+    if k != "__metadata__" and not k.startswith("mask") and len(v["shape"]) == 4:
+        a, b = v["data_offsets"]
+        x = struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b])
+        total += len(x)
+        left += sum(i != 0 for i in x)
+assert 0.9 * total / 3 <= left <= total / 3, (left, total)
+PY
+run 3 train conv.ini -o bad --scheme "kernel(auto)" --set shrink.ratio=500 --epochs 4
+says err "shrink.ratio"
+rm -r bad
+run 2 train conv.ini -o bad --scheme "kernel(auto)"
+says err "shrink.ratio"
+
 # A training that is stopped goes on to the same model.
 run 0 train small.ini --start base -o whole --scheme "row(0.5)" --set shrink.method=lc $lc --json
 one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
