@@ -243,7 +243,8 @@ sti_network_desc sti_model_network_in_use(const stint_model_file *m)
     sti_network_desc desc = m->network;
     bool fast = false;
     for (int64_t i = 0; i < sti_tensor_file_count(m->file); i++)
-        fast |= sti_tensor_file_row(m->file, i)->planar;
+        fast |= sti_tensor_file_row(m->file, i)->planar ||
+                sti_tensor_file_row(m->file, i)->thin;
     if (fast && !desc.bf16)
         desc.constant = &m->weights;
     return desc;
