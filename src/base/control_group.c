@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "base/control_group.h"
 
 #include <errno.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/base_priv.h"
 #include "base/memory.h"
@@ -44,7 +46,7 @@ static int read_numbers(const group *g, const char *file, uint64_t *out, int max
     return max;
 }
 
-/* Of this group alone, rounded up; 0: no limit. */
+/* CPUs that this group alone may keep busy, rounded up; 0: no limit. */
 static uint64_t read_threads(const group *g)
 {
     uint64_t quota_us[2] = {0, 0};
@@ -169,4 +171,28 @@ void sti_memory_limit_read(const char *root, sti_memory_limit *out)
     out->source = groups.memory_version == 2
                       ? "memory.max of its control group"
                       : "memory.limit_in_bytes of its control group";
+}
+
+static bool can_map(size_t bytes)
+{
+    void *map =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    (void)munmap(map, bytes);
+    return true;
+}
+
+size_t sti_memory_obtainable(void)
+{
+    const size_t step = (size_t)1 << 20;
+    size_t low = 0, high = (size_t)1 << 26; /* steps; low can be had */
+    while (low + 1 < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (can_map(mid * step))
+            low = mid;
+        else
+            high = mid;
+    }
+    return low * step;
 }

@@ -31,4 +31,9 @@ typedef struct sti_memory_limit {
  * root as above. */
 void sti_memory_limit_read(const char *root, sti_memory_limit *out);
 
+/* The largest single block that the system would give now, to within 1 MiB, found by
+ * asking: limits on addresses and on what is promised beyond the machine's memory count
+ * in, control groups do not. */
+size_t sti_memory_obtainable(void);
+
 #endif

@@ -17,7 +17,7 @@
 #include "train/profile.h"
 
 typedef struct train_args {
-    bool resume, force, profile, net_sockets;
+    bool resume, force, force_memory, profile, net_sockets;
     const char *net_root;
     int64_t net_rank, net_ranks;
     double net_timeout;
@@ -37,6 +37,13 @@ static const sti_option train_rows[] = {
      .offset = offsetof(train_args, force),
      .flag = true,
      .help = "replace a finished run in the out folder"},
+    {.name = "force-memory",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(train_args, force_memory),
+     .flag = true,
+     .help = "train though the plan is above what this machine, or the control group "
+             "of the process, has of memory"},
     {.name = "profile",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -333,6 +340,7 @@ static stint_status train(sti_cli_call *call, stint_net *net)
         stint_train(call->recipe,
                     &(stint_train_desc){.resume = args->resume,
                                         .force = args->force,
+                                        .force_memory = args->force_memory,
                                         .progress = first ? on_progress : NULL,
                                         .planned = first ? on_planned : NULL,
                                         .user = &view,

@@ -111,6 +111,7 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     STI_TRY(plan_step(job));
     if (!job->plan.result.fits)
         STI_TRY(sti_find_what_fits(setup, &job->plan));
+    STI_TRY(sti_find_what_machine_holds(setup, &job->plan));
     return STINT_OK;
 out:
     sti_job_fini(job);
@@ -133,6 +134,11 @@ sti_step_engine_desc sti_job_engine(const sti_job *job)
 stint_status sti_job_check_budget(const sti_job *job)
 {
     return job->plan.result.fits ? STINT_OK : sti_plan_refuse(&job->plan.result);
+}
+
+stint_status sti_job_check_machine(const sti_job *job)
+{
+    return sti_plan_check_machine(&job->plan.result);
 }
 
 /* Which tensors are packed follows from a rank's own memory, and may change under way.
