@@ -42,8 +42,7 @@ static const sti_option train_rows[] = {
      .default_text = "false",
      .offset = offsetof(train_args, force_memory),
      .flag = true,
-     .help = "train though the plan is above what this machine, or the control group "
-             "of the process, has of memory"},
+     .help = "train where the plan exceeds the memory there is"},
     {.name = "profile",
      .type = STI_OPTION_BOOL,
      .default_text = "false",

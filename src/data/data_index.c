@@ -151,8 +151,11 @@ static stint_status check_empty(const sti_index *index, const stint_data *data,
             st = sti_data_find(
                 index->sink, STI_FIND_EMPTY_CLASS,
                 "%s: class '%s' has no images; add some .jpg or .png files, or "
-                "remove the folder",
-                what, index->classes[i]);
+                "remove the folder%s",
+                what, index->classes[i],
+                index->passed_folders ? "; where they lie in folders within it, "
+                                        "data.nested = true takes them"
+                                      : "");
     return st;
 }
 

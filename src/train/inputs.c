@@ -30,7 +30,7 @@ static stint_status open_images(sti_inputs *in)
             return sti_fail_context(st, "train.validation");
         in->validation_count = stint_data_describe(in->validation_data)->count;
     }
-    if (stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)) {
+    if (sti_data_has_part(desc.path, desc.format, STINT_DATA_TEST, desc.nested)) {
         desc = sti_recipe_data_desc(in->recipe, STI_PART_TEST);
         desc.like = info;
         st = stint_data_open(&desc, &in->test_data);

@@ -114,6 +114,10 @@ says err "STINT_BATCHH"
 says err "did you mean STINT_BATCH?"
 STINT_SLEPS=1 run 2 completion nosuchshell
 says err "unknown environment variable STINT_SLEPS is ignored; did you mean STINT_SLEEPS?"
+# several are warned of once each, also where the recipe is looked for
+STINT_ONE=1 STINT_TWO=2 run 4 plan --data "$work/nothing"
+[ "$(grep -c 'STINT_ONE is ignored' "$work/err")" = 1 ] || fail "STINT_ONE is not told once"
+[ "$(grep -c 'STINT_TWO is ignored' "$work/err")" = 1 ] || fail "STINT_TWO is not told once"
 # Each name of the topic is known, but for the two that stand for whole tables.
 for name in $("$STINT" help environment | sed -n 's/^  \(STINT_[A-Z_]*\) .*/\1/p' | tail -n +3); do
     env "$name=" "$STINT" completion nosuchshell 2>"$work/err"
