@@ -42,20 +42,34 @@ static stint_status check_ranks(const sti_setup *setup)
                     shards, sti_s(shards), ranks, shards, more);
 }
 
+/* A batch of whole shards is larger than the set. Where not even one sample a shard is
+ * there, fewer shards are what fits. */
+static stint_status refuse_batch(const sti_job *job)
+{
+    const sti_inputs *in = &job->inputs;
+    const int64_t count = in->train_count, shards = job->setup.shards;
+    const int64_t fewer = count < 4 ? 1 : 4; /* as many as a recipe that names none */
+    char fits[96];
+    if (count >= shards)
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " or less",
+                 count / shards * shards);
+    else
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " --shards %" PRId64,
+                 count / fewer * fewer, fewer);
+    return sti_fail(STINT_E_INPUT,
+                    "train.batch: %" PRId64 " %s, but the training set at %s has only "
+                    "%" PRId64 "; use %s",
+                    job->setup.batch, sti_inputs_samples(in),
+                    sti_recipe_view_of(in->recipe).data->path, count, fits);
+}
+
 static stint_status count_steps(sti_job *job)
 {
     const sti_inputs *in = &job->inputs;
     const sti_setup *setup = &job->setup;
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
     if (setup->batch > in->train_count)
-        return sti_fail(STINT_E_INPUT,
-                        "train.batch: %" PRId64 " %s, but the training set at %s has "
-                        "only %" PRId64 "; use --batch %" PRId64 " or less",
-                        setup->batch, sti_inputs_samples(in), v.data->path,
-                        in->train_count,
-                        in->train_count / setup->shards * setup->shards > 0
-                            ? in->train_count / setup->shards * setup->shards
-                            : 1);
+        return refuse_batch(job);
     job->steps_per_epoch = in->train_count / setup->batch;
     job->steps =
         v.train->steps > 0 ? v.train->steps : v.train->epochs * job->steps_per_epoch;
