@@ -208,6 +208,9 @@ static void add_result(sti_json *j, const codec_task *t)
     sti_json_int(j, "contexts", r->contexts);
 }
 
+/* Of fewer than these a block's head is a good part. */
+enum { FEW_VALUES = 1000 };
+
 /* Why a block is hardly smaller than the values. A value becomes a number of steps of
  * 2 * bound; from 2^21 of them on it is kept exactly, and so is what is no number. */
 static void say_why_no_gain(const codec_task *t)
@@ -215,7 +218,7 @@ static void say_why_no_gain(const codec_task *t)
     const double reach = 0x1p22 * t->desc.bound;
     double largest = 0;
     int64_t far = 0, no_number = 0;
-    if (t->count == 0 || ratio_of(t->result.bytes, t->count) > 1.1)
+    if (t->count < FEW_VALUES || ratio_of(t->result.bytes, t->count) > 1.1)
         return;
     for (int64_t i = 0; i < t->count; i++) {
         const double x = fabs((double)t->x[i]);
@@ -227,17 +230,16 @@ static void say_why_no_gain(const codec_task *t)
         sti_cli_say(t->call,
                     "nothing gained: %s of %s values are 2^21 steps (of twice the "
                     "bound) or more from zero, and such are kept exactly; --bound "
-                    "%.2g reaches all",
-                    sti_count_text(far), sti_count_text(t->count),
-                    1.01 * largest * 0x1p-22);
+                    "%.2g halves the file at least",
+                    sti_count_text(far), sti_count_text(t->count), largest * 0x1p-14);
     else if (no_number > t->count / 20)
         sti_cli_say(t->call,
                     "nothing gained: %s of %s values are NaN or infinite, and such are "
                     "kept exactly",
                     sti_count_text(no_number), sti_count_text(t->count));
     else
-        sti_cli_say(t->call, "nothing gained: neighbours tell little of a value within "
-                             "this bound, or there are few; a larger one packs more");
+        sti_cli_say(t->call, "nothing gained: within this bound neighbours tell little "
+                             "of a value; a larger one packs more");
 }
 
 static stint_status answer_packed(const codec_task *t)

@@ -108,7 +108,7 @@ static void add_json(const eval_args *args, const stint_model_facts *facts,
     sti_json_float(&j, "loss", r->loss);
     sti_json_int(&j, "count", r->count);
     sti_json_float(&j, "images_per_s", r->images_per_s);
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(&j, "weights_sha256", facts->weights_sha256);
     if (facts->context) {
         sti_json_int(&j, "tokens", r->tokens);

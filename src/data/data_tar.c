@@ -134,14 +134,46 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     return sti_index_class(walk->index, class_name, &walk->pending_class);
 }
 
+/* How an archive is unpacked that is no plain tar but a compressed file, by its first
+ * bytes; NULL: it is none that is known. */
+static const char *unpacker_of(int fd)
+{
+    static const struct {
+        const char *magic, *command;
+    } kinds[] = {{"\x1f\x8b", "gunzip"},
+                 {"BZh", "bunzip2"},
+                 {"\xfd"
+                  "7zXZ",
+                  "unxz"},
+                 {"\x28\xb5\x2f\xfd", "unzstd"},
+                 {"PK\x03\x04", "unzip"}};
+    char head[8] = "";
+    if (pread(fd, head, sizeof head - 1, 0) < 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(head, kinds[i].magic, strlen(kinds[i].magic)) == 0)
+            return kinds[i].command;
+    return NULL;
+}
+
 static stint_status damaged(const tar_walk *walk)
 {
     const char *why = archive_error_string(walk->archive);
-    return sti_data_find(
-        walk->index->sink, STI_FIND_DAMAGED_INDEX,
-        "%s: %s; it must be a plain, whole tar (if it is compressed, gunzip "
-        "it: samples are read in place)",
-        walk->path, why ? why : "not a tar archive");
+    const char *unpacker = unpacker_of(walk->data->fds[0]);
+    sti_data_sink *sink = walk->index->sink;
+    if (unpacker)
+        return sti_data_find(sink, STI_FIND_DAMAGED_INDEX,
+                             "%s: it is compressed, and samples are read in place; "
+                             "unpack it with %s into a plain tar",
+                             walk->path, unpacker);
+    if (why && strstr(why, "runcated"))
+        return sti_data_find(sink, STI_FIND_DAMAGED_INDEX,
+                             "%s: cut short: it ends before the archive does; fetch or "
+                             "write it again",
+                             walk->path);
+    return sti_data_find(sink, STI_FIND_DAMAGED_INDEX,
+                         "%s: %s; it must be a plain, whole tar", walk->path,
+                         why ? why : "not a tar archive");
 }
 
 static stint_status walk_archive(tar_walk *walk)

@@ -124,14 +124,8 @@ static stint_status read_recipe(stint_model_file *m)
     m->recipe_text = text_of(m, STI_META_RECIPE);
     if (!m->recipe_text)
         return broken(m, "it holds no recipe");
-    stint_status st =
-        sti_recipe_parse(m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
-    if (st == STINT_E_USAGE) { /* the file is at fault, not who gave it */
-        char words[1024];
-        snprintf(words, sizeof words, "%s", stint_last_error());
-        st = sti_fail(STINT_E_INPUT, "the recipe in the model cannot be read: %s",
-                      words);
-    }
+    stint_status st = sti_recipe_parse_stored(
+        m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
     if (st != STINT_OK)
         return st;
     const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);

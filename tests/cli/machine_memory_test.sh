@@ -112,6 +112,19 @@ done
 limited $file 33554432 0 plan r.ini --batch auto --memory 100M --json --quiet
 json "j['machine']['holds'] and j['peak_bytes'] <= 33554432"
 
+# Without /proc neither peak nor limits of control groups are known; nothing is 0 for it.
+mkdir no-proc
+# shellcheck disable=SC2016 # for the inner shell
+blind() { sandbox sh -c 'mount --bind no-proc /proc && exec "$@"' sh "$STINT" "$@" >out 2>err </dev/null || fail "stint $*: $(cat err)"; }
+blind train r.ini --out blind
+says out "peak memory not known here, planned"
+grep -q ' 0 B' err out && fail "a memory of nothing: $(grep -h ' 0 B' err out)"
+blind train r.ini --out blind --force --json
+json "j['peak_rss_bytes'] is None and j['planned_peak_bytes'] > 0"
+blind eval blind --data data --json
+json "j['peak_rss_bytes'] is None"
+grep -q '0 B' blind/report.html && fail "the report tells of a memory of nothing"
+
 # CPU time
 if grep -q '^0::' /proc/self/cgroup; then
     limited cpu.max "50000 100000" 0 --version --verbose --json

@@ -83,6 +83,11 @@ run 0 --version
 says out "stint "
 says out "instruction set"
 run 0 --version --json
+# the version of the numerics is that of the code, and the last that docs/trust.md knows
+numerics=$(sed -n 's/^#define STI_NUMERICS_VERSION "\(.*\)"/\1/p' "$STINT_SOURCE/src/base/numerics.h")
+json "j['numerics'] == '$numerics'"
+last=$(sed -n '/^| version | what changed bits |$/,/^$/p' "$STINT_SOURCE/docs/trust.md" | sed -n 's/^| \([0-9]*\) |.*/\1/p' | tail -1)
+[ "$last" = "$numerics" ] || fail "trust.md ends with numerics $last, the code has $numerics"
 json 'j["version"] and j["isa"] and j["threads"] >= 1 and "freetype" in j["parts"]'
 for topic in recipe models environment exit; do
     run 0 help $topic
