@@ -208,7 +208,7 @@ static void add_result(sti_json *j, const codec_task *t)
     sti_json_int(j, "contexts", r->contexts);
 }
 
-/* Of fewer than these a block's head is a good part. */
+/* A block of fewer is its head for a good part, which is no reason to give. */
 enum { FEW_VALUES = 1000 };
 
 /* Why a block is hardly smaller than the values. A value becomes a number of steps of

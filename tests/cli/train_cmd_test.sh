@@ -100,11 +100,11 @@ for split in "train", "test":
                 + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 PY
 run 0 train r.ini --data plain --set model.name=mlp --set model.width=8 --steps 20 --batch 16 --out plain-run -q
-run 0 eval plain-run --data plain
+run 0 eval plain-run --data plain --confusion
 says out "accuracy 100.00 %"
 grep -q mistaken out && fail "a heading without anything under it"
 cp plain/test/white/0.png plain/test/black/w.png
-run 0 eval plain-run --data plain
+run 0 eval plain-run --data plain --confusion
 says out "Most often mistaken:"
 says out "taken for white"
 run 4 eval r.ini --data data
