@@ -108,6 +108,9 @@ static stint_status nothing_there(const char *path, const char *format,
 
 /* ---- image size ---- */
 
+/* Of images of so many pixels it is worth reading on to know how they are decoded. */
+#define MANY_PIXELS 1000000
+
 /* Header of sample `index`; buffer [max_file_bytes]. exact: to be read to its end where
  * an orientation may stand there. */
 static stint_status probe_sample(const stint_data *data, int64_t index, bool exact,
@@ -121,7 +124,8 @@ static stint_status probe_sample(const stint_data *data, int64_t index, bool exa
         if (st != STINT_OK)
             return st;
         int found = sti_image_probe(buffer, n, n == all, info);
-        if (found == 1 && !(exact && info->later))
+        if (found == 1 && !(exact && info->later) &&
+            !(info->scans_later && info->width * info->height > MANY_PIXELS))
             return STINT_OK;
         if (found < 0 || n == all)
             break;
@@ -147,6 +151,11 @@ static void widen_bounds(stint_data *data, const sti_image_info *info)
         data->max_height = height;
     if (info->width * info->height > data->max_pixels)
         data->max_pixels = info->width * info->height;
+    for (int colour = 0; colour < 2; colour++)
+        if (info->buffer_bytes[colour] > data->max_buffer_bytes[colour])
+            data->max_buffer_bytes[colour] = info->buffer_bytes[colour];
+    if (info->library_bytes > data->max_library_bytes)
+        data->max_library_bytes = info->library_bytes;
 }
 
 /* The first image that can be read decides; with resizing, the largest bounds buffers.
