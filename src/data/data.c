@@ -108,7 +108,7 @@ static stint_status nothing_there(const char *path, const char *format,
 
 /* ---- image size ---- */
 
-/* Of images of so many pixels it is worth reading on to know how they are decoded. */
+/* From so many pixels on it is worth reading more to know how an image is decoded. */
 #define MANY_PIXELS 1000000
 
 /* Header of sample `index`; buffer [max_file_bytes]. exact: to be read to its end where

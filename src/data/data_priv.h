@@ -111,8 +111,8 @@ struct stint_data {
     const char *files[STI_DATA_FILES]; /* absolute, for messages */
     int64_t max_file_bytes;            /* of one sample, as stored */
     int64_t max_pixels, max_width, max_height; /* of one image before resizing */
-    /* Of one image whose header was read: of its pixels what is written where grey or
-     * colour is wanted, and what the library takes to decode it. */
+    /* The most of any image whose header was read: of its pixels what is written where
+     * grey or colour is wanted, and what the library takes to decode it. */
     size_t max_buffer_bytes[2], max_library_bytes;
     uint8_t
         *kept; /* [info.count, height, width, channels], or NULL: see sti_data_keep */

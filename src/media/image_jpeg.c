@@ -49,7 +49,7 @@ static int64_t find_segment(const uint8_t *bytes, size_t n_bytes, size_t at, boo
     }
 }
 
-/* Of an image in several scans the library keeps all coefficients, 16 bits each, in
+/* The library keeps all coefficients of an image in several scans, 16 bits each, in
  * blocks of 8 x 8 that its components are padded to. */
 static size_t coefficient_bytes(const uint8_t *frame, int64_t width, int64_t height)
 {
