@@ -86,7 +86,7 @@ static void tell_bytes(const uint8_t *bytes, size_t n_bytes, size_t at, bool who
     const size_t pixels = (size_t)(width * height); /* colours may come as grey */
     info->buffer_bytes[0] = pixels * (count == 4 ? 4 : 1);
     info->buffer_bytes[1] = pixels * (count == 4 ? 4 : 3);
-    info->library_bytes = ((size_t)96 << 10) + 8 * (size_t)height + 160 * (size_t)width;
+    info->library_bytes = ((size_t)64 << 10) + 8 * (size_t)height + 160 * (size_t)width;
     if (length < (size_t)(8 + 3 * count) || length > n_bytes - at) {
         info->library_bytes += 6 * pixels;
         info->scans_later = !whole;
