@@ -77,6 +77,15 @@ static const sti_option rows[] = {
      AT(nested),
      .help = "folders within a class folder, at any depth, belong to the class; else "
              "they are skipped"},
+    {.name = "sampling",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "shuffle",
+     .choices = "shuffle|balanced",
+     AT(sampling),
+     .unit = "HOW",
+     .help = "of images: an epoch is every training image once, or as many images but "
+             "of each class equally often, those of rare classes again and again"},
     {.name = "tokenizer",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

@@ -26,12 +26,14 @@ static void free_work(sti_run *run)
     run->reference_answer = NULL;
     sti_step_engine_destroy(run->engine);
     sti_free(run->order);
+    sti_balanced_order_destroy(run->balanced);
     run->board = NULL;
     run->log = NULL;
     run->saver = NULL;
     run->control = NULL;
     run->engine = NULL;
     run->order = NULL;
+    run->balanced = NULL;
 }
 
 /* All that the run holds, but the folder's lock and its name. */
