@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/shown.h"
+#include "base/units.h"
 #include "cli/cli.h"
 
 static stint_status write_all(const char *bytes, size_t n_bytes)
@@ -95,6 +96,11 @@ void sti_cli_say(const sti_cli_call *call, const char *format, ...)
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     sti_cli_tell("", line, STI_SHOWN_LINES);
+}
+
+const char *sti_cli_peak_text(size_t bytes)
+{
+    return bytes > 0 ? sti_bytes_text(bytes) : "not known here";
 }
 
 int sti_cli_width(void)

@@ -114,8 +114,8 @@ static stint_status check_npy(const codec_task *t)
     return STINT_OK;
 }
 
-/* max - min of the finite values; the bound becomes absolute. */
-static stint_status scale_bound(codec_task *t)
+/* The bound becomes absolute: a part of max - min of the finite values. */
+static void scale_bound(codec_task *t)
 {
     float low = INFINITY, high = -INFINITY;
     for (int64_t i = 0; i < t->count; i++) {
@@ -125,13 +125,11 @@ static stint_status scale_bound(codec_task *t)
             high = x > high ? x : high;
         }
     }
-    if (!(high > low))
-        return sti_fail(STINT_E_INPUT,
-                        "%s: has no range that a bound could be a part of (all values "
-                        "are equal, or none is finite); give an absolute bound",
-                        t->path);
-    t->desc.bound *= (double)high - (double)low;
-    return STINT_OK;
+    /* No range, no change: a value of 2^24 steps is kept exactly, and so is a zero. */
+    if (high > low)
+        t->desc.bound *= (double)high - (double)low;
+    else if (t->count > 0 && low != 0 && isfinite(low))
+        t->desc.bound = fabs((double)low) * 0x1p-25;
 }
 
 static stint_status open_array(codec_task *t)
@@ -168,10 +166,8 @@ static stint_status open_array(codec_task *t)
                            .predictor = (stint_codec_predictor)t->args->predictor};
     memcpy(t->desc.dim, t->npy.dim, sizeof t->desc.dim);
     if (t->args->relative)
-        status = scale_bound(t);
-    if (status == STINT_OK)
-        status = sti_threads_choose((int)t->args->threads, &t->desc.threads, NULL);
-    return status;
+        scale_bound(t);
+    return sti_threads_choose((int)t->args->threads, &t->desc.threads, NULL);
 }
 
 static stint_status make_room(codec_task *t)
@@ -212,6 +208,40 @@ static void add_result(sti_json *j, const codec_task *t)
     sti_json_int(j, "contexts", r->contexts);
 }
 
+/* A block of fewer is its head for a good part, which is no reason to give. */
+enum { FEW_VALUES = 1000 };
+
+/* Why a block is hardly smaller than the values. A value becomes a number of steps of
+ * 2 * bound; from 2^21 of them on it is kept exactly, and so is what is no number. */
+static void say_why_no_gain(const codec_task *t)
+{
+    const double reach = 0x1p22 * t->desc.bound;
+    double largest = 0;
+    int64_t far = 0, no_number = 0;
+    if (t->count < FEW_VALUES || ratio_of(t->result.bytes, t->count) > 1.1)
+        return;
+    for (int64_t i = 0; i < t->count; i++) {
+        const double x = fabs((double)t->x[i]);
+        no_number += !isfinite(x);
+        far += isfinite(x) && x >= reach;
+        largest = isfinite(x) && x > largest ? x : largest;
+    }
+    if (far > t->count / 20)
+        sti_cli_say(t->call,
+                    "nothing gained: %s of %s values are 2^21 steps (of twice the "
+                    "bound) or more from zero, and such are kept exactly; --bound "
+                    "%.2g halves the file at least",
+                    sti_count_text(far), sti_count_text(t->count), largest * 0x1p-14);
+    else if (no_number > t->count / 20)
+        sti_cli_say(t->call,
+                    "nothing gained: %s of %s values are NaN or infinite, and such are "
+                    "kept exactly",
+                    sti_count_text(no_number), sti_count_text(t->count));
+    else
+        sti_cli_say(t->call, "nothing gained: within this bound neighbours tell little "
+                             "of a value; a larger one packs more");
+}
+
 static stint_status answer_packed(const codec_task *t)
 {
     const stint_codec_result *r = &t->result;
@@ -224,10 +254,12 @@ static stint_status answer_packed(const codec_task *t)
                     sti_bytes_text((size_t)t->count * sizeof(float)),
                     t->count ? 8.0 * (double)r->bytes / (double)t->count : 0.0,
                     sti_float_text(r->max_error), sti_float_text(t->desc.bound));
+        say_why_no_gain(t);
         return STINT_OK;
     }
     sti_text text = {0};
     sti_json j;
+    say_why_no_gain(t);
     sti_cli_json_begin(&j, &text);
     sti_json_text(&j, "out", t->args->out);
     add_result(&j, t);

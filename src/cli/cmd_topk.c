@@ -398,7 +398,8 @@ static stint_status run_task(topk_task *t)
 static stint_status topk_run(sti_cli_call *call)
 {
     topk_task t = {.call = call, .args = call->args, .path = call->operands[0]};
-    stint_status status = stint_net_join(&(stint_net_desc){0}, &t.net);
+    stint_status status =
+        stint_net_join(&(stint_net_desc){.purpose = call->command->name}, &t.net);
     if (status != STINT_OK)
         return status;
     return sti_cli_leave(call, t.net, run_task(&t));

@@ -151,19 +151,23 @@ static stint_status check_empty(const sti_index *index, const stint_data *data,
             st = sti_data_find(
                 index->sink, STI_FIND_EMPTY_CLASS,
                 "%s: class '%s' has no images; add some .jpg or .png files, or "
-                "remove the folder",
-                what, index->classes[i]);
+                "remove the folder%s",
+                what, index->classes[i],
+                index->passed_folders ? "; where they lie in folders within it, "
+                                        "data.nested = true takes them"
+                                      : "");
     return st;
 }
 
 /* *same_out: every class has a number in `like`. */
 static stint_status check_like(const sti_index *index, const stint_data_info *like,
-                               const char *what, bool *same_out)
+                               bool partial, const char *what, bool *same_out)
 {
     stint_status st = STINT_OK;
     *same_out = true;
     for (int32_t i = 0; i < index->class_count && st == STINT_OK; i++) {
-        if (find_name(like->class_names, like->classes, index->classes[i]) >= 0)
+        if (find_name(like->class_names, like->classes, index->classes[i]) >= 0 ||
+            (partial && index->class_counts[i] == 0))
             continue;
         *same_out = false;
         st = sti_data_find(index->sink, STI_FIND_CLASSES_DIFFER,
@@ -172,7 +176,8 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
                            what, index->classes[i], like->classes);
     }
     /* IDX and CIFAR hold numbers only: a test set may lack one of them. */
-    for (int32_t i = 0; i < like->classes && st == STINT_OK && !index->ordered; i++) {
+    const bool all = !index->ordered && !partial;
+    for (int32_t i = 0; i < like->classes && st == STINT_OK && all; i++) {
         if (find_name(index->classes, index->class_count, like->class_names[i]) >= 0)
             continue;
         *same_out = false;
@@ -182,6 +187,25 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
             "same classes",
             what, like->class_names[i]);
     }
+    return st;
+}
+
+/* Is there anything, and of the right classes? *same_out as in check_like. */
+static stint_status check_classes(const sti_index *index, const stint_data *data,
+                                  const stint_data_info *like, const char *what,
+                                  bool *same_out)
+{
+    stint_status st = STINT_OK;
+    *same_out = true;
+    if (data->partial && index->count == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: there are folders of classes, but no images in any; add "
+                        "some .jpg or .png files",
+                        what);
+    if (!data->partial)
+        st = check_empty(index, data, what);
+    if (st == STINT_OK && like)
+        st = check_like(index, like, data->partial, what, same_out);
     return st;
 }
 
@@ -292,8 +316,7 @@ stint_status sti_index_finish(sti_index *index, stint_data *data,
         if (st != STINT_OK)
             return st;
     }
-    if ((st = check_empty(index, data, what)) != STINT_OK ||
-        (like && (st = check_like(index, like, what, &same)) != STINT_OK))
+    if ((st = check_classes(index, data, like, what, &same)) != STINT_OK)
         return st;
     /* Where a sink let differing classes pass, the split keeps its own numbering. */
     if ((st = number_classes(index, data, same ? like : NULL)) != STINT_OK)

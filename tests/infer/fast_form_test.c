@@ -25,6 +25,7 @@ typedef struct tensors {
     double keep;
     bool all;  /* choose every weight, else every other one */
     bool thin; /* odd filters are nothing, and no weight is chosen */
+    bool none; /* no weight is chosen */
 } tensors;
 
 static float value_of(const char *name, uint64_t i, bool sparse, double keep)
@@ -70,7 +71,7 @@ static const void *data_of(const void *user, const char *name, const stint_shape
 static bool is_chosen(const void *user, const char *weight)
 {
     const tensors *t = user;
-    return !t->thin && (t->all || strlen(weight) % 2);
+    return !t->thin && !t->none && (t->all || strlen(weight) % 2);
 }
 
 static void tensors_fini(tensors *t)
@@ -161,6 +162,44 @@ static void test_same_bits_and_near_dense(void **state)
     check("lenet5", 0, 0.3, true, false);
 }
 
+/* Operators of the graph by name. */
+static int count_ops(const stint_graph *g, const char *name)
+{
+    int count = 0;
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++)
+        count += strcmp(sti_graph_node(g, n)->op->name, name) == 0;
+    return count;
+}
+
+/* What depends on weights alone, computed once, is what every run computes. */
+static void test_constants_keep_bits(void **state)
+{
+    float plain[IMAGES * CLASSES], held[IMAGES * CLASSES];
+    (void)state;
+    for (int bits = 0; bits <= 4; bits += 4) {
+        tensors t = {.keep = 1, .none = true};
+        const sti_network_weights weights = {
+            .data = data_of, .user = &t, .fast = {is_chosen, &t}};
+        sti_network_desc desc = {
+            .name = "resnet8",
+            .model = {.classes = CLASSES, .width = 16, .dropout = -1},
+            .height = SIDE,
+            .width = SIDE,
+            .channels = 3,
+            .winograd = true,
+            .weight_bits = bits};
+        sti_network net;
+        run_network(&desc, &t, IMAGES, 1, plain);
+        desc.constant = &weights;
+        run_network(&desc, &t, IMAGES, 2, held);
+        assert_memory_equal(plain, held, sizeof plain);
+        assert_int_equal(sti_network_build(&desc, STINT_EVAL, 1, &net), STINT_OK);
+        assert_int_equal(count_ops(net.graph, "quantise"), 0);
+        sti_network_fini(&net);
+        tensors_fini(&t);
+    }
+}
+
 /* Multiply-adds of an image. */
 static double products(const sti_network_desc *desc)
 {
@@ -195,15 +234,6 @@ static void test_filters_of_zeros_are_cut_out(void **state)
     }
 }
 
-/* Operators of the graph by name. */
-static int count_ops(const stint_graph *g, const char *name)
-{
-    int count = 0;
-    for (int32_t n = 0; n < sti_graph_node_count(g); n++)
-        count += strcmp(sti_graph_node(g, n)->op->name, name) == 0;
-    return count;
-}
-
 static void test_no_dense_kernel_is_left(void **state)
 {
     tensors t = {.keep = 0.2, .all = true};
@@ -233,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits_and_near_dense),
+        cmocka_unit_test(test_constants_keep_bits),
         cmocka_unit_test(test_filters_of_zeros_are_cut_out),
         cmocka_unit_test(test_no_dense_kernel_is_left)};
     return cmocka_run_group_tests(tests, NULL, NULL);
