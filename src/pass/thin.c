@@ -159,7 +159,8 @@ static void find_product(thinner *t, const sti_node *node, bool *dead)
     }
 }
 
-/* What becomes of a zero: (0 - mean) / deviation scale + shift, which is zero or cut off. */
+/* What becomes of a zero: (0 - mean) / deviation scale + shift, which is zero or cut
+ * off. */
 static void find_norm(thinner *t, const sti_node *node, bool *dead)
 {
     const sti_batch_norm_attr *a = node->attr;
