@@ -41,8 +41,9 @@ run 0 compare r c.safetensors --data g --json
 json "j['mismatch_rate'] == 0"
 # It runs in the fast form: no dense product but the small classifier's is left.
 XDG_CACHE_HOME=$work/cache run 0 bench latency r c.safetensors --rounds 5 -j 1 --json
-json "[l['form'] for l in j['models'][0]['layers']].count('matmul') == 3"
-json "[l['form'] for l in j['models'][1]['layers']].count('planar_conv') == 1"
+json "[l['form'] for l in j['models'][0]['layers']].count('planar_conv') == 0"
+json "[l['form'] for l in j['models'][1]['layers']].count('planar_conv') >= 1"
+json "[l['form'] for l in j['models'][1]['layers']].count('matmul') <= 2"
 # What was compact is full again, and safetensors for others.
 run 0 export dense c.safetensors --out d.safetensors --json
 json "len(j['weights_sha256']) == 64"
