@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "op/op_harness.h"
+#include "op/op_planar.h"
 #include "pass/pass.h"
 
 #define SEEDS    3
