@@ -20,7 +20,7 @@ stint_status sti_topk_wide_explain(const stint_topk_desc *desc,
                                    stint_topk_method *method_out, int *exponent_out,
                                    double *seconds_out);
 
-/* Of a type that is wide. */
+/* Bytes of an element, of a type that is wide. */
 static inline size_t sti_topk_wide_element_bytes(stint_topk_type type)
 {
     return type == STINT_TOPK_I16 || type == STINT_TOPK_U16 ? 2 : 8;
