@@ -20,7 +20,7 @@
 /* The same of networks of many nodes that have nothing to pack, so that the choice is
  * one of memory and time alone: the start by segments does nearly all there, and the
  * time that planning takes stays about proportional to the nodes. */
-#define MANY_NODES         512
+#define MANY_NODES         256
 #define OF_MANY_TO_LOOK_AT 250000
 #define FEWEST_LOOKS       60
 /* How many of the most promising choices are compared at each step. */

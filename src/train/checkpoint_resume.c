@@ -1,5 +1,6 @@
 /* Going on from a checkpoint: the newest that is whole, and of this very run. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -252,6 +253,12 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f,
     if (!text)
         return broken(f, "it holds no recipe");
     stint_status st = sti_recipe_parse(text, sti_tensor_file_path(f), &then);
+    if (st == STINT_E_USAGE) { /* the file is at fault, not who gave it */
+        char words[1024];
+        snprintf(words, sizeof words, "%s", stint_last_error());
+        st = sti_fail(STINT_E_INPUT, "the recipe in the checkpoint cannot be read: %s",
+                      words);
+    }
     if (st != STINT_OK)
         return st;
     sti_text list = {0};

@@ -93,6 +93,13 @@ run 4 topk cut.npz:b -k 1
 says err "no whole .npz file"
 run 2 topk both.npz:a -k 1 --out both.npz
 says err "written over"
+# The example of docs/topk.md.
+sed -n '/^## Types and files/,/^## How/p' "$STINT_SOURCE/docs/topk.md" |
+    awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' >example
+[ "$(wc -l <example)" -eq 2 ] || fail "no example in docs/topk.md"
+sed 's#^python3#/usr/bin/python3#; s#^stint#"$STINT"#' example >commands
+STINT=$STINT bash commands >said || fail "the example of docs/topk.md"
+[ "$(cat said)" = "$(printf '1\t16777217')" ] || fail "the example of docs/topk.md says $(cat said)"
 # More arrays: topk_numpy_full_test.sh.
 mkdir many
 $python "$STINT_SOURCE/tests/cli/topk_numpy.py" "$STINT" many 1500 2 || fail "not NumPy's winners"
