@@ -95,6 +95,8 @@ typedef struct stint_data_desc {
      * these channels. NULL: a test split is held against the training split of the
      * path. */
     const stint_data_info *like;
+    /* With like: some of these classes may have no images here. */
+    bool partial;
     /* Leave out this share of each class, evenly spread, at least 0 and below 1. */
     double hold_out;
     /* With hold_out: take nothing but that share. */

@@ -234,6 +234,10 @@ typedef struct stint_train_result {
     double train_loss;
     /* Accuracy is a share; both are NaN without a test split. */
     double test_loss, test_accuracy;
+    /* Over the classes that have test images: the mean of the shares answered right,
+     * the lowest of them, and the name of its class; NaN and "" without test images. */
+    double balanced_accuracy, lowest_recall;
+    char lowest_class[256];
     /* Speed of the training end to end, evaluation and checkpoints left out. */
     double images_per_s;
     /* The same in tokens of a text; 0: images. */

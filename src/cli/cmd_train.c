@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_recall.h"
 #include "cli/cli_stock.h"
 #include "net/net.h"
 #include "net/wire.h"
@@ -183,6 +184,9 @@ static void answer_json(const sti_cli_call *call, const stint_train_result *r,
     sti_cli_json_begin(&j, out);
     sti_json_float(&j, "test_accuracy", r->test_accuracy);
     sti_json_float(&j, "test_loss", r->test_loss);
+    if (r->tokens_per_s <= 0)
+        sti_cli_json_recall(&j, r->balanced_accuracy, r->lowest_recall,
+                            r->lowest_class);
     sti_json_float(&j, "train_loss", r->train_loss);
     if (r->chosen_epoch > 0) {
         sti_json_int(&j, "chosen_epoch", r->chosen_epoch);
@@ -240,10 +244,16 @@ static void answer_words(const stint_train_result *r, const sti_profile *profile
                         r->test_loss, r->bits_per_byte);
     if (r->chosen_epoch > 0)
         answer_choice(r, out);
-    if (!text && isfinite(r->test_accuracy))
-        sti_text_printf(out, "test accuracy %.2f %%, loss %.4f\n",
-                        100 * r->test_accuracy, r->test_loss);
-    else if (!isfinite(r->test_loss))
+    if (!text && isfinite(r->test_accuracy)) {
+        sti_text_printf(out, "test accuracy %.2f %%, loss %.4f", 100 * r->test_accuracy,
+                        r->test_loss);
+        if (isfinite(r->balanced_accuracy))
+            sti_text_printf(out, ", balanced accuracy %.2f %%",
+                            100 * r->balanced_accuracy);
+        sti_text_add(out, "\n");
+        sti_cli_add_recall(out, r->balanced_accuracy, r->lowest_recall,
+                           r->lowest_class);
+    } else if (!isfinite(r->test_loss))
         sti_text_printf(out, "training loss %.4f; no test %s\n", r->train_loss,
                         text ? "text" : "images");
     sti_text_printf(out, "%.0f %s/s on %d thread%s",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "data/data_priv.h"
 
@@ -295,6 +296,7 @@ static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,
     data->size = desc->size;
     data->fit = desc->fit;
     data->cuts = desc->cuts;
+    data->partial = desc->partial && desc->like && desc->like->classes > 0;
     data->usual_size = desc->usual_size;
     data->share = desc->validation == 0 ? 0.1 : fmax(desc->validation, 0);
     data->arena = sti_arena_create("data");
@@ -354,6 +356,46 @@ const stint_data_info *stint_data_describe(const stint_data *data)
 int32_t sti_data_label(const stint_data *data, int64_t index)
 {
     return data->samples[index].label;
+}
+
+void sti_data_count_classes(const stint_data *data, int64_t *counts_out)
+{
+    for (int32_t c = 0; c < data->info.classes; c++)
+        counts_out[c] = 0;
+    for (int64_t i = 0; i < data->info.count; i++)
+        counts_out[data->samples[i].label]++;
+}
+
+static void log_absent(const stint_data_info *info, const int64_t *count)
+{
+    enum { NAMED = 5 };
+    sti_text names = {0};
+    int32_t absent = 0;
+    for (int32_t c = 0; c < info->classes; c++) {
+        if (count[c] > 0)
+            continue;
+        if (absent < NAMED)
+            sti_text_printf(&names, "%s'%s'", absent ? ", " : "", info->class_names[c]);
+        absent++;
+    }
+    if (absent > 0)
+        sti_log(STINT_LOG_INFO,
+                "%s: no images of %d of the %d classes (%s%s); what is said by class "
+                "leaves them out",
+                info->from, (int)absent, (int)info->classes,
+                names.data ? names.data : "", absent > NAMED ? ", ..." : "");
+    sti_text_fini(&names);
+}
+
+stint_status sti_data_tell_absent(const stint_data *data)
+{
+    int64_t *count = sti_alloc_array(data->info.classes, sizeof *count, "data.classes");
+    if (!count)
+        return STINT_E_MEMORY;
+    sti_data_count_classes(data, count);
+    log_absent(&data->info, count);
+    sti_free(count);
+    return STINT_OK;
 }
 
 void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,

@@ -61,6 +61,10 @@ stint_status sti_data_decode(const stint_data *data, int64_t index,
                              sti_data_decoders *decoders, int worker,
                              uint8_t *pixels_out);
 int32_t sti_data_label(const stint_data *data, int64_t index);
+/* Samples of each class, counts_out [classes]. */
+void sti_data_count_classes(const stint_data *data, int64_t *counts_out);
+/* A line of the log that names classes without samples, if there are any. */
+stint_status sti_data_tell_absent(const stint_data *data);
 /* "train/cat/0001.jpg", "train-images-idx3-ubyte image 17". Slow for tars (walks them);
  * cut to bytes - 1. */
 void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,

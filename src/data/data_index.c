@@ -210,13 +210,13 @@ static stint_status check_empty(const sti_index *index, const stint_data *data,
 
 /* *same_out: every class has a number in `like`. */
 static stint_status check_like(const sti_index *index, const stint_data_info *like,
-                               const char *what, bool *same_out)
+                               bool partial, const char *what, bool *same_out)
 {
     int32_t *number = NULL;
     stint_status st = number_names(index, like->class_names, like->classes, &number);
     *same_out = true;
     for (int32_t i = 0; i < index->class_count && st == STINT_OK; i++) {
-        if (number[i] >= 0)
+        if (number[i] >= 0 || (partial && index->class_counts[i] == 0))
             continue;
         *same_out = false;
         st = sti_data_find(index->sink, STI_FIND_CLASSES_DIFFER,
@@ -225,7 +225,8 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
                            what, index->classes[i], like->classes);
     }
     /* IDX and CIFAR hold numbers only: a test set may lack one of them. */
-    for (int32_t i = 0; i < like->classes && st == STINT_OK && !index->ordered; i++) {
+    const bool all = !index->ordered && !partial;
+    for (int32_t i = 0; i < like->classes && st == STINT_OK && all; i++) {
         if (find_class(index, like->class_names[i]) >= 0)
             continue;
         *same_out = false;
@@ -236,6 +237,25 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
             what, like->class_names[i]);
     }
     sti_free(number);
+    return st;
+}
+
+/* Is there anything, and of the right classes? *same_out as in check_like. */
+static stint_status check_classes(const sti_index *index, const stint_data *data,
+                                  const stint_data_info *like, const char *what,
+                                  bool *same_out)
+{
+    stint_status st = STINT_OK;
+    *same_out = true;
+    if (data->partial && index->count == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: there are folders of classes, but no images in any; add "
+                        "some .jpg or .png files",
+                        what);
+    if (!data->partial)
+        st = check_empty(index, data, what);
+    if (st == STINT_OK && like)
+        st = check_like(index, like, data->partial, what, same_out);
     return st;
 }
 
@@ -344,8 +364,7 @@ stint_status sti_index_finish(sti_index *index, stint_data *data,
         if (st != STINT_OK)
             return st;
     }
-    if ((st = check_empty(index, data, what)) != STINT_OK ||
-        (like && (st = check_like(index, like, what, &same)) != STINT_OK))
+    if ((st = check_classes(index, data, like, what, &same)) != STINT_OK)
         return st;
     /* Where a sink let differing classes pass, the split keeps its own numbering. */
     if ((st = number_classes(index, data, same ? like : NULL)) != STINT_OK)

@@ -87,6 +87,7 @@ struct stint_data {
     int64_t size;           /* as asked for: 0 unless images are resized */
     stint_data_fit fit;
     bool cuts;          /* parts will be cut out of pictures */
+    bool partial;       /* classes of `like` may lack images */
     int64_t usual_size; /* for messages; 0: none */
     sti_arena *arena;
     sti_data_sample *samples; /* [info.count] */
@@ -189,8 +190,9 @@ stint_status sti_index_init(sti_index *index, sti_data_sink *sink);
 stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_out);
 stint_status sti_index_add(sti_index *index, int32_t class_index, const char *name,
                            int64_t where, int64_t bytes);
-/* Checks classes (none empty; those of `like` and no others), sorts, and gives the
- * dataset its samples and class names. `what` begins messages. */
+/* Checks classes (none empty; those of `like` and no others, or with data->partial some
+ * of them), sorts, and gives the dataset its samples and class names. `what` begins
+ * messages. */
 stint_status sti_index_finish(sti_index *index, stint_data *data,
                               const stint_data_info *like, const char *what);
 void sti_index_fini(sti_index *index);

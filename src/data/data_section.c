@@ -70,6 +70,15 @@ static const sti_option rows[] = {
      .unit = "SHARE",
      .help = "a part of every training image is cut out at random, of at least this "
              "share of its area; 0: none, usual: 0.08"},
+    {.name = "sampling",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "shuffle",
+     .choices = "shuffle|balanced",
+     AT(sampling),
+     .unit = "HOW",
+     .help = "of images: an epoch is every training image once, or as many images but "
+             "of each class equally often, those of rare classes again and again"},
     {.name = "tokenizer",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

@@ -106,6 +106,7 @@ static stint_status probe_engine(const sti_job *job, sti_step_engine *engine,
         const sti_step_batch batch = {.samples = samples,
                                       .augment = NULL,
                                       .norm = &norm,
+                                      .class_weights = job->inputs.class_weights,
                                       .seed = 1,
                                       .step = step};
         if (sti_stop_asked() != STINT_OK) {

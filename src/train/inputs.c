@@ -151,6 +151,7 @@ void sti_inputs_close(sti_inputs *in)
     sti_corpus_close(in->text);
     stint_model_close(in->start);
     stint_model_close(in->reference);
+    sti_free(in->class_weights);
     *in = (sti_inputs){.recipe = NULL};
 }
 

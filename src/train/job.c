@@ -109,6 +109,9 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     STI_TRY(count_steps(job));
     STI_TRY(sti_inputs_open_models(&job->inputs));
     STI_TRY(plan_step(job));
+    if (job->inputs.start)
+        STI_TRY(sti_model_check_start(job->inputs.start, &job->inputs.network,
+                                      &setup->train, job->inputs.new_classifier));
     if (!job->plan.result.fits)
         STI_TRY(sti_find_what_fits(setup, &job->plan));
     return STINT_OK;

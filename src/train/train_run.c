@@ -23,6 +23,7 @@ static void free_parts(sti_run *run)
     run->reference_answer = NULL;
     sti_step_engine_destroy(run->engine);
     sti_free(run->order);
+    sti_balanced_order_destroy(run->balanced);
     sti_job_fini(&run->job);
     run->board = NULL;
     run->log = NULL;
@@ -30,6 +31,7 @@ static void free_parts(sti_run *run)
     run->control = NULL;
     run->engine = NULL;
     run->order = NULL;
+    run->balanced = NULL;
 }
 
 /* The report draws images, which is done when all else of the run is free. A report
