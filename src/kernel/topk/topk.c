@@ -312,14 +312,6 @@ static void run_rows(rows_work *w)
     sti_float_mode_leave(mode);
 }
 
-stint_status sti_topk_nan_fail(int64_t row, int64_t index)
-{
-    return sti_fail(STINT_E_INPUT,
-                    "top-k: NaN at row %" PRId64 ", index %" PRId64
-                    "; NaN may be ranked first or last instead (the field nan; --nan)",
-                    row, index);
-}
-
 static unsigned char *align_memory(void *workspace)
 {
     unsigned char *memory = workspace;

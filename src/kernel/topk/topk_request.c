@@ -9,6 +9,14 @@
 
 #define WINNERS_IN_PARTS (INT64_C(3) << 30) /* with a part's own, 32-bit places */
 
+stint_status sti_topk_nan_fail(int64_t row, int64_t index)
+{
+    return sti_fail(STINT_E_INPUT,
+                    "top-k: NaN at row %" PRId64 ", index %" PRId64
+                    "; NaN may be ranked first or last instead (the field nan; --nan)",
+                    row, index);
+}
+
 /* The field of `value`, which has words from 0 to `last`. */
 static stint_status no_word(const char *field, int value, int last)
 {
