@@ -86,5 +86,5 @@ says err "a recipe of 15.3 MiB; it has at most 1.0 MiB"
 run 4 eval keys.safetensors --data img
 says err "unknown key 'k0'"
 run 4 train r.ini -o run --resume
-says err "the recipe in the checkpoint cannot be read"
+says err "a damaged recipe"
 finish
