@@ -111,7 +111,7 @@ static uint32_t code_single(sti_weights_coder *c, sti_decision *top, uint32_t bi
     return high << 23 | middle << FLOAT_REST | rest;
 }
 
-/* Of a float that is a number of half precision. */
+/* The bits of a float that is a number of half precision. */
 static uint32_t half_of(float x)
 {
     const uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000;

@@ -137,7 +137,8 @@ static void take_slot(sti_weights_coder *c, uint32_t at, uint32_t start, uint32_
 
 /* ---- decisions ---- */
 
-/* Of 2^16; (ones + 1/2) / (all + 1) is a one, after Krichevsky and Trofimov. */
+/* Its share of 2^16; (ones + 1/2) / (all + 1) is a one, after Krichevsky and Trofimov.
+ */
 static uint32_t width_of_zero(const sti_decision *d)
 {
     const uint32_t zeros = 2 * (uint32_t)d->zeros + 1, ones = 2 * (uint32_t)d->ones + 1;

@@ -84,6 +84,7 @@ stint_status sti_model_open_data(const stint_model_file *model,
         wanted.fit = sti_recipe_fit(model->recipe);
     if (wanted.validation == 0 && data_section->validation > 0)
         wanted.validation = data_section->validation;
+    wanted.nested = wanted.nested || data_section->nested;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &data);

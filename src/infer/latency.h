@@ -17,8 +17,8 @@ typedef struct sti_latency_layer {
 } sti_latency_layer;
 
 typedef struct sti_latency {
-    /* Of one run of the network: the median, and the ends of an interval that holds it
-     * in 95 of 100 cases if rounds are alike. */
+    /* Time of one run of the network: the median, and the ends of an interval that
+     * holds it in 95 of 100 cases if rounds are alike. */
     double ms, low_ms, high_ms;
     sti_latency_layer *layers; /* [layer_count], in the order they run */
     int layer_count;

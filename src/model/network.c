@@ -151,7 +151,8 @@ static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
 }
 
 /* Weights into the graph, and what follows from them. */
-static stint_status hold_weights(stint_graph *g, const sti_network_weights *weights)
+static stint_status hold_weights(stint_graph *g, const sti_network_weights *weights,
+                                 bool winograd)
 {
     stint_status st = STINT_OK;
     for (int32_t v = 0; v < sti_graph_value_count(g) && st == STINT_OK; v++) {
@@ -165,6 +166,10 @@ static stint_status hold_weights(stint_graph *g, const sti_network_weights *weig
     }
     if (st == STINT_OK)
         st = sti_pass_constant(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_thin(g, NULL);
+    if (st == STINT_OK && winograd)
+        st = sti_pass_winograd(g, NULL);
     if (st == STINT_OK)
         st = sti_pass_compact(g, &weights->fast, NULL);
     return st == STINT_OK ? sti_pass_constant(g, NULL) : st;
@@ -206,7 +211,7 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
     if (st == STINT_OK && desc->bf16)
         st = sti_pass_precision(net.graph, NULL);
     if (st == STINT_OK && desc->constant && mode == STINT_EVAL && !desc->bf16)
-        st = hold_weights(net.graph, desc->constant);
+        st = hold_weights(net.graph, desc->constant, desc->winograd);
     if (st == STINT_OK)
         st = sti_pass_standard(net.graph);
     if (st != STINT_OK) {

@@ -123,7 +123,7 @@ static sti_planar_conv_attr describe(const compacter *c, const sti_node *conv)
     return a;
 }
 
-/* Of a convolution, or of a dense layer. */
+/* The weights of a convolution or a dense layer, packed. */
 static stint_value add_packed(compacter *c, const sti_node *conv,
                               const sti_planar_plan *plan)
 {

@@ -36,6 +36,11 @@ stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note);
  * Of an EVAL graph; bits stay. Not of the standard pipeline: it must have passed before
  * a graph with views of constants is planned. */
 stint_status sti_pass_constant(stint_graph *graph, sti_pass_note *note);
+/* Channels that are zero whatever the image, cut out of an EVAL graph whose weights are
+ * constants, with what reads them (thin.c). Sums of convolutions are cut into other
+ * pieces then, and which of them minimal filtering takes is open again: run
+ * sti_pass_winograd behind it. */
+stint_status sti_pass_thin(stint_graph *graph, sti_pass_note *note);
 /* Which weights, "layer1.conv.weight", are to be run in the fast form. */
 typedef struct sti_compact_choice {
     bool (*planar)(const void *user, const char *weight);

@@ -171,6 +171,7 @@ static stint_status read_tensor(compact_reader *r, const json_t *entry, int64_t 
     row->bytes = (size_t)count * sizeof(float);
     row->offset = r->numbers; /* a number, until there is memory */
     row->planar = flag_of(entry, "planar");
+    row->thin = r->forms[i].whole_columns;
     r->numbers += (count + 15) / 16 * 16; /* each begins at 64 bytes */
     return row->name ? STINT_OK : STINT_E_MEMORY;
 }

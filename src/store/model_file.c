@@ -125,14 +125,8 @@ static stint_status read_recipe(stint_model_file *m)
     m->recipe_text = text_of(m, STI_META_RECIPE);
     if (!m->recipe_text)
         return broken(m, "it holds no recipe");
-    stint_status st =
-        sti_recipe_parse(m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
-    if (st == STINT_E_USAGE) { /* the file is at fault, not who gave it */
-        char words[1024];
-        snprintf(words, sizeof words, "%s", stint_last_error());
-        st = sti_fail(STINT_E_INPUT, "the recipe in the model cannot be read: %s",
-                      words);
-    }
+    stint_status st = sti_recipe_parse_stored(
+        m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
     if (st != STINT_OK)
         return st;
     const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);
@@ -243,7 +237,8 @@ sti_network_desc sti_model_network_in_use(const stint_model_file *m)
     sti_network_desc desc = m->network;
     bool fast = false;
     for (int64_t i = 0; i < sti_tensor_file_count(m->file); i++)
-        fast |= sti_tensor_file_row(m->file, i)->planar;
+        fast |= sti_tensor_file_row(m->file, i)->planar ||
+                sti_tensor_file_row(m->file, i)->thin;
     if (fast && !desc.bf16)
         desc.constant = &m->weights;
     return desc;

@@ -27,7 +27,7 @@ struct stint_model_file {
     int64_t parameters, step;
     double test_accuracy, test_loss; /* NaN: unknown */
     const char *recipe_text, *weights_sha256;
-    /* Of a compact file, what its fast form is made of. */
+    /* What the fast form of a compact file is made of. */
     sti_network_weights weights;
     /* One image through the network, which shows whether tensors and network agree. */
     sti_network single;

@@ -40,8 +40,9 @@ typedef struct sti_tensor_row {
     size_t bytes;
     int64_t offset; /* in the file (reading) */
     const void
-        *data;   /* [bytes] (writing; reading: where they lie in memory, or NULL) */
-    bool planar; /* of a compact model: to be run in the fast form */
+        *data; /* [bytes] (writing; reading: where they lie in memory, or NULL) */
+    bool planar, thin; /* of a compact model: to be run in the fast form; may have
+                        columns of zeros, which are cut out */
 } sti_tensor_row;
 
 typedef struct sti_tensor_text {

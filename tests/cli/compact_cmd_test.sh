@@ -39,6 +39,11 @@ assert a == b and a["recipe"].count("\n") > 50
 PY
 run 0 compare r c.safetensors --data g --json
 json "j['mismatch_rate'] == 0"
+# It runs in the fast form: no dense product but the small classifier's is left.
+XDG_CACHE_HOME=$work/cache run 0 bench latency r c.safetensors --rounds 5 -j 1 --json
+json "[l['form'] for l in j['models'][0]['layers']].count('planar_conv') == 0"
+json "[l['form'] for l in j['models'][1]['layers']].count('planar_conv') >= 1"
+json "[l['form'] for l in j['models'][1]['layers']].count('matmul') <= 2"
 # What was compact is full again, and safetensors for others.
 run 0 export dense c.safetensors --out d.safetensors --json
 json "len(j['weights_sha256']) == 64"
@@ -94,6 +99,7 @@ steps = 1
 batch = 4
 INI
 run 0 train t.ini --out text -q
+run 8 bench latency text
 run 8 export compact text --out x.safetensors
 says err "text model"
 [ ! -e x.safetensors ] || fail "a refused export left a file"

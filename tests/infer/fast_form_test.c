@@ -23,7 +23,9 @@ typedef struct tensors {
     float *data[200];
     int count;
     double keep;
-    bool all; /* choose every weight, else every other one */
+    bool all;  /* choose every weight, else every other one */
+    bool thin; /* odd filters are nothing, and no weight is chosen */
+    bool none; /* no weight is chosen */
 } tensors;
 
 static float value_of(const char *name, uint64_t i, bool sparse, double keep)
@@ -56,6 +58,11 @@ static const void *data_of(const void *user, const char *name, const stint_shape
         x[i] =
             strstr(name, "variance") || strstr(name, "scale") ? 1 + 0.5f * v : size * v;
     }
+    const int64_t columns = shape->dim[shape->rank - 1];
+    const bool filters = shape->rank == 4 || strstr(name, "shift") ||
+                         strstr(name, "mean") || strstr(name, "bias");
+    for (int64_t i = 0; t->thin && columns != CLASSES && filters && i < count; i++)
+        x[i] = i % columns % 2 ? 0 : x[i];
     snprintf(t->name[t->count], sizeof t->name[0], "%s", name);
     t->data[t->count] = x;
     return t->data[t->count++];
@@ -64,7 +71,7 @@ static const void *data_of(const void *user, const char *name, const stint_shape
 static bool is_chosen(const void *user, const char *weight)
 {
     const tensors *t = user;
-    return t->all || strlen(weight) % 2;
+    return !t->thin && !t->none && (t->all || strlen(weight) % 2);
 }
 
 static void tensors_fini(tensors *t)
@@ -109,10 +116,10 @@ static void run_network(const sti_network_desc *desc, tensors *t, int64_t n,
     sti_network_fini(&net);
 }
 
-static void check(const char *name, int64_t width, double keep, bool all)
+static void check(const char *name, int64_t width, double keep, bool all, bool thin)
 {
     float dense[IMAGES * CLASSES], fast[IMAGES * CLASSES], again[IMAGES * CLASSES];
-    tensors t = {.keep = keep, .all = all};
+    tensors t = {.keep = keep, .all = all, .thin = thin};
     const sti_network_weights weights = {
         .data = data_of, .user = &t, .fast = {is_chosen, &t}};
     sti_network_desc desc = {
@@ -133,7 +140,8 @@ static void check(const char *name, int64_t width, double keep, bool all)
                      (double)dense[i]);
     const int64_t counts[] = {1, 3, 16, IMAGES};
     for (int k = 0; k < 4; k++)
-        for (int isa = k == 3 ? 0 : STI_ISA_COUNT - 1; isa < STI_ISA_COUNT; isa++) {
+        for (int isa = k == 3 && !thin ? 0 : STI_ISA_COUNT - 1; isa < STI_ISA_COUNT;
+             isa++) {
             if (!sti_isa_force((sti_isa)isa))
                 continue;
             run_network(&desc, &t, counts[k], 1 + k % 3, again);
@@ -147,11 +155,11 @@ static void check(const char *name, int64_t width, double keep, bool all)
 static void test_same_bits_and_near_dense(void **state)
 {
     (void)state;
-    check("smallcnn", 0, 0.2, true);
-    check("resnet8", 8, 0.3, true);
-    check("resnet8", 8, 0.3, false);
-    check("vgg11", 8, 0.15, true);
-    check("lenet5", 0, 0.3, true);
+    check("smallcnn", 0, 0.2, true, false);
+    check("resnet8", 8, 0.3, true, false);
+    check("resnet8", 8, 0.3, false, false);
+    check("vgg11", 8, 0.15, true, false);
+    check("lenet5", 0, 0.3, true, false);
 }
 
 /* Operators of the graph by name. */
@@ -161,6 +169,69 @@ static int count_ops(const stint_graph *g, const char *name)
     for (int32_t n = 0; n < sti_graph_node_count(g); n++)
         count += strcmp(sti_graph_node(g, n)->op->name, name) == 0;
     return count;
+}
+
+/* What depends on weights alone, computed once, is what every run computes. */
+static void test_constants_keep_bits(void **state)
+{
+    float plain[IMAGES * CLASSES], held[IMAGES * CLASSES];
+    (void)state;
+    for (int bits = 0; bits <= 4; bits += 4) {
+        tensors t = {.keep = 1, .none = true};
+        const sti_network_weights weights = {
+            .data = data_of, .user = &t, .fast = {is_chosen, &t}};
+        sti_network_desc desc = {
+            .name = "resnet8",
+            .model = {.classes = CLASSES, .width = 16, .dropout = -1},
+            .height = SIDE,
+            .width = SIDE,
+            .channels = 3,
+            .winograd = true,
+            .weight_bits = bits};
+        sti_network net;
+        run_network(&desc, &t, IMAGES, 1, plain);
+        desc.constant = &weights;
+        run_network(&desc, &t, IMAGES, 2, held);
+        assert_memory_equal(plain, held, sizeof plain);
+        assert_int_equal(sti_network_build(&desc, STINT_EVAL, 1, &net), STINT_OK);
+        assert_int_equal(count_ops(net.graph, "quantise"), 0);
+        sti_network_fini(&net);
+        tensors_fini(&t);
+    }
+}
+
+/* Multiply-adds of an image. */
+static double products(const sti_network_desc *desc)
+{
+    sti_network net;
+    assert_int_equal(sti_network_build(desc, STINT_EVAL, 1, &net), STINT_OK);
+    const double flop = sti_network_forward_flop(&net);
+    sti_network_fini(&net);
+    return flop / 2;
+}
+
+static void test_filters_of_zeros_are_cut_out(void **state)
+{
+    const char *const names[] = {"vgg11", "resnet20", "alexnet", "smallcnn"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        tensors t = {.keep = 1, .thin = true};
+        const sti_network_weights weights = {
+            .data = data_of, .user = &t, .fast = {is_chosen, &t}};
+        sti_network_desc desc = {
+            .name = names[i],
+            .model = {.classes = CLASSES, .width = 32, .dropout = -1},
+            .height = SIDE,
+            .width = SIDE,
+            .channels = 3};
+        check(names[i], 32, 1, false, true);
+        const double before = products(&desc);
+        desc.constant = &weights;
+        const double after = products(&desc);
+        print_message("%s: %.3f of the products are left\n", names[i], after / before);
+        assert_true(after < 0.36 * before);
+        tensors_fini(&t);
+    }
 }
 
 static void test_no_dense_kernel_is_left(void **state)
@@ -190,7 +261,10 @@ static void test_no_dense_kernel_is_left(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits_and_near_dense),
-                                       cmocka_unit_test(test_no_dense_kernel_is_left)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits_and_near_dense),
+        cmocka_unit_test(test_constants_keep_bits),
+        cmocka_unit_test(test_filters_of_zeros_are_cut_out),
+        cmocka_unit_test(test_no_dense_kernel_is_left)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

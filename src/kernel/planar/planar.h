@@ -47,7 +47,7 @@ typedef struct sti_planar_zeros {
     int64_t steps[STI_PLANAR_BUNDLES];
 } sti_planar_zeros;
 
-/* Of dense weights [kh, kw, channels, filters]. False: out of memory, recorded. */
+/* Look at dense weights [kh, kw, channels, filters]. False: out of memory, recorded. */
 bool sti_planar_look(const float *w, int64_t kh, int64_t kw, int64_t channels,
                      int64_t filters, sti_planar_zeros *zeros_out);
 

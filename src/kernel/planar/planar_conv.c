@@ -116,7 +116,7 @@ static size_t starts_bytes(const sti_planar_plan *p)
     return STI_ALIGN_UP((size_t)starts(p) * sizeof(int32_t), 8);
 }
 
-/* Of a block's kernels of one filter as taps, for instruction sets without bodies. */
+/* A block's kernels of one filter as taps, for instruction sets without bodies. */
 static int64_t spread_taps(const sti_planar_plan *p)
 {
     return p->shaped ? 4 * p->block : 0;
@@ -175,7 +175,7 @@ bool sti_planar_look(const float *w, int64_t kh, int64_t kw, int64_t channels,
     return sti_planar_flat_steps(w, kh * kw * channels, filters, zeros_out->steps);
 }
 
-/* Of tap (i, j) of the channel-th channel of a block. */
+/* Where the inputs of tap (i, j) begin, of the channel-th channel of a block. */
 static int32_t tap_offset(const sti_planar_plan *p, int64_t channel, int64_t i,
                           int64_t j)
 {

@@ -53,7 +53,7 @@ enum { STI_PLANAR_VECTORS = 16 }; /* sums that stay in registers, AVX-512 */
 bool sti_planar_flat_fits(const sti_planar_plan *plan);
 void sti_planar_flat_plan(sti_planar_plan *plan, const sti_planar_zeros *zeros,
                           int threads);
-/* Of weights [rows, filters]; false: no memory. */
+/* The steps that bundles of weights [rows, filters] take; false: no memory. */
 bool sti_planar_flat_steps(const float *w, int64_t rows, int64_t filters,
                            int64_t steps_out[STI_PLANAR_BUNDLES]);
 bool sti_planar_flat_pack(const sti_planar_plan *plan, const float *w,

@@ -154,8 +154,8 @@ static void halve_row(const float *x, int64_t w, int64_t n, float *y)
                       x[w + 2 * i + 1]);
 }
 
-/* Of one channel, without the index: what a cell costs beside would be most of it. The
- * first of equal ones and a NaN win as they do there. */
+/* A row of one channel, without the index: what a cell costs beside would be most of
+ * it. The first of equal ones and a NaN win as they do there. */
 static void plane_piece(void *arg, int64_t row, int worker)
 {
     const pool_job *job = arg;
