@@ -58,7 +58,8 @@ static stint_status project(sti_guess *g, double share, int64_t *nonzeros)
     const sti_projection_desc desc = {.scheme = &scheme,
                                       .keep = shrink->keep,
                                       .fixed_shapes =
-                                          shrink->patterns == STI_PATTERNS_FIXED};
+                                          shrink->patterns == STI_PATTERNS_FIXED,
+                                      .quiet = true}; /* (only looks at shares) */
     st = sti_projection_create(&desc, &g->model->single, &p);
     if (st == STINT_OK) {
         memcpy(g->work, g->params, g->param_bytes);

@@ -153,8 +153,15 @@ static stint_status name_files(sti_shrinker *s)
     return s->samples_folder && s->model_path ? STINT_OK : STINT_E_MEMORY;
 }
 
+/* The model that every sample begins from is never replaced, not by --force either. */
 static stint_status check_folder(const sti_shrinker *s)
 {
+    const char *model = sti_tensor_file_path(s->model->file);
+    if (sti_path_is_same(model, s->model_path))
+        return sti_fail(STINT_E_USAGE,
+                        "%s would be written over by its own answer; choose another "
+                        "folder by --out",
+                        model);
     if (s->desc->resume || s->desc->force)
         return STINT_OK;
     if (sti_path_is_file(s->model_path) || sti_path_is_dir(s->samples_folder))
@@ -326,9 +333,9 @@ static stint_status search(sti_shrinker *s)
         st = search_size(s);
     else if (d->latency_s > 0 || d->latency_share > 0)
         st = search_latency(s);
-    if (st != STINT_OK || !limits_answers(d) || (s->count > 0 && any_met(s)))
+    if (st != STINT_OK || !limits_answers(d) || any_met(s) || s->count >= s->most)
         return st;
-    return search_answers(s, s->most - s->count > 4 ? s->most - s->count : 4);
+    return search_answers(s, s->most - s->count);
 }
 
 /* ---- the choice ---- */

@@ -243,18 +243,29 @@ static void weigh_shares(sti_projection *p, const sti_target *t,
     }
 }
 
-/* Weights of convolutions that may be left to the layers of kernel(auto). */
-static double allowed(const sti_run *run)
+/* Weights of convolutions, of those that kernel takes or of the others. */
+static double count_weights(const sti_run *run, bool taken)
 {
     const sti_projection *p = run->projection;
-    double all = 0, others = 0;
+    double sum = 0;
     for (int i = 0; i < p->count; i++) {
         const sti_target *t = &p->target[i];
-        all += t->filters ? (double)t->count : 0;
-        others +=
-            t->filters && !word_of(p, t, STI_SCHEME_KERNEL) ? (double)t->count : 0;
+        if (t->filters && (word_of(p, t, STI_SCHEME_KERNEL) != NULL) == taken)
+            sum += (double)t->count;
     }
-    return all / sti_shrink_section_of(run->recipe)->ratio - others;
+    return sum;
+}
+
+/* A ratio that no shares reach: least are the weights that the largest ones leave. */
+static stint_status refuse_ratio(const sti_run *run, double least)
+{
+    const double ratio = sti_shrink_section_of(run->recipe)->ratio;
+    const double others = count_weights(run, false);
+    return sti_fail(STINT_E_BUDGET,
+                    "shrink.ratio: %g times fewer weights of convolutions are out of "
+                    "reach of this scheme: the most is about %.2f; set a lower ratio, "
+                    "or let kernel take more layers by shrink.keep",
+                    ratio, (count_weights(run, true) + others) / (least + others));
 }
 
 /* A share for every layer of kernel(auto), [layers]: least importance is lost. */
@@ -263,7 +274,11 @@ static stint_status share_out(sti_run *run, double *share)
     enum { ALL = STI_SCHEME_TARGETS * SHARES };
     sti_projection *p = run->projection;
     double *left = sti_alloc_array(2 * ALL, sizeof *left, "shares");
+    const double others = count_weights(run, false);
+    const double all = count_weights(run, true) + others;
+    const double allowed = all / sti_shrink_section_of(run->recipe)->ratio - others;
     int choice[STI_SCHEME_TARGETS], layers = 0;
+    double least = 0;
     if (!left)
         return STINT_E_MEMORY;
     for (int i = 0; i < p->count; i++) {
@@ -273,13 +288,14 @@ static stint_status share_out(sti_run *run, double *share)
         weigh_shares(p, t, numbers(run->engine->shadow[0], t), left + layers * SHARES,
                      left + ALL + layers * SHARES);
         layers++;
+        least += left[layers * SHARES - 1];
     }
     stint_status st =
-        sti_knapsack_choose(layers, SHARES, left, left + ALL, allowed(run), choice);
+        sti_knapsack_choose(layers, SHARES, left, left + ALL, allowed, choice);
     for (int l = 0; l < layers && st == STINT_OK; l++)
         share[l] = (double)choice[l] / SHARES;
     sti_free(left);
-    return st == STINT_E_BUDGET ? sti_fail_context(st, "shrink.ratio") : st;
+    return st == STINT_E_BUDGET ? refuse_ratio(run, least) : st;
 }
 
 /* ---- the choice ---- */

@@ -401,7 +401,8 @@ stint_status sti_projection_create(const sti_projection_desc *desc,
     *p = (sti_projection){.arena = arena,
                           .scheme = *desc->scheme,
                           .fixed_shapes = desc->fixed_shapes,
-                          .measure = desc->measure};
+                          .measure = desc->measure,
+                          .warned = desc->quiet ? ~0u : 0};
     builder b = {p, network, desc->keep && *desc->keep ? desc->keep : NULL};
     STI_TRY(find_targets(&b));
     if (p->count == 0)

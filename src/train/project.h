@@ -67,6 +67,7 @@ typedef struct sti_projection_desc {
     const char *keep;
     bool fixed_shapes; /* the published list in the place of chosen ones */
     bool measure;      /* for `bytes` and errors alone: it cannot be applied */
+    bool quiet;        /* no warning of a layer that would be emptied */
 } sti_projection_desc;
 
 /* keep: names that no word takes, comma-separated globs; NULL: of kernel and
