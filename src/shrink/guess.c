@@ -170,6 +170,10 @@ stint_status sti_guess_share(sti_guess *g, double high, double bytes, double *sh
             "shrink: a file of %s is out of reach of this scheme: the least "
             "is about %s; allow more, or give another scheme",
             sti_bytes_text((size_t)bytes), sti_bytes_text((size_t)now));
+    if (st == STINT_OK)
+        st = sti_guess_bytes(g, low, NULL, &now, NULL);
+    if (st == STINT_OK && (double)now <= bytes)
+        high = low; /* all fits */
     while (st == STINT_OK && high - low > 1e-4) {
         const double middle = 0.5 * (low + high);
         st = sti_guess_bytes(g, middle, NULL, &now, NULL);

@@ -265,11 +265,14 @@ static stint_status search_size(sti_shrinker *s)
 {
     const double allowed = (double)s->desc->size_bytes;
     double aim = allowed;
-    for (int i = 0; i < s->most; i++) {
+    int64_t least;
+    stint_status st = sti_guess_bytes(&s->guess, STI_SHARE_MAX, NULL, &least, NULL);
+    for (int i = 0; i < s->most && st == STINT_OK; i++) {
+        const int before = s->count;
         double share;
         int64_t guessed;
         int number;
-        stint_status st = sti_guess_share(&s->guess, STI_SHARE_MAX, aim, &share);
+        st = sti_guess_share(&s->guess, STI_SHARE_MAX, aim, &share);
         share = ceil(share * 1e6) / 1e6;
         if (st == STINT_OK)
             st = sti_guess_bytes(&s->guess, share, NULL, &guessed, NULL);
@@ -279,10 +282,12 @@ static stint_status search_size(sti_shrinker *s)
             return st;
         const double bytes = (double)s->sample[number].facts.bytes;
         if (bytes <= allowed && (bytes >= USED * allowed || share == 0))
-            return STINT_OK;
-        aim = (double)guessed * 0.5 * (1 + USED) * allowed / bytes;
+            break;
+        if (s->count == before)
+            break; /* the share that was tried already: nothing nearer is left */
+        aim = fmax((double)guessed * 0.5 * (1 + USED) * allowed / bytes, (double)least);
     }
-    return STINT_OK;
+    return st;
 }
 
 /* The times of a model do not follow from its share by a rule: halving again, by what

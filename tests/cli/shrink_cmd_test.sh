@@ -74,6 +74,14 @@ grep -q "$sha" out || fail "another number of threads, another model"
 run 0 shrink base --data g -o size --size 6K $lc --resume --json
 grep -q "$sha" out || fail "going on with a finished search changes it"
 
+# More than all of it takes: nothing is removed, by one training.
+run 0 shrink base --data g -o ample --size 1M --method direct --json
+python3 - "$work/out" <<'PY' || fail "an ample size"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["sparsity"] == 0 and len(r["samples"]) == 1 and r["met"], r
+PY
+
 # An accuracy: a bracket, no sample twice, and what is kept is within it.
 run 0 shrink base --data g -o drop --accuracy-drop 4 --samples 5 $lc --json
 python3 - "$work/out" <<'PY' || fail "an accuracy"
