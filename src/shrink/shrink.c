@@ -345,8 +345,23 @@ static stint_status search(sti_shrinker *s)
 
 /* ---- the choice ---- */
 
+/* Size and latency over their limits: the larger of the ratios. */
+static double excess(const sti_shrinker *s, const sti_sample *sample)
+{
+    const stint_shrink_desc *d = s->desc;
+    const double ms = sample->facts.latency_ms;
+    double most = 0;
+    if (d->size_bytes > 0)
+        most = (double)sample->facts.bytes / (double)d->size_bytes;
+    if (d->latency_s > 0)
+        most = fmax(most, ms / (1000 * d->latency_s));
+    if (d->latency_share > 0)
+        most = fmax(most, ms / (d->latency_share * sample->ms));
+    return most;
+}
+
 /* Is a the better one? What keeps all limits comes first, then what keeps size and
- * latency, then what keeps the answers. */
+ * latency, or is nearest to them, then what keeps the answers. */
 static bool is_better(const sti_shrinker *s, const sti_sample *a, const sti_sample *b)
 {
     const stint_shrink_desc *d = s->desc;
@@ -355,6 +370,8 @@ static bool is_better(const sti_shrinker *s, const sti_sample *a, const sti_samp
         return a->facts.met;
     if (sti_sample_fits(s, a) != sti_sample_fits(s, b))
         return sti_sample_fits(s, a);
+    if (!sti_sample_fits(s, a))
+        return excess(s, a) < excess(s, b);
     if (hard)
         return a->facts.accuracy > b->facts.accuracy;
     if (!a->facts.met)

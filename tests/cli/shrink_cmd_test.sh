@@ -235,6 +235,17 @@ says err "written over"
 run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2
 says err "the nearest is in"
 [ -s both/model.safetensors ] || fail "the nearest model did not stay"
+# Of samples that are all too slow the fastest stays, not the most accurate.
+run 3 shrink base --data g -o slow --latency 1ns --scheme "row(auto)" --method direct --samples 3
+python3 - "$work/err" <<'PY' || fail "the nearest is not the fastest"
+import re, sys
+row = r'<td class="n">([\d.]+ \w+)<[^\n]*?<td class="n">([\d.]+) ms'
+page = open("slow/shrink.html").read().split("<th>layer")[0]
+times = [(float(ms), size) for size, ms in re.findall(row, page)]
+assert len(times) == 3, times
+assert any(size in open(sys.argv[1]).read().split("the nearest is in")[1]
+           for ms, size in times if ms == min(times)[0]), times
+PY
 run 2 train small.ini -o bad --scheme "prune(0.5)"
 says err "click prunes by"
 run 2 train small.ini --start base -o bad --scheme "prune(auto)"
