@@ -255,6 +255,9 @@ typedef struct stint_train_result {
     uint64_t seed;
     int threads, lanes;
     int64_t batch, shards, steps, epochs, parameters;
+    /* Images of the first step; `batch` is that of the last, which [grow] makes larger.
+     */
+    int64_t batch_first;
     /* With train.select: the epoch, from 1, whose weights the model has; else 0. */
     int64_t chosen_epoch;
     /* What it was chosen by, shares of the held-out images; NaN where not asked for. */

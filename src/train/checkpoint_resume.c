@@ -213,7 +213,7 @@ static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
 {
     const sti_job *job = s->job;
     const sti_train_values *was = sti_train_section_of(then);
-    const int64_t now = job->steps, an_epoch = job->steps_per_epoch;
+    const int64_t now = job->steps, an_epoch = sti_course_epoch_ticks(&job->course);
     const int64_t old = was->steps > 0 ? was->steps : was->epochs * an_epoch;
     const double warmup =
         sti_schedule_section_of(then)->warmup * (double)an_epoch; /* steps */
@@ -225,7 +225,7 @@ static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
                         "; resume it with --epochs %" PRId64
                         " or more, or train into another --out",
                         file, step, now, (step + an_epoch - 1) / an_epoch);
-    if (now == old)
+    if (now == old || job->course.grows) /* whose end cannot be moved */
         return STINT_OK;
     if (warmup > (double)(now < old ? now : old))
         return sti_fail(STINT_E_USAGE,

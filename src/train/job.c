@@ -27,7 +27,7 @@ static stint_status check_ranks(const sti_setup *setup)
 {
     const int ranks = setup->comm ? sti_comm_size(setup->comm) : 1;
     const int64_t shards = setup->shards;
-    const int64_t enough = sti_shards_at_least(setup->batch, ranks);
+    const int64_t enough = sti_shards_at_least(setup->batch / setup->accumulate, ranks);
     char more[160] = "";
     if (ranks <= shards)
         return STINT_OK;
@@ -46,6 +46,8 @@ static stint_status count_steps(sti_job *job)
 {
     const sti_inputs *in = &job->inputs;
     const sti_setup *setup = &job->setup;
+    const int64_t parts = setup->shards * setup->accumulate;
+    const int64_t fits = in->train_count / parts * parts;
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
     if (setup->batch > in->train_count)
         return sti_fail(STINT_E_INPUT,
@@ -53,13 +55,13 @@ static stint_status count_steps(sti_job *job)
                         "only %" PRId64 "; use --batch %" PRId64 " or less",
                         setup->batch, sti_inputs_samples(in), v.data->path,
                         in->train_count,
-                        in->train_count / setup->shards * setup->shards > 0
-                            ? in->train_count / setup->shards * setup->shards
-                            : 1);
-    job->steps_per_epoch = in->train_count / setup->batch;
-    job->steps =
-        v.train->steps > 0 ? v.train->steps : v.train->epochs * job->steps_per_epoch;
-    job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
+                        fits > 0 ? fits : 1);
+    const stint_status st =
+        sti_course_create(in->recipe, in->train_count, &job->course);
+    if (st != STINT_OK)
+        return st;
+    job->steps = job->course.steps;
+    job->epochs = job->course.epochs;
     if (v.prune->sparsity > 0 && v.prune->epochs > 0 && v.prune->epochs >= job->epochs)
         return sti_fail(
             STINT_E_INPUT,
@@ -71,12 +73,37 @@ static stint_status count_steps(sti_job *job)
     return STINT_OK;
 }
 
+static bool has_statistics(const sti_network *network)
+{
+    for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++)
+        if (sti_graph_outputs(network->graph)[i].kind == STI_OUTPUT_STATE)
+            return true;
+    return false;
+}
+
+/* A batch is cut small to fit or to grow, but not so small that there is nothing to
+ * normalise over. */
+static stint_status check_micro(const sti_job *job)
+{
+    const sti_setup *setup = &job->setup;
+    if ((setup->accumulate == 1 && !setup->grows) || sti_setup_images(setup) > 1 ||
+        !has_statistics(&setup->train))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "train.batch: %" PRId64 " images in %" PRId64 " shards of %" PRId64
+                    " micro-batch%s are one image each, which batch-norm cannot take "
+                    "statistics of; use --batch %" PRId64 " or more, or fewer parts",
+                    setup->batch, setup->shards, setup->accumulate,
+                    setup->accumulate == 1 ? "" : "es", 2 * setup->batch);
+}
+
 static stint_status plan_step(sti_job *job)
 {
     sti_setup *setup = &job->setup;
     stint_plan_result *result = &job->plan.result;
     stint_status st;
     STI_TRY(sti_setup_build(setup));
+    STI_TRY(check_micro(job));
     setup->base_bytes = sti_memory_base(setup);
     STI_TRY(sti_step_choose(setup, NULL, &job->plan));
     if (setup->eval.graph)
@@ -100,6 +127,8 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     *job = (sti_job){.setup = {.inputs = &job->inputs,
                                .comm = comm,
                                .moments = sti_update_moments(v.optimizer),
+                               .accumulate = v.train->accumulate,
+                               .grows = v.grow->by != STI_GROW_NONE,
                                .host_bytes = sti_alloc_now_bytes()}};
     sti_setup_cut(setup, v.train->batch, v.train->shards);
     STI_TRY(check_ranks(setup));
@@ -123,6 +152,7 @@ out:
 void sti_job_fini(sti_job *job)
 {
     sti_step_plan_fini(&job->plan);
+    sti_course_fini(&job->course);
     sti_setup_fini(&job->setup);
     sti_inputs_close(&job->inputs);
     *job = (sti_job){.steps = 0};

@@ -120,7 +120,8 @@ static stint_status create_parts(sti_run *run)
     run->order_epoch = -1;
     sti_schedule_init(&run->schedule, sti_schedule_section_of(run->recipe),
                       sti_optimizer_section_of(run->recipe)->lr,
-                      run->job.steps_per_epoch, run->job.steps);
+                      sti_course_epoch_ticks(&run->job.course),
+                      sti_course_ticks(&run->job.course));
     return run->order ? STINT_OK : STINT_E_MEMORY;
 }
 

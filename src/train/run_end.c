@@ -62,7 +62,8 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .seed = (uint64_t)sti_train_section_of(run->recipe)->seed,
         .threads = run->job.setup.threads,
         .lanes = run->job.plan.lanes,
-        .batch = run->job.setup.batch,
+        .batch = sti_course_at(&run->job.course, p->step > 0 ? p->step - 1 : 0).whole,
+        .batch_first = run->job.setup.batch,
         .shards = run->job.setup.shards,
         .steps = p->step,
         .epochs = run->job.epochs,
@@ -75,7 +76,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
     }
     if (p->chosen_step > 0) {
         const double count = (double)run->job.inputs.validation_count;
-        r->chosen_epoch = (p->chosen_step - 1) / run->job.steps_per_epoch + 1;
+        r->chosen_epoch = sti_course_epoch(&run->job.course, p->chosen_step);
         r->validation_accuracy = (double)p->chosen_right / count;
         if (sti_train_section_of(run->recipe)->select == STI_SELECT_MISMATCH)
             r->validation_mismatch = (double)p->chosen_others / count;

@@ -35,6 +35,9 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
             larger(region(desc->train, regions[i]), region(desc->eval, regions[i]));
     sizes->slots =
         desc->train ? sti_shard_slots(local_shards(desc), desc->lanes) : desc->lanes;
+    sizes->spares =
+        desc->train && (desc->accumulate > 1 || desc->grows) ? desc->lanes : 0;
+    sizes->slots += sizes->spares;
     sizes->net = 0;
     if (desc->train && desc->comm)
         sizes->net =
@@ -136,6 +139,9 @@ static void set_desc(sti_step_engine *engine, const sti_step_engine_desc *desc)
 {
     engine->desc = *desc;
     engine->local = local_shards(desc);
+    if (engine->desc.accumulate == 0)
+        engine->desc.accumulate = 1;
+    engine->runs = desc->shards * engine->desc.accumulate;
     engine->team.threads = desc->threads;
     engine->lane_team.threads = sti_lane_threads(desc->threads, desc->lanes);
     sti_step_engine_measure(desc, &engine->sizes);
@@ -190,7 +196,9 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
                                    .lanes = desc->lanes,
                                    .results = engine->results,
                                    .block_bytes = engine->sizes.results,
-                                   .first_slot = first_slot},
+                                   .first_slot = first_slot,
+                                   .first_spare = engine->sizes.slots -
+                                                  engine->sizes.spares},
         &engine->overlap_thread);
     sti_free(first_slot);
     return st;
