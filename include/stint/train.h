@@ -130,8 +130,22 @@ typedef struct stint_plan_net {
     double keep_that_fits;
 } stint_plan_net;
 
-/** What a run will take. tensors and svg belong to the result: stint_plan_fini frees
- * them. The same recipe, data and desc give the same plan in every process. */
+/** Steps of one batch. */
+typedef struct stint_plan_stage {
+    /* Its first epoch, from 1. */
+    int64_t epoch;
+    /* Images of a batch = train.shards * accumulate micro-batches of `images`. */
+    int64_t batch, accumulate, images;
+    /* What [schedule]'s learning rate is multiplied by. */
+    double lr_factor;
+    /* Updates, and bytes that a rank sends for them (0: one process; NaN: how they are
+     * coded is chosen under way). */
+    int64_t steps;
+    double rank_bytes;
+} stint_plan_stage;
+
+/** What a run will take. tensors, stages and svg belong to the result: stint_plan_fini
+ * frees them. The same recipe, data and desc give the same plan in every process. */
 typedef struct stint_plan_result {
     /* Resident memory of the whole process at its highest. */
     size_t peak_bytes;
@@ -174,6 +188,12 @@ typedef struct stint_plan_result {
     char *svg;
     /* What a step sends between stint_plan_desc's ranks. */
     stint_plan_net net;
+    /* [stage_count], one where batches do not grow; may be NULL. */
+    stint_plan_stage *stages;
+    int stage_count;
+    /* What a rank sends in the whole run, and would if all its batches were like the
+     * first; as a stage's. */
+    double run_rank_bytes, run_rank_bytes_fixed;
 } stint_plan_result;
 
 /** What to plan. All zero: one process, no picture. */

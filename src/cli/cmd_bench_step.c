@@ -49,10 +49,10 @@ typedef struct bench {
     sti_network network;
     sti_step_engine *engine;
     sti_recipe_view recipe;
-    int64_t shards, shard_batch; /* of a micro-batch */
+    int64_t shards, shard_batch;       /* of a micro-batch */
     int64_t accumulate, classes, step; /* classes: or tokens */
-    int64_t labels;                             /* of a shard */
-    void *input;                                /* images or tokens of one shard */
+    int64_t labels;                    /* of a shard */
+    void *input;                       /* images or tokens of one shard */
 } bench;
 
 /* ---- set-up ---- */
@@ -187,8 +187,7 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
         return sti_fail(STINT_E_USAGE,
                         "batch %" PRId64 " cannot be cut into %" PRId64
                         " equal parts; use --batch %" PRId64 " or other --shards",
-                        b->recipe.train->batch, parts,
-                        (b->shard_batch + 1) * parts);
+                        b->recipe.train->batch, parts, (b->shard_batch + 1) * parts);
     if (b->recipe.run->memory_bytes > 0)
         sti_log(
             STINT_LOG_WARNING,

@@ -1,7 +1,11 @@
 /* Stages of batches that grow; see the header. */
 #include "train/grow.h"
 
+#include <inttypes.h>
+
+#include "base/fail.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "train/grow_section.h"
 #include "train/train_section.h"
 
@@ -46,8 +50,28 @@ static void list_stages(sti_course *c, const sti_grow_values *grow, int64_t ever
     c->steps = stage.step;
 }
 
-stint_status sti_course_create(const stint_recipe *recipe, int64_t count,
-                               sti_course *c)
+/* steps 0: not at all. */
+static stint_status end_early(sti_course *c, int64_t steps)
+{
+    if (steps == 0)
+        return STINT_OK;
+    if (steps > c->steps) {
+        const int64_t all = c->steps, epochs = c->epochs;
+        sti_course_fini(c);
+        return sti_fail(STINT_E_USAGE,
+                        "train.steps: with growing batches the %" PRId64
+                        " epoch%s of the run have %" PRId64 " steps, less than the "
+                        "%" PRId64 " asked for; use more train.epochs or fewer steps",
+                        epochs, sti_s(epochs), all, steps);
+    }
+    while (c->stage[c->count - 1].step >= steps)
+        c->count--;
+    c->steps = steps;
+    c->epochs = sti_course_epoch(c, steps);
+    return STINT_OK;
+}
+
+stint_status sti_course_create(const stint_recipe *recipe, int64_t count, sti_course *c)
 {
     const sti_train_values *train = sti_train_section_of(recipe);
     const sti_grow_values *grow = sti_grow_section_of(recipe);
@@ -64,7 +88,7 @@ stint_status sti_course_create(const stint_recipe *recipe, int64_t count,
     c->stage[0] = (sti_stage){.accumulate = train->accumulate, .lr_factor = 1};
     if (c->grows) {
         list_stages(c, grow, every, most_images(grow, count));
-        return STINT_OK;
+        return end_early(c, train->steps);
     }
     const int64_t each = batches(c, c->units, train->accumulate);
     c->steps = train->steps > 0 ? train->steps : train->epochs * each;
@@ -145,7 +169,7 @@ int64_t sti_course_epoch_ticks(const sti_course *c)
 
 int64_t sti_course_ticks(const sti_course *c)
 {
-    return c->grows ? c->epochs * c->units : c->steps;
+    return sti_course_at(c, c->steps).tick;
 }
 
 int64_t sti_course_stage_steps(const sti_course *c, int i)

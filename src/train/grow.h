@@ -34,7 +34,8 @@ typedef struct sti_course {
 } sti_course;
 
 /* From [train] and [grow] over a training set of `count` images (or sequences), which a
- * batch is no more than. STINT_E_MEMORY. */
+ * batch is no more than. With [grow], stages are parts of train.epochs, and train.steps
+ * may end the run before: STINT_E_USAGE where there are fewer. STINT_E_MEMORY. */
 stint_status sti_course_create(const stint_recipe *recipe, int64_t count,
                                sti_course *course_out);
 void sti_course_fini(sti_course *course); /* a zeroed one is fine */

@@ -72,12 +72,9 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (train->batch == 0)
         sti_complain(list, "train.batch: 'auto' looks for one batch, and [grow] has "
                            "many; give the first by --batch N");
-    if (train->steps > 0)
-        sti_complain(list,
-                     "train.steps: the stages of [grow] are epochs, of which %" PRId64
-                     " steps are an unknown number; set train.steps to 0 and "
-                     "train.epochs to the length of the run",
-                     train->steps);
+    if (train->steps > 0 && train->epochs == 0)
+        sti_complain(list, "train.epochs: the stages of [grow] are parts of them, also "
+                           "where train.steps ends the run; give a number");
     if (grow->most > 0 && grow->most < train->batch)
         sti_complain(list,
                      "grow.most: %" PRId64 " image%s are less than the first batch, "

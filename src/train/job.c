@@ -54,8 +54,7 @@ static stint_status count_steps(sti_job *job)
                         "train.batch: %" PRId64 " %s, but the training set at %s has "
                         "only %" PRId64 "; use --batch %" PRId64 " or less",
                         setup->batch, sti_inputs_samples(in), v.data->path,
-                        in->train_count,
-                        fits > 0 ? fits : 1);
+                        in->train_count, fits > 0 ? fits : 1);
     const stint_status st =
         sti_course_create(in->recipe, in->train_count, &job->course);
     if (st != STINT_OK)

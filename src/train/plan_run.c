@@ -5,6 +5,7 @@
 #include "train/batch_auto.h"
 #include "train/plan_net.h"
 #include "train/plan_picture.h"
+#include "train/plan_stages.h"
 #include "train/recipe_view.h"
 #include "train/what_fits.h"
 
@@ -34,6 +35,7 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
     if (!result->smallest_bytes)
         STI_TRY(sti_find_what_fits(&job->setup, &job->plan));
     STI_TRY(sti_plan_net(&job->setup, &result->net));
+    STI_TRY(sti_plan_stages(job, result));
     if (desc->svg)
         STI_TRY(sti_plan_draw(&job->setup.train, job->plan.lanes, result));
 out:
@@ -57,6 +59,7 @@ stint_status stint_plan(const stint_recipe *recipe, const stint_plan_desc *desc,
     *result_out = job.plan.result;
     job.plan.result.svg = NULL; /* the caller's now */
     job.plan.result.tensors = NULL;
+    job.plan.result.stages = NULL;
 out:
     sti_job_fini(&job);
     sti_comm_destroy(comm);

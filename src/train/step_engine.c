@@ -197,8 +197,8 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
                                    .results = engine->results,
                                    .block_bytes = engine->sizes.results,
                                    .first_slot = first_slot,
-                                   .first_spare = engine->sizes.slots -
-                                                  engine->sizes.spares},
+                                   .first_spare =
+                                       engine->sizes.slots - engine->sizes.spares},
         &engine->overlap_thread);
     sti_free(first_slot);
     return st;

@@ -279,7 +279,8 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
     }
     run_lanes(engine);
     if (engine->profile)
-        engine->profile->runs += engine->local.count * sti_step_accumulate(engine, batch);
+        engine->profile->runs +=
+            engine->local.count * sti_step_accumulate(engine, batch);
     stint_status st = sti_lanes_status(&engine->lanes[0].status,
                                        sizeof engine->lanes[0], engine->desc.lanes);
     int64_t start = clock_start(engine);
@@ -292,14 +293,14 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
         return st;
     result->block = (char *)slot_of(engine, slot);
     clock_whole(engine, STI_PROFILE_JOIN, start);
-    result->loss = metric(engine, result->block, engine->desc.train->loss) /
-                   (double)engine->runs;
+    result->loss =
+        metric(engine, result->block, engine->desc.train->loss) / (double)engine->runs;
     result->correct = metric(engine, result->block, engine->desc.train->correct);
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         const stint_value part = engine->desc.train->part[i];
-        result->part[i] = part < 0 ? (double)NAN
-                                   : metric(engine, result->block, part) /
-                                         (double)engine->runs;
+        result->part[i] =
+            part < 0 ? (double)NAN
+                     : metric(engine, result->block, part) / (double)engine->runs;
     }
     return STINT_OK;
 }
