@@ -278,6 +278,9 @@ typedef struct stint_train_result {
     /* Images of the first step; `batch` is that of the last, which [grow] makes larger.
      */
     int64_t batch_first;
+    /* Batch at which the noise of gradients is as large as they are, at the end of a
+     * run that grows by it; NaN: not known. */
+    double noise_scale;
     /* With train.select: the epoch, from 1, whose weights the model has; else 0. */
     int64_t chosen_epoch;
     /* What it was chosen by, shares of the held-out images; NaN where not asked for. */

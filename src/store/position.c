@@ -9,6 +9,10 @@
     {                                                            \
 #name, offsetof(sti_position, name), whole, facts, false \
     }
+#define LATE(name, whole)                                       \
+    {                                                           \
+#name, offsetof(sti_position, name), whole, false, true \
+    }
 const sti_position_field sti_position_fields[] = {
     FIELD(step, true, true),
     FIELD(epoch_loss, false, false),
@@ -24,7 +28,14 @@ const sti_position_field sti_position_fields[] = {
     FIELD(chosen_step, true, false),
     FIELD(chosen_right, true, false),
     FIELD(chosen_others, true, false),
-    {"better_step", offsetof(sti_position, better_step), true, false, true},
+    LATE(better_step, true),
+    LATE(grow_accumulate, true),
+    LATE(grow_step, true),
+    LATE(grow_epoch, true),
+    LATE(grow_image, true),
+    LATE(noise_squares, false),
+    LATE(noise_trace, false),
+    LATE(noise_weight, false),
 };
 const int sti_position_field_count =
     (int)(sizeof sti_position_fields / sizeof sti_position_fields[0]);

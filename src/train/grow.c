@@ -9,7 +9,7 @@
 #include "train/grow_section.h"
 #include "train/train_section.h"
 
-enum { USUAL_STAGES = 5, MOST_SHARE = 8 };
+enum { USUAL_STAGES = 5, OPEN_STAGES = 2 }; /* the latter: before and now */
 
 /* Batches that so many units are cut into. */
 static int64_t batches(const sti_course *c, int64_t units, int64_t accumulate)
@@ -22,12 +22,6 @@ static int64_t batches(const sti_course *c, int64_t units, int64_t accumulate)
 static int64_t epochs_of_stage(const sti_grow_values *grow, int64_t epochs)
 {
     return grow->every > 0 ? grow->every : (epochs + USUAL_STAGES - 1) / USUAL_STAGES;
-}
-
-static int64_t most_images(const sti_grow_values *grow, int64_t count)
-{
-    const int64_t most = grow->most > 0 ? grow->most : count / MOST_SHARE;
-    return most < count ? most : count;
 }
 
 /* Stages of `every` epochs, from one to the next the batch or else the rate. */
@@ -48,6 +42,29 @@ static void list_stages(sti_course *c, const sti_grow_values *grow, int64_t ever
         }
     }
     c->steps = stage.step;
+}
+
+/* As far as is known: when no further stage comes. */
+static void set_open_end(sti_course *c)
+{
+    const sti_stage *s = &c->stage[c->count - 1];
+    const int64_t rest = batches(c, c->units - s->image / c->unit, s->accumulate);
+    const int64_t each = batches(c, c->units, s->accumulate);
+    c->steps = s->step;
+    if (s->epoch < c->epochs)
+        c->steps += rest + (c->epochs - s->epoch - 1) * each;
+    if (c->limit > 0 && c->limit < c->steps)
+        c->steps = c->limit;
+}
+
+void sti_course_go_on(sti_course *c, const sti_stage *stage)
+{
+    while (c->count > 0 && c->stage[c->count - 1].step >= stage->step)
+        c->count--;
+    if (c->count == OPEN_STAGES)
+        c->stage[0] = c->stage[--c->count];
+    c->stage[c->count++] = *stage;
+    set_open_end(c);
 }
 
 /* steps 0: not at all. */
@@ -79,15 +96,23 @@ stint_status sti_course_create(const stint_recipe *recipe, int64_t count, sti_co
     *c = (sti_course){.unit = train->batch / train->accumulate,
                       .epochs = train->epochs,
                       .grows = grow->by != STI_GROW_NONE,
+                      .open = grow->by == STI_GROW_NOISE,
+                      .limit = train->steps,
                       .count = 1};
     c->units = count / c->unit;
-    c->stage = sti_alloc_array(c->grows ? (train->epochs + every - 1) / every : 1,
-                               sizeof *c->stage, "stages");
+    const int64_t stages = c->open    ? OPEN_STAGES
+                           : c->grows ? (train->epochs + every - 1) / every
+                                      : 1;
+    c->stage = sti_alloc_array(stages, sizeof *c->stage, "stages");
     if (!c->stage)
         return STINT_E_MEMORY;
     c->stage[0] = (sti_stage){.accumulate = train->accumulate, .lr_factor = 1};
+    if (c->open) {
+        set_open_end(c);
+        return STINT_OK;
+    }
     if (c->grows) {
-        list_stages(c, grow, every, most_images(grow, count));
+        list_stages(c, grow, every, sti_grow_most(grow, count));
         return end_early(c, train->steps);
     }
     const int64_t each = batches(c, c->units, train->accumulate);
@@ -116,7 +141,8 @@ sti_course_point sti_course_at(const sti_course *c, int64_t step)
 {
     const sti_stage *s = stage_of(c, step);
     const int64_t each = batches(c, c->units, s->accumulate);
-    int64_t epoch = s->epoch, first = s->image / c->unit, left = step - s->step;
+    int64_t epoch = s->epoch, first = s->image / c->unit;
+    int64_t left = step > s->step ? step - s->step : 0; /* (older stages are gone) */
     const int64_t rest = batches(c, c->units - first, s->accumulate);
     if (left >= rest) {
         epoch += 1 + (left - rest) / each;
@@ -169,7 +195,7 @@ int64_t sti_course_epoch_ticks(const sti_course *c)
 
 int64_t sti_course_ticks(const sti_course *c)
 {
-    return sti_course_at(c, c->steps).tick;
+    return c->open ? c->epochs * c->units : sti_course_at(c, c->steps).tick;
 }
 
 int64_t sti_course_stage_steps(const sti_course *c, int i)

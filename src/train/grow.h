@@ -29,6 +29,8 @@ typedef struct sti_course {
     int64_t units; /* of an epoch; images that are left are of no batch */
     int64_t epochs, steps;
     bool grows;       /* [grow] is on: incomplete batches count */
+    bool open;        /* stages follow from what the run finds */
+    int64_t limit;    /* steps that an open course ends after; 0: none */
     sti_stage *stage; /* [count], owned */
     int count;
 } sti_course;
@@ -39,6 +41,10 @@ typedef struct sti_course {
 stint_status sti_course_create(const stint_recipe *recipe, int64_t count,
                                sti_course *course_out);
 void sti_course_fini(sti_course *course); /* a zeroed one is fine */
+
+/* Another stage for an open course, in the place of those that began at its step or
+ * later, and of older ones where there is no more room for them. */
+void sti_course_go_on(sti_course *course, const sti_stage *stage);
 
 /* Where a run is when so many steps are done, and the step that follows. */
 typedef struct sti_course_point {

@@ -4,7 +4,10 @@
 #include <inttypes.h>
 
 #include "base/units.h"
+#include "train/prune_section.h"
 #include "train/train_section.h"
+
+enum { MOST_SHARE = 8 }; /* of the training set */
 
 #define AT(field) .offset = offsetof(sti_grow_values, field)
 
@@ -13,26 +16,27 @@ static const sti_option rows[] = {
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "none",
-     .choices = "none|schedule",
+     .choices = "none|schedule|noise",
      AT(by),
      .flag = true,
      .flag_name = "grow",
      .unit = "KIND",
-     .help = "how batches grow: not, or at set epochs"},
+     .help =
+         "how batches grow: not, at set epochs, or as the noise of gradients asks for"},
     {.name = "factor",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 64),
      .default_text = "2",
      AT(factor),
      .unit = "N",
-     .help = "what the batch is multiplied by at each stage"},
+     .help = "what the batch is multiplied by at each stage; by noise: at most"},
     {.name = "every",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(0, 1000000),
      .default_text = "0",
      AT(every),
      .unit = "EPOCHS",
-     .help = "epochs of a stage; 0: a fifth of the run"},
+     .help = "epochs of a stage by schedule; 0: a fifth of the run"},
     {.name = "lr",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0.0001, 64),
@@ -49,6 +53,20 @@ static const sti_option rows[] = {
      AT(most),
      .unit = "N",
      .help = "images of the largest batch; 0: an eighth of the training set"},
+    {.name = "share",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0.000001, 1000),
+     .default_text = "1",
+     AT(share),
+     .unit = "SHARE",
+     .help = "by noise: of the noise scale, the share that the batch follows"},
+    {.name = "smooth",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 0.999999),
+     .default_text = "0.995",
+     AT(smooth),
+     .unit = "SHARE",
+     .help = "by noise: what a step keeps of the smoothed sums of the noise scale"},
     {.name = "rising",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
@@ -57,12 +75,34 @@ static const sti_option rows[] = {
      .help = "lr may be above factor: the rate an image then rises"},
 };
 
+static void check_noise(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_train_values *train = sti_train_section_of(recipe);
+    if (train->shards * train->accumulate == 1)
+        sti_complain(list,
+                     "grow.by: noise is seen between the micro-batches of a step, "
+                     "of which there is one; use more --shards or "
+                     "train.accumulate");
+    if (sti_grow_section_of(recipe)->factor == 1)
+        sti_complain(list,
+                     "grow.factor: a batch that grows by noise is multiplied by at "
+                     "most 1, which is never; use 2 or more");
+    if (sti_prune_section_of(recipe)->sparsity > 0)
+        sti_complain(list, "grow.by: noise counts the gradients of all weights, and "
+                           "prune.sparsity leaves some out; use schedule");
+    if (train->select != STI_SELECT_LAST)
+        sti_complain(list, "train.select: goes by the epochs of steps, which batches "
+                           "that grow by noise do not keep; use grow.by = schedule");
+}
+
 static void check(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_grow_values *grow = sti_grow_section_of(recipe);
     const sti_train_values *train = sti_train_section_of(recipe);
     if (grow->by == STI_GROW_NONE)
         return;
+    if (grow->by == STI_GROW_NOISE)
+        check_noise(recipe, list);
     if (grow->lr > (double)grow->factor && !grow->rising)
         sti_complain(list,
                      "grow.lr: %s is above grow.factor, %" PRId64
@@ -86,6 +126,12 @@ const sti_recipe_section sti_grow_section = {
     STI_RECIPE_SECTION("grow", rows, sti_grow_values),
     .check = check,
 };
+
+int64_t sti_grow_most(const sti_grow_values *grow, int64_t count)
+{
+    const int64_t most = grow->most > 0 ? grow->most : count / MOST_SHARE;
+    return most < count ? most : count;
+}
 
 const sti_grow_values *sti_grow_section_of(const stint_recipe *recipe)
 {

@@ -40,7 +40,9 @@ stint_status sti_plan_stages(const sti_job *job, stint_plan_result *result)
                                                .steps = steps,
                                                .rank_bytes = each * (double)steps};
     }
-    result->run_rank_bytes = each * (double)c->steps;
+    /* An open course may turn out shorter. */
+    result->run_rank_bytes =
+        c->open && each > 0 ? (double)NAN : each * (double)c->steps;
     result->run_rank_bytes_fixed = each * (double)fixed_steps(c);
     return STINT_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "store/model_file.h"
+#include "train/grow_noise.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -268,6 +269,10 @@ stint_status sti_run_begin(sti_run *run)
     st = sti_run_agree(run, st);
     if (st == STINT_OK)
         st = sti_run_share_start(run);
+    if (st == STINT_OK && run->job.course.open) {
+        sti_noise_resume(run->recipe, &run->position, &run->job.course);
+        run->job.steps = run->job.course.steps;
+    }
     if (st == STINT_OK)
         st = sti_run_agree(run, begin_files(run, resume_step));
     return st;

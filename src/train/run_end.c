@@ -11,6 +11,7 @@
 #include "base/npy.h"
 #include "infer/recall.h"
 #include "store/model_file.h"
+#include "train/grow_noise.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
@@ -64,6 +65,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .lanes = run->job.plan.lanes,
         .batch = sti_course_at(&run->job.course, p->step > 0 ? p->step - 1 : 0).whole,
         .batch_first = run->job.setup.batch,
+        .noise_scale = run->job.course.open ? sti_noise_scale(p) : (double)NAN,
         .shards = run->job.setup.shards,
         .steps = p->step,
         .epochs = run->job.epochs,

@@ -257,6 +257,8 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *p,
     sti_json_int(json, "batch", figures->batch);
     sti_json_float(json, "lr", figures->lr);
     sti_json_float(json, "gradient_norm", figures->gradient_norm);
+    if (isfinite(figures->noise_scale))
+        sti_json_float(json, "noise_scale", figures->noise_scale);
     if (parts)
         add_loss_parts(json, parts);
     sti_json_float(json, "images_per_s", figures->images_per_s);

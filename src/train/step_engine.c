@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernel/reduce/squares.h"
 
 static size_t larger(size_t a, size_t b)
 {
@@ -129,7 +130,7 @@ static stint_status create_blocks(sti_step_engine *engine)
     if (sizes->mask && !(engine->mask = block(sizes->mask, "mask")))
         return STINT_E_MEMORY;
     engine->partial_count =
-        sti_step_engine_square_pieces((int64_t)(sizes->params / sizeof(float)));
+        sti_squares_pieces((int64_t)(sizes->params / sizeof(float)));
     engine->partial = sti_alloc_array(engine->partial_count, sizeof(double), "norm");
     engine->leaf = sti_alloc_array(engine->desc.shards, sizeof *engine->leaf, "leaves");
     return engine->partial && engine->leaf ? STINT_OK : STINT_E_MEMORY;

@@ -130,6 +130,7 @@ int64_t sti_step_accumulate(const sti_step_engine *engine, const sti_step_batch 
 typedef struct sti_step_result {
     char *block;          /* the sum over shards, a RESULT block */
     double loss, correct; /* mean of the micro-batches; right answers, of text NaN */
+    double squares;       /* mean |g|^2 of the micro-batches; NaN: not asked for */
     double part[STI_LOSS_PARTS]; /* of a loss against a reference, means; NaN */
 } sti_step_result;
 
@@ -140,8 +141,6 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
 stint_status sti_step_engine_diagnose(sti_step_engine *engine,
                                       const sti_step_batch *batch);
-/* Partial sums that the next takes for a block of so many floats. */
-int64_t sti_step_engine_square_pieces(int64_t floats);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block);
 /* Which of the engine's images are evaluated. */

@@ -6,9 +6,8 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "kernel/elementwise/elementwise.h"
+#include "kernel/reduce/squares.h"
 #include "train/step_engine.h"
-
-#define SQUARES_PIECE (INT64_C(1) << 14) /* floats */
 
 /* What has passed since *before goes to a part of a lane's time; a step engine that is
  * not timed does not look at the clock. */
@@ -296,6 +295,8 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
     result->loss =
         metric(engine, result->block, engine->desc.train->loss) / (double)engine->runs;
     result->correct = metric(engine, result->block, engine->desc.train->correct);
+    result->squares = metric(engine, result->block, engine->desc.train->squares) /
+                      (double)engine->runs;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         const stint_value part = engine->desc.train->part[i];
         result->part[i] =
@@ -343,28 +344,6 @@ stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of
 
 /* ---- gradient norm ---- */
 
-typedef struct squares {
-    const float *x;
-    int64_t count;
-    double *partial;
-} squares;
-
-static void square_piece(void *arg, int64_t piece, int worker)
-{
-    const squares *s = arg;
-    double sum[8] = {0};
-    (void)worker;
-    int64_t i = piece * SQUARES_PIECE;
-    int64_t end = i + SQUARES_PIECE < s->count ? i + SQUARES_PIECE : s->count;
-    for (; i + 8 <= end; i += 8)
-        for (int k = 0; k < 8; k++)
-            sum[k] += (double)s->x[i + k] * (double)s->x[i + k];
-    for (int k = 0; i < end; i++, k++)
-        sum[k] += (double)s->x[i] * (double)s->x[i];
-    s->partial[piece] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
-                        ((sum[1] + sum[5]) + (sum[3] + sum[7]));
-}
-
 /* Where the gradients of a result block begin, and their bytes. */
 static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
 {
@@ -383,24 +362,14 @@ static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
     return end - *begin_out;
 }
 
-int64_t sti_step_engine_square_pieces(int64_t floats)
-{
-    return (floats + SQUARES_PIECE - 1) / SQUARES_PIECE;
-}
-
 double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block)
 {
     int64_t start = clock_start(engine);
     size_t begin;
     const size_t bytes = gradient_bytes(engine->desc.train, &begin);
-    squares s = {.x = (const float *)(const void *)(block + begin),
-                 .count = (int64_t)(bytes / sizeof(float)),
-                 .partial = engine->partial};
-    const int64_t pieces = sti_step_engine_square_pieces(s.count);
-    sti_team_run(&engine->team, pieces, square_piece, &s);
-    double sum = 0;
-    for (int64_t i = 0; i < pieces; i++)
-        sum += s.partial[i];
+    const double sum =
+        sti_squares_f32(&engine->team, (int64_t)(bytes / sizeof(float)),
+                        (const float *)(const void *)(block + begin), engine->partial);
     clock_whole(engine, STI_PROFILE_NORM, start);
     return sum;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
+#include "train/grow_noise.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -259,6 +260,23 @@ static stint_status log_net(const sti_run *run)
                            : STINT_OK;
 }
 
+/* What the step says of the noise of gradients, and whether batches grow by it. */
+static void follow_noise(sti_run *run, const sti_step_result *result, double squares,
+                         const sti_course_point *at)
+{
+    const double runs = (double)run->engine->runs;
+    const sti_noise_sample sample = {.micro = sti_setup_images(&run->job.setup),
+                                     .batch = at->batch,
+                                     .micro_squares = result->squares,
+                                     .batch_squares = squares / (runs * runs)};
+    if (!run->job.course.open)
+        return;
+    sti_noise_add(&sample, sti_grow_section_of(run->recipe)->smooth, &run->position);
+    sti_noise_grow(run->recipe, run->job.inputs.train_count, &run->job.course,
+                   &run->position);
+    run->job.steps = run->job.course.steps;
+}
+
 static stint_status run_step(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
@@ -285,6 +303,7 @@ static stint_status run_step(sti_run *run)
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
     count_step(run, &result, at.batch, (double)step_ns * 1e-9);
+    follow_noise(run, &result, squares, &at);
     if (run->engine->profile) {
         run->engine->profile->step_ns += step_ns;
         run->engine->profile->steps++;
@@ -314,10 +333,13 @@ static stint_status log_step(sti_run *run)
         return hashed;
     const double rate = images_per_s(run->line_images, run->line_s);
     const sti_log_parts parts = {run->part, run->part_weight};
-    const sti_log_figures figures = {.batch = run->batch,
-                                     .lr = run->lr,
-                                     .gradient_norm = run->gradient_norm,
-                                     .images_per_s = rate};
+    const sti_log_figures figures = {
+        .batch = run->batch,
+        .lr = run->lr,
+        .gradient_norm = run->gradient_norm,
+        .noise_scale =
+            run->job.course.open ? sti_noise_scale(&run->position) : (double)NAN,
+        .images_per_s = rate};
     stint_status st = sti_run_log_step(run->log, p, &figures,
                                        run->job.inputs.reference ? &parts : NULL);
     double images = (double)p->line_images;
