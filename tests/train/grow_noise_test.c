@@ -102,7 +102,7 @@ static void test_scale(void **state)
     assert_true(other.noise_scale == r.noise_scale);
 }
 
-/* Of a known distribution: numerator and denominator are smoothed apart, so what comes
+/* Numerator and denominator are smoothed apart, so for a known distribution what comes
  * out is the ratio of the means. The mean of the ratios would be far from it, for the
  * denominator is often near 0. */
 static void test_no_mean_of_ratios(void **state)
