@@ -111,7 +111,7 @@ static void add_json(const eval_args *args, const stint_model_facts *facts,
     sti_json_float(&j, "loss", r->loss);
     sti_json_int(&j, "count", r->count);
     sti_json_float(&j, "images_per_s", r->images_per_s);
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(&j, "weights_sha256", facts->weights_sha256);
     if (facts->context) {
         sti_json_int(&j, "tokens", r->tokens);
@@ -151,7 +151,6 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
                            sti_text *out)
 {
     int64_t last = INT64_MAX, last_at = -1, cells = (int64_t)r->classes * r->classes;
-    sti_text_add(out, "\nMost often mistaken:\n");
     for (int shown = 0; shown < 10; shown++) {
         int64_t best = 0, best_at = -1;
         for (int64_t i = 0; i < cells; i++) {
@@ -165,6 +164,8 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
         }
         if (best_at < 0)
             break;
+        if (shown == 0)
+            sti_text_add(out, "\nMost often mistaken:\n");
         sti_text_printf(out, "  %-16s taken for %-16s %6" PRId64 "\n",
                         sti_shown(facts->class_names[best_at / r->classes]),
                         sti_shown(facts->class_names[best_at % r->classes]), best);

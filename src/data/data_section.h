@@ -18,6 +18,7 @@ typedef struct sti_data_values {
     double scale_crop; /* least share of the area; 0: none */
     int tokenizer;     /* stint_tokenizer_kind */
     const char *tokenizer_path;
+    bool nested; /* folders within a class belong to it */
     int sampling;
     double validation; /* share of a text, or of images without splits */
 } sti_data_values;

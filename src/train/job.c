@@ -42,19 +42,36 @@ static stint_status check_ranks(const sti_setup *setup)
                     shards, sti_s(shards), ranks, shards, more);
 }
 
+/* A batch of whole shards is larger than the set. Where not even one sample a shard (a
+ * micro-batch) is there, fewer shards are what fits. */
+static stint_status refuse_batch(const sti_job *job)
+{
+    const sti_inputs *in = &job->inputs;
+    const int64_t count = in->train_count, accumulate = job->setup.accumulate;
+    const int64_t parts = job->setup.shards * accumulate;
+    const int64_t fewer = count < 4 ? 1 : 4; /* as many as a recipe that names none */
+    char fits[96];
+    if (count >= parts)
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " or less",
+                 count / parts * parts);
+    else
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " --shards %" PRId64 "%s",
+                 count / fewer * fewer, fewer,
+                 accumulate > 1 ? " --set train.accumulate=1" : "");
+    return sti_fail(STINT_E_INPUT,
+                    "train.batch: %" PRId64 " %s, but the training set at %s has only "
+                    "%" PRId64 "; use %s",
+                    job->setup.batch, sti_inputs_samples(in),
+                    sti_recipe_view_of(in->recipe).data->path, count, fits);
+}
+
 static stint_status count_steps(sti_job *job)
 {
     const sti_inputs *in = &job->inputs;
     const sti_setup *setup = &job->setup;
-    const int64_t parts = setup->shards * setup->accumulate;
-    const int64_t fits = in->train_count / parts * parts;
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
     if (setup->batch > in->train_count)
-        return sti_fail(STINT_E_INPUT,
-                        "train.batch: %" PRId64 " %s, but the training set at %s has "
-                        "only %" PRId64 "; use --batch %" PRId64 " or less",
-                        setup->batch, sti_inputs_samples(in), v.data->path,
-                        in->train_count, fits > 0 ? fits : 1);
+        return refuse_batch(job);
     const stint_status st =
         sti_course_create(in->recipe, in->train_count, &job->course);
     if (st != STINT_OK)
@@ -142,6 +159,7 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
                                       &setup->train, job->inputs.new_classifier));
     if (!job->plan.result.fits)
         STI_TRY(sti_find_what_fits(setup, &job->plan));
+    STI_TRY(sti_find_what_machine_holds(setup, &job->plan));
     return STINT_OK;
 out:
     sti_job_fini(job);
@@ -165,6 +183,11 @@ sti_step_engine_desc sti_job_engine(const sti_job *job)
 stint_status sti_job_check_budget(const sti_job *job)
 {
     return job->plan.result.fits ? STINT_OK : sti_plan_refuse(&job->plan.result);
+}
+
+stint_status sti_job_check_machine(const sti_job *job)
+{
+    return sti_plan_check_machine(&job->plan.result);
 }
 
 /* Which tensors are packed follows from a rank's own memory, and may change under way.
