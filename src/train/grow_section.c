@@ -21,8 +21,7 @@ static const sti_option rows[] = {
      .flag = true,
      .flag_name = "grow",
      .unit = "KIND",
-     .help =
-         "how batches grow: not, at set epochs, or as the noise of gradients asks for"},
+     .help = "batch growth"},
     {.name = "factor",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 64),

@@ -36,7 +36,7 @@ static const sti_option rows[] = {
      .automatic = true,
      .flag = true,
      .unit = "N",
-     .help = "images or sequences a step; auto: fastest in memory"},
+     .help = "images (sequences) a step; auto: fastest"},
     {.name = "reference_batch",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 1 << 20),
