@@ -21,7 +21,7 @@ static const sti_option rows[] = {
      .flag = true,
      .flag_name = "grow",
      .unit = "KIND",
-     .help = "batch growth"},
+     .help = "growth"},
     {.name = "factor",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 64),
