@@ -30,6 +30,9 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(seal_import) \
+    X(seal_export) \
+    X(seal_sim) \
     X(report) \
     X(bench_step) \
     X(bench_gemm) \
