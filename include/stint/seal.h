@@ -74,6 +74,27 @@ typedef struct stint_seal_make_desc {
 STINT_API stint_status stint_seal_import(const stint_seal_make_desc *desc,
                                          stint_seal_facts *facts_out);
 
+/** A function of C that becomes a circuit. */
+typedef struct stint_seal_compile_desc {
+    /* The C file, and the circuit file to write. */
+    const char *in, *out;
+    /* Name of the function. */
+    const char *entry;
+    /* Parameters that are no secret, "n=5 key=1,2"; NULL: all are inputs. */
+    const char *public_words;
+    /* As in stint_seal_make_desc. */
+    int effort;
+} stint_seal_compile_desc;
+
+/** Compile a function of C, map it to cells and write it as a circuit file.
+ *
+ * Parameters by value and const arrays are inputs, other arrays outputs, the result is
+ * the output "return". docs/seal.md has the subset of C. STINT_E_INPUT: file, line,
+ * what is wrong and what to write instead; STINT_E_UNSUPPORTED: too large; STINT_E_IO;
+ * STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_compile(const stint_seal_compile_desc *desc,
+                                          stint_seal_facts *facts_out);
+
 /** Write a circuit file as Bristol Fashion or BLIF, by the extension of `out`.
  *
  * Every bit of an array becomes a wire of one long value. STINT_E_USAGE: another

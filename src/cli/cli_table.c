@@ -30,6 +30,7 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(seal_compile) \
     X(seal_import) \
     X(seal_export) \
     X(seal_sim) \

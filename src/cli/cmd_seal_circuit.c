@@ -1,12 +1,10 @@
 /* stint seal import, export, sim: circuits that are not encrypted yet. */
-#include <inttypes.h>
-
-#include "base/units.h"
+#include "base/fail.h"
 #include "cli/cli.h"
 #include "cli/cli_seal.h"
 
 typedef struct circuit_args {
-    const char *out, *values, *value;
+    const char *out, *values, *value, *entry, *public_words;
     int64_t cycles, effort;
     sti_cli_common common;
 } circuit_args;
@@ -28,6 +26,27 @@ static const sti_option import_rows[] = {
          cycles, STI_OPTION_INT, "0",
          "clock cycles that a BLIF design with latches runs; every value is then "
          "a list with an element a cycle")},
+    {.name = "effort",
+     .min = 0,
+     .max = 32,
+     .unit = "N",
+     CIRCUIT_ROW(effort, STI_OPTION_INT, "4",
+                 "rounds that look for fewer bootstraps after the first mapping")},
+    STI_CLI_COMMON_ROWS(circuit_args),
+};
+static const sti_option compile_rows[] = {
+    {.name = "entry",
+     .unit = "NAME",
+     CIRCUIT_ROW(entry, STI_OPTION_TEXT, "", "the function that becomes the circuit")},
+    {.name = "public",
+     .unit = "NAME=V",
+     CIRCUIT_ROW(public_words, STI_OPTION_TEXT, "",
+                 "parameters that are no secret, \"n=5 key=1,2\" with blanks between "
+                 "them")},
+    {.name = "out",
+     .letter = 'o',
+     .unit = "FILE.seal",
+     CIRCUIT_ROW(out, STI_OPTION_PATH, "", "the circuit file")},
     {.name = "effort",
      .min = 0,
      .max = 32,
@@ -72,6 +91,28 @@ static stint_status import_run(sti_cli_call *call)
     return st;
 }
 
+static stint_status compile_run(sti_cli_call *call)
+{
+    const circuit_args *args = call->args;
+    const stint_seal_compile_desc desc = {.in = call->operands[0],
+                                          .out = args->out,
+                                          .entry = args->entry,
+                                          .public_words = args->public_words,
+                                          .effort =
+                                              args->effort ? (int)args->effort : -1};
+    stint_seal_facts facts = {0};
+    stint_status st = sti_cli_seal_check_out(desc.in, desc.out);
+    if (st == STINT_OK && !desc.entry)
+        st = sti_fail(STINT_E_USAGE, "--entry says which function becomes the circuit; "
+                                     "it is missing");
+    if (st == STINT_OK)
+        st = stint_seal_compile(&desc, &facts);
+    if (st == STINT_OK)
+        st = sti_cli_seal_facts(call, desc.out, &facts);
+    stint_seal_facts_fini(&facts);
+    return st;
+}
+
 static stint_status export_run(sti_cli_call *call)
 {
     const circuit_args *args = call->args;
@@ -93,6 +134,23 @@ static stint_status sim_run(sti_cli_call *call)
     stint_status st = stint_seal_simulate(call->operands[0], &values, &json);
     return st == STINT_OK ? sti_cli_seal_values(call, json) : st;
 }
+
+const sti_cli_command sti_cmd_seal_compile = {
+    .name = "seal compile",
+    .summary = "make a circuit file from a function of C",
+    .operands = "PROG.c",
+    .example =
+        "stint seal compile auction.c --entry highest --out auction.seal\n"
+        "stint seal compile aes.c --entry encrypt --public rounds=10 -o aes.seal",
+    .about =
+        "Parameters by value and const arrays are inputs, other arrays outputs, and "
+        "what the function returns is the output `return`. The program is unrolled: "
+        "loops have bounds that are known, or #pragma stint bound N above them.",
+    .min_operands = 1,
+    .max_operands = 1,
+    STI_CLI_ARGS(compile_rows, circuit_args),
+    .run = compile_run,
+};
 
 const sti_cli_command sti_cmd_seal_import = {
     .name = "seal import",

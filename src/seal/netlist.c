@@ -17,12 +17,13 @@ static uint64_t hash_of(sti_gate_kind kind, sti_literal a, sti_literal b)
 
 static bool grow_nodes(sti_netlist *n)
 {
-    if (n->nodes >= STI_NETLIST_MAX_NODES) {
+    const int64_t most = n->max_nodes ? n->max_nodes : STI_NETLIST_MAX_NODES;
+    if (n->nodes >= most) {
         n->status = sti_fail(STINT_E_UNSUPPORTED,
                              "the circuit has more than %" PRId64
                              " gates; shorter loops or narrower integers make it "
                              "smaller",
-                             STI_NETLIST_MAX_NODES);
+                             most);
         return false;
     }
     const int64_t capacity = n->capacity ? 2 * n->capacity : 1024;

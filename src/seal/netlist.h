@@ -40,7 +40,8 @@ typedef struct sti_netlist {
     int64_t nodes, capacity;
     uint32_t *bucket; /* hash table of node numbers, 0: free */
     int64_t buckets;
-    int32_t line; /* given to gates made from now on */
+    int32_t line;      /* given to gates made from now on */
+    int64_t max_nodes; /* 0: STI_NETLIST_MAX_NODES */
     stint_status status;
 } sti_netlist;
 

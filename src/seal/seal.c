@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/secure_random.h"
+#include "seal/cc.h"
 
 enum { EFFORT = 4 };
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
@@ -110,6 +111,25 @@ stint_status stint_seal_import(const stint_seal_make_desc *desc,
                 ? sti_bristol_read(desc->in, text, n_bytes, &made)
                 : sti_blif_read(desc->in, text, n_bytes, desc->cycles, &made));
     st = sti_seal_finish(&made, desc, facts_out);
+out:
+    sti_imported_fini(&made);
+    sti_free(text);
+    return st;
+}
+
+stint_status stint_seal_compile(const stint_seal_compile_desc *desc,
+                                stint_seal_facts *facts_out)
+{
+    void *text = NULL;
+    size_t n_bytes;
+    sti_imported made = {0};
+    const sti_cc_options options = {.entry = desc->entry,
+                                    .public_words = desc->public_words};
+    const stint_seal_make_desc make = {.out = desc->out, .effort = desc->effort};
+    stint_status st = sti_file_read(desc->in, MAX_TEXT_BYTES, &text, &n_bytes);
+    STI_TRY(st);
+    STI_TRY(sti_cc_compile(desc->in, text, n_bytes, &options, &made));
+    st = sti_seal_finish(&made, &make, facts_out);
 out:
     sti_imported_fini(&made);
     sti_free(text);
