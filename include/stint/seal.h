@@ -122,6 +122,135 @@ STINT_API stint_status stint_seal_simulate(const char *circuit,
                                            const stint_seal_values *values,
                                            char **json_out);
 
+/* ---- keys, and data that is encrypted ---- */
+
+/** A parameter set. */
+typedef struct stint_seal_set {
+    /* "p128". */
+    const char *name;
+    /* Dimension of a ciphertext, polynomials of a key and their coefficients, digits of
+     * products (how many, and bits of one), and of key switches. */
+    int n, k, size, levels, bits, ks_levels, ks_bits;
+    /* log2 of the least work of the attacks that the lattice estimator knows. */
+    double security_bits;
+    /* log2 of the probability that one bootstrap goes wrong, of the worst cell. */
+    double fail_log2;
+    /* log2 of the deviation of the noise of a bootstrap's result, in turns. */
+    double sd_log2;
+    /* Bytes of eval.key, and of a ciphertext. */
+    int64_t eval_key_bytes, ciphertext_bytes;
+} stint_seal_set;
+
+/** Describe parameter set number i, from 0. Returns 0 where there is none, else 1.
+ * Names are constants. */
+STINT_API int stint_seal_set_at(int i, stint_seal_set *set_out);
+
+/** Called now and then on the calling thread: `done` of `total` bootstraps are over. */
+typedef void stint_seal_progress_fn(void *user, int64_t done, int64_t total);
+
+/** Make a pair of keys: out/secret.key, readable for its owner alone, and out/eval.key.
+ *
+ * set: name of a parameter set, NULL: "p128". The folder is made where it is missing;
+ * STINT_E_USAGE where it has keys already, or for an unknown set. threads 0: choose.
+ * STINT_E_IO, also where the system has no random numbers; STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_keygen(const char *set, const char *out, int threads);
+
+/** Encrypt values for the inputs of a circuit with a secret key.
+ *
+ * Two calls never write the same bytes. STINT_E_INPUT as in stint_seal_simulate(), or
+ * for files of other kinds; STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_encrypt(const char *circuit, const char *secret_key,
+                                          const stint_seal_values *values,
+                                          const char *out);
+
+/** Decrypt what a run gave; *json_out as in stint_seal_simulate(). STINT_E_INPUT: not
+ * of this circuit or key; STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_decrypt(const char *circuit, const char *secret_key,
+                                          const char *in, char **json_out);
+
+/** A run on encrypted data. */
+typedef struct stint_seal_run_desc {
+    /* Circuit, evaluation key, encrypted inputs, and the file of encrypted outputs. */
+    const char *circuit, *eval_key, *in, *out;
+    /* 0: choose. */
+    int threads;
+    /* Bound of the peak memory of the whole process; 0: none. */
+    size_t memory_bytes;
+    /* Not 0: a level of the circuit begins when the one before is done, in place of a
+     * gate when its inputs are there. */
+    int by_levels;
+    /* May be NULL. */
+    stint_seal_progress_fn *progress;
+    /* Passed through to progress. */
+    void *user;
+} stint_seal_run_desc;
+
+/** What a run took. */
+typedef struct stint_seal_run_result {
+    int64_t bootstraps;
+    /* Wall time of all bootstraps, and the part of it in which threads had work. */
+    double seconds, busy;
+    /* Announced beforehand, and measured. */
+    size_t planned_peak_bytes, peak_rss_bytes;
+    /* Of the encrypted outputs: the same for any threads, order and instruction set. */
+    char output_sha256[65];
+} stint_seal_run_result;
+
+/** Run a circuit on encrypted inputs. Needs no secret, and learns none.
+ *
+ * STINT_E_INPUT: files that do not belong together, or a secret key in the place of the
+ * evaluation key; STINT_E_BUDGET: more memory is needed; STINT_E_IO; STINT_E_MEMORY;
+ * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(): nothing is written. */
+STINT_API stint_status stint_seal_run(const stint_seal_run_desc *desc,
+                                      stint_seal_run_result *result_out);
+
+/** What to plan for; budgets that are 0 do not bind. */
+typedef struct stint_seal_plan_desc {
+    const char *circuit;
+    /* Name of a parameter set; NULL: "p128". */
+    const char *set;
+    int threads, by_levels;
+    size_t memory_bytes;
+    double seconds;
+    /* log2 of the probability that any bit of the result is wrong, below 0. */
+    double fail_log2;
+} stint_seal_plan_desc;
+
+/** What a run will take. */
+typedef struct stint_seal_plan_result {
+    int64_t bootstraps, depth, key_bytes, input_bytes;
+    size_t peak_bytes;
+    /* On this machine, from some steps measured now. */
+    double seconds;
+    /* log2 of the probability that any gate of the whole program goes wrong. */
+    double fail_log2;
+    /* Share of calls of eight gates that are not full. */
+    double narrow_share;
+    /* All budgets are kept. */
+    int fits;
+} stint_seal_plan_result;
+
+/** Plan a run without keys. STINT_OK also when a budget is not kept (`fits` is 0, and
+ * stint_last_error() says which and what would fit); STINT_E_INPUT; STINT_E_USAGE: an
+ * unknown set; STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_plan(const stint_seal_plan_desc *desc,
+                                       stint_seal_plan_result *result_out);
+
+/** Noise of one kind of cell, in turns. */
+typedef struct stint_seal_noise {
+    int64_t gates, failures;
+    /* Deviation of the results from 1/8 and -1/8: measured, and by the formulas. */
+    double sd, sd_predicted;
+} stint_seal_noise;
+
+/** Run `gates` gates of each kind on random bits, and look with the secret key how far
+ * their results are off. eval.key lies beside the secret key.
+ *
+ * Errors as stint_seal_run(). */
+STINT_API stint_status stint_seal_check(const char *secret_key, int64_t gates,
+                                        int threads,
+                                        stint_seal_noise noise_out[STINT_SEAL_CELLS]);
+
 /** Overwrite and free a text that a call of this header gave. NULL is fine. */
 STINT_API void stint_seal_text_free(char *text);
 

@@ -34,6 +34,13 @@
     X(seal_import) \
     X(seal_export) \
     X(seal_sim) \
+    X(seal_keygen) \
+    X(seal_encrypt) \
+    X(seal_plan) \
+    X(seal_run) \
+    X(seal_decrypt) \
+    X(seal_check) \
+    X(seal_sets) \
     X(report) \
     X(bench_step) \
     X(bench_gemm) \

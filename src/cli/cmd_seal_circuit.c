@@ -122,7 +122,7 @@ static stint_status export_run(sti_cli_call *call)
         st = stint_seal_export(call->operands[0], args->out);
     if (st != STINT_OK)
         return st;
-    sti_text_add(&text, args->out);
+    sti_text_printf(&text, call->common->json ? "%s" : "%s\n", args->out);
     return sti_cli_answer_text(call, "out", &text);
 }
 
