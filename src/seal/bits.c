@@ -25,7 +25,7 @@ sti_literal sti_bits_add(sti_netlist *netlist, int n, const sti_literal *a,
 {
     for (int i = 0; i < n; i++) {
         const sti_literal x = a[i], y = b[i];
-        out[i] = sti_netlist_xor(netlist, sti_netlist_xor(netlist, x, y), carry);
+        out[i] = sti_netlist_xor(netlist, sti_netlist_xor(netlist, x, carry), y);
         carry = sti_netlist_majority(netlist, x, y, carry);
     }
     return carry;

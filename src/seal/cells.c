@@ -13,7 +13,7 @@ static const sti_cell_row rows[STI_CELL_KINDS] = {
     [STI_CELL_AND_XOR2] = {"and_xor2", 4, {-1, -1, 2, 2}, 2},
     [STI_CELL_MAJORITY_XOR] = {"majority_xor", 4, {1, 1, 1, 2}, 4},
     [STI_CELL_EQUAL_XOR] = {"equal_xor", 4, {1, 1, 1, 2}, 0},
-    [STI_CELL_TWO_OF_FOUR] = {"two_of_four", 4, {1, 1, 1, 1}, 2},
+    [STI_CELL_TWO_OR_THREE] = {"two_or_three", 4, {1, 1, 1, 1}, 2},
 };
 
 const sti_cell_row *sti_cell_row_of(sti_cell_kind kind)

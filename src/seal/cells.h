@@ -24,7 +24,7 @@ typedef enum sti_cell_kind {
     STI_CELL_AND_XOR2,     /* (a & b) ^ c ^ d, up to negations */
     STI_CELL_MAJORITY_XOR, /* majority(a, b, c) ^ d */
     STI_CELL_EQUAL_XOR,    /* (a, b, c all equal) ^ d */
-    STI_CELL_TWO_OF_FOUR,  /* two or three of four */
+    STI_CELL_TWO_OR_THREE, /* of four */
     STI_CELL_KINDS
 } sti_cell_kind;
 

@@ -111,13 +111,14 @@ static sti_literal differ(sti_netlist *n, const sti_literal *in)
                           sti_netlist_xor(n, in[1], in[2]));
 }
 
-static sti_literal two_of_four(sti_netlist *n, const sti_literal *in)
+/* Bit 1 of the number of inputs that are true. */
+static sti_literal two_or_three(sti_netlist *n, const sti_literal *in)
 {
-    const sti_literal both = sti_netlist_or(n, sti_netlist_and(n, in[0], in[1]),
-                                            sti_netlist_and(n, in[2], in[3]));
-    const sti_literal one_each = sti_netlist_and(n, sti_netlist_or(n, in[0], in[1]),
-                                                 sti_netlist_or(n, in[2], in[3]));
-    return sti_netlist_or(n, both, one_each);
+    const sti_literal pairs = sti_netlist_xor(n, sti_netlist_and(n, in[0], in[1]),
+                                              sti_netlist_and(n, in[2], in[3]));
+    const sti_literal one_each = sti_netlist_and(n, sti_netlist_xor(n, in[0], in[1]),
+                                                 sti_netlist_xor(n, in[2], in[3]));
+    return sti_netlist_xor(n, pairs, one_each);
 }
 
 static sti_literal gates_of(sti_netlist *n, sti_cell_kind kind, const sti_literal *in)
@@ -145,8 +146,8 @@ static sti_literal gates_of(sti_netlist *n, sti_cell_kind kind, const sti_litera
         return sti_netlist_xor(n, sti_netlist_majority(n, in[0], in[1], in[2]), in[3]);
     case STI_CELL_EQUAL_XOR:
         return sti_netlist_xor(n, sti_not(differ(n, in)), in[3]);
-    case STI_CELL_TWO_OF_FOUR:
-        return two_of_four(n, in);
+    case STI_CELL_TWO_OR_THREE:
+        return two_or_three(n, in);
     case STI_CELL_KINDS:
         break;
     }
