@@ -129,6 +129,7 @@ stint_status sti_cc_copy(cc_run *c, int64_t from, const cc_place *to)
 {
     stint_status st = STINT_OK;
     int width = 0;
+    c->steps += to->type->bits / 64;
     for (int64_t k = 0; st == STINT_OK && k < to->type->bits; k += width) {
         sti_literal bit[STI_BITS_MAX];
         const int64_t rest = to->type->bits - k;
@@ -163,7 +164,7 @@ static stint_status add_secret(cc_run *c, int32_t line, const cc_type *array,
     if (out->secrets == CC_MAX_SECRETS)
         return CC_FAIL(c->program, line, "more than %d secret indices at once",
                        CC_MAX_SECRETS);
-    c->steps += array->count;
+    c->steps += array->count * (1 + array->element->bits / 64);
     out->secret[out->secrets].count = array->count;
     out->secret[out->secrets].stride = array->element->bits;
     for (int i = 0; i < STI_BITS_MAX; i++)

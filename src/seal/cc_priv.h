@@ -183,6 +183,6 @@ stint_status sti_cc_fail(const char *path, int32_t line, const char *format, ...
     STI_PRINTF(3, 4);
 
 /* The most bits that all variables of a function, or all globals, may take. */
-#define CC_MAX_BITS (INT64_C(1) << 26)
+#define CC_MAX_BITS (INT64_C(1) << 24)
 
 #endif

@@ -178,6 +178,7 @@ out:
 static stint_status clear(cc_run *c, int64_t at, int64_t bits)
 {
     stint_status st = STINT_OK;
+    c->steps += bits / 64;
     for (int64_t i = 0; st == STINT_OK && i < bits; i++)
         st = sti_cc_write(c, at + i, STI_FALSE);
     return st;

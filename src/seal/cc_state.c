@@ -16,6 +16,7 @@ static stint_status too_large(cc_run *c)
 stint_status sti_cc_push_store(cc_run *c, int64_t bits, int64_t *at_out)
 {
     const int64_t need = c->top + bits;
+    c->steps += bits / 64;
     if (need > 2 * CC_MAX_BITS)
         return too_large(c);
     if (need > c->store_capacity) {
@@ -147,6 +148,7 @@ static stint_status note_changes(cc_run *c, int64_t first, int64_t keep,
     int64_t n = 0;
     if (!change)
         return STINT_E_MEMORY;
+    c->steps += (c->records - first) / 64;
     for (int64_t i = first; i < c->records; i++)
         if (c->record[i].at < keep && c->record[i].at < c->top)
             change[n++] = (cc_change){c->record[i].at, c->store[c->record[i].at]};
@@ -273,6 +275,7 @@ static stint_status lay_over(cc_run *c, const cc_exit *e, cc_change *touched,
 {
     const int64_t before = *count;
     stint_status st = STINT_OK;
+    c->steps += (before + e->changes) / 64;
     for (int64_t i = 0; i < e->changes; i++) {
         const cc_change *one = &e->change[i];
         if (one->at >= keep || c->mark[one->at] == c->marks)
