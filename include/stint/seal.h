@@ -8,8 +8,28 @@
  * Gama, Georgieva and Izabachene, "TFHE: fast fully homomorphic encryption over the
  * torus", 2020).
  *
- * All calls work on files; docs/seal.md describes the subcommands `stint seal`, which
- * are the same calls. */
+ * The owner of the data:
+ *
+ *   stint_seal_compile(&(stint_seal_compile_desc){.in = "richer.c", .entry = "richer",
+ *                                                 .out = "richer.seal"}, &facts);
+ *   stint_seal_keygen(NULL, "keys", 0);
+ *   stint_seal_encrypt("richer.seal", "keys/secret.key",
+ *                      &(stint_seal_values){.words = "mine=5 yours=7"}, "in.ct");
+ *
+ * Whoever runs it:
+ *
+ *   stint_seal_run(&(stint_seal_run_desc){.circuit = "richer.seal",
+ *                                         .eval_key = "eval.key", .in = "in.ct",
+ *                                         .out = "out.ct"}, &result);
+ *
+ * And the owner again:
+ *
+ *   stint_seal_decrypt("richer.seal", "keys/secret.key", "out.ct", &json);
+ *
+ * All calls work on files, block, and may be made by several threads at once on
+ * different outputs. A description is only read, and nothing of it is kept.
+ * docs/seal.md describes the subcommands `stint seal`, which are the same calls, the C
+ * that is compiled, and what is promised. */
 #ifndef STINT_SEAL_H
 #define STINT_SEAL_H
 
@@ -40,6 +60,7 @@ typedef struct stint_seal_port {
 typedef struct stint_seal_facts {
     /* [inputs], [outputs]; freed by stint_seal_facts_fini. */
     stint_seal_port *input, *output;
+    /* How many values go in and come out. */
     int64_t inputs, outputs;
     /* Two-input gates before they were mapped to cells; cells, each one bootstrap. */
     int64_t gates, bootstraps;
@@ -187,12 +208,14 @@ typedef struct stint_seal_run_desc {
 
 /** What a run took. */
 typedef struct stint_seal_run_result {
+    /* Gates, each one bootstrap. */
     int64_t bootstraps;
     /* Wall time of all bootstraps, and the part of it in which threads had work. */
     double seconds, busy;
     /* Announced beforehand, and measured. */
     size_t planned_peak_bytes, peak_rss_bytes;
-    /* Of the encrypted outputs: the same for any threads, order and instruction set. */
+    /* SHA-256 of the encrypted outputs: the same for any threads, order and instruction
+     * set. */
     char output_sha256[65];
 } stint_seal_run_result;
 
@@ -206,11 +229,15 @@ STINT_API stint_status stint_seal_run(const stint_seal_run_desc *desc,
 
 /** What to plan for; budgets that are 0 do not bind. */
 typedef struct stint_seal_plan_desc {
+    /* The circuit file. */
     const char *circuit;
     /* Name of a parameter set; NULL: "p128". */
     const char *set;
+    /* As in stint_seal_run_desc. */
     int threads, by_levels;
+    /* Bound of the peak memory of the whole process. */
     size_t memory_bytes;
+    /* Bound of the wall time of all bootstraps. */
     double seconds;
     /* log2 of the probability that any bit of the result is wrong, below 0. */
     double fail_log2;
@@ -218,7 +245,11 @@ typedef struct stint_seal_plan_desc {
 
 /** What a run will take. */
 typedef struct stint_seal_plan_result {
-    int64_t bootstraps, depth, key_bytes, input_bytes;
+    /* Gates, and the longest path in gates. */
+    int64_t bootstraps, depth;
+    /* Bytes of eval.key, and of the encrypted inputs. */
+    int64_t key_bytes, input_bytes;
+    /* Peak resident memory of the whole process. */
     size_t peak_bytes;
     /* On this machine, from some steps measured now. */
     double seconds;
@@ -238,6 +269,7 @@ STINT_API stint_status stint_seal_plan(const stint_seal_plan_desc *desc,
 
 /** Noise of one kind of cell, in turns. */
 typedef struct stint_seal_noise {
+    /* Gates that were run, a multiple of eight, and those that gave the wrong bit. */
     int64_t gates, failures;
     /* Deviation of the results from 1/8 and -1/8: measured, and by the formulas. */
     double sd, sd_predicted;

@@ -232,7 +232,9 @@ stint_status sti_cc_compile(const char *path, const char *text, size_t n_bytes,
 {
     cc_tokens tokens = {0};
     cc_program program = {.path = path, .arena = sti_arena_create("seal.program")};
-    cc_run c = {.program = &program,
+    cc_run c = {.eval = sti_cc_eval,
+                .invoke = sti_cc_call,
+                .program = &program,
                 .netlist = &out->netlist,
                 .max_steps = options->max_steps ? options->max_steps : MAX_STEPS};
     entry e = {.c = &c, .out = out};

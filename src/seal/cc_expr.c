@@ -111,18 +111,6 @@ void sti_cc_convert(cc_run *c, const cc_type *type, cc_value *value)
     value->type = type;
 }
 
-bool sti_cc_known(const cc_value *value, int64_t *out)
-{
-    uint64_t number;
-    const int bits = (int)value->type->bits;
-    if (!sti_bits_is_constant(value->bit, bits, &number))
-        return false;
-    if (value->type->is_signed && number >> (bits - 1) & 1)
-        number |= ~(UINT64_MAX >> (64 - bits));
-    *out = (int64_t)number;
-    return true;
-}
-
 static stint_status eval_integer(cc_run *c, const cc_node *n, cc_value *out)
 {
     stint_status st = sti_cc_eval(c, n, out);
@@ -462,7 +450,7 @@ static stint_status eval_kind(cc_run *c, const cc_node *n, cc_value *out)
     case CC_DEREFERENCE:
         return eval_place(c, n, out);
     case CC_CALL:
-        return sti_cc_call(c, n, out);
+        return c->invoke(c, n, out);
     case CC_UNARY:
         return eval_unary(c, n, out);
     case CC_BINARY:

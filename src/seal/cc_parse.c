@@ -539,7 +539,7 @@ out:
 
 stint_status sti_cc_parse(const cc_tokens *tokens, cc_program *program)
 {
-    cc_parser p = {.program = program, .at = tokens->token};
+    cc_parser p = {.program = program, .number = sti_cc_number, .at = tokens->token};
     stint_status st = STINT_OK;
     while (st == STINT_OK && p.at->kind != CC_END)
         st = outer(&p);

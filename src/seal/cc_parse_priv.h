@@ -20,15 +20,18 @@ typedef struct cc_known {
     int64_t number;
 } cc_known;
 
-typedef struct cc_parser {
+typedef struct cc_parser cc_parser;
+struct cc_parser {
     cc_program *program;
+    /* A constant expression: types have some in them, and expressions have types. */
+    stint_status (*number)(cc_parser *p, int64_t *out);
     const cc_token *at;
     cc_known *known; /* names in scope, innermost last */
     int64_t knowns, known_capacity;
     int64_t scope; /* first name of the innermost scope */
     cc_function *function;
     int depth; /* of nested expressions, statements and types */
-} cc_parser;
+};
 
 enum { CC_MAX_DEPTH = 200 };
 

@@ -163,7 +163,7 @@ static stint_status take_enum(cc_parser *p, const cc_type **out)
             break;
         STI_TRY(sti_cc_expect_name(p, &name));
         if (sti_cc_take(p, "="))
-            STI_TRY(sti_cc_number(p, &number));
+            STI_TRY(p->number(p, &number));
         if (number > INT32_MAX || number < INT32_MIN)
             return CC_FAIL(p->program, name.line, "a constant of an enum is an int");
         all_positive = all_positive && number >= 0;
@@ -297,7 +297,7 @@ stint_status sti_cc_suffixes(cc_parser *p, const cc_type *element, bool first_op
     STI_TRY(sti_cc_deeper(p));
     sti_cc_take(p, "static");
     if (!(first_open && sti_cc_is(p->at, "]"))) {
-        STI_TRY(sti_cc_number(p, &count));
+        STI_TRY(p->number(p, &count));
         if (count < 1)
             return CC_FAIL(p->program, p->at->line,
                            "an array of %" PRId64 " elements; 1 and more can be",

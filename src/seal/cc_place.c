@@ -142,6 +142,18 @@ stint_status sti_cc_copy(cc_run *c, int64_t from, const cc_place *to)
 
 /* ---- which place ---- */
 
+bool sti_cc_known(const cc_value *value, int64_t *out)
+{
+    uint64_t number;
+    const int bits = (int)value->type->bits;
+    if (!sti_bits_is_constant(value->bit, bits, &number))
+        return false;
+    if (value->type->is_signed && number >> (bits - 1) & 1)
+        number |= ~(UINT64_MAX >> (64 - bits));
+    *out = (int64_t)number;
+    return true;
+}
+
 static stint_status variable_place(cc_run *c, const cc_variable *v, cc_place *out)
 {
     *out = (cc_place){.type = v->type, .read_only = v->is_const};
@@ -184,7 +196,7 @@ static stint_status element_place(cc_run *c, const cc_node *n, cc_place *out)
     const cc_type *array = out->type;
     if (array->kind != CC_ARRAY)
         return CC_FAIL(c->program, n->line, "an index of what is no array");
-    STI_TRY(sti_cc_eval(c, n->b, &index));
+    STI_TRY(c->eval(c, n->b, &index));
     if (!sti_cc_is_scalar(index.type))
         return CC_FAIL(c->program, n->line, "an index is an integer");
     out->type = array->element;
@@ -244,7 +256,7 @@ stint_status sti_cc_place(cc_run *c, const cc_node *n, cc_place *out)
     case CC_CALL:
     case CC_CHOICE:
     case CC_ASSIGN:
-        st = sti_cc_eval(c, n, &value);
+        st = c->eval(c, n, &value);
         if (st == STINT_OK && value.type->kind == CC_STRUCT) {
             *out = (cc_place){.type = value.type, .at = value.at, .read_only = true};
             return STINT_OK;

@@ -9,7 +9,7 @@
 #ifndef STI_SEAL_CC_RUN_PRIV_H
 #define STI_SEAL_CC_RUN_PRIV_H
 
-#include "seal/bits.h"
+#include "seal/bit_vector.h"
 #include "seal/cc_priv.h"
 
 /* What a write overwrote. */
@@ -57,7 +57,13 @@ typedef struct cc_activation {
     struct cc_activation *caller;
 } cc_activation;
 
-typedef struct cc_run {
+typedef struct cc_value cc_value;
+typedef struct cc_run cc_run;
+struct cc_run {
+    /* sti_cc_eval and sti_cc_call: places have expressions in them, and those have
+     * places and calls. */
+    stint_status (*eval)(cc_run *c, const cc_node *n, cc_value *out);
+    stint_status (*invoke)(cc_run *c, const cc_node *n, cc_value *out);
     cc_program *program;
     sti_netlist *netlist;
     sti_literal *store;
@@ -75,7 +81,7 @@ typedef struct cc_run {
     int64_t *mark; /* of the store's places, while states are merged */
     int64_t marks;
     int64_t noted; /* changes kept in exits, all together */
-} cc_run;
+};
 
 /* cc_state.c */
 stint_status sti_cc_push_store(cc_run *c, int64_t bits, int64_t *at_out);
@@ -106,11 +112,11 @@ void sti_cc_target_fini(cc_run *c, cc_target *target);
 /* cc_place.c */
 
 /* A value: an integer's bits, or where a struct lies. */
-typedef struct cc_value {
+struct cc_value {
     const cc_type *type;
     sti_literal bit[STI_BITS_MAX];
     int64_t at; /* of a struct */
-} cc_value;
+};
 
 enum { CC_MAX_SECRETS = 4 };
 
@@ -126,6 +132,7 @@ typedef struct cc_place {
     } secret[CC_MAX_SECRETS];
 } cc_place;
 
+bool sti_cc_known(const cc_value *value, int64_t *out);
 stint_status sti_cc_place(cc_run *c, const cc_node *n, cc_place *out);
 stint_status sti_cc_load(cc_run *c, const cc_place *place, cc_value *out);
 stint_status sti_cc_store_value(cc_run *c, const cc_place *place,
@@ -140,7 +147,6 @@ stint_status sti_cc_eval(cc_run *c, const cc_node *n, cc_value *out);
 void sti_cc_convert(cc_run *c, const cc_type *type, cc_value *value);
 /* Is it not zero? */
 stint_status sti_cc_truth(cc_run *c, const cc_node *n, sti_literal *out);
-bool sti_cc_known(const cc_value *value, int64_t *out);
 stint_status sti_cc_binary(cc_run *c, const cc_node *n, int op, const cc_value *a,
                            const cc_value *b, cc_value *out);
 

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/units.h"
-#include "seal/evaluate.h"
+#include "seal/seal_evaluate.h"
 #include "seal/seal_priv.h"
 
 static void hash_words(const uint32_t *word, int64_t count, char hex[65])

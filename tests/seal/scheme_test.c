@@ -15,7 +15,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "seal/cc.h"
-#include "seal/evaluate.h"
+#include "seal/seal_evaluate.h"
 #include "seal/seal_priv.h"
 
 /* Noise as low as the true sets' so that the formulas have something to predict. */

@@ -1,4 +1,4 @@
-#include "seal/evaluate.h"
+#include "seal/seal_evaluate.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "seal/bits.h"
+#include "seal/bit_vector.h"
 
 #include <string.h>
 

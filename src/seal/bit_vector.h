@@ -2,8 +2,8 @@
  *
  * n is 1 to 64; outputs may be one of the inputs. Constants fold, so that an operand
  * known beforehand makes the circuit smaller. */
-#ifndef STI_SEAL_BITS_H
-#define STI_SEAL_BITS_H
+#ifndef STI_SEAL_BIT_VECTOR_H
+#define STI_SEAL_BIT_VECTOR_H
 
 #include "seal/netlist.h"
 

@@ -1,6 +1,6 @@
 /* Circuits run on encrypted bits: the evaluator's side, without files. */
-#ifndef STI_SEAL_EVALUATE_H
-#define STI_SEAL_EVALUATE_H
+#ifndef STI_SEAL_SEAL_EVALUATE_H
+#define STI_SEAL_SEAL_EVALUATE_H
 
 #include "base/account.h"
 #include "seal/bootstrap.h"
