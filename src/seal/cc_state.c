@@ -19,7 +19,7 @@ stint_status sti_cc_push_store(cc_run *c, int64_t bits, int64_t *at_out)
     c->steps += bits / 64;
     if (need > 2 * CC_MAX_BITS)
         return too_large(c);
-    if (need > c->store_capacity) {
+    if (need > c->store_capacity || !c->store) {
         const int64_t capacity = need + need / 2 + 1024;
         sti_literal *store =
             sti_realloc(c->store, (size_t)capacity * sizeof *store, "seal.store");
