@@ -16,6 +16,8 @@
     X(data_tokens) \
     X(import_hf) \
     X(export_hf) \
+    X(export_dense) \
+    X(export_compact) \
     X(topk) \
     X(codec_pack) \
     X(codec_unpack) \
@@ -46,6 +48,7 @@
     X(bench_gemm) \
     X(bench_conv) \
     X(bench_topk) \
+    X(bench_latency) \
     X(tune_gemm) \
     X(help) \
     X(completion)
