@@ -212,11 +212,48 @@ static void refusals_say_where_and_what(void **state)
     }
 }
 
+/* Allocation 1, 2, 3, ... fails: a clean status, and nothing is kept. */
+static void allocation_failures_are_clean(void **state)
+{
+    static const char text[] =
+        "typedef struct q { char x; int y[2]; } q;\nstatic const char table[2] = {1, "
+        "2};\n"
+        "int f(signed char a, int out[2]) {\n q s = {a, {1, 2}};\n"
+        " switch (a & 3) { case 0: s.x++; break; default: s.x--; }\n"
+        " for (int i = 0; i < 2; i++) { if (table[i] == a) continue; if (a > 5) return "
+        "i; }\n"
+        " out[a & 1] = s.x / 3;\n return s.y[a & 1];\n}\n";
+    const size_t before = sti_alloc_now_bytes();
+    stint_status st = STINT_E_MEMORY;
+    (void)state;
+    for (int64_t n = 1; st != STINT_OK; n++) {
+        const sti_cc_options options = {.entry = "f"};
+        sti_imported made;
+        sti_circuit circuit;
+        sti_alloc_fail_nth(n);
+        st = sti_cc_compile("p.c", text, sizeof text - 1, &options, &made);
+        if (st == STINT_OK) {
+            const sti_circuit_source source = {
+                &made.netlist, made.input, made.output, made.inputs, made.outputs,
+                made.result,   1};
+            st = sti_circuit_map(&source, &circuit);
+            sti_imported_fini(&made);
+            if (st == STINT_OK)
+                sti_circuit_fini(&circuit);
+        }
+        sti_alloc_fail_nth(0);
+        assert_true(st == STINT_OK || st == STINT_E_MEMORY);
+        assert_int_equal(sti_alloc_now_bytes(), before);
+        assert_true(n < 10000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_are_as_gcc_has_them),
         cmocka_unit_test(refusals_say_where_and_what),
+        cmocka_unit_test(allocation_failures_are_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
