@@ -18,12 +18,13 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "cli"]
+         "data", "model", "store", "infer", "train", "trust", "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "seal": {"base", "page", "kernel", "net", "seal"},
 }
 PUBLIC = {
     "status": "base",
@@ -44,6 +45,7 @@ PUBLIC = {
     "recipe": "base",
     "plan": "plan",
     "trust": "trust",
+    "seal": "seal",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 
