@@ -206,6 +206,22 @@ static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f
         sti_tensor_file_path(f));
 }
 
+/* Stages are parts of the epochs, so that the end of a growing run cannot be moved. */
+static stint_status check_stages(const sti_saver *s, const sti_tensor_file *f,
+                                 const sti_train_values *was)
+{
+    const sti_train_values *now = sti_train_section_of(s->job->inputs.recipe);
+    if (now->epochs == was->epochs && now->steps == was->steps)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s: cannot be resumed with another end: train.epochs (now %" PRId64
+                    ", was %" PRId64 "), train.steps (now %" PRId64 ", was %" PRId64
+                    "), of which the stages of [grow] are parts; restore them, or "
+                    "train into another --out",
+                    sti_tensor_file_path(f), now->epochs, was->epochs, now->steps,
+                    was->steps);
+}
+
 /* Where the rate does not look at the end of a run, the end may be moved: forth, or
  * back to a step that is still to come. A warm-up that the end cut short, and an epoch
  * that it closed early for train.select to judge, are of that end alone. */
@@ -226,7 +242,9 @@ static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
                         "; resume it with --epochs %" PRId64
                         " or more, or train into another --out",
                         file, step, now, (step + an_epoch - 1) / an_epoch);
-    if (now == old || job->course.grows) /* whose end cannot be moved */
+    if (job->course.grows)
+        return check_stages(s, f, was);
+    if (now == old)
         return STINT_OK;
     if (warmup > (double)(now < old ? now : old))
         return sti_fail(STINT_E_USAGE,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "train/grow_section.h"
 #include "train/loss_section.h"
 #include "train/schedule_section.h"
 
@@ -267,8 +266,6 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
 static bool free_now(const stint_recipe *now, const sti_option *row)
 {
     const int name = sti_schedule_section_of(now)->name;
-    if (sti_grow_section_of(now)->by != STI_GROW_NONE)
-        return false; /* stages do */
     return (name == STI_SCHEDULE_CONSTANT || name == STI_SCHEDULE_STEP) &&
            (strcmp(row->name, "epochs") == 0 || strcmp(row->name, "steps") == 0);
 }

@@ -351,7 +351,13 @@ static void test_resume_in_every_stage(void **state)
     assert_non_null(strstr(stint_last_error(), "grow.by (now none, was schedule)"));
     train(growing("all", "train.epochs", "4"), (stint_train_desc){.resume = true},
           STINT_E_USAGE);
-    assert_non_null(strstr(stint_last_error(), "train.epochs"));
+    assert_non_null(strstr(stint_last_error(), "train.epochs (now 4, was 3)"));
+    stint_recipe *constant = growing("constant", "schedule.name", "constant");
+    train(constant, (stint_train_desc){0}, STINT_OK);
+    constant = growing("constant", "schedule.name", "constant");
+    assert_int_equal(stint_recipe_set(constant, "train.epochs", "4"), STINT_OK);
+    train(constant, (stint_train_desc){.resume = true}, STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "train.epochs (now 4, was 3)"));
 }
 
 /* ---- bad input ---- */
