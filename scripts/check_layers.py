@@ -17,11 +17,12 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "cli"]
+ROOMS = ["base", "page", "media", "atari", "kernel", "codec", "net", "graph", "op", "pass", "plan",
+         "exec", "data", "model", "store", "infer", "train", "trust", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
+    "atari": {"base", "atari"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
 }
