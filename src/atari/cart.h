@@ -13,15 +13,23 @@ enum { STI_CART_BYTES_MOST = 512 * 1024 };
 
 typedef struct sti_mapper sti_mapper;
 
+/* How a known image is shown and played; zeros are what all others have. */
+typedef struct sti_cart_frame {
+    uint8_t first_line, lines; /* of the picture; 0: 34, and 210 or for PAL 250 */
+    bool no_hmove_blank;       /* HMOVE blackens nothing */
+    bool paddles;              /* plugged in, in the place of joysticks */
+    bool paddles_swapped;      /* the first one is read where the second is */
+    bool ports_swapped;        /* the first joystick is in the right port */
+} sti_cart_frame;
+
 /* An image, shared by all consoles that run it. */
 typedef struct sti_cart {
     uint8_t *rom;
     uint32_t bytes;
     uint32_t ram_bytes; /* RAM in the cartridge, which each console has of its own */
     const sti_mapper *mapper;
-    bool pal;     /* more than 285 lines a frame (boot.h finds out) */
-    bool paddles; /* plugged in, in the place of joysticks */
-    bool paddles_swapped;
+    sti_cart_frame frame;
+    bool pal; /* more than 285 lines a frame (sti_vcs_init finds out) */
     char sha256[65];
 } sti_cart;
 

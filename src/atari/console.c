@@ -7,7 +7,13 @@
 
 int sti_cart_lines(const sti_cart *cart)
 {
-    return cart->pal ? STI_SCREEN_LINES_MOST : STI_SCREEN_LINES;
+    const int lines = cart->frame.lines ? cart->frame.lines : STI_SCREEN_LINES;
+    return cart->pal && lines == STI_SCREEN_LINES ? STI_SCREEN_LINES_MOST : lines;
+}
+
+int sti_cart_first_line(const sti_cart *cart)
+{
+    return cart->frame.first_line ? cart->frame.first_line : STI_FIRST_LINE;
 }
 
 static void bus_begin(sti_bus *bus, sti_console *console, const sti_cart *cart,
@@ -24,7 +30,8 @@ static void bus_begin(sti_bus *bus, sti_console *console, const sti_cart *cart,
 
 static void bus_display(sti_bus *bus)
 {
-    bus->display = bus->console->tia.frame_start + STI_FIRST_LINE * STI_LINE_CLOCKS;
+    bus->display = bus->console->tia.frame_start +
+                   sti_cart_first_line(bus->cart) * STI_LINE_CLOCKS;
     bus->display_end = bus->display + sti_cart_lines(bus->cart) * STI_LINE_CLOCKS;
 }
 
@@ -38,6 +45,7 @@ void sti_console_reset(sti_console *console, const sti_cart *cart, uint8_t *cart
     riot.timer = (uint8_t)(25 + draw(user) % 75);
     console->riot = riot;
     sti_tia_reset(&console->tia);
+    console->tia.drawn_to = sti_cart_first_line(cart) * STI_LINE_CLOCKS;
     for (uint32_t i = 0; i < cart->ram_bytes; i++)
         cart_ram[i] = (uint8_t)draw(user);
     memset(&console->cart, 0, sizeof console->cart);
@@ -61,7 +69,7 @@ static void frame_begin(sti_console *console, const sti_cart *cart, sti_screen *
     const uint32_t on_line =
         (cycles * 3 - (uint32_t)tia->frame_start) % STI_LINE_CLOCKS;
     tia->frame_start = -(int32_t)on_line;
-    tia->drawn_to = tia->frame_start + STI_FIRST_LINE * STI_LINE_CLOCKS;
+    tia->drawn_to = tia->frame_start + sti_cart_first_line(cart) * STI_LINE_CLOCKS;
     tia->line_left = STI_LINE_CLOCKS;
     tia->vsync_end = (int32_t)((uint32_t)tia->vsync_end - cycles * 3);
     tia->hmove_at = (int32_t)((uint32_t)tia->hmove_at - cycles * 3);
@@ -92,7 +100,7 @@ static int32_t line_now(const sti_console *console)
 /* A frame that was cut: what the beam has not come to loses its colours. */
 static void grey_out(sti_console *console, const sti_cart *cart, sti_screen *screen)
 {
-    int32_t line = line_now(console) - STI_FIRST_LINE;
+    int32_t line = line_now(console) - sti_cart_first_line(cart);
     line = line < 0 ? 0 : line;
     if (screen)
         for (int32_t i = line * STI_LINE_PIXELS;

@@ -130,7 +130,8 @@ void sti_console_reset(sti_console *console, const sti_cart *cart, uint8_t *cart
 void sti_console_frame(sti_console *console, const sti_cart *cart, uint8_t *cart_ram,
                        sti_screen *screen, bool exact);
 
-/* Lines of a picture: 210 or, PAL, 250. */
+/* Lines of a picture, 210 of most, and the line of the frame that it begins with. */
 int sti_cart_lines(const sti_cart *cart);
+int sti_cart_first_line(const sti_cart *cart);
 
 #endif

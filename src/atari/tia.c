@@ -286,7 +286,7 @@ static void write_hmove(tia_write *w)
 {
     sti_tia *tia = w->tia;
     const int cycle = w->hpos / 3;
-    if (cycle <= 20 || cycle == 75)
+    if ((cycle <= 20 || cycle == 75) && !w->bus->cart->frame.no_hmove_blank)
         tia->hmove_blank = true;
     for (int thing = STI_BALL; thing < STI_THINGS; thing++) {
         int place = tia->place[thing] + sti_tia_motion(cycle, tia->motion[thing]);
@@ -398,9 +398,9 @@ static bool paddle_charged(const sti_bus *bus, const sti_cpu *cpu, int which)
 {
     const sti_console *console = bus->console;
     const int32_t ohms =
-        which < 2 ? console->input.paddle[which ^ bus->cart->paddles_swapped] : 0;
+        which < 2 ? console->input.paddle[which ^ bus->cart->frame.paddles_swapped] : 0;
     const double seconds = 1.6 * ohms * 0.01e-6;
-    if (!bus->cart->paddles)
+    if (!bus->cart->frame.paddles)
         return false;
     if (ohms == 0)
         return true;

@@ -62,15 +62,16 @@ void sti_action_apply(sti_input *input, const sti_cart *cart, int action)
     input->switches = (uint8_t)(0x3f & ~((action == STI_ACTION_RESET) |
                                          (action == STI_ACTION_SELECT) << 1));
     input->port_a = 0xff;
-    input->fire[0] = false;
-    if (!cart->paddles) {
-        input->port_a = (uint8_t) ~((held & 15) << 4);
-        input->fire[0] = held & FIRE;
+    input->fire[0] = input->fire[1] = false;
+    if (!cart->frame.paddles) {
+        const bool right = cart->frame.ports_swapped;
+        input->port_a = (uint8_t) ~((held & 15) << (right ? 0 : 4));
+        input->fire[right] = held & FIRE;
         return;
     }
     move_paddle(input, held);
     if (held & FIRE) /* buttons of paddles are where right and left of a joystick are */
-        input->port_a = cart->paddles_swapped ? 0xbf : 0x7f;
+        input->port_a = cart->frame.paddles_swapped ? 0xbf : 0x7f;
 }
 
 /* ---- chance ---- */

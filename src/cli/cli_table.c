@@ -31,6 +31,8 @@
     X(trust_noise) \
     X(trust_memory) \
     X(report) \
+    X(play_info) \
+    X(play_run) \
     X(bench_step) \
     X(bench_gemm) \
     X(bench_conv) \
