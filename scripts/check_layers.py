@@ -17,12 +17,13 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "atari", "kernel", "codec", "net", "graph", "op", "pass", "plan",
-         "exec", "data", "model", "store", "infer", "train", "trust", "cli"]
+ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "graph", "op", "pass",
+         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
     "atari": {"base", "atari"},
+    "env": {"base", "atari", "env"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
 }
@@ -30,6 +31,7 @@ PUBLIC = {
     "status": "base",
     "stop": "base",
     "version": "base",
+    "env": "env",
     "topk": "kernel",
     "codec": "codec",
     "graph": "graph",

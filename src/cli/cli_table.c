@@ -33,6 +33,7 @@
     X(report) \
     X(play_info) \
     X(play_run) \
+    X(play_bench) \
     X(bench_step) \
     X(bench_gemm) \
     X(bench_conv) \
