@@ -81,6 +81,7 @@ typedef struct stint_env_desc {
  * 255 for the one. Action k is the k-th of those that the game takes, in ALE's order,
  * for a program without a title all 18. */
 typedef struct stint_env_facts {
+    /** Name of the kind. */
     const char *kind;
     int64_t envs;
     int actions;              /**< action numbers are 0 to actions - 1 */

@@ -223,6 +223,11 @@ ToLeft  lda BALLX       ; bat at 8
         lda LEFTY
         jsr Struck
         bcc Rest
+        jsr Random      ; where the program meets it is a matter of chance
+        and #7
+        tay
+        iny
+        iny
         lda #2
 Return  sta SPEEDX
         lda Angles,y

@@ -195,6 +195,8 @@ static void test_episodes(void **state)
         different += memcmp(stint_env_ram(env, i), stint_env_ram(env, 0), 128) != 0;
     assert_true(different > desc.envs / 2);
     for (int step = 0; step < 1500; step++) {
+        for (int64_t i = 0; i < desc.envs; i++)
+            actions[i] = (int32_t)((step * 7919 + i * 31 + step / 5) % 18);
         assert_int_equal(
             stint_env_step(env, actions,
                            &(stint_env_step_result){.reward = reward, .ended = ended}),
