@@ -95,6 +95,8 @@ typedef struct stint_data_desc {
      * these channels. NULL: a test split is held against the training split of the
      * path. */
     const stint_data_info *like;
+    /* With like: some of these classes may have no images here. */
+    bool partial;
     /* Leave out this share of each class, evenly spread, at least 0 and below 1. */
     double hold_out;
     /* With hold_out: take nothing but that share. */
@@ -109,6 +111,12 @@ typedef struct stint_data_desc {
     /* For messages: the size in pixels that the model is usually given. 0: none is
      * usual. */
     int64_t usual_size;
+    /* Folders within a class, at any depth, belong to it: what is in them is an image
+     * of the class, named "sub/1.jpg". False: they are skipped, with a note. */
+    bool nested;
+    /* Notes (what was skipped, which folder is which split) are not logged: for a split
+     * that was opened before. Else ten of a kind are, then the number of the others. */
+    bool quiet;
 } stint_data_desc;
 
 /** An opened split; opaque. It holds an index of the samples, not their pixels.
@@ -156,6 +164,8 @@ typedef struct stint_data_check_desc {
     const char *format;
     int64_t size;
     int channels;
+    /* As there, too: folders within a class belong to it. */
+    bool nested;
     /* Threads that decode; 0: one. */
     int threads;
     /* Called once a finding, on the calling thread. Of each kind the first ten come in

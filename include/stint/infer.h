@@ -70,6 +70,10 @@ typedef struct stint_eval_result {
     int64_t count;
     /* accuracy: a share, NaN for text. loss: mean of images, or nats a token. */
     double accuracy, loss, images_per_s;
+    /* Mean over the classes that have images of the share answered right (the recall),
+     * the lowest of these shares, and its class; NaN and -1 for text. */
+    double balanced_accuracy, lowest_recall;
+    int32_t lowest_class;
     /* Tokens of a text that were predicted; else 0. */
     int64_t tokens;
     /* The loss of a text in bits a byte; else NaN. */

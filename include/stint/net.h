@@ -39,6 +39,9 @@ typedef struct stint_net_desc {
     double timeout_s;
     /* Use sockets also between ranks of one host, which otherwise share memory. */
     bool sockets_only;
+    /* What the ranks are for, "train": another one's are refused in words. At most 16
+     * characters count. NULL: not said, and not compared. */
+    const char *purpose;
 } stint_net_desc;
 
 /** Join the other ranks. Blocks until all are there.
@@ -47,8 +50,9 @@ typedef struct stint_net_desc {
  * launcher started more than one, with a root where there is one rank. Such a NULL may
  * be passed to every call that takes a net. STINT_E_PEER: ranks are missing or cannot
  * be reached, the text says which; STINT_E_USAGE: root, rank, ranks and timeout_s do
- * not go together or are out of range; STINT_E_UNSUPPORTED: MPI started this process
- * but its plug-in is not there; STINT_E_MEMORY. The strings of desc are not kept. */
+ * not go together or are out of range, or others are of another purpose or build;
+ * STINT_E_UNSUPPORTED: MPI started this process but its plug-in is not there;
+ * STINT_E_MEMORY. The strings of desc are not kept. */
 STINT_API stint_status stint_net_join(const stint_net_desc *desc, stint_net **net_out);
 
 /** Which rank this is, from 0. NULL: 0. */

@@ -296,6 +296,16 @@ STINT_API stint_value stint_softmax(stint_graph *g, stint_value x);
 STINT_API stint_value stint_softmax_cross_entropy(stint_graph *g, stint_value logits,
                                                   stint_value labels, float smoothing);
 
+/** The same with a weight a class -> scalar: sum over rows of class_weights[label]
+ * times the row's loss, divided by n.
+ *
+ * class_weights [classes] f32, which gets no gradient. With smoothing the whole loss of
+ * a row has the weight of its label. */
+STINT_API stint_value stint_weighted_cross_entropy(stint_graph *g, stint_value logits,
+                                                   stint_value labels,
+                                                   stint_value class_weights,
+                                                   float smoothing);
+
 /** The same loss of logits x table^T -> scalar, for large vocabularies.
  *
  * x [n, width], table [classes, width], labels [n] i32. Logits exist for a block of

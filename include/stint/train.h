@@ -130,6 +130,22 @@ typedef struct stint_plan_net {
     double keep_that_fits;
 } stint_plan_net;
 
+/** Whether a plan fits the memory that this process can have: that of the machine, or
+ * what its control group (version 1 or 2) allows where that is less. */
+typedef struct stint_plan_machine {
+    /* 0: not known, and then it holds. */
+    size_t bytes;
+    /* Where that is from: "memory of this machine", "memory.max of its control group".
+     * A constant of the library. */
+    const char *source;
+    /* The peak is within it. What follows is 0 where it is. */
+    bool holds;
+    /* Largest batch with these shards that is within it; 0: none. */
+    int64_t batch_that_fits;
+    /* A run.memory that is within it and that the recipe can run in; 0: none. */
+    size_t memory_that_fits;
+} stint_plan_machine;
+
 /** What a run will take. tensors and svg belong to the result: stint_plan_fini frees
  * them. The same recipe, data and desc give the same plan in every process. */
 typedef struct stint_plan_result {
@@ -174,6 +190,8 @@ typedef struct stint_plan_result {
     char *svg;
     /* What a step sends between stint_plan_desc's ranks. */
     stint_plan_net net;
+    /* What there is of memory here, whatever run.memory says. */
+    stint_plan_machine machine;
 } stint_plan_result;
 
 /** What to plan. All zero: one process, no picture. */
@@ -188,12 +206,13 @@ typedef struct stint_plan_desc {
 
 /** Plan a run. Data is opened for its sizes, but not read, and no rank is started.
  *
- * desc NULL: all zero. STINT_OK also when the plan does not fit: see `fits`. The caller
- * frees the result by stint_plan_fini. What stint_train() refuses is refused with the
- * same words, ranks included: STINT_E_USAGE for a recipe that is not sound, more ranks
- * than shards, or several with train.batch = auto; STINT_E_UNSUPPORTED for several
- * ranks where only packing with errors fits the budget; STINT_E_INPUT and STINT_E_IO
- * for data; STINT_E_MEMORY. */
+ * desc NULL: all zero. STINT_OK also when the plan does not fit: see `fits`, and for
+ * the memory of this machine, of which a warning is logged, `machine`. The caller frees
+ * the result by stint_plan_fini. What stint_train() refuses is refused with the same
+ * words, ranks included: STINT_E_USAGE for a recipe that is not sound, more ranks than
+ * shards, or several with train.batch = auto; STINT_E_UNSUPPORTED for several ranks
+ * where only packing with errors fits the budget; STINT_E_INPUT and STINT_E_IO for
+ * data; STINT_E_MEMORY. */
 STINT_API stint_status stint_plan(const stint_recipe *recipe,
                                   const stint_plan_desc *desc,
                                   stint_plan_result *result_out);
@@ -214,6 +233,8 @@ typedef struct stint_train_desc {
     bool resume;
     /* A finished run in the out folder may be replaced. */
     bool force;
+    /* Train though the plan exceeds what this process can have (stint_plan_machine). */
+    bool force_memory;
     /* May be NULL. */
     stint_train_progress_fn *progress;
     /* Called once, with the plan of a run that is about to begin; may be NULL. The plan
@@ -234,6 +255,10 @@ typedef struct stint_train_result {
     double train_loss;
     /* Accuracy is a share; both are NaN without a test split. */
     double test_loss, test_accuracy;
+    /* Over the classes that have test images: the mean of the shares answered right,
+     * the lowest of them, and the name of its class; NaN and "" without test images. */
+    double balanced_accuracy, lowest_recall;
+    char lowest_class[256];
     /* Speed of the training end to end, evaluation and checkpoints left out. */
     double images_per_s;
     /* The same in tokens of a text; 0: images. */
@@ -272,11 +297,11 @@ typedef struct stint_train_result {
  * out folder. *result_out is filled with STINT_OK only.
  *
  * STINT_E_USAGE: the recipe is not sound, or does not fit the run to resume;
- * STINT_E_BUDGET, before anything is written: the plan exceeds run.memory;
- * STINT_E_FAILED: the loss turns to NaN (the first bad tensor is named, the last good
- * checkpoint stays); STINT_E_INPUT and STINT_E_IO: data, models, checkpoints, the out
- * folder; STINT_E_MEMORY; STINT_E_INTERRUPTED or _TERMINATED after stint_stop(), with
- * the checkpoint saved.
+ * STINT_E_BUDGET, before anything is written: the plan exceeds run.memory, or what
+ * there is here; STINT_E_FAILED: the loss turns to NaN (the first bad tensor is named,
+ * the last good checkpoint stays); STINT_E_INPUT and STINT_E_IO: data, models,
+ * checkpoints, the out folder; STINT_E_MEMORY; STINT_E_INTERRUPTED or _TERMINATED after
+ * stint_stop(), with the checkpoint saved.
  *
  * With ranks, all call it with the same recipe and data, and all get the same result;
  * rank 0 writes the files. What makes one rank fail is what all return, and

@@ -68,6 +68,7 @@ typedef struct sti_option_set {
     void *target;       /* the struct that the offsets refer to */
     sti_arena *arena;   /* text values live here */
     sti_origin *origin; /* [count], or NULL */
+    bool unknown_told;  /* variables that no one knows have been warned of */
 } sti_option_set;
 
 /* Every row, or one, to its default. */

@@ -295,7 +295,7 @@ static void take_variable(sti_option_set *set, sti_complaints *complaints,
                 sti_options_put(set, row, value, STI_FROM_ENVIRONMENT, name));
         return;
     }
-    if (!is_known(name, known))
+    if (!set->unknown_told && !is_known(name, known))
         warn_unknown(set, name, known);
 }
 
@@ -305,5 +305,6 @@ stint_status sti_options_read_environment(sti_option_set *set, const char *const
     for (char **entry = environ; entry && *entry; entry++)
         if (strncmp(*entry, "STINT_", 6) == 0)
             take_variable(set, &complaints, *entry, known);
+    set->unknown_told = true;
     return sti_complaints_end(&complaints);
 }

@@ -29,7 +29,8 @@ static size_t process_status_bytes(const char *key)
 
 size_t sti_host_memory_bytes(void)
 {
-    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
 }
 
 size_t sti_process_peak_bytes(void)

@@ -97,6 +97,25 @@ stint_status sti_recipe_parse(const char *text, const char *where,
     return STINT_OK;
 }
 
+stint_status sti_recipe_parse_stored(const char *text, const char *where,
+                                     stint_recipe **recipe_out)
+{
+    sti_text words = {0};
+    const stint_status st = sti_recipe_parse(text, where, recipe_out);
+    if (st != STINT_E_USAGE)
+        return st;
+    for (const char *line = stint_last_error(); *line;) {
+        const size_t length = strcspn(line, "\n");
+        sti_text_add(&words, words.length > 0 ? "; " : "");
+        sti_text_add_bytes(&words, line, length);
+        line += length + (line[length] == '\n');
+    }
+    (void)sti_fail(STINT_E_INPUT, "a damaged recipe: %.2000s",
+                   words.data ? words.data : "");
+    sti_text_fini(&words);
+    return STINT_E_INPUT;
+}
+
 void stint_recipe_destroy(stint_recipe *recipe)
 {
     if (recipe)

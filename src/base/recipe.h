@@ -81,6 +81,10 @@ stint_status sti_recipe_write(const stint_recipe *recipe, bool share, sti_text *
 /* The other way: text from a model or checkpoint; `where` names it in messages. */
 stint_status sti_recipe_parse(const char *text, const char *where,
                               stint_recipe **recipe_out);
+/* The same where the file is at fault, not who gave it: STINT_E_INPUT in the place of
+ * STINT_E_USAGE, with all complaints on one line. */
+stint_status sti_recipe_parse_stored(const char *text, const char *where,
+                                     stint_recipe **recipe_out);
 
 /* A copy with no file of its own: paths in it are absolute. */
 stint_status sti_recipe_copy(const stint_recipe *recipe, stint_recipe **copy_out);

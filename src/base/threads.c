@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base_priv.h"
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/team.h"
 #include "base/units.h"
@@ -39,79 +39,6 @@ void sti_cpus_allowed(uint8_t bits_out[STI_CPUS_MOST / 8])
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         for (int c = 0; c < STI_CPUS_MOST; c++)
             bits_out[c / 8] |= (uint8_t)(CPU_ISSET(c, &set) ? 1 << c % 8 : 0);
-}
-
-/* ceil(quota / period), or 0 for no limit. */
-static int quota_threads(long long quota_us, long long period_us)
-{
-    if (quota_us <= 0 || period_us <= 0)
-        return 0;
-    long long threads = (quota_us + period_us - 1) / period_us;
-    return threads < THREADS_MAX ? (int)threads : 0;
-}
-
-static int read_quota_v2(const char *folder)
-{
-    char path[4096 + 64], text[64];
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", folder);
-    if (sti_file_peek(path, text, sizeof text) == 0)
-        return 0;
-    char *end;
-    long long quota = strtoll(text, &end, 10); /* "max 100000": no digits, so 0 */
-    return quota_threads(quota, strtoll(end, NULL, 10));
-}
-
-static int read_quota_v1(const char *folder)
-{
-    char path[4096 + 64], quota[32], period[32];
-    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", folder);
-    if (sti_file_peek(path, quota, sizeof quota) == 0)
-        return 0;
-    snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", folder);
-    if (sti_file_peek(path, period, sizeof period) == 0)
-        return 0;
-    return quota_threads(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
-}
-
-/* The least quota of a group and of all groups above it; 0: none. Cuts `folder`. */
-static int walk_quota(char *folder, int (*read_quota)(const char *))
-{
-    int least = 0;
-    for (;;) {
-        int threads = read_quota(folder);
-        if (threads > 0 && (least == 0 || threads < least))
-            least = threads;
-        char *slash = strrchr(folder, '/');
-        if (!slash)
-            return least;
-        *slash = '\0';
-    }
-}
-
-/* /proc/self/cgroup has lines "0::/path" (version 2) and "4:cpu,cpuacct:/path" (1). */
-static int cgroup_threads(void)
-{
-    char text[4096];
-    if (sti_file_peek("/proc/self/cgroup", text, sizeof text) == 0)
-        return 0;
-    int least = 0;
-    char *rest;
-    for (char *line = strtok_r(text, "\n", &rest); line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        char *kinds = strchr(line, ':');
-        char *folder = kinds ? strchr(kinds + 1, ':') : NULL;
-        if (!folder)
-            continue;
-        *folder++ = '\0';
-        int threads = 0;
-        if (kinds[1] == '\0')
-            threads = walk_quota(folder, read_quota_v2);
-        else if (strncmp(kinds + 1, "cpu,", 4) == 0 || strcmp(kinds + 1, "cpu") == 0)
-            threads = walk_quota(folder, read_quota_v1);
-        if (threads > 0 && (least == 0 || threads < least))
-            least = threads;
-    }
-    return least;
 }
 
 static stint_status parse_threads(const char *name, const char *text, int *threads_out)
@@ -161,10 +88,16 @@ stint_status sti_threads_choose(int request, int *threads_out, const char **why_
         *why = "OMP_NUM_THREADS";
         return parse_omp_threads(text, threads_out);
     }
-    int threads = affinity_threads(), quota = cgroup_threads();
-    *why = quota > 0 && quota < threads ? "CPU quota of the container"
-                                        : "CPUs this process may run on";
-    *threads_out = quota > 0 && quota < threads ? quota : threads;
+    sti_control_groups groups;
+    sti_control_groups_read("", &groups);
+    *threads_out = affinity_threads();
+    *why = "CPUs this process may run on";
+    if (groups.threads > 0 && groups.threads < *threads_out) {
+        *threads_out = groups.threads;
+        *why = groups.cpu_version == 2 ? "CPU quota of its control group: cpu.max"
+                                       : "CPU quota of its control group: "
+                                         "cpu.cfs_quota_us";
+    }
     if (*threads_out > THREADS_MAX)
         *threads_out = THREADS_MAX;
     return STINT_OK;

@@ -114,6 +114,10 @@ void sti_cli_json_begin(sti_json *j, sti_text *text);
 void sti_cli_say(const sti_cli_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* a line on stderr unless --quiet */
 
+/* "12.5 MiB" of a peak that the system was asked for; "not known here" where it does
+ * not say (0), as without /proc. */
+const char *sti_cli_peak_text(size_t bytes);
+
 /* Width of the terminal (of stderr), 80 when there is none, at most 100. */
 int sti_cli_width(void);
 

@@ -151,13 +151,15 @@ stint_status sti_cli_measure(sti_cli_call *call, stint_net *net, const char *out
 
 /* ---- ranks ---- */
 
-static stint_status join(const sti_cli_links_args *a, stint_net **net_out)
+static stint_status join(const sti_cli_call *call, stint_net **net_out)
 {
+    const sti_cli_links_args *a = call->args;
     const stint_net_desc desc = {.root = a->root,
                                  .rank = (int)a->rank,
                                  .ranks = (int)a->ranks,
                                  .timeout_s = a->timeout,
-                                 .sockets_only = a->sockets};
+                                 .sockets_only = a->sockets,
+                                 .purpose = call->command->name};
     const stint_status st = stint_net_join(&desc, net_out);
     if (st == STINT_OK && !*net_out)
         return sti_fail(STINT_E_USAGE,
@@ -173,7 +175,7 @@ stint_status sti_cli_run_ranks(sti_cli_call *call, sti_cli_ranks_fn *work)
     sti_cli_telling tell = {.text = {0}};
     if (!(a->time > 0))
         return sti_fail(STINT_E_USAGE, "--time: must be above 0, for example 2s");
-    stint_status st = join(a, &net);
+    stint_status st = join(call, &net);
     if (st != STINT_OK)
         return st;
     if (call->common->json)

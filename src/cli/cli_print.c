@@ -10,8 +10,10 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/progress.h"
 #include "base/shown.h"
+#include "base/units.h"
 #include "cli/cli.h"
 
 static stint_status write_all(const char *bytes, size_t n_bytes)
@@ -97,6 +99,11 @@ void sti_cli_say(const sti_cli_call *call, const char *format, ...)
     sti_cli_tell("", line, STI_SHOWN_LINES);
 }
 
+const char *sti_cli_peak_text(size_t bytes)
+{
+    return bytes > 0 ? sti_bytes_text(bytes) : "not known here";
+}
+
 int sti_cli_width(void)
 {
     struct winsize size;
@@ -151,7 +158,15 @@ const char *sti_cli_model_path(sti_cli_call *call, const char *path)
 
 stint_status sti_cli_check_out(const char *in, const char *out)
 {
-    if (!out || !sti_path_is_same(in, out))
+    const size_t length = sti_npy_file_length(in); /* of FILE.npz:NAME */
+    sti_text file = {0};
+    sti_text_add_bytes(&file, in, length);
+    const bool failed = file.failed;
+    const bool same = !failed && out && sti_path_is_same(file.data, out);
+    sti_text_fini(&file);
+    if (failed)
+        return STINT_E_MEMORY;
+    if (!same)
         return STINT_OK;
     return sti_fail(STINT_E_USAGE,
                     "%s would be written over by its own answer; name another file",

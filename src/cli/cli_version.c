@@ -1,5 +1,6 @@
 /* What --version says: enough for a bug report in one paste. */
 #include "base/cpu.h"
+#include "base/numerics.h"
 #include "base/team.h"
 #include "cli/cli.h"
 
@@ -36,6 +37,7 @@ static void version_json(int threads, const char *why, sti_text *out)
     sti_json j;
     sti_cli_json_begin(&j, out);
     sti_json_text(&j, "version", stint_version());
+    sti_json_text(&j, "numerics", STI_NUMERICS_VERSION);
     sti_json_text(&j, "compiler", COMPILER);
     sti_json_text(&j, "cpu", sti_cpu_name());
     sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
@@ -59,9 +61,10 @@ void sti_cli_version(bool json, sti_text *out)
         version_json(threads, why, out);
         return;
     }
-    sti_text_printf(out, "stint %s\ncompiler: %s\nCPU: %s\ninstruction set: %s\n",
-                    stint_version(), COMPILER, sti_cpu_name(),
-                    sti_isa_name(sti_isa_now()));
+    sti_text_printf(
+        out, "stint %s\nnumerics: %s\ncompiler: %s\nCPU: %s\ninstruction set: %s\n",
+        stint_version(), STI_NUMERICS_VERSION, COMPILER, sti_cpu_name(),
+        sti_isa_name(sti_isa_now()));
     sti_text_printf(out, "threads: %d (%s)\n", threads, why);
     for (int i = 0; i < PART_COUNT; i++)
         sti_text_printf(out, "%s: %s (%s)\n", optional_parts[i].name,

@@ -302,7 +302,7 @@ static void add_json(const bench *b, const bench_figures *f, const sti_profile *
     sti_json_int(&j, "lanes", b->engine->desc.lanes);
     sti_json_int(&j, "threads", b->engine->desc.threads);
     sti_json_int(&j, "parameters", sti_network_parameters(&b->network));
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)f->peak_bytes);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)f->peak_bytes);
     sti_json_text(&j, "cpu", sti_cpu_name());
     sti_json_text(&j, "isa", sti_isa_name(sti_isa_now()));
     sti_profile_json(p, &j);
@@ -321,7 +321,8 @@ static void add_words(const bench *b, const bench_figures *f, const sti_profile 
                     "%.1f %s/s (median of %" PRId64 " step%s of %.1f ms; best "
                     "%.1f ms), peak memory %s\n",
                     rate(b, f), text ? "tokens" : "images", f->runs, sti_s(f->runs),
-                    f->median_s * 1e3, f->best_s * 1e3, sti_bytes_text(f->peak_bytes));
+                    f->median_s * 1e3, f->best_s * 1e3,
+                    sti_cli_peak_text(f->peak_bytes));
 }
 
 static stint_status measure(bench *b, sti_cli_call *call)

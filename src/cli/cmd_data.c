@@ -22,6 +22,7 @@ static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
 typedef struct data_args {
     int format;
     int64_t size, channels, threads;
+    bool nested;
     sti_cli_common common;
 } data_args;
 
@@ -52,6 +53,12 @@ static const sti_option data_rows[] = {
      .flag = true,
      .unit = "N",
      .help = "1 for grey, 3 for colour; 0: as the first image"},
+    {.name = "nested",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(data_args, nested),
+     .flag = true,
+     .help = "as data.nested of a recipe: folders within a class belong to it"},
     STI_CLI_THREADS_ROW(data_args),
     STI_CLI_COMMON_ROWS(data_args),
 };
@@ -67,23 +74,36 @@ static void add_from(const char *name, const stint_data_info *info, sti_text *ou
         sti_text_printf(out, ", from %s", sti_shown(last));
 }
 
-static void add_split_words(const char *name, const stint_data_info *info,
-                            sti_text *out)
+/* A split that is there, and whether its images are of more than one size. */
+typedef struct info_split {
+    stint_data *data; /* NULL: it is not */
+    const stint_data_info *info;
+    bool mixed;
+} info_split;
+
+static void add_split_words(const char *name, const info_split *split, sti_text *out)
 {
-    sti_text_printf(out, "%-6s %s image%s of %" PRId64 " x %" PRId64 ", %s, %d class%s",
-                    name, sti_count_text(info->count), sti_s(info->count), info->width,
-                    info->height, info->channels == 1 ? "grey" : "colour",
+    const stint_data_info *info = split->info;
+    sti_text_printf(out, "%-6s %s image%s of ", name, sti_count_text(info->count),
+                    sti_s(info->count));
+    if (split->mixed)
+        sti_text_add(out, "mixed sizes");
+    else
+        sti_text_printf(out, "%" PRId64 " x %" PRId64, info->width, info->height);
+    sti_text_printf(out, ", %s, %d class%s", info->channels == 1 ? "grey" : "colour",
                     info->classes, info->classes == 1 ? "" : "es");
     add_from(name, info, out);
     sti_text_add(out, "\n");
 }
 
-static void add_split_json(sti_json *j, const char *name, const stint_data_info *info)
+static void add_split_json(sti_json *j, const char *name, const info_split *split)
 {
+    const stint_data_info *info = split->info;
     sti_json_begin_object(j, name);
     sti_json_int(j, "count", info->count);
     sti_json_int(j, "height", info->height);
     sti_json_int(j, "width", info->width);
+    sti_json_bool(j, "mixed_sizes", split->mixed);
     sti_json_int(j, "channels", info->channels);
     sti_json_begin_array(j, "class_names");
     for (int32_t c = 0; c < info->classes; c++)
@@ -92,10 +112,18 @@ static void add_split_json(sti_json *j, const char *name, const stint_data_info 
     sti_json_end_object(j);
 }
 
-static void add_info(bool json, const stint_data_info *const info[2], sti_text *out)
+/* Are not all images of both splits of one size? */
+static bool has_many_sizes(const info_split split[2])
+{
+    const stint_data_info *a = split[0].info, *b = split[1].info;
+    return split[0].mixed || split[1].mixed ||
+           (a && b && (a->width != b->width || a->height != b->height));
+}
+
+static void add_info(bool json, const info_split split[2], sti_text *out)
 {
     static const char *const names[2] = {"train", "test"};
-    const stint_data_info *any = info[0] ? info[0] : info[1];
+    const stint_data_info *any = split[0].info ? split[0].info : split[1].info;
     sti_json j;
     if (json) {
         sti_cli_json_begin(&j, out);
@@ -105,18 +133,18 @@ static void add_info(bool json, const stint_data_info *const info[2], sti_text *
         sti_text_printf(out, "%s (%s)\n", sti_shown(any->path), any->format);
     }
     for (int s = 0; s < 2; s++) {
-        if (!info[s])
+        if (!split[s].info)
             continue;
         if (json)
-            add_split_json(&j, names[s], info[s]);
+            add_split_json(&j, names[s], &split[s]);
         else
-            add_split_words(names[s], info[s], out);
+            add_split_words(names[s], &split[s], out);
     }
     if (json) {
         sti_json_begin_object(&j, "splits");
         for (int s = 0; s < 2; s++)
-            if (info[s])
-                sti_json_text(&j, names[s], info[s]->from);
+            if (split[s].info)
+                sti_json_text(&j, names[s], split[s].info->from);
         sti_json_end_object(&j);
         sti_json_end_object(&j);
         return;
@@ -125,6 +153,10 @@ static void add_info(bool json, const stint_data_info *const info[2], sti_text *
     for (int32_t c = 0; c < any->classes && c < 100; c++)
         sti_text_printf(out, " %s", sti_shown(any->class_names[c]));
     sti_text_add(out, any->classes > 100 ? " ...\n" : "\n");
+    if (has_many_sizes(split))
+        sti_text_add(out, "To train on images of more than one size, add `size = 224` "
+                          "under [data] (or another; `fit`\nsays how they become so "
+                          "large); --size 224 looks at them so\n");
 }
 
 static void add_text_info(bool json, const sti_corpus_look *text, sti_text *out)
@@ -171,47 +203,64 @@ static stint_status text_info(sti_cli_call *call)
 }
 
 /* Asked for as text, or text and no images. */
-static bool looks_like_text(const char *path, const char *format)
+static bool looks_like_text(const char *path, const char *format, bool nested)
 {
     if (strcmp(format, "text") == 0)
         return true;
     return strcmp(format, "auto") == 0 &&
-           !stint_data_has_split(path, format, STINT_DATA_TRAIN) &&
-           !stint_data_has_split(path, format, STINT_DATA_TEST) &&
+           !sti_data_has_part(path, format, STINT_DATA_TRAIN, nested) &&
+           !sti_data_has_part(path, format, STINT_DATA_TEST, nested) &&
            sti_data_packed(path, STINT_DATA_TRAIN) == STINT_OK &&
            sti_corpus_is_text(path);
+}
+
+/* The test split with the classes and colours of the training one, but of any size:
+ * what does not go together for a training is still there to be described. */
+static stint_status open_info(const stint_data_desc *wanted,
+                              const stint_data_info *train, info_split *out)
+{
+    stint_data_desc desc = *wanted;
+    stint_data_info like = {0};
+    if (train) {
+        like = *train;
+        like.width = like.height = 0;
+        desc.like = &like;
+    }
+    stint_status status = stint_data_open(&desc, &out->data);
+    if (status != STINT_OK)
+        return status;
+    out->info = stint_data_describe(out->data);
+    return desc.size > 0 ? STINT_OK : sti_data_find_mixed(out->data, &out->mixed);
 }
 
 static stint_status info_run(sti_cli_call *call)
 {
     const data_args *args = call->args;
-    if (looks_like_text(call->operands[0], format_names[args->format]))
+    if (looks_like_text(call->operands[0], format_names[args->format], args->nested))
         return text_info(call);
-    stint_data *data[2] = {NULL, NULL};
-    const stint_data_info *info[2] = {NULL, NULL};
+    info_split split[2] = {{.data = NULL}};
     stint_status status = STINT_OK;
     for (int s = 0; s < 2 && status == STINT_OK; s++) {
         stint_data_desc desc = {.path = call->operands[0],
                                 .split = s == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST,
                                 .format = format_names[args->format],
                                 .size = args->size,
-                                .channels = (int)args->channels};
-        bool other = s == 0
-                         ? stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)
-                         : data[0] != NULL;
-        if (other && !stint_data_has_split(desc.path, desc.format, desc.split))
-            continue;
-        status = stint_data_open(&desc, &data[s]);
-        if (status == STINT_OK)
-            info[s] = stint_data_describe(data[s]);
+                                .channels = (int)args->channels,
+                                .nested = args->nested};
+        bool other = s == 0 ? sti_data_has_part(desc.path, desc.format, STINT_DATA_TEST,
+                                                desc.nested)
+                            : split[0].data != NULL;
+        if (!other ||
+            sti_data_has_part(desc.path, desc.format, desc.split, desc.nested))
+            status = open_info(&desc, split[0].info, &split[s]);
     }
     if (status == STINT_OK) {
         sti_text text = {0};
-        add_info(call->common->json, info, &text);
+        add_info(call->common->json, split, &text);
         status = sti_cli_answer(call, &text);
     }
-    stint_data_close(data[0]);
-    stint_data_close(data[1]);
+    stint_data_close(split[0].data);
+    stint_data_close(split[1].data);
     return status;
 }
 
@@ -291,7 +340,7 @@ static stint_status check_run(sti_cli_call *call)
     const data_args *args = call->args;
     check_view view = {.call = call};
     int threads = 1;
-    if (looks_like_text(call->operands[0], format_names[args->format]))
+    if (looks_like_text(call->operands[0], format_names[args->format], args->nested))
         return sti_fail(STINT_E_USAGE,
                         "%s holds no images; `stint data info` reads all of it and "
                         "says whether it is text",
@@ -310,6 +359,7 @@ static stint_status check_run(sti_cli_call *call)
                                                   .format = format_names[args->format],
                                                   .size = args->size,
                                                   .channels = (int)args->channels,
+                                                  .nested = args->nested,
                                                   .threads = threads,
                                                   .found = on_found,
                                                   .progress = on_check_progress,

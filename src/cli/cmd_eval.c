@@ -1,5 +1,6 @@
 /* stint eval: a model against labelled images. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_recall.h"
 #include "data/data_section.h"
 
 typedef struct eval_args {
@@ -87,10 +89,11 @@ static void on_progress(void *user, const stint_train_progress *p)
     sti_progress_update(&view->bar, p->evaluated, "");
 }
 
+/* NaN where the split has no images of the class. */
 static double class_accuracy(const stint_eval_result *r, int32_t c)
 {
     return r->class_count[c] ? (double)r->class_correct[c] / (double)r->class_count[c]
-                             : 0;
+                             : (double)NAN;
 }
 
 /* Padding of the last window counted in. */
@@ -108,7 +111,7 @@ static void add_json(const eval_args *args, const stint_model_facts *facts,
     sti_json_float(&j, "loss", r->loss);
     sti_json_int(&j, "count", r->count);
     sti_json_float(&j, "images_per_s", r->images_per_s);
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(&j, "weights_sha256", facts->weights_sha256);
     if (facts->context) {
         sti_json_int(&j, "tokens", r->tokens);
@@ -117,6 +120,8 @@ static void add_json(const eval_args *args, const stint_model_facts *facts,
         sti_json_end_object(&j);
         return;
     }
+    sti_cli_json_recall(&j, r->balanced_accuracy, r->lowest_recall,
+                        facts->class_names[r->lowest_class]);
     sti_json_begin_array(&j, "per_class");
     for (int32_t c = 0; c < r->classes; c++) {
         sti_json_begin_object(&j, NULL);
@@ -146,7 +151,6 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
                            sti_text *out)
 {
     int64_t last = INT64_MAX, last_at = -1, cells = (int64_t)r->classes * r->classes;
-    sti_text_add(out, "\nMost often mistaken:\n");
     for (int shown = 0; shown < 10; shown++) {
         int64_t best = 0, best_at = -1;
         for (int64_t i = 0; i < cells; i++) {
@@ -160,6 +164,8 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
         }
         if (best_at < 0)
             break;
+        if (shown == 0)
+            sti_text_add(out, "\nMost often mistaken:\n");
         sti_text_printf(out, "  %-16s taken for %-16s %6" PRId64 "\n",
                         sti_shown(facts->class_names[best_at / r->classes]),
                         sti_shown(facts->class_names[best_at % r->classes]), best);
@@ -180,14 +186,22 @@ static void add_words(const eval_args *args, const stint_model_facts *facts,
         return;
     }
     for (int32_t c = 0; c < r->classes; c++)
-        sti_text_printf(out, "  %-16s %6.2f %%  of %" PRId64 "\n",
-                        sti_shown(facts->class_names[c]), 100 * class_accuracy(r, c),
-                        r->class_count[c]);
+        if (r->class_count[c])
+            sti_text_printf(out, "  %-16s %6.2f %%  of %" PRId64 "\n",
+                            sti_shown(facts->class_names[c]),
+                            100 * class_accuracy(r, c), r->class_count[c]);
+        else
+            sti_text_printf(out, "  %-16s no images\n",
+                            sti_shown(facts->class_names[c]));
     if (args->confusion)
         add_confusions(facts, r, out);
-    sti_text_printf(out, "accuracy %.2f %% of %s image%s, loss %.4f, %.0f images/s\n",
+    sti_text_printf(out,
+                    "accuracy %.2f %% of %s image%s, balanced %.2f %%, loss %.4f, %.0f "
+                    "images/s\n",
                     100 * r->accuracy, sti_count_text(r->count), sti_s(r->count),
-                    r->loss, r->images_per_s);
+                    100 * r->balanced_accuracy, r->loss, r->images_per_s);
+    sti_cli_add_recall(out, r->balanced_accuracy, r->lowest_recall,
+                       facts->class_names[r->lowest_class]);
 }
 
 /* Where the images of the run lie that left this model: its recipe.ini is beside it

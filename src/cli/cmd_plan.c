@@ -118,6 +118,17 @@ static void add_net_json(sti_json *j, const stint_plan_net *n)
     sti_json_end_object(j);
 }
 
+static void add_machine_json(sti_json *j, const stint_plan_machine *m)
+{
+    sti_json_begin_object(j, "machine");
+    sti_json_int(j, "bytes", (int64_t)m->bytes);
+    sti_json_text(j, "source", m->source);
+    sti_json_bool(j, "holds", m->holds);
+    sti_json_int(j, "batch_that_fits", m->batch_that_fits);
+    sti_json_int(j, "memory_that_fits", (int64_t)m->memory_that_fits);
+    sti_json_end_object(j);
+}
+
 static void add_json(const sti_cli_call *call, const stint_plan_result *p,
                      sti_text *out)
 {
@@ -153,6 +164,7 @@ static void add_json(const sti_cli_call *call, const stint_plan_result *p,
     for (int i = 0; i < p->timeline_count; i++)
         sti_json_int(&j, NULL, (int64_t)p->timeline_bytes[i]);
     sti_json_end_array(&j);
+    add_machine_json(&j, &p->machine);
     if (p->net.ranks > 1)
         add_net_json(&j, &p->net);
     sti_json_end_object(&j);
@@ -331,6 +343,10 @@ static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
                     p->slowdown);
     sti_text_printf(out, "The least this recipe runs in: %s\n",
                     sti_bytes_text(p->smallest_bytes));
+    if (p->machine.bytes)
+        sti_text_printf(out, "This process can have %s (%s): %s\n",
+                        sti_bytes_text(p->machine.bytes), p->machine.source,
+                        p->machine.holds ? "enough" : "not enough");
     if (p->budget_bytes)
         sti_text_printf(out, "Budget %s: %s\n", sti_bytes_text(p->budget_bytes),
                         p->fits ? "fits" : "does not fit");

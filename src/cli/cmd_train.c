@@ -11,13 +11,14 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_recall.h"
 #include "cli/cli_stock.h"
 #include "net/net.h"
 #include "net/wire.h"
 #include "train/profile.h"
 
 typedef struct train_args {
-    bool resume, force, profile, net_sockets;
+    bool resume, force, force_memory, profile, net_sockets;
     const char *net_root;
     int64_t net_rank, net_ranks;
     double net_timeout;
@@ -37,6 +38,12 @@ static const sti_option train_rows[] = {
      .offset = offsetof(train_args, force),
      .flag = true,
      .help = "replace a finished run in the out folder"},
+    {.name = "force-memory",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(train_args, force_memory),
+     .flag = true,
+     .help = "train where the plan exceeds the memory there is"},
     {.name = "profile",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -115,8 +122,9 @@ static void epoch_line(train_view *view, const stint_train_progress *p)
     add_share(&line, "test", p->test_accuracy);
     if (p->context && isfinite(p->test_loss))
         sti_text_printf(&line, "  test %.4f", p->test_loss);
-    sti_text_printf(&line, "  %.0f %s/s  %s", rate_of(p),
-                    p->context ? "tokens" : "images", sti_bytes_text(p->rss_bytes));
+    sti_text_printf(&line, "  %.0f %s/s", rate_of(p), p->context ? "tokens" : "images");
+    if (p->rss_bytes > 0)
+        sti_text_printf(&line, "  %s", sti_bytes_text(p->rss_bytes));
     if (p->step < p->steps)
         sti_text_printf(&line, "  %s left", sti_time_text(p->seconds_left));
     sti_progress_clear(&view->bar);
@@ -134,7 +142,7 @@ static void on_planned(void *user, const stint_plan_result *plan)
 static void on_progress(void *user, const stint_train_progress *p)
 {
     train_view *view = user;
-    char note[160], left[48] = "";
+    char note[160], left[48] = "", rss[48] = "";
     if (!view->begun) {
         sti_progress_begin(&view->bar, "train", NULL, p->steps, view->quiet);
         view->begun = true;
@@ -145,16 +153,17 @@ static void on_progress(void *user, const stint_train_progress *p)
     }
     if (p->step < p->steps && p->seconds_left > 0)
         snprintf(left, sizeof left, "%s left  ", sti_time_text(p->seconds_left));
+    if (p->rss_bytes > 0) /* else it is not known */
+        snprintf(rss, sizeof rss, "  %s", sti_bytes_text(p->rss_bytes));
     if (p->evaluating)
         snprintf(note, sizeof note, "%s %" PRId64 "/%" PRId64,
                  p->step > 0 ? "testing" : "measuring", p->evaluated, p->to_evaluate);
     else if (p->context)
-        snprintf(note, sizeof note, "%s%.0f tokens/s  loss %.3f nats  %s", left,
-                 rate_of(p), p->loss, sti_bytes_text(p->rss_bytes));
+        snprintf(note, sizeof note, "%s%.0f tokens/s  loss %.3f nats%s", left,
+                 rate_of(p), p->loss, rss);
     else
-        snprintf(note, sizeof note, "%s%.0f images/s  loss %.3f  %.1f %%  %s", left,
-                 p->images_per_s, p->loss, 100 * p->accuracy,
-                 sti_bytes_text(p->rss_bytes));
+        snprintf(note, sizeof note, "%s%.0f images/s  loss %.3f  %.1f %%%s", left,
+                 p->images_per_s, p->loss, 100 * p->accuracy, rss);
     sti_progress_update(&view->bar, p->step, note);
 }
 
@@ -183,6 +192,9 @@ static void answer_json(const sti_cli_call *call, const stint_train_result *r,
     sti_cli_json_begin(&j, out);
     sti_json_float(&j, "test_accuracy", r->test_accuracy);
     sti_json_float(&j, "test_loss", r->test_loss);
+    if (r->tokens_per_s <= 0)
+        sti_cli_json_recall(&j, r->balanced_accuracy, r->lowest_recall,
+                            r->lowest_class);
     sti_json_float(&j, "train_loss", r->train_loss);
     if (r->chosen_epoch > 0) {
         sti_json_int(&j, "chosen_epoch", r->chosen_epoch);
@@ -198,7 +210,7 @@ static void answer_json(const sti_cli_call *call, const stint_train_result *r,
     }
     sti_json_float(&j, "seconds", r->seconds);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(&j, "weights_sha256", r->weights_sha256);
     sti_json_int(&j, "seed", (int64_t)r->seed);
     sti_json_int(&j, "threads", r->threads);
@@ -240,10 +252,16 @@ static void answer_words(const stint_train_result *r, const sti_profile *profile
                         r->test_loss, r->bits_per_byte);
     if (r->chosen_epoch > 0)
         answer_choice(r, out);
-    if (!text && isfinite(r->test_accuracy))
-        sti_text_printf(out, "test accuracy %.2f %%, loss %.4f\n",
-                        100 * r->test_accuracy, r->test_loss);
-    else if (!isfinite(r->test_loss))
+    if (!text && isfinite(r->test_accuracy)) {
+        sti_text_printf(out, "test accuracy %.2f %%, loss %.4f", 100 * r->test_accuracy,
+                        r->test_loss);
+        if (isfinite(r->balanced_accuracy))
+            sti_text_printf(out, ", balanced accuracy %.2f %%",
+                            100 * r->balanced_accuracy);
+        sti_text_add(out, "\n");
+        sti_cli_add_recall(out, r->balanced_accuracy, r->lowest_recall,
+                           r->lowest_class);
+    } else if (!isfinite(r->test_loss))
         sti_text_printf(out, "training loss %.4f; no test %s\n", r->train_loss,
                         text ? "text" : "images");
     sti_text_printf(out, "%.0f %s/s on %d thread%s",
@@ -256,7 +274,7 @@ static void answer_words(const stint_train_result *r, const sti_profile *profile
         sti_text_printf(out, "sent between processes %s in %" PRId64 " messages\n",
                         sti_bytes_text((size_t)r->net_bytes), r->net_messages);
     sti_text_printf(out, "peak memory %s, planned %s\n",
-                    sti_bytes_text(r->peak_rss_bytes),
+                    sti_cli_peak_text(r->peak_rss_bytes),
                     sti_bytes_text(r->planned_peak_bytes));
     sti_text_printf(out, "model  %s/model.safetensors\nreport %s/report.html\n", r->out,
                     r->out);
@@ -306,14 +324,16 @@ static void log_of_rank(void *user, stint_log_level level, const char *text)
     }
 }
 
-static stint_status join(const train_args *args, stint_net **net_out)
+static stint_status join(const sti_cli_call *call, const train_args *args,
+                         stint_net **net_out)
 {
     stint_status status =
         stint_net_join(&(stint_net_desc){.root = args->net_root,
                                          .rank = (int)args->net_rank,
                                          .ranks = (int)args->net_ranks,
                                          .timeout_s = args->net_timeout,
-                                         .sockets_only = args->net_sockets},
+                                         .sockets_only = args->net_sockets,
+                                         .purpose = call->command->name},
                        net_out);
     if (status == STINT_OK && stint_net_rank(*net_out) > 0)
         stint_set_log(log_of_rank, *net_out);
@@ -333,6 +353,7 @@ static stint_status train(sti_cli_call *call, stint_net *net)
         stint_train(call->recipe,
                     &(stint_train_desc){.resume = args->resume,
                                         .force = args->force,
+                                        .force_memory = args->force_memory,
                                         .progress = first ? on_progress : NULL,
                                         .planned = first ? on_planned : NULL,
                                         .user = &view,
@@ -354,7 +375,7 @@ static stint_status train_run(sti_cli_call *call)
     stint_net *net = NULL;
     stint_status status = stint_recipe_check(call->recipe);
     if (status == STINT_OK)
-        status = join(call->args, &net);
+        status = join(call, call->args, &net);
     if (status != STINT_OK)
         return status;
     sti_cli_catch_signals();

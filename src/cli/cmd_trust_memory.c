@@ -132,7 +132,7 @@ static void add_words(const stint_memory *m, sti_text *out)
     }
     sti_text_printf(out, "\n%" PRId64 " run%s in this call, %s, peak memory %s\n",
                     m->runs_done, sti_s(m->runs_done), sti_time_text(m->seconds),
-                    sti_bytes_text(m->peak_rss_bytes));
+                    sti_cli_peak_text(m->peak_rss_bytes));
     sti_text_printf(out, "list %s/memorised.tsv\npage %s/memory.html\n", m->out,
                     m->out);
 }
@@ -181,7 +181,7 @@ static void add_json(const stint_memory *m, sti_text *out)
     sti_json_bool(&j, "decoded_once", m->kept_in_memory);
     sti_json_float(&j, "seconds", m->seconds);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)m->planned_peak_bytes);
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)m->peak_rss_bytes);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)m->peak_rss_bytes);
     sti_json_text(&j, "out", m->out);
     json_estimates(m, &j);
     sti_json_end_object(&j);

@@ -1,6 +1,7 @@
 /* stint: finds the subcommand, runs it, turns its status into the exit code. */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,29 @@
 
 static stint_log_level log_level = STINT_LOG_INFO;
 
-/* What was said last is not said again: data is opened more than once in a run. */
+/* Was this among the last lines of the log? A command may open its data more than once,
+ * and what it finds there is said once. The library logs from one thread at a time. */
+static bool was_said(const char *text)
+{
+    enum { LINES = 256 };
+    static uint64_t said[LINES]; /* hashes; 0: none */
+    static int next;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+    for (int i = 0; i < LINES; i++)
+        if (said[i] == hash)
+            return true;
+    said[next] = hash;
+    next = (next + 1) % LINES;
+    return false;
+}
+
 static void print_log(void *user, stint_log_level level, const char *text)
 {
-    static char last[512]; /* the library logs from one thread at a time */
     (void)user;
-    if (level > log_level || strncmp(last, text, sizeof last - 1) == 0)
+    if (level > log_level || was_said(text))
         return;
-    snprintf(last, sizeof last, "%s", text);
     const char *prefix = level == STINT_LOG_ERROR     ? "stint: error: "
                          : level == STINT_LOG_WARNING ? "stint: warning: "
                                                       : "";

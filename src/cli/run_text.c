@@ -252,7 +252,7 @@ static stint_status answer(writer_run *w)
                 ", %.1f tokens/s; seed %" PRId64 "; peak memory %s, planned %s",
                 w->count, sti_s(w->count), rate(w->count, w->draw_s), w->prompt_count,
                 rate(w->prompt_count, w->prompt_s), w->args->seed,
-                sti_bytes_text(sti_process_peak_bytes()),
+                sti_cli_peak_text(sti_process_peak_bytes()),
                 sti_bytes_text(w->planned_bytes));
     if (!w->call->common->json)
         return STINT_OK;
@@ -272,7 +272,7 @@ static stint_status answer(writer_run *w)
         sti_json_int(&j, NULL, w->tokens[w->prompt_count + i]);
     sti_json_end_array(&j);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)w->planned_bytes);
-    sti_json_int(&j, "peak_rss_bytes", (int64_t)sti_process_peak_bytes());
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)sti_process_peak_bytes());
     sti_json_end_object(&j);
     return sti_cli_answer(w->call, &text);
 }

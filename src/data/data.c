@@ -3,10 +3,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "data/data_priv.h"
 
@@ -19,15 +21,15 @@ static const sti_data_source *const sources[] = {&sti_data_folder, &sti_data_tar
 /* ---- choosing a source ---- */
 
 static const sti_data_source *detect(const char *path, const char *format,
-                                     stint_data_split split)
+                                     stint_data_split split, bool nested)
 {
     const bool any = !format || strcmp(format, "auto") == 0;
     for (size_t i = 0; i < SOURCES; i++) {
         if ((!any && strcmp(format, sources[i]->name) != 0) ||
-            !sources[i]->present(path, split))
+            !sources[i]->present(path, split, nested))
             continue;
         if (split == STINT_DATA_TRAIN || !sources[i]->pairs ||
-            detect(path, format, STINT_DATA_TRAIN) == sources[i])
+            detect(path, format, STINT_DATA_TRAIN, nested) == sources[i])
             return sources[i];
     }
     return NULL;
@@ -35,7 +37,13 @@ static const sti_data_source *detect(const char *path, const char *format,
 
 bool stint_data_has_split(const char *path, const char *format, stint_data_split split)
 {
-    return detect(path, format, split) != NULL;
+    return sti_data_has_part(path, format, split, false);
+}
+
+bool sti_data_has_part(const char *path, const char *format, stint_data_split split,
+                       bool nested)
+{
+    return detect(path, format, split, nested) != NULL;
 }
 
 static stint_status check_format(const char *format)
@@ -82,7 +90,7 @@ static stint_status nothing_there(const char *path, const char *format,
     if (st != STINT_OK || (st = sti_data_packed(path, split)) != STINT_OK)
         return st;
     for (size_t i = 0; i < SOURCES && split == STINT_DATA_TEST; i++)
-        if (sources[i]->present(path, STINT_DATA_TRAIN))
+        if (sources[i]->present(path, STINT_DATA_TRAIN, false))
             return sti_fail(STINT_E_INPUT,
                             "%s has no test split, only a training one (%s)", path,
                             sources[i]->name);
@@ -101,6 +109,9 @@ static stint_status nothing_there(const char *path, const char *format,
 
 /* ---- image size ---- */
 
+/* From so many pixels on it is worth reading more to know how an image is decoded. */
+#define MANY_PIXELS 1000000
+
 /* Header of sample `index`; buffer [max_file_bytes]. exact: to be read to its end where
  * an orientation may stand there. */
 static stint_status probe_sample(const stint_data *data, int64_t index, bool exact,
@@ -114,7 +125,8 @@ static stint_status probe_sample(const stint_data *data, int64_t index, bool exa
         if (st != STINT_OK)
             return st;
         int found = sti_image_probe(buffer, n, n == all, info);
-        if (found == 1 && !(exact && info->later))
+        if (found == 1 && !(exact && info->later) &&
+            !(info->scans_later && info->width * info->height > MANY_PIXELS))
             return STINT_OK;
         if (found < 0 || n == all)
             break;
@@ -140,6 +152,11 @@ static void widen_bounds(stint_data *data, const sti_image_info *info)
         data->max_height = height;
     if (info->width * info->height > data->max_pixels)
         data->max_pixels = info->width * info->height;
+    for (int colour = 0; colour < 2; colour++)
+        if (info->buffer_bytes[colour] > data->max_buffer_bytes[colour])
+            data->max_buffer_bytes[colour] = info->buffer_bytes[colour];
+    if (info->library_bytes > data->max_library_bytes)
+        data->max_library_bytes = info->library_bytes;
 }
 
 /* The first image that can be read decides; with resizing, the largest bounds buffers.
@@ -158,8 +175,6 @@ static stint_status probe_images(stint_data *data, bool checking)
         if (!first.width)
             first = info;
         widen_bounds(data, &info);
-        data->mixed =
-            data->mixed || info.width != first.width || info.height != first.height;
         if (!data->size)
             break;
     }
@@ -170,9 +185,21 @@ static stint_status probe_images(stint_data *data, bool checking)
     return st;
 }
 
-bool sti_data_is_mixed(const stint_data *data)
+stint_status sti_data_find_mixed(const stint_data *data, bool *mixed_out)
 {
-    return data->mixed;
+    sti_image_info info;
+    *mixed_out = false;
+    if (data->layout != STI_LAYOUT_ENCODED)
+        return STINT_OK;
+    uint8_t *buffer = sti_alloc((size_t)data->max_file_bytes, "data.probe");
+    if (!buffer)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < data->info.count && !*mixed_out; i++)
+        *mixed_out =
+            probe_sample(data, i, true, buffer, &info) == STINT_OK &&
+            (info.width != data->stored_width || info.height != data->stored_height);
+    sti_free(buffer);
+    return STINT_OK;
 }
 
 static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
@@ -180,7 +207,7 @@ static stint_status settle_size(stint_data *data, const stint_data_desc *desc,
 {
     stint_status st = STINT_OK;
     if (data->layout == STI_LAYOUT_ENCODED) {
-        if ((st = probe_images(data, sink != NULL)) != STINT_OK)
+        if ((st = probe_images(data, sink->found != NULL)) != STINT_OK)
             return st;
     } else {
         data->info.channels = data->layout == STI_LAYOUT_PLANES ? 3 : 1;
@@ -271,7 +298,7 @@ static stint_status open_source(stint_data *data, const stint_data_desc *desc,
     if (!path)
         return STINT_E_MEMORY;
     data->info.path = path;
-    data->source = detect(path, desc->format, desc->split);
+    data->source = detect(path, desc->format, desc->split, desc->nested);
     if (!data->source)
         return nothing_there(path, desc->format, desc->split);
     data->info.format = data->source->name;
@@ -295,6 +322,8 @@ static stint_status open_one(const stint_data_desc *desc, sti_data_sink *sink,
     data->size = desc->size;
     data->fit = desc->fit;
     data->cuts = desc->cuts;
+    data->nested = desc->nested;
+    data->partial = desc->partial && desc->like && desc->like->classes > 0;
     data->usual_size = desc->usual_size;
     data->share = desc->validation == 0 ? 0.1 : fmax(desc->validation, 0);
     data->arena = sti_arena_create("data");
@@ -313,13 +342,14 @@ stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *s
     if (st != STINT_OK)
         return st;
     if (desc->like || desc->split == STINT_DATA_TRAIN ||
-        !stint_data_has_split(desc->path, desc->format, STINT_DATA_TRAIN))
+        !sti_data_has_part(desc->path, desc->format, STINT_DATA_TRAIN, desc->nested))
         return open_one(desc, sink, data_out);
     /* A test split is judged by the training split beside it. */
     stint_data_desc own = *desc;
     stint_data *train = NULL;
     own.split = STINT_DATA_TRAIN;
-    if ((st = open_one(&own, sink, &train)) != STINT_OK)
+    sti_data_sink silent = {.quiet = true}; /* whoever opens that one hears of it */
+    if ((st = open_one(&own, sink->found ? sink : &silent, &train)) != STINT_OK)
         return st;
     own.split = STINT_DATA_TEST;
     own.like = &train->info;
@@ -330,7 +360,14 @@ stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *s
 
 stint_status stint_data_open(const stint_data_desc *desc, stint_data **data_out)
 {
-    return sti_data_open_checked(desc, NULL, data_out);
+    sti_data_sink sink = {.quiet = desc->quiet};
+    char where[900];
+    const stint_status st = sti_data_open_checked(desc, &sink, data_out);
+    if (st != STINT_OK)
+        return st;
+    (void)snprintf(where, sizeof where, " in %s", (*data_out)->info.from);
+    sti_data_tell_rest(&sink, where);
+    return STINT_OK;
 }
 
 void stint_data_close(stint_data *data)
@@ -354,6 +391,46 @@ const stint_data_info *stint_data_describe(const stint_data *data)
 int32_t sti_data_label(const stint_data *data, int64_t index)
 {
     return data->samples[index].label;
+}
+
+void sti_data_count_classes(const stint_data *data, int64_t *counts_out)
+{
+    for (int32_t c = 0; c < data->info.classes; c++)
+        counts_out[c] = 0;
+    for (int64_t i = 0; i < data->info.count; i++)
+        counts_out[data->samples[i].label]++;
+}
+
+static void log_absent(const stint_data_info *info, const int64_t *count)
+{
+    enum { NAMED = 5 };
+    sti_text names = {0};
+    int32_t absent = 0;
+    for (int32_t c = 0; c < info->classes; c++) {
+        if (count[c] > 0)
+            continue;
+        if (absent < NAMED)
+            sti_text_printf(&names, "%s'%s'", absent ? ", " : "", info->class_names[c]);
+        absent++;
+    }
+    if (absent > 0)
+        sti_log(STINT_LOG_INFO,
+                "%s: no images of %d of the %d classes (%s%s); what is said by class "
+                "leaves them out",
+                info->from, (int)absent, (int)info->classes,
+                names.data ? names.data : "", absent > NAMED ? ", ..." : "");
+    sti_text_fini(&names);
+}
+
+stint_status sti_data_tell_absent(const stint_data *data)
+{
+    int64_t *count = sti_alloc_array(data->info.classes, sizeof *count, "data.classes");
+    if (!count)
+        return STINT_E_MEMORY;
+    sti_data_count_classes(data, count);
+    log_absent(&data->info, count);
+    sti_free(count);
+    return STINT_OK;
 }
 
 void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,

@@ -46,9 +46,13 @@ size_t sti_data_kept_bytes(const stint_data *data);
 stint_status sti_data_keep(stint_data *data, const sti_team *team,
                            sti_data_decoders *decoders);
 
-/* Was there a picture of another size than the first? All are looked at where the
- * dataset was opened with a size, else one alone. */
-bool sti_data_is_mixed(const stint_data *data);
+/* stint_data_has_split of data whose classes may have folders within them. */
+bool sti_data_has_part(const char *path, const char *format, stint_data_split split,
+                       bool nested);
+
+/* Is there a picture of another size than the first? Reads heads of files until one is
+ * found; what cannot be read is left for others to tell. STINT_E_MEMORY. */
+stint_status sti_data_find_mixed(const stint_data *data, bool *mixed_out);
 
 /* SHA-256 of what a split means: size of images, names of classes, labels and pixels in
  * the order of the samples. */
@@ -61,6 +65,10 @@ stint_status sti_data_decode(const stint_data *data, int64_t index,
                              sti_data_decoders *decoders, int worker,
                              uint8_t *pixels_out);
 int32_t sti_data_label(const stint_data *data, int64_t index);
+/* Samples of each class, counts_out [classes]. */
+void sti_data_count_classes(const stint_data *data, int64_t *counts_out);
+/* A line of the log that names classes without samples, if there are any. */
+stint_status sti_data_tell_absent(const stint_data *data);
 /* "train/cat/0001.jpg", "train-images-idx3-ubyte image 17". Slow for tars (walks them);
  * cut to bytes - 1. */
 void sti_data_sample_name(const stint_data *data, int64_t index, char *text_out,

@@ -15,27 +15,6 @@
 #define ROUND      1024
 #define TEXT_BYTES 512
 
-/* What the remaining findings of a kind are called once ten have been told. */
-static const char *const kind_names[STI_FIND_COUNT] = {
-    [STI_FIND_NO_SPLIT] = "missing splits",
-    [STI_FIND_EMPTY_CLASS] = "classes without images",
-    [STI_FIND_CLASSES_DIFFER] = "classes that are in one split only",
-    [STI_FIND_DUPLICATE] = "images that are there twice",
-    [STI_FIND_UNREADABLE] = "unreadable files",
-    [STI_FIND_NOT_IMAGE] = "files that are no images",
-    [STI_FIND_TRUNCATED] = "images cut short",
-    [STI_FIND_BROKEN] = "damaged images",
-    [STI_FIND_WRONG_SIZE] = "images of another size",
-    [STI_FIND_DAMAGED_INDEX] = "damaged archive members",
-    [STI_FIND_LIST] = "rows that do not hold",
-    [STI_FIND_SKIPPED] = "skipped files",
-    [STI_FIND_EXTENSION] = "images named for another format",
-    [STI_FIND_CHANNELS] = "images with other channels than the first",
-    [STI_FIND_ORIENTATION] = "orientation tags that mean nothing",
-    [STI_FIND_SPLIT] = "remarks on splits",
-    [STI_FIND_SIZES] = "remarks on sizes",
-};
-
 typedef struct result {
     bool found;
     sti_finding kind;
@@ -219,6 +198,7 @@ static stint_status check_split(const stint_data_check_desc *desc,
                             .format = desc->format,
                             .size = desc->size,
                             .channels = desc->channels,
+                            .nested = desc->nested,
                             .like = like};
     stint_status st = sti_data_open_checked(&open, sink, data_out);
     if (st == STINT_OK)
@@ -230,18 +210,12 @@ static stint_status check_split(const stint_data_check_desc *desc,
     return st;
 }
 
-static void tell_totals(sti_data_sink *sink, stint_data_check_result *out)
+static void tell_totals(const sti_data_sink *sink, stint_data_check_result *out)
 {
-    char text[128];
-    for (int kind = 0; kind < STI_FIND_COUNT; kind++) {
-        bool note = kind >= STI_FIND_SKIPPED;
-        *(note ? &out->notes : &out->problems) += sink->counts[kind];
-        if (sink->counts[kind] <= 10)
-            continue;
-        (void)snprintf(text, sizeof text, "... and %" PRId64 " more %s",
-                       sink->counts[kind] - 10, kind_names[kind]);
-        sink->found(sink->user, note ? STINT_DATA_NOTE : STINT_DATA_PROBLEM, text);
-    }
+    for (int kind = 0; kind < STI_FIND_COUNT; kind++)
+        *(kind >= STI_FIND_SKIPPED ? &out->notes : &out->problems) +=
+            sink->counts[kind];
+    sti_data_tell_rest(sink, "");
 }
 
 static stint_status check_splits(const stint_data_check_desc *desc, sti_data_sink *sink,
@@ -262,7 +236,7 @@ static stint_status check_splits(const stint_data_check_desc *desc, sti_data_sin
                            "be two or more to learn to tell apart",
                            train->info.path, train->info.class_names[0]);
     if (st == STINT_OK &&
-        stint_data_has_split(desc->path, desc->format, STINT_DATA_TEST)) {
+        sti_data_has_part(desc->path, desc->format, STINT_DATA_TEST, desc->nested)) {
         /* An unreadable training split has no say over the test split. */
         const stint_data_info nothing = {0};
         st = check_split(desc, STINT_DATA_TEST, train ? &train->info : &nothing, sink,

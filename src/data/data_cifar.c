@@ -53,8 +53,9 @@ static const cifar_set *find_set(sti_arena *arena, const char *path,
     return NULL;
 }
 
-static bool cifar_present(const char *path, stint_data_split split)
+static bool cifar_present(const char *path, stint_data_split split, bool nested)
 {
+    (void)nested; /* or not, it is there */
     sti_arena *arena = sti_arena_create("data.paths");
     char *folder = NULL;
     bool present = arena && find_set(arena, path, split, &folder);
@@ -212,9 +213,9 @@ static stint_status open_files(stint_data *data, const char *folder,
             return STINT_E_MEMORY;
         if (sti_path_is_file(path))
             st = sti_data_add_file(data, path);
-        else if (sink)
+        else if (sink->found)
             st = sti_data_find(sink, STI_FIND_SKIPPED, "%s is missing", path);
-        else /* a smaller set is a weaker result: worth more than a note */
+        else if (!sink->quiet) /* a smaller set is a weaker result: more than a note */
             sti_log(STINT_LOG_WARNING,
                     "%s is missing: going on without its images; fetch the set again",
                     path);

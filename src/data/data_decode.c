@@ -77,17 +77,24 @@ void sti_data_decoders_destroy(sti_data_decoders *decoders)
     sti_free(decoders);
 }
 
+/* What decoding takes beside the file: pixels, as far as they are written, and the
+ * library. Where all images must be of one size only the first was looked at, and the
+ * others may be of any kind: four bytes a pixel, and all coefficients of a JPEG. */
+static size_t decoding_bytes(const stint_data *data)
+{
+    if (data->layout != STI_LAYOUT_ENCODED)
+        return source_bytes(data);
+    if (!data->size)
+        return source_bytes(data) + 64 * 1024 +
+               (size_t)(data->max_pixels ? data->max_pixels : 1) * 6;
+    return data->max_buffer_bytes[data->info.channels > 1] + data->max_library_bytes;
+}
+
 size_t sti_data_memory_bytes(const stint_data *data, int decoder_sets, int workers)
 {
-    /* libjpeg and libpng: rows and tables (measured on 32x32: 20 to 60 KiB), and for
-     * progressive files the coefficients of the whole image. */
-    size_t library =
-        data->layout == STI_LAYOUT_ENCODED
-            ? 64 * 1024 + (size_t)(data->max_pixels ? data->max_pixels : 1) * 6
-            : 0;
     size_t each = sizeof(sti_data_worker) + (size_t)data->max_file_bytes +
-                  source_bytes(data) + sti_data_pixel_bytes(data) +
-                  scratch_bytes(data) + library;
+                  decoding_bytes(data) + sti_data_pixel_bytes(data) +
+                  scratch_bytes(data);
     size_t index = (size_t)data->info.count * sizeof *data->samples + data->names_bytes;
     return index + each * (size_t)decoder_sets * (size_t)workers;
 }

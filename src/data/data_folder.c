@@ -33,8 +33,9 @@ static bool has_folder(const char *path)
 }
 
 /* A folder without classes beside a list of files and labels is the list's. */
-static bool folder_present(const char *path, stint_data_split split)
+static bool folder_present(const char *path, stint_data_split split, bool nested)
 {
+    (void)nested; /* or not, it is there */
     const char *name = sti_data_find_split(path, split, "");
     if (!name)
         return false;
@@ -47,81 +48,170 @@ static bool folder_present(const char *path, stint_data_split split)
     return classes;
 }
 
-static stint_status add_image(sti_index *index, int32_t class_index, const char *folder,
-                              const char *class_name, const char *name)
+/* ---- one class ---- */
+
+/* How deep an image may lie for its folder to be taken for one with classes. */
+enum { LOOKED_DEEP = 4 };
+/* Folders within folders beyond this are not looked into. */
+enum { FOLDERS_DEEP = 32 };
+
+/* A class folder on its way into the index. */
+typedef struct class_walk {
+    const stint_data *data;
+    sti_index *index;
+    const char *folder, *class_name; /* the split's folder, and the name in it */
+    int32_t class_index;             /* -1: there is no image of it yet */
+    bool passed;                     /* a folder within it was */
+    struct stat above[FOLDERS_DEEP]; /* folders that are being looked into */
+} class_walk;
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static stint_status walk_folder(class_walk *w, const char *inner, int depth);
+
+/* The folder `inner` of the class, "sub/deeper", whose status is `info`. */
+static stint_status enter_folder(class_walk *w, const char *inner,
+                                 const struct stat *info, int depth)
+{
+    const char *why = depth == FOLDERS_DEEP ? "it lies too deep" : NULL;
+    for (int i = 0; i < depth; i++)
+        if (same_file(&w->above[i], info)) /* by a link */
+            why = "it is a folder above itself";
+    if (why)
+        return sti_data_find(w->index->sink, STI_FIND_FOLDER, "%s/%s/%s: skipped, %s",
+                             w->folder, w->class_name, inner, why);
+    w->above[depth] = *info;
+    return walk_folder(w, inner, depth + 1);
+}
+
+static stint_status pass_folder(class_walk *w, const char *name)
+{
+    w->index->passed_folders = true;
+    return sti_data_find(w->index->sink, STI_FIND_FOLDER,
+                         "%s/%s/%s: skipped, it is a folder within a class; "
+                         "data.nested = true takes what is in it",
+                         w->folder, w->class_name, name);
+}
+
+/* By its name, whether this image belongs to the split; its class is there then. */
+static stint_status choose_image(class_walk *w, const char *path, bool *in_split)
+{
+    *in_split = sti_data_name_in_split(w->data, path);
+    return w->class_index >= 0
+               ? STINT_OK
+               : sti_index_class(w->index, w->class_name, &w->class_index);
+}
+
+/* A file or folder of the class; name: "sub/1.jpg". *is_folder_out: one that is not
+ * looked into. */
+static stint_status add_entry(class_walk *w, const char *name, int depth,
+                              bool *is_folder_out)
 {
     char path[SAMPLE_PATH_BYTES];
     struct stat info;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int n = snprintf(path, sizeof path, "%s/%s", class_name, name);
-    bool seen = fd >= 0 && n < (int)sizeof path && fstatat(fd, path, &info, 0) == 0;
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (!seen)
-        return sti_data_find(index->sink, STI_FIND_UNREADABLE, "%s/%s/%s: %s", folder,
-                             class_name, name, strerror(error));
-    if (!S_ISREG(info.st_mode) || !sti_data_image_name(name))
-        return sti_data_find(index->sink, STI_FIND_SKIPPED,
+    bool wanted = true;
+    const int n = snprintf(path, sizeof path, "%s/%s", w->class_name, name);
+    const bool fits = n < (int)sizeof path, image = sti_data_image_name(name);
+    if (w->index->by_names && fits && image) {
+        const stint_status st = choose_image(w, path, &wanted);
+        if (st != STINT_OK || !wanted)
+            return st;
+    }
+    if (!fits || fstatat(w->data->fds[0], path, &info, 0) != 0)
+        return sti_data_find(w->index->sink, STI_FIND_UNREADABLE, "%s/%s/%s: %s",
+                             w->folder, w->class_name, name,
+                             strerror(fits ? errno : ENAMETOOLONG));
+    if (S_ISDIR(info.st_mode)) {
+        *is_folder_out = !w->data->nested;
+        w->passed = w->passed || *is_folder_out;
+        return *is_folder_out ? STINT_OK : enter_folder(w, name, &info, depth);
+    }
+    if (w->class_index < 0)
+        return STINT_OK; /* what lies in a folder without images is nobody's */
+    if (!S_ISREG(info.st_mode) || !image)
+        return sti_data_find(w->index->sink, STI_FIND_SKIPPED,
                              "%s/%s/%s: skipped, not a .jpg, .png, .webp or .bmp file",
-                             folder, class_name, name);
-    return sti_index_add(index, class_index, name, 0, (int64_t)info.st_size);
+                             w->folder, w->class_name, name);
+    return sti_index_add(w->index, w->class_index, name, 0, (int64_t)info.st_size);
 }
 
-/* The images of one class. One folder a class and no splits: only those whose names
- * belong to the split, and a folder without images is no class. */
-static stint_status add_images(const stint_data *data, sti_index *index,
-                               const char *folder, const char *class_name, char **names,
-                               int64_t count)
+/* What is in the folder `inner` of the class ("": the class itself). Folders that are
+ * passed by are told when it is known whether this is a class. */
+static stint_status walk_names(class_walk *w, const char *inner, int depth,
+                               sti_arena *arena, char **names, int64_t count)
 {
-    char path[SAMPLE_PATH_BYTES];
-    int32_t class_index = -1;
     stint_status st = STINT_OK;
-    if (!index->by_names)
-        st = sti_index_class(index, class_name, &class_index);
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
-        if (names[i][0] == '.')
+        bool passed = false;
+        if (names[i][0] == '.') {
+            names[i] = NULL;
             continue;
-        if (index->by_names && sti_data_image_name(names[i])) {
-            (void)snprintf(path, sizeof path, "%s/%s", class_name, names[i]);
-            if (class_index < 0)
-                st = sti_index_class(index, class_name, &class_index);
-            if (st != STINT_OK || !sti_data_name_in_split(data, path))
-                continue;
         }
-        if (class_index >= 0)
-            st = add_image(index, class_index, folder, class_name, names[i]);
+        if (*inner && !(names[i] = sti_path_join(arena, inner, names[i])))
+            return STINT_E_MEMORY;
+        st = add_entry(w, names[i], depth, &passed);
+        names[i] = passed ? names[i] : NULL;
     }
-    if (st == STINT_OK && class_index < 0)
-        st = sti_data_find(index->sink, STI_FIND_SKIPPED,
-                           "%s/%s: skipped, there is no image in it", folder,
-                           class_name);
+    for (int64_t i = 0; i < count && st == STINT_OK && w->class_index >= 0; i++)
+        if (names[i])
+            st = pass_folder(w, names[i]);
     return st;
 }
 
-static stint_status add_class(const stint_data *data, sti_index *index,
-                              const char *folder, const char *class_name)
+static stint_status walk_folder(class_walk *w, const char *inner, int depth)
 {
     sti_arena *arena = sti_arena_create("data.names");
     char **names = NULL;
     int64_t count = 0;
     stint_status st = STINT_E_MEMORY;
-    char *path = arena ? sti_path_join(arena, folder, class_name) : NULL;
+    char *path = arena ? sti_path_join(arena, w->folder, w->class_name) : NULL;
+    if (path && *inner)
+        path = sti_path_join(arena, path, inner);
     if (!path)
         goto out;
-    if (!sti_path_is_dir(path)) {
-        st = sti_data_find(index->sink, STI_FIND_SKIPPED,
-                           "%s: skipped, not a class folder", path);
-        goto out;
-    }
     st = sti_dir_list(arena, path, &names, &count);
-    if (st == STINT_E_IO && index->sink)
-        st = sti_data_find(index->sink, STI_FIND_UNREADABLE, "%s", stint_last_error());
+    if (st == STINT_E_IO && w->index->sink->found)
+        st = sti_data_find(w->index->sink, STI_FIND_UNREADABLE, "%s",
+                           stint_last_error());
     if (st == STINT_OK)
-        st = add_images(data, index, folder, class_name, names, count);
+        st = walk_names(w, inner, depth, arena, names, count);
 out:
     sti_arena_destroy(arena);
     return st;
+}
+
+/* One folder a class and no splits: a folder without images is no class. */
+static stint_status tell_no_class(const class_walk *w)
+{
+    return sti_data_find(w->index->sink, STI_FIND_SKIPPED,
+                         "%s/%s: skipped, there is no image in it%s", w->folder,
+                         w->class_name,
+                         w->passed ? ", only folders, of which data.nested = true "
+                                     "takes what is in them"
+                                   : "");
+}
+
+static stint_status add_class(const stint_data *data, sti_index *index,
+                              const char *folder, const char *class_name)
+{
+    class_walk w = {.data = data,
+                    .index = index,
+                    .folder = folder,
+                    .class_name = class_name,
+                    .class_index = -1};
+    stint_status st = STINT_OK;
+    if (fstatat(data->fds[0], class_name, &w.above[0], 0) != 0 ||
+        !S_ISDIR(w.above[0].st_mode))
+        return sti_data_find(index->sink, STI_FIND_SKIPPED,
+                             "%s/%s: skipped, not a class folder", folder, class_name);
+    if (!index->by_names)
+        st = sti_index_class(index, class_name, &w.class_index);
+    if (st == STINT_OK)
+        st = walk_folder(&w, "", 1);
+    return st == STINT_OK && w.class_index < 0 ? tell_no_class(&w) : st;
 }
 
 /* `folder` has one folder a class. */
@@ -168,20 +258,27 @@ static stint_status folder_open(stint_data *data, const stint_data_info *like,
 
 /* ---- one folder a class, no splits ---- */
 
-static bool has_image(const char *path)
+/* Is there an image in this folder, or, nested, in one within? */
+static bool has_image(const char *path, int depth)
 {
     sti_arena *arena = sti_arena_create("data.paths");
     char **names = NULL;
     int64_t count = 0;
     bool found = false;
-    if (arena && sti_dir_list(arena, path, &names, &count) == STINT_OK)
+    if (arena && sti_dir_list(arena, path, &names, &count) == STINT_OK) {
         for (int64_t i = 0; i < count && !found; i++)
             found = names[i][0] != '.' && sti_data_image_name(names[i]);
+        for (int64_t i = 0; i < count && !found && depth > 0; i++) {
+            const char *full =
+                names[i][0] == '.' ? NULL : sti_path_join(arena, path, names[i]);
+            found = full && sti_path_is_dir(full) && has_image(full, depth - 1);
+        }
+    }
     sti_arena_destroy(arena);
     return found;
 }
 
-static bool classes_present(const char *path, stint_data_split split)
+static bool classes_present(const char *path, stint_data_split split, bool nested)
 {
     sti_arena *arena = sti_arena_create("data.paths");
     char **names = NULL;
@@ -194,7 +291,8 @@ static bool classes_present(const char *path, stint_data_split split)
         for (int64_t i = 0; i < count && !found; i++) {
             const char *full =
                 names[i][0] == '.' ? NULL : sti_path_join(arena, path, names[i]);
-            found = full && sti_path_is_dir(full) && has_image(full);
+            found = full && sti_path_is_dir(full) &&
+                    has_image(full, nested ? LOOKED_DEEP : 0);
         }
     sti_arena_destroy(arena);
     return found;

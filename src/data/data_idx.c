@@ -86,8 +86,9 @@ static int find_places(sti_arena *arena, const char *path, stint_data_split spli
     return count;
 }
 
-static bool idx_present(const char *path, stint_data_split split)
+static bool idx_present(const char *path, stint_data_split split, bool nested)
 {
+    (void)nested; /* or not, it is there */
     idx_place place;
     sti_arena *arena = sti_arena_create("data.paths");
     bool present = arena && find_places(arena, path, split, &place) > 0;

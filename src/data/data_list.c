@@ -60,8 +60,9 @@ static bool has_labels(const char *path, const char *split)
     return sti_csv_next(&csv) == 1 && csv.count > 1;
 }
 
-static bool list_present(const char *path, stint_data_split split)
+static bool list_present(const char *path, stint_data_split split, bool nested)
 {
+    (void)nested; /* or not, it is there */
     if (split == STINT_DATA_TRAIN)
         return sti_data_has_list(path);
     if (!sti_data_is_list(path, "train.csv"))

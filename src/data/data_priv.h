@@ -32,6 +32,7 @@ typedef enum sti_finding {
     STI_FIND_DAMAGED_INDEX, /* the tar, IDX or CIFAR file as such */
     STI_FIND_LIST,          /* a row of a list of files and labels */
     STI_FIND_SKIPPED,       /* notes from here on */
+    STI_FIND_FOLDER,        /* within a class */
     STI_FIND_EXTENSION,
     STI_FIND_CHANNELS,
     STI_FIND_ORIENTATION,
@@ -40,18 +41,25 @@ typedef enum sti_finding {
     STI_FIND_COUNT
 } sti_finding;
 
-/* Where findings go. While opening there is none (NULL): a problem is then an error,
- * and a note a line of the log. */
+/* Where findings go: to a check, or, where there is none (`found` NULL), notes to the
+ * log, and a problem is an error. Of each kind ten are told in full, then the number of
+ * the others (sti_data_tell_rest). */
 typedef struct sti_data_sink {
     stint_data_found_fn *found;
     void *user;
+    bool quiet; /* notes are not logged */
     int64_t counts[STI_FIND_COUNT];
 } sti_data_sink;
 
-/* STINT_OK when work goes on (a note, or a sink took it),
+/* How many findings of a kind are told in full. */
+#define STI_FINDINGS_TOLD 10
+
+/* STINT_OK when work goes on (a note, or a check took it),
  * else STINT_E_INPUT recorded. */
 stint_status sti_data_find(sti_data_sink *sink, sti_finding kind, const char *format,
                            ...) STI_PRINTF(3, 4);
+/* How many more of each kind there were than were told; where: "" or " in PATH". */
+void sti_data_tell_rest(const sti_data_sink *sink, const char *where);
 
 /* ---- datasets ---- */
 
@@ -87,6 +95,8 @@ struct stint_data {
     int64_t size;           /* as asked for: 0 unless images are resized */
     stint_data_fit fit;
     bool cuts;          /* parts will be cut out of pictures */
+    bool nested;        /* folders within a class belong to it */
+    bool partial;       /* classes of `like` may lack images */
     int64_t usual_size; /* for messages; 0: none */
     sti_arena *arena;
     sti_data_sample *samples; /* [info.count] */
@@ -102,7 +112,9 @@ struct stint_data {
     const char *files[STI_DATA_FILES]; /* absolute, for messages */
     int64_t max_file_bytes;            /* of one sample, as stored */
     int64_t max_pixels, max_width, max_height; /* of one image before resizing */
-    bool mixed; /* of those looked at, not all were of one size */
+    /* The most of any image whose header was read: of its pixels what is written where
+     * grey or colour is wanted, and what the library takes to decode it. */
+    size_t max_buffer_bytes[2], max_library_bytes;
     uint8_t
         *kept; /* [info.count, height, width, channels], or NULL: see sti_data_keep */
 };
@@ -111,7 +123,7 @@ struct sti_data_source {
     const char *name;
     const char *wants; /* what must be there, for messages */
     bool pairs;        /* its test split goes with its own training split only */
-    bool (*present)(const char *path, stint_data_split split);
+    bool (*present)(const char *path, stint_data_split split, bool nested);
     /* Fills samples, classes, files and layout. */
     stint_status (*open)(stint_data *data, const stint_data_info *like,
                          sti_data_sink *sink);
@@ -149,7 +161,7 @@ stint_status sti_data_read_file(const stint_data *data, int64_t index, void *buf
                                 size_t n_bytes);
 void sti_data_prefetch_file(const stint_data *data, int64_t index);
 
-/* Opening with findings sent to a sink (NULL: problems are errors). */
+/* Opening with findings sent to a sink. */
 stint_status sti_data_open_checked(const stint_data_desc *desc, sti_data_sink *sink,
                                    stint_data **data_out);
 const char *sti_data_split_name(stint_data_split split); /* "train", "test" */
@@ -177,8 +189,11 @@ typedef struct sti_index {
     const char **classes;
     int64_t *class_counts;
     int32_t class_count, class_capacity, last_class;
-    bool ordered;  /* classes stay in the order added (numbers, not names) */
-    bool by_names; /* names decided which images are in this split */
+    int32_t *slots; /* [slot_count]: class + 1 by the hash of its name, 0: free */
+    int32_t slot_count;
+    bool ordered;        /* classes stay in the order added (numbers, not names) */
+    bool by_names;       /* names decided which images are in this split */
+    bool passed_folders; /* there were some within classes */
     sti_data_sink *sink;
 } sti_index;
 
@@ -187,8 +202,9 @@ stint_status sti_index_init(sti_index *index, sti_data_sink *sink);
 stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_out);
 stint_status sti_index_add(sti_index *index, int32_t class_index, const char *name,
                            int64_t where, int64_t bytes);
-/* Checks classes (none empty; those of `like` and no others), sorts, and gives the
- * dataset its samples and class names. `what` begins messages. */
+/* Checks classes (none empty; those of `like` and no others, or with data->partial some
+ * of them), sorts, and gives the dataset its samples and class names. `what` begins
+ * messages. */
 stint_status sti_index_finish(sti_index *index, stint_data *data,
                               const stint_data_info *like, const char *what);
 void sti_index_fini(sti_index *index);

@@ -70,6 +70,22 @@ static const sti_option rows[] = {
      .unit = "SHARE",
      .help = "a part of every training image is cut out at random, of at least this "
              "share of its area; 0: none, usual: 0.08"},
+    {.name = "nested",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(nested),
+     .help = "folders within a class folder, at any depth, belong to the class; else "
+             "they are skipped"},
+    {.name = "sampling",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "shuffle",
+     .choices = "shuffle|balanced",
+     AT(sampling),
+     .unit = "HOW",
+     .help = "of images: an epoch is every training image once, or as many images but "
+             "of each class equally often, those of rare classes again and again"},
     {.name = "tokenizer",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

@@ -5,6 +5,8 @@
 #include "base/recipe.h"
 #include "stint/data.h"
 
+enum { STI_SAMPLING_SHUFFLE, STI_SAMPLING_BALANCED };
+
 typedef struct sti_data_values {
     const char *path; /* NULL: none given */
     int format;       /* of sti_recipe_format */
@@ -16,6 +18,8 @@ typedef struct sti_data_values {
     double scale_crop; /* least share of the area; 0: none */
     int tokenizer;     /* stint_tokenizer_kind */
     const char *tokenizer_path;
+    bool nested; /* folders within a class belong to it */
+    int sampling;
     double validation; /* share of a text, or of images without splits */
 } sti_data_values;
 

@@ -19,8 +19,9 @@
 
 #define TAR_BLOCK 512
 
-static bool tar_present(const char *path, stint_data_split split)
+static bool tar_present(const char *path, stint_data_split split, bool nested)
 {
+    (void)nested; /* or not, it is there */
     return sti_data_find_split(path, split, ".tar") != NULL;
 }
 
@@ -37,7 +38,8 @@ typedef struct tar_walk {
     int64_t pending_bytes;
 } tar_walk;
 
-/* Split "./train/cat/1.jpg" into class and name, in place. False: not of that form. */
+/* Split "./train/cat/1.jpg" into class and name, in place, where the name of one in a
+ * folder within the class is "sub/1.jpg". False: not of that form. */
 static bool split_member(char *member, const char *split, char **class_out,
                          char **name_out)
 {
@@ -52,7 +54,13 @@ static bool split_member(char *member, const char *split, char **class_out,
     *slash = '\0';
     *class_out = member;
     *name_out = slash + 1;
-    return member[0] != '.' && !strchr(slash + 1, '/');
+    return member[0] != '.';
+}
+
+/* Is a part of this path hidden, as in folders? */
+static bool is_hidden(const char *name)
+{
+    return name[0] == '.' || strstr(name, "/.") != NULL;
 }
 
 /* The pending image ends at `end`. */
@@ -100,8 +108,15 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     }
     if (!fits || !*name)
         return skip_member(walk, stored, "not <class>/<image>");
-    if (name[0] == '.')
-        return STINT_OK; /* hidden, as in folders */
+    if (is_hidden(name))
+        return STINT_OK;
+    if (strchr(name, '/') && !walk->data->nested) {
+        walk->index->passed_folders = true;
+        return sti_data_find(walk->index->sink, STI_FIND_FOLDER,
+                             "%s: %s: skipped, it lies in a folder within a class; "
+                             "data.nested = true takes it",
+                             walk->path, stored);
+    }
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
         return skip_member(walk, stored, "not a regular file");
     if (!sti_data_image_name(name))
@@ -119,14 +134,46 @@ static stint_status take_member(tar_walk *walk, struct archive_entry *entry)
     return sti_index_class(walk->index, class_name, &walk->pending_class);
 }
 
+/* How an archive is unpacked that is no plain tar but a compressed file, by its first
+ * bytes; NULL: it is none that is known. */
+static const char *unpacker_of(int fd)
+{
+    static const struct {
+        const char *magic, *command;
+    } kinds[] = {{"\x1f\x8b", "gunzip"},
+                 {"BZh", "bunzip2"},
+                 {"\xfd"
+                  "7zXZ",
+                  "unxz"},
+                 {"\x28\xb5\x2f\xfd", "unzstd"},
+                 {"PK\x03\x04", "unzip"}};
+    char head[8] = "";
+    if (pread(fd, head, sizeof head - 1, 0) < 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(head, kinds[i].magic, strlen(kinds[i].magic)) == 0)
+            return kinds[i].command;
+    return NULL;
+}
+
 static stint_status damaged(const tar_walk *walk)
 {
     const char *why = archive_error_string(walk->archive);
-    return sti_data_find(
-        walk->index->sink, STI_FIND_DAMAGED_INDEX,
-        "%s: %s; it must be a plain, whole tar (if it is compressed, gunzip "
-        "it: samples are read in place)",
-        walk->path, why ? why : "not a tar archive");
+    const char *unpacker = unpacker_of(walk->data->fds[0]);
+    sti_data_sink *sink = walk->index->sink;
+    if (unpacker)
+        return sti_data_find(sink, STI_FIND_DAMAGED_INDEX,
+                             "%s: it is compressed, and samples are read in place; "
+                             "unpack it with %s into a plain tar",
+                             walk->path, unpacker);
+    if (why && strstr(why, "runcated"))
+        return sti_data_find(sink, STI_FIND_DAMAGED_INDEX,
+                             "%s: cut short: it ends before the archive does; fetch or "
+                             "write it again",
+                             walk->path);
+    return sti_data_find(sink, STI_FIND_DAMAGED_INDEX,
+                         "%s: %s; it must be a plain, whole tar", walk->path,
+                         why ? why : "not a tar archive");
 }
 
 static stint_status walk_archive(tar_walk *walk)

@@ -9,6 +9,7 @@
 #include "data/data_section.h"
 #include "infer/eval_run.h"
 #include "infer/evaluate.h"
+#include "infer/recall.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */
@@ -76,12 +77,14 @@ stint_status sti_model_open_data(const stint_model_file *model,
         return sti_fail(STINT_E_USAGE, "split all: is of text; images have train and "
                                        "test");
     wanted.like = &like;
+    wanted.partial = true;
     if (wanted.size == 0)
         wanted.size = data_section->size;
     if (wanted.fit == STINT_FIT_AUTO)
         wanted.fit = sti_recipe_fit(model->recipe);
     if (wanted.validation == 0 && data_section->validation > 0)
         wanted.validation = data_section->validation;
+    wanted.nested = wanted.nested || data_section->nested;
     if (wanted.channels == 0)
         wanted.channels = (int)net->channels;
     stint_status st = stint_data_open(&wanted, &data);
@@ -103,14 +106,15 @@ stint_status sti_model_open_data(const stint_model_file *model,
     return STINT_OK;
 }
 
-static stint_status open_data(eval_run *run, const stint_data_desc *desc)
+static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool tells)
 {
     if (run->model->network.context)
         return open_text(run, desc);
     const stint_status st = sti_model_open_data(run->model, desc, &run->data);
-    if (st == STINT_OK)
-        run->count = stint_data_describe(run->data)->count;
-    return st;
+    if (st != STINT_OK)
+        return st;
+    run->count = stint_data_describe(run->data)->count;
+    return tells ? sti_data_tell_absent(run->data) : STINT_OK;
 }
 
 /* Samples of one lane's batch: it is cut among as many lanes as there are threads. */
@@ -171,6 +175,9 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
                            .loss = e->loss,
                            .images_per_s = (double)e->count / seconds,
                            .bits_per_byte = (double)NAN,
+                           .balanced_accuracy = (double)NAN,
+                           .lowest_recall = (double)NAN,
+                           .lowest_class = -1,
                            .peak_rss_bytes = sti_process_peak_bytes(),
                            .classes = e->classes};
     if (run->text) {
@@ -187,12 +194,13 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
         stint_eval_fini(&r);
         return STINT_E_MEMORY;
     }
-    for (int64_t i = 0; i < e->count; i++) {
-        int32_t label = sti_data_label(run->data, i), predicted = e->predicted[i];
-        r.class_count[label]++;
-        r.class_correct[label] += label == predicted;
-        r.confusion[label * classes + predicted]++;
-    }
+    for (int64_t i = 0; i < e->count; i++)
+        r.confusion[sti_data_label(run->data, i) * classes + e->predicted[i]]++;
+    sti_recall_count(e, run->data, r.class_count, r.class_correct);
+    const sti_recall recall = sti_recall_of(r.classes, r.class_count, r.class_correct);
+    r.balanced_accuracy = recall.mean;
+    r.lowest_recall = recall.lowest;
+    r.lowest_class = recall.lowest_class;
     *out = r;
     return STINT_OK;
 }
@@ -223,7 +231,7 @@ static stint_status evaluate(eval_run *run, const stint_data_desc *data, int thr
     int team;
     stint_status st;
     STI_TRY(sti_threads_choose(threads, &team, NULL));
-    STI_TRY(open_data(run, data));
+    STI_TRY(open_data(run, data, !logits));
     STI_TRY(create_lanes(run, team, batch));
     STI_TRY(run_lanes(run, logits));
     if (take)

@@ -6,7 +6,8 @@
 #include "store/model_file.h"
 
 /* Images as the model takes them: its size and channels where desc leaves them open.
- * STINT_E_INPUT: of other classes, or of another size. */
+ * Some of its classes may have none (sti_data_tell_absent says which). STINT_E_INPUT:
+ * of other classes, or of another size. */
 stint_status sti_model_open_data(const stint_model_file *model,
                                  const stint_data_desc *desc, stint_data **data_out);
 

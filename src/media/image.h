@@ -42,6 +42,12 @@ typedef struct sti_image_info {
                               nothing; it counts as 1 */
     bool later;            /* the tag may stand in the part of the file that was not
                               given: width and height may have to be swapped */
+    /* What decoding takes beside the file: bytes of the pixel buffer that are written
+     * where grey [0] or colour [1] is wanted, and at most what the library allocates
+     * meanwhile. */
+    size_t buffer_bytes[2], library_bytes;
+    bool scans_later; /* library_bytes would be less if what the part of the file that
+                         was not given says were known */
 } sti_image_info;
 
 /* Bytes at the start of a file that are enough to know its size, nearly always. */

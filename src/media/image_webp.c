@@ -50,8 +50,8 @@ static int probe_extended(const uint8_t *bytes, size_t n_bytes, bool whole,
     return sti_image_accept(info, width, height, 3, orientation);
 }
 
-static int probe_webp(const uint8_t *bytes, size_t n_bytes, bool whole,
-                      sti_image_info *info)
+static int probe_chunk(const uint8_t *bytes, size_t n_bytes, bool whole,
+                       sti_image_info *info)
 {
     const uint8_t *kind = bytes + FIRST_CHUNK, *data = kind + CHUNK_HEAD;
     if (n_bytes < FIRST_CHUNK + CHUNK_HEAD + 10)
@@ -67,6 +67,17 @@ static int probe_webp(const uint8_t *bytes, size_t n_bytes, bool whole,
         return sti_image_accept(info, sti_le16(data + 6) & 0x3fff,
                                 sti_le16(data + 8) & 0x3fff, 3, 0);
     return -1;
+}
+
+/* Alpha is decoded, too, and a lossless file as a whole before it is given out. */
+static int probe_webp(const uint8_t *bytes, size_t n_bytes, bool whole,
+                      sti_image_info *info)
+{
+    const int found = probe_chunk(bytes, n_bytes, whole, info);
+    const size_t pixels = (size_t)(info->width * info->height);
+    info->buffer_bytes[0] = info->buffer_bytes[1] = 4 * pixels;
+    info->library_bytes += 6 * pixels;
+    return found;
 }
 
 /* ---- pixels ---- */

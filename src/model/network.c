@@ -106,6 +106,20 @@ static stint_value append_loss(const sti_network_desc *desc, sti_network *net,
     return loss;
 }
 
+/* The loss against the labels; an evaluation's counts every image alike. */
+static stint_value append_labels_loss(const sti_network_desc *desc, stint_mode mode,
+                                      sti_network *net, stint_value logits,
+                                      float smoothing)
+{
+    stint_graph *g = net->graph;
+    if (mode != STINT_TRAIN || !desc->class_weights)
+        return stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
+    const stint_shape shape = STINT_SHAPE(desc->model.classes);
+    net->class_weights = stint_input(g, "class_weights", &shape);
+    return stint_weighted_cross_entropy(g, logits, net->labels, net->class_weights,
+                                        smoothing);
+}
+
 static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
                                   sti_network *net)
 {
@@ -123,7 +137,7 @@ static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
         reference = append_reference(desc, net);
     stint_value logits = stint_model_build(g, desc->name, &desc->model, net->input);
     float smoothing = mode == STINT_TRAIN ? desc->smoothing : 0;
-    stint_value loss = stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
+    stint_value loss = append_labels_loss(desc, mode, net, logits, smoothing);
     if (taught)
         loss = append_loss(desc, net, loss, logits, reference);
     add_output(g, STI_OUTPUT_METRIC, loss, "loss");
@@ -149,8 +163,11 @@ static void find_outputs(sti_network *net)
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network)
 {
-    sti_network net = {
-        .images = images, .context = desc->context, .bounds = -1, .weights = -1};
+    sti_network net = {.images = images,
+                       .context = desc->context,
+                       .bounds = -1,
+                       .weights = -1,
+                       .class_weights = -1};
     stint_status st = stint_graph_create(mode, &net.graph);
     if (st == STINT_OK)
         st = desc->context ? append_text(desc, &net) : append_images(desc, mode, &net);

@@ -34,7 +34,8 @@ typedef struct sti_network_desc {
     bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
     int weight_bits;            /* of weights; 0: f32 */
     bool freeze_norm;           /* see sti_graph_freeze_norm */
-    sti_loss_desc loss;         /* in training, of images */
+    bool class_weights; /* in training: images count by the input of that name */
+    sti_loss_desc loss; /* in training, of images */
 } sti_network_desc;
 
 typedef struct sti_network {
@@ -43,7 +44,8 @@ typedef struct sti_network {
     int64_t context;                   /* tokens a sequence; 0: images */
     int64_t images;                    /* (or sequences) of one run */
     stint_value input, labels, bounds; /* bounds: -1, nothing is packed */
-    stint_value weights; /* of the parts of the loss, to be filled; -1: none */
+    stint_value weights;       /* of the parts of the loss, to be filled; -1: none */
+    stint_value class_weights; /* [classes], likewise */
     stint_value part[STI_LOSS_PARTS]; /* of the loss, without factors; -1: not there */
     /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. Of text
      * there is the loss alone: the logits of a large vocabulary are never made whole.

@@ -14,7 +14,8 @@ typedef struct sti_comm_tcp_desc {
     int rank, size;
     int64_t timeout_ns; /* of silence; also for connecting, but at least 10 s */
     bool sockets_only;  /* no memory is shared; enough that one of a pair says so */
-    const char *build;  /* that all must have; NULL or "": not compared */
+    /* What all must have; NULL or "": not compared. */
+    const char *build, *purpose;
     sti_comm_exchange_fn *exchange;
     void *user;
 } sti_comm_tcp_desc;

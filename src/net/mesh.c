@@ -222,6 +222,8 @@ static stint_status fill_card(meeting *m, uint16_t port, wire_card *card)
     snprintf(card->host, sizeof card->host, "%s", host);
     snprintf(card->build, sizeof card->build, "%s",
              m->desc->build ? m->desc->build : "");
+    snprintf(card->purpose, sizeof card->purpose, "%s",
+             m->desc->purpose ? m->desc->purpose : "");
     card->count = sti_socket_local_addresses(card->addresses, WIRE_ADDRESSES);
     open_door(m, card);
     if (!random_bytes(card->token, WIRE_TOKEN))
@@ -247,6 +249,21 @@ static stint_status compare_builds(const wire_card *cards, int size)
     return STINT_OK;
 }
 
+/* Ranks of another command would wait for other messages. */
+static stint_status compare_purposes(const wire_card *cards, int size)
+{
+    for (int r = 1; r < size; r++)
+        if (*cards[0].purpose && *cards[r].purpose &&
+            strcmp(cards[0].purpose, cards[r].purpose) != 0)
+            return sti_fail(
+                STINT_E_USAGE,
+                "another command runs there: rank %d (%s) is of `stint %s`, rank 0 "
+                "(%s) of `stint %s`; give one of them another net-root, or start the "
+                "same command as all ranks",
+                r, cards[r].host, cards[r].purpose, cards[0].host, cards[0].purpose);
+    return STINT_OK;
+}
+
 static stint_status exchange_cards(meeting *m, uint16_t port)
 {
     wire_card mine;
@@ -264,6 +281,8 @@ static stint_status exchange_cards(meeting *m, uint16_t port)
                           "another version of Stint?",
                           r);
     sti_free(all);
+    if (st == STINT_OK)
+        st = compare_purposes(m->mesh->cards, m->desc->size);
     return st == STINT_OK ? compare_builds(m->mesh->cards, m->desc->size) : st;
 }
 

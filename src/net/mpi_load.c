@@ -81,14 +81,15 @@ static stint_status exchange(void *user, const void *mine, size_t n_bytes,
                  : STINT_OK;
 }
 
-stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
+stint_status sti_mpi_create_comm(int64_t timeout_ns, const stint_net_desc *wanted,
                                  sti_comm **comm_out)
 {
     const sti_mpi_plugin *plugin = NULL;
     char text[512], build[WIRE_BUILD + 1];
     sti_comm_tcp_desc desc = {.timeout_ns = timeout_ns,
                               .exchange = exchange,
-                              .sockets_only = sockets_only,
+                              .sockets_only = wanted->sockets_only,
+                              .purpose = wanted->purpose,
                               .build = build};
     stint_status st = load(&plugin);
     if (st != STINT_OK)

@@ -104,6 +104,7 @@ static stint_status join_root(const stint_net_desc *desc, int64_t timeout_ns,
                                                     .timeout_ns = timeout_ns,
                                                     .sockets_only = desc->sockets_only,
                                                     .build = build,
+                                                    .purpose = desc->purpose,
                                                     .exchange = sti_root_exchange,
                                                     .user = &root},
                                comm_out);
@@ -130,6 +131,6 @@ stint_status stint_net_join(const stint_net_desc *desc, stint_net **net_out)
                      "net-ranks: where do the ranks meet? Say --net-root HOST:PORT, an "
                      "address of rank 0's host, or @NAME if all are on this host");
     else if (sti_launcher_found(&rank, &ranks))
-        st = sti_mpi_create_comm(timeout_ns, desc->sockets_only, &comm);
+        st = sti_mpi_create_comm(timeout_ns, desc, &comm);
     return st == STINT_OK && comm ? sti_net_create(comm, net_out) : st;
 }

@@ -46,7 +46,7 @@ typedef struct sti_mpi_plugin {
 enum { STI_MPI_PLUGIN = 1 };
 
 /* Ranks that mpirun started. */
-stint_status sti_mpi_create_comm(int64_t timeout_ns, bool sockets_only,
+stint_status sti_mpi_create_comm(int64_t timeout_ns, const stint_net_desc *wanted,
                                  sti_comm **comm_out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,9 +170,45 @@ static stint_status hand_out(const gathering *g)
     return STINT_OK;
 }
 
+/* Debian gives a host's own name 127.0.1.1 on that host, where those of other hosts,
+ * which know it by its real address, could not come. Who writes an address or localhost
+ * means it. */
+static bool is_loopback_here(const char *host, char text_out[SOCKET_ADDRESS_TEXT])
+{
+    wire_address all[WIRE_ADDRESSES];
+    if (sti_socket_is_address(host) || strncasecmp(host, "localhost", 9) == 0 ||
+        strncasecmp(host, "ip6-l", 5) == 0)
+        return false;
+    const int count = sti_socket_resolve(host, all, WIRE_ADDRESSES);
+    for (int i = 0; i < count; i++)
+        if (sti_socket_is_loopback(&all[i])) {
+            sti_socket_address_text(&all[i], text_out);
+            return true;
+        }
+    return false;
+}
+
+static void say_everywhere(const sti_root_place *place, const char *loopback)
+{
+    wire_address own;
+    char text[SOCKET_ADDRESS_TEXT] = "no other";
+    if (sti_socket_local_addresses(&own, 1) == 1 && !sti_socket_is_loopback(&own))
+        sti_socket_address_text(&own, text);
+    sti_log(STINT_LOG_INFO,
+            "net-root: %s is %s on this host, where only ranks of this host could "
+            "come; rank 0 listens at all of the host's addresses, port %d (%s first); "
+            "give that one where others do not know the name",
+            place->host, loopback, place->port, text);
+}
+
 static stint_status listen_at(const sti_root_place *place, int *fd_out)
 {
     uint16_t bound;
+    char loopback[SOCKET_ADDRESS_TEXT];
+    if (place->port > 0 && is_loopback_here(place->host, loopback)) {
+        say_everywhere(place, loopback);
+        return sti_socket_listen(NULL, (uint16_t)place->port, fd_out, &bound);
+    }
     if (place->port > 0)
         return sti_socket_listen(place->host, (uint16_t)place->port, fd_out, &bound);
     *fd_out = sti_socket_listen_name(place->host);

@@ -57,6 +57,28 @@ static bool from_system(const struct sockaddr *in, wire_address *out)
            (out->family == 6 && !(out->bytes[0] == 0xfe && out->bytes[1] == 0x80));
 }
 
+bool sti_socket_is_address(const char *host)
+{
+    uint8_t bytes[16];
+    return inet_pton(AF_INET, host, bytes) == 1 ||
+           inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+bool sti_socket_is_loopback(const wire_address *address)
+{
+    static const uint8_t one[16] = {[15] = 1};
+    return address->family == 4 ? address->bytes[0] == 127
+                                : memcmp(address->bytes, one, sizeof one) == 0;
+}
+
+void sti_socket_address_text(const wire_address *address,
+                             char text_out[SOCKET_ADDRESS_TEXT])
+{
+    const int family = address->family == 4 ? AF_INET : AF_INET6;
+    if (!inet_ntop(family, address->bytes, text_out, SOCKET_ADDRESS_TEXT))
+        text_out[0] = '\0';
+}
+
 int sti_socket_resolve(const char *host, wire_address *out, int max_count)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;

@@ -21,6 +21,14 @@ stint_status sti_socket_accept(const int *listeners, int count, int64_t deadline
 int sti_socket_connect(const wire_address *address, uint16_t port, int64_t deadline_ns);
 /* Addresses of a name ("node1", "10.0.0.1", "::1"); the number of them. */
 int sti_socket_resolve(const char *host, wire_address *out, int max_count);
+/* Is this text an address in numbers, not a name? */
+bool sti_socket_is_address(const char *host);
+/* Does it lead to the very host that uses it (127.x.x.x, ::1)? */
+bool sti_socket_is_loopback(const wire_address *address);
+/* In numbers, as "10.0.0.7". */
+enum { SOCKET_ADDRESS_TEXT = 48 };
+void sti_socket_address_text(const wire_address *address,
+                             char text_out[SOCKET_ADDRESS_TEXT]);
 /* Addresses of this host's interfaces that are up, loopback last. */
 int sti_socket_local_addresses(wire_address *out, int max_count);
 

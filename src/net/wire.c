@@ -110,7 +110,7 @@ int sti_wire_get_life(const uint8_t *in, size_t n_bytes, wire_life *life_out)
 }
 
 /* token, door, host, port u16, count u16, addresses of a family byte and 16 bytes,
- * build */
+ * build, purpose */
 void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD])
 {
     memset(out, 0, WIRE_CARD);
@@ -125,8 +125,9 @@ void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD])
         out[4 + 17 * i] = card->addresses[i].family;
         memcpy(out + 5 + 17 * i, card->addresses[i].bytes, 16);
     }
-    memcpy(out + 4 + 17 * WIRE_ADDRESSES, card->build,
-           strnlen(card->build, WIRE_BUILD));
+    out += 4 + 17 * WIRE_ADDRESSES;
+    memcpy(out, card->build, strnlen(card->build, WIRE_BUILD));
+    memcpy(out + WIRE_BUILD, card->purpose, strnlen(card->purpose, WIRE_PURPOSE));
 }
 
 bool sti_wire_get_card(const uint8_t in[WIRE_CARD], wire_card *card_out)
@@ -139,7 +140,9 @@ bool sti_wire_get_card(const uint8_t in[WIRE_CARD], wire_card *card_out)
     memcpy(card_out->token, in, WIRE_TOKEN);
     memcpy(card_out->door, in + WIRE_TOKEN, WIRE_DOOR);
     get_text(host, WIRE_HOST, card_out->host);
-    get_text(rest + 4 + 17 * WIRE_ADDRESSES, WIRE_BUILD, card_out->build);
+    const uint8_t *words = rest + 4 + 17 * WIRE_ADDRESSES;
+    get_text(words, WIRE_BUILD, card_out->build);
+    get_text(words + WIRE_BUILD, WIRE_PURPOSE, card_out->purpose);
     for (int i = 0; i < (int)count; i++) {
         wire_address *a = &card_out->addresses[i];
         a->family = rest[4 + 17 * i];

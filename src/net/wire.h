@@ -16,18 +16,19 @@
 #include "stint/status.h"
 
 enum {
-    WIRE_VERSION = 4,
-    WIRE_TOKEN = 16, /* of a job: keeps strangers and older jobs out */
-    WIRE_DOOR = 8,   /* of a rank: where those of its own host find it */
-    WIRE_BUILD = 16, /* of a program: characters of its hash */
+    WIRE_VERSION = 5,
+    WIRE_TOKEN = 16,   /* of a job: keeps strangers and older jobs out */
+    WIRE_DOOR = 8,     /* of a rank: where those of its own host find it */
+    WIRE_BUILD = 16,   /* of a program: characters of its hash */
+    WIRE_PURPOSE = 16, /* what it was started for */
     WIRE_HELLO = 40,
     WIRE_HEADER = 16,
     WIRE_TEXT = 1000,
     WIRE_LIFE = 7 + WIRE_TEXT, /* the longest */
     WIRE_ADDRESSES = 8,
     WIRE_HOST = 64,
-    WIRE_CARD =
-        WIRE_TOKEN + WIRE_DOOR + WIRE_HOST + 4 + WIRE_ADDRESSES * 17 + WIRE_BUILD,
+    WIRE_CARD = WIRE_TOKEN + WIRE_DOOR + WIRE_HOST + 4 + WIRE_ADDRESSES * 17 +
+                WIRE_BUILD + WIRE_PURPOSE,
     WIRE_RANKS = 65536
 };
 
@@ -83,7 +84,8 @@ typedef struct wire_card {
     uint16_t port;
     int count;
     wire_address addresses[WIRE_ADDRESSES];
-    char build[WIRE_BUILD + 1]; /* "": not known */
+    char build[WIRE_BUILD + 1];     /* "": not known */
+    char purpose[WIRE_PURPOSE + 1]; /* "": not said */
 } wire_card;
 
 void sti_wire_put_card(const wire_card *card, uint8_t out[WIRE_CARD]);

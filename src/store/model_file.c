@@ -124,14 +124,8 @@ static stint_status read_recipe(stint_model_file *m)
     m->recipe_text = text_of(m, STI_META_RECIPE);
     if (!m->recipe_text)
         return broken(m, "it holds no recipe");
-    stint_status st =
-        sti_recipe_parse(m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
-    if (st == STINT_E_USAGE) { /* the file is at fault, not who gave it */
-        char words[1024];
-        snprintf(words, sizeof words, "%s", stint_last_error());
-        st = sti_fail(STINT_E_INPUT, "the recipe in the model cannot be read: %s",
-                      words);
-    }
+    stint_status st = sti_recipe_parse_stored(
+        m->recipe_text, sti_tensor_file_path(m->file), &m->recipe);
     if (st != STINT_OK)
         return st;
     const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);
@@ -237,6 +231,7 @@ typedef struct loader {
     const char *wants; /* the network's name */
     const char *scope; /* that the network's names have in front, NULL: none */
     sti_sha256 *hash;  /* of what is only checked */
+    const sti_classifier *skips; /* which is left as it is; NULL: nothing is */
 } loader;
 
 static stint_status load_tensor(void *user, const sti_value_row *value,
@@ -246,6 +241,8 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
     const sti_tensor_file *f = l->model->file;
     const char *name = l->scope ? value->name + strlen(l->scope) + 1 : value->name;
     const sti_tensor_row *row = sti_tensor_file_find(f, name);
+    if (l->skips && sti_classifier_has(l->skips, value))
+        return STINT_OK;
     if (!row || row->type != STI_TENSOR_F32 || row->rank != value->shape.rank ||
         memcmp(row->dim, value->shape.dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
         return sti_fail(STINT_E_INPUT, "%s: %s '%s' of %s, as the network %s wants it",
@@ -256,10 +253,10 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
     return sti_tensor_file_read(f, row, l->block + allocation->offset);
 }
 
-static stint_status load_all(const stint_model_file *model, const sti_network *network,
-                             const char *wants, void *params, void *states)
+static stint_status load_all(loader l, const sti_network *network, void *params,
+                             void *states)
 {
-    loader l = {.model = model, .block = params, .wants = wants};
+    l.block = params;
     stint_status st = sti_network_each(network, STI_ROLE_PARAM, load_tensor, &l);
     l.block = states;
     return st != STINT_OK ? st
@@ -293,23 +290,105 @@ static stint_status check_weights(stint_model_file *m)
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             void *params, void *states)
 {
-    return load_all(model, network, model->network.name, params, states);
+    const loader l = {.model = model, .wants = model->network.name};
+    return load_all(l, network, params, states);
 }
 
-stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
-                             const char *name, void *params, void *states)
+/* "resnet8 of width 16", or "gpt of 300 tokens, depth 4, width 64, 4 heads". */
+static void add_network(const sti_network_desc *n, int64_t parameters, sti_text *out)
 {
-    stint_status st = load_all(model, network, name, params, states);
-    if (st != STINT_OK)
-        return sti_fail_context(st, "train.start");
-    if (sti_network_parameters(network) != model->parameters)
-        return sti_fail(STINT_E_INPUT,
-                        "train.start: %s holds the network %s of %" PRId64
-                        " parameters, the recipe's has %" PRId64
-                        "; give the same model.name, width and depth",
-                        sti_tensor_file_path(model->file), model->network.name,
-                        model->parameters, sti_network_parameters(network));
-    return STINT_OK;
+    sti_text_add(out, n->name);
+    if (n->context)
+        sti_text_printf(out,
+                        " of %" PRId64 " tokens, depth %" PRId64 ", width %" PRId64
+                        ", %" PRId64 " heads",
+                        n->text.vocabulary, n->text.depth, n->text.width,
+                        n->text.heads);
+    else if (n->model.width)
+        sti_text_printf(out, " of width %" PRId64, n->model.width);
+    if (!n->context && n->model.depth)
+        sti_text_printf(out, "%s depth %" PRId64, n->model.width ? "," : " of",
+                        n->model.depth);
+    sti_text_printf(out, " (%s parameters)", sti_count_text(parameters));
+}
+
+static stint_status another_network(const stint_model_file *model,
+                                    const sti_network_desc *desc,
+                                    const sti_network *network)
+{
+    sti_text there = {0}, here = {0};
+    add_network(&model->network, model->parameters, &there);
+    add_network(desc, sti_network_parameters(network), &here);
+    const stint_status st =
+        sti_fail(STINT_E_INPUT,
+                 "train.start: %s holds the network %s, the recipe's is %s; give the "
+                 "same %s",
+                 sti_tensor_file_path(model->file), there.data ? there.data : "",
+                 here.data ? here.data : "",
+                 desc->context ? "model.name, vocabulary, depth, width and heads"
+                               : "model.name, width, depth and stem");
+    sti_text_fini(&there);
+    sti_text_fini(&here);
+    return st;
+}
+
+static bool has_value(const stint_graph *g, const sti_value_row *wanted)
+{
+    for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->role == wanted->role && strcmp(row->name, wanted->name) == 0)
+            return sti_shape_equal(&row->shape, &wanted->shape);
+    }
+    return false;
+}
+
+/* Has `there` every parameter and state of `here`, but for those of the classifier? */
+static bool fits_into(const sti_network *here, const sti_network *there,
+                      const sti_classifier *classifier)
+{
+    for (int32_t v = 0; v < sti_graph_value_count(here->graph); v++) {
+        const sti_value_row *row = sti_graph_value(here->graph, v);
+        if ((row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE) &&
+            !(classifier && sti_classifier_has(classifier, row)) &&
+            !has_value(there->graph, row))
+            return false;
+    }
+    return true;
+}
+
+stint_status sti_model_check_start(const stint_model_file *model,
+                                   const sti_network_desc *desc,
+                                   const sti_network *network, bool new_classifier)
+{
+    sti_classifier here = {{0}}, there = {{0}};
+    stint_status st = STINT_OK;
+    if (new_classifier) {
+        STI_TRY(sti_classifier_init(desc, &here));
+        STI_TRY(sti_classifier_init(&model->network, &there));
+    }
+    if (!fits_into(network, &model->single, new_classifier ? &here : NULL) ||
+        !fits_into(&model->single, network, new_classifier ? &there : NULL))
+        st = another_network(model, desc, network);
+out:
+    sti_classifier_fini(&here);
+    sti_classifier_fini(&there);
+    return st;
+}
+
+stint_status sti_model_start(const stint_model_file *model,
+                             const sti_network_desc *desc, const sti_network *network,
+                             bool new_classifier, void *params, void *states)
+{
+    sti_classifier classifier = {{0}};
+    stint_status st =
+        new_classifier ? sti_classifier_init(desc, &classifier) : STINT_OK;
+    if (st == STINT_OK)
+        st = load_all((loader){.model = model,
+                               .wants = desc->name,
+                               .skips = new_classifier ? &classifier : NULL},
+                      network, params, states);
+    sti_classifier_fini(&classifier);
+    return st;
 }
 
 stint_status sti_model_reload(const char *path, int64_t step, const char *name,
@@ -326,7 +405,7 @@ stint_status sti_model_reload(const char *path, int64_t step, const char *name,
                           path, m.step, step);
     }
     if (st == STINT_OK)
-        st = load_all(&m, network, name, params, states);
+        st = load_all((loader){.model = &m, .wants = name}, network, params, states);
     sti_tensor_file_close(m.file);
     return st == STINT_OK ? st : sti_fail_context(st, "train.select");
 }

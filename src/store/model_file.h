@@ -10,6 +10,7 @@
 
 #include "base/recipe.h"
 #include "data/data.h"
+#include "model/classifier.h"
 #include "model/network.h"
 #include "stint/store.h"
 #include "store/safetensors.h"
@@ -50,10 +51,16 @@ stint_status sti_model_open_for(const char *key, const char *path,
  * the file lacks a tensor, or it has another shape. */
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             void *params, void *states);
-/* The same for training to begin with, of the network so named: the model must have no
- * other parameters either. */
-stint_status sti_model_start(const stint_model_file *model, const sti_network *network,
-                             const char *name, void *params, void *states);
+/* May the training of this network, of desc, begin with the model's weights? It must
+ * have the same parameters and states; new_classifier: but for those of the classifier
+ * (classifier.h). STINT_E_INPUT names both networks. */
+stint_status sti_model_check_start(const stint_model_file *model,
+                                   const sti_network_desc *desc,
+                                   const sti_network *network, bool new_classifier);
+/* Then read them; a new classifier stays as it is in params. */
+stint_status sti_model_start(const stint_model_file *model,
+                             const sti_network_desc *desc, const sti_network *network,
+                             bool new_classifier, void *params, void *states);
 /* The same of the file that a run wrote after this step, with nothing made but what
  * reading takes. STINT_E_INPUT: it is of another step. */
 stint_status sti_model_reload(const char *path, int64_t step, const char *name,

@@ -61,6 +61,16 @@ static int64_t round_down(int64_t batch, int64_t shards)
     return (images >= 16 ? images / 8 * 8 : images) * shards;
 }
 
+/* The planned batch, or the largest below it that is within the budget and what this
+ * process can have; 0: none. */
+static int64_t batch_within(const stint_plan_result *plan)
+{
+    const int64_t batch = plan->fits ? plan->batch : plan->batch_that_fits;
+    return plan->machine.holds || batch < plan->machine.batch_that_fits
+               ? batch
+               : plan->machine.batch_that_fits;
+}
+
 /* The largest batch within the bounds and the budget. */
 static stint_status largest_batch(stint_recipe *recipe, int64_t count,
                                   int64_t *batch_out)
@@ -77,10 +87,11 @@ static stint_status largest_batch(stint_recipe *recipe, int64_t count,
     stint_status st = sti_job_create(recipe, NULL, &job);
     if (st != STINT_OK)
         return st;
-    *batch_out = round_down(
-        job.plan.result.fits ? train->batch : job.plan.result.batch_that_fits, shards);
+    *batch_out = round_down(batch_within(&job.plan.result), shards);
     if (*batch_out < shards)
         st = sti_job_check_budget(&job);
+    if (*batch_out < shards && st == STINT_OK)
+        st = sti_job_check_machine(&job);
     sti_job_fini(&job);
     sti_memory_trim();
     return st;
@@ -106,6 +117,7 @@ static stint_status probe_engine(const sti_job *job, sti_step_engine *engine,
         const sti_step_batch batch = {.samples = samples,
                                       .augment = NULL,
                                       .norm = &norm,
+                                      .class_weights = job->inputs.class_weights,
                                       .seed = 1,
                                       .step = step};
         if (sti_stop_asked() != STINT_OK) {
@@ -136,7 +148,7 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *sp
     *speed_out = 0;
     if (st != STINT_OK)
         return st;
-    if (job.plan.result.fits) {
+    if (job.plan.result.fits && job.plan.result.machine.holds) {
         if (job.plan.result.peak_bytes > run->tried_bytes)
             run->tried_bytes = job.plan.result.peak_bytes;
         sti_step_engine_desc desc = sti_job_engine(&job);
@@ -147,7 +159,7 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *sp
         if (st == STINT_OK)
             st = probe_engine(&job, engine, speed_out);
     } else {
-        *batch = round_down(job.plan.result.batch_that_fits, job.setup.shards);
+        *batch = round_down(batch_within(&job.plan.result), job.setup.shards);
     }
     sti_step_engine_destroy(engine);
     sti_job_fini(&job);

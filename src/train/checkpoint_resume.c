@@ -1,5 +1,6 @@
 /* Going on from a checkpoint: the newest that is whole, and of this very run. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -251,7 +252,7 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f,
     stint_recipe *then;
     if (!text)
         return broken(f, "it holds no recipe");
-    stint_status st = sti_recipe_parse(text, sti_tensor_file_path(f), &then);
+    stint_status st = sti_recipe_parse_stored(text, sti_tensor_file_path(f), &then);
     if (st != STINT_OK)
         return st;
     sti_text list = {0};

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "model/network_recipe.h"
 #include "store/model_tokenizer.h"
 #include "train/recipe_view.h"
@@ -30,7 +31,7 @@ static stint_status open_images(sti_inputs *in)
             return sti_fail_context(st, "train.validation");
         in->validation_count = stint_data_describe(in->validation_data)->count;
     }
-    if (stint_data_has_split(desc.path, desc.format, STINT_DATA_TEST)) {
+    if (sti_data_has_part(desc.path, desc.format, STINT_DATA_TEST, desc.nested)) {
         desc = sti_recipe_data_desc(in->recipe, STI_PART_TEST);
         desc.like = info;
         st = stint_data_open(&desc, &in->test_data);
@@ -98,6 +99,23 @@ static stint_status open_text_start(sti_inputs *in)
     return STINT_OK;
 }
 
+/* There is something to tell apart, and something to predict. */
+static stint_status check_tokens(const sti_corpus *text)
+{
+    if (text->train.end < 2)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the text has %" PRId64 " token%s to train on, but two are "
+                        "needed to predict one by the other; give more text",
+                        text->path, text->train.end, sti_s(text->train.end));
+    if (stint_tokenizer_describe(text->tokenizer)->vocabulary < 2)
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s: all of the text is one and the same character, so there "
+            "is nothing to learn; give a text of two or more different ones",
+            text->path);
+    return STINT_OK;
+}
+
 /* The windows of an epoch. Without enough text for one there is nothing to train on. */
 static stint_status open_text(sti_inputs *in)
 {
@@ -106,9 +124,11 @@ static stint_status open_text(sti_inputs *in)
     if (st != STINT_OK)
         return st;
     const sti_corpus *text = in->text;
-    st = sti_recipe_text_network(in->recipe,
-                                 stint_tokenizer_describe(text->tokenizer)->vocabulary,
-                                 &in->network);
+    st = check_tokens(text);
+    if (st == STINT_OK)
+        st = sti_recipe_text_network(
+            in->recipe, stint_tokenizer_describe(text->tokenizer)->vocabulary,
+            &in->network);
     if (st != STINT_OK)
         return st;
     const int64_t context = in->network.context;
@@ -120,8 +140,7 @@ static stint_status open_text(sti_inputs *in)
                         " tokens is longer than the %" PRId64
                         " of its training part; set model.context to %" PRId64
                         " or less, or give more text",
-                        text->path, context, text->train.end,
-                        text->train.end > 1 ? text->train.end - 1 : 1);
+                        text->path, context, text->train.end, text->train.end - 1);
     if (in->train_count > INT32_MAX || in->test_count > INT32_MAX)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: more than 2^31 windows of %" PRId64
@@ -151,6 +170,7 @@ void sti_inputs_close(sti_inputs *in)
     sti_corpus_close(in->text);
     stint_model_close(in->start);
     stint_model_close(in->reference);
+    sti_free(in->class_weights);
     *in = (sti_inputs){.recipe = NULL};
 }
 

@@ -15,7 +15,9 @@ typedef struct sti_inputs {
     stint_data *validation_data;         /* held out of the first; NULL: nothing is */
     sti_corpus *text;                    /* in place of all three, for a text model */
     stint_model_file *start, *reference; /* NULL: none */
+    bool new_classifier;                 /* start was trained for other classes */
     sti_network_desc network;            /* refers to reference, if there is one */
+    float *class_weights; /* [classes], of the loss; NULL: all count alike */
     int64_t train_count, test_count, validation_count; /* images, or windows of text */
     size_t index_bytes; /* of the opened data, by our own count */
 } sti_inputs;
@@ -26,7 +28,8 @@ typedef struct sti_inputs {
  * the context. */
 stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *inputs);
 /* Then the models it names, and with them the network. STINT_E_INPUT: models of other
- * images, classes or normalisation; STINT_E_UNSUPPORTED: keys that text has not. */
+ * images, classes or normalisation, class weights for other classes;
+ * STINT_E_UNSUPPORTED: keys that text has not. */
 stint_status sti_inputs_open_models(sti_inputs *inputs);
 void sti_inputs_close(sti_inputs *inputs);
 

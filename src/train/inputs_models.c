@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/memory.h"
+#include "train/class_weights.h"
 #include "train/inputs.h"
 #include "train/loss_mix.h"
 #include "train/recipe_view.h"
@@ -32,6 +34,15 @@ static stint_status check_images(const sti_inputs *in, const stint_model_file *m
                     "data.size and data.channels as it was trained with",
                     key, path, n->height, n->width, n->channels, (int)info->height,
                     (int)info->width, (int)info->channels);
+}
+
+/* The same classes, in the same order? */
+static bool same_classes(const stint_model_file *m, const stint_data_info *info)
+{
+    bool same = m->network.model.classes == info->classes;
+    for (int32_t c = 0; c < info->classes && same; c++)
+        same = strcmp(m->class_names[c], info->class_names[c]) == 0;
+    return same;
 }
 
 /* Scores are put side by side: classes must be the same, in the same order. */
@@ -87,11 +98,25 @@ static stint_status check_text(const sti_inputs *in)
     return STINT_OK;
 }
 
+static stint_status weigh_classes(sti_inputs *in)
+{
+    const sti_recipe_view v = sti_recipe_view_of(in->recipe);
+    const int32_t classes = stint_data_describe(in->train_data)->classes;
+    if (!sti_class_weights_given(v.loss->class_weights))
+        return STINT_OK;
+    in->class_weights =
+        sti_alloc_array(classes, sizeof *in->class_weights, "class weights");
+    in->network.class_weights = true;
+    return in->class_weights
+               ? sti_class_weights_make(v.loss->class_weights, in->train_data,
+                                        v.data->sampling == STI_SAMPLING_BALANCED,
+                                        in->class_weights)
+               : STINT_E_MEMORY;
+}
+
 /* The network for the images at hand; that of a text is described with its tokens. */
 static void describe_network(sti_inputs *in)
 {
-    if (in->text)
-        return; /* with its text */
     const stint_data_info *info = stint_data_describe(in->train_data);
     in->network = sti_train_network_desc(in->recipe);
     in->network.model.classes = info->classes;
@@ -117,6 +142,8 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     if (start) {
         STI_TRY(sti_model_open_for("train.start", start, &in->start));
         STI_TRY(check_images(in, in->start, "train.start", start));
+        in->new_classifier =
+            !same_classes(in->start, stint_data_describe(in->train_data));
     }
     if (reference) {
         STI_TRY(sti_model_open_for("loss.reference", reference, &in->reference));
@@ -125,6 +152,7 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     }
     STI_TRY(check_norms(in));
     describe_network(in);
+    STI_TRY(weigh_classes(in));
 out:
     return st;
 }

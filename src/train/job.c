@@ -42,20 +42,34 @@ static stint_status check_ranks(const sti_setup *setup)
                     shards, sti_s(shards), ranks, shards, more);
 }
 
+/* A batch of whole shards is larger than the set. Where not even one sample a shard is
+ * there, fewer shards are what fits. */
+static stint_status refuse_batch(const sti_job *job)
+{
+    const sti_inputs *in = &job->inputs;
+    const int64_t count = in->train_count, shards = job->setup.shards;
+    const int64_t fewer = count < 4 ? 1 : 4; /* as many as a recipe that names none */
+    char fits[96];
+    if (count >= shards)
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " or less",
+                 count / shards * shards);
+    else
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " --shards %" PRId64,
+                 count / fewer * fewer, fewer);
+    return sti_fail(STINT_E_INPUT,
+                    "train.batch: %" PRId64 " %s, but the training set at %s has only "
+                    "%" PRId64 "; use %s",
+                    job->setup.batch, sti_inputs_samples(in),
+                    sti_recipe_view_of(in->recipe).data->path, count, fits);
+}
+
 static stint_status count_steps(sti_job *job)
 {
     const sti_inputs *in = &job->inputs;
     const sti_setup *setup = &job->setup;
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
     if (setup->batch > in->train_count)
-        return sti_fail(STINT_E_INPUT,
-                        "train.batch: %" PRId64 " %s, but the training set at %s has "
-                        "only %" PRId64 "; use --batch %" PRId64 " or less",
-                        setup->batch, sti_inputs_samples(in), v.data->path,
-                        in->train_count,
-                        in->train_count / setup->shards * setup->shards > 0
-                            ? in->train_count / setup->shards * setup->shards
-                            : 1);
+        return refuse_batch(job);
     job->steps_per_epoch = in->train_count / setup->batch;
     job->steps =
         v.train->steps > 0 ? v.train->steps : v.train->epochs * job->steps_per_epoch;
@@ -109,8 +123,12 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     STI_TRY(count_steps(job));
     STI_TRY(sti_inputs_open_models(&job->inputs));
     STI_TRY(plan_step(job));
+    if (job->inputs.start)
+        STI_TRY(sti_model_check_start(job->inputs.start, &job->inputs.network,
+                                      &setup->train, job->inputs.new_classifier));
     if (!job->plan.result.fits)
         STI_TRY(sti_find_what_fits(setup, &job->plan));
+    STI_TRY(sti_find_what_machine_holds(setup, &job->plan));
     return STINT_OK;
 out:
     sti_job_fini(job);
@@ -133,6 +151,11 @@ sti_step_engine_desc sti_job_engine(const sti_job *job)
 stint_status sti_job_check_budget(const sti_job *job)
 {
     return job->plan.result.fits ? STINT_OK : sti_plan_refuse(&job->plan.result);
+}
+
+stint_status sti_job_check_machine(const sti_job *job)
+{
+    return sti_plan_check_machine(&job->plan.result);
 }
 
 /* Which tensors are packed follows from a rank's own memory, and may change under way.

@@ -38,6 +38,8 @@ void sti_job_fini(sti_job *job); /* a zeroed one is fine */
 /* STINT_E_BUDGET with what is needed, what dominates and what would fit, or STINT_OK.
  */
 stint_status sti_job_check_budget(const sti_job *job);
+/* Likewise for the memory that this process can have. */
+stint_status sti_job_check_machine(const sti_job *job);
 /* STINT_E_UNSUPPORTED for ranks that would pack activations. */
 stint_status sti_job_check_packs(const sti_job *job);
 

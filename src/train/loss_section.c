@@ -1,9 +1,23 @@
-/* [loss] of a recipe: what a reference model adds to the loss. */
+/* [loss] of a recipe: what classes count, and what a reference model adds. */
 #include "train/loss_section.h"
 
-#define AT(field) .offset = offsetof(sti_loss_values, field)
+#include <string.h>
+
+#include "base/units.h"
+
+#define WEIGHT_MAX 1e6
+#define AT(field)  .offset = offsetof(sti_loss_values, field)
 
 static const sti_option rows[] = {
+    {.name = "class_weights",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "none",
+     AT(class_weights),
+     .unit = "LIST",
+     .help = "of images: what an image counts by its class: all the same (none), "
+             "inversely to the class's number of images (balanced), or one number a "
+             "class in their order; scaled to a mean of 1 over the images"},
     {.name = "reference",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,
@@ -92,9 +106,60 @@ static const sti_option rows[] = {
      .help = "of focal: added for inputs that the reference gets right"},
 };
 
+/* The number that list begins with, up to the next comma. NULL: it is none from 0 to
+ * WEIGHT_MAX; else what follows it. */
+static const char *next_weight(const char *list, double *out)
+{
+    char word[64];
+    const size_t skip = strspn(list, " \t"), length = strcspn(list, ",");
+    size_t end = length;
+    while (end > skip && (list[end - 1] == ' ' || list[end - 1] == '\t'))
+        end--;
+    if (skip >= end || end - skip >= sizeof word)
+        return NULL;
+    memcpy(word, list + skip, end - skip);
+    word[end - skip] = '\0';
+    if (sti_parse_float(word, out) != STINT_OK || !(*out >= 0 && *out <= WEIGHT_MAX))
+        return NULL;
+    return list + length;
+}
+
+int64_t sti_class_weights_read(const char *list, double *out, int64_t room)
+{
+    int64_t count = 0;
+    for (;;) {
+        double weight;
+        if (!(list = next_weight(list, &weight)))
+            return -1;
+        if (count < room)
+            out[count] = weight;
+        count++;
+        if (!*list)
+            return count;
+        list++; /* the comma */
+    }
+}
+
+bool sti_class_weights_given(const char *text)
+{
+    return text && strcmp(text, "none") != 0;
+}
+
+static void check_class_weights(const char *text, sti_complaints *list)
+{
+    if (!sti_class_weights_given(text) || strcmp(text, "balanced") == 0)
+        return;
+    if (sti_class_weights_read(text, NULL, 0) < 0)
+        sti_complain(list,
+                     "loss.class_weights: '%s' is neither none, balanced nor a list of "
+                     "numbers from 0 to 1000000 such as 1,2.5,1, one a class",
+                     text);
+}
+
 static void check(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_loss_values *loss = sti_loss_section_of(recipe);
+    check_class_weights(loss->class_weights, list);
     if (!loss->reference && loss->weighting != STI_WEIGHTING_UNIFORM)
         sti_complain(list, "loss.weighting: weighs the labels against what a reference "
                            "says; give one by --reference, or leave it out");

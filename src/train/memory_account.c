@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/balanced_order.h"
+#include "data/data_section.h"
 #include "infer/evaluate.h"
 #include "train/run_section.h"
 
@@ -67,7 +69,10 @@ static size_t data_bytes(const sti_setup *setup, int lanes)
                                       setup->train.images, lanes) +
                  (size_t)setup->inputs->validation_count *
                      sizeof(int32_t); /* of a reference */
-    return bytes + order;             /* of an epoch */
+    if (sti_data_section_of(setup->inputs->recipe)->sampling == STI_SAMPLING_BALANCED)
+        bytes += sti_balanced_order_bytes(
+            setup->inputs->train_count, (int32_t)setup->inputs->network.model.classes);
+    return bytes + order; /* of an epoch */
 }
 
 /* Blocks of the set-up so far without opened data, and of the host as a round number

@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 
+#include "base/fail.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "train/memory_account.h"
+#include "train/what_fits.h"
 
 /* The parts of a plan as the account that they came from. */
 static sti_account account_of(const stint_plan_result *plan)
@@ -59,6 +61,54 @@ stint_status sti_plan_refuse(const stint_plan_result *plan)
                                        .least_bytes = plan->smallest_bytes};
     const stint_status st = sti_account_check(&account, plan->budget_bytes, &advice);
     sti_text_fini(&dominates);
+    sti_text_fini(&fits);
+    return st;
+}
+
+/* "--batch 64 or --memory 200M", or why there is neither. */
+static void say_fit(const sti_fit *fit, size_t smallest_bytes, sti_text *out)
+{
+    if (fit->batch > 0)
+        sti_text_printf(out, "--batch %" PRId64, fit->batch);
+    if (fit->memory_bytes > 0)
+        sti_text_printf(out, "%s--memory %zuM", fit->batch > 0 ? " or " : "",
+                        fit->memory_bytes >> 20);
+    if (fit->batch == 0 && fit->memory_bytes == 0)
+        sti_text_printf(out,
+                        "neither a smaller batch nor any --memory (the least that this "
+                        "recipe runs in is %s)",
+                        sti_bytes_text(smallest_bytes));
+}
+
+stint_status sti_plan_check_machine(const stint_plan_result *plan)
+{
+    const stint_plan_machine *machine = &plan->machine;
+    const sti_fit fit = {machine->batch_that_fits, machine->memory_that_fits};
+    sti_text fits = {0};
+    if (machine->holds)
+        return STINT_OK;
+    say_fit(&fit, plan->smallest_bytes, &fits);
+    const stint_status st = sti_fail(
+        STINT_E_BUDGET,
+        "memory: the planned peak of %s is more than the %s that this process can have "
+        "(%s); what fits: %s",
+        sti_bytes_text(plan->peak_bytes), sti_bytes_text(machine->bytes),
+        machine->source, fits.data ? fits.data : "");
+    sti_text_fini(&fits);
+    return st;
+}
+
+stint_status sti_plan_explain_memory(const sti_setup *setup, sti_step_plan *plan,
+                                     size_t budget_bytes, const char *why)
+{
+    sti_fit fit;
+    sti_text fits = {0};
+    if (sti_find_fit(setup, plan, budget_bytes, &fit) == STINT_OK)
+        say_fit(&fit, plan->result.smallest_bytes, &fits);
+    const stint_status st =
+        sti_fail(STINT_E_MEMORY, "%s; the plan takes %s; what takes less: %s", why,
+                 sti_bytes_text(plan->result.peak_bytes),
+                 fits.data ? fits.data : "a smaller --batch or a --memory budget");
     sti_text_fini(&fits);
     return st;
 }

@@ -33,6 +33,8 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
         STI_TRY(sti_job_check_packs(job));
     if (!result->smallest_bytes)
         STI_TRY(sti_find_what_fits(&job->setup, &job->plan));
+    if (sti_job_check_machine(job) != STINT_OK)
+        sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
     STI_TRY(sti_plan_net(&job->setup, &result->net));
     if (desc->svg)
         STI_TRY(sti_plan_draw(&job->setup.train, job->plan.lanes, result));

@@ -53,6 +53,10 @@ static void check_text(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list, "data.crop_pad, data.flip, data.scale_crop: are of images; "
                            "text is varied by "
                            "where its windows begin");
+    if (v.data->sampling != STI_SAMPLING_SHUFFLE)
+        sti_complain(list, "data.sampling: is of images; text has no classes");
+    if (sti_class_weights_given(v.loss->class_weights))
+        sti_complain(list, "loss.class_weights: are of images; text has no classes");
     if (v.train->label_smoothing > 0)
         sti_complain(list,
                      "train.label_smoothing: is of images; the loss of text is in "
@@ -71,6 +75,10 @@ static void check_images(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "data.format: text is not what %s learns from; gpt and llama do",
                      sti_recipe_network(recipe));
+    if (v.data->sampling == STI_SAMPLING_BALANCED && v.loss->class_weights &&
+        strcmp(v.loss->class_weights, "balanced") == 0)
+        sti_complain(list, "loss.class_weights: balanced, and data.sampling too, would "
+                           "count rare classes twice; choose one of them");
     if (v.model->heads || v.model->kv_heads || v.model->context || v.model->vocabulary)
         sti_complain(
             list,

@@ -26,6 +26,8 @@ stint_data_desc sti_recipe_data_desc(const stint_recipe *recipe, sti_images_part
         .fit = sti_recipe_fit(recipe),
         .cuts = part == STI_PART_TRAIN && v.data->scale_crop > 0,
         .validation = v.data->validation > 0 ? v.data->validation : -1,
+        .nested = v.data->nested,
+        .quiet = part == STI_PART_VALIDATION, /* its files are those of the first */
         .usual_size = usual_size(recipe)};
 }
 

@@ -74,6 +74,7 @@ typedef struct sti_report_run {
     const char *errors_data, *errors_format;
     int64_t errors_size, errors_channels, errors_fit, errors_wrong, errors_count;
     double errors_validation;
+    bool errors_nested;
     sti_report_error error[STI_REPORT_ERRORS];
     int errors;
     const stint_data *test; /* of the run that has just ended; or NULL */

@@ -295,6 +295,7 @@ static void read_errors(sti_report_run *run, const json_t *root)
     whole(root, "channels", &run->errors_channels);
     whole(root, "fit", &run->errors_fit);
     real(root, "validation", &run->errors_validation);
+    run->errors_nested = json_is_true(json_object_get(root, "nested"));
     whole(root, "wrong", &run->errors_wrong);
     whole(root, "count", &run->errors_count);
     for (size_t i = 0; i < json_array_size(list) && run->errors < STI_REPORT_ERRORS;

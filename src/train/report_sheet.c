@@ -27,7 +27,9 @@ static stint_status open_sheet(sheet *s)
                             .size = run->errors_size,
                             .channels = (int)run->errors_channels,
                             .fit = (stint_data_fit)run->errors_fit,
-                            .validation = run->errors_validation};
+                            .validation = run->errors_validation,
+                            .nested = run->errors_nested,
+                            .quiet = true};
     if (!desc.path)
         return sti_fail(STINT_E_INPUT, "errors.json does not say where the images are");
     stint_status status = run->test ? STINT_OK : stint_data_open(&desc, &s->opened);

@@ -4,6 +4,7 @@
 #define STI_TRAIN_RUN_H
 
 #include "base/recipe.h"
+#include "data/balanced_order.h"
 #include "infer/evaluate.h"
 #include "stint/train.h"
 #include "train/checkpoint.h"
@@ -38,6 +39,7 @@ typedef struct sti_run {
     sti_position position;
     int32_t *order;                    /* [train_count] of epoch order_epoch */
     int64_t order_epoch;               /* -1: none yet */
+    sti_balanced_order *balanced;      /* NULL: every sample once an epoch */
     double lr, gradient_norm;          /* of the last step */
     double part[STI_LOSS_PARTS];       /* of its loss against a reference; NaN */
     float part_weight[STI_LOSS_PARTS]; /* that it was weighed with */

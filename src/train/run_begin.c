@@ -111,6 +111,10 @@ static stint_status create_parts(sti_run *run)
     }
     if (st != STINT_OK)
         return st;
+    if (sti_data_section_of(run->recipe)->sampling == STI_SAMPLING_BALANCED)
+        st = sti_balanced_order_create(run->job.inputs.train_data, &run->balanced);
+    if (st != STINT_OK)
+        return st;
     run->order =
         sti_alloc_array(run->job.inputs.train_count, sizeof *run->order, "order");
     run->order_epoch = -1;
@@ -127,18 +131,47 @@ static void clear_moments(sti_run *run)
         memset(run->engine->moments[i], 0, run->engine->sizes.params);
 }
 
+static stint_status draw_weights(sti_run *run)
+{
+    return sti_network_init_weights(&run->job.setup.train, &run->engine->team,
+                                    sti_recipe_seed(run->recipe, STI_STREAM_INIT),
+                                    run->engine->params, run->engine->states);
+}
+
+static void say_new_classifier(const sti_run *run)
+{
+    const stint_model_file *m = run->job.inputs.start;
+    const int64_t there = m->network.model.classes;
+    const stint_data_info *info = stint_data_describe(run->job.inputs.train_data);
+    sti_log(
+        STINT_LOG_INFO,
+        "train.start: %s tells %d classes apart ('%s' to '%s'), these images are of "
+        "%d ('%s' to '%s'): its weights are kept but for the classifier, which "
+        "begins anew",
+        sti_train_section_of(run->recipe)->start, (int)there, m->class_names[0],
+        m->class_names[there - 1], (int)info->classes, info->class_names[0],
+        info->class_names[info->classes - 1]);
+}
+
+/* The weights of the model to begin with; where its classes are others, a new
+ * classifier is among them. */
+static stint_status start_weights(sti_run *run)
+{
+    const sti_inputs *in = &run->job.inputs;
+    if (in->new_classifier && sti_run_is_first(run))
+        say_new_classifier(run);
+    stint_status st = in->new_classifier ? draw_weights(run) : STINT_OK;
+    return st == STINT_OK ? sti_model_start(in->start, &in->network,
+                                            &run->job.setup.train, in->new_classifier,
+                                            run->engine->params, run->engine->states)
+                          : st;
+}
+
 /* New weights, or those of the model to begin with; then what pruning leaves. */
 static stint_status init_weights(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    stint_status st =
-        run->job.inputs.start
-            ? sti_model_start(run->job.inputs.start, &run->job.setup.train,
-                              run->job.inputs.network.name, run->engine->params,
-                              run->engine->states)
-            : sti_network_init_weights(&run->job.setup.train, &run->engine->team,
-                                       sti_recipe_seed(run->recipe, STI_STREAM_INIT),
-                                       run->engine->params, run->engine->states);
+    stint_status st = run->job.inputs.start ? start_weights(run) : draw_weights(run);
     if (st == STINT_OK && v.noise->ulp > 0)
         st = sti_network_flip_ulp(&run->job.setup.train, (uint64_t)v.noise->ulp,
                                   run->engine->params);

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/npy.h"
+#include "infer/recall.h"
 #include "store/model_file.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -27,6 +28,23 @@ static stint_status check_reference(const sti_run *run)
     return STINT_OK;
 }
 
+/* What the answers say by class, of a run that gave some. */
+static stint_status fill_recall(const sti_run *run, stint_train_result *r)
+{
+    const stint_data *test = run->job.inputs.test_data;
+    sti_recall recall;
+    if (!run->evaluated || !test)
+        return STINT_OK;
+    const stint_status st = sti_recall_find(&run->evaluation, test, &recall);
+    if (st != STINT_OK || recall.lowest_class < 0)
+        return st;
+    r->balanced_accuracy = recall.mean;
+    r->lowest_recall = recall.lowest;
+    snprintf(r->lowest_class, sizeof r->lowest_class, "%s",
+             stint_data_describe(test)->class_names[recall.lowest_class]);
+    return STINT_OK;
+}
+
 static void fill_result(const sti_run *run, stint_train_result *r)
 {
     const sti_position *p = &run->position;
@@ -36,6 +54,8 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .test_accuracy = p->test_accuracy,
         .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
         .bits_per_byte = (double)NAN,
+        .balanced_accuracy = (double)NAN,
+        .lowest_recall = (double)NAN,
         .seconds = sti_seconds_since(run->start_ns),
         .planned_peak_bytes = run->job.plan.result.peak_bytes,
         .peak_rss_bytes = sti_process_peak_bytes(),
@@ -157,6 +177,8 @@ stint_status sti_run_finish(sti_run *run, stint_status st, stint_train_result *r
     if (st == STINT_OK)
         st = write_model_and_errors(run);
     fill_result(run, result);
+    if (st == STINT_OK)
+        st = fill_recall(run, result);
     if (st == STINT_OK)
         st = sti_run_share_end(run, result);
     if (st == STINT_OK)

@@ -60,6 +60,7 @@ stint_status sti_run_errors_write(const char *path, const stint_recipe *recipe,
     sti_json_int(&json, "channels", info->channels);
     sti_json_int(&json, "fit", sti_recipe_fit(recipe));
     sti_json_float(&json, "validation", sti_data_section_of(recipe)->validation);
+    sti_json_bool(&json, "nested", sti_data_section_of(recipe)->nested);
     sti_json_int(&json, "wrong", w.wrong);
     sti_json_int(&json, "count", e->count);
     sti_json_begin_array(&json, "errors");

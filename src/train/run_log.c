@@ -286,7 +286,7 @@ stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t 
     }
     sti_json_float(json, "images_per_s", images_per_s);
     sti_json_float(json, "seconds", seconds);
-    sti_json_int(json, "rss_bytes", (int64_t)sti_process_now_bytes());
+    sti_json_known(json, "rss_bytes", (int64_t)sti_process_now_bytes());
     return end_line(log);
 }
 
@@ -459,7 +459,7 @@ stint_status sti_run_log_end(sti_run_log *log, stint_status status,
     }
     sti_json_float(json, "seconds", r->seconds);
     sti_json_int(json, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
-    sti_json_int(json, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_known(json, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(json, "weights_sha256", r->weights_sha256);
     if (e) {
         add_class_counts(json, e, test_data, false);

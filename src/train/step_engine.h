@@ -105,7 +105,8 @@ typedef struct sti_step_batch {
     const sti_data_augment *augment;
     const sti_data_norm *norm;
     const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
-    const float *loss_weights; /* [STI_LOSS_PARTS], if asked for; NULL: zeros */
+    const float *loss_weights;  /* [STI_LOSS_PARTS], if asked for; NULL: zeros */
+    const float *class_weights; /* [classes], likewise */
     uint64_t seed;
     uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;

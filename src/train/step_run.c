@@ -75,6 +75,9 @@ static stint_status load_shard(const sti_step_engine *engine, int index, int64_t
     if (net->weights >= 0)
         fill_input(net, net->weights, b->loss_weights,
                    sti_exec_address(lane->train, net->weights));
+    if (net->class_weights >= 0)
+        fill_input(net, net->class_weights, b->class_weights,
+                   sti_exec_address(lane->train, net->class_weights));
     if (engine->desc.fill) {
         engine->desc.fill(engine->desc.fill_user, shard,
                           sti_exec_address(lane->train, net->input),

@@ -23,30 +23,22 @@ static const char *format_of(const sti_data_values *data)
 
 static bool has_images(const sti_data_values *data)
 {
-    return stint_data_has_split(data->path, format_of(data), STINT_DATA_TRAIN) ||
-           stint_data_has_split(data->path, format_of(data), STINT_DATA_TEST);
+    return sti_data_has_part(data->path, format_of(data), STINT_DATA_TRAIN,
+                             data->nested) ||
+           sti_data_has_part(data->path, format_of(data), STINT_DATA_TEST,
+                             data->nested);
 }
 
-static stint_status open_images(const sti_data_values *data, int64_t size,
-                                stint_data **images_out)
+static stint_status open_images(const sti_data_values *data, stint_data **images_out)
 {
     const stint_data_desc desc = {.path = data->path,
                                   .split = STINT_DATA_TRAIN,
                                   .format = format_of(data),
-                                  .size = size,
-                                  .channels = (int)data->channels};
+                                  .size = data->size,
+                                  .channels = (int)data->channels,
+                                  .nested = data->nested,
+                                  .quiet = true}; /* the run will tell */
     return stint_data_open(&desc, images_out);
-}
-
-/* Are there pictures of another size than the first? */
-static stint_status find_mixed(const sti_data_values *data, bool *mixed_out)
-{
-    stint_data *images = NULL;
-    stint_status st = open_images(data, SMALL_SIDE, &images); /* reads all headers */
-    if (st == STINT_OK)
-        *mixed_out = sti_data_is_mixed(images);
-    stint_data_close(images);
-    return st;
 }
 
 static const char *name_for(const stint_data_info *info, bool mixed)
@@ -63,9 +55,9 @@ static stint_status choose_for_images(const sti_data_values *data,
 {
     stint_data *images = NULL;
     bool mixed = false;
-    stint_status st = open_images(data, data->size, &images);
+    stint_status st = open_images(data, &images);
     if (st == STINT_OK && data->size == 0)
-        st = find_mixed(data, &mixed);
+        st = sti_data_find_mixed(images, &mixed);
     if (st != STINT_OK) {
         stint_data_close(images);
         return st;

@@ -92,12 +92,13 @@ static void tell_evaluated(void *user, int64_t done, int64_t total)
 static const int32_t *samples_of_step(sti_run *run, int64_t step)
 {
     int64_t epoch = step / run->job.steps_per_epoch;
-    if (epoch != run->order_epoch) {
-        sti_shuffle(sti_recipe_seed(run->recipe, STI_STREAM_SHUFFLE),
-                    STI_STREAM_SHUFFLE, (uint64_t)epoch, run->job.inputs.train_count,
-                    run->order);
-        run->order_epoch = epoch;
-    }
+    const uint64_t seed = sti_recipe_seed(run->recipe, STI_STREAM_SHUFFLE);
+    if (epoch != run->order_epoch && run->balanced)
+        sti_balanced_order_draw(run->balanced, seed, epoch, run->order);
+    else if (epoch != run->order_epoch)
+        sti_shuffle(seed, STI_STREAM_SHUFFLE, (uint64_t)epoch,
+                    run->job.inputs.train_count, run->order);
+    run->order_epoch = epoch;
     return run->order + step % run->job.steps_per_epoch * run->job.setup.batch;
 }
 
@@ -163,6 +164,7 @@ static sti_step_batch batch_of_step(sti_run *run, const sti_data_augment *augmen
                             .augment = augment,
                             .norm = &run->norm,
                             .loss_weights = run->loss.weight,
+                            .class_weights = run->job.inputs.class_weights,
                             .seed = sti_recipe_seed(run->recipe, STI_STREAM_DROPOUT),
                             .noise = (uint64_t)v.noise->order,
                             .step = step};

@@ -1,17 +1,20 @@
 /* stint_train: from a recipe to a run's folder. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/control_group.h"
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/stop.h"
 #include "net/net.h"
 #include "train/batch_auto.h"
+#include "train/plan_refusal.h"
 #include "train/report.h"
 #include "train/run.h"
 
-/* All that the run holds, but the folder's lock and its name. */
-static void free_parts(sti_run *run)
+/* What a planned job is worked with. */
+static void free_work(sti_run *run)
 {
     sti_tensorboard_close(run->board);
     sti_run_log_close(run->log);
@@ -23,13 +26,36 @@ static void free_parts(sti_run *run)
     run->reference_answer = NULL;
     sti_step_engine_destroy(run->engine);
     sti_free(run->order);
-    sti_job_fini(&run->job);
+    sti_balanced_order_destroy(run->balanced);
     run->board = NULL;
     run->log = NULL;
     run->saver = NULL;
     run->control = NULL;
     run->engine = NULL;
     run->order = NULL;
+    run->balanced = NULL;
+}
+
+/* All that the run holds, but the folder's lock and its name. */
+static void free_parts(sti_run *run)
+{
+    free_work(run);
+    sti_job_fini(&run->job);
+}
+
+/* After an allocation that failed: what would do, by what can be had when the run's own
+ * blocks are free again. */
+static stint_status advise_memory(sti_run *run)
+{
+    const size_t peak = run->job.plan.result.peak_bytes;
+    char why[1024];
+    if (peak == 0)
+        return STINT_E_MEMORY; /* it was the plan that had no room */
+    (void)snprintf(why, sizeof why, "%s", stint_last_error());
+    free_work(run);
+    const size_t here = sti_alloc_now_bytes() + sti_memory_obtainable();
+    return sti_plan_explain_memory(&run->job.setup, &run->job.plan,
+                                   here < peak ? here : peak / 2, why);
 }
 
 /* The report draws images, which is done when all else of the run is free. A report
@@ -56,6 +82,17 @@ static stint_status create_job(sti_run *run)
     return st;
 }
 
+/* --force-memory trains in any case. */
+static stint_status check_machine(const sti_run *run)
+{
+    if (run->desc->force_memory)
+        return STINT_OK;
+    const stint_status st = sti_job_check_machine(&run->job);
+    return st == STINT_OK ? st
+                          : sti_fail(st, "%s; --force-memory trains in any case",
+                                     stint_last_error());
+}
+
 static stint_status plan_local(sti_run *run)
 {
     stint_status st = stint_recipe_check(run->recipe);
@@ -69,6 +106,8 @@ static stint_status plan_local(sti_run *run)
         st = create_job(run);
     if (st == STINT_OK)
         st = sti_job_check_budget(&run->job);
+    if (st == STINT_OK)
+        st = check_machine(run);
     if (st == STINT_OK)
         st = sti_job_check_packs(&run->job);
     if (st == STINT_OK && sti_stop_asked() != STINT_OK)
@@ -103,6 +142,8 @@ stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *des
         if (st == STINT_OK)
             *result_out = result;
     }
+    if (st == STINT_E_MEMORY)
+        st = advise_memory(&run);
     if (st != STINT_OK && run.comm && !run.common)
         sti_comm_give_up(run.comm, st);
     free_parts(&run);

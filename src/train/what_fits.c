@@ -1,5 +1,6 @@
 #include "train/what_fits.h"
 
+#include "base/control_group.h"
 #include "base/memory.h"
 #include "train/run_section.h"
 
@@ -45,6 +46,15 @@ static int64_t find_shards(trial *t, int64_t batch, int64_t shards)
     return 0;
 }
 
+static stint_status find_least(trial *t, stint_plan_result *result)
+{
+    if (result->smallest_bytes > 0)
+        return STINT_OK;
+    const stint_status st = sti_setup_build(&t->setup);
+    return st == STINT_OK ? sti_step_lowest_peak(&t->setup, &result->smallest_bytes)
+                          : st;
+}
+
 stint_status sti_find_what_fits(const sti_setup *setup, sti_step_plan *plan)
 {
     const int64_t batch = setup->batch, shards = setup->shards;
@@ -52,12 +62,7 @@ stint_status sti_find_what_fits(const sti_setup *setup, sti_step_plan *plan)
     trial t = {.setup = sti_setup_like(setup),
                .plan = plan,
                .budget_bytes = sti_run_section_of(setup->inputs->recipe)->memory_bytes};
-    stint_status st = STINT_OK;
-    if (result->smallest_bytes == 0) {
-        st = sti_setup_build(&t.setup);
-        if (st == STINT_OK)
-            st = sti_step_lowest_peak(&t.setup, &result->smallest_bytes);
-    }
+    const stint_status st = find_least(&t, result);
     if (result->fits) {
         result->batch_that_fits = batch;
         result->shards_that_fit = shards;
@@ -67,5 +72,38 @@ stint_status sti_find_what_fits(const sti_setup *setup, sti_step_plan *plan)
     }
     sti_setup_fini(&t.setup);
     sti_memory_trim();
+    return st;
+}
+
+stint_status sti_find_fit(const sti_setup *setup, sti_step_plan *plan,
+                          size_t budget_bytes, sti_fit *out)
+{
+    const size_t whole = budget_bytes >> 20 << 20;
+    trial t = {
+        .setup = sti_setup_like(setup), .plan = plan, .budget_bytes = budget_bytes};
+    const stint_status st = find_least(&t, &plan->result);
+    *out = (sti_fit){0};
+    if (st == STINT_OK) {
+        out->batch = find_batch(&t, setup->batch, setup->shards);
+        out->memory_bytes = plan->result.smallest_bytes <= whole ? whole : 0;
+    }
+    sti_setup_fini(&t.setup);
+    sti_memory_trim();
+    return st;
+}
+
+stint_status sti_find_what_machine_holds(const sti_setup *setup, sti_step_plan *plan)
+{
+    stint_plan_machine *machine = &plan->result.machine;
+    sti_memory_limit limit;
+    sti_fit fit;
+    sti_memory_limit_read("", &limit);
+    *machine = (stint_plan_machine){.bytes = limit.bytes, .source = limit.source};
+    machine->holds = limit.bytes == 0 || plan->result.peak_bytes <= limit.bytes;
+    if (machine->holds)
+        return STINT_OK;
+    const stint_status st = sti_find_fit(setup, plan, limit.bytes, &fit);
+    machine->batch_that_fits = fit.batch;
+    machine->memory_that_fits = fit.memory_bytes;
     return st;
 }

@@ -12,4 +12,18 @@
  * any number of images. */
 stint_status sti_find_what_fits(const sti_setup *setup, sti_step_plan *plan);
 
+/* What would fit so many bytes. */
+typedef struct sti_fit {
+    int64_t batch;       /* with these shards and rewrites; 0: none below the planned */
+    size_t memory_bytes; /* a budget that the recipe runs in, in whole MiB; 0: none */
+} sti_fit;
+
+/* Fills smallest_bytes, too; takes a while, as above. */
+stint_status sti_find_fit(const sti_setup *setup, sti_step_plan *plan,
+                          size_t budget_bytes, sti_fit *out);
+
+/* Holds the planned peak against what this process can have, and fills the result's
+ * `machine`. Quick where it holds. */
+stint_status sti_find_what_machine_holds(const sti_setup *setup, sti_step_plan *plan);
+
 #endif

@@ -145,6 +145,8 @@ static stint_status open_data(comparison *k)
     stint_status st = sti_model_open_data(k->reference, &k->desc->data, &k->data);
     if (st != STINT_OK)
         return st;
+    if ((st = sti_data_tell_absent(k->data)) != STINT_OK)
+        return st;
     k->count = stint_data_describe(k->data)->count;
     k->classes = (int32_t)k->reference->network.model.classes;
     k->label = sti_alloc_array(k->count, sizeof *k->label, "labels");

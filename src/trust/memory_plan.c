@@ -32,6 +32,8 @@ static stint_status check_plain(const stint_recipe *recipe)
                 {"train.select", v.train->select != STI_SELECT_LAST},
                 {"loss.reference", v.loss->reference != NULL},
                 {"prune.sparsity", v.prune->sparsity > 0},
+                {"data.sampling", v.data->sampling != STI_SAMPLING_SHUFFLE},
+                {"loss.class_weights", sti_class_weights_given(v.loss->class_weights)},
                 {"noise.order", v.noise->order != 0},
                 {"noise.ulp", v.noise->ulp != 0}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

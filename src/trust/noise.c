@@ -19,7 +19,7 @@ static stint_status open_test(sti_noise_lab *lab)
 {
     const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
     const char *format = sti_recipe_format(lab->recipe);
-    if (!stint_data_has_split(v.data->path, format, STINT_DATA_TEST))
+    if (!sti_data_has_part(v.data->path, format, STINT_DATA_TEST, v.data->nested))
         return sti_fail(STINT_E_INPUT,
                         "%s: has no test images, and the runs are told apart by their "
                         "answers to them",

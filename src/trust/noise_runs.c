@@ -192,7 +192,7 @@ static stint_status check_recipe(const sti_noise_lab *lab, const char *path,
 {
     stint_recipe *then = NULL;
     sti_text text = {0};
-    stint_status st = sti_recipe_parse(then_text, path, &then);
+    stint_status st = sti_recipe_parse_stored(then_text, path, &then);
     if (st == STINT_OK)
         st = sti_recipe_write(then, true, &text);
     if (st == STINT_OK && strcmp(text.data, now_text) != 0)

@@ -54,7 +54,7 @@ static stint_status prober_init(const stint_model_file *model, const stint_data 
                                 prober *p)
 {
     stint_status st = stint_graph_create(STINT_EVAL, &p->network.graph);
-    p->network.bounds = p->network.weights = -1;
+    p->network.bounds = p->network.weights = p->network.class_weights = -1;
     if (st == STINT_OK)
         st = build_graph(&model->network, &p->network);
     if (st == STINT_OK)

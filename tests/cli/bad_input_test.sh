@@ -53,15 +53,18 @@ refused bad/one 4 "one class, 'cat'" "two or more"
 run 4 train r.ini --batch 512 --out x
 says err "512 images"
 says err "only 256"
-says err "--batch 256"
+says err "--batch 256 or less"
+run 4 train r.ini --batch 512 --shards 512 --out x # not even an image a shard
+says err "only 256; use --batch 256 --shards 4"
+run 0 plan r.ini --batch 256 --shards 4
 # A run that failed on its data is no obstacle to the next.
 run 0 train r.ini --data bad/good --out x_cut -q
 
 # ---- tar, IDX, CIFAR
-refused bad/tar_cut 4 "train.tar" "Truncated"
+refused bad/tar_cut 4 "train.tar" "cut short: it ends before the archive does"
 refused bad/tar_noise 4 "train.tar" "plain, whole tar"
 refused bad/tar_empty 4 "train.tar is empty"
-refused bad/tar_zip 4 "train.tar" "gunzip"
+refused bad/tar_zip 4 "train.tar" "plain, whole tar"
 refused bad/tar_large 4 "train.tar" "overflow"
 refused bad/tar_negative 4 "train.tar" "negative"
 refused bad/idx_cut 4 "has 5016 bytes, its header promises 9232"
@@ -150,6 +153,34 @@ run 0 train r.ini --out cp2 --epochs 3 --steps 64 -q
 printf '\377\377\377\377' | dd of=cp2/checkpoints/step-00000064.safetensors bs=1 seek=20000 conv=notrunc status=none
 run 0 train r.ini --out cp2 --epochs 3 --resume -q --json
 json "j['weights_sha256'] == '$sha'"
+# One whose recipe is damaged is bad input, in one line and without help for the command.
+python3 - <<'PY'
+import json, struct
+name = "cp2/checkpoints/step-00000096.safetensors"
+data = open(name, "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+recipe = head["__metadata__"]["recipe"]
+head["__metadata__"]["recipe"] = recipe.replace("batch = 8", "batsh = 8").replace("lr = ", "rl = ")
+text = json.dumps(head).encode()
+open(name, "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
+PY
+run 4 train r.ini --out cp2 --epochs 4 --resume
+says err "step-00000096.safetensors"
+says err "unknown key 'batsh' in [train]; did you mean 'batch'?; "
+says err "unknown key 'rl' in [optimizer]"
+grep -qF '\n' err && fail "an escaped newline: $(cat err)"
+[ "$(grep -c . err)" = 2 ] || fail "a damaged recipe takes more than a line after that of the plan: $(cat err)"
+run 4 eval bad/m_recipe.safetensors --data data
+says err "a damaged recipe: "
+grep -qF '\n' err && fail "an escaped newline: $(cat err)"
+for rest in gz:gunzip xz:unxz bz2:bunzip2; do
+    mkdir -p packed_${rest%:*}
+    case $rest in gz*) tool=gzip ;; xz*) tool=xz ;; *) tool=bzip2 ;; esac
+    command -v $tool >/dev/null || continue
+    $tool -c bad/tar_noise/train.tar >packed_${rest%:*}/train.tar
+    refused packed_${rest%:*} 4 "it is compressed" "unpack it with ${rest#*:} "
+done
 
 # ---- recipes and flags
 printf '[model]\nnmae = lenet5\n[trian]\nbatch = 3\n[train]\nbatch = 0\nshards = two\n' >bad.ini

@@ -38,6 +38,29 @@ says out "sizes from 24x36 to 40x30"
 says out "fit = squash distorts proportions by up to 1.50, crop cuts off up to 33 %"
 says out "there is no test/; validation/ is the test split"
 
+# without a size they are looked at all the same, and what would be needed is said
+run 0 data info p
+says out "train  13 images of mixed sizes, colour, 2 classes"
+says out "test   2 images of 40 x 30"
+says out "add \`size = 224\` under [data]"
+says out "--size 224 looks at them so"
+run 0 data info p --json
+json 'j["train"]["mixed_sizes"] and not j["test"]["mixed_sizes"]'
+mkdir -p unsorted && cp -r p/train/a p/train/b unsorted
+run 0 data info unsorted
+says out "of mixed sizes"
+says out "add \`size = 224\` under [data]"
+run 0 data info unsorted --json --size 16
+json 'not j["train"]["mixed_sizes"] and j["train"]["width"] == 16'
+mkdir -p two/train two/test && cp -r p/validation/* two/train && for c in a b; do photo two/test/$c/1.png 20 20; done
+run 0 data info two # each split of one size, but not of the same
+says out "images of 40 x 30"
+says out "images of 20 x 20"
+says out "add \`size = 224\` under [data]"
+run 4 train --data two --set data.size=0 --out two-run --steps 1 --set train.batch=2
+run 0 data info two --size 20
+grep -q "size = 224" out && fail "images of one size are called mixed"
+
 cat >r.ini <<'INI'
 [model]
 name = resnet18

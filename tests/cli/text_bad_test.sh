@@ -45,6 +45,11 @@ for data in /dev/zero pipe.txt; do # which never end, or never begin
     says err "is no file and no folder"
 done
 rm pipe.txt
+printf 'a' >letter.txt
+bad 4 "letter.txt: the text has 1 token to train on, but two are needed" --data letter.txt
+printf '%0500d' 0 >zeros.txt
+bad 4 "zeros.txt: all of the text is one and the same character" --data zeros.txt --set data.tokenizer=char
+run 0 plan r.ini --data zeros.txt --set data.tokenizer=byte
 bad 4 "context of 20000 tokens is longer" --data text.txt --set model.context=20000
 mkdir folder images
 head -c 3000 text.txt >folder/b.txt

@@ -40,6 +40,14 @@ says err "train.start: the tokeniser of first ($characters"
 says err "pairs.json (bpe, 270 tokens"
 run 4 train a.ini --data b.txt --start first --out no --set data.tokenizer=byte
 says err "but data.tokenizer is byte"
+# So is another network, in words: by plan, too.
+for command in plan train; do
+    run 4 $command a.ini --data b.txt --start first --out no --set model.width=32
+    says err "first/model.safetensors holds the network gpt of "
+    says err ", depth 1, width 16, 2 heads ("
+    says err ", depth 1, width 32, 2 heads ("
+    says err "give the same model.name, vocabulary, depth, width and heads"
+done
 [ ! -e no ] || fail "a refused run left a folder"
 
 # A run's tokeniser for another run, and as a file.

@@ -85,6 +85,28 @@ json "j['accuracy'] > 0.9 and j['loss'] > 0 and j['weights_sha256'] == '$sha'"
 json 'len(j["per_class"]) == 2 and j["per_class"][0]["count"] == 32'
 run 0 eval a/model.safetensors --data data --split train --confusion
 says out "accuracy"
+mkdir plain # black and white: nothing is mistaken, and nothing stands under that heading
+python3 - <<'PY'
+import os, struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for split in "train", "test":
+    for name, grey in ("black", 0), ("white", 255):
+        os.makedirs(f"plain/{split}/{name}")
+        for i in range(8):
+            rows = (b"\0" + bytes([abs(grey - i)] * 8)) * 8
+            open(f"plain/{split}/{name}/{i}.png", "wb").write(
+                b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
+                + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+PY
+run 0 train r.ini --data plain --set model.name=mlp --set model.width=8 --steps 20 --batch 16 --out plain-run -q
+run 0 eval plain-run --data plain --confusion
+says out "accuracy 100.00 %"
+grep -q mistaken out && fail "a heading without anything under it"
+cp plain/test/white/0.png plain/test/black/w.png
+run 0 eval plain-run --data plain --confusion
+says out "Most often mistaken:"
+says out "taken for white"
 run 4 eval r.ini --data data
 run 5 eval nothing.safetensors --data data
 run 0 info a --json

@@ -83,6 +83,11 @@ run 0 --version
 says out "stint "
 says out "instruction set"
 run 0 --version --json
+# the version of the numerics is that of the code, and the last that docs/trust.md knows
+numerics=$(sed -n 's/^#define STI_NUMERICS_VERSION "\(.*\)"/\1/p' "$STINT_SOURCE/src/base/numerics.h")
+json "j['numerics'] == '$numerics'"
+last=$(sed -n '/^| version | what changed bits |$/,/^$/p' "$STINT_SOURCE/docs/trust.md" | sed -n 's/^| \([0-9]*\) |.*/\1/p' | tail -1)
+[ "$last" = "$numerics" ] || fail "trust.md ends with numerics $last, the code has $numerics"
 json 'j["version"] and j["isa"] and j["threads"] >= 1 and "freetype" in j["parts"]'
 for topic in recipe models environment exit; do
     run 0 help $topic
@@ -114,6 +119,10 @@ says err "STINT_BATCHH"
 says err "did you mean STINT_BATCH?"
 STINT_SLEPS=1 run 2 completion nosuchshell
 says err "unknown environment variable STINT_SLEPS is ignored; did you mean STINT_SLEEPS?"
+# several are warned of once each, also where the recipe is looked for
+STINT_ONE=1 STINT_TWO=2 run 4 plan --data "$work/nothing"
+[ "$(grep -c 'STINT_ONE is ignored' "$work/err")" = 1 ] || fail "STINT_ONE is not told once"
+[ "$(grep -c 'STINT_TWO is ignored' "$work/err")" = 1 ] || fail "STINT_TWO is not told once"
 # Each name of the topic is known, but for the two that stand for whole tables.
 for name in $("$STINT" help environment | sed -n 's/^  \(STINT_[A-Z_]*\) .*/\1/p' | tail -n +3); do
     env "$name=" "$STINT" completion nosuchshell 2>"$work/err"

@@ -367,6 +367,55 @@ static void allocation_failures_are_clean(void **state)
     }
 }
 
+/* A JPEG header of 50 x 35 and three components, the first sampled hv, in one frame of
+ * this kind, and the start of a scan of so many of them. Its length. */
+static size_t jpeg_head(uint8_t frame, uint8_t hv, uint8_t scanned, uint8_t *out)
+{
+    const uint8_t head[] = {0xff, 0xd8, 0xff, frame, 0,    17, 8,  0,       35,
+                            0,    50,   3,    1,     hv,   0,  2,  0x11,    1,
+                            3,    0x11, 1,    0xff,  0xda, 0,  12, scanned, 1,
+                            0,    2,    0x11, 3,     0x11, 0,  63, 0};
+    memcpy(out, head, sizeof head);
+    return sizeof head;
+}
+
+/* What decoding is said to take: coefficients of several scans by hand. */
+static void headers_tell_what_decoding_takes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t frame, hv, scanned;
+        size_t coefficients;
+    } cases[] = {
+        {0xc0, 0x22, 3, 0},
+        {0xc0, 0x11, 3, 0},
+        {0xc2, 0x11, 3, (size_t)3 * 7 * 5 * 128}, /* 8 x 8: 7 across, 5 down */
+        {0xc2, 0x22, 3, (size_t)(8 * 6 + 2 * 4 * 3) * 128}, /* 16 x 16: 4 across, 3 */
+        {0xc2, 0x21, 1, (size_t)(8 * 5 + 2 * 4 * 5) * 128},
+        {0xc0, 0x22, 1, (size_t)(8 * 6 + 2 * 4 * 3) * 128}, /* one component a scan */
+    };
+    uint8_t bytes[64];
+    sti_image_info info, one;
+    assert_int_equal(
+        sti_image_probe(bytes, jpeg_head(0xc0, 0x11, 3, bytes), true, &one), 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t n =
+            jpeg_head(cases[i].frame, cases[i].hv, cases[i].scanned, bytes);
+        assert_int_equal(sti_image_probe(bytes, n, true, &info), 1);
+        assert_int_equal(info.buffer_bytes[0], 50 * 35);
+        assert_int_equal(info.buffer_bytes[1], 3 * 50 * 35);
+        assert_int_equal(info.library_bytes - one.library_bytes, cases[i].coefficients);
+        assert_false(info.scans_later);
+        /* Before the scan is in sight several are planned for, and that is said. */
+        assert_int_equal(sti_image_probe(bytes, 23, false, &info), 1);
+        assert_true(info.library_bytes > one.library_bytes);
+        assert_int_equal(info.scans_later, cases[i].frame == 0xc0);
+        assert_int_equal(sti_image_probe(bytes, 14, false, &info), 1);
+        assert_true(info.scans_later);
+        assert_true(info.library_bytes >= one.library_bytes + 6 * 50 * 35);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +424,7 @@ int main(void)
         cmocka_unit_test(nonsense_orientations_are_passed_over),
         cmocka_unit_test(damaged_exif_is_no_orientation),
         cmocka_unit_test(a_start_tells_the_size),
+        cmocka_unit_test(headers_tell_what_decoding_takes),
         cmocka_unit_test(bmp_of_every_depth),
         cmocka_unit_test(webp_is_known_and_read_where_it_can_be),
         cmocka_unit_test(encoded_pictures_are_read_back),

@@ -89,6 +89,21 @@ PY
 all_end 2
 speaks 0 "its messages are of version 2, these of "
 
+# Another command.
+root=127.0.0.1:$(port)
+pids=()
+"$STINT" net measure --net-root "$root" --net-ranks 2 --net-rank 1 >out.1 2>err.1 &
+pids[1]=$!
+"$STINT" train net.ini --out unmet --net-root "$root" --net-ranks 2 --net-rank 0 >out.0 2>err.0 &
+pids[0]=$!
+all_end 2
+for rank in 0 1; do
+    speaks $rank "another command runs there: rank 1 ("
+    speaks $rank "is of \`stint net measure\`, rank 0 ("
+    speaks $rank "of \`stint train\`"
+done
+[ ! -e unmet ] || fail "a run of no ranks left something behind"
+
 two 2 "" "--resume"
 speaks 0 "no --resume, 12 steps"
 

@@ -56,6 +56,30 @@ static void reference_soft(const op_case *c, const op_tensor *in, op_tensor *out
     }
 }
 
+/* x0 logits, x1 labels, x2 a weight a class. */
+static stint_value build_weighted(stint_graph *g, const stint_value *x,
+                                  const op_case *c)
+{
+    return stint_weighted_cross_entropy(g, x[0], x[1], x[2], (float)c->f[0]);
+}
+
+static void reference_weighted(const op_case *c, const op_tensor *in, op_tensor *out)
+{
+    const int64_t rows = in->shape.dim[0], n = in->shape.dim[1];
+    const double s = (double)(float)c->f[0];
+    for (int64_t r = 0; r < rows; r++) {
+        const double *z = in[0].data + r * n;
+        const int64_t label = (int64_t)in[1].data[r];
+        double sum = 0, loss = 0;
+        for (int64_t j = 0; j < n; j++)
+            sum += exp(z[j]);
+        for (int64_t j = 0; j < n; j++)
+            loss -= (s / (double)n + (j == label ? 1 - s : 0)) * (z[j] - log(sum));
+        if (label >= 0)
+            out->data[0] += in[2].data[label] * loss / (double)rows;
+    }
+}
+
 static stint_value build_quantise(stint_graph *g, const stint_value *x,
                                   const op_case *c)
 {
@@ -82,7 +106,23 @@ static void reference_quantise(const op_case *c, const op_tensor *in, op_tensor 
         .reference = reference_##fn, .f = {f0, f1}, .torch = torch_               \
     }
 
+#define WEIGHTED_CASE(name_, rows, classes, labels, smoothing, torch_)                \
+    {                                                                                 \
+        .name = (name_), .n_in = 3, .shape = {rows "," classes, rows, classes},       \
+        .draw = {OP_NORMAL, labels, OP_POSITIVE}, .grad = 1, .build = build_weighted, \
+        .reference = reference_weighted, .f = {smoothing}, .torch = torch_            \
+    }
+
 static const op_case op_cases_distill[] = {
+    WEIGHTED_CASE("weighted cross-entropy", "N", "C", OP_LABELS, 0,
+                  "F.cross_entropy(x0, x1.long(), weight=x2, reduction='sum')"
+                  " / len(x1)"),
+    WEIGHTED_CASE("weighted cross-entropy padded", "L", "C", OP_SOME_LABELS, 0,
+                  "F.cross_entropy(x0, x1.long(), weight=x2, ignore_index=-1,"
+                  " reduction='sum') / len(x1)"),
+    WEIGHTED_CASE("weighted cross-entropy smoothed", "L", "17", OP_SOME_LABELS, 0.1,
+                  "(F.cross_entropy(x0, x1.long(), ignore_index=-1, reduction='none',"
+                  " label_smoothing=0.1) * x2[x1.long()]).mean()"),
     DISTILL_CASE("logit pairing", pairing, "N", "C", OP_LABELS, 0, 0,
                  "F.mse_loss(x0, x1)"),
     DISTILL_CASE("logit pairing padded", pairing, "L", "11", OP_SOME_LABELS, 0, 0,

@@ -332,7 +332,8 @@ static void test_models_that_do_not_fit(void **state)
         STINT_E_INPUT, "28x28x1, the data are of 32x32x1");
     refused(
         make_recipe("bad", "train.start", in_folder("ref"), "model.name", "mlp", NULL),
-        STINT_E_INPUT, "as the network mlp wants it");
+        STINT_E_INPUT, "ref/model.safetensors holds the network lenet5 (");
+    assert_non_null(strstr(stint_last_error(), "parameters), the recipe's is mlp ("));
     refused(make_recipe("bad", "loss.reference", in_folder("ref"), "loss.hard", "0",
                         "loss.pairing", "0", "loss.soft", "0", NULL),
             STINT_E_USAGE, "nothing would be");

@@ -73,8 +73,9 @@ static inline void draw(uint8_t *pixels, int label, uint32_t seed)
         }
 }
 
-static inline void write_idx(const char *folder, const char *prefix, int count,
-                             uint32_t seed)
+/* label_of: of image i. */
+static inline void write_labelled(const char *folder, const char *prefix, int count,
+                                  uint32_t seed, int (*label_of)(int i))
 {
     char path[600];
     size_t image_bytes = 16 + (size_t)count * SIDE * SIDE;
@@ -86,7 +87,7 @@ static inline void write_idx(const char *folder, const char *prefix, int count,
     put_big(labels, 0x801);
     put_big(labels + 4, (uint32_t)count);
     for (int i = 0; i < count; i++) {
-        int label = i % CLASSES;
+        int label = label_of(i);
         labels[8 + i] = (uint8_t)label;
         draw(images + 16 + (size_t)i * SIDE * SIDE, label, seed + (uint32_t)i);
     }
@@ -96,6 +97,17 @@ static inline void write_idx(const char *folder, const char *prefix, int count,
     assert_int_equal(sti_file_write(path, labels, 8 + (size_t)count), STINT_OK);
     free(images);
     free(labels);
+}
+
+static inline int label_in_turn(int i)
+{
+    return i % CLASSES;
+}
+
+static inline void write_idx(const char *folder, const char *prefix, int count,
+                             uint32_t seed)
+{
+    write_labelled(folder, prefix, count, seed, label_in_turn);
 }
 
 /* support_folder/data with so many images; test_count 0: no test split. */

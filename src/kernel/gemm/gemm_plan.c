@@ -12,8 +12,8 @@
 /* Limits in rows of A and C. */
 enum {
     FEW_ROWS = 24,         /* up to so many, B in place is read in long passes */
-    UNALIASED_ROWS = 1024, /* up to so many, a B whose rows share no set is in place */
-    ALIASED_ROWS = 24,     /* the same for a B whose rows do, */
+    ALIASED_ROWS = 24,     /* up to so many, a B whose rows share sets is in place */
+    LOW_PANEL_ROWS = 16,   /* up to so many, packed panels are short, */
     LOW_ROWS = 6,          /* up to so many, tiles are not three panels wide */
     SHORT_K_ROWS = 56,     /* of a block where k is short */
     PARTIAL_ROWS = 280,    /* of a block whose partial sums take scratch */
@@ -44,6 +44,7 @@ enum {
     PARTIAL_K = 256,      /* a pass where partial sums take scratch, */
     SHORT_PASS_K = 192,   /* in short passes, */
     PANEL_K = 128,        /* where B is packed by panels: 24 KiB of the widest, */
+    LOW_PANEL_K = 64,     /* the same for few rows (LOW_PANEL_ROWS), */
     TRANSPOSED_K = 1024,  /* where a B in columns goes in small groups, */
     LANES_K = 256,        /* where rows are lanes: B stays in the first-level cache, */
     LANES_FAR_K = 64      /* and pages of a far A are gone through one by one */
@@ -63,23 +64,36 @@ enum {
 };
 
 /* Limits that differ between kinds of CPU, a column each. They were measured on Zen 4,
- * with AVX2 and with AVX-512; those of AVX512_FULL are from Sapphire Rapids, but for
- * panel_rows, which follows from counted cache misses (docs/performance.md). */
+ * with AVX2 and with AVX-512; those of AVX512_FULL on Sapphire and Emerald Rapids. */
 typedef struct kind_limits {
     /* Floats: up to so many, an A in steps of k is read in place. */
     int64_t in_place_a_k_major;
-    /* Rows: up to so many, a B whose rows alias sets is read in place where tiles last,
-     * since the next panel is fetched meanwhile. */
+    /* Rows: up to so many, a B is read in place whose rows share no set and begin on a
+     * cache line, */
+    int64_t whole_line_rows;
+    /* or anywhere, so that most of its vectors lie on two lines; */
+    int64_t split_line_rows;
+    /* and one whose rows alias sets where tiles last, since the next panel is fetched
+     * meanwhile. */
     int64_t aliased_long_rows;
     /* Rows: up to so many, it is packed by panels instead; 0: never. */
     int64_t panel_rows;
 } kind_limits;
 
 static const kind_limits limits_of[STI_CPU_KINDS] = {
-    /* in_place_a_k_major, aliased_long_rows, panel_rows */
-    [STI_CPU_AVX2] = {24 << 10, 24, 0},
-    [STI_CPU_AVX512_HALF] = {128 << 10, 128, 0},
-    [STI_CPU_AVX512_FULL] = {24 << 10, 24, 24},
+    [STI_CPU_AVX2] = {.in_place_a_k_major = 24 << 10,
+                      .whole_line_rows = 1024,
+                      .split_line_rows = 1024,
+                      .aliased_long_rows = 24},
+    [STI_CPU_AVX512_HALF] = {.in_place_a_k_major = 128 << 10,
+                             .whole_line_rows = 1024,
+                             .split_line_rows = 1024,
+                             .aliased_long_rows = 128},
+    [STI_CPU_AVX512_FULL] = {.in_place_a_k_major = 24 << 10,
+                             .whole_line_rows = 1024,
+                             .split_line_rows = 24,
+                             .aliased_long_rows = 24,
+                             .panel_rows = 128},
 };
 
 /* Equal blocks of at most `most`, a multiple of `unit`. */
@@ -167,11 +181,11 @@ typedef struct piece_size {
 /* Up to so many rows read B in place. */
 static int64_t in_place_rows(const sti_block_job *job)
 {
+    const kind_limits *limits = &limits_of[sti_cpu_kind_now()];
     if (!aliases_cache_sets(job->ldb))
-        return UNALIASED_ROWS;
-    if (job->k < ALIASED_LONG_K)
-        return ALIASED_ROWS;
-    return limits_of[sti_cpu_kind_now()].aliased_long_rows;
+        return job->ldb % STI_PANEL == 0 ? limits->whole_line_rows
+                                         : limits->split_line_rows;
+    return job->k < ALIASED_LONG_K ? ALIASED_ROWS : limits->aliased_long_rows;
 }
 
 /* Whether few rows meet a B whose rows alias sets, which tile after tile would fetch
@@ -310,7 +324,7 @@ static int64_t pass_limit(const sti_block_job *job, const sti_block_plan *p)
     if (p->b == STI_GEMM_B_IN_PLACE && job->m <= FEW_ROWS)
         return STI_BLOCK_K;
     if (p->b == STI_GEMM_B_BY_PANEL)
-        return PANEL_K;
+        return job->m <= LOW_PANEL_ROWS ? LOW_PANEL_K : PANEL_K;
     if (p->path == STI_GEMM_ROWS_AS_LANES)
         return job->a_k_major && job->m * k > LANES_FAR_A ? LANES_FAR_K : LANES_K;
     if (transposes_for_few(job, p))
