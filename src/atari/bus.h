@@ -34,7 +34,11 @@ struct sti_mapper {
 const sti_mapper *sti_mapper_find(const uint8_t *rom, uint32_t bytes,
                                   uint32_t *ram_bytes_out);
 /* Point bus->slice to what console->cart says. */
-void sti_mapper_view(sti_bus *bus);
+static inline void sti_mapper_view(sti_bus *bus)
+{
+    for (int i = 0; i < 4; i++)
+        bus->slice[i] = bus->cart->rom + 1024u * bus->console->cart.slice[i];
+}
 
 /* Bring the picture and the latches up to a clock. */
 void sti_tia_advance(sti_bus *bus, int32_t clock);

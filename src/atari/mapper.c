@@ -6,12 +6,6 @@
 #include "atari/bus.h"
 #include "atari/mapper_dpc.h"
 
-void sti_mapper_view(sti_bus *bus)
-{
-    for (int i = 0; i < 4; i++)
-        bus->slice[i] = bus->cart->rom + 1024u * bus->console->cart.slice[i];
-}
-
 static void set_slices(sti_bus *bus, int first, int count, unsigned slice)
 {
     for (int i = 0; i < count; i++)
