@@ -44,6 +44,13 @@ static sti_vcs vcs;
 static sti_cart cart_8k;
 static sti_text saved;
 
+static void forget_saved(void)
+{
+    sti_vcs_fini(&vcs);
+    sti_cart_close(&cart_8k);
+    sti_text_fini(&saved);
+}
+
 static void save_once(void)
 {
     static const uint8_t loop[] = {0x85, 0x02, 0xe6, 0x80, 0xa5, 0x80, 0x85,
@@ -59,7 +66,8 @@ static void save_once(void)
     rom[0xffc] = rom[0x1ffc] = 0;
     if (sti_cart_load(rom, sizeof rom, "rom", &cart_8k) != STINT_OK ||
         sti_vcs_init(&vcs, &cart_8k) != STINT_OK ||
-        sti_snapshot_write(&vcs, &game, &score, &saved) != STINT_OK)
+        sti_snapshot_write(&vcs, &game, &score, &saved) != STINT_OK ||
+        atexit(forget_saved) != 0)
         abort();
 }
 
