@@ -18,7 +18,7 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "graph", "op", "pass",
-         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "cli"]
+         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -26,6 +26,7 @@ ONLY = {
     "env": {"base", "atari", "env"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "seal": {"base", "page", "kernel", "net", "seal"},
 }
 PUBLIC = {
     "status": "base",
@@ -47,6 +48,7 @@ PUBLIC = {
     "recipe": "base",
     "plan": "plan",
     "trust": "trust",
+    "seal": "seal",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 

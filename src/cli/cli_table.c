@@ -16,6 +16,8 @@
     X(data_tokens) \
     X(import_hf) \
     X(export_hf) \
+    X(export_dense) \
+    X(export_compact) \
     X(topk) \
     X(codec_pack) \
     X(codec_unpack) \
@@ -30,6 +32,17 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(seal_compile) \
+    X(seal_import) \
+    X(seal_export) \
+    X(seal_sim) \
+    X(seal_keygen) \
+    X(seal_encrypt) \
+    X(seal_plan) \
+    X(seal_run) \
+    X(seal_decrypt) \
+    X(seal_check) \
+    X(seal_sets) \
     X(report) \
     X(play_info) \
     X(play_run) \
@@ -38,6 +51,7 @@
     X(bench_gemm) \
     X(bench_conv) \
     X(bench_topk) \
+    X(bench_latency) \
     X(tune_gemm) \
     X(help) \
     X(completion)
