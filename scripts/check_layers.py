@@ -17,11 +17,13 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "seal", "cli"]
+ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "graph", "op", "pass",
+         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
+    "atari": {"base", "atari"},
+    "env": {"base", "atari", "env"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
     "seal": {"base", "page", "kernel", "net", "seal"},
@@ -30,6 +32,7 @@ PUBLIC = {
     "status": "base",
     "stop": "base",
     "version": "base",
+    "env": "env",
     "topk": "kernel",
     "codec": "codec",
     "graph": "graph",

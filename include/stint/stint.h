@@ -27,6 +27,7 @@
 
 #include "stint/codec.h"
 #include "stint/data.h"
+#include "stint/env.h"
 #include "stint/generate.h"
 #include "stint/graph.h"
 #include "stint/infer.h"

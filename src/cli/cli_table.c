@@ -44,6 +44,9 @@
     X(seal_check) \
     X(seal_sets) \
     X(report) \
+    X(play_info) \
+    X(play_run) \
+    X(play_bench) \
     X(bench_step) \
     X(bench_gemm) \
     X(bench_conv) \
