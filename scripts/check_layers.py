@@ -18,12 +18,13 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "shrink", "cli"]
+         "data", "model", "store", "infer", "train", "trust", "shrink", "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "seal": {"base", "page", "kernel", "net", "seal"},
 }
 PUBLIC = {
     "status": "base",
@@ -45,6 +46,7 @@ PUBLIC = {
     "plan": "plan",
     "trust": "trust",
     "shrink": "shrink",
+    "seal": "seal",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 

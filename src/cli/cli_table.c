@@ -33,6 +33,17 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(seal_compile) \
+    X(seal_import) \
+    X(seal_export) \
+    X(seal_sim) \
+    X(seal_keygen) \
+    X(seal_encrypt) \
+    X(seal_plan) \
+    X(seal_run) \
+    X(seal_decrypt) \
+    X(seal_check) \
+    X(seal_sets) \
     X(report) \
     X(bench_step) \
     X(bench_gemm) \
