@@ -18,7 +18,7 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "graph", "op", "pass",
-         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "seal", "cli"]
+         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "shrink", "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -48,6 +48,7 @@ PUBLIC = {
     "recipe": "base",
     "plan": "plan",
     "trust": "trust",
+    "shrink": "shrink",
     "seal": "seal",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor

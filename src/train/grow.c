@@ -67,6 +67,13 @@ void sti_course_go_on(sti_course *c, const sti_stage *stage)
     set_open_end(c);
 }
 
+void sti_course_end(sti_course *c, int64_t steps)
+{
+    const int64_t each = batches(c, c->units, c->stage[0].accumulate);
+    c->steps = steps;
+    c->epochs = (steps + each - 1) / each;
+}
+
 /* steps 0: not at all. */
 static stint_status end_early(sti_course *c, int64_t steps)
 {
@@ -116,8 +123,7 @@ stint_status sti_course_create(const stint_recipe *recipe, int64_t count, sti_co
         return end_early(c, train->steps);
     }
     const int64_t each = batches(c, c->units, train->accumulate);
-    c->steps = train->steps > 0 ? train->steps : train->epochs * each;
-    c->epochs = (c->steps + each - 1) / each;
+    sti_course_end(c, train->steps > 0 ? train->steps : train->epochs * each);
     return STINT_OK;
 }
 

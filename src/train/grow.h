@@ -42,6 +42,8 @@ stint_status sti_course_create(const stint_recipe *recipe, int64_t count,
                                sti_course *course_out);
 void sti_course_fini(sti_course *course); /* a zeroed one is fine */
 
+/* Let a course without [grow] end after so many steps. */
+void sti_course_end(sti_course *course, int64_t steps);
 /* Another stage for an open course, in the place of those that began at its step or
  * later, and of older ones where there is no more room for them. */
 void sti_course_go_on(sti_course *course, const sti_stage *stage);

@@ -7,10 +7,12 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "base/units.h"
+#include "train/click.h"
 #include "train/memory_account.h"
 #include "train/plan_picture.h"
 #include "train/plan_refusal.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 #include "train/what_fits.h"
 
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out)
@@ -76,6 +78,14 @@ static stint_status count_steps(sti_job *job)
         sti_course_create(in->recipe, in->train_count, &job->course);
     if (st != STINT_OK)
         return st;
+    job->steps_per_epoch = sti_course_epoch_ticks(&job->course);
+    if (sti_shrink_wanted(in->recipe) && job->course.grows)
+        return sti_fail(STINT_E_USAGE,
+                        "grow.by: the steps of a compression scheme are of "
+                        "one batch; leave it at none");
+    if (!job->course.grows)
+        sti_course_end(&job->course, sti_shrink_steps(in->recipe, job->steps_per_epoch,
+                                                      job->course.steps));
     job->steps = job->course.steps;
     job->epochs = job->course.epochs;
     if (v.prune->sparsity > 0 && v.prune->epochs > 0 && v.prune->epochs >= job->epochs)
@@ -113,6 +123,19 @@ static stint_status check_micro(const sti_job *job)
                     setup->accumulate == 1 ? "" : "es", 2 * setup->batch);
 }
 
+/* What a scheme asks of a network, before anything is written. */
+static stint_status check_scheme(const sti_job *job)
+{
+    const stint_recipe *recipe = job->inputs.recipe;
+    sti_projection *projection = NULL;
+    if (!sti_shrink_wanted(recipe))
+        return STINT_OK;
+    const stint_status st =
+        sti_shrink_create_projection(recipe, &job->setup.train, true, &projection);
+    sti_projection_destroy(projection);
+    return st == STINT_OK ? sti_click_check(recipe, job->steps) : st;
+}
+
 static stint_status plan_step(sti_job *job)
 {
     sti_setup *setup = &job->setup;
@@ -122,6 +145,7 @@ static stint_status plan_step(sti_job *job)
     STI_TRY(check_micro(job));
     setup->base_bytes = sti_memory_base(setup);
     STI_TRY(sti_step_choose(setup, NULL, &job->plan));
+    STI_TRY(check_scheme(job));
     if (setup->eval.graph)
         STI_TRY(sti_network_agree(&setup->train, &setup->eval));
     result->threads = setup->threads;

@@ -23,7 +23,8 @@ typedef struct sti_job {
     sti_setup setup;
     sti_step_plan plan;
     sti_course course;
-    int64_t steps, epochs; /* of the course */
+    int64_t steps, epochs;   /* of the course */
+    int64_t steps_per_epoch; /* without [grow] */
     /* For the checkpoints of the rank that writes them; empty until known. */
     char images_hash[STI_IMAGES_HASH_BYTES];
 } sti_job;

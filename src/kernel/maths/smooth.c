@@ -25,20 +25,6 @@ double sti_smooth_log(double x)
     return 2 * s * sum + exponent * LN2;
 }
 
-/* 2^k e^r, |r| <= log(2) / 2: the first term left out is below 1e-19. */
-double sti_smooth_exp(double x)
-{
-    const double turns = x / LN2;
-    const int k = (int)(turns < 0 ? turns - 0.5 : turns + 0.5);
-    const double r = x - k * LN2;
-    const uint64_t bits = (uint64_t)(k + 1023) << 52;
-    double sum = 0, scale;
-    memcpy(&scale, &bits, sizeof scale);
-    for (int i = 16; i >= 1; i--)
-        sum = (sum + 1) * r / i;
-    return (sum + 1) * scale;
-}
-
 /* Taylor's series, |x| <= pi / 4: the first term left out is below 1e-18. */
 static double sin_series(double x)
 {
@@ -86,4 +72,16 @@ double sti_smooth_cos_turn(double t)
     default:
         return sin_series(x);
     }
+}
+
+/* A series for x / 1024, squared ten times. */
+double sti_smooth_exp(double x)
+{
+    const double t = x / 1024;
+    double sum = 1;
+    for (int n = 12; n > 0; n--)
+        sum = 1 + sum * t / n;
+    for (int i = 0; i < 10; i++)
+        sum *= sum;
+    return sum;
 }
