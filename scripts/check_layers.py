@@ -17,13 +17,14 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "cli"]
+ROOMS = ["base", "page", "media", "kernel", "codec", "net", "solve", "graph", "op", "pass", "plan", "exec",
+         "data", "model", "store", "infer", "train", "trust", "svm", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "solve": {"base", "kernel", "net", "solve"},
 }
 PUBLIC = {
     "status": "base",

@@ -14,8 +14,12 @@
     X(data_glyphs) \
     X(data_get) \
     X(data_tokens) \
+    X(data_table) \
     X(import_hf) \
     X(export_hf) \
+    X(svm_train) \
+    X(svm_predict) \
+    X(svm_plan) \
     X(topk) \
     X(codec_pack) \
     X(codec_unpack) \
