@@ -19,6 +19,7 @@
     X(export_hf) \
     X(svm_train) \
     X(svm_predict) \
+    X(svm_scale) \
     X(svm_plan) \
     X(topk) \
     X(codec_pack) \
