@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "base/npy.h"
-#include "kernel/topk/topk_key.h"
+#include "kernel/topk/topk_wide.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const size_t type_bytes[] = {4, 2, 2, 4, 1};
+static const size_t type_bytes[STINT_TOPK_TYPES] = {4, 2, 2, 4, 1, 4, 1, 8, 8, 8, 2, 2};
 
 typedef struct ranked {
-    uint32_t key;
+    uint64_t key;
     int64_t index;
 } ranked;
 
@@ -31,17 +31,27 @@ static int compare_index(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void check(const stint_topk_desc *d, const uint8_t *x, const int64_t *index,
-                  const uint8_t *values)
+static uint64_t key_at(const stint_topk_desc *d, const uint8_t *x, int64_t i)
 {
+    if (sti_topk_is_wide(d->type)) {
+        const sti_topk_wide_map map = sti_topk_wide_map_make(d);
+        return sti_topk_wide_key(sti_topk_wide_bits_at(x, i, type_bytes[d->type]),
+                                 &map);
+    }
     const sti_topk_form form = sti_topk_form_of(d);
     const sti_topk_view view = {
         .form = form, .map = sti_topk_map_make(d, form), .x = x, .n = d->n};
+    return sti_topk_key_at(&view, i);
+}
+
+static void check(const stint_topk_desc *d, const uint8_t *x, const int64_t *index,
+                  const uint8_t *values)
+{
     const int64_t k = d->k < d->n ? d->k : d->n;
     const size_t bytes = type_bytes[d->type];
     ranked *r = malloc((size_t)(d->n + 1) * sizeof *r);
     for (int64_t i = 0; r && i < d->n; i++)
-        r[i] = (ranked){sti_topk_key_at(&view, i), i};
+        r[i] = (ranked){key_at(d, x, i), i};
     if (r) {
         qsort(r, (size_t)d->n, sizeof *r, compare_ranked);
         if (!d->sorted)
@@ -61,7 +71,7 @@ static void select_and_check(const stint_topk_desc *d, const uint8_t *x)
     if (stint_topk_workspace_bytes(d, &need) != STINT_OK)
         abort();
     const int64_t k = d->k < d->n ? d->k : d->n;
-    uint8_t *workspace = malloc(need), *values = malloc((size_t)k * 4 + 1);
+    uint8_t *workspace = malloc(need), *values = malloc((size_t)k * 8 + 1);
     int64_t *index = malloc((size_t)k * sizeof *index + 1);
     if (workspace && values && index) {
         if (stint_topk(d, x, NULL, index, values, workspace, need) != STINT_OK)
@@ -73,18 +83,11 @@ static void select_and_check(const stint_topk_desc *d, const uint8_t *x)
     free(index);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void select_from(const uint8_t *data, size_t size)
 {
-    sti_npy npy;
-    if (size > 6 && data[0] == 0x93) {
-        if (sti_npy_parse(data, size, "input", &npy) != STINT_OK)
-            return 0;
-        data = npy.data;
-        size = (size_t)npy.count * (size_t)npy.item_bytes;
-    }
     if (size < 8)
-        return 0;
-    stint_topk_desc d = {.type = (stint_topk_type)(data[0] % 5),
+        return;
+    stint_topk_desc d = {.type = (stint_topk_type)(data[0] % STINT_TOPK_TYPES),
                          .key = (stint_topk_key)(data[1] % 3),
                          .nan =
                              data[1] & 4 ? STINT_TOPK_NAN_FIRST : STINT_TOPK_NAN_LAST,
@@ -97,5 +100,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     d.k = data[4] | data[5] << 8;
     d.part = data[6] * 16;
     select_and_check(&d, data + 8);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    sti_npy npy;
+    if (size > 6 && data[0] == 0x93) {
+        if (sti_npy_parse(data, size, "input", &npy) != STINT_OK ||
+            sti_npy_straighten(&npy, "input") != STINT_OK)
+            return 0;
+        select_from(npy.data, (size_t)npy.count * (size_t)npy.item_bytes);
+        sti_npy_close(&npy);
+    } else {
+        select_from(data, size);
+    }
     return 0;
 }

@@ -172,6 +172,47 @@ STINT_API stint_status stint_codec_unpack(const stint_codec_desc *desc,
                                           const uint8_t *mask, float *x_out,
                                           void *workspace, size_t workspace_bytes);
 
+/* ---- arrays of double ----
+ *
+ * The same for double: rounded to float and packed within what is left of the bound;
+ * values that would come back outside of it are kept bit for bit, which is looked at
+ * for each in double precision. -0 comes back as +0, as do values below the least float
+ * if the bound allows it; NaN keeps its payload. A block of doubles has another head
+ * than one of floats. There is no mask. */
+
+/** Bytes that the packed block cannot exceed: 9 a value, a float's block and a little.
+ * STINT_E_USAGE as stint_codec_max_bytes. */
+STINT_API stint_status stint_codec_f64_max_bytes(const stint_codec_desc *desc,
+                                                 size_t *bytes_out);
+
+/** Bytes of workspace for packing and unpacking. STINT_E_USAGE as
+ * stint_codec_workspace_bytes. */
+STINT_API stint_status stint_codec_f64_workspace_bytes(const stint_codec_desc *desc,
+                                                       size_t *bytes_out);
+
+/** Pack x [dim] into out, which has room for stint_codec_f64_max_bytes.
+ * result_out->outliers counts all values that are kept exactly. STINT_E_INPUT: null
+ * pointers, or less memory than the calls above say; other errors as stint_codec_pack.
+ */
+STINT_API stint_status stint_codec_f64_pack(const stint_codec_desc *desc,
+                                            const double *x, void *out,
+                                            size_t capacity_bytes, void *workspace,
+                                            size_t workspace_bytes,
+                                            stint_codec_result *result_out);
+
+/** Whether bytes begin like a block of doubles, not of floats. */
+STINT_API bool stint_codec_is_f64(const void *packed, size_t bytes);
+
+/** Read the head of a whole block of doubles. Errors as stint_codec_info_read. */
+STINT_API stint_status stint_codec_f64_info_read(const void *packed, size_t bytes,
+                                                 stint_codec_info *info_out);
+
+/** Unpack a whole block of doubles into x_out [dim]. Errors as stint_codec_unpack. */
+STINT_API stint_status stint_codec_f64_unpack(const stint_codec_desc *desc,
+                                              const void *packed, size_t bytes,
+                                              double *x_out, void *workspace,
+                                              size_t workspace_bytes);
+
 /** A word for a predictor, as `stint codec info` prints it, "direct"; "unknown" for a
  * number that is none. A constant that is not freed. */
 STINT_API const char *stint_codec_predictor_name(stint_codec_predictor predictor);

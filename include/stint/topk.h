@@ -33,13 +33,24 @@ extern "C" {
 /* ---- what is asked for ---- */
 
 /** Type of the elements. F16 is IEEE half precision, BF16 the upper half of an f32,
- * both in 16 bits; integers are signed. */
+ * both in 16 bits; I is a signed, U an unsigned integer of so many bits. A NumPy bool
+ * is a U8. Elements are ranked in their own type: no two that differ are taken as
+ * equal. F64 and integers of 64 and 16 bits are always selected by radix. */
 typedef enum stint_topk_type {
     STINT_TOPK_F32,
     STINT_TOPK_F16,
     STINT_TOPK_BF16,
     STINT_TOPK_I32,
-    STINT_TOPK_I8
+    STINT_TOPK_I8,
+    STINT_TOPK_U32,
+    STINT_TOPK_U8,
+    STINT_TOPK_F64,
+    STINT_TOPK_I64,
+    STINT_TOPK_U64,
+    STINT_TOPK_I16,
+    STINT_TOPK_U16,
+    /* Their number; no type. */
+    STINT_TOPK_TYPES
 } stint_topk_type;
 
 /** What makes an element x good: x, -x or |x|. */
@@ -94,7 +105,8 @@ typedef struct stint_topk_costs {
  *
  * An element ranks before another if its key is larger, or at equal keys if its index
  * is lower. -0 ranks below +0 unless zeros_equal (for |x| they are equal either way).
- * The magnitude of the least integer is one more than that of the greatest. Infinities
+ * The magnitude of the least signed integer is one more than that of the greatest; that
+ * of an unsigned one is itself. Infinities
  * rank where their size puts them. */
 typedef struct stint_topk_desc {
     /* What x holds, what makes an element good, and where NaN stands. */

@@ -4,10 +4,20 @@
 
 #include "base/base_priv.h"
 
+bool sti_complain_unheard(sti_complaints *c)
+{
+    if (c->text.length < STI_FAIL_TEXT_BYTES)
+        return false;
+    c->count++;
+    return true;
+}
+
 void sti_complain(sti_complaints *c, const char *format, ...)
 {
     char line[STI_FAIL_TEXT_BYTES];
     va_list args;
+    if (sti_complain_unheard(c))
+        return;
     va_start(args, format);
     sti_c_vsnprintf(line, sizeof line, format, args);
     va_end(args);

@@ -11,7 +11,11 @@ typedef struct sti_complaints {
     bool no_memory;
 } sti_complaints;
 
+/* Beyond what a message holds, complaints are counted only. */
 void sti_complain(sti_complaints *c, const char *format, ...) STI_PRINTF(2, 3);
+/* True, and counts one, when there is no room for words: finding the best of them may
+ * take long, and a file may give a million reasons. */
+bool sti_complain_unheard(sti_complaints *c);
 /* Takes the recorded error of a call that gave `status`; STINT_OK adds nothing. */
 void sti_complain_status(sti_complaints *c, stint_status status);
 /* STINT_OK if there were none; else records them all and gives STINT_E_USAGE (or

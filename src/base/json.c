@@ -117,6 +117,12 @@ void sti_json_known(sti_json *j, const char *key, int64_t value)
         sti_json_float(j, key, (double)NAN);
 }
 
+void sti_json_uint(sti_json *j, const char *key, uint64_t value)
+{
+    add_head(j, key);
+    sti_text_printf(j->out, "%" PRIu64, value);
+}
+
 void sti_json_float(sti_json *j, const char *key, double value)
 {
     add_head(j, key);

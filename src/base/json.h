@@ -21,6 +21,7 @@ void sti_json_end_object(sti_json *j);
 void sti_json_begin_array(sti_json *j, const char *key);
 void sti_json_end_array(sti_json *j);
 void sti_json_int(sti_json *j, const char *key, int64_t value);
+void sti_json_uint(sti_json *j, const char *key, uint64_t value);
 /* A count of which 0 means that it is not known: null then. */
 void sti_json_known(sti_json *j, const char *key, int64_t value);
 void sti_json_float(sti_json *j, const char *key, double value);

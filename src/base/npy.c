@@ -79,11 +79,7 @@ static stint_status read_descr(cursor *c, sti_npy *npy)
     stint_status status = read_quoted(c, descr, sizeof descr);
     if (status != STINT_OK)
         return status;
-    if (descr[0] == '>')
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: elements '%s' are big-endian; save x.astype('<%s')",
-                        c->name, descr, descr + 1);
-    if (!strchr("<|=", descr[0]) || !descr[1] || !strchr("fiubcV", descr[1]))
+    if (!strchr("<>|=", descr[0]) || !descr[1] || !strchr("fiubcV", descr[1]))
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: elements '%s' are no numbers of a fixed size", c->name,
                         descr);
@@ -97,6 +93,7 @@ static stint_status read_descr(cursor *c, sti_npy *npy)
                         descr);
     npy->kind = descr[1];
     npy->item_bytes = bytes;
+    npy->big_endian = descr[0] == '>' && bytes > 1 && descr[1] != 'V';
     return STINT_OK;
 }
 
@@ -235,34 +232,99 @@ stint_status sti_npy_parse(const void *bytes, size_t n_bytes, const char *name,
     return STINT_OK;
 }
 
-stint_status sti_npy_open(const char *path, sti_npy *npy_out)
+/* ---- files ---- */
+
+size_t sti_npy_file_length(const char *path)
+{
+    struct stat facts;
+    const size_t length = strlen(path);
+    for (size_t i = length; i > 4; i--)
+        if (path[i] == ':' && strncmp(path + i - 4, ".npz", 4) == 0)
+            return stat(path, &facts) == 0 ? length : i;
+    return length;
+}
+
+/* A map of the whole file. */
+static stint_status map_file(const char *path, void **map_out, size_t *bytes_out)
 {
     struct stat facts;
     int fd = -1;
     stint_status status = sti_file_open(path, &fd);
     if (status != STINT_OK)
         return status;
-    void *map = MAP_FAILED;
-    size_t bytes = 0;
     if (fstat(fd, &facts) != 0) {
         status = sti_fail_errno("%s: cannot be looked at", path);
     } else if (facts.st_size == 0) {
         status = sti_fail(STINT_E_INPUT, "%s: no .npy file, but empty", path);
     } else {
-        bytes = (size_t)facts.st_size;
-        map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED)
+        *bytes_out = (size_t)facts.st_size;
+        *map_out = mmap(NULL, *bytes_out, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (*map_out == MAP_FAILED)
             status = sti_fail_errno("%s: cannot be mapped", path);
     }
     close(fd);
+    return status;
+}
+
+/* The array of a .npz stays in memory; the file is not needed any more. */
+static stint_status take_from_npz(const char *path, const char *name, sti_npy *npy,
+                                  sti_npy *parsed)
+{
+    void *bytes = NULL;
+    size_t n_bytes = 0;
+    stint_status status =
+        sti_npz_extract(npy->map, npy->map_bytes, path, name, &bytes, &n_bytes);
     if (status == STINT_OK)
-        status = sti_npy_parse(map, bytes, path, npy_out);
-    if (status == STINT_OK) {
-        npy_out->map = map;
-        npy_out->map_bytes = bytes;
-    } else if (map != MAP_FAILED) {
-        munmap(map, bytes);
+        status = sti_npy_parse(bytes, n_bytes, path, parsed);
+    parsed->copy = bytes;
+    return status;
+}
+
+static stint_status open_mapped(const char *path, const char *name, sti_npy *npy)
+{
+    sti_npy parsed = {0};
+    stint_status status;
+    if (npy->map_bytes > 4 && memcmp(npy->map, "PK\3\4", 4) == 0) {
+        status = take_from_npz(path, name, npy, &parsed);
+    } else if (name) {
+        status = sti_fail(STINT_E_INPUT, "%s: no .npz file, so nothing in it is '%s'",
+                          path, name);
+    } else {
+        status = sti_npy_parse(npy->map, npy->map_bytes, path, &parsed);
     }
+    if (status == STINT_OK)
+        status = sti_npy_straighten(&parsed, path);
+    if (status != STINT_OK) {
+        sti_free(parsed.copy);
+        return status;
+    }
+    if (!parsed.copy) {
+        parsed.map = npy->map;
+        parsed.map_bytes = npy->map_bytes;
+    } else {
+        munmap(npy->map, npy->map_bytes);
+    }
+    *npy = parsed;
+    return STINT_OK;
+}
+
+stint_status sti_npy_open(const char *path, sti_npy *npy_out)
+{
+    sti_npy npy = {0};
+    const size_t length = sti_npy_file_length(path);
+    sti_text file = {0};
+    sti_text_add_bytes(&file, path, length);
+    if (file.failed)
+        return STINT_E_MEMORY;
+    stint_status status = map_file(file.data, &npy.map, &npy.map_bytes);
+    if (status == STINT_OK) {
+        status = open_mapped(file.data, path[length] ? path + length + 1 : NULL, &npy);
+        if (status != STINT_OK)
+            munmap(npy.map, npy.map_bytes);
+    }
+    sti_text_fini(&file);
+    if (status == STINT_OK)
+        *npy_out = npy;
     return status;
 }
 
@@ -270,6 +332,7 @@ void sti_npy_close(sti_npy *npy)
 {
     if (npy->map)
         munmap(npy->map, npy->map_bytes);
+    sti_free(npy->copy);
     *npy = (sti_npy){0};
 }
 

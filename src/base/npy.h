@@ -1,6 +1,6 @@
 /* NumPy's .npy files: one array, a text header in front (versions 1 to 3 of the
  * format). Reading maps the file, so an array may be larger than memory; writing is
- * atomic. */
+ * atomic. Arrays of .npz files are named FILE.npz:NAME. */
 #ifndef STI_BASE_NPY_H
 #define STI_BASE_NPY_H
 
@@ -13,9 +13,10 @@
 enum { STI_NPY_RANK = 32 };
 
 typedef struct sti_npy {
-    char kind;      /* of the elements, as NumPy: f float, i int, u unsigned, b bool,
-                       c complex, V bytes without a meaning */
-    int item_bytes; /* little-endian */
+    char kind; /* of the elements, as NumPy: f float, i int, u unsigned, b bool,
+                  c complex, V bytes without a meaning */
+    int item_bytes;
+    bool big_endian;    /* false for elements of one byte */
     bool fortran_order; /* first axis runs fastest; false for less than two axes */
     int rank;
     int64_t dim[STI_NPY_RANK];
@@ -23,21 +24,37 @@ typedef struct sti_npy {
     const void *data; /* [dim], not aligned to anything */
     void *map;        /* for sti_npy_close */
     size_t map_bytes;
+    void *copy; /* likewise: data that is not in the file as it is wanted */
 } sti_npy;
 
 /* Read the header of a whole file in memory; `data` points behind it. `name` begins
- * messages. STINT_E_INPUT: what is wrong and where; STINT_E_UNSUPPORTED: big-endian,
- * structured or object elements. */
+ * messages. STINT_E_INPUT: what is wrong and where; STINT_E_UNSUPPORTED: structured or
+ * object elements. */
 stint_status sti_npy_parse(const void *bytes, size_t n_bytes, const char *name,
                            sti_npy *npy_out);
 
 /* Map a file and read its header. It must not be shortened by others while it is open.
- * STINT_E_IO and as above. */
+ * Elements come little-endian and in C order: where they are otherwise in the file, or
+ * in a .npz, a copy in memory is made. `path` is a .npy, or a .npz with ":" and the
+ * array's name behind it (a .npz of one array needs none). STINT_E_IO, STINT_E_MEMORY
+ * and as above. */
 stint_status sti_npy_open(const char *path, sti_npy *npy_out);
+/* Length of the part of `path` that names a file: all but ":NAME" behind ".npz". */
+size_t sti_npy_file_length(const char *path);
 void sti_npy_close(sti_npy *npy); /* also of zeroed or closed ones */
 
 /* An array in C order as version 1.0; descr as in "<f4". STINT_E_IO. */
 stint_status sti_npy_write(const char *path, const char *descr, int rank,
                            const int64_t *dim, const void *data, size_t n_bytes);
+
+/* ---- private to npy*.c ---- */
+
+/* The array `name` (NULL: the only one) of a .npz in memory, as the bytes of a .npy,
+ * which the caller frees. STINT_E_INPUT: damaged, or no such array; the message lists
+ * those that are there. */
+stint_status sti_npz_extract(const void *zip, size_t zip_bytes, const char *path,
+                             const char *name, void **npy_out, size_t *bytes_out);
+/* `data` becomes a copy that is little-endian and in C order, if it is not. */
+stint_status sti_npy_straighten(sti_npy *npy, const char *path);
 
 #endif

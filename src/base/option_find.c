@@ -57,6 +57,8 @@ static void add_known(sti_text *out, const char *what, const char *const *names,
 void sti_complain_key(sti_complaints *c, const sti_option_set *set, const char *where,
                       const char *section, const char *name)
 {
+    if (sti_complain_unheard(c))
+        return;
     const char *names[STI_OPTION_ROWS_MAX];
     int count = collect_keys(set, section, names);
     const char *home = section_of(set, name), *near;
@@ -97,14 +99,21 @@ static int collect_sections(const sti_option_set *set,
     return count;
 }
 
+const char *sti_option_is_section(const sti_option_set *set, const char *section)
+{
+    for (int row = 0; row < set->count; row++)
+        if (set->rows[row].section && strcmp(set->rows[row].section, section) == 0)
+            return set->rows[row].section;
+    return NULL;
+}
+
 const char *sti_option_nearest_section(const sti_option_set *set, const char *section)
 {
     const char *names[STI_OPTION_ROWS_MAX];
-    int count = collect_sections(set, names);
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], section) == 0)
-            return names[i];
-    return sti_text_nearest(section, names, count);
+    const char *known = sti_option_is_section(set, section);
+    if (known)
+        return known;
+    return sti_text_nearest(section, names, collect_sections(set, names));
 }
 
 void sti_complain_section(sti_complaints *c, const sti_option_set *set,

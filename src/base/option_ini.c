@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/option_priv.h"
+#include "base/units.h"
 
 #define RECIPE_MAX_BYTES ((size_t)1 << 20)
 
@@ -24,6 +25,8 @@ typedef struct ini_reader_state {
     int *line_of;       /* [set->count], where a row was set; 0: not yet */
     sti_arena *scratch; /* texts of "path:line" */
     sti_complaints complaints;
+    char section[64];  /* as inih has it, of the key looked at last */
+    const char *meant; /* the one of ours that it means, or NULL */
 } ini_reader_state;
 
 static bool is_blank(char c)
@@ -114,8 +117,7 @@ static void check_heading(ini_reader_state *r)
                      "%s: text after the ']'; begin a new line or a comment with ';'",
                      here(r));
     snprintf(name, sizeof name, "%.*s", (int)(end - line - 1), line + 1);
-    const char *near = sti_option_nearest_section(r->set, name);
-    if (!near || strcmp(near, name) != 0)
+    if (!sti_option_is_section(r->set, name) && !sti_complain_unheard(&r->complaints))
         sti_complain_section(&r->complaints, r->set, here(r), name);
 }
 
@@ -174,6 +176,16 @@ static void complain_before_section(ini_reader_state *r, const char *name)
                  here(r), name);
 }
 
+/* Keys of a section mostly come together, and what it means may take long to say. */
+static const char *section_meant(ini_reader_state *r, const char *section)
+{
+    if (strcmp(section, r->section) != 0) {
+        snprintf(r->section, sizeof r->section, "%s", section);
+        r->meant = sti_option_nearest_section(r->set, section);
+    }
+    return r->meant;
+}
+
 /* inih's handler. A misspelt section was complained about at its heading; its keys are
  * judged as those of the section that was meant. */
 static int take_key(void *user, const char *section, const char *name,
@@ -186,7 +198,7 @@ static int take_key(void *user, const char *section, const char *name,
         complain_before_section(r, name);
         return 1;
     }
-    const char *meant = sti_option_nearest_section(r->set, section);
+    const char *meant = section_meant(r, section);
     if (!meant)
         return 1;
     int row = sti_option_find(r->set, meant, name);
@@ -211,6 +223,9 @@ stint_status sti_options_parse_ini(sti_option_set *set, const char *text,
 {
     ini_reader_state r = {.set = set, .path = path, .folder = folder, .next = text};
     stint_status st = STINT_E_MEMORY;
+    if (strlen(text) > RECIPE_MAX_BYTES) /* in a model's metadata */
+        return sti_fail(STINT_E_INPUT, "%s: a recipe of %s; it has at most %s", path,
+                        sti_bytes_text(strlen(text)), sti_bytes_text(RECIPE_MAX_BYTES));
     r.line_of = sti_alloc_array(set->count, sizeof *r.line_of, "recipe lines");
     r.scratch = sti_arena_create("recipe reader");
     if (!r.line_of || !r.scratch)

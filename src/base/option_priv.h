@@ -21,6 +21,8 @@ int sti_option_find(const sti_option_set *set, const char *section, const char *
 /* Complain about an unknown key: the right section, or the nearest spelling. */
 void sti_complain_key(sti_complaints *c, const sti_option_set *set, const char *where,
                       const char *section, const char *name);
+/* The section of exactly that name, as the rows have it, or NULL. */
+const char *sti_option_is_section(const sti_option_set *set, const char *section);
 /* The known section nearest to `section`, which may be itself, or NULL. */
 const char *sti_option_nearest_section(const sti_option_set *set, const char *section);
 void sti_complain_section(sti_complaints *c, const sti_option_set *set,

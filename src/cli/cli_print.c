@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/progress.h"
 #include "base/shown.h"
 #include "base/units.h"
@@ -157,7 +158,15 @@ const char *sti_cli_model_path(sti_cli_call *call, const char *path)
 
 stint_status sti_cli_check_out(const char *in, const char *out)
 {
-    if (!out || !sti_path_is_same(in, out))
+    const size_t length = sti_npy_file_length(in); /* of FILE.npz:NAME */
+    sti_text file = {0};
+    sti_text_add_bytes(&file, in, length);
+    const bool failed = file.failed;
+    const bool same = !failed && out && sti_path_is_same(file.data, out);
+    sti_text_fini(&file);
+    if (failed)
+        return STINT_E_MEMORY;
+    if (!same)
         return STINT_OK;
     return sti_fail(STINT_E_USAGE,
                     "%s would be written over by its own answer; name another file",

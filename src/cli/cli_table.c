@@ -21,6 +21,8 @@
     X(svm_predict) \
     X(svm_scale) \
     X(svm_plan) \
+    X(export_dense) \
+    X(export_compact) \
     X(topk) \
     X(codec_pack) \
     X(codec_unpack) \
@@ -35,11 +37,26 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(seal_compile) \
+    X(seal_import) \
+    X(seal_export) \
+    X(seal_sim) \
+    X(seal_keygen) \
+    X(seal_encrypt) \
+    X(seal_plan) \
+    X(seal_run) \
+    X(seal_decrypt) \
+    X(seal_check) \
+    X(seal_sets) \
     X(report) \
+    X(play_info) \
+    X(play_run) \
+    X(play_bench) \
     X(bench_step) \
     X(bench_gemm) \
     X(bench_conv) \
     X(bench_topk) \
+    X(bench_latency) \
     X(tune_gemm) \
     X(help) \
     X(completion)

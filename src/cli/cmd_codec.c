@@ -77,8 +77,9 @@ typedef struct codec_task {
     const codec_args *args;
     const char *path;
     sti_npy npy;
-    float *copy; /* where the file's own place is not aligned */
-    const float *x;
+    void *copy; /* where the file's own place is not aligned */
+    const void *x;
+    bool wide; /* doubles */
     int64_t count;
     stint_codec_desc desc;
     void *workspace, *block;
@@ -97,16 +98,11 @@ static void task_fini(codec_task *t)
 static stint_status check_npy(const codec_task *t)
 {
     const sti_npy *npy = &t->npy;
-    if (npy->kind != 'f' || npy->item_bytes != 4)
+    if (npy->kind != 'f' || (npy->item_bytes != 4 && npy->item_bytes != 8))
         return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: elements '%c%d'; float32 ('f4') can be packed; "
-                        "x.astype('float32') converts",
+                        "%s: elements '%c%d'; float32 and float64 ('f4', 'f8') can be "
+                        "packed; x.astype('float32') converts",
                         t->path, npy->kind, npy->item_bytes);
-    if (npy->fortran_order)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: the first axis runs fastest (Fortran order); save "
-                        "numpy.ascontiguousarray(x)",
-                        t->path);
     if (npy->rank < 1 || npy->rank > STINT_CODEC_RANK)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: %d axes; 1 to %d can be packed (x.reshape helps)", t->path,
@@ -114,12 +110,17 @@ static stint_status check_npy(const codec_task *t)
     return STINT_OK;
 }
 
+static double value_at(const codec_task *t, int64_t i)
+{
+    return t->wide ? ((const double *)t->x)[i] : (double)((const float *)t->x)[i];
+}
+
 /* The bound becomes absolute: a part of max - min of the finite values. */
 static void scale_bound(codec_task *t)
 {
-    float low = INFINITY, high = -INFINITY;
+    double low = (double)INFINITY, high = -low;
     for (int64_t i = 0; i < t->count; i++) {
-        const float x = t->x[i];
+        const double x = value_at(t, i);
         if (isfinite(x)) {
             low = x < low ? x : low;
             high = x > high ? x : high;
@@ -127,9 +128,9 @@ static void scale_bound(codec_task *t)
     }
     /* No range, no change: a value of 2^24 steps is kept exactly, and so is a zero. */
     if (high > low)
-        t->desc.bound *= (double)high - (double)low;
+        t->desc.bound *= high - low;
     else if (t->count > 0 && low != 0 && isfinite(low))
-        t->desc.bound = fabs((double)low) * 0x1p-25;
+        t->desc.bound = fabs(low) * 0x1p-25;
 }
 
 static stint_status open_array(codec_task *t)
@@ -151,11 +152,12 @@ static stint_status open_array(codec_task *t)
         return status;
     t->count = t->npy.count;
     t->x = t->npy.data;
-    if ((uintptr_t)t->npy.data % sizeof(float) != 0) {
-        t->copy = sti_alloc_array(t->count, sizeof(float), "codec.copy");
+    t->wide = t->npy.item_bytes == 8;
+    if ((uintptr_t)t->npy.data % (size_t)t->npy.item_bytes != 0) {
+        t->copy = sti_alloc_array(t->count, (size_t)t->npy.item_bytes, "codec.copy");
         if (!t->copy)
             return STINT_E_MEMORY;
-        memcpy(t->copy, t->npy.data, (size_t)t->count * sizeof(float));
+        memcpy(t->copy, t->npy.data, (size_t)t->count * (size_t)t->npy.item_bytes);
         t->x = t->copy;
     }
     t->desc =
@@ -172,9 +174,12 @@ static stint_status open_array(codec_task *t)
 
 static stint_status make_room(codec_task *t)
 {
-    stint_status status = stint_codec_workspace_bytes(&t->desc, &t->workspace_bytes);
+    stint_status status =
+        (t->wide ? stint_codec_f64_workspace_bytes
+                 : stint_codec_workspace_bytes)(&t->desc, &t->workspace_bytes);
     if (status == STINT_OK)
-        status = stint_codec_max_bytes(&t->desc, &t->capacity);
+        status = (t->wide ? stint_codec_f64_max_bytes
+                          : stint_codec_max_bytes)(&t->desc, &t->capacity);
     if (status != STINT_OK)
         return status;
     t->workspace = sti_alloc(t->workspace_bytes, "codec.workspace");
@@ -184,20 +189,28 @@ static stint_status make_room(codec_task *t)
 
 static stint_status pack_array(codec_task *t)
 {
+    if (t->wide)
+        return stint_codec_f64_pack(&t->desc, t->x, t->block, t->capacity, t->workspace,
+                                    t->workspace_bytes, &t->result);
     return stint_codec_pack(&t->desc, t->x, NULL, t->block, t->capacity, t->workspace,
                             t->workspace_bytes, &t->result);
 }
 
-static double ratio_of(size_t bytes, int64_t count)
+static size_t value_bytes(bool wide)
 {
-    return (double)count * sizeof(float) / (double)bytes;
+    return wide ? sizeof(double) : sizeof(float);
+}
+
+static double ratio_of(size_t bytes, int64_t count, bool wide)
+{
+    return (double)count * (double)value_bytes(wide) / (double)bytes;
 }
 
 static void add_result(sti_json *j, const codec_task *t)
 {
     const stint_codec_result *r = &t->result;
     sti_json_int(j, "bytes", (int64_t)r->bytes);
-    sti_json_float(j, "ratio", ratio_of(r->bytes, t->count));
+    sti_json_float(j, "ratio", ratio_of(r->bytes, t->count, t->wide));
     sti_json_float(j, "bound", t->desc.bound);
     sti_json_float(j, "max_error", r->max_error);
     sti_json_int(j, "values", t->count);
@@ -218,10 +231,10 @@ static void say_why_no_gain(const codec_task *t)
     const double reach = 0x1p22 * t->desc.bound;
     double largest = 0;
     int64_t far = 0, no_number = 0;
-    if (t->count < FEW_VALUES || ratio_of(t->result.bytes, t->count) > 1.1)
+    if (t->count < FEW_VALUES || ratio_of(t->result.bytes, t->count, t->wide) > 1.1)
         return;
     for (int64_t i = 0; i < t->count; i++) {
-        const double x = fabs((double)t->x[i]);
+        const double x = fabs(value_at(t, i));
         no_number += !isfinite(x);
         far += isfinite(x) && x >= reach;
         largest = isfinite(x) && x > largest ? x : largest;
@@ -250,8 +263,8 @@ static stint_status answer_packed(const codec_task *t)
                     "%s: %s, 1/%.2f of the values' %s; %.3f bits a value, largest "
                     "error %s of %s",
                     t->args->out, sti_bytes_text(r->bytes),
-                    ratio_of(r->bytes, t->count),
-                    sti_bytes_text((size_t)t->count * sizeof(float)),
+                    ratio_of(r->bytes, t->count, t->wide),
+                    sti_bytes_text((size_t)t->count * value_bytes(t->wide)),
                     t->count ? 8.0 * (double)r->bytes / (double)t->count : 0.0,
                     sti_float_text(r->max_error), sti_float_text(t->desc.bound));
         say_why_no_gain(t);
@@ -299,6 +312,7 @@ typedef struct packed_file {
     const char *path;
     void *block;
     size_t bytes;
+    bool wide; /* doubles */
     stint_codec_info info;
 } packed_file;
 
@@ -307,7 +321,9 @@ static stint_status open_packed(packed_file *f)
     stint_status status = sti_file_read(f->path, SIZE_MAX / 2, &f->block, &f->bytes);
     if (status != STINT_OK)
         return status;
-    status = stint_codec_info_read(f->block, f->bytes, &f->info);
+    f->wide = stint_codec_is_f64(f->block, f->bytes);
+    status = (f->wide ? stint_codec_f64_info_read
+                      : stint_codec_info_read)(f->block, f->bytes, &f->info);
     if (status == STINT_OK && f->info.bytes != f->bytes)
         status = sti_fail(STINT_E_INPUT, "packed block: %zu bytes follow its end",
                           f->bytes - f->info.bytes);
@@ -317,7 +333,7 @@ static stint_status open_packed(packed_file *f)
     return status == STINT_OK ? status : sti_fail_context(status, "%s", f->path);
 }
 
-static stint_status unpack_file(const packed_file *f, int64_t threads, float **x_out)
+static stint_status unpack_file(const packed_file *f, int64_t threads, void **x_out)
 {
     stint_codec_desc desc = {.rank = f->info.rank};
     size_t bytes;
@@ -328,10 +344,14 @@ static stint_status unpack_file(const packed_file *f, int64_t threads, float **x
     if (status != STINT_OK)
         return status;
     void *workspace = sti_alloc(bytes, "codec.workspace");
-    *x_out = workspace ? sti_alloc_array(f->info.count, sizeof **x_out, "codec.values")
-                       : NULL;
+    *x_out = workspace
+                 ? sti_alloc_array(f->info.count, value_bytes(f->wide), "codec.values")
+                 : NULL;
     status = STINT_E_MEMORY;
-    if (*x_out)
+    if (*x_out && f->wide)
+        status =
+            stint_codec_f64_unpack(&desc, f->block, f->bytes, *x_out, workspace, bytes);
+    else if (*x_out)
         status = stint_codec_unpack(&desc, f->block, f->bytes, NULL, *x_out, workspace,
                                     bytes);
     sti_free(workspace);
@@ -342,7 +362,7 @@ static stint_status unpack_run(sti_cli_call *call)
 {
     const codec_args *args = call->args;
     packed_file f = {.path = call->operands[0]};
-    float *x = NULL;
+    void *x = NULL;
     stint_status status = want_out(args);
     if (status == STINT_OK)
         status = sti_cli_check_out(f.path, args->out);
@@ -351,8 +371,9 @@ static stint_status unpack_run(sti_cli_call *call)
     if (status == STINT_OK)
         status = unpack_file(&f, args->threads, &x);
     if (status == STINT_OK)
-        status = sti_npy_write(args->out, "<f4", f.info.rank, f.info.dim, x,
-                               (size_t)f.info.count * sizeof *x);
+        status =
+            sti_npy_write(args->out, f.wide ? "<f8" : "<f4", f.info.rank, f.info.dim, x,
+                          (size_t)f.info.count * value_bytes(f.wide));
     if (status == STINT_OK && call->common->json) {
         sti_text text = {0};
         sti_json j;
@@ -371,15 +392,15 @@ static stint_status unpack_run(sti_cli_call *call)
     return status;
 }
 
-static void add_info(const stint_codec_info *info, sti_text *out)
+static void add_info(const stint_codec_info *info, bool wide, sti_text *out)
 {
     sti_text_add(out, "shape      ");
     for (int i = 0; i < info->rank; i++)
         sti_text_printf(out, i ? " x %" PRId64 : "%" PRId64, info->dim[i]);
-    sti_text_printf(out, " float32\nbytes      %s, 1/%.2f of the values' %s\n",
-                    sti_count_text((int64_t)info->bytes),
-                    ratio_of(info->bytes, info->count),
-                    sti_bytes_text((size_t)info->count * sizeof(float)));
+    sti_text_printf(out, " %s\nbytes      %s, 1/%.2f of the values' %s\n",
+                    wide ? "float64" : "float32", sti_count_text((int64_t)info->bytes),
+                    ratio_of(info->bytes, info->count, wide),
+                    sti_bytes_text((size_t)info->count * value_bytes(wide)));
     sti_text_printf(out, "bound      %s", sti_float_text(info->bound));
     sti_text_printf(out, ", largest error %s\n", sti_float_text(info->max_error));
     sti_text_printf(out, "dither     %s\n", info->dither ? "yes" : "no");
@@ -394,12 +415,13 @@ static void add_info(const stint_codec_info *info, sti_text *out)
                     sti_s(info->outliers), sti_count_text(info->raw));
 }
 
-static stint_status answer_info(sti_cli_call *call, const stint_codec_info *info)
+static stint_status answer_info(sti_cli_call *call, const packed_file *f)
 {
+    const stint_codec_info *info = &f->info;
     sti_text text = {0};
     sti_json j;
     if (!call->common->json) {
-        add_info(info, &text);
+        add_info(info, f->wide, &text);
         return sti_cli_print(&text);
     }
     sti_cli_json_begin(&j, &text);
@@ -425,7 +447,7 @@ static stint_status info_run(sti_cli_call *call)
     packed_file f = {.path = call->operands[0]};
     stint_status status = open_packed(&f);
     if (status == STINT_OK)
-        status = answer_info(call, &f.info);
+        status = answer_info(call, &f);
     sti_free(f.block);
     return status;
 }
@@ -439,7 +461,7 @@ typedef struct codec_times {
 static stint_status time_runs(codec_task *t, codec_times *times)
 {
     stint_status status = STINT_OK;
-    float *y = sti_alloc_array(t->count, sizeof *y, "codec.values");
+    void *y = sti_alloc_array(t->count, value_bytes(t->wide), "codec.values");
     *times = (codec_times){(double)INFINITY, (double)INFINITY};
     if (!y)
         return STINT_E_MEMORY;
@@ -448,7 +470,10 @@ static stint_status time_runs(codec_task *t, codec_times *times)
         status = pack_array(t);
         times->pack_s = fmin(times->pack_s, sti_seconds_since(start));
         start = sti_clock_ns();
-        if (status == STINT_OK)
+        if (status == STINT_OK && t->wide)
+            status = stint_codec_f64_unpack(&t->desc, t->block, t->result.bytes, y,
+                                            t->workspace, t->workspace_bytes);
+        else if (status == STINT_OK)
             status = stint_codec_unpack(&t->desc, t->block, t->result.bytes, NULL, y,
                                         t->workspace, t->workspace_bytes);
         times->unpack_s = fmin(times->unpack_s, sti_seconds_since(start));
@@ -459,7 +484,7 @@ static stint_status time_runs(codec_task *t, codec_times *times)
 
 static stint_status answer_times(codec_task *t, const codec_times *times)
 {
-    const double gb = (double)t->count * sizeof(float) * 1e-9;
+    const double gb = (double)t->count * (double)value_bytes(t->wide) * 1e-9;
     sti_text text = {0};
     sti_json j;
     if (!t->call->common->json) {
@@ -467,8 +492,9 @@ static stint_status answer_times(codec_task *t, const codec_times *times)
                         "%.3f bits a value, 1/%.2f; packs %.2f GB/s, unpacks %.2f GB/s "
                         "with %d thread%s\n",
                         8.0 * (double)t->result.bytes / (double)t->count,
-                        ratio_of(t->result.bytes, t->count), gb / times->pack_s,
-                        gb / times->unpack_s, t->desc.threads, sti_s(t->desc.threads));
+                        ratio_of(t->result.bytes, t->count, t->wide),
+                        gb / times->pack_s, gb / times->unpack_s, t->desc.threads,
+                        sti_s(t->desc.threads));
         return sti_cli_print(&text);
     }
     sti_cli_json_begin(&j, &text);
@@ -504,13 +530,13 @@ static stint_status bench_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_codec_pack = {
     CODEC_COMMAND(pack, pack_rows),
     .summary = "pack a NumPy file so that no value changes by more than a bound",
-    .operands = "FILE.npy",
+    .operands = "FILE.npy|FILE.npz:NAME",
     .example = "stint codec pack activations.npy --bound 0.01 -o activations.stq\n"
                "stint codec pack field.npy --bound 1e-3 --relative -o field.stq",
-    .about =
-        "float32, one to four axes, the last one channels: made for activations of "
-        "networks. Zeros stay zeros; NaN, infinities and values that cannot be "
-        "held to the bound are kept bit for bit."};
+    .about = "float32 or float64, one to four axes, the last one channels: made for "
+             "activations of "
+             "networks. Zeros stay zeros; NaN, infinities and values that cannot be "
+             "held to the bound are kept bit for bit."};
 
 const sti_cli_command sti_cmd_codec_unpack = {
     CODEC_COMMAND(unpack, unpack_rows),

@@ -12,6 +12,7 @@
 #include "cli/cli_network.h"
 #include "model/model_section.h"
 #include "op/op.h"
+#include "store/compact_file.h"
 #include "store/safetensors.h"
 
 typedef struct info_args {
@@ -294,7 +295,7 @@ static stint_status print_model(sti_cli_call *call, const char *path)
     stint_model_facts facts = {0};
     stint_status status = stint_model_open(path, &model);
     if (status == STINT_OK)
-        status = sti_tensor_file_open(path, &file);
+        status = sti_model_tensors_open(path, &file);
     if (status == STINT_OK) {
         stint_model_describe(model, &facts);
         sti_text text = {0};

@@ -96,16 +96,22 @@ typedef struct topk_task {
     stint_net *net; /* NULL: this process alone */
 } topk_task;
 
+/* NumPy's names of the types. */
+static const struct topk_type {
+    char kind;
+    int bytes;
+    const char *descr;
+} topk_types[STINT_TOPK_TYPES] = {
+    [STINT_TOPK_F32] = {'f', 4, "<f4"}, [STINT_TOPK_F16] = {'f', 2, "<f2"},
+    [STINT_TOPK_BF16] = {0, 2, "<u2"},  [STINT_TOPK_I32] = {'i', 4, "<i4"},
+    [STINT_TOPK_I8] = {'i', 1, "|i1"},  [STINT_TOPK_U32] = {'u', 4, "<u4"},
+    [STINT_TOPK_U8] = {'u', 1, "|u1"},  [STINT_TOPK_F64] = {'f', 8, "<f8"},
+    [STINT_TOPK_I64] = {'i', 8, "<i8"}, [STINT_TOPK_U64] = {'u', 8, "<u8"},
+    [STINT_TOPK_I16] = {'i', 2, "<i2"}, [STINT_TOPK_U16] = {'u', 2, "<u2"},
+};
+
 static stint_status choose_type(topk_task *t)
 {
-    static const struct {
-        char kind;
-        int bytes;
-        stint_topk_type type;
-    } types[] = {{'f', 4, STINT_TOPK_F32},
-                 {'f', 2, STINT_TOPK_F16},
-                 {'i', 4, STINT_TOPK_I32},
-                 {'i', 1, STINT_TOPK_I8}};
     const sti_npy *npy = &t->npy;
     if (t->args->type == 1) {
         if (npy->item_bytes != 2 || !strchr("uiV", npy->kind))
@@ -117,15 +123,17 @@ static stint_status choose_type(topk_task *t)
         t->desc.type = STINT_TOPK_BF16;
         return STINT_OK;
     }
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (types[i].kind == npy->kind && types[i].bytes == npy->item_bytes) {
-            t->desc.type = types[i].type;
+    const char kind = npy->kind == 'b' ? 'u' : npy->kind; /* bool: 0 and 1 */
+    for (int type = 0; type < STINT_TOPK_TYPES; type++)
+        if (topk_types[type].kind == kind &&
+            topk_types[type].bytes == npy->item_bytes) {
+            t->desc.type = (stint_topk_type)type;
             return STINT_OK;
         }
     return sti_fail(
         STINT_E_UNSUPPORTED,
-        "%s: elements '%c%d'; f4, f2, i4 and i1 can be ranked (and bfloat16 "
-        "with --type bf16); x.astype('float32') converts",
+        "%s: elements '%c%d'; f2, f4, f8, signed and unsigned integers of 1, 2, 4 and "
+        "8 bytes and b1 can be ranked (and bfloat16 with --type bf16)",
         t->path, npy->kind, npy->item_bytes);
 }
 
@@ -136,11 +144,6 @@ static stint_status describe_task(topk_task *t)
     stint_status status = choose_type(t);
     if (status != STINT_OK)
         return status;
-    if (npy->fortran_order)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: the first axis runs fastest (Fortran order); save "
-                        "numpy.ascontiguousarray(x)",
-                        t->path);
     if (args->rows && t->net)
         return sti_fail(STINT_E_USAGE,
                         "--rows with several processes: only one row can "
@@ -248,37 +251,82 @@ static double half_value(uint16_t h)
     return (double)f;
 }
 
-static double value_at(const topk_task *t, int64_t i)
+/* A winner's value: whole as it is, everything else as a double, which holds it. */
+typedef struct topk_value {
+    bool is_float, is_unsigned;
+    double number;
+    int64_t whole;
+    uint64_t size;
+} topk_value;
+
+static topk_value value_at(const topk_task *t, int64_t i)
 {
-    const char *at = (const char *)t->values + (size_t)i * t->item_bytes;
-    float f = 0;
-    int32_t whole = 0;
-    uint16_t half = 0;
+    union {
+        float f;
+        double d;
+        int64_t i64;
+        uint64_t u64;
+        int32_t i32;
+        uint32_t u32;
+        int16_t i16;
+        uint16_t u16;
+        int8_t i8;
+        uint8_t u8;
+    } v;
+    memcpy(&v, (const char *)t->values + (size_t)i * t->item_bytes, t->item_bytes);
     switch (t->desc.type) {
     case STINT_TOPK_F16:
-        memcpy(&half, at, sizeof half);
-        return half_value(half);
-    case STINT_TOPK_BF16: {
-        memcpy(&half, at, sizeof half);
-        const uint32_t bits = (uint32_t)half << 16;
-        memcpy(&f, &bits, sizeof f);
-        return (double)f;
-    }
+        return (topk_value){.is_float = true, .number = half_value(v.u16)};
+    case STINT_TOPK_BF16:
+        v.u32 = (uint32_t)v.u16 << 16;
+        break;
+    case STINT_TOPK_F64:
+        return (topk_value){.is_float = true, .number = v.d};
+    case STINT_TOPK_I64:
+        return (topk_value){.whole = v.i64};
+    case STINT_TOPK_U64:
+        return (topk_value){.is_unsigned = true, .size = v.u64};
     case STINT_TOPK_I32:
-        memcpy(&whole, at, sizeof whole);
-        return whole;
+        return (topk_value){.whole = v.i32};
+    case STINT_TOPK_U32:
+        return (topk_value){.whole = v.u32};
+    case STINT_TOPK_I16:
+        return (topk_value){.whole = v.i16};
+    case STINT_TOPK_U16:
+        return (topk_value){.whole = v.u16};
     case STINT_TOPK_I8:
-        return *(const signed char *)at;
+        return (topk_value){.whole = v.i8};
+    case STINT_TOPK_U8:
+        return (topk_value){.whole = v.u8};
     case STINT_TOPK_F32:
+    case STINT_TOPK_TYPES:
         break;
     }
-    memcpy(&f, at, sizeof f);
-    return (double)f;
+    return (topk_value){.is_float = true, .number = (double)v.f};
+}
+
+static void add_json_value(sti_json *j, topk_value v)
+{
+    if (v.is_float)
+        sti_json_float(j, NULL, v.number);
+    else if (v.is_unsigned)
+        sti_json_uint(j, NULL, v.size);
+    else
+        sti_json_int(j, NULL, v.whole);
+}
+
+static void add_value(sti_text *text, topk_value v)
+{
+    if (v.is_float)
+        sti_text_printf(text, "%s\n", sti_float_text(v.number));
+    else if (v.is_unsigned)
+        sti_text_printf(text, "%" PRIu64 "\n", v.size);
+    else
+        sti_text_printf(text, "%" PRId64 "\n", v.whole);
 }
 
 static stint_status write_files(const topk_task *t)
 {
-    static const char *const descr[] = {"<f4", "<f2", "<u2", "<i4", "|i1"};
     int64_t dim[STI_NPY_RANK] = {t->winners};
     int rank = 1;
     const int64_t count = t->desc.rows * t->winners;
@@ -292,8 +340,10 @@ static stint_status write_files(const topk_task *t)
         status = sti_npy_write(t->args->out, "<i8", rank, dim, t->index,
                                (size_t)count * sizeof *t->index);
     if (status == STINT_OK && t->args->values)
-        status = sti_npy_write(t->args->values, descr[t->desc.type], rank, dim,
-                               t->values, (size_t)count * t->item_bytes);
+        status =
+            sti_npy_write(t->args->values,
+                          t->npy.kind == 'b' ? "|b1" : topk_types[t->desc.type].descr,
+                          rank, dim, t->values, (size_t)count * t->item_bytes);
     return status;
 }
 
@@ -317,7 +367,7 @@ static stint_status answer_json(const topk_task *t, const char *method)
         sti_json_end_array(&j);
         sti_json_begin_array(&j, "values");
         for (int64_t i = 0; i < count; i++)
-            sti_json_float(&j, NULL, value_at(t, i));
+            add_json_value(&j, value_at(t, i));
         sti_json_end_array(&j);
     }
     sti_json_end_object(&j);
@@ -331,8 +381,8 @@ static stint_status print_winners(const topk_task *t)
     for (int64_t i = 0; i < t->desc.rows * t->winners; i++) {
         if (t->args->rows)
             sti_text_printf(&text, "%" PRId64 "\t", i / t->winners);
-        sti_text_printf(&text, "%" PRId64 "\t%s\n", t->index[i],
-                        sti_float_text(value_at(t, i)));
+        sti_text_printf(&text, "%" PRId64 "\t", t->index[i]);
+        add_value(&text, value_at(t, i));
     }
     return sti_cli_print(&text);
 }
@@ -408,11 +458,14 @@ static stint_status topk_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_topk = {
     .name = "topk",
     .summary = "find the best elements of a NumPy file, with their positions",
-    .operands = "FILE.npy",
+    .operands = "FILE.npy|FILE.npz:NAME",
     .example = "stint topk gradient.npy -k 1000 --key abs --out index.npy\n"
                "stint topk logits.npy -k 50 --rows --sorted --out best.npy",
     .about = "Exact: at equal keys the lowest index wins, whatever the number of "
-             "threads. The file is mapped, so it may be larger than memory. Without "
+             "threads. Elements are ranked in their own type: f2, f4, f8, signed and "
+             "unsigned integers, b1. The file is mapped, so it may be larger than "
+             "memory; one that is big-endian or in Fortran order, and an array of a "
+             ".npz (FILE.npz:NAME), is copied into memory. Without "
              "--out, index and value are printed, a line each. Under mpirun every "
              "process reads its part of the file; rank 0 answers.",
     .min_operands = 1,

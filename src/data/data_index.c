@@ -23,6 +23,7 @@ void sti_index_fini(sti_index *index)
     sti_free(index->entries);
     sti_free(index->classes);
     sti_free(index->class_counts);
+    sti_free(index->slots);
     *index = (sti_index){0};
 }
 
@@ -47,6 +48,37 @@ static stint_status grow_classes(sti_index *index)
     return STINT_OK;
 }
 
+/* The slot of a name: of its class, or the free one where that would be. */
+static int32_t slot_of(const sti_index *index, const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (const char *at = name; *at; at++)
+        h = (h ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
+    const uint64_t mask = (uint64_t)index->slot_count - 1;
+    int32_t slot = (int32_t)((h ^ h >> 32) & mask);
+    while (index->slots[slot] != 0 &&
+           strcmp(index->classes[index->slots[slot] - 1], name) != 0)
+        slot = (int32_t)(((uint64_t)slot + 1) & mask);
+    return slot;
+}
+
+/* Room for one more class among the slots, half of which stay free. */
+static stint_status grow_slots(sti_index *index)
+{
+    if (2 * (index->class_count + 1) <= index->slot_count)
+        return STINT_OK;
+    const int32_t more = index->slot_count ? 2 * index->slot_count : 128;
+    int32_t *slots = sti_alloc_array(more, sizeof *slots, "data.classes");
+    if (!slots)
+        return STINT_E_MEMORY;
+    sti_free(index->slots);
+    index->slots = slots;
+    index->slot_count = more;
+    for (int32_t i = 0; i < index->class_count; i++)
+        slots[slot_of(index, index->classes[i])] = i + 1;
+    return STINT_OK;
+}
+
 stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_out)
 {
     /* Samples of a class mostly come together. */
@@ -55,13 +87,15 @@ stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_
         *class_out = last;
         return STINT_OK;
     }
-    for (int32_t i = 0; i < index->class_count; i++) {
-        if (strcmp(index->classes[i], name) == 0) {
-            *class_out = index->last_class = i;
-            return STINT_OK;
-        }
+    stint_status st = grow_slots(index);
+    if (st != STINT_OK)
+        return st;
+    const int32_t slot = slot_of(index, name);
+    if (index->slots[slot] != 0) {
+        *class_out = index->last_class = index->slots[slot] - 1;
+        return STINT_OK;
     }
-    stint_status st = grow_classes(index);
+    st = grow_classes(index);
     if (st != STINT_OK)
         return st;
     char *copy = sti_arena_strdup(index->arena, name);
@@ -69,6 +103,7 @@ stint_status sti_index_class(sti_index *index, const char *name, int32_t *class_
         return STINT_E_MEMORY;
     index->classes[index->class_count] = copy;
     index->class_counts[index->class_count] = 0;
+    index->slots[slot] = index->class_count + 1;
     *class_out = index->last_class = index->class_count++;
     return STINT_OK;
 }
@@ -114,12 +149,29 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : (x->where > y->where) - (x->where < y->where);
 }
 
-static int32_t find_name(const char *const *names, int32_t count, const char *name)
+/* The class of a name in the order found; -1: none. */
+static int32_t find_class(const sti_index *index, const char *name)
 {
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
+    return index->slot_count > 0 ? index->slots[slot_of(index, name)] - 1 : -1;
+}
+
+/* *number_out [index->class_count]: where each class is among `names`, or -1. */
+static stint_status number_names(const sti_index *index, const char *const *names,
+                                 int32_t count, int32_t **number_out)
+{
+    int32_t *number =
+        sti_alloc_array(index->class_count, sizeof *number, "data.classes");
+    if (!number)
+        return STINT_E_MEMORY;
+    for (int32_t i = 0; i < index->class_count; i++)
+        number[i] = -1;
+    for (int32_t i = count - 1; i >= 0; i--) { /* of names that are equal, the first */
+        const int32_t class_index = find_class(index, names[i]);
+        if (class_index >= 0)
+            number[class_index] = i;
+    }
+    *number_out = number;
+    return STINT_OK;
 }
 
 /* A class of which names gave this split no image. */
@@ -163,11 +215,11 @@ static stint_status check_empty(const sti_index *index, const stint_data *data,
 static stint_status check_like(const sti_index *index, const stint_data_info *like,
                                bool partial, const char *what, bool *same_out)
 {
-    stint_status st = STINT_OK;
+    int32_t *number = NULL;
+    stint_status st = number_names(index, like->class_names, like->classes, &number);
     *same_out = true;
     for (int32_t i = 0; i < index->class_count && st == STINT_OK; i++) {
-        if (find_name(like->class_names, like->classes, index->classes[i]) >= 0 ||
-            (partial && index->class_counts[i] == 0))
+        if (number[i] >= 0 || (partial && index->class_counts[i] == 0))
             continue;
         *same_out = false;
         st = sti_data_find(index->sink, STI_FIND_CLASSES_DIFFER,
@@ -178,7 +230,7 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
     /* IDX and CIFAR hold numbers only: a test set may lack one of them. */
     const bool all = !index->ordered && !partial;
     for (int32_t i = 0; i < like->classes && st == STINT_OK && all; i++) {
-        if (find_name(index->classes, index->class_count, like->class_names[i]) >= 0)
+        if (find_class(index, like->class_names[i]) >= 0)
             continue;
         *same_out = false;
         st = sti_data_find(
@@ -187,6 +239,7 @@ static stint_status check_like(const sti_index *index, const stint_data_info *li
             "same classes",
             what, like->class_names[i]);
     }
+    sti_free(number);
     return st;
 }
 
@@ -226,12 +279,10 @@ static stint_status number_classes(sti_index *index, stint_data *data,
     }
     if (!like && !index->ordered && count > 0)
         qsort(names, (size_t)count, sizeof *names, compare_names);
-    int32_t *number =
-        sti_alloc_array(index->class_count, sizeof *number, "data.classes");
-    if (!number)
-        return STINT_E_MEMORY;
-    for (int32_t i = 0; i < index->class_count; i++)
-        number[i] = find_name(names, count, index->classes[i]);
+    int32_t *number = NULL;
+    const stint_status st = number_names(index, names, count, &number);
+    if (st != STINT_OK)
+        return st;
     for (int64_t i = 0; i < index->count; i++)
         index->entries[i].label = number[index->entries[i].label];
     sti_free(number);

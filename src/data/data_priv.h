@@ -189,6 +189,8 @@ typedef struct sti_index {
     const char **classes;
     int64_t *class_counts;
     int32_t class_count, class_capacity, last_class;
+    int32_t *slots; /* [slot_count]: class + 1 by the hash of its name, 0: free */
+    int32_t slot_count;
     bool ordered;        /* classes stay in the order added (numbers, not names) */
     bool by_names;       /* names decided which images are in this split */
     bool passed_folders; /* there were some within classes */

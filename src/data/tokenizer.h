@@ -24,7 +24,7 @@ stint_status sti_tokenizer_learn(stint_tokenizer_kind kind, int32_t vocabulary,
  * for learning as for encoding, so that memory for a word has a bound. */
 #define STI_WORD_BYTES ((size_t)1 << 24)
 /* Working space for each byte of the longest word while it is encoded. */
-#define STI_WORD_WORK_BYTES 16
+#define STI_WORD_WORK_BYTES 18
 /* End of the word that begins at `at`: GPT-2's pattern
  * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
 size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
@@ -137,5 +137,12 @@ stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *t
                            size_t n_bytes, size_t budget_bytes);
 stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n_bytes,
                             int32_t *tokens_out, int64_t *count_out);
+
+/* Merge the tokens of a long word in O(n log n); *count of them, then as many as are
+ * left. STINT_E_MEMORY, or who was asked to stop. */
+stint_status sti_bpe_merge_long(const stint_tokenizer *t, int32_t *token,
+                                int64_t *count);
+/* Whether encoding is asked to stop. */
+stint_status sti_bpe_look(void);
 
 #endif

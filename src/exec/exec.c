@@ -73,7 +73,10 @@ static void collect_value(collector *c, stint_value value, void **slot)
     if (value < 0)
         return;
     const sti_allocation *allocation = &c->exec->plan->allocation[value];
-    if (allocation->region != STI_REGION_NONE)
+    const sti_value_row *row = sti_graph_value(c->exec->plan->graph, value);
+    if (row->role == STI_ROLE_CONSTANT)
+        *slot = (void *)(uintptr_t)row->data; /* (read only) */
+    else if (allocation->region != STI_REGION_NONE)
         collect_slot(c, allocation->region, allocation->offset, slot);
 }
 
@@ -185,6 +188,9 @@ void *sti_exec_address(const sti_exec *exec, stint_value value)
     if (value < 0 || value >= sti_graph_value_count(exec->plan->graph))
         return NULL;
     const sti_allocation *allocation = &exec->plan->allocation[value];
+    const sti_value_row *row = sti_graph_value(exec->plan->graph, value);
+    if (row->role == STI_ROLE_CONSTANT)
+        return (void *)(uintptr_t)row->data;
     if (allocation->region == STI_REGION_NONE || !exec->base[allocation->region])
         return NULL;
     return (char *)exec->base[allocation->region] + allocation->offset;
@@ -270,7 +276,8 @@ static stint_status check_finite(const sti_exec *exec, stint_value value,
 
 static stint_status check_leaves(const sti_exec *exec)
 {
-    static const char *const words[] = {"", "input ", "param ", "state ", ""};
+    static const char *const words[] = {"",       "input ", "param ",
+                                        "state ", "fixed ", "constant "};
     stint_status status = STINT_OK;
     for (int32_t v = 0; v < sti_graph_value_count(exec->plan->graph) && !status; v++) {
         sti_role role = sti_graph_value(exec->plan->graph, v)->role;

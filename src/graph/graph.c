@@ -208,6 +208,8 @@ static const char *role_name(sti_role role)
         return "state";
     case STI_ROLE_FIXED:
         return "fixed tensor";
+    case STI_ROLE_CONSTANT:
+        return "constant";
     }
     return "value";
 }
@@ -218,7 +220,8 @@ static stint_status check_leaf(const stint_graph *graph, sti_role role,
     stint_status status = sti_shape_check(shape, name);
     if (status)
         return status;
-    if (role != STI_ROLE_INPUT && shape->dtype != STINT_F32)
+    if (role != STI_ROLE_INPUT && role != STI_ROLE_CONSTANT &&
+        shape->dtype != STINT_F32)
         return sti_fail(STINT_E_INPUT, "%s %s must be f32, not %s", role_name(role),
                         name, sti_shape_text(shape));
     for (int32_t i = 0; i < graph->value_count; i++) {
@@ -282,6 +285,35 @@ stint_value stint_state(stint_graph *graph, const char *name, const stint_shape 
     if (value >= 0)
         graph->value[value]->initial = initial;
     return value;
+}
+
+stint_value sti_graph_constant(stint_graph *graph, const char *name,
+                               const stint_shape *shape, const void *data)
+{
+    stint_value value = add_leaf(graph, STI_ROLE_CONSTANT, name, shape);
+    if (value >= 0)
+        graph->value[value]->data = data;
+    return value;
+}
+
+stint_status sti_graph_make_constant(stint_graph *graph, stint_value value,
+                                     const void *data)
+{
+    sti_value_row *row = graph->value[value];
+    if (!row->name)
+        row->name = sti_arena_printf(graph->arena, "constant.%d", (int)value);
+    if (!row->name)
+        return STINT_E_MEMORY;
+    row->role = STI_ROLE_CONSTANT;
+    row->producer = NULL;
+    row->data = data;
+    return STINT_OK;
+}
+
+void *sti_graph_room(stint_graph *graph, size_t bytes)
+{
+    char *room = sti_arena_alloc(graph->arena, bytes + 64);
+    return room ? (void *)(room + (64 - (uintptr_t)room % 64) % 64) : NULL;
 }
 
 stint_shape stint_value_shape(const stint_graph *graph, stint_value value)

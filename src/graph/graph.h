@@ -121,8 +121,10 @@ typedef enum sti_role {
     STI_ROLE_INPUT,
     STI_ROLE_PARAM,
     STI_ROLE_STATE,
-    STI_ROLE_FIXED /* of another model that runs along: given by the host, never changed
-                    */
+    STI_ROLE_FIXED,   /* of another model that runs along: given by the host, never
+                       * changed
+                       */
+    STI_ROLE_CONSTANT /* known when the graph is built: its bytes are in the row */
 } sti_role;
 
 typedef struct sti_value_row {
@@ -133,6 +135,7 @@ typedef struct sti_value_row {
     int32_t producer_out;
     stint_param_desc param; /* ROLE_PARAM */
     float initial;          /* ROLE_STATE */
+    const void *data;       /* ROLE_CONSTANT: 64-byte aligned */
 } sti_value_row;
 
 /* What leaves the graph. All but FETCH are f32,
@@ -179,6 +182,21 @@ bool sti_graph_is_weight(const sti_value_row *row);
 /* A pass may change values in place. */
 sti_output *sti_graph_outputs(const stint_graph *graph);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
+/* ---- constants (pass/constant) ----
+ *
+ * Their bytes are borrowed: they must outlive the graph and its copies, and be 64-byte
+ * aligned. A plan gives them no place. */
+
+/* A new leaf of any type. */
+stint_value sti_graph_constant(stint_graph *graph, const char *name,
+                               const stint_shape *shape, const void *data);
+/* A leaf or a node's result becomes a constant; a result's node must be killed by
+ * whoever calls, with all its results. */
+stint_status sti_graph_make_constant(stint_graph *graph, stint_value value,
+                                     const void *data);
+/* Aligned memory, zeroed, that lives as long as the graph; NULL: recorded. */
+void *sti_graph_room(stint_graph *graph, size_t bytes);
+
 /* What is built from now on is another model's, as it is used: its parameters and
  * states are ROLE_FIXED, and the mode is EVAL, until this is called with false. */
 void sti_graph_set_fixed(stint_graph *graph, bool fixed);

@@ -19,10 +19,11 @@ static void print_value(const stint_graph *graph, stint_value value, sti_text *o
 
 static const char *leaf_word(sti_role role)
 {
-    return role == STI_ROLE_INPUT   ? "input"
-           : role == STI_ROLE_PARAM ? "param"
-           : role == STI_ROLE_FIXED ? "fixed"
-                                    : "state";
+    return role == STI_ROLE_INPUT      ? "input"
+           : role == STI_ROLE_PARAM    ? "param"
+           : role == STI_ROLE_FIXED    ? "fixed"
+           : role == STI_ROLE_CONSTANT ? "constant"
+                                       : "state";
 }
 
 static const char *kind_word(sti_output_kind kind)

@@ -11,7 +11,8 @@
 
 /* What predictions of one model work in, kept with it from the first one on. */
 typedef struct predictor {
-    sti_infer *infer; /* of model->single */
+    sti_network network; /* of one image */
+    sti_infer *infer;
     uint8_t *pixels;
 } predictor;
 
@@ -19,14 +20,15 @@ static void destroy_predictor(void *attached)
 {
     predictor *p = attached;
     sti_infer_destroy(p->infer);
+    sti_network_fini(&p->network);
     sti_free(p->pixels);
     sti_free(p);
 }
 
 static stint_status create_predictor(stint_model_file *m)
 {
-    const sti_network_desc *net = &m->network;
-    const int64_t bytes = net->height * net->width * net->channels;
+    const sti_network_desc net = sti_model_network_in_use(m);
+    const int64_t bytes = net.height * net.width * net.channels;
     stint_status st = STINT_E_MEMORY;
     predictor *p = sti_alloc(sizeof *p, "predictor");
     if (!p)
@@ -34,8 +36,10 @@ static stint_status create_predictor(stint_model_file *m)
     p->pixels = sti_alloc_array(bytes, 1, "pixels");
     if (!p->pixels)
         goto out;
-    STI_TRY(sti_infer_create(&m->single, 1, 1, &p->infer));
-    STI_TRY(sti_model_load(m, &m->single, p->infer->params, p->infer->states));
+    STI_TRY(sti_network_build(&net, STINT_EVAL, 1, &p->network));
+    STI_TRY(sti_network_plan(&p->network, 1));
+    STI_TRY(sti_infer_create(&p->network, 1, 1, &p->infer));
+    STI_TRY(sti_model_load(m, &p->network, p->infer->params, p->infer->states));
     m->attached = p;
     m->destroy_attached = destroy_predictor;
     p = NULL;
@@ -74,10 +78,10 @@ stint_status stint_predict(stint_model_file *m, const char *image_path,
         return st;
     const sti_infer_lanes *lanes = &p->infer->lanes;
     sti_exec *exec = lanes->lane[0].exec;
-    fill_input(m, p->pixels, sti_exec_address(exec, m->single.input));
-    *(int32_t *)sti_exec_address(exec, m->single.labels) = -1;
+    fill_input(m, p->pixels, sti_exec_address(exec, p->network.input));
+    *(int32_t *)sti_exec_address(exec, p->network.labels) = -1;
     sti_exec_run(exec, &lanes->lane_team, &(sti_step){0, 0, 0});
-    memcpy(probabilities_out, sti_exec_address(exec, m->single.probabilities),
+    memcpy(probabilities_out, sti_exec_address(exec, p->network.probabilities),
            (size_t)net->model.classes * sizeof *probabilities_out);
     return sti_first_not_finite(probabilities_out, net->model.classes) < 0
                ? STINT_OK

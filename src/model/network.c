@@ -150,6 +150,31 @@ static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
     return stint_graph_check(g);
 }
 
+/* Weights into the graph, and what follows from them. */
+static stint_status hold_weights(stint_graph *g, const sti_network_weights *weights,
+                                 bool winograd)
+{
+    stint_status st = STINT_OK;
+    for (int32_t v = 0; v < sti_graph_value_count(g) && st == STINT_OK; v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->role != STI_ROLE_PARAM && row->role != STI_ROLE_STATE)
+            continue;
+        const void *data = weights->data(weights->user, row->name, &row->shape);
+        st = data ? sti_graph_make_constant(g, v, data)
+                  : sti_fail(STINT_E_INPUT, "the model has no '%s' of %s", row->name,
+                             sti_shape_text(&row->shape));
+    }
+    if (st == STINT_OK)
+        st = sti_pass_constant(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_thin(g, NULL);
+    if (st == STINT_OK && winograd)
+        st = sti_pass_winograd(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_compact(g, &weights->fast, NULL);
+    return st == STINT_OK ? sti_pass_constant(g, NULL) : st;
+}
+
 static void find_outputs(sti_network *net)
 {
     net->loss = find_output(net->graph, "loss");
@@ -185,6 +210,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
     }
     if (st == STINT_OK && desc->bf16)
         st = sti_pass_precision(net.graph, NULL);
+    if (st == STINT_OK && desc->constant && mode == STINT_EVAL && !desc->bf16)
+        st = hold_weights(net.graph, desc->constant, desc->winograd);
     if (st == STINT_OK)
         st = sti_pass_standard(net.graph);
     if (st != STINT_OK) {

@@ -23,6 +23,17 @@ typedef struct sti_loss_desc {
     bool weighted; /* factors are also multiplied by the input "loss_weights" */
 } sti_loss_desc;
 
+/* Weights that are known when the network is built, for use: parameters and states are
+ * constants of its graph then, PARAM and STATE are empty, and what depends on weights
+ * alone is computed once. */
+typedef struct sti_network_weights {
+    /* A tensor's bytes, 64-byte aligned, which live as long as the network; NULL: it
+     * has no such tensor of this shape. */
+    const void *(*data)(const void *user, const char *name, const stint_shape *shape);
+    sti_compact_choice fast;
+    const void *user;
+} sti_network_weights;
+
 typedef struct sti_network_desc {
     const char *name; /* "resnet20" */
     stint_model_desc model;
@@ -36,6 +47,7 @@ typedef struct sti_network_desc {
     bool freeze_norm;           /* see sti_graph_freeze_norm */
     bool class_weights; /* in training: images count by the input of that name */
     sti_loss_desc loss; /* in training, of images */
+    const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
 } sti_network_desc;
 
 typedef struct sti_network {

@@ -32,6 +32,25 @@ stint_status sti_pass_fuse(stint_graph *graph, sti_pass_note *note);
 stint_status sti_pass_winograd(stint_graph *graph, sti_pass_note *note);
 /* Loop strings that this host keeps for matrix products, or those of STINT_LOOPS. */
 stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note);
+/* What depends on constants alone is computed now and becomes constants (constant.c).
+ * Of an EVAL graph; bits stay. Not of the standard pipeline: it must have passed before
+ * a graph with views of constants is planned. */
+stint_status sti_pass_constant(stint_graph *graph, sti_pass_note *note);
+/* Channels that are zero whatever the image, cut out of an EVAL graph whose weights are
+ * constants, with what reads them (thin.c). Sums of convolutions are cut into other
+ * pieces then, and which of them minimal filtering takes is open again: run
+ * sti_pass_winograd behind it. */
+stint_status sti_pass_thin(stint_graph *graph, sti_pass_note *note);
+/* Which weights, "layer1.conv.weight", are to be run in the fast form. */
+typedef struct sti_compact_choice {
+    bool (*planar)(const void *user, const char *weight);
+    const void *user;
+} sti_compact_choice;
+/* Convolutions whose weights are constants, many of them zero, into their fast form
+ * (compact.c), for use alone. Results are those of other sums. Run sti_pass_constant
+ * behind it. */
+stint_status sti_pass_compact(stint_graph *graph, const sti_compact_choice *choice,
+                              sti_pass_note *note);
 /* Copies for what leaves the graph but cannot lie in a block of its own: a leaf, or
  * bytes that another output has already. */
 stint_status sti_pass_own_outputs(stint_graph *graph, sti_pass_note *note);

@@ -17,6 +17,12 @@
 
 /* Rewritten graphs to look at, as nodes of all together. */
 #define NODES_TO_LOOK_AT 2000000
+/* The same of networks of many nodes that have nothing to pack, so that the choice is
+ * one of memory and time alone: the start by segments does nearly all there, and the
+ * time that planning takes stays about proportional to the nodes. */
+#define MANY_NODES         256
+#define OF_MANY_TO_LOOK_AT 250000
+#define FEWEST_LOOKS       60
 /* How many of the most promising choices are compared at each step. */
 #define CHOICES 6
 #define TURNS   24
@@ -343,10 +349,27 @@ static stint_status descend(explorer *e)
     return status;
 }
 
+static bool packs_anything(const explorer *e)
+{
+    for (stint_value v = 0; v < e->values; v++)
+        if (e->out->blocks[v].capacity > 0)
+            return true;
+    return false;
+}
+
+static int64_t looks_of(const explorer *e)
+{
+    const int64_t nodes = sti_graph_node_count(e->graph);
+    if (nodes <= MANY_NODES || packs_anything(e))
+        return NODES_TO_LOOK_AT / (nodes + 1) + 1;
+    const int64_t looks = OF_MANY_TO_LOOK_AT / nodes;
+    return looks > FEWEST_LOOKS ? looks : FEWEST_LOOKS;
+}
+
 /* From the forms as they are, downhill. */
 static stint_status search_from(explorer *e)
 {
-    e->looks = NODES_TO_LOOK_AT / (sti_graph_node_count(e->graph) + 1) + 1;
+    e->looks = looks_of(e);
     stint_status status = stand(e);
     if (status == STINT_OK)
         status = record(e);
@@ -485,22 +508,24 @@ static void packed_forms(explorer *e)
             e->form[v] = STI_FORM_PACK;
 }
 
-/* With packs among the choices: from nothing, from all packed, and on from the least
- * that is possible without. */
+/* With packs among the choices: on from the least that is possible without; from
+ * nothing and from all packed, which without anything to pack are the first search once
+ * more. */
 static stint_status explore_packs(explorer *e)
 {
     const sti_budget_option *low = &e->out->options[0];
+    const bool packs = packs_anything(e);
     e->lossy = true;
     for (int32_t i = 1; i < e->out->count; i++)
         if (e->out->options[i].arena_bytes < low->arena_bytes)
             low = &e->out->options[i];
     memcpy(e->form, low->form, (size_t)e->values);
     stint_status status = search_from(e);
-    if (status == STINT_OK) {
+    if (status == STINT_OK && packs) {
         begin_forms(e);
         status = search_from(e);
     }
-    if (status == STINT_OK) {
+    if (status == STINT_OK && packs) {
         begin_forms(e);
         packed_forms(e);
         status = search_from(e);

@@ -32,7 +32,8 @@ static stint_status place_leaves(sti_plan *plan)
     stint_status status = STINT_OK;
     for (int32_t v = 0; v < sti_graph_value_count(plan->graph) && !status; v++) {
         sti_role role = sti_graph_value(plan->graph, v)->role;
-        if (role != STI_ROLE_NODE && role != STI_ROLE_INPUT)
+        if (role != STI_ROLE_NODE && role != STI_ROLE_INPUT &&
+            role != STI_ROLE_CONSTANT)
             status = append(plan, v);
     }
     return status;

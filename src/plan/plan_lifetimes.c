@@ -25,6 +25,8 @@ static sti_region leaf_region(sti_role role)
         return STI_REGION_STATE;
     case STI_ROLE_FIXED:
         return STI_REGION_FIXED;
+    case STI_ROLE_CONSTANT: /* has bytes already */
+        return STI_REGION_NONE;
     case STI_ROLE_INPUT:
     case STI_ROLE_NODE:
         return STI_REGION_ARENA;
@@ -43,8 +45,9 @@ static void place_leaves(sti_plan *plan)
         if (row->role == STI_ROLE_NODE)
             continue; /* REGION_NONE until its producer is met */
         allocation->region = leaf_region(row->role);
-        allocation->bytes =
-            STI_ALIGN_UP(stint_shape_bytes(&row->shape), STI_PLAN_ALIGN);
+        if (row->role != STI_ROLE_CONSTANT)
+            allocation->bytes =
+                STI_ALIGN_UP(stint_shape_bytes(&row->shape), STI_PLAN_ALIGN);
     }
 }
 

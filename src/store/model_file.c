@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
+#include "store/compact_file.h"
 #include "store/hf_folder.h"
 #include "store/model_meta.h"
 
@@ -212,6 +213,37 @@ static stint_status check_kind(const stint_model_file *m)
     return STINT_OK;
 }
 
+/* ---- the fast form of a compact file ---- */
+
+static const void *constant_data(const void *user, const char *name,
+                                 const stint_shape *shape)
+{
+    const sti_tensor_row *row = sti_tensor_file_find(user, name);
+    return row && row->type == STI_TENSOR_F32 && row->rank == shape->rank &&
+                   memcmp(row->dim, shape->dim,
+                          (size_t)row->rank * sizeof row->dim[0]) == 0
+               ? row->data
+               : NULL;
+}
+
+static bool is_planar(const void *user, const char *weight)
+{
+    const sti_tensor_row *row = sti_tensor_file_find(user, weight);
+    return row && row->planar;
+}
+
+sti_network_desc sti_model_network_in_use(const stint_model_file *m)
+{
+    sti_network_desc desc = m->network;
+    bool fast = false;
+    for (int64_t i = 0; i < sti_tensor_file_count(m->file); i++)
+        fast |= sti_tensor_file_row(m->file, i)->planar ||
+                sti_tensor_file_row(m->file, i)->thin;
+    if (fast && !desc.bf16)
+        desc.constant = &m->weights;
+    return desc;
+}
+
 /* One image through the network: shows at once whether tensors and network agree, and
  * serves single predictions. */
 static stint_status build_single(stint_model_file *m)
@@ -395,7 +427,7 @@ stint_status sti_model_reload(const char *path, int64_t step, const char *name,
                               const sti_network *network, void *params, void *states)
 {
     stint_model_file m = {.network.name = name};
-    stint_status st = sti_tensor_file_open(path, &m.file);
+    stint_status st = sti_model_tensors_open(path, &m.file);
     if (st == STINT_OK) {
         read_facts(&m);
         if (m.step != step)
@@ -482,7 +514,9 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
         return STINT_E_MEMORY;
     }
     m->arena = arena;
-    stint_status st = sti_tensor_file_open(path, &m->file);
+    stint_status st = sti_model_tensors_open(path, &m->file);
+    m->weights = (sti_network_weights){
+        .data = constant_data, .user = m->file, .fast = {is_planar, m->file}};
     if (st == STINT_OK)
         st = check_kind(m);
     if (st == STINT_OK)

@@ -27,6 +27,8 @@ struct stint_model_file {
     int64_t parameters, step;
     double test_accuracy, test_loss; /* NaN: unknown */
     const char *recipe_text, *weights_sha256;
+    /* What the fast form of a compact file is made of. */
+    sti_network_weights weights;
     /* One image through the network, which shows whether tensors and network agree. */
     sti_network single;
     /* What a higher room keeps with the model, destroyed with it; NULL: nothing. */
@@ -46,6 +48,10 @@ stint_status sti_model_not_finite(const stint_model_file *model);
  * messages. */
 stint_status sti_model_open_for(const char *key, const char *path,
                                 stint_model_file **model_out);
+
+/* The network to evaluate with: of a compact file in its fast form, with its weights in
+ * it, else model->network. The model must outlive what is built of it. */
+sti_network_desc sti_model_network_in_use(const stint_model_file *model);
 
 /* Read the weights into blocks of the network's PARAM and STATE regions. STINT_E_INPUT:
  * the file lacks a tensor, or it has another shape. */

@@ -29,6 +29,7 @@ struct sti_tensor_file {
     int64_t count;
     sti_tensor_text *texts;
     int64_t text_count;
+    void *memory; /* that the tensors lie in, of a file without fd */
 };
 
 static const struct {
@@ -195,6 +196,14 @@ static stint_status check_layout(const sti_tensor_file *f)
     return STINT_OK;
 }
 
+static void sort_rows(sti_tensor_file *f)
+{
+    qsort(f->rows, (size_t)f->count, sizeof *f->rows, by_offset);
+    for (int64_t i = 0; i < f->count; i++)
+        f->names[i] = &f->rows[i];
+    qsort(f->names, (size_t)f->count, sizeof f->names[0], by_name);
+}
+
 static stint_status read_rows(sti_tensor_file *f, const json_t *header)
 {
     size_t n = json_object_size(header);
@@ -212,10 +221,7 @@ static stint_status read_rows(sti_tensor_file *f, const json_t *header)
         if (st != STINT_OK)
             return st;
     }
-    qsort(f->rows, (size_t)f->count, sizeof *f->rows, by_offset);
-    for (int64_t i = 0; i < f->count; i++)
-        f->names[i] = &f->rows[i];
-    qsort(f->names, (size_t)f->count, sizeof f->names[0], by_name);
+    sort_rows(f);
     return check_layout(f);
 }
 
@@ -323,12 +329,71 @@ stint_status sti_tensor_file_open(const char *path, sti_tensor_file **file_out)
     return STINT_OK;
 }
 
+/* Rows and texts with names of their own; offsets count from the first tensor. */
+static stint_status copy_rows(sti_tensor_file *f, const sti_tensor_row *rows,
+                              const sti_tensor_text *texts)
+{
+    int64_t offset = 0;
+    f->rows = sti_arena_alloc(f->arena, (size_t)(f->count + 1) * sizeof *f->rows);
+    f->names =
+        sti_arena_alloc(f->arena, (size_t)(f->count + 1) * sizeof(sti_tensor_row *));
+    f->texts =
+        sti_arena_alloc(f->arena, (size_t)(f->text_count + 1) * sizeof *f->texts);
+    if (!f->rows || !f->names || !f->texts)
+        return no_memory(f);
+    for (int64_t i = 0; i < f->count; i++) {
+        f->rows[i] = rows[i];
+        f->rows[i].offset = offset;
+        offset += (int64_t)rows[i].bytes;
+        if (!(f->rows[i].name = sti_arena_strdup(f->arena, rows[i].name)))
+            return no_memory(f);
+    }
+    for (int64_t i = 0; i < f->text_count; i++) {
+        f->texts[i].key = sti_arena_strdup(f->arena, texts[i].key);
+        f->texts[i].text = sti_arena_strdup(f->arena, texts[i].text);
+        if (!f->texts[i].key || !f->texts[i].text)
+            return no_memory(f);
+    }
+    sort_rows(f);
+    for (int64_t i = 1; i < f->count; i++)
+        if (strcmp(f->names[i - 1]->name, f->names[i]->name) == 0)
+            return sti_fail(STINT_E_INPUT, "%s: '%.80s' is there twice", f->path,
+                            f->names[i]->name);
+    return STINT_OK;
+}
+
+stint_status sti_tensor_file_from_memory(const char *path, const sti_tensor_row *rows,
+                                         int64_t count, const sti_tensor_text *texts,
+                                         int64_t text_count, void *take_data,
+                                         sti_tensor_file **file_out)
+{
+    sti_arena *arena = sti_arena_create("tensors in memory");
+    sti_tensor_file *f = arena ? sti_arena_alloc(arena, sizeof *f) : NULL;
+    stint_status st = STINT_E_MEMORY;
+    if (f) {
+        *f = (sti_tensor_file){.arena = arena,
+                               .fd = -1,
+                               .path = sti_arena_strdup(arena, path),
+                               .count = count,
+                               .text_count = text_count};
+        st = f->path ? copy_rows(f, rows, texts) : STINT_E_MEMORY;
+    }
+    if (st != STINT_OK) {
+        sti_arena_destroy(arena);
+        return st;
+    }
+    f->memory = take_data;
+    *file_out = f;
+    return STINT_OK;
+}
+
 void sti_tensor_file_close(sti_tensor_file *f)
 {
     if (!f)
         return;
     if (f->fd >= 0)
         close(f->fd);
+    sti_free(f->memory);
     sti_arena_destroy(f->arena);
 }
 
@@ -371,10 +436,27 @@ const char *sti_tensor_file_text(const sti_tensor_file *f, const char *key)
     return NULL;
 }
 
+const sti_tensor_text *sti_tensor_file_texts(const sti_tensor_file *f,
+                                             int64_t *count_out)
+{
+    *count_out = f->text_count;
+    return f->texts;
+}
+
+/* Bytes of a tensor from `first` on. */
+static stint_status read_part(const sti_tensor_file *f, const sti_tensor_row *row,
+                              int64_t first, size_t n_bytes, void *out)
+{
+    if (!row->data)
+        return sti_read_at(f->fd, f->path, row->offset + first, out, n_bytes);
+    memcpy(out, (const char *)row->data + first, n_bytes);
+    return STINT_OK;
+}
+
 stint_status sti_tensor_file_read(const sti_tensor_file *f, const sti_tensor_row *row,
                                   void *data_out)
 {
-    return sti_read_at(f->fd, f->path, row->offset, data_out, row->bytes);
+    return read_part(f, row, 0, row->bytes, data_out);
 }
 
 /* Exact: every half is a float. */
@@ -404,8 +486,7 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
                                       int64_t count, float *out)
 {
     if (row->type == STI_TENSOR_F32)
-        return sti_read_at(f->fd, f->path, row->offset + first * 4, out,
-                           (size_t)count * 4);
+        return read_part(f, row, first * 4, (size_t)count * 4, out);
     if (row->type != STI_TENSOR_F16 && row->type != STI_TENSOR_BF16)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: '%.80s' holds neither F32, F16 nor BF16; save it as one "
@@ -413,8 +494,8 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
                         f->path, row->name);
     /* Short numbers wait in the second half of `out`, which they leave one by one. */
     const char *from = (const char *)out + 2 * count;
-    stint_status st = sti_read_at(f->fd, f->path, row->offset + first * 2,
-                                  (char *)out + 2 * count, (size_t)count * 2);
+    stint_status st =
+        read_part(f, row, first * 2, (size_t)count * 2, (char *)out + 2 * count);
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
         uint16_t bits;
         memcpy(&bits, from + 2 * i, sizeof bits);
@@ -463,8 +544,7 @@ stint_status sti_tensor_file_add_sha256(const sti_tensor_file *f,
     char piece[16384];
     for (size_t done = 0; done < row->bytes;) {
         size_t n = row->bytes - done < sizeof piece ? row->bytes - done : sizeof piece;
-        stint_status st =
-            sti_read_at(f->fd, f->path, row->offset + (int64_t)done, piece, n);
+        stint_status st = read_part(f, row, (int64_t)done, n, piece);
         if (st != STINT_OK)
             return st;
         sti_sha256_add(state, piece, n);

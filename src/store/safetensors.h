@@ -12,10 +12,12 @@
 #ifndef STI_STORE_SAFETENSORS_H
 #define STI_STORE_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "stint/status.h"
 
 typedef enum sti_tensor_type {
@@ -36,8 +38,11 @@ typedef struct sti_tensor_row {
     int rank;
     int64_t dim[STI_TENSOR_MAX_RANK];
     size_t bytes;
-    int64_t offset;   /* in the file (reading) */
-    const void *data; /* [bytes] (writing) */
+    int64_t offset; /* in the file (reading) */
+    const void
+        *data; /* [bytes] (writing; reading: where they lie in memory, or NULL) */
+    bool planar, thin; /* of a compact model: to be run in the fast form; may have
+                        columns of zeros, which are cut out */
 } sti_tensor_row;
 
 typedef struct sti_tensor_text {
@@ -50,6 +55,14 @@ typedef struct sti_tensor_file sti_tensor_file;
 
 /* STINT_E_INPUT with the path and what is wrong; STINT_E_IO; STINT_E_MEMORY. */
 stint_status sti_tensor_file_open(const char *path, sti_tensor_file **file_out);
+/* A file whose tensors are in memory, rows[i].data: what reads files reads it. Names
+ * and texts are copied; take_data, one block that all of them lie in, is freed when it
+ * is closed, and on failure stays the caller's. STINT_E_INPUT: two tensors of one name.
+ */
+stint_status sti_tensor_file_from_memory(const char *path, const sti_tensor_row *rows,
+                                         int64_t count, const sti_tensor_text *texts,
+                                         int64_t text_count, void *take_data,
+                                         sti_tensor_file **file_out);
 void sti_tensor_file_close(sti_tensor_file *file); /* NULL is fine */
 const char *sti_tensor_file_path(const sti_tensor_file *file);
 /* In the order of their bytes. */
@@ -59,6 +72,9 @@ const sti_tensor_row *sti_tensor_file_row(const sti_tensor_file *file, int64_t i
 const sti_tensor_row *sti_tensor_file_find(const sti_tensor_file *file,
                                            const char *name);
 const char *sti_tensor_file_text(const sti_tensor_file *file, const char *key);
+/* All texts, [*count_out]. */
+const sti_tensor_text *sti_tensor_file_texts(const sti_tensor_file *file,
+                                             int64_t *count_out);
 /* The tensor's bytes into data_out [row->bytes]. */
 stint_status sti_tensor_file_read(const sti_tensor_file *file,
                                   const sti_tensor_row *row, void *data_out);
@@ -87,6 +103,11 @@ stint_status sti_tensor_file_add_finite_sha256(const sti_tensor_file *file,
 stint_status sti_tensor_file_write(const char *path, const sti_tensor_row *rows,
                                    int64_t count, const sti_tensor_text *texts,
                                    int64_t text_count);
+
+/* The bytes of such a file, appended to `out`. STINT_E_MEMORY. */
+stint_status sti_tensor_file_make(const sti_tensor_row *rows, int64_t count,
+                                  const sti_tensor_text *texts, int64_t text_count,
+                                  sti_text *out);
 
 /* The same with tensors that are made when their turn comes: fill adds exactly
  * rows[i].bytes to the writer. */

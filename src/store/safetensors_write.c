@@ -51,12 +51,29 @@ static stint_status write_header(const sti_tensor_row *rows, int64_t count,
                           : STINT_OK;
 }
 
-static void add_length(sti_writer *writer, uint64_t length)
+static void set_length(uint8_t bytes_out[8], uint64_t length)
 {
-    uint8_t bytes[8];
     for (int i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(length >> 8 * i);
-    sti_writer_add(writer, bytes, sizeof bytes);
+        bytes_out[i] = (uint8_t)(length >> 8 * i);
+}
+
+stint_status sti_tensor_file_make(const sti_tensor_row *rows, int64_t count,
+                                  const sti_tensor_text *texts, int64_t text_count,
+                                  sti_text *out)
+{
+    sti_text header = {0};
+    uint8_t length[8];
+    stint_status st = write_header(rows, count, texts, text_count, &header);
+    if (st == STINT_OK) {
+        set_length(length, header.length);
+        sti_text_add_bytes(out, length, sizeof length);
+        sti_text_add_bytes(out, header.data, header.length);
+        for (int64_t i = 0; i < count; i++)
+            sti_text_add_bytes(out, rows[i].data, rows[i].bytes);
+        st = out->failed ? sti_fail(STINT_E_MEMORY, "out of memory for a file") : st;
+    }
+    sti_text_fini(&header);
+    return st;
 }
 
 stint_status sti_tensor_file_write_made(const char *path, const sti_tensor_row *rows,
@@ -71,7 +88,9 @@ stint_status sti_tensor_file_write_made(const char *path, const sti_tensor_row *
         st = sti_writer_open(path, &writer);
     if (st == STINT_OK) {
         /* A failure to write stays in the writer until it is committed. */
-        add_length(writer, header.length);
+        uint8_t length[8];
+        set_length(length, header.length);
+        sti_writer_add(writer, length, sizeof length);
         sti_writer_add(writer, header.data, header.length);
     }
     for (int64_t i = 0; i < count && st == STINT_OK; i++)

@@ -1,5 +1,6 @@
 /* Going on from a checkpoint: the newest that is whole, and of this very run. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "stint/trust.h"
+#include "store/compact_file.h"
 #include "store/safetensors.h"
 
 typedef struct diff_pair {
@@ -184,9 +185,9 @@ stint_status stint_diff_files(const char *a, const char *b, stint_diff_result *o
     *out = (stint_diff_result){.arena = sti_arena_create("differences")};
     stint_status status = out->arena ? STINT_OK : STINT_E_MEMORY;
     if (status == STINT_OK)
-        status = sti_tensor_file_open(a, &left);
+        status = sti_model_tensors_open(a, &left);
     if (status == STINT_OK)
-        status = sti_tensor_file_open(b, &right);
+        status = sti_model_tensors_open(b, &right);
     if (status == STINT_OK)
         status = compare_files(&(diff_pair){left, right, out});
     sti_tensor_file_close(left);

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "store/compact_file.h"
 #include "store/safetensors.h"
 #include "trust/noise_metrics.h"
 
@@ -27,7 +28,7 @@ static stint_status open_files(distances *d)
     if (!d->file || !d->data || !d->squares || !d->norm)
         return STINT_E_MEMORY;
     for (int64_t r = 0; r < d->runs; r++) {
-        stint_status st = sti_tensor_file_open(d->path[r], &d->file[r]);
+        stint_status st = sti_model_tensors_open(d->path[r], &d->file[r]);
         if (st != STINT_OK)
             return st;
     }

@@ -50,6 +50,8 @@ static void good_headers(void **state)
            1);
     accept(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (5, 0), }\n", 0, 'i',
            4, 2, 0);
+    accept(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }", 12, 'f', 4,
+           1, 3);
     accept(1, "{'descr':'|V2','fortran_order':False,'shape':(1,1,2,)}", 4, 'V', 2, 3,
            2);
 }
@@ -74,8 +76,6 @@ static void bad_headers(void **state)
            STINT_E_INPUT, "11 bytes follow");
     refuse("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 13,
            STINT_E_INPUT, "13 bytes follow");
-    refuse("{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }", 12,
-           STINT_E_UNSUPPORTED, "big-endian");
     refuse("{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", 24,
            STINT_E_UNSUPPORTED, "'|O'");
     refuse("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", 12,
@@ -155,12 +155,83 @@ static void there_and_back(void **state)
     assert_int_equal(sti_npy_open(path, &npy), STINT_E_IO);
 }
 
+/* Elements number 0, 1, 2, ... in Fortran order, most significant byte first, of 1 to 8
+ * bytes; `axes` lengths. */
+static void check_straight(char kind, int bytes, int rank, const int64_t *dim,
+                           bool fortran, bool big)
+{
+    int64_t count = 1, step[4];
+    for (int i = 0; i < rank; i++)
+        count *= dim[i];
+    unsigned char *x = malloc((size_t)(count * bytes) + 1);
+    sti_npy npy = {.kind = kind,
+                   .item_bytes = bytes,
+                   .big_endian = big,
+                   .fortran_order = fortran,
+                   .rank = rank,
+                   .count = count,
+                   .data = x};
+    memcpy(npy.dim, dim, (size_t)rank * sizeof *dim);
+    for (int64_t i = 0; i < count; i++)
+        for (int b = 0; b < bytes; b++)
+            x[i * bytes + (big ? bytes - 1 - b : b)] =
+                b < 8 ? (unsigned char)(i >> (8 * b)) : 0;
+    assert_int_equal(sti_npy_straighten(&npy, "f"), STINT_OK);
+    assert_ptr_not_equal(npy.data, x);
+    assert_false(npy.big_endian || npy.fortran_order);
+    for (int i = 0, s = 1; i < rank; s *= (int)dim[i++])
+        step[i] = fortran ? s : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, value = fortran ? 0 : i;
+        for (int axis = rank - 1; axis >= 0; rest /= dim[axis--])
+            value += rest % dim[axis] * step[axis];
+        const unsigned char *at = (const unsigned char *)npy.data + i * bytes;
+        for (int b = 0; b < bytes; b++)
+            assert_int_equal(at[b], b < 8 ? (value >> (8 * b)) & 255 : 0);
+    }
+    free(x);
+    sti_npy_close(&npy);
+}
+
+static void other_orders(void **state)
+{
+    (void)state;
+    const int64_t dim[][4] = {{3, 5},    {70, 33},     {1, 9},
+                              {4, 3, 5}, {2, 3, 4, 5}, {0, 3}};
+    const int rank[] = {2, 2, 2, 3, 4, 2};
+    for (int i = 0; i < 6; i++)
+        for (int bytes = 1; bytes <= 8; bytes *= 2) {
+            check_straight('u', bytes, rank[i], dim[i], true, false);
+            if (bytes > 1) {
+                check_straight('i', bytes, rank[i], dim[i], true, true);
+                check_straight('f', bytes, rank[i], dim[i], false, true);
+            }
+        }
+    unsigned char z[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    sti_npy npy = {.kind = 'c',
+                   .item_bytes = 16,
+                   .big_endian = true,
+                   .rank = 1,
+                   .dim = {1},
+                   .count = 1,
+                   .data = z};
+    sti_alloc_fail_nth(1);
+    assert_int_equal(sti_npy_straighten(&npy, "f"), STINT_E_MEMORY);
+    sti_alloc_fail_nth(0);
+    assert_non_null(strstr(stint_last_error(), "ascontiguousarray"));
+    assert_int_equal(sti_npy_straighten(&npy, "f"), STINT_OK);
+    const unsigned char turned[16] = {8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 9};
+    assert_memory_equal(npy.data, turned, 16);
+    sti_npy_close(&npy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_headers),
         cmocka_unit_test(bad_headers),
         cmocka_unit_test(there_and_back),
+        cmocka_unit_test(other_orders),
     };
     return cmocka_run_group_tests_name("base/npy", tests, NULL, NULL);
 }

@@ -153,6 +153,90 @@ static void long_words_are_encoded_alike(void **state)
     }
 }
 
+/* Merges in an order that no learning gives: shuffled, so that a token may be a part
+ * before it is made, and with every other pair that makes a token's bytes beside the
+ * one that was learnt. */
+static void disorder(stint_tokenizer *t, uint64_t *random)
+{
+    const int32_t learnt = t->merge_count;
+    for (int32_t i = 0; i < learnt; i++) {
+        size_t n_bytes, l, r;
+        const char *bytes = stint_tokenizer_token(t, t->merge[i][2], &n_bytes);
+        for (int32_t left = 0; left < t->info.vocabulary; left++)
+            for (int32_t right = 0; right < t->info.vocabulary; right++) {
+                const char *a = stint_tokenizer_token(t, left, &l),
+                           *b = stint_tokenizer_token(t, right, &r);
+                if (l + r == n_bytes && memcmp(bytes, a, l) == 0 &&
+                    memcmp(bytes + l, b, r) == 0 && left != t->merge[i][0])
+                    assert_int_equal(
+                        sti_tokenizer_add_merge(t, left, right, t->merge[i][2]),
+                        STINT_OK);
+            }
+    }
+    assert_true(t->merge_count > learnt);
+    for (int32_t i = t->merge_count - 1; i > 0; i--) {
+        const int32_t j = (int32_t)(learn_random(random) % (uint64_t)(i + 1));
+        int32_t other[3];
+        memcpy(other, t->merge[i], sizeof other);
+        memcpy(t->merge[i], t->merge[j], sizeof other);
+        memcpy(t->merge[j], other, sizeof other);
+    }
+    for (int32_t i = 0; i < t->merge_count; i++)
+        assert_int_equal(
+            sti_pair_map_put(&t->rank, sti_pair_key(t->merge[i][0], t->merge[i][1]), i),
+            STINT_OK);
+}
+
+/* The definition: the lowest rank, the leftmost of equal ones, again and again. */
+static int64_t merge_slowly(const stint_tokenizer *t, int32_t *token, int64_t n)
+{
+    for (;;) {
+        int32_t best = INT32_MAX;
+        int64_t at = 0;
+        for (int64_t i = 0; i + 1 < n; i++) {
+            const int32_t rank =
+                sti_pair_map_find(&t->rank, sti_pair_key(token[i], token[i + 1]));
+            if (rank >= 0 && rank < best) {
+                best = rank;
+                at = i;
+            }
+        }
+        if (best == INT32_MAX)
+            return n;
+        token[at] = t->merge[best][2];
+        memmove(token + at + 1, token + at + 2, (size_t)(n - at - 2) * sizeof *token);
+        n--;
+    }
+}
+
+static void merges_in_disorder_are_kept_to(void **state)
+{
+    (void)state;
+    enum { BYTES = 1500, ROUNDS = 24 };
+    static char text[BYTES];
+    static int32_t fast[BYTES], slow[BYTES];
+    uint64_t random = 7;
+    for (int round = 0; round < ROUNDS; round++) {
+        stint_tokenizer *t;
+        const learn_text *kind = &learn_texts[round % 2 ? 0 : 2];
+        const size_t n_bytes = learn_text_make(kind, text, BYTES);
+        for (size_t i = 0; i < n_bytes && round % 2 == 0; i++)
+            text[i] = "aaab"[learn_random(&random) % 4];
+        assert_int_equal(stint_tokenizer_learn(STINT_TOKENIZER_BPE, 262 + 2 * round,
+                                               text, n_bytes, &t),
+                         STINT_OK);
+        disorder(t, &random);
+        int64_t count = (int64_t)n_bytes;
+        for (int64_t i = 0; i < count; i++)
+            fast[i] = slow[i] = t->byte_token[(uint8_t)text[i]];
+        const int64_t want = merge_slowly(t, slow, count);
+        assert_int_equal(sti_bpe_merge_long(t, fast, &count), STINT_OK);
+        assert_int_equal(count, want);
+        assert_memory_equal(fast, slow, (size_t)want * sizeof *slow);
+        stint_tokenizer_close(t);
+    }
+}
+
 static void budgets_and_stops_are_met(void **state)
 {
     (void)state;
@@ -190,6 +274,20 @@ static void allocations_may_fail(void **state)
         stint_tokenizer_close(t);
         assert_int_equal(sti_alloc_now_bytes(), before);
     }
+    stint_tokenizer *t;
+    static int32_t tokens[5000];
+    assert_int_equal(stint_tokenizer_learn(STINT_TOKENIZER_BPE, 300, "aaabab", 6, &t),
+                     STINT_OK);
+    memset(text, 'a', sizeof text);
+    for (int64_t nth = 1, count; nth < 8; nth++) {
+        const size_t held = sti_alloc_now_bytes();
+        sti_alloc_fail_nth(nth);
+        st = stint_tokenizer_encode(t, text, sizeof text, tokens, &count);
+        sti_alloc_fail_nth(0);
+        assert_int_equal(st, nth < 5 ? STINT_E_MEMORY : STINT_OK);
+        assert_int_equal(sti_alloc_now_bytes(), held);
+    }
+    stint_tokenizer_close(t);
 }
 
 int main(void)
@@ -199,6 +297,7 @@ int main(void)
         cmocka_unit_test(merges_are_those_of_tokenizers),
         cmocka_unit_test(words_are_cut_at_characters),
         cmocka_unit_test(long_words_are_encoded_alike),
+        cmocka_unit_test(merges_in_disorder_are_kept_to),
         cmocka_unit_test(budgets_and_stops_are_met),
         cmocka_unit_test(allocations_may_fail),
     };

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "op/op_harness.h"
+#include "op/op_planar.h"
 #include "pass/pass.h"
 
 #define SEEDS    3
@@ -309,7 +310,10 @@ static void gradients_agree_with_differences(void **state)
 /* What works on bounded errors has a test of its own, op_pack_test. */
 static bool is_covered_elsewhere(const sti_op *op)
 {
-    return op == &sti_op_pack || op == &sti_op_unpack || op == &sti_op_error_gain;
+    return op == &sti_op_pack || op == &sti_op_unpack || op == &sti_op_error_gain ||
+           /* tests/kernel/planar_test.c, tests/infer/fast_form_test.c */
+           op == &sti_op_planar_from || op == &sti_op_planar_to ||
+           op == &sti_op_planar_conv;
 }
 
 static void every_row_is_covered(void **state)

@@ -2,6 +2,7 @@
 #include "kernel/pool/pool.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/lane/dispatch.h"
@@ -140,6 +141,47 @@ static void max_cell(const pool_job *job, const cell *at, int64_t image, int64_t
              index);
 }
 
+static inline float larger(float best, float v)
+{
+    return (v > best) | ((v != v) & (best == best)) ? v : best;
+}
+
+/* A row of windows of 2 x 2 that touch and lie inside. */
+static void halve_row(const float *x, int64_t w, int64_t n, float *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = larger(larger(larger(x[2 * i], x[2 * i + 1]), x[w + 2 * i]),
+                      x[w + 2 * i + 1]);
+}
+
+/* A row of one channel, without the index: what a cell costs beside would be most of
+ * it. The first of equal ones and a NaN win as they do there. */
+static void plane_piece(void *arg, int64_t row, int worker)
+{
+    const pool_job *job = arg;
+    const sti_pool_shape *s = job->shape;
+    const float *x = job->pixels + row / s->oh * s->h * s->w;
+    float *y = job->pooled_out + row * s->ow;
+    const int64_t top = row % s->oh * s->stride - s->pad;
+    const int64_t i0 = top < 0 ? 0 : top;
+    const int64_t i1 = top + s->size < s->h ? top + s->size : s->h;
+    (void)worker;
+    if (s->size == 2 && s->stride == 2 && s->pad == 0) {
+        halve_row(x + top * s->w, s->w, s->ow, y);
+        return;
+    }
+    for (int64_t ox = 0; ox < s->ow; ox++) {
+        const int64_t left = ox * s->stride - s->pad;
+        const int64_t j0 = left < 0 ? 0 : left;
+        const int64_t j1 = left + s->size < s->w ? left + s->size : s->w;
+        float best = x[i0 * s->w + j0];
+        for (int64_t i = i0; i < i1; i++)
+            for (int64_t j = j0; j < j1; j++)
+                best = larger(best, x[i * s->w + j]);
+        y[ox] = best;
+    }
+}
+
 void sti_max_pool_f32(const sti_team *team, const sti_pool_shape *shape, const float *x,
                       float *y_out, uint8_t *index_out)
 {
@@ -147,7 +189,8 @@ void sti_max_pool_f32(const sti_team *team, const sti_pool_shape *shape, const f
     job.pixels = x;
     job.pooled_out = y_out;
     job.index_out = index_out;
-    sti_team_run(team, shape->n * shape->oh, row_piece, &job);
+    const bool plane = shape->c == 1 && !index_out;
+    sti_team_run(team, shape->n * shape->oh, plane ? plane_piece : row_piece, &job);
 }
 
 static void unpool_cell(const pool_job *job, const cell *at, int64_t image, int64_t row)

@@ -13,7 +13,7 @@
 #include "base/cpu.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernel/topk/topk_request.h"
+#include "kernel/topk/topk_wide.h"
 
 static stint_status workspace_fail(const sti_topk_request *r)
 {
@@ -26,6 +26,8 @@ static stint_status workspace_fail(const sti_topk_request *r)
 stint_status stint_topk_workspace_bytes(const stint_topk_desc *desc, size_t *bytes_out)
 {
     sti_topk_request r;
+    if (sti_topk_is_wide(desc->type))
+        return sti_topk_wide_bytes(desc, bytes_out);
     stint_status status = sti_topk_request_make(desc, &r);
     if (status != STINT_OK)
         return status;
@@ -310,14 +312,6 @@ static void run_rows(rows_work *w)
     sti_float_mode_leave(mode);
 }
 
-static stint_status nan_fail(int64_t row, int64_t index)
-{
-    return sti_fail(STINT_E_INPUT,
-                    "top-k: NaN at row %" PRId64 ", index %" PRId64
-                    "; NaN may be ranked first or last instead (the field nan; --nan)",
-                    row, index);
-}
-
 static unsigned char *align_memory(void *workspace)
 {
     unsigned char *memory = workspace;
@@ -356,7 +350,7 @@ static bool run_short_row(const stint_topk_desc *d, const void *x, const float *
     const bool good = sti_topk_short_row_select(&view, &b);
     if (d->has_addend)
         sti_float_mode_leave(mode);
-    *status_out = good ? STINT_OK : nan_fail(0, index[0]);
+    *status_out = good ? STINT_OK : sti_topk_nan_fail(0, index[0]);
     return true;
 }
 
@@ -392,7 +386,7 @@ static stint_status run_any(const stint_topk_desc *desc, const void *x,
     const int64_t bad = atomic_load(&w.bad_row);
     if (bad == INT64_MAX)
         return STINT_OK;
-    return nan_fail(bad, named_nan(&w, bad));
+    return sti_topk_nan_fail(bad, named_nan(&w, bad));
 }
 
 /* A few floats with nothing out of the ordinary: a call is then a few dozen cycles,
@@ -425,6 +419,8 @@ stint_status stint_topk(const stint_topk_desc *desc, const void *x, const float 
 {
     if (run_straight(desc, x, index_out, values_out, workspace, workspace_size))
         return STINT_OK;
+    if (sti_topk_is_wide(desc->type))
+        return sti_topk_wide(desc, x, index_out, values_out, workspace, workspace_size);
     return run_any(desc, x, addend, index_out, values_out, workspace, workspace_size);
 }
 
@@ -433,6 +429,8 @@ stint_status stint_topk_explain(const stint_topk_desc *desc,
                                 double *seconds_out)
 {
     sti_topk_request r;
+    if (sti_topk_is_wide(desc->type))
+        return sti_topk_wide_explain(desc, method_out, exponent_out, seconds_out);
     stint_status status = sti_topk_request_make(desc, &r);
     if (status != STINT_OK)
         return status;

@@ -5,7 +5,9 @@
  * where the positive ones are, above +infinity, so one minimum gives all NaN one key;
  * adding `shift` then may wrap that key to 0. No comparison with NaN, no branches, and
  * the vector bodies do just the same. Integers: the top bit is flipped; for magnitudes
- * the key is the magnitude itself. Keys of 16 and 8 bits lie in the low bits. */
+ * the key is the magnitude itself. Unsigned ones are keys as they are, or with all bits
+ * flipped: the form is that of signed ones, only the map differs. Keys of 16 and 8 bits
+ * lie in the low bits. Types that have no form here are those of topk_wide.h. */
 #ifndef STI_KERNEL_TOPK_KEY_H
 #define STI_KERNEL_TOPK_KEY_H
 
@@ -34,7 +36,8 @@ static inline size_t sti_topk_element_bytes(sti_topk_form form)
 static inline sti_topk_form sti_topk_form_of(const stint_topk_desc *desc)
 {
     static const sti_topk_form forms[] = {STI_TOPK_F32, STI_TOPK_F16, STI_TOPK_BF16,
-                                          STI_TOPK_I32, STI_TOPK_I8};
+                                          STI_TOPK_I32, STI_TOPK_I8,  STI_TOPK_I32,
+                                          STI_TOPK_I8};
     return desc->has_addend ? STI_TOPK_SUM : forms[desc->type];
 }
 
@@ -47,6 +50,10 @@ static inline sti_topk_map sti_topk_map_make(const stint_topk_desc *desc,
                               : form == STI_TOPK_BF16 ? 0x7F80u
                                                       : 0x7F800000u;
     sti_topk_map map = {.zero = desc->zeros_equal};
+    if (desc->type == STINT_TOPK_U32 || desc->type == STINT_TOPK_U8) {
+        map.flip = desc->key == STINT_TOPK_MIN ? ones : 0;
+        return map;
+    }
     if (form == STI_TOPK_I32 || form == STI_TOPK_I8) {
         map.keep = desc->key == STINT_TOPK_ABS ? ones : 0;
         map.flip = desc->key == STINT_TOPK_ABS   ? 0

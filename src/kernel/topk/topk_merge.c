@@ -5,23 +5,51 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "kernel/topk/topk_key.h"
+#include "kernel/topk/topk_wide.h"
+
+static size_t value_bytes(stint_topk_type type)
+{
+    const stint_topk_desc desc = {.type = type};
+    return sti_topk_is_wide(type) ? sti_topk_wide_element_bytes(type)
+                                  : sti_topk_element_bytes(sti_topk_form_of(&desc));
+}
 
 size_t stint_topk_list_bytes(stint_topk_type type, int64_t k)
 {
-    const stint_topk_desc desc = {.type = type};
-    return (size_t)k * (sti_topk_element_bytes(sti_topk_form_of(&desc)) + 8);
+    return (size_t)k * (value_bytes(type) + 8);
 }
 
-static sti_topk_view list_view(const stint_topk_desc *desc, const stint_topk_list *list)
+/* Keys of the values of lists of any type. */
+typedef struct list_keys {
+    bool wide;
+    sti_topk_wide_map wide_map;
+    sti_topk_view view; /* of no values */
+    size_t bytes;
+} list_keys;
+
+static list_keys keys_of(const stint_topk_desc *desc)
 {
-    stint_topk_desc plain = *desc;
-    plain.has_addend = false; /* a list holds sums already */
-    const sti_topk_form form = sti_topk_form_of(&plain);
-    return (sti_topk_view){.form = form,
-                           .map = sti_topk_map_make(&plain, form),
-                           .x = list->values,
-                           .n = list->count};
+    list_keys keys = {.wide = sti_topk_is_wide(desc->type),
+                      .bytes = value_bytes(desc->type)};
+    if (keys.wide) {
+        keys.wide_map = sti_topk_wide_map_make(desc);
+    } else {
+        stint_topk_desc plain = *desc;
+        plain.has_addend = false; /* a list holds sums already */
+        keys.view.form = sti_topk_form_of(&plain);
+        keys.view.map = sti_topk_map_make(&plain, keys.view.form);
+    }
+    return keys;
+}
+
+static uint64_t list_key(const list_keys *keys, const stint_topk_list *list, int64_t i)
+{
+    if (keys->wide)
+        return sti_topk_wide_key(sti_topk_wide_bits_at(list->values, i, keys->bytes),
+                                 &keys->wide_map);
+    sti_topk_view view = keys->view;
+    view.x = list->values;
+    return sti_topk_key_at(&view, i);
 }
 
 static stint_status check_list(const stint_topk_list *list, char name)
@@ -43,30 +71,31 @@ stint_status stint_topk_merge(const stint_topk_desc *desc, const stint_topk_list
         status = check_list(b, 'b');
     if (status != STINT_OK)
         return status;
-    if (desc->type < 0 || desc->type > STINT_TOPK_I8)
+    if (desc->type < 0 || desc->type >= STINT_TOPK_TYPES)
         return sti_fail(
             STINT_E_USAGE,
             "top-k merge: type %d, but stint_topk_type in stint/topk.h goes "
             "from 0 to %d",
-            (int)desc->type, STINT_TOPK_I8);
+            (int)desc->type, STINT_TOPK_TYPES - 1);
     if (desc->k < 0)
         return sti_fail(STINT_E_USAGE,
                         "top-k merge: k %" PRId64 ", but it may not be negative",
                         desc->k);
-    const sti_topk_view va = list_view(desc, a), vb = list_view(desc, b);
-    const size_t bytes = sti_topk_element_bytes(va.form);
+    const list_keys keys = keys_of(desc);
     unsigned char *values = values_out;
     int64_t i = 0, j = 0, at = 0;
     for (; at < desc->k && (i < a->count || j < b->count); at++) {
         bool from_a = j >= b->count;
         if (i < a->count && j < b->count) {
-            const uint32_t ka = sti_topk_key_at(&va, i), kb = sti_topk_key_at(&vb, j);
+            const uint64_t ka = list_key(&keys, a, i), kb = list_key(&keys, b, j);
             from_a = ka > kb || (ka == kb && a->index[i] < b->index[j]);
         }
-        const sti_topk_view *v = from_a ? &va : &vb;
-        const int64_t from = from_a ? i : j;
-        memcpy(values + (size_t)at * bytes, v->x + (size_t)from * bytes, bytes);
-        index_out[at] = from_a ? a->index[i++] : b->index[j++];
+        const stint_topk_list *list = from_a ? a : b;
+        const int64_t from = from_a ? i++ : j++;
+        memcpy(values + (size_t)at * keys.bytes,
+               (const unsigned char *)list->values + (size_t)from * keys.bytes,
+               keys.bytes);
+        index_out[at] = list->index[from];
     }
     *count_out = at;
     return STINT_OK;

@@ -9,6 +9,14 @@
 
 #define WINNERS_IN_PARTS (INT64_C(3) << 30) /* with a part's own, 32-bit places */
 
+stint_status sti_topk_nan_fail(int64_t row, int64_t index)
+{
+    return sti_fail(STINT_E_INPUT,
+                    "top-k: NaN at row %" PRId64 ", index %" PRId64
+                    "; NaN may be ranked first or last instead (the field nan; --nan)",
+                    row, index);
+}
+
 /* The field of `value`, which has words from 0 to `last`. */
 static stint_status no_word(const char *field, int value, int last)
 {
@@ -21,8 +29,8 @@ stint_status sti_topk_check_words(const stint_topk_desc *d)
 {
     if (sti_topk_words_are_good(d))
         return STINT_OK;
-    if (d->type < 0 || d->type > STINT_TOPK_I8)
-        return no_word("type", (int)d->type, STINT_TOPK_I8);
+    if (d->type < 0 || d->type >= STINT_TOPK_TYPES)
+        return no_word("type", (int)d->type, STINT_TOPK_TYPES - 1);
     if (d->key < 0 || d->key > STINT_TOPK_ABS)
         return no_word("key", (int)d->key, STINT_TOPK_ABS);
     if (d->nan < 0 || d->nan > STINT_TOPK_NAN_LAST)
@@ -46,7 +54,7 @@ static stint_status negative(const char *field, int64_t value)
                     field, value);
 }
 
-static stint_status check_sizes(const stint_topk_desc *d)
+stint_status sti_topk_check_sizes(const stint_topk_desc *d)
 {
     if (d->k < 0)
         return negative("k", d->k);
@@ -83,7 +91,7 @@ stint_status sti_topk_request_make(const stint_topk_desc *d, sti_topk_request *r
 {
     stint_status status = sti_topk_check_words(d);
     if (status == STINT_OK)
-        status = check_sizes(d);
+        status = sti_topk_check_sizes(d);
     if (status != STINT_OK)
         return status;
     if (d->n > (d->part ? d->part : STI_TOPK_PART_DEFAULT) &&

@@ -37,7 +37,7 @@ typedef struct sti_topk_slot {
 /* Whether the fields of desc that are no sizes have possible values. */
 static inline bool sti_topk_words_are_good(const stint_topk_desc *d)
 {
-    return d->type >= 0 && d->type <= STINT_TOPK_I8 && d->key >= 0 &&
+    return d->type >= 0 && d->type < STINT_TOPK_TYPES && d->key >= 0 &&
            d->key <= STINT_TOPK_ABS && d->nan >= 0 && d->nan <= STINT_TOPK_NAN_LAST &&
            d->method >= 0 && d->method < STINT_TOPK_METHODS &&
            (!d->has_addend || d->type == STINT_TOPK_F32) && d->threads >= 0 &&
@@ -47,6 +47,7 @@ static inline bool sti_topk_words_are_good(const stint_topk_desc *d)
 
 /* STINT_E_USAGE names the first field that has not. */
 stint_status sti_topk_check_words(const stint_topk_desc *desc);
+stint_status sti_topk_check_sizes(const stint_topk_desc *desc);
 /* Everything of desc is checked. */
 stint_status sti_topk_request_make(const stint_topk_desc *desc, sti_topk_request *r);
 sti_topk_plan sti_topk_plan_for(const sti_topk_request *r, sti_topk_form form,
@@ -56,15 +57,25 @@ sti_topk_slot *sti_topk_take_slot(sti_topk_layout *layout, const sti_topk_reques
 /* Bytes of all slots, and what aligns them; false where that fits no address space. */
 bool sti_topk_request_bytes(const sti_topk_request *r, size_t *bytes_out);
 
+/* STINT_E_INPUT: the first NaN of a call that refuses them. */
+stint_status sti_topk_nan_fail(int64_t row, int64_t index);
+
 static inline int64_t sti_topk_winners_of(const stint_topk_desc *desc)
 {
     return desc->k < desc->n ? desc->k : desc->n;
 }
 
+/* Types whose keys have more bits than, or another width from, those of the vector
+ * loops. */
+static inline bool sti_topk_is_wide(stint_topk_type type)
+{
+    return type >= STINT_TOPK_F64;
+}
+
 static inline bool sti_topk_is_short_row(const stint_topk_desc *d)
 {
     return d->n > 0 && d->n <= STI_TOPK_SHORT && d->k > 0 &&
-           (d->part == 0 || d->part >= d->n) &&
+           !sti_topk_is_wide(d->type) && (d->part == 0 || d->part >= d->n) &&
            (d->method == STINT_TOPK_AUTO || d->method == STINT_TOPK_NARROW);
 }
 
