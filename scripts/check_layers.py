@@ -17,8 +17,9 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op", "pass",
-         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "svm", "seal", "cli"]
+ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
+         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "trust", "svm", "shrink",
+         "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -49,6 +50,7 @@ PUBLIC = {
     "recipe": "base",
     "plan": "plan",
     "trust": "trust",
+    "shrink": "shrink",
     "seal": "seal",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor

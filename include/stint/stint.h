@@ -10,6 +10,7 @@
  * op.h        the operators
  * recipe.h    recipes, read from a file or set key by key
  * seal.h      programs that run on encrypted data
+ * shrink.h    a trained model made small or fast
  * status.h    status codes, the last error, the log, the version
  * stop.h      stopping a call that takes long
  * store.h     models in files, Hugging Face's layout
@@ -36,6 +37,7 @@
 #include "stint/op.h"
 #include "stint/recipe.h"
 #include "stint/seal.h"
+#include "stint/shrink.h"
 #include "stint/status.h"
 #include "stint/stop.h"
 #include "stint/store.h"

@@ -58,6 +58,8 @@ typedef struct sti_cli_command {
     bool recipe;                    /* takes the recipe's rows before its own, and a
                                        recipe as its first operand; with min_operands 0
                                        a built-in one is chosen where none is given */
+    bool of_model; /* that recipe is a model's own, to shrink it by: the first operand
+                      is MODEL, and few of the recipe's rows are flags */
     const sti_option *rows;
     int row_count;
     size_t args_bytes, common_offset; /* of the struct that the rows write to; where

@@ -29,6 +29,18 @@ static size_t recipe_bytes(const sti_cli_command *command)
     return command->recipe ? sti_recipe_table_get()->bytes : 0;
 }
 
+/* Does this row of a recipe have its flag in a command that shrinks a model? Of the
+ * rest, which are about a training from new weights, --set sets what is wanted. */
+static bool is_flag_of_model(const sti_option *row)
+{
+    static const char *const keys[] = {"path", "seed",    "scheme",
+                                       "out",  "threads", "memory"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(row->name, keys[i]) == 0)
+            return row->flag;
+    return false;
+}
+
 const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
                                int *count_out)
 {
@@ -38,8 +50,11 @@ const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
     sti_option *rows = sti_arena_alloc(arena, (size_t)(count + 1) * sizeof *rows);
     if (!rows)
         return NULL;
-    for (int i = 0; i < recipe_rows; i++)
+    for (int i = 0; i < recipe_rows; i++) {
         rows[i] = recipe->row[i];
+        if (command->of_model)
+            rows[i].flag = is_flag_of_model(&rows[i]);
+    }
     for (int i = 0; i < command->row_count; i++) {
         rows[recipe_rows + i] = command->rows[i];
         rows[recipe_rows + i].offset += recipe_bytes(command);

@@ -58,8 +58,16 @@ static stint_status choose(sti_cli_call *call)
     return call->recipe_for ? sti_stock_load(&choice, &call->recipe) : STINT_E_MEMORY;
 }
 
+static stint_status load_model(sti_cli_call *call)
+{
+    call->recipe_name = call->operands[0];
+    return stint_shrink_recipe(call->operands[0], &call->recipe);
+}
+
 stint_status sti_cli_open_recipe(sti_cli_call *call)
 {
+    if (call->command->of_model)
+        return load_model(call);
     return call->operand_count > 0 ? load_file(call) : choose(call);
 }
 

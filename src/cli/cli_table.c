@@ -7,6 +7,7 @@
     X(train) \
     X(eval) \
     X(run) \
+    X(shrink) \
     X(plan) \
     X(info) \
     X(data_info) \

@@ -36,7 +36,7 @@ static const sti_option plan_rows[] = {
      .offset = offsetof(plan_args, tensors),
      .flag = true,
      .help = "list every activation that goes from the forward to the backward half, "
-             "and in which form; always done with --memory"},
+             "and its form; always with --memory"},
     {.name = "net-ranks",
      .type = STI_OPTION_INT,
      .default_text = "1",

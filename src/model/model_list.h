@@ -3,6 +3,10 @@
  * of the photographs that it was published for (0: small images), what it is. */
 STI_MODEL("mlp", mlp, 0, 0, "dense layers with ReLU: 2 hidden of 256")
 STI_MODEL("lenet5", lenet5, 0, 0, "LeNet-5 (1998): 61,706 parameters on MNIST")
+STI_MODEL("lenet300", lenet300, 0, 0,
+          "LeNet-300-100: two dense layers, 266,610 parameters on MNIST")
+STI_MODEL("lenet5-caffe", lenet5_caffe, 0, 0,
+          "LeNet-5 as Caffe has it (20, 50, 500): 431,080 parameters on MNIST")
 STI_MODEL("smallcnn", smallcnn, 0, 0,
           "3 convolutions, 15,722 parameters: for studies of noise")
 STI_MODEL("smallcnn-bn", smallcnn, 1, 0, "the same with batch-norm")

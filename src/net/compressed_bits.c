@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/knapsack.h"
 #include "base/memory.h"
-#include "net/bits_choice.h"
 #include "net/compressed_priv.h"
 
 /* Widths that may be chosen, least bits first; the last is float32. */
@@ -100,10 +100,11 @@ static stint_status choose(const sti_bits_policy *p, const table *t, int *choice
     stint_status st;
     *fits_out = true;
     if (p->wire_bytes <= 0)
-        return sti_bits_choose(t->layers, t->w.count, t->error, t->bytes,
-                               p->error_factor * uniform_error(t, p->uniform), choice);
-    st = sti_bits_choose(t->layers, t->w.count, t->bytes, t->error,
-                         p->wire_bytes - t->raw_rest, choice);
+        return sti_knapsack_choose(t->layers, t->w.count, t->error, t->bytes,
+                                   p->error_factor * uniform_error(t, p->uniform),
+                                   choice);
+    st = sti_knapsack_choose(t->layers, t->w.count, t->bytes, t->error,
+                             p->wire_bytes - t->raw_rest, choice);
     if (st != STINT_E_BUDGET)
         return st;
     *fits_out = false;

@@ -17,6 +17,9 @@
 #define STI_TENSOR_MASK     "mask." /* and the name of a parameter */
 #define STI_TENSOR_MOMENT_0 "optimizer.0."
 #define STI_TENSOR_MOMENT_1 "optimizer.1."
+#define STI_TENSOR_SHADOW_0 "shrink.0."
+#define STI_TENSOR_SHADOW_1 "shrink.1."
+#define STI_TENSOR_SHAPES   "shrink.shapes"
 #define STI_TENSOR_ERROR    "error.bounds"
 #define STI_TENSOR_LOSS     "loss.state"
 /* Residuals of all ranks, in the order of a result block; bits of layers. */

@@ -24,6 +24,9 @@ const sti_position_field sti_position_fields[] = {
     FIELD(chosen_step, true, false),
     FIELD(chosen_right, true, false),
     FIELD(chosen_others, true, false),
+    {"shrink_done", offsetof(sti_position, shrink_done), true, false, true},
+    {"shrink_step", offsetof(sti_position, shrink_step), true, false, true},
+    {"shrink_loss", offsetof(sti_position, shrink_loss), false, false, true},
     {"better_step", offsetof(sti_position, better_step), true, false, true},
 };
 const int sti_position_field_count =

@@ -15,6 +15,9 @@ typedef struct sti_position {
     double test_loss, test_accuracy;     /* of the last evaluation; NaN */
     int64_t chosen_step;                 /* of train.select; 0: none yet */
     int64_t chosen_right, chosen_others; /* there, of the held-out images */
+    int64_t shrink_done;                 /* compressions, or changes of phase, so far */
+    int64_t shrink_step; /* after it the compression of lowest loss, + 1; 0: none yet */
+    double shrink_loss;  /* of that on the held-out images */
     int64_t better_step; /* of the last epoch that was better than all before */
 } sti_position;
 

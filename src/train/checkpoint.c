@@ -17,7 +17,7 @@ static stint_status collect_mask(void *user, const sti_value_row *value,
 {
     sti_saver *s = user;
     const size_t bytes = ((size_t)stint_shape_count(&value->shape) + 7) / 8;
-    if (!sti_prune_takes(value))
+    if (!sti_prune_masks(s->engine, value))
         return STINT_OK;
     const char *name = sti_arena_printf(s->arena, STI_TENSOR_MASK "%s", value->name);
     if (!name)
@@ -78,13 +78,27 @@ out:
     return st;
 }
 
+static stint_status collect_shrink(sti_saver *s)
+{
+    static const char *const prefixes[] = {STI_TENSOR_SHADOW_0, STI_TENSOR_SHADOW_1};
+    stint_status st = STINT_OK;
+    for (int i = 0; i < s->engine->desc.shadows && st == STINT_OK; i++)
+        st = sti_tensor_list_add_network(&s->list, &s->job->setup.train, STI_ROLE_PARAM,
+                                         prefixes[i], s->engine->shadow[i]);
+    if (s->projection)
+        sti_tensor_list_add_vector(
+            &s->list, STI_TENSOR_SHAPES, STI_TENSOR_U8, sizeof s->projection->shapes,
+            sizeof s->projection->shapes, &s->projection->shapes);
+    return st;
+}
+
 static stint_status collect_rows(sti_saver *s)
 {
     static const char *const prefixes[] = {STI_TENSOR_MOMENT_0, STI_TENSOR_MOMENT_1};
     const sti_network *net = &s->job->setup.train;
     const int64_t values = sti_graph_value_count(net->graph);
     stint_status st;
-    STI_TRY(sti_tensor_list_init(&s->list, s->arena, 4 * values + 4));
+    STI_TRY(sti_tensor_list_init(&s->list, s->arena, 6 * values + 5));
     STI_TRY(collect_model(s));
     if (s->loss)
         sti_tensor_list_add_vector(&s->list, STI_TENSOR_LOSS, STI_TENSOR_F32,
@@ -92,6 +106,7 @@ static stint_status collect_rows(sti_saver *s)
     for (int i = 0; i < s->job->setup.moments; i++)
         STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM, prefixes[i],
                                             s->engine->moments[i]));
+    STI_TRY(collect_shrink(s));
     s->tensors = s->list.count;
     collect_exchange(s);
     STI_TRY(collect_state(s));
@@ -149,8 +164,8 @@ static const char *tokenizer_text(sti_saver *s)
 }
 
 stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
-                              sti_data_norm *norm, sti_loss_state *loss,
-                              sti_saver **saver_out)
+                              sti_projection *projection, sti_data_norm *norm,
+                              sti_loss_state *loss, sti_saver **saver_out)
 {
     sti_arena *arena = sti_arena_create("checkpoint");
     sti_saver *s = arena ? sti_arena_alloc(arena, sizeof *s) : NULL;
@@ -158,8 +173,12 @@ stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
         sti_arena_destroy(arena);
         return STINT_E_MEMORY;
     }
-    *s = (sti_saver){
-        .job = job, .engine = engine, .norm = norm, .loss = loss, .arena = arena};
+    *s = (sti_saver){.job = job,
+                     .engine = engine,
+                     .projection = projection,
+                     .norm = norm,
+                     .loss = loss,
+                     .arena = arena};
     stint_status st = collect_rows(s);
     s->recipe_all = recipe_text(s, false);
     s->recipe_shared = recipe_text(s, true);

@@ -7,14 +7,16 @@
 #include "train/error_control.h"
 #include "train/job.h"
 #include "train/loss_mix.h"
+#include "train/project.h"
 
 typedef struct sti_saver sti_saver;
 
-/* Borrows all; the tensors are written from the engine's blocks. norm and loss (NULL:
+/* Borrows all; the tensors are written from the engine's blocks. projection NULL:
+ * nothing is compressed. norm and loss (NULL:
  * none) are filled by sti_saver_resume. */
 stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
-                              sti_data_norm *norm, sti_loss_state *loss,
-                              sti_saver **saver_out);
+                              sti_projection *projection, sti_data_norm *norm,
+                              sti_loss_state *loss, sti_saver **saver_out);
 /* After the job's networks were built anew, and at first when tensors are packed.
  * control: NULL without packs. */
 stint_status sti_saver_refresh(sti_saver *saver, sti_error_control *control);

@@ -7,6 +7,7 @@
 struct sti_saver {
     const sti_job *job;
     const sti_step_engine *engine;
+    sti_projection *projection; /* NULL: none */
     sti_data_norm *norm;
     sti_arena *arena;
     sti_tensor_list list; /* parameters, states, masks, moments, the rest */

@@ -86,6 +86,10 @@ static stint_status check_text(const sti_inputs *in)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "loss.reference: is for networks that classify images, not for "
                         "a model of text");
+    if (v.shrink->scheme)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "shrink.scheme: is for networks of images, not for a model of "
+                        "text");
     if (v.quantise->bits > 0)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "quantise.bits: is for networks of images, not for a model of "

@@ -7,10 +7,12 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "base/units.h"
+#include "train/click.h"
 #include "train/memory_account.h"
 #include "train/plan_picture.h"
 #include "train/plan_refusal.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 #include "train/what_fits.h"
 
 stint_status sti_job_count_images(const stint_recipe *recipe, int64_t *count_out)
@@ -73,6 +75,7 @@ static stint_status count_steps(sti_job *job)
     job->steps_per_epoch = in->train_count / setup->batch;
     job->steps =
         v.train->steps > 0 ? v.train->steps : v.train->epochs * job->steps_per_epoch;
+    job->steps = sti_shrink_steps(in->recipe, job->steps_per_epoch, job->steps);
     job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
     if (v.prune->sparsity > 0 && v.prune->epochs > 0 && v.prune->epochs >= job->epochs)
         return sti_fail(
@@ -85,6 +88,19 @@ static stint_status count_steps(sti_job *job)
     return STINT_OK;
 }
 
+/* What a scheme asks of a network, before anything is written. */
+static stint_status check_scheme(const sti_job *job)
+{
+    const stint_recipe *recipe = job->inputs.recipe;
+    sti_projection *projection = NULL;
+    if (!sti_shrink_wanted(recipe))
+        return STINT_OK;
+    const stint_status st =
+        sti_shrink_create_projection(recipe, &job->setup.train, true, &projection);
+    sti_projection_destroy(projection);
+    return st == STINT_OK ? sti_click_check(recipe, job->steps) : st;
+}
+
 static stint_status plan_step(sti_job *job)
 {
     sti_setup *setup = &job->setup;
@@ -93,6 +109,7 @@ static stint_status plan_step(sti_job *job)
     STI_TRY(sti_setup_build(setup));
     setup->base_bytes = sti_memory_base(setup);
     STI_TRY(sti_step_choose(setup, NULL, &job->plan));
+    STI_TRY(check_scheme(job));
     if (setup->eval.graph)
         STI_TRY(sti_network_agree(&setup->train, &setup->eval));
     result->threads = setup->threads;

@@ -15,6 +15,7 @@
 #include "data/data_section.h"
 #include "infer/evaluate.h"
 #include "train/run_section.h"
+#include "train/shrink_recipe.h"
 
 #define KIB ((size_t)1 << 10)
 
@@ -36,6 +37,9 @@ static const char *const image_libraries[] = {
  * graph: names, lines of headers and of the report. */
 #define WRITER_BYTES (80 * KIB)
 #define VALUE_BYTES  ((size_t)256)
+
+/* The list of a projection's targets, and its words. */
+#define PROJECTION_BYTES (128 * KIB)
 
 /* Drawing the report: the state of a compressor, a page, mistakes being read. Measured:
  * up to 290 KiB. What it keeps of a class: its name, several times. */
@@ -184,6 +188,20 @@ static void add_start(const sti_setup *setup, sti_account *account)
                       start + start / STI_ACCOUNT_RESERVE_SHARE);
 }
 
+/* What a scheme needs beside the weights: targets and multipliers, scores, factors. */
+static void add_compression(const sti_setup *setup, const sti_network *train,
+                            const sti_step_engine_sizes *sizes, sti_account *account)
+{
+    const stint_recipe *recipe = setup->inputs->recipe;
+    sti_projection *p = NULL;
+    if (!sti_shrink_wanted(recipe) ||
+        sti_shrink_create_projection(recipe, train, true, &p) != STINT_OK)
+        return; /* (what is wrong with it is said when the job is made) */
+    sti_account_add(account, "compression", "targets and multipliers, scores, factors",
+                    sizes->shadows + p->bytes + PROJECTION_BYTES);
+    sti_projection_destroy(p);
+}
+
 void sti_memory_account(const sti_setup *setup, const sti_network *train,
                         bool rewritten, int lanes, sti_account *account)
 {
@@ -202,6 +220,7 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
     if (sizes.fixed > 0)
         sti_account_add(account, STI_PART_REFERENCE,
                         "its weights and running statistics", sizes.fixed);
+    add_compression(setup, train, &sizes, account);
     if (sizes.mask > 0)
         sti_account_add(account, "mask", "a bit a weight: pruned or not", sizes.mask);
     sti_account_add(account, "gradients", "blocks of the shard tree",

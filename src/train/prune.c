@@ -2,12 +2,18 @@
 
 #include <string.h>
 
-#include "kernel/maths/maths.h"
 #include "train/prune_section.h"
+#include "train/threshold.h"
 
 bool sti_prune_takes(const sti_value_row *row)
 {
     return row->role == STI_ROLE_PARAM && sti_graph_is_weight(row);
+}
+
+bool sti_prune_masks(const sti_step_engine *engine, const sti_value_row *row)
+{
+    return engine->mask && row->role == STI_ROLE_PARAM &&
+           (engine->desc.masks_all || sti_prune_takes(row));
 }
 
 uint8_t *sti_prune_bits(const sti_step_engine *engine, const sti_allocation *allocation)
@@ -39,79 +45,42 @@ static void each(const weights *w, weights_fn *fn, void *user)
     }
 }
 
-/* Magnitudes compare as their bits do. */
-static uint32_t magnitude(float x)
-{
-    return sti_f32_bits(x) & 0x7fffffffu;
-}
-
 static void add_count(void *user, float *x, int64_t n, uint8_t *bits)
 {
     (void)x, (void)bits;
     *(int64_t *)user += n;
 }
 
-typedef struct digit_count {
-    uint32_t prefix; /* of the digits above, in place */
-    int shift;
-    int64_t count[256];
-} digit_count;
-
-static void count_digits(void *user, float *x, int64_t n, uint8_t *bits)
+static void count_weights(void *user, float *x, int64_t n, uint8_t *bits)
 {
-    digit_count *d = user;
-    const uint64_t above = ~UINT64_C(0) << (d->shift + 8);
     (void)bits;
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t m = magnitude(x[i]);
-        if ((m & above) == d->prefix)
-            d->count[m >> d->shift & 255]++;
-    }
+    sti_threshold_count(user, x, n);
 }
 
-typedef struct threshold {
-    uint32_t magnitude;
-    int64_t ties; /* weights of just this magnitude that stay: the first ones */
-} threshold;
-
-/* Digit by digit, from the highest: no memory, whatever the number of weights. k >= 1.
- */
-static threshold find_threshold(const weights *w, int64_t k)
+static void visit(void *user, sti_threshold_counter *counter)
 {
-    digit_count d = {.prefix = 0};
-    for (d.shift = 24; d.shift >= 0; d.shift -= 8) {
-        uint32_t digit = 0;
-        memset(d.count, 0, sizeof d.count);
-        each(w, count_digits, &d);
-        while (k > d.count[digit])
-            k -= d.count[digit++];
-        d.prefix |= digit << d.shift;
-        if (d.shift == 0)
-            return (threshold){d.prefix, d.count[digit] - k};
-    }
-    return (threshold){0};
+    each(user, count_weights, counter);
 }
 
 static void cut_weights(void *user, float *x, int64_t n, uint8_t *bits)
 {
-    threshold *t = user;
+    sti_threshold *t = user;
     for (int64_t i = 0; i < n; i++) {
-        const uint32_t m = magnitude(x[i]);
-        if (m > t->magnitude || (m == t->magnitude && t->ties-- > 0))
+        if (!sti_threshold_cuts(t, x[i]))
             continue;
         x[i] = 0;
         bits[i / 8] &= (uint8_t) ~(1u << i % 8);
     }
 }
 
-static void cut(const weights *w, double sparsity)
+static void cut(weights *w, double sparsity)
 {
     int64_t n = 0;
     each(w, add_count, &n);
     const int64_t k = (int64_t)(sparsity * (double)n);
     if (k < 1)
         return;
-    threshold t = find_threshold(w, k);
+    sti_threshold t = sti_threshold_find(k, visit, w);
     each(w, cut_weights, &t);
 }
 
@@ -128,7 +97,7 @@ static void mask_moments(sti_step_engine *engine)
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++) {
         const sti_value_row *row = sti_graph_value(net->graph, v);
         const sti_allocation *allocation = &net->plan->allocation[v];
-        for (int i = 0; i < 2 && sti_prune_takes(row); i++)
+        for (int i = 0; i < 2 && sti_prune_masks(engine, row); i++)
             if (engine->moments[i])
                 mask_numbers(
                     (float *)(void *)((char *)engine->moments[i] + allocation->offset),
@@ -136,10 +105,15 @@ static void mask_moments(sti_step_engine *engine)
     }
 }
 
+void sti_prune_mask_all(sti_step_engine *engine)
+{
+    memset(engine->mask, 0xff, engine->sizes.mask);
+}
+
 void sti_prune(sti_step_engine *engine, double sparsity, int scope)
 {
     const sti_network *net = engine->desc.train;
-    memset(engine->mask, 0xff, engine->sizes.mask);
+    sti_prune_mask_all(engine);
     if (scope == STI_PRUNE_GLOBAL)
         cut(&(weights){engine, -1}, sparsity);
     for (int32_t v = 0; v < sti_graph_value_count(net->graph); v++)
@@ -147,6 +121,20 @@ void sti_prune(sti_step_engine *engine, double sparsity, int scope)
             sti_prune_takes(sti_graph_value(net->graph, v)))
             cut(&(weights){engine, v}, sparsity);
     mask_moments(engine);
+}
+
+void sti_prune_mask_zeros(sti_step_engine *engine, size_t offset, int64_t count)
+{
+    const float *x =
+        (const float *)(const void *)((const char *)engine->params + offset);
+    uint8_t *bits = engine->mask + offset / (8 * sizeof(float));
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] == 0)
+            bits[i / 8] &= (uint8_t) ~(1u << i % 8);
+    for (int i = 0; i < 2; i++)
+        if (engine->moments[i])
+            mask_numbers((float *)(void *)((char *)engine->moments[i] + offset), count,
+                         bits);
 }
 
 /* ---- in training ---- */
@@ -168,7 +156,7 @@ void sti_prune_gradients(const sti_step_engine *engine, char *block)
         if (output->kind != STI_OUTPUT_GRADIENT)
             continue;
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
-        if (sti_prune_takes(row))
+        if (sti_prune_masks(engine, row))
             mask_numbers(
                 (float *)(void *)(block + net->plan->allocation[output->value].offset),
                 stint_shape_count(&row->shape),

@@ -13,6 +13,8 @@
 
 /* Is this a tensor that pruning looks at? */
 bool sti_prune_takes(const sti_value_row *row);
+/* Is this a tensor that the engine's mask is about? */
+bool sti_prune_masks(const sti_step_engine *engine, const sti_value_row *row);
 /* Bits of a tensor at this allocation, in the file's form: U8 [(elements + 7) / 8]. */
 uint8_t *sti_prune_bits(const sti_step_engine *engine,
                         const sti_allocation *allocation);
@@ -24,6 +26,10 @@ uint8_t *sti_prune_bits(const sti_step_engine *engine,
 void sti_prune(sti_step_engine *engine, double sparsity, int scope);
 /* The share from the beginning of this epoch on, counted from 0. */
 double sti_prune_share(const sti_prune_values *prune, int64_t epoch);
+/* A mask under which everything is trained; then: what is zero now of these numbers, at
+ * an offset of bytes into the parameters, stays zero. */
+void sti_prune_mask_all(sti_step_engine *engine);
+void sti_prune_mask_zeros(sti_step_engine *engine, size_t offset, int64_t count);
 /* Zero the gradients of pruned weights in a result block. Nothing without a mask. */
 void sti_prune_gradients(const sti_step_engine *engine, char *block);
 

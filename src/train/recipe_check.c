@@ -7,6 +7,7 @@
 #include "stint/model.h"
 #include "stint/train.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 static void check_model(const stint_recipe *recipe, sti_complaints *list)
 {
@@ -102,11 +103,59 @@ static void check_data(const stint_recipe *recipe, sti_complaints *list)
         check_images(recipe, list);
 }
 
+/* A scheme for a training from new weights: it is pruned by kernels as it goes. */
+static void check_click(const sti_shrink_scheme *scheme, sti_complaints *list)
+{
+    bool cuts = false;
+    for (int i = 0; i < scheme->count; i++) {
+        const sti_scheme_kind kind = scheme->word[i].kind;
+        cuts = cuts || kind == STI_SCHEME_KERNEL || kind == STI_SCHEME_PATTERN;
+        if (kind != STI_SCHEME_KERNEL && kind != STI_SCHEME_PATTERN &&
+            kind != STI_SCHEME_QUANTISE)
+            sti_complain(list,
+                         "shrink.scheme: %s is not what click prunes by, which takes "
+                         "kernel, pattern and then quantise; train first, then stint "
+                         "shrink the model, or set train.start and another method",
+                         sti_scheme_kind_name(kind));
+    }
+    if (!cuts)
+        sti_complain(list, "shrink.scheme: click wants kernel or pattern in it");
+}
+
+static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_shrink_values *shrink = sti_shrink_section_of(recipe);
+    sti_shrink_scheme scheme;
+    if (!shrink->scheme)
+        return;
+    const stint_status st = sti_scheme_parse(shrink->scheme, &scheme);
+    sti_complain_status(list, st);
+    if (st != STINT_OK)
+        return;
+    const sti_shrink_method method = sti_shrink_method_of(recipe);
+    if (method == STI_SHRINK_CLICK)
+        check_click(&scheme, list);
+    else if (!sti_train_section_of(recipe)->start)
+        sti_complain(list,
+                     "shrink.method: new weights cannot be compressed before they are "
+                     "trained; give a model by --start, or method click");
+    if (method == STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme) &&
+        shrink->ratio <= 1)
+        sti_complain(list,
+                     "shrink.ratio: kernel(auto) wants to know how many times fewer "
+                     "weights are to be left; set it above 1, or give a share");
+    else if (method != STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme))
+        sti_complain(list,
+                     "shrink.scheme: auto is what stint shrink looks for; a training "
+                     "wants a share, as 0.5");
+}
+
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_complaints list = {0};
     check_model(recipe, &list);
     check_data(recipe, &list);
+    check_shrink(recipe, &list);
     sti_recipe_check_sections(recipe, &list);
     return sti_complaints_end(&list);
 }

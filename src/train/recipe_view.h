@@ -13,6 +13,7 @@
 #include "train/prune_section.h"
 #include "train/run_section.h"
 #include "train/schedule_section.h"
+#include "train/shrink_section.h"
 #include "train/train_section.h"
 
 typedef struct sti_recipe_view {
@@ -22,6 +23,7 @@ typedef struct sti_recipe_view {
     const sti_loss_values *loss;
     const sti_prune_values *prune;
     const sti_quantise_values *quantise;
+    const sti_shrink_values *shrink;
     const sti_optimizer_values *optimizer;
     const sti_schedule_values *schedule;
     const sti_error_values *error;

@@ -9,7 +9,10 @@
 #include "stint/train.h"
 #include "train/checkpoint.h"
 #include "train/error_control.h"
+#include "train/lc.h"
 #include "train/lr_schedule.h"
+#include "train/penalty.h"
+#include "train/project.h"
 #include "train/run_log.h"
 #include "train/tensorboard.h"
 
@@ -35,6 +38,8 @@ typedef struct sti_run {
     int32_t *reference_answer; /* [validation_count]; NULL: not asked for */
     int64_t reference_right;
     int64_t validation_right, validation_others; /* of the last epoch */
+    sti_projection *projection;                  /* of a compression; NULL: none */
+    sti_lc_plan lc;                              /* of its learning steps */
     sti_schedule schedule;
     sti_position position;
     int32_t *order;                    /* [train_count] of epoch order_epoch */

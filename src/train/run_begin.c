@@ -10,6 +10,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
+#include "train/shrink_recipe.h"
 
 typedef struct measuring {
     sti_run *run;
@@ -61,7 +62,7 @@ static stint_status measure_images(sti_run *run)
         return STINT_OK;
     }
     stint_status st = look_at(run, in->train_data, &run->own_norm, hash);
-    if (st == STINT_OK && sti_select_wanted(run)) {
+    if (st == STINT_OK && sti_select_looks(run)) {
         hash[64] = ' ';
         st = look_at(run, in->validation_data, &held_out, hash + 65);
     }
@@ -92,8 +93,12 @@ static stint_status create_parts(sti_run *run)
                                run->engine->lane_team.threads);
         run->engine->profile = run->desc->profile;
     }
+    sti_shrink_begin(run);
+    if (st == STINT_OK && sti_shrink_wanted(run->recipe))
+        st = sti_shrink_create_projection(run->recipe, &run->job.setup.train, false,
+                                          &run->projection);
     if (st == STINT_OK)
-        st = sti_saver_create(&run->job, run->engine, &run->norm,
+        st = sti_saver_create(&run->job, run->engine, run->projection, &run->norm,
                               run->job.setup.train.weights >= 0 ? &run->loss : NULL,
                               &run->saver);
     if (st == STINT_OK && run->job.inputs.reference)
@@ -104,7 +109,7 @@ static stint_status create_parts(sti_run *run)
         st = sti_evaluation_init(&run->evaluation, run->job.inputs.test_count,
                                  (int32_t)run->job.inputs.network.model.classes,
                                  run->job.setup.train.images, run->job.plan.lanes);
-    if (st == STINT_OK && sti_select_wanted(run)) {
+    if (st == STINT_OK && sti_select_looks(run)) {
         st = sti_evaluation_init(&run->validation, run->job.inputs.validation_count,
                                  (int32_t)run->job.inputs.network.model.classes,
                                  run->job.setup.train.images, run->job.plan.lanes);
@@ -175,8 +180,10 @@ static stint_status init_weights(sti_run *run)
     if (st == STINT_OK && v.noise->ulp > 0)
         st = sti_network_flip_ulp(&run->job.setup.train, (uint64_t)v.noise->ulp,
                                   run->engine->params);
-    if (st == STINT_OK && run->engine->mask)
+    if (st == STINT_OK && run->engine->mask && !run->projection)
         sti_prune(run->engine, sti_prune_share(v.prune, 0), v.prune->scope);
+    if (st == STINT_OK)
+        sti_shrink_init(run);
     return st;
 }
 

@@ -14,6 +14,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
+#include "train/shrink_recipe.h"
 
 static stint_status check_reference(const sti_run *run)
 {
@@ -97,7 +98,7 @@ static stint_status evaluate_finished(sti_run *run)
     stint_status st = sti_step_engine_evaluate(
         run->engine, STI_EVALUATE_TEST, &run->norm, &run->evaluation, NULL, NULL);
     run->evaluated = st == STINT_OK;
-    if (run->evaluated && sti_select_wanted(run)) {
+    if (run->evaluated && (sti_select_wanted(run) || run->projection)) {
         run->position.test_loss = run->evaluation.loss;
         run->position.test_accuracy = run->evaluation.accuracy;
     }
@@ -122,6 +123,8 @@ static stint_status write_model_and_errors(sti_run *run)
     sti_position at = run->position;
     if (sti_select_wanted(run))
         at.step = at.chosen_step;
+    if (sti_shrink_chooses(run->recipe))
+        at.step = at.shrink_step - 1;
     if (st == STINT_OK)
         st = sti_saver_write_model(run->saver, &at, run->model_path);
     if (st != STINT_OK || !run->evaluated || run->job.inputs.text)
@@ -174,6 +177,8 @@ stint_status sti_run_finish(sti_run *run, stint_status st, stint_train_result *r
         st = check_reference(run);
     if (st == STINT_OK)
         st = sti_select_end(run);
+    if (st == STINT_OK)
+        st = sti_shrink_end(run);
     if (st == STINT_OK)
         st = write_model_and_errors(run);
     fill_result(run, result);

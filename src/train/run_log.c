@@ -388,6 +388,31 @@ stint_status sti_run_log_slowdown(sti_run_log *log, int64_t step, double expecte
     return end_line(log);
 }
 
+stint_status sti_run_log_shrink(sti_run_log *log, const sti_log_shrink *line)
+{
+    sti_json *json = &log->json;
+    begin_line(log, "shrink");
+    sti_json_int(json, "step", line->step);
+    if (line->phase)
+        sti_json_text(json, "phase", line->phase);
+    else {
+        sti_json_int(json, "compression", line->number);
+        sti_json_float(json, "mu", line->mu);
+        sti_json_float(json, "distance", line->distance);
+        sti_json_float(json, "multipliers", line->multipliers);
+        sti_json_float(json, "loss", line->loss);
+        sti_json_float(json, "compressed_loss", line->compressed_loss);
+        sti_json_bool(json, "chosen", line->chosen);
+    }
+    if (line->phase && line->weights == 0)
+        sti_json_float(json, "correlation", line->correlation);
+    if (line->weights > 0) {
+        sti_json_int(json, "nonzeros", line->nonzeros);
+        sti_json_int(json, "weights", line->weights);
+    }
+    return end_line(log);
+}
+
 stint_status sti_run_log_growth(sti_run_log *log, int64_t step,
                                 const sti_error_control *control)
 {

@@ -45,6 +45,20 @@ stint_status sti_run_log_bounds(sti_run_log *log, int64_t step,
                                 const sti_error_control *control);
 /* How bits of gradients were chosen in this step. */
 stint_status sti_run_log_net(sti_run_log *log, int64_t step, const char *why);
+/* What a compression came to. */
+typedef struct sti_log_shrink {
+    int64_t step;
+    const char *phase;  /* of click: "select" or "hard"; NULL: a compression */
+    int64_t number;     /* of the compression; 0: the direct one */
+    double mu;          /* that the weights learnt with */
+    double distance;    /* |w - theta| / |w| */
+    double multipliers; /* |lambda| */
+    double loss, compressed_loss; /* of held-out images; NaN: not asked for */
+    double correlation;           /* of the halves of the importance, of "select" */
+    int64_t nonzeros, weights;    /* 0: not known */
+    bool chosen;                  /* the best so far */
+} sti_log_shrink;
+stint_status sti_run_log_shrink(sti_run_log *log, const sti_log_shrink *line);
 /* Epochs that were no better than one before them have ended the run. */
 stint_status sti_run_log_early_stop(sti_run_log *log, int64_t step,
                                     int64_t better_epoch);

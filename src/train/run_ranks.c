@@ -252,6 +252,11 @@ static stint_status share_blocks(sti_run *run)
         st = share_block(run->comm, engine->moments[i], engine->sizes.params);
     if (st == STINT_OK && engine->mask)
         st = share_block(run->comm, engine->mask, engine->sizes.mask);
+    for (int i = 0; i < engine->desc.shadows && st == STINT_OK; i++)
+        st = share_block(run->comm, engine->shadow[i], engine->sizes.params);
+    if (st == STINT_OK && run->projection)
+        st = sti_comm_broadcast(run->comm, 0, &run->projection->shapes,
+                                sizeof run->projection->shapes);
     if (st == STINT_OK && run->job.inputs.reference) /* the weights of its parts */
         st = sti_comm_broadcast(run->comm, 0, &run->loss, sizeof run->loss);
     return st;

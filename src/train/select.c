@@ -7,10 +7,17 @@
 #include "base/fail.h"
 #include "infer/eval_run.h"
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 bool sti_select_wanted(const sti_run *run)
 {
     return sti_train_section_of(run->recipe)->select != STI_SELECT_LAST;
+}
+
+bool sti_select_looks(const sti_run *run)
+{
+    return sti_select_wanted(run) ||
+           (sti_shrink_chooses(run->recipe) && run->job.inputs.validation_count > 0);
 }
 
 /* ---- the reference's answers ---- */

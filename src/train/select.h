@@ -12,8 +12,10 @@
 
 #include "train/run.h"
 
-/* Does the run choose? */
+/* Does the run choose among epochs? */
 bool sti_select_wanted(const sti_run *run);
+/* Does it look at held-out images at all: for that, or to judge compressions? */
+bool sti_select_looks(const sti_run *run);
 /* The reference's answers to the held-out images, where they count. Of rank 0, before
  * the memory of a step is taken. */
 stint_status sti_select_begin(sti_run *run);

@@ -1,6 +1,7 @@
 #include "train/setup.h"
 
 #include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
 
 int64_t sti_shards_at_least(int64_t batch, int64_t shards)
 {
@@ -71,5 +72,8 @@ sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
                                   .net = sti_exchange_of_recipe(in->recipe),
                                   .moments = setup->moments,
                                   .masked =
-                                      sti_prune_section_of(in->recipe)->sparsity > 0};
+                                      sti_prune_section_of(in->recipe)->sparsity > 0 ||
+                                      sti_shrink_is_masked(in->recipe),
+                                  .masks_all = sti_shrink_is_masked(in->recipe),
+                                  .shadows = sti_shrink_shadows(in->recipe)};
 }

@@ -46,8 +46,10 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
     if (sizes->net > 0 && desc->net.overlap)
         sizes->net += sti_overlap_thread_bytes();
     sizes->mask = desc->masked ? sizes->params / (8 * sizeof(float)) : 0;
+    sizes->shadows = sizes->params * (size_t)desc->shadows;
     sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
-                   sizes->fixed + sizes->mask + sizes->results * (size_t)sizes->slots +
+                   sizes->fixed + sizes->mask + sizes->shadows +
+                   sizes->results * (size_t)sizes->slots +
                    (sizes->arena + sizes->fetch) * (size_t)desc->lanes + sizes->net;
 }
 
@@ -120,6 +122,9 @@ static stint_status create_blocks(sti_step_engine *engine)
         return STINT_E_MEMORY;
     for (int i = 0; i < engine->desc.moments; i++)
         if (!(engine->moments[i] = block(sizes->params, "optimiser")))
+            return STINT_E_MEMORY;
+    for (int i = 0; i < engine->desc.shadows; i++)
+        if (!(engine->shadow[i] = block(sizes->params, "compression")))
             return STINT_E_MEMORY;
     if (sizes->fixed && !(engine->fixed = block(sizes->fixed, "reference")))
         return STINT_E_MEMORY;
@@ -275,6 +280,8 @@ void sti_step_engine_destroy(sti_step_engine *engine)
     sti_free(engine->states);
     sti_free(engine->fixed);
     sti_free(engine->mask);
+    sti_free(engine->shadow[0]);
+    sti_free(engine->shadow[1]);
     sti_free(engine->moments[0]);
     sti_free(engine->moments[1]);
     sti_free(engine);

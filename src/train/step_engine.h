@@ -37,9 +37,11 @@ typedef struct sti_step_engine_desc {
     int64_t shards; /* of the whole batch */
     sti_comm
         *comm; /* ranks that share them out; NULL: this process has all. Borrowed */
-    sti_exchange_desc net;  /* how they are joined over ranks */
-    int moments;            /* blocks of optimiser state: 0, 1 or 2 */
-    bool masked;            /* with a mask of the parameters, see prune.h */
+    sti_exchange_desc net; /* how they are joined over ranks */
+    int moments;           /* blocks of optimiser state: 0, 1 or 2 */
+    bool masked;           /* with a mask of the parameters, see prune.h */
+    bool masks_all;        /* of biases and normalisations, too */
+    int shadows; /* further blocks laid out as the parameters, see shrink.h: 0 to 2 */
     sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
 } sti_step_engine_desc;
@@ -48,9 +50,10 @@ typedef struct sti_step_engine_desc {
 typedef struct sti_step_engine_sizes {
     size_t params, states, results, arena, fetch; /* of one */
     size_t fixed, mask;
-    size_t net;   /* for the sum over ranks */
-    int slots;    /* result blocks */
-    size_t total; /* of all of these together */
+    size_t shadows; /* of all of them */
+    size_t net;     /* for the sum over ranks */
+    int slots;      /* result blocks */
+    size_t total;   /* of all of these together */
 } sti_step_engine_sizes;
 void sti_step_engine_measure(const sti_step_engine_desc *desc,
                              sti_step_engine_sizes *sizes_out);
@@ -74,9 +77,10 @@ typedef struct sti_step_engine {
         *overlap_thread; /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
-    void *fixed;   /* tensors of a reference model; NULL: none */
-    uint8_t *mask; /* NULL: not masked */
-    char *results; /* [slots] */
+    void *fixed;     /* tensors of a reference model; NULL: none */
+    uint8_t *mask;   /* NULL: not masked */
+    void *shadow[2]; /* [desc.shadows] */
+    char *results;   /* [slots] */
     sti_lane *lanes;
     sti_infer_lanes eval; /* in the memory of these lanes; zeroed without desc.eval */
     sti_data_decoders **train_decoders, **test_decoders; /* [lanes]; NULL: no images */

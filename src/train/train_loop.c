@@ -12,6 +12,7 @@
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
+#include "train/shrink_recipe.h"
 
 #define PROGRESS_NS 100000000 /* between two calls of the host */
 
@@ -122,8 +123,8 @@ static stint_status not_finite(sti_run *run, const sti_step_batch *batch)
         "step %" PRId64 ": the loss or a gradient is not finite, so the weights were "
         "left as they were and the checkpoints in %s stay; try a lower optimizer.lr or "
         "a "
-        "longer schedule.warmup. First bad tensor",
-        batch->step + 1, run->checkpoints);
+        "longer schedule.warmup%s. First bad tensor",
+        batch->step + 1, run->checkpoints, sti_shrink_words(run, batch->step));
 }
 
 static void count_step(sti_run *run, const sti_step_result *result, double seconds)
@@ -208,8 +209,8 @@ static void prune_more(sti_run *run, int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     const int64_t epoch = step / run->job.steps_per_epoch;
-    if (run->engine->mask && step % run->job.steps_per_epoch == 0 && epoch > 0 &&
-        epoch <= v.prune->epochs)
+    if (run->engine->mask && !run->projection && step % run->job.steps_per_epoch == 0 &&
+        epoch > 0 && epoch <= v.prune->epochs)
         sti_prune(run->engine, sti_prune_share(v.prune, epoch), v.prune->scope);
 }
 
@@ -268,15 +269,16 @@ static stint_status run_step(sti_run *run)
     stint_status st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
+    sti_shrink_gradients(run, step, result.block);
     sti_prune_gradients(run->engine, result.block);
     double squares = sti_step_engine_gradient_squares(run->engine, result.block);
     if (!isfinite(result.loss) || !isfinite(squares))
         return not_finite(run, &batch);
-    run->lr = sti_schedule_lr(&run->schedule, step);
+    run->lr = sti_shrink_rate(run, step, sti_schedule_lr(&run->schedule, step));
     run->gradient_norm = sqrt(squares) / (double)run->job.setup.shards;
     sti_step_engine_update(run->engine, v.optimizer, run->lr,
-                           sti_update_clip(v.optimizer, run->gradient_norm), step,
-                           result.block);
+                           sti_update_clip(v.optimizer, run->gradient_norm),
+                           sti_shrink_optimizer_step(run, step), result.block);
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
     count_step(run, &result, (double)step_ns * 1e-9);
@@ -424,7 +426,7 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
                           : STINT_OK;
     if (st == STINT_OK)
         st = board_epoch(run, tested);
-    if (st == STINT_OK && sti_run_is_first(run) &&
+    if (st == STINT_OK && sti_run_is_first(run) && !sti_shrink_chooses(run->recipe) &&
         (!sti_select_wanted(run) || p->chosen_step == p->step))
         st = sti_saver_write_model(run->saver, p, run->model_path);
     run->epoch_s = 0;
@@ -458,7 +460,7 @@ static stint_status close_epoch(sti_run *run)
     bool enough = sti_select_is_enough(run);
     bool last = enough || run->position.step == run->job.steps;
     bool tested =
-        run->job.inputs.test_count > 0 &&
+        run->job.inputs.test_count > 0 && !sti_shrink_chooses(run->recipe) &&
         (last || (v.train->eval_every > 0 && epoch % v.train->eval_every == 0));
     if (st == STINT_OK && tested)
         st = evaluate(run);
@@ -494,11 +496,19 @@ static stint_status handle_requests(sti_run *run)
     return st == STINT_OK && stop != STINT_OK ? stop_here(run, stop) : st;
 }
 
+/* Compressions, which look at images and so may be stopped. */
+static stint_status shrink(sti_run *run)
+{
+    const stint_status st = sti_shrink_between(run);
+    return is_stop(st) ? stop_here(run, st) : st;
+}
+
 static stint_status loop(sti_run *run)
 {
     stint_status st = run->log && run->position.step == 0 ? log_hashes(run) : STINT_OK;
     while (st == STINT_OK) {
-        if (epoch_is_over(run))
+        st = shrink(run); /* before checkpoints, which then hold what it came to */
+        if (st == STINT_OK && epoch_is_over(run))
             st = close_epoch(run);
         if (st != STINT_OK || run->position.step >= run->job.steps ||
             sti_select_is_enough(run))

@@ -22,6 +22,8 @@ static void free_work(sti_run *run)
     sti_error_control_destroy(run->control);
     sti_evaluation_fini(&run->evaluation);
     sti_evaluation_fini(&run->validation);
+    sti_projection_destroy(run->projection);
+    run->projection = NULL;
     sti_free(run->reference_answer);
     run->reference_answer = NULL;
     sti_step_engine_destroy(run->engine);

@@ -22,6 +22,8 @@ static const count_case counts[] = {
     {"mlp", 28, 1, 10, 784 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10},
     {"lenet5", 28, 1, 10, 61706},
     {"lenet5", 32, 1, 10, 61706},
+    {"lenet300", 28, 1, 10, 266610},
+    {"lenet5-caffe", 28, 1, 10, 431080},
     {"alexnet", 224, 3, 1000, 61100840},
     {"vgg11", 224, 3, 1000, 132868840 - 2752},
     {"vgg13", 224, 3, 1000, 133053736 - 2944},
@@ -143,6 +145,7 @@ static void mistakes_are_named(void **state)
                    &(stint_model_desc){.classes = 10, .stem = STINT_STEM_LARGE}, 48,
                    "63 x 63");
     expect_failure("lenet5", &ten, 8, "12 x 12");
+    expect_failure("lenet5-caffe", &ten, 15, "16 x 16");
     expect_failure("mlp", &(stint_model_desc){.classes = 1}, 8, "2 classes");
     expect_failure("mlp", &(stint_model_desc){.classes = 2, .width = -3}, 8, "width");
 }

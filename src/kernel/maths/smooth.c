@@ -73,3 +73,15 @@ double sti_smooth_cos_turn(double t)
         return sin_series(x);
     }
 }
+
+/* A series for x / 1024, squared ten times. */
+double sti_smooth_exp(double x)
+{
+    const double t = x / 1024;
+    double sum = 1;
+    for (int n = 12; n > 0; n--)
+        sum = 1 + sum * t / n;
+    for (int i = 0; i < 10; i++)
+        sum *= sum;
+    return sum;
+}

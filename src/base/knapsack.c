@@ -1,4 +1,4 @@
-#include "net/bits_choice.h"
+#include "base/knapsack.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -7,12 +7,12 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
-enum { ROW = STI_BITS_PARTS + 1 };
+enum { ROW = STI_KNAPSACK_PARTS + 1 };
 
 /* Parts of the budget, rounded up; more than all of them: too heavy. */
 static int parts_of(double weight, double budget)
 {
-    const double parts = budget > 0   ? ceil(weight / budget * STI_BITS_PARTS)
+    const double parts = budget > 0   ? ceil(weight / budget * STI_KNAPSACK_PARTS)
                          : weight > 0 ? ROW
                                       : 0;
     return parts < ROW ? (int)parts : ROW;
@@ -34,12 +34,12 @@ static void add_layer(int choices, const double *weight, const double *value,
             }
 }
 
-stint_status sti_bits_choose(int layers, int choices, const double *weight,
-                             const double *value, double budget, int *choice_out)
+stint_status sti_knapsack_choose(int layers, int choices, const double *weight,
+                                 const double *value, double budget, int *choice_out)
 {
     stint_status st = STINT_OK;
-    double *best = sti_alloc_array(2 * ROW, sizeof *best, "net.bits");
-    int8_t *pick = sti_alloc_array((int64_t)layers * ROW, sizeof *pick, "net.bits");
+    double *best = sti_alloc_array(2 * ROW, sizeof *best, "knapsack");
+    int8_t *pick = sti_alloc_array((int64_t)layers * ROW, sizeof *pick, "knapsack");
     if (!best || !pick) {
         st = STINT_E_MEMORY;
         goto out;
@@ -48,12 +48,13 @@ stint_status sti_bits_choose(int layers, int choices, const double *weight,
         add_layer(choices, weight + l * choices, value + l * choices, budget,
                   best + l % 2 * ROW, best + (l + 1) % 2 * ROW,
                   pick + (int64_t)l * ROW);
-    int k = STI_BITS_PARTS;
+    int k = STI_KNAPSACK_PARTS;
     for (int l = layers - 1; l >= 0 && st == STINT_OK; l--) {
         const int c = pick[(int64_t)l * ROW + k];
         if (c < 0) {
             st = sti_fail(STINT_E_BUDGET,
-                          "bits of gradients: no choice fits the budget of %g", budget);
+                          "no choice for %d layers fits the budget of %g", layers,
+                          budget);
             break;
         }
         choice_out[l] = c;

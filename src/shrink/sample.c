@@ -1,0 +1,182 @@
+/* A sample: the model's compression at one share, trained, written as a compact file,
+ * read back and judged. Its folder holds the training's run and that file. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "shrink/shrinker.h"
+#include "stint/train.h"
+#include "store/model_export.h"
+#include "train/recipe_view.h"
+#include "train/shrink_recipe.h"
+
+/* Held out of the training of a sample whose model held out nothing. */
+#define USUAL_VALIDATION "0.1"
+
+/* ---- limits ---- */
+
+bool sti_shrink_times(const stint_shrink_desc *desc)
+{
+    return desc->latency_s > 0 || desc->latency_share > 0 ||
+           desc->objective == STINT_SHRINK_OBJECTIVE_LATENCY;
+}
+
+bool sti_sample_fits(const sti_shrinker *s, const sti_sample *sample)
+{
+    const stint_shrink_desc *d = s->desc;
+    const double ms = sample->facts.latency_ms;
+    return (d->size_bytes == 0 || (size_t)sample->facts.bytes <= d->size_bytes) &&
+           (d->latency_s <= 0 || ms <= 1000 * d->latency_s) &&
+           (d->latency_share <= 0 || ms <= d->latency_share * sample->ms);
+}
+
+bool sti_sample_answers(const sti_shrinker *s, const sti_sample *sample)
+{
+    const stint_shrink_desc *d = s->desc;
+    const double drop = s->judge.base_accuracy - sample->facts.accuracy;
+    return (!d->limits_drop || drop <= d->accuracy_drop) &&
+           (!d->limits_mismatch || sample->facts.mismatch_rate <= d->mismatch);
+}
+
+/* ---- the training ---- */
+
+stint_status sti_sample_scheme(const sti_shrinker *s, double share, sti_text *out)
+{
+    sti_scheme_settle(s->scheme_text, &share, 1, out);
+    return out->failed || !out->data
+               ? sti_fail(STINT_E_MEMORY, "out of memory for a scheme")
+               : STINT_OK;
+}
+
+static stint_status set_int(stint_recipe *recipe, const char *key, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return stint_recipe_set(recipe, key, text);
+}
+
+static stint_status recipe_of(const sti_shrinker *s, double share, uint64_t seed,
+                              const char *folder, stint_recipe **recipe_out)
+{
+    stint_recipe *recipe = NULL;
+    sti_text scheme = {0};
+    stint_status st;
+    STI_TRY(sti_recipe_copy(s->recipe, &recipe));
+    STI_TRY(sti_sample_scheme(s, share, &scheme));
+    STI_TRY(stint_recipe_set(recipe, "shrink.scheme", scheme.data));
+    STI_TRY(set_int(recipe, "train.seed", seed));
+    STI_TRY(stint_recipe_set(recipe, "run.out", folder));
+    if (sti_shrink_chooses(recipe) && sti_train_section_of(recipe)->validation <= 0)
+        STI_TRY(stint_recipe_set(recipe, "train.validation", USUAL_VALIDATION));
+    *recipe_out = recipe;
+    recipe = NULL;
+out:
+    sti_text_fini(&scheme);
+    stint_recipe_destroy(recipe);
+    return st;
+}
+
+static stint_status train(const sti_shrinker *s, const stint_recipe *recipe,
+                          const char *folder, bool *reused)
+{
+    stint_train_result result;
+    char *model = sti_path_join(s->arena, folder, "model.safetensors");
+    if (!model)
+        return STINT_E_MEMORY;
+    *reused = s->desc->resume && sti_path_is_file(model);
+    const stint_train_desc desc = {.resume = s->desc->resume,
+                                   .force = s->desc->force,
+                                   .progress = s->desc->progress,
+                                   .user = s->desc->user};
+    return stint_train(recipe, &desc, &result);
+}
+
+static stint_status write_compact(const char *dense, const char *path)
+{
+    stint_model_file *model = NULL;
+    sti_compact_sizes sizes = {0};
+    stint_status st = stint_model_open(dense, &model);
+    if (st == STINT_OK)
+        st = sti_model_write_compact(model, path, &sizes);
+    stint_model_close(model);
+    return st;
+}
+
+/* ---- what it is worth ---- */
+
+static stint_status judge(const sti_shrinker *s, sti_sample *sample)
+{
+    stint_model_file *model = NULL;
+    sti_verdict v;
+    struct stat file;
+    stint_status st;
+    STI_TRY(stint_model_open(sample->path, &model));
+    if (stat(sample->path, &file) != 0)
+        STI_TRY(sti_fail_errno("%s: cannot be looked at", sample->path));
+    STI_TRY(sti_judge_ask(&s->judge, model, &v));
+    sample->facts.bytes = (int64_t)file.st_size;
+    sample->facts.accuracy = v.accuracy;
+    sample->facts.mismatch_rate = v.mismatch;
+    sample->deviation = v.deviation;
+    sample->test_accuracy = v.test_accuracy;
+    sample->facts.latency_ms = sample->ms = (double)NAN;
+    if (sti_shrink_times(s->desc))
+        STI_TRY(sti_shrink_measure(s, model, &sample->facts.latency_ms, &sample->ms,
+                                   NULL, 0));
+    sample->facts.met = sti_sample_fits(s, sample) && sti_sample_answers(s, sample);
+out:
+    stint_model_close(model);
+    return st;
+}
+
+/* Share and seed name the folder: a sample is a function of both. */
+static char *folder_of(const sti_shrinker *s, double share, uint64_t seed)
+{
+    char name[64];
+    snprintf(name, sizeof name, "s%.6f-%" PRIu64, share, seed);
+    return sti_path_join(s->arena, s->samples_folder, name);
+}
+
+static stint_status make(sti_shrinker *s, double share, uint64_t seed,
+                         sti_sample *sample)
+{
+    stint_recipe *recipe = NULL;
+    char *folder = folder_of(s, share, seed);
+    char *dense = folder ? sti_path_join(s->arena, folder, "model.safetensors") : NULL;
+    sample->path =
+        folder ? sti_path_join(s->arena, folder, "compact.safetensors") : NULL;
+    stint_status st = dense && sample->path ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = recipe_of(s, share, seed, folder, &recipe);
+    if (st == STINT_OK)
+        st = train(s, recipe, folder, &sample->facts.reused);
+    if (st == STINT_OK)
+        st = write_compact(dense, sample->path);
+    if (st == STINT_OK)
+        st = judge(s, sample);
+    stint_recipe_destroy(recipe);
+    return st;
+}
+
+stint_status sti_sample_take(sti_shrinker *s, double share, uint64_t seed, int *number)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->sample[i].facts.sparsity == share && s->sample[i].facts.seed == seed) {
+            *number = i;
+            return STINT_OK;
+        }
+    if (s->count == STI_SAMPLES_MAX)
+        return sti_fail(STINT_E_BUG, "shrink: more samples than there is room for");
+    sti_sample *sample = &s->sample[s->count];
+    *sample = (sti_sample){.facts = {.sparsity = share, .seed = seed}};
+    stint_status st = make(s, share, seed, sample);
+    if (st != STINT_OK)
+        return st;
+    *number = s->count++;
+    if (s->desc->sampled)
+        s->desc->sampled(s->desc->user, &sample->facts);
+    return STINT_OK;
+}

@@ -1,0 +1,248 @@
+# stint shrink and train --scheme: limits that are kept, bits that never change, and
+# what is refused.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+run 0 data glyphs --out g --train 1440 --test 360 --min-faces 10 -q
+cat >small.ini <<'INI'
+[model]
+name = mlp
+width = 32
+depth = 1
+[data]
+path = g
+[train]
+epochs = 5
+batch = 48
+shards = 4
+validation = 0.1
+[optimizer]
+name = sgd
+lr = 0.05
+momentum = 0.9
+nesterov = true
+INI
+run 0 train small.ini -o base -q
+lc="--set shrink.steps=8 --set shrink.mu_factor=1.5"
+
+# A scheme as it is: the file is what stat says, its weights are what a dense export has.
+run 0 shrink base --data g -o plain --scheme "prune(0.8)+quantise(int8)" --method direct --json
+cp out plain.json
+run 0 export dense plain/model.safetensors --out dense.safetensors
+run 0 eval plain --data g --json
+cp out eval.json
+python3 - <<'PY' || fail "a scheme as it is"
+import json, os, struct
+r = json.load(open("plain.json"))
+assert r["bytes"] == os.path.getsize("plain/model.safetensors"), r["bytes"]
+assert r["met"] and r["method"] == "direct" and len(r["samples"]) == 1
+assert r["judged_by"] == "validation" and r["judged"] == 144
+data = open("dense.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+assert head["__metadata__"]["weights_sha256"] == r["weights_sha256"]
+zeros = total = 0
+for name in ("hidden0.weight", "fc.weight"):
+    a, b = head[name]["data_offsets"]
+    x = struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b])
+    zeros += sum(v == 0 for v in x)
+    total += len(x)
+    columns = head[name]["shape"][1]
+    for c in range(columns): # few levels, evenly spaced
+        levels = sorted({abs(v) for v in x[c::columns] if v})
+        assert len(levels) <= 127
+# What rounds to zero is zero, too.
+assert zeros >= int(0.8 * total) and r["weights"] == total, (zeros, total)
+assert r["nonzeros"] == total - zeros
+assert abs(json.load(open("eval.json"))["accuracy"] - r["test_accuracy"]) < 1e-9
+PY
+
+# A size: never above, and used.
+run 0 shrink base --data g -o size --size 6K $lc --json
+python3 - "$work/out" <<'PY' || fail "a size"
+import json, os, sys
+r = json.load(open(sys.argv[1]))
+assert r["bytes"] == os.path.getsize("size/model.safetensors") <= 6144
+assert r["bytes"] >= 0.95 * 6144 and r["met"] and r["size_ratio"] > 10
+assert os.path.getsize("size/shrink.html") > 2000
+PY
+# The same again is the same, whatever the threads; and nothing is replaced unasked.
+sha=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+run 2 shrink base --data g -o size --size 6K $lc
+says err "holds a shrunk model"
+run 0 shrink base --data g -o again --size 6K $lc -j 1 --json
+grep -q "$sha" out || fail "another number of threads, another model"
+run 0 shrink base --data g -o size --size 6K $lc --resume --json
+grep -q "$sha" out || fail "going on with a finished search changes it"
+
+# An accuracy: a bracket, no sample twice, and what is kept is within it.
+run 0 shrink base --data g -o drop --accuracy-drop 4 --samples 5 $lc --json
+python3 - "$work/out" <<'PY' || fail "an accuracy"
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["met"] and r["accuracy_drop"] <= 0.04 + 1e-9, r["accuracy_drop"]
+made = [(s["sparsity"], s["seed"]) for s in r["samples"]]
+assert len(set(made)) == len(made) <= 5
+low, high = r["bracket"]
+assert low <= high and r["bytes"] == min(s["bytes"] for s in r["samples"] if s["met"])
+PY
+
+# Learning and compressing in turn: multipliers, a gap that closes, the best one taken.
+python3 - <<'PY' || fail "the log of lc"
+import glob, json
+log = glob.glob("size/samples/*/log.jsonl")[0]
+rows = [r for r in map(json.loads, open(log)) if r["event"] == "shrink"]
+assert [r["compression"] for r in rows] == list(range(8)), rows
+assert rows[0]["mu"] == 0 and rows[0]["multipliers"] == 0 and rows[1]["multipliers"] > 0
+assert abs(rows[3]["mu"] / rows[2]["mu"] - 1.5) < 1e-9
+assert rows[-1]["distance"] < rows[0]["distance"]
+best = min(r["compressed_loss"] for r in rows)
+assert [r["compressed_loss"] for r in rows if r["chosen"]][-1] == best
+PY
+
+# Of a model that held nothing out, half of the test images judge. Labels of the others
+# choose nothing: with those moved to another class the model is the same.
+sed '/^validation/d' small.ini >all.ini
+run 0 train all.ini -o all -q
+run 0 shrink all --data g -o half --accuracy-drop 6 --samples 2 $lc --json
+cp out half.json
+run 0 eval half --data g --json
+python3 - <<'PY' || fail "halves of the test images"
+import json
+r, e = json.load(open("half.json")), json.load(open("out"))
+assert r["judged_by"] == "half of the test images" and r["judged"] == 180
+both = (r["accuracy"] + r["test_accuracy"]) / 2
+assert abs(both - e["accuracy"]) < 1e-9, (both, e["accuracy"])
+PY
+
+# Each method, and ranks that share the shards, end with the bits of one process.
+for method in fine-tune rewind lc; do
+    run 0 train small.ini --start base -o m-$method --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json
+    one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+    run 0 train small.ini --start base -o m-$method-j --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json -j 2 --set run.lanes=2
+    grep -q "$one" out || fail "$method: lanes change the bits"
+    port=$((20000 + $$ % 20000))
+    "$STINT" train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
+        --net-ranks 2 --net-rank 1 -q >/dev/null 2>rank1 &
+    run 0 train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
+        --net-ranks 2 --net-rank 0 --json
+    wait $! || fail "$method: rank 1: $(cat rank1)"
+    grep -q "$one" out || fail "$method: ranks change the bits"
+done
+
+# From new weights: what goes is exactly zero, and is as much as was asked for.
+sed 's/name = mlp/name = smallcnn/; s/^width.*//; s/^depth.*//; s/validation.*//' small.ini >conv.ini
+run 0 train conv.ini -o click --scheme "pattern(4)+kernel(0.5)" --epochs 4 \
+    --set shrink.importance_batches=10 --json
+one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+run 0 train conv.ini -o click2 --scheme "pattern(4)+kernel(0.5)" --epochs 4 \
+    --set shrink.importance_batches=10 --json -j 2 --set run.lanes=2
+grep -q "$one" out || fail "click: lanes change the bits"
+python3 - <<'PY' || fail "click"
+import json, struct
+data = open("click/model.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+convs = [k for k, v in head.items() if k != "__metadata__" and len(v["shape"]) == 4
+         and not k.startswith("mask")]
+shapes = set()
+for i, name in enumerate(convs):
+    a, b = head[name]["data_offsets"]
+    h, w, c, co = head[name]["shape"]
+    x = struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b])
+    kept = 0
+    for k in range(c * co):
+        taps = frozenset(t for t in range(h * w) if x[t * c * co + k] != 0)
+        kept += bool(taps)
+        if i > 0 and h == 3 and taps:
+            assert len(taps) <= 4
+            if len(taps) == 4:
+                shapes.add(taps)
+    assert kept == (c * co if i == 0 else c * co - -(-c * co // 2)), (name, kept)
+assert 1 <= len(shapes) <= 4
+rows = [r for r in map(json.loads, open("click/log.jsonl")) if r["event"] == "shrink"]
+assert [r["phase"] for r in rows] == ["select", "hard"]
+assert -1 <= rows[0]["correlation"] <= 1
+PY
+
+# Shares of layers by what is to be left: never more, and most of it used.
+run 0 train conv.ini -o shared --scheme "pattern(4)+kernel(auto)" --set shrink.ratio=3 \
+    --epochs 4 --set shrink.importance_batches=10 -q
+python3 - <<'PY' || fail "kernel(auto)"
+import json, struct
+data = open("shared/model.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+total = left = 0
+for k, v in head.items():
+    if k != "__metadata__" and not k.startswith("mask") and len(v["shape"]) == 4:
+        a, b = v["data_offsets"]
+        x = struct.unpack("<%df" % ((b - a) // 4), data[8 + n + a:8 + n + b])
+        total += len(x)
+        left += sum(i != 0 for i in x)
+assert 0.9 * total / 3 <= left <= total / 3, (left, total)
+PY
+run 3 train conv.ini -o bad --scheme "kernel(auto)" --set shrink.ratio=500 --epochs 4
+says err "shrink.ratio"
+rm -r bad
+run 2 train conv.ini -o bad --scheme "kernel(auto)"
+says err "shrink.ratio"
+
+# A training that is stopped goes on to the same model.
+run 0 train small.ini --start base -o whole --scheme "row(0.5)" --set shrink.method=lc $lc --json
+one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+"$STINT" train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc -q \
+    --set run.checkpoint_every=7 >/dev/null 2>&1 &
+pid=$!
+for i in $(seq 200); do
+    [ "$(ls parts/checkpoints 2>/dev/null | wc -l)" -ge 2 ] && break
+    sleep 0.02
+done
+kill -INT $pid 2>/dev/null
+wait $pid
+run 0 train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc \
+    --set run.checkpoint_every=7 --resume --json
+grep -q "$one" out || fail "a stopped run goes on to another model"
+
+# What is refused: words, budgets, data, models.
+run 2 shrink base --data g -o bad --scheme "prun(0.5)"
+says err "did you mean prune"
+run 2 shrink base --data g -o bad --scheme "prune(0.5)@hiden0"
+says err "did you mean hidden0"
+run 2 shrink base --data g -o bad
+says err "say what is wanted"
+run 2 shrink base -o bad --size 6K
+says err "data.path"
+run 2 shrink base --data g -o bad --latency fast
+says err "neither a time"
+run 3 shrink base --data g -o bad --size 500
+says err "the least is about"
+run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2
+says err "the nearest is in"
+[ -s both/model.safetensors ] || fail "the nearest model did not stay"
+run 2 train small.ini -o bad --scheme "prune(0.5)"
+says err "click prunes by"
+run 2 train small.ini --start base -o bad --scheme "prune(auto)"
+says err "auto is what stint shrink"
+run 2 train conv.ini -o bad --scheme "kernel(0.5)" --set shrink.hard=0.2
+says err "shrink.hard"
+run 4 train conv.ini -o bad --scheme "kernel(0.5)" --epochs 0 --steps 4
+says err "no room"
+run 1 train small.ini --start base -o bad --scheme "prune(0.5)" --set shrink.method=lc --set shrink.mu=1e12
+says err "mu = 1e+12"
+rm -r bad
+mkdir empty && run 4 shrink base --data empty -o bad --size 6K
+
+# A plan trains and writes nothing.
+run 0 shrink base --data g -o never --size 6K --plan --json
+[ ! -e never ] || fail "a plan wrote something"
+python3 - "$work/out" <<'PY' || fail "a plan"
+import json, sys
+p = json.load(open(sys.argv[1]))
+sizes = [s["bytes"] for s in p["shares"]]
+assert sizes == sorted(sizes, reverse=True) and p["samples"] == 10
+PY
+finish
