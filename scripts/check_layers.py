@@ -17,8 +17,9 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "graph", "op", "pass",
-         "plan", "exec", "data", "model", "store", "infer", "train", "trust", "shrink", "seal", "cli"]
+ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
+         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "trust", "svm", "shrink",
+         "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -26,6 +27,7 @@ ONLY = {
     "env": {"base", "atari", "env"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "solve": {"base", "kernel", "net", "solve"},
     "seal": {"base", "page", "kernel", "net", "seal"},
 }
 PUBLIC = {

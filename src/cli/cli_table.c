@@ -15,8 +15,13 @@
     X(data_glyphs) \
     X(data_get) \
     X(data_tokens) \
+    X(data_table) \
     X(import_hf) \
     X(export_hf) \
+    X(svm_train) \
+    X(svm_predict) \
+    X(svm_scale) \
+    X(svm_plan) \
     X(export_dense) \
     X(export_compact) \
     X(topk) \

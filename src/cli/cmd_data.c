@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -11,12 +12,14 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_table_info.h"
 #include "data/corpus.h"
 #include "data/data.h"
 
-#define FORMATS "auto|folder|tar|idx|cifar|text|csv"
-static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
-                                           "cifar", "text",   "csv"};
+#define FORMATS "auto|folder|tar|idx|cifar|text|csv|libsvm|arff"
+static const char *const format_names[] = {"auto", "folder", "tar",    "idx", "cifar",
+                                           "text", "csv",    "libsvm", "arff"};
+enum { FORMAT_LIBSVM = 7, FORMAT_ARFF };
 
 /* Options of `data info` and `data check`. */
 typedef struct data_args {
@@ -233,9 +236,40 @@ static stint_status open_info(const stint_data_desc *wanted,
     return desc.size > 0 ? STINT_OK : sti_data_find_mixed(out->data, &out->mixed);
 }
 
+/* Is it a table, by the format given or by its name? */
+static bool is_table(const sti_cli_call *call, sti_table_format *format_out)
+{
+    const data_args *args = call->args;
+    const char *ending = sti_path_extension(call->operands[0]);
+    const bool open = args->format == 0 && sti_path_is_file(call->operands[0]);
+    const bool arff =
+        args->format == FORMAT_ARFF || (open && strcasecmp(ending, ".arff") == 0);
+    *format_out = arff ? STI_TABLE_ARFF : STI_TABLE_LIBSVM;
+    return arff || args->format == FORMAT_LIBSVM ||
+           (open &&
+            (strcasecmp(ending, ".libsvm") == 0 || strcasecmp(ending, ".svm") == 0));
+}
+
+/* All of a table is read to be described, so a check is the same and ends likewise. */
+static stint_status table_info(sti_cli_call *call, sti_table_format format)
+{
+    const sti_table_desc desc = {.path = call->operands[0], .format = format};
+    sti_table table;
+    sti_text text = {0};
+    stint_status status = sti_table_read(&desc, &table);
+    if (status != STINT_OK)
+        return status;
+    sti_cli_add_table(desc.path, &table, call->common->json, &text);
+    sti_table_fini(&table);
+    return sti_cli_answer(call, &text);
+}
+
 static stint_status info_run(sti_cli_call *call)
 {
     const data_args *args = call->args;
+    sti_table_format format;
+    if (is_table(call, &format))
+        return table_info(call, format);
     if (looks_like_text(call->operands[0], format_names[args->format], args->nested))
         return text_info(call);
     info_split split[2] = {{.data = NULL}};
@@ -339,7 +373,10 @@ static stint_status check_run(sti_cli_call *call)
 {
     const data_args *args = call->args;
     check_view view = {.call = call};
+    sti_table_format format;
     int threads = 1;
+    if (is_table(call, &format))
+        return table_info(call, format);
     if (looks_like_text(call->operands[0], format_names[args->format], args->nested))
         return sti_fail(STINT_E_USAGE,
                         "%s holds no images; `stint data info` reads all of it and "
