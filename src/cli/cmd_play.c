@@ -173,7 +173,7 @@ static stint_status info_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_play_info = {
     .name = "play info",
-    .summary = "say what an Atari 2600 program is, and by which rules it is played",
+    .summary = "say what an Atari program is, and by which rules it is played",
     .operands = "ROM",
     .example = "stint play info recipes/roms/rally.bin --game none",
     .about = "The mapper is found by size and signature. Lives, rewards and ends are "

@@ -10,8 +10,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "env/area_mean.h"
 #include "env/env_kind.h"
-#include "env/shrink.h"
 
 /* One console. Its cartridge's RAM lies behind the last of them. */
 typedef struct atari_state {
@@ -67,7 +67,7 @@ static void observe(const atari *a, int64_t i, const uint8_t *now,
     if (a->observe_ram)
         memcpy(out, a->state[i].console.riot.ram, STI_RAM_BYTES);
     else
-        sti_shrink(now, before, sti_cart_lines(&a->cart), a->grey, out);
+        sti_area_mean(now, before, sti_cart_lines(&a->cart), a->grey, out);
 }
 
 /* ---- opening ---- */

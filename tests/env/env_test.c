@@ -17,7 +17,7 @@
 #include "atari/palette.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "env/shrink.h"
+#include "env/area_mean.h"
 
 #define RALLY STINT_TEST_SOURCE_DIR "/../recipes/roms/rally.bin"
 
@@ -64,7 +64,7 @@ static void test_shrink(void **state)
     }
     for (int h = 0; h < 3; h++)
         for (int two = 0; two < 2; two++) {
-            sti_shrink(now, two ? before : NULL, heights[h], grey, out);
+            sti_area_mean(now, two ? before : NULL, heights[h], grey, out);
             for (int k = 0; k < 120; k++) {
                 const int x = rand() % 84, y = k < 84 ? k : rand() % 84;
                 const double mean =
@@ -170,7 +170,7 @@ static void test_by_hand(void **state)
         assert_int_equal(
             stint_env_step(env, &action, &(stint_env_step_result){.reward = &reward}),
             STINT_OK);
-        sti_shrink(sti_vcs_picture(&vcs), last, 210, grey, out);
+        sti_area_mean(sti_vcs_picture(&vcs), last, 210, grey, out);
         assert_memory_equal(out, stint_env_frame(env, 0, 0), sizeof out);
         assert_memory_equal(vcs.console.riot.ram, stint_env_ram(env, 0), STI_RAM_BYTES);
         assert_true(reward == (float)wanted);

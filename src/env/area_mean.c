@@ -1,4 +1,4 @@
-#include "env/shrink.h"
+#include "env/area_mean.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,8 +46,8 @@ static bool repeats(const uint8_t *now, const uint8_t *before, ptrdiff_t at)
 }
 
 /* Lines likewise: an observed one takes `lines` of the 84 parts of each. */
-void sti_shrink(const uint8_t *now, const uint8_t *before, int lines,
-                const uint8_t grey[256], uint8_t *out)
+void sti_area_mean(const uint8_t *now, const uint8_t *before, int lines,
+                   const uint8_t grey[256], uint8_t *out)
 {
     const uint32_t whole = (uint32_t)lines * TAKEN;
     uint32_t total[STI_OBSERVED];
