@@ -17,18 +17,24 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "kernel", "codec", "net", "graph", "op", "pass", "plan", "exec",
-         "data", "model", "store", "infer", "train", "trust", "shrink", "cli"]
+ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
+         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "trust", "svm", "shrink",
+         "seal", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
+    "atari": {"base", "atari"},
+    "env": {"base", "atari", "env"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "solve": {"base", "kernel", "net", "solve"},
+    "seal": {"base", "page", "kernel", "net", "seal"},
 }
 PUBLIC = {
     "status": "base",
     "stop": "base",
     "version": "base",
+    "env": "env",
     "topk": "kernel",
     "codec": "codec",
     "graph": "graph",
@@ -45,6 +51,7 @@ PUBLIC = {
     "plan": "plan",
     "trust": "trust",
     "shrink": "shrink",
+    "seal": "seal",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 

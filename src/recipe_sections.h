@@ -3,6 +3,7 @@
 STI_SECTION(model)
 STI_SECTION(data)
 STI_SECTION(train)
+STI_SECTION(grow)
 STI_SECTION(loss)
 STI_SECTION(prune)
 STI_SECTION(quantise)

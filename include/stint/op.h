@@ -276,6 +276,10 @@ STINT_API stint_value stint_mean(stint_graph *g, stint_value x, unsigned axes,
 STINT_API stint_value stint_max(stint_graph *g, stint_value x, unsigned axes,
                                 bool keep);
 
+/** Sum of the squares of all elements of x, a scalar; summed in double precision by a
+ * fixed order. */
+STINT_API stint_value stint_squares(stint_graph *g, stint_value x);
+
 /* ---- regularisation and losses ---- */
 
 /** Inverted dropout: zeroes a share `rate` of the elements, at least 0 and below 1, and

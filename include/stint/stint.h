@@ -9,6 +9,7 @@
  * net.h       processes that train together
  * op.h        the operators
  * recipe.h    recipes, read from a file or set key by key
+ * seal.h      programs that run on encrypted data
  * shrink.h    a trained model made small or fast
  * status.h    status codes, the last error, the log, the version
  * stop.h      stopping a call that takes long
@@ -27,6 +28,7 @@
 
 #include "stint/codec.h"
 #include "stint/data.h"
+#include "stint/env.h"
 #include "stint/generate.h"
 #include "stint/graph.h"
 #include "stint/infer.h"
@@ -34,6 +36,7 @@
 #include "stint/net.h"
 #include "stint/op.h"
 #include "stint/recipe.h"
+#include "stint/seal.h"
 #include "stint/shrink.h"
 #include "stint/status.h"
 #include "stint/stop.h"

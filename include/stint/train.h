@@ -130,6 +130,20 @@ typedef struct stint_plan_net {
     double keep_that_fits;
 } stint_plan_net;
 
+/** Steps of one batch. */
+typedef struct stint_plan_stage {
+    /* Its first epoch, from 1. */
+    int64_t epoch;
+    /* Images of a batch = train.shards * accumulate micro-batches of `images`. */
+    int64_t batch, accumulate, images;
+    /* What [schedule]'s learning rate is multiplied by. */
+    double lr_factor;
+    /* Updates, and bytes that a rank sends for them (0: one process; NaN: how they are
+     * coded is chosen under way). */
+    int64_t steps;
+    double rank_bytes;
+} stint_plan_stage;
+
 /** Whether a plan fits the memory that this process can have: that of the machine, or
  * what its control group (version 1 or 2) allows where that is less. */
 typedef struct stint_plan_machine {
@@ -146,8 +160,8 @@ typedef struct stint_plan_machine {
     size_t memory_that_fits;
 } stint_plan_machine;
 
-/** What a run will take. tensors and svg belong to the result: stint_plan_fini frees
- * them. The same recipe, data and desc give the same plan in every process. */
+/** What a run will take. tensors, stages and svg belong to the result: stint_plan_fini
+ * frees them. The same recipe, data and desc give the same plan in every process. */
 typedef struct stint_plan_result {
     /* Resident memory of the whole process at its highest. */
     size_t peak_bytes;
@@ -190,6 +204,12 @@ typedef struct stint_plan_result {
     char *svg;
     /* What a step sends between stint_plan_desc's ranks. */
     stint_plan_net net;
+    /* [stage_count], one where batches do not grow; may be NULL. */
+    stint_plan_stage *stages;
+    int stage_count;
+    /* What a rank sends in the whole run, and would if all its batches were like the
+     * first; as a stage's. */
+    double run_rank_bytes, run_rank_bytes_fixed;
     /* What there is of memory here, whatever run.memory says. */
     stint_plan_machine machine;
 } stint_plan_result;
@@ -276,6 +296,12 @@ typedef struct stint_train_result {
     uint64_t seed;
     int threads, lanes;
     int64_t batch, shards, steps, epochs, parameters;
+    /* Images of the first step; `batch` is that of the last, which [grow] makes larger.
+     */
+    int64_t batch_first;
+    /* Batch at which the noise of gradients is as large as they are, at the end of a
+     * run that grows by it; NaN: not known. */
+    double noise_scale;
     /* With train.select: the epoch, from 1, whose weights the model has; else 0. */
     int64_t chosen_epoch;
     /* What it was chosen by, shares of the held-out images; NaN where not asked for. */

@@ -42,6 +42,10 @@ stint_status sti_writer_commit(sti_writer *writer);
 void sti_writer_abort(sti_writer *writer);
 /* The three in one. */
 stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes);
+/* The same for a secret: mode 0600, whatever stood there before, and no copy stays in
+ * memory. */
+stint_status sti_file_write_private(const char *path, const void *bytes,
+                                    size_t n_bytes);
 
 /* With parents; an existing folder is fine. */
 stint_status sti_dir_create(const char *path);

@@ -17,12 +17,14 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/secure_random.h"
 
 #define BUFFER_BYTES ((size_t)64 << 10)
 
 struct sti_writer {
     int fd;
     bool direct;     /* into the target itself */
+    bool secret;     /* for the owner alone: the file, and the buffer */
     size_t used;     /* of buffer */
     stint_status st; /* first failure; nothing is written after it */
     char path[PATH_MAX], part[PATH_MAX + 8];
@@ -42,7 +44,8 @@ static stint_status open_part(sti_writer *w)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
         struct stat info;
-        w->fd = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+        w->fd = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK,
+                     w->secret ? 0600 : 0666);
         const bool pipe = w->fd < 0 && errno == ENXIO; /* and nobody reads it */
         if (!pipe && (w->fd < 0 || fstat(w->fd, &info) != 0))
             return sti_fail_errno("%s: cannot be written", w->path);
@@ -56,6 +59,8 @@ static stint_status open_part(sti_writer *w)
                             "%s: another process is writing this file; wait for it or "
                             "write elsewhere",
                             w->path);
+        if (w->secret && fchmod(w->fd, 0600) != 0)
+            return sti_fail_errno("%s: cannot be kept from others", w->part);
         if (is_current(w))
             return ftruncate(w->fd, 0) == 0
                        ? STINT_OK
@@ -95,17 +100,19 @@ static stint_status choose_target(sti_writer *w, const char *path)
     }
     snprintf(w->part, sizeof w->part, "%s.part", w->path);
     stint_status st = open_part(w);
-    if (st == STINT_OK && exists && fchmod(w->fd, info.st_mode & 07777) != 0)
+    if (st == STINT_OK && exists && !w->secret &&
+        fchmod(w->fd, info.st_mode & 07777) != 0)
         st = sti_fail_errno("%s: its permissions cannot be kept", path);
     return st;
 }
 
-stint_status sti_writer_open(const char *path, sti_writer **writer_out)
+static stint_status open_writer(const char *path, bool secret, sti_writer **writer_out)
 {
     sti_writer *w = sti_alloc(sizeof *w, "file writer");
     if (!w)
         return STINT_E_MEMORY;
     w->fd = -1;
+    w->secret = secret;
     stint_status st = choose_target(w, path);
     if (st != STINT_OK) {
         if (w->fd >= 0)
@@ -115,6 +122,18 @@ stint_status sti_writer_open(const char *path, sti_writer **writer_out)
     }
     *writer_out = w;
     return STINT_OK;
+}
+
+stint_status sti_writer_open(const char *path, sti_writer **writer_out)
+{
+    return open_writer(path, false, writer_out);
+}
+
+static void free_writer(sti_writer *w)
+{
+    if (w->secret)
+        sti_secure_wipe(w->buffer, sizeof w->buffer);
+    sti_free(w);
 }
 
 static void flush_buffer(sti_writer *w)
@@ -182,7 +201,7 @@ stint_status sti_writer_commit(sti_writer *w)
         st = sti_fail_errno("%s: cannot be closed", w->path);
     if (st == STINT_OK && !w->direct)
         st = sync_folder(w);
-    sti_free(w);
+    free_writer(w);
     return st;
 }
 
@@ -193,15 +212,26 @@ void sti_writer_abort(sti_writer *w)
     if (!w->direct)
         unlink(w->part);
     close(w->fd);
-    sti_free(w);
+    free_writer(w);
 }
 
-stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes)
+static stint_status write_whole(const char *path, bool secret, const void *bytes,
+                                size_t n_bytes)
 {
     sti_writer *w;
-    stint_status st = sti_writer_open(path, &w);
+    stint_status st = open_writer(path, secret, &w);
     if (st != STINT_OK)
         return st;
     sti_writer_add(w, bytes, n_bytes); /* a failure stays in w for the commit */
     return sti_writer_commit(w);
+}
+
+stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes)
+{
+    return write_whole(path, false, bytes, n_bytes);
+}
+
+stint_status sti_file_write_private(const char *path, const void *bytes, size_t n_bytes)
+{
+    return write_whole(path, true, bytes, n_bytes);
 }

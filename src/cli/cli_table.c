@@ -15,8 +15,13 @@
     X(data_glyphs) \
     X(data_get) \
     X(data_tokens) \
+    X(data_table) \
     X(import_hf) \
     X(export_hf) \
+    X(svm_train) \
+    X(svm_predict) \
+    X(svm_scale) \
+    X(svm_plan) \
     X(export_dense) \
     X(export_compact) \
     X(topk) \
@@ -33,7 +38,21 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(seal_compile) \
+    X(seal_import) \
+    X(seal_export) \
+    X(seal_sim) \
+    X(seal_keygen) \
+    X(seal_encrypt) \
+    X(seal_plan) \
+    X(seal_run) \
+    X(seal_decrypt) \
+    X(seal_check) \
+    X(seal_sets) \
     X(report) \
+    X(play_info) \
+    X(play_run) \
+    X(play_bench) \
     X(bench_step) \
     X(bench_gemm) \
     X(bench_conv) \

@@ -49,9 +49,10 @@ typedef struct bench {
     sti_network network;
     sti_step_engine *engine;
     sti_recipe_view recipe;
-    int64_t shards, shard_batch, classes, step; /* classes: or tokens */
-    int64_t labels;                             /* of a shard */
-    void *input;                                /* images or tokens of one shard */
+    int64_t shards, shard_batch;       /* of a micro-batch */
+    int64_t accumulate, classes, step; /* classes: or tokens */
+    int64_t labels;                    /* of a shard */
+    void *input;                       /* images or tokens of one shard */
 } bench;
 
 /* ---- set-up ---- */
@@ -134,6 +135,7 @@ static sti_step_engine_desc engine_desc(bench *b, int threads, int lanes)
                                   .threads = threads,
                                   .lanes = lanes,
                                   .shards = b->shards,
+                                  .accumulate = b->accumulate,
                                   .moments = sti_update_moments(b->recipe.optimizer),
                                   .fill = fill_shard,
                                   .fill_user = b};
@@ -170,21 +172,22 @@ static stint_status bench_create(bench *b, const sti_cli_call *call, int threads
 {
     b->recipe = sti_recipe_view_of(call->recipe);
     b->shards = b->recipe.train->shards;
-    b->shard_batch = b->recipe.train->batch / b->shards;
+    b->accumulate = b->recipe.train->accumulate;
+    const int64_t parts = b->shards * b->accumulate;
+    b->shard_batch = b->recipe.train->batch / parts;
     if (b->recipe.train->batch == 0)
         return sti_fail(STINT_E_USAGE, "train.batch: auto is found by training only; "
                                        "give a number by --batch N");
     if (b->shard_batch < 1)
         return sti_fail(STINT_E_USAGE,
                         "batch %" PRId64 " is smaller than %" PRId64
-                        " shards; take a larger --batch or fewer --shards",
-                        b->recipe.train->batch, b->shards);
-    if (b->recipe.train->batch % b->shards != 0)
+                        " parts; take a larger --batch or fewer --shards",
+                        b->recipe.train->batch, parts);
+    if (b->recipe.train->batch % parts != 0)
         return sti_fail(STINT_E_USAGE,
                         "batch %" PRId64 " cannot be cut into %" PRId64
-                        " equal shards; use --batch %" PRId64 " or other --shards",
-                        b->recipe.train->batch, b->shards,
-                        (b->shard_batch + 1) * b->shards);
+                        " equal parts; use --batch %" PRId64 " or other --shards",
+                        b->recipe.train->batch, parts, (b->shard_batch + 1) * parts);
     if (b->recipe.run->memory_bytes > 0)
         sti_log(
             STINT_LOG_WARNING,
@@ -281,11 +284,16 @@ static stint_status profile_steps(bench *b, int64_t runs, sti_profile *profile)
 
 /* ---- what came out ---- */
 
+static int64_t batch_of(const bench *b)
+{
+    return b->shards * b->accumulate * b->shard_batch;
+}
+
 /* Images or tokens a second. */
 static double rate(const bench *b, const bench_figures *f)
 {
     const int64_t each = b->network.context ? b->network.context : 1;
-    return (double)(b->shards * b->shard_batch * each) / f->median_s;
+    return (double)(batch_of(b) * each) / f->median_s;
 }
 
 static void add_json(const bench *b, const bench_figures *f, const sti_profile *p,
@@ -297,7 +305,7 @@ static void add_json(const bench *b, const bench_figures *f, const sti_profile *
                    rate(b, f));
     sti_json_float(&j, "best_s", f->best_s);
     sti_json_float(&j, "median_s", f->median_s);
-    sti_json_int(&j, "batch", b->shards * b->shard_batch);
+    sti_json_int(&j, "batch", batch_of(b));
     sti_json_int(&j, "shards", b->shards);
     sti_json_int(&j, "lanes", b->engine->desc.lanes);
     sti_json_int(&j, "threads", b->engine->desc.threads);
@@ -314,7 +322,7 @@ static void add_words(const bench *b, const bench_figures *f, const sti_profile 
 {
     const bool text = b->network.context > 0;
     sti_text_printf(out, "%s, %s, batch %" PRId64 " of random %s\n\n", sti_cpu_name(),
-                    sti_isa_name(sti_isa_now()), b->shards * b->shard_batch,
+                    sti_isa_name(sti_isa_now()), batch_of(b),
                     text ? "tokens" : "images");
     sti_profile_words(p, out);
     sti_text_printf(out,

@@ -118,6 +118,26 @@ static void add_net_json(sti_json *j, const stint_plan_net *n)
     sti_json_end_object(j);
 }
 
+static void add_stages_json(sti_json *j, const stint_plan_result *p)
+{
+    sti_json_begin_array(j, "stages");
+    for (int i = 0; i < p->stage_count; i++) {
+        const stint_plan_stage *s = &p->stages[i];
+        sti_json_begin_object(j, NULL);
+        sti_json_int(j, "epoch", s->epoch);
+        sti_json_int(j, "batch", s->batch);
+        sti_json_int(j, "accumulate", s->accumulate);
+        sti_json_int(j, "images", s->images);
+        sti_json_float(j, "lr_factor", s->lr_factor);
+        sti_json_int(j, "steps", s->steps);
+        sti_json_float(j, "rank_bytes", s->rank_bytes);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
+    sti_json_float(j, "run_rank_bytes", p->run_rank_bytes);
+    sti_json_float(j, "run_rank_bytes_fixed", p->run_rank_bytes_fixed);
+}
+
 static void add_machine_json(sti_json *j, const stint_plan_machine *m)
 {
     sti_json_begin_object(j, "machine");
@@ -164,6 +184,7 @@ static void add_json(const sti_cli_call *call, const stint_plan_result *p,
     for (int i = 0; i < p->timeline_count; i++)
         sti_json_int(&j, NULL, (int64_t)p->timeline_bytes[i]);
     sti_json_end_array(&j);
+    add_stages_json(&j, p);
     add_machine_json(&j, &p->machine);
     if (p->net.ranks > 1)
         add_net_json(&j, &p->net);
@@ -322,6 +343,28 @@ static void add_net(const stint_plan_result *p, sti_text *out)
                                  : ".\n");
 }
 
+/* Batches that grow, one line a stage, and what that saves of what ranks send. */
+static void add_stages(const stint_plan_result *p, sti_text *out)
+{
+    const bool ranks = p->net.ranks > 1 && isfinite(p->run_rank_bytes);
+    sti_text_printf(out, "\n  %-10s %8s %8s %10s%s\n", "from epoch", "batch", "steps",
+                    "rate x", ranks ? "  a rank sends" : "");
+    for (int i = 0; i < p->stage_count; i++) {
+        const stint_plan_stage *s = &p->stages[i];
+        sti_text_printf(out, "  %10" PRId64 " %8" PRId64 " %8" PRId64 " %10.4g",
+                        s->epoch, s->batch, s->steps, s->lr_factor);
+        if (ranks)
+            sti_text_printf(out, " %13s", sti_bytes_text((size_t)s->rank_bytes));
+        sti_text_add(out, "\n");
+    }
+    if (ranks)
+        sti_text_printf(out,
+                        "A rank sends %s in the run, %.4g of what batches of %" PRId64
+                        " throughout would\n",
+                        sti_bytes_text((size_t)p->run_rank_bytes),
+                        p->run_rank_bytes / p->run_rank_bytes_fixed, p->batch);
+}
+
 static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
 {
     sti_text_printf(out,
@@ -337,6 +380,8 @@ static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
         add_tensors(p, out);
     if (p->net.ranks > 1)
         add_net(p, out);
+    if (p->stage_count > 1)
+        add_stages(p, out);
     sti_text_printf(out, "\nHighest at %s, whose operands and results are %s of it\n",
                     p->peak_at, sti_bytes_text(p->peak_at_bytes));
     sti_text_printf(out, "Expected time of a step: %.2f x that without a budget\n",

@@ -217,6 +217,9 @@ static void answer_json(const sti_cli_call *call, const stint_train_result *r,
     sti_json_int(&j, "lanes", r->lanes);
     sti_json_int(&j, "shards", r->shards);
     sti_json_int(&j, "batch", r->batch);
+    sti_json_int(&j, "batch_first", r->batch_first);
+    if (isfinite(r->noise_scale))
+        sti_json_float(&j, "noise_scale", r->noise_scale);
     sti_json_int(&j, "steps", r->steps);
     sti_json_int(&j, "epochs", r->epochs);
     sti_json_int(&j, "parameters", r->parameters);

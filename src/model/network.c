@@ -181,8 +181,25 @@ static void find_outputs(sti_network *net)
     net->correct = find_output(net->graph, "correct");
     net->logits = find_output(net->graph, "logits");
     net->probabilities = find_output(net->graph, "probabilities");
+    net->squares = find_output(net->graph, "gradient_squares");
     for (int part = 0; part < STI_LOSS_PARTS; part++)
         net->part[part] = find_output(net->graph, part_names[part]);
+}
+
+/* The sum of squares of all gradients, in their order, as a metric. */
+static stint_status append_squares(stint_graph *g)
+{
+    const int32_t count = sti_graph_output_count(g);
+    stint_value sum = -1;
+    for (int32_t i = 0; i < count; i++) {
+        const sti_output output = sti_graph_outputs(g)[i];
+        if (output.kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const stint_value squares = stint_squares(g, output.value);
+        sum = sum < 0 ? squares : stint_add(g, sum, squares);
+    }
+    add_output(g, STI_OUTPUT_METRIC, sum, "gradient_squares");
+    return stint_graph_check(g);
 }
 
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
@@ -208,6 +225,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
     if (st == STINT_OK && mode == STINT_TRAIN) {
         st = sti_pass_train(net.graph, find_output(net.graph, "loss"));
     }
+    if (st == STINT_OK && mode == STINT_TRAIN && desc->squares)
+        st = append_squares(net.graph);
     if (st == STINT_OK && desc->bf16)
         st = sti_pass_precision(net.graph, NULL);
     if (st == STINT_OK && desc->constant && mode == STINT_EVAL && !desc->bf16)

@@ -45,6 +45,7 @@ typedef struct sti_network_desc {
     bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
     int weight_bits;            /* of weights; 0: f32 */
     bool freeze_norm;           /* see sti_graph_freeze_norm */
+    bool squares;               /* in training: |gradient|^2 is a metric */
     bool class_weights; /* in training: images count by the input of that name */
     sti_loss_desc loss; /* in training, of images */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
@@ -63,6 +64,7 @@ typedef struct sti_network {
      * there is the loss alone: the logits of a large vocabulary are never made whole.
      */
     stint_value loss, correct, logits, probabilities;
+    stint_value squares; /* of all gradients together, if asked for; -1: none */
 } sti_network;
 
 /* Forward pass and loss of `images` images; TRAIN: also the backward pass. Runs the

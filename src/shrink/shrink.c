@@ -136,6 +136,10 @@ static stint_status check_network(const sti_shrinker *s)
     const stint_status st =
         sti_shrink_create_projection(s->recipe, &s->model->single, true, &projection);
     sti_projection_destroy(projection);
+    if (st == STINT_OK && sti_scheme_has(&s->scheme, STI_SCHEME_LOWRANK))
+        sti_log(STINT_LOG_WARNING,
+                "scheme: products of lowrank are kept multiplied out, so they save no "
+                "bytes and no time yet");
     return st;
 }
 

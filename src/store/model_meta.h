@@ -40,7 +40,7 @@
 
 /* ---- writing ---- */
 
-enum { STI_META_TEXTS = 40, STI_META_NUMBER_BYTES = 256 };
+enum { STI_META_TEXTS = 48, STI_META_NUMBER_BYTES = 256 };
 
 /* Texts of one file, with room for the numbers among them. A zeroed one is empty; it
  * must stay where it is while `row` is in use. Texts are borrowed. */

@@ -9,6 +9,10 @@
     {                                                            \
 #name, offsetof(sti_position, name), whole, facts, false \
     }
+#define LATE(name, whole)                                       \
+    {                                                           \
+#name, offsetof(sti_position, name), whole, false, true \
+    }
 const sti_position_field sti_position_fields[] = {
     FIELD(step, true, true),
     FIELD(epoch_loss, false, false),
@@ -27,7 +31,14 @@ const sti_position_field sti_position_fields[] = {
     {"shrink_done", offsetof(sti_position, shrink_done), true, false, true},
     {"shrink_step", offsetof(sti_position, shrink_step), true, false, true},
     {"shrink_loss", offsetof(sti_position, shrink_loss), false, false, true},
-    {"better_step", offsetof(sti_position, better_step), true, false, true},
+    LATE(better_step, true),
+    LATE(grow_accumulate, true),
+    LATE(grow_step, true),
+    LATE(grow_epoch, true),
+    LATE(grow_image, true),
+    LATE(noise_squares, false),
+    LATE(noise_trace, false),
+    LATE(noise_weight, false),
 };
 const int sti_position_field_count =
     (int)(sizeof sti_position_fields / sizeof sti_position_fields[0]);

@@ -19,6 +19,11 @@ typedef struct sti_position {
     int64_t shrink_step; /* after it the compression of lowest loss, + 1; 0: none yet */
     double shrink_loss;  /* of that on the held-out images */
     int64_t better_step; /* of the last epoch that was better than all before */
+    /* Where batches grow by noise: micro-batches a shard now (0: as at first), since
+     * which step, of which epoch, after how many of its images; and sums of the scale.
+     */
+    int64_t grow_accumulate, grow_step, grow_epoch, grow_image;
+    double noise_squares, noise_trace, noise_weight;
 } sti_position;
 
 /* A number of a position: a text of its own in a file. */

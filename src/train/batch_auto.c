@@ -297,8 +297,7 @@ stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
     stint_status st = create_job(recipe, comm, out, probe, settled_out, job);
     if (st != STINT_OK || (comm && sti_comm_rank(comm) > 0))
         return st;
-    st = sti_network_check_bf16(&job->inputs.network,
-                                job->setup.batch / job->setup.shards);
+    st = sti_network_check_bf16(&job->inputs.network, sti_setup_images(&job->setup));
     if (st != STINT_OK)
         sti_job_fini(job);
     return st;

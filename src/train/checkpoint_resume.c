@@ -206,6 +206,22 @@ static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f
         sti_tensor_file_path(f));
 }
 
+/* Stages are parts of the epochs, so that the end of a growing run cannot be moved. */
+static stint_status check_stages(const sti_saver *s, const sti_tensor_file *f,
+                                 const sti_train_values *was)
+{
+    const sti_train_values *now = sti_train_section_of(s->job->inputs.recipe);
+    if (now->epochs == was->epochs && now->steps == was->steps)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s: cannot be resumed with another end: train.epochs (now %" PRId64
+                    ", was %" PRId64 "), train.steps (now %" PRId64 ", was %" PRId64
+                    "), of which the stages of [grow] are parts; restore them, or "
+                    "train into another --out",
+                    sti_tensor_file_path(f), now->epochs, was->epochs, now->steps,
+                    was->steps);
+}
+
 /* Where the rate does not look at the end of a run, the end may be moved: forth, or
  * back to a step that is still to come. A warm-up that the end cut short, and an epoch
  * that it closed early for train.select to judge, are of that end alone. */
@@ -214,7 +230,7 @@ static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
 {
     const sti_job *job = s->job;
     const sti_train_values *was = sti_train_section_of(then);
-    const int64_t now = job->steps, an_epoch = job->steps_per_epoch;
+    const int64_t now = job->steps, an_epoch = sti_course_epoch_ticks(&job->course);
     const int64_t old = was->steps > 0 ? was->steps : was->epochs * an_epoch;
     const double warmup =
         sti_schedule_section_of(then)->warmup * (double)an_epoch; /* steps */
@@ -226,6 +242,8 @@ static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
                         "; resume it with --epochs %" PRId64
                         " or more, or train into another --out",
                         file, step, now, (step + an_epoch - 1) / an_epoch);
+    if (job->course.grows)
+        return check_stages(s, f, was);
     if (now == old)
         return STINT_OK;
     if (warmup > (double)(now < old ? now : old))

@@ -256,6 +256,11 @@ static const float *result_at(const sti_error_control *c, const char *block,
                                          c->network->plan->allocation[value].offset);
 }
 
+void sti_error_control_set_shards(sti_error_control *control, int64_t shards)
+{
+    control->shards = shards;
+}
+
 void sti_error_control_look(sti_error_control *control, const char *block,
                             bool *fits_out)
 {

@@ -77,6 +77,9 @@ bool sti_error_control_collects(const sti_error_control *control, int64_t step);
 /* The table of bounds for a run: [count, STI_BOUND_FIELDS]. */
 const float *sti_error_control_bounds(sti_error_control *control, bool collect);
 
+/* How many runs of the graph the next result block is the sum of, where these are not
+ * the shards that it was created for. */
+void sti_error_control_set_shards(sti_error_control *control, int64_t shards);
 /* Read what packing did from a step's result block (the sum over shards). *fits_out
  * false: a block was too small, the step is void; rows say which and how many bytes
  * they want. */

@@ -29,7 +29,7 @@ static stint_status check_ranks(const sti_setup *setup)
 {
     const int ranks = setup->comm ? sti_comm_size(setup->comm) : 1;
     const int64_t shards = setup->shards;
-    const int64_t enough = sti_shards_at_least(setup->batch, ranks);
+    const int64_t enough = sti_shards_at_least(setup->batch / setup->accumulate, ranks);
     char more[160] = "";
     if (ranks <= shards)
         return STINT_OK;
@@ -44,20 +44,22 @@ static stint_status check_ranks(const sti_setup *setup)
                     shards, sti_s(shards), ranks, shards, more);
 }
 
-/* A batch of whole shards is larger than the set. Where not even one sample a shard is
- * there, fewer shards are what fits. */
+/* A batch of whole shards is larger than the set. Where not even one sample a shard (a
+ * micro-batch) is there, fewer shards are what fits. */
 static stint_status refuse_batch(const sti_job *job)
 {
     const sti_inputs *in = &job->inputs;
-    const int64_t count = in->train_count, shards = job->setup.shards;
+    const int64_t count = in->train_count, accumulate = job->setup.accumulate;
+    const int64_t parts = job->setup.shards * accumulate;
     const int64_t fewer = count < 4 ? 1 : 4; /* as many as a recipe that names none */
     char fits[96];
-    if (count >= shards)
+    if (count >= parts)
         snprintf(fits, sizeof fits, "--batch %" PRId64 " or less",
-                 count / shards * shards);
+                 count / parts * parts);
     else
-        snprintf(fits, sizeof fits, "--batch %" PRId64 " --shards %" PRId64,
-                 count / fewer * fewer, fewer);
+        snprintf(fits, sizeof fits, "--batch %" PRId64 " --shards %" PRId64 "%s",
+                 count / fewer * fewer, fewer,
+                 accumulate > 1 ? " --set train.accumulate=1" : "");
     return sti_fail(STINT_E_INPUT,
                     "train.batch: %" PRId64 " %s, but the training set at %s has only "
                     "%" PRId64 "; use %s",
@@ -72,11 +74,20 @@ static stint_status count_steps(sti_job *job)
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
     if (setup->batch > in->train_count)
         return refuse_batch(job);
-    job->steps_per_epoch = in->train_count / setup->batch;
-    job->steps =
-        v.train->steps > 0 ? v.train->steps : v.train->epochs * job->steps_per_epoch;
-    job->steps = sti_shrink_steps(in->recipe, job->steps_per_epoch, job->steps);
-    job->epochs = (job->steps + job->steps_per_epoch - 1) / job->steps_per_epoch;
+    const stint_status st =
+        sti_course_create(in->recipe, in->train_count, &job->course);
+    if (st != STINT_OK)
+        return st;
+    job->steps_per_epoch = sti_course_epoch_ticks(&job->course);
+    if (sti_shrink_wanted(in->recipe) && job->course.grows)
+        return sti_fail(STINT_E_USAGE,
+                        "grow.by: the steps of a compression scheme are of "
+                        "one batch; leave it at none");
+    if (!job->course.grows)
+        sti_course_end(&job->course, sti_shrink_steps(in->recipe, job->steps_per_epoch,
+                                                      job->course.steps));
+    job->steps = job->course.steps;
+    job->epochs = job->course.epochs;
     if (v.prune->sparsity > 0 && v.prune->epochs > 0 && v.prune->epochs >= job->epochs)
         return sti_fail(
             STINT_E_INPUT,
@@ -86,6 +97,30 @@ static stint_status count_steps(sti_job *job)
             v.prune->epochs, sti_s(v.prune->epochs), job->epochs, job->steps,
             sti_s(job->steps));
     return STINT_OK;
+}
+
+static bool has_statistics(const sti_network *network)
+{
+    for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++)
+        if (sti_graph_outputs(network->graph)[i].kind == STI_OUTPUT_STATE)
+            return true;
+    return false;
+}
+
+/* A batch is cut small to fit or to grow, but not so small that there is nothing to
+ * normalise over. */
+static stint_status check_micro(const sti_job *job)
+{
+    const sti_setup *setup = &job->setup;
+    if ((setup->accumulate == 1 && !setup->grows) || sti_setup_images(setup) > 1 ||
+        !has_statistics(&setup->train))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "train.batch: %" PRId64 " images in %" PRId64 " shards of %" PRId64
+                    " micro-batch%s are one image each, which batch-norm cannot take "
+                    "statistics of; use --batch %" PRId64 " or more, or fewer parts",
+                    setup->batch, setup->shards, setup->accumulate,
+                    setup->accumulate == 1 ? "" : "es", 2 * setup->batch);
 }
 
 /* What a scheme asks of a network, before anything is written. */
@@ -107,6 +142,7 @@ static stint_status plan_step(sti_job *job)
     stint_plan_result *result = &job->plan.result;
     stint_status st;
     STI_TRY(sti_setup_build(setup));
+    STI_TRY(check_micro(job));
     setup->base_bytes = sti_memory_base(setup);
     STI_TRY(sti_step_choose(setup, NULL, &job->plan));
     STI_TRY(check_scheme(job));
@@ -131,6 +167,8 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     *job = (sti_job){.setup = {.inputs = &job->inputs,
                                .comm = comm,
                                .moments = sti_update_moments(v.optimizer),
+                               .accumulate = v.train->accumulate,
+                               .grows = v.grow->by != STI_GROW_NONE,
                                .host_bytes = sti_alloc_now_bytes()}};
     sti_setup_cut(setup, v.train->batch, v.train->shards);
     STI_TRY(check_ranks(setup));
@@ -155,6 +193,7 @@ out:
 void sti_job_fini(sti_job *job)
 {
     sti_step_plan_fini(&job->plan);
+    sti_course_fini(&job->course);
     sti_setup_fini(&job->setup);
     sti_inputs_close(&job->inputs);
     *job = (sti_job){.steps = 0};

@@ -9,19 +9,22 @@
 #ifndef STI_TRAIN_JOB_H
 #define STI_TRAIN_JOB_H
 
+#include "train/grow.h"
 #include "train/inputs.h"
 #include "train/setup.h"
 #include "train/step_plan.h"
 
 enum { STI_IMAGES_HASH_BYTES = 2 * 65 };
 
-/* Owns its three parts, of which each says what it owns in turn. The set-up refers to
+/* Owns its four parts, of which each says what it owns in turn. The set-up refers to
  * the inputs, so a job stays where it was created and is never copied. */
 typedef struct sti_job {
     sti_inputs inputs;
     sti_setup setup;
     sti_step_plan plan;
-    int64_t steps_per_epoch, steps, epochs;
+    sti_course course;
+    int64_t steps, epochs;   /* of the course */
+    int64_t steps_per_epoch; /* without [grow] */
     /* For the checkpoints of the rank that writes them; empty until known. */
     char images_hash[STI_IMAGES_HASH_BYTES];
 } sti_job;

@@ -33,6 +33,8 @@ struct sti_overlap_thread {
     overlap_lane *lanes;
     overlap_join *joins; /* that are still to be made when the last shards run */
     int join_count;
+    overlap_join *spares; /* [lanes]: a lane's spare block into its last shard's */
+    bool accumulated;     /* these are to be made in this step */
     int blocks[STI_SHARD_STACK_MAX]; /* slots that are left for the exchange */
     int block_count;
     pthread_t thread;
@@ -76,8 +78,10 @@ static void push_lane(sti_overlap_thread *c, int lane, sti_shard_stack *stack)
     stack->depth = 0;
     for (int64_t s = local.first; s < local.first + local.count; s++) {
         list.noted = s == local.first + local.count - 1;
-        sti_shard_push(stack, s, 1, c->desc.first_slot[lane] + stack->depth, note_join,
-                       &list);
+        const int slot = c->desc.first_slot[lane] + stack->depth;
+        if (list.noted && c->spares)
+            c->spares[lane] = (overlap_join){slot, c->desc.first_spare + lane};
+        sti_shard_push(stack, s, 1, slot, note_join, &list);
     }
 }
 
@@ -112,12 +116,20 @@ static int64_t final_from(void *user)
     return max_from;
 }
 
+static void join(const sti_overlap_thread *c, const overlap_join *j, int64_t from,
+                 int64_t end)
+{
+    sti_add_f32(&sti_team_serial, end - from, block_of(c, j->from) + from,
+                block_of(c, j->into) + from);
+}
+
 static void take(void *user, int64_t from, int64_t end)
 {
     const sti_overlap_thread *c = user;
+    for (int i = 0; c->accumulated && i < c->desc.lanes; i++)
+        join(c, &c->spares[i], from, end);
     for (int i = 0; i < c->join_count; i++)
-        sti_add_f32(&sti_team_serial, end - from, block_of(c, c->joins[i].from) + from,
-                    block_of(c, c->joins[i].into) + from);
+        join(c, &c->joins[i], from, end);
 }
 
 static void tell(void *user, const sti_final_point *point)
@@ -199,7 +211,8 @@ stint_status sti_overlap_thread_create(const sti_overlap_thread_desc *desc,
     pthread_cond_init(&c->changed, NULL);
     c->points = sti_alloc_array(outputs, sizeof *c->points, "overlap thread");
     c->lanes = sti_alloc_array(desc->lanes, sizeof *c->lanes, "overlap thread");
-    stint_status st = c->points && c->lanes ? STINT_OK : STINT_E_MEMORY;
+    c->spares = sti_alloc_array(desc->lanes, sizeof *c->spares, "overlap thread");
+    stint_status st = c->points && c->lanes && c->spares ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK) {
         c->point_count = sti_plan_final_points(desc->plan, c->points);
         for (int i = 0; i < desc->lanes; i++)
@@ -236,17 +249,19 @@ void sti_overlap_thread_destroy(sti_overlap_thread *c)
     sti_free(c->points);
     sti_free(c->lanes);
     sti_free(c->joins);
+    sti_free(c->spares);
     sti_free(c);
 }
 
 /* ---- a step ---- */
 
-void sti_overlap_thread_begin(sti_overlap_thread *c, int64_t step)
+void sti_overlap_thread_begin(sti_overlap_thread *c, int64_t step, bool accumulated)
 {
     for (int i = 0; i < c->desc.lanes; i++)
         atomic_store(&c->lanes[i].final_from, c->count);
     pthread_mutex_lock(&c->lock);
     c->step = step;
+    c->accumulated = accumulated;
     c->at_work = true;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);

@@ -26,6 +26,7 @@ typedef struct sti_overlap_thread_desc {
     char *results; /* blocks of block_bytes; */
     size_t block_bytes;
     const int *first_slot; /* [lanes]: of a lane's blocks */
+    int first_spare;       /* the slot of lane 0's spare block; others follow */
 } sti_overlap_thread_desc;
 
 /* Borrows all; first_slot is read here only. */
@@ -35,10 +36,13 @@ void sti_overlap_thread_destroy(sti_overlap_thread *overlap_thread); /* NULL is 
 /* Bytes that it takes, stack included. */
 size_t sti_overlap_thread_bytes(void);
 
-/* A step begins; the communicator is the overlap thread's until the end. */
-void sti_overlap_thread_begin(sti_overlap_thread *overlap_thread, int64_t step);
-/* The next run of this lane's graph is of its last shard, and tells the overlap thread.
- * Its block is not to be joined. */
+/* A step begins; the communicator is the overlap thread's until the end. accumulated:
+ * the last run of a lane leaves its results in the lane's spare block, and they are to
+ * be added to its last shard's. */
+void sti_overlap_thread_begin(sti_overlap_thread *overlap_thread, int64_t step,
+                              bool accumulated);
+/* The next run of this lane's graph is of its last shard (of its last micro-batch), and
+ * tells the overlap thread. Its block is not to be joined. */
 void sti_overlap_thread_last_shard(sti_overlap_thread *overlap_thread, int lane,
                                    sti_exec *exec);
 /* Waits. The sum is in the block of slot 0. status: of the lanes; a failure is told to

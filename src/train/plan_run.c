@@ -5,6 +5,7 @@
 #include "train/batch_auto.h"
 #include "train/plan_net.h"
 #include "train/plan_picture.h"
+#include "train/plan_stages.h"
 #include "train/recipe_view.h"
 #include "train/what_fits.h"
 
@@ -36,6 +37,7 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
     if (sti_job_check_machine(job) != STINT_OK)
         sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
     STI_TRY(sti_plan_net(&job->setup, &result->net));
+    STI_TRY(sti_plan_stages(job, result));
     if (desc->svg)
         STI_TRY(sti_plan_draw(&job->setup.train, job->plan.lanes, result));
 out:
@@ -59,6 +61,7 @@ stint_status stint_plan(const stint_recipe *recipe, const stint_plan_desc *desc,
     *result_out = job.plan.result;
     job.plan.result.svg = NULL; /* the caller's now */
     job.plan.result.tensors = NULL;
+    job.plan.result.stages = NULL;
 out:
     sti_job_fini(&job);
     sti_comm_destroy(comm);

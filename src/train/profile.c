@@ -104,7 +104,7 @@ static void add_node(sti_profile *p, const sti_machine *machine, const sti_node 
 {
     sti_profile_row *row = row_of(p, node);
     const sti_cost cost = cost_of(p->graph, node);
-    const double runs = (double)(p->steps * p->shards);
+    const double runs = (double)p->runs;
     row->nodes++;
     row->flop += cost.flop * runs;
     row->bytes += (cost.read_bytes + cost.write_bytes) * runs;

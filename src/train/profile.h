@@ -41,6 +41,7 @@ typedef struct sti_profile {
     int64_t *lane_ns; /* [lanes][STI_PROFILE_PARTS] */
     int64_t part_ns[STI_PROFILE_PARTS];
     int64_t step_ns, steps, shards; /* wall time; shards a step */
+    int64_t runs;                   /* of the graph, which the engine counts */
     int64_t evaluate_ns, evaluations;
     bool with_roofline;
     sti_machine machine;   /* with_roofline */

@@ -53,5 +53,6 @@ sti_network_desc sti_train_network_desc(const stint_recipe *recipe)
     sti_network_desc network = sti_recipe_network_desc(recipe);
     network.smoothing = (float)train->label_smoothing;
     network.freeze_norm = train->freeze_norm;
+    network.squares = sti_grow_section_of(recipe)->by == STI_GROW_NOISE;
     return network;
 }

@@ -5,6 +5,7 @@ sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe)
     return (sti_recipe_view){.model = sti_model_section_of(recipe),
                              .data = sti_data_section_of(recipe),
                              .train = sti_train_section_of(recipe),
+                             .grow = sti_grow_section_of(recipe),
                              .loss = sti_loss_section_of(recipe),
                              .prune = sti_prune_section_of(recipe),
                              .quantise = sti_quantise_section_of(recipe),

@@ -7,6 +7,7 @@
 #include "model/quantise_section.h"
 #include "net/net_section.h"
 #include "train/error_section.h"
+#include "train/grow_section.h"
 #include "train/loss_section.h"
 #include "train/noise_section.h"
 #include "train/optimizer_section.h"
@@ -20,6 +21,7 @@ typedef struct sti_recipe_view {
     const sti_model_values *model;
     const sti_data_values *data;
     const sti_train_values *train;
+    const sti_grow_values *grow;
     const sti_loss_values *loss;
     const sti_prune_values *prune;
     const sti_quantise_values *quantise;

@@ -20,6 +20,9 @@
  *           {name: first 16 digits of its own SHA-256, ..}; see run.hash_every
  *   bounds  step, rows [{layer, ..}]: packed tensors, see train/run_log.c
  *   slowdown  step, expected, measured: times as long as without a budget
+ *   shrink  step, compression (0: the direct one), mu, distance, multipliers, loss,
+ *           compressed_loss (of held-out images), chosen, nonzeros, weights; of method
+ *           click phase ("select" with correlation, "hard" with nonzeros, weights)
  *   growth  step, rows [{layer, bytes, capacity}, ..]: packed blocks that were too
  * small plan    step, planned_peak_bytes, packed, lanes, slowdown: what followed end
  * status ("ok" or the name of a status), test_accuracy, test_loss, train_loss,

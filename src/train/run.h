@@ -46,6 +46,7 @@ typedef struct sti_run {
     int64_t order_epoch;               /* -1: none yet */
     sti_balanced_order *balanced;      /* NULL: every sample once an epoch */
     double lr, gradient_norm;          /* of the last step */
+    int64_t batch;                     /* its images; 0: none yet */
     double part[STI_LOSS_PARTS];       /* of its loss against a reference; NaN */
     float part_weight[STI_LOSS_PARTS]; /* that it was weighed with */
     sti_loss_state loss;               /* of the parts' weights */

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "store/model_file.h"
+#include "train/grow_noise.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -125,7 +126,8 @@ static stint_status create_parts(sti_run *run)
     run->order_epoch = -1;
     sti_schedule_init(&run->schedule, sti_schedule_section_of(run->recipe),
                       sti_optimizer_section_of(run->recipe)->lr,
-                      run->job.steps_per_epoch, run->job.steps);
+                      sti_course_epoch_ticks(&run->job.course),
+                      sti_course_ticks(&run->job.course));
     return run->order ? STINT_OK : STINT_E_MEMORY;
 }
 
@@ -274,6 +276,10 @@ stint_status sti_run_begin(sti_run *run)
     st = sti_run_agree(run, st);
     if (st == STINT_OK)
         st = sti_run_share_start(run);
+    if (st == STINT_OK && run->job.course.open) {
+        sti_noise_resume(run->recipe, &run->position, &run->job.course);
+        run->job.steps = run->job.course.steps;
+    }
     if (st == STINT_OK)
         st = sti_run_agree(run, begin_files(run, resume_step));
     return st;

@@ -11,6 +11,7 @@
 #include "base/npy.h"
 #include "infer/recall.h"
 #include "store/model_file.h"
+#include "train/grow_noise.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
@@ -63,7 +64,9 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .seed = (uint64_t)sti_train_section_of(run->recipe)->seed,
         .threads = run->job.setup.threads,
         .lanes = run->job.plan.lanes,
-        .batch = run->job.setup.batch,
+        .batch = sti_course_at(&run->job.course, p->step > 0 ? p->step - 1 : 0).whole,
+        .batch_first = run->job.setup.batch,
+        .noise_scale = run->job.course.open ? sti_noise_scale(p) : (double)NAN,
         .shards = run->job.setup.shards,
         .steps = p->step,
         .epochs = run->job.epochs,
@@ -76,7 +79,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
     }
     if (p->chosen_step > 0) {
         const double count = (double)run->job.inputs.validation_count;
-        r->chosen_epoch = (p->chosen_step - 1) / run->job.steps_per_epoch + 1;
+        r->chosen_epoch = sti_course_epoch(&run->job.course, p->chosen_step);
         r->validation_accuracy = (double)p->chosen_right / count;
         if (sti_train_section_of(run->recipe)->select == STI_SELECT_MISMATCH)
             r->validation_mismatch = (double)p->chosen_others / count;

@@ -244,9 +244,9 @@ static void add_loss_parts(sti_json *json, const sti_log_parts *parts)
     sti_json_end_object(json);
 }
 
-stint_status sti_run_log_step(sti_run_log *log, const sti_position *p, double lr,
-                              double gradient_norm, const sti_log_parts *parts,
-                              double images_per_s)
+stint_status sti_run_log_step(sti_run_log *log, const sti_position *p,
+                              const sti_log_figures *figures,
+                              const sti_log_parts *parts)
 {
     sti_json *json = &log->json;
     double images = (double)p->line_images;
@@ -254,11 +254,14 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *p, double lr
     sti_json_int(json, "step", p->step);
     sti_json_float(json, "loss", p->line_loss / images);
     sti_json_float(json, "accuracy", p->line_correct / images);
-    sti_json_float(json, "lr", lr);
-    sti_json_float(json, "gradient_norm", gradient_norm);
+    sti_json_int(json, "batch", figures->batch);
+    sti_json_float(json, "lr", figures->lr);
+    sti_json_float(json, "gradient_norm", figures->gradient_norm);
+    if (isfinite(figures->noise_scale))
+        sti_json_float(json, "noise_scale", figures->noise_scale);
     if (parts)
         add_loss_parts(json, parts);
-    sti_json_float(json, "images_per_s", images_per_s);
+    sti_json_float(json, "images_per_s", figures->images_per_s);
     return end_line(log);
 }
 

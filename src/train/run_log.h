@@ -30,10 +30,17 @@ typedef struct sti_log_validation {
     int64_t count, right, others;
 } sti_log_validation;
 
+/* Figures of the last step, and the speed since the last line. */
+typedef struct sti_log_figures {
+    int64_t batch; /* images */
+    double lr, gradient_norm, images_per_s;
+    double noise_scale; /* images; NaN: not known */
+} sti_log_figures;
+
 /* One line each; parts, held_out NULL: none. STINT_E_IO when it cannot be written. */
-stint_status sti_run_log_step(sti_run_log *log, const sti_position *position, double lr,
-                              double gradient_norm, const sti_log_parts *parts,
-                              double images_per_s);
+stint_status sti_run_log_step(sti_run_log *log, const sti_position *position,
+                              const sti_log_figures *figures,
+                              const sti_log_parts *parts);
 stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *position,
                                int64_t epoch, bool tested,
                                const sti_log_validation *held_out, double images_per_s,

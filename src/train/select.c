@@ -120,7 +120,9 @@ bool sti_select_is_enough(const sti_run *run)
     const int64_t patience = sti_train_section_of(run->recipe)->patience;
     const sti_position *p = &run->position;
     return patience > 0 && p->better_step > 0 &&
-           p->step - p->better_step >= patience * run->job.steps_per_epoch;
+           sti_course_at(&run->job.course, p->step).epoch -
+                   sti_course_at(&run->job.course, p->better_step).epoch >=
+               patience;
 }
 
 /* ---- the end ---- */

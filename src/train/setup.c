@@ -11,6 +11,11 @@ int64_t sti_shards_at_least(int64_t batch, int64_t shards)
     return 0;
 }
 
+int64_t sti_setup_images(const sti_setup *setup)
+{
+    return setup->batch / (setup->shards * setup->accumulate);
+}
+
 void sti_setup_cut(sti_setup *setup, int64_t batch, int64_t shards)
 {
     sti_comm *comm = setup->comm;
@@ -32,7 +37,7 @@ sti_setup sti_setup_like(const sti_setup *setup)
 stint_status sti_setup_build(sti_setup *setup)
 {
     const sti_inputs *in = setup->inputs;
-    const int64_t images = setup->batch / setup->shards;
+    const int64_t images = sti_setup_images(setup);
     sti_setup_fini(setup);
     stint_status st =
         sti_network_build(&in->network, STINT_TRAIN, images, &setup->train);
@@ -68,6 +73,8 @@ sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
                                   .threads = setup->threads,
                                   .lanes = lanes,
                                   .shards = setup->shards,
+                                  .accumulate = setup->accumulate,
+                                  .grows = setup->grows,
                                   .comm = setup->comm,
                                   .net = sti_exchange_of_recipe(in->recipe),
                                   .moments = setup->moments,

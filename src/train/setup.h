@@ -13,7 +13,9 @@ typedef struct sti_setup {
     int threads;
     const char *threads_why; /* a literal */
     int moments;             /* blocks of optimiser state */
-    int64_t batch, shards;
+    int64_t batch, shards;   /* of the first step */
+    int64_t accumulate;      /* micro-batches of a shard, there */
+    bool grows;              /* later steps have more */
     int64_t local_shards;    /* of this process */
     sti_network train, eval; /* eval: zeroed without a split to evaluate */
     size_t host_bytes;       /* of blocks that were there before the inputs */
@@ -24,12 +26,14 @@ typedef struct sti_setup {
  * can be; 0: there is no such number. */
 int64_t sti_shards_at_least(int64_t batch, int64_t shards);
 
+/* Samples of a micro-batch: what the networks are built for. */
+int64_t sti_setup_images(const sti_setup *setup);
 /* Set the numbers; the networks are to be built again. */
 void sti_setup_cut(sti_setup *setup, int64_t batch, int64_t shards);
 /* The same over the same inputs, without networks. */
 sti_setup sti_setup_like(const sti_setup *setup);
-/* Networks for shards of batch / shards samples, in place of those there were; not yet
- * planned. */
+/* Networks for micro-batches of sti_setup_images samples, in place of those there were;
+ * not yet planned. */
 stint_status sti_setup_build(sti_setup *setup);
 /* Plan this training network, which may be another one over the same inputs, and the
  * one for evaluation for so many lanes. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "kernel/reduce/squares.h"
 
 static size_t larger(size_t a, size_t b)
 {
@@ -35,6 +36,9 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
             larger(region(desc->train, regions[i]), region(desc->eval, regions[i]));
     sizes->slots =
         desc->train ? sti_shard_slots(local_shards(desc), desc->lanes) : desc->lanes;
+    sizes->spares =
+        desc->train && (desc->accumulate > 1 || desc->grows) ? desc->lanes : 0;
+    sizes->slots += sizes->spares;
     sizes->net = 0;
     if (desc->train && desc->comm)
         sizes->net =
@@ -131,7 +135,7 @@ static stint_status create_blocks(sti_step_engine *engine)
     if (sizes->mask && !(engine->mask = block(sizes->mask, "mask")))
         return STINT_E_MEMORY;
     engine->partial_count =
-        sti_step_engine_square_pieces((int64_t)(sizes->params / sizeof(float)));
+        sti_squares_pieces((int64_t)(sizes->params / sizeof(float)));
     engine->partial = sti_alloc_array(engine->partial_count, sizeof(double), "norm");
     engine->leaf = sti_alloc_array(engine->desc.shards, sizeof *engine->leaf, "leaves");
     return engine->partial && engine->leaf ? STINT_OK : STINT_E_MEMORY;
@@ -141,6 +145,9 @@ static void set_desc(sti_step_engine *engine, const sti_step_engine_desc *desc)
 {
     engine->desc = *desc;
     engine->local = local_shards(desc);
+    if (engine->desc.accumulate == 0)
+        engine->desc.accumulate = 1;
+    engine->runs = desc->shards * engine->desc.accumulate;
     engine->team.threads = desc->threads;
     engine->lane_team.threads = sti_lane_threads(desc->threads, desc->lanes);
     sti_step_engine_measure(desc, &engine->sizes);
@@ -195,7 +202,9 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
                                    .lanes = desc->lanes,
                                    .results = engine->results,
                                    .block_bytes = engine->sizes.results,
-                                   .first_slot = first_slot},
+                                   .first_slot = first_slot,
+                                   .first_spare =
+                                       engine->sizes.slots - engine->sizes.spares},
         &engine->overlap_thread);
     sti_free(first_slot);
     return st;

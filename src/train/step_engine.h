@@ -3,6 +3,9 @@
  * A step's batch is `shards` equal parts. Lane i works through its own consecutive
  * shards: it decodes the images of one straight into the graph's input, runs the graph,
  * and joins its result block with earlier ones along the shard tree (shard_tree.h).
+ * A shard may be several micro-batches (train.accumulate, [grow]): the graph runs once
+ * for each, and the lane adds their results into one block, first to last, before the
+ * tree sees it. So tree, ranks and exchange do not change with the size of a batch.
  * With one lane all threads work inside each kernel; with several, each lane is one
  * thread. Neither changes a bit of the sum. With several ranks each has its own
  * consecutive shards, and net/tree_sum.h joins what they leave.
@@ -22,8 +25,9 @@
 #include "train/overlap_thread.h"
 #include "train/profile.h"
 
-/* Images and labels of a shard from somewhere else than a dataset. */
-typedef void sti_step_fill_fn(void *user, int64_t shard, float *images,
+/* Images and labels of a micro-batch, by its number in the batch, from somewhere else
+ * than a dataset. */
+typedef void sti_step_fill_fn(void *user, int64_t micro, float *images,
                               int32_t *labels);
 
 typedef struct sti_step_engine_desc {
@@ -34,7 +38,9 @@ typedef struct sti_step_engine_desc {
     const stint_data *validation_data; /* images of train_data's files */
     const sti_corpus *text;            /* in place of both; NULL: images */
     int threads, lanes;
-    int64_t shards; /* of the whole batch */
+    int64_t shards;     /* of the whole batch */
+    int64_t accumulate; /* micro-batches of each, where a batch names none; 0: 1 */
+    bool grows;         /* batches may name more */
     sti_comm
         *comm; /* ranks that share them out; NULL: this process has all. Borrowed */
     sti_exchange_desc net; /* how they are joined over ranks */
@@ -52,7 +58,9 @@ typedef struct sti_step_engine_sizes {
     size_t fixed, mask;
     size_t shadows; /* of all of them */
     size_t net;     /* for the sum over ranks */
-    int slots;      /* result blocks */
+    int slots;      /* result blocks, */
+    int spares;     /* the last of which are those that a lane's further micro-batches
+                       are run into: one a lane, or none */
     size_t total;   /* of all of these together */
 } sti_step_engine_sizes;
 void sti_step_engine_measure(const sti_step_engine_desc *desc,
@@ -88,6 +96,7 @@ typedef struct sti_step_engine {
     double *partial;      /* sums of squares a piece */
     int64_t partial_count;
     int32_t *leaf; /* [shards]: the shard at each leaf of the tree */
+    int64_t runs;  /* micro-batches that the last step's results are the sum of */
     /* What the lanes of one call work on. */
     const struct sti_step_batch *batch;
 } sti_step_engine;
@@ -103,9 +112,12 @@ stint_status sti_step_engine_rebuild(sti_step_engine *engine,
 /* Free what would be made anew, before there is room for anything else. */
 void sti_step_engine_release(sti_step_engine *engine);
 
-/* A batch of samples, `images` of the network a shard. */
+/* A batch of samples, `images` of the network a micro-batch. Micro-batch k of shard s
+ * is number s * accumulate + k of the batch: that is where its samples begin, and which
+ * random numbers it draws. */
 typedef struct sti_step_batch {
-    const int32_t *samples; /* [shards * images] */
+    const int32_t *samples; /* [shards * accumulate * images] */
+    int64_t accumulate;     /* micro-batches a shard; 0: those of the engine */
     const sti_data_augment *augment;
     const sti_data_norm *norm;
     const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
@@ -116,9 +128,13 @@ typedef struct sti_step_batch {
     int64_t step;
 } sti_step_batch;
 
+/* Micro-batches of each of its shards. */
+int64_t sti_step_accumulate(const sti_step_engine *engine, const sti_step_batch *batch);
+
 typedef struct sti_step_result {
     char *block;          /* the sum over shards, a RESULT block */
-    double loss, correct; /* mean of the shards' losses; right answers, of text NaN */
+    double loss, correct; /* mean of the micro-batches; right answers, of text NaN */
+    double squares;       /* mean |g|^2 of the micro-batches; NaN: not asked for */
     double part[STI_LOSS_PARTS]; /* of a loss against a reference, means; NaN */
 } sti_step_result;
 
@@ -129,8 +145,6 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
 stint_status sti_step_engine_diagnose(sti_step_engine *engine,
                                       const sti_step_batch *batch);
-/* Partial sums that the next takes for a block of so many floats. */
-int64_t sti_step_engine_square_pieces(int64_t floats);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block);
 /* Which of the engine's images are evaluated. */
@@ -155,7 +169,8 @@ void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_
                         int64_t n, float *x, const float *gradient, float *first,
                         float *second);
 /* One optimiser step and the new running statistics; `step` counts from 0. The mean of
- * the shards' gradients is taken `clip` times (1: as it is). */
+ * the gradients of the last step's micro-batches is taken `clip` times (1: as it is).
+ */
 void sti_step_engine_update(sti_step_engine *engine,
                             const sti_optimizer_values *optimizer, double lr,
                             double clip, int64_t step, const char *block);

@@ -6,6 +6,9 @@ void stint_plan_fini(stint_plan_result *result)
 {
     sti_free(result->svg);
     sti_free(result->tensors);
+    sti_free(result->stages);
+    result->stages = NULL;
+    result->stage_count = 0;
     result->svg = NULL;
     result->tensors = NULL;
     result->tensor_count = 0;

@@ -6,9 +6,8 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "kernel/elementwise/elementwise.h"
+#include "kernel/reduce/squares.h"
 #include "train/step_engine.h"
-
-#define SQUARES_PIECE (INT64_C(1) << 14) /* floats */
 
 /* What has passed since *before goes to a part of a lane's time; a step engine that is
  * not timed does not look at the clock. */
@@ -40,6 +39,11 @@ static float *slot_of(const sti_step_engine *engine, int slot)
     return (float *)(void *)(engine->results + (size_t)slot * engine->sizes.results);
 }
 
+int64_t sti_step_accumulate(const sti_step_engine *engine, const sti_step_batch *batch)
+{
+    return batch->accumulate > 0 ? batch->accumulate : engine->desc.accumulate;
+}
+
 typedef struct adder {
     sti_step_engine *engine;
     const sti_team *team;
@@ -62,9 +66,9 @@ static void fill_input(const sti_network *net, stint_value input, const float *f
         memset(to, 0, bytes);
 }
 
-/* Images (or tokens) and labels of a shard and the bounds of its packs into the lane's
- * inputs. */
-static stint_status load_shard(const sti_step_engine *engine, int index, int64_t shard)
+/* Images (or tokens) and labels of a micro-batch and the bounds of its packs into the
+ * lane's inputs. */
+static stint_status load_micro(const sti_step_engine *engine, int index, int64_t micro)
 {
     const sti_lane *lane = &engine->lanes[index];
     const sti_step_batch *b = engine->batch;
@@ -79,7 +83,7 @@ static stint_status load_shard(const sti_step_engine *engine, int index, int64_t
         fill_input(net, net->class_weights, b->class_weights,
                    sti_exec_address(lane->train, net->class_weights));
     if (engine->desc.fill) {
-        engine->desc.fill(engine->desc.fill_user, shard,
+        engine->desc.fill(engine->desc.fill_user, micro,
                           sti_exec_address(lane->train, net->input),
                           sti_exec_address(lane->train, net->labels));
         return STINT_OK;
@@ -89,13 +93,13 @@ static stint_status load_shard(const sti_step_engine *engine, int index, int64_t
                                     .context = net->context,
                                     .augment = b->augment};
         return sti_corpus_batch(engine->desc.text, &cut,
-                                b->samples + shard * net->images, net->images,
+                                b->samples + micro * net->images, net->images,
                                 sti_exec_address(lane->train, net->input),
                                 sti_exec_address(lane->train, net->labels));
     }
     return sti_data_batch(engine->desc.train_data, &engine->lane_team,
                           engine->train_decoders[index],
-                          b->samples + shard * net->images, net->images, b->augment,
+                          b->samples + micro * net->images, net->images, b->augment,
                           b->norm, sti_exec_address(lane->train, net->input),
                           sti_exec_address(lane->train, net->labels));
 }
@@ -111,31 +115,70 @@ static void run_graph(sti_step_engine *engine, sti_lane *lane, int index,
         sti_exec_run(lane->train, &engine->lane_team, step);
 }
 
+/* Where micro-batch k of a shard leaves its results: the first in the shard's slot,
+ * later ones in the lane's spare block, whose results are added to it. */
+static int slot_of_micro(const sti_step_engine *engine, int index, int slot, int64_t k)
+{
+    return k == 0 ? slot : engine->sizes.slots - engine->sizes.spares + index;
+}
+
+/* One run of the graph, of micro-batch k of a shard. */
+static stint_status run_micro(sti_step_engine *engine, int index, int64_t shard,
+                              int64_t k, int slot)
+{
+    sti_lane *lane = &engine->lanes[index];
+    const int64_t micro = shard * sti_step_accumulate(engine, engine->batch) + k;
+    int64_t before = clock_start(engine);
+    const stint_status st = load_micro(engine, index, micro);
+    if (st != STINT_OK)
+        return st;
+    clock_part(engine, index, STI_PROFILE_LOAD, &before);
+    sti_exec_set_region(lane->train, STI_REGION_RESULT,
+                        slot_of(engine, slot_of_micro(engine, index, slot, k)));
+    run_graph(engine, lane, index,
+              &(sti_step){engine->batch->seed, engine->batch->step, micro});
+    return STINT_OK;
+}
+
+/* The micro-batches of a shard one after another, added up from first to last. carried:
+ * the last one's results are the overlap thread's to add. */
+static stint_status run_shard(sti_step_engine *engine, int index, int64_t shard,
+                              int slot, bool carried)
+{
+    sti_lane *lane = &engine->lanes[index];
+    adder add = {.engine = engine, .team = &engine->lane_team};
+    const int64_t count = sti_step_accumulate(engine, engine->batch);
+    for (int64_t k = 0; k < count; k++) {
+        const bool last = carried && k == count - 1;
+        if (last)
+            sti_overlap_thread_last_shard(engine->overlap_thread, index, lane->train);
+        const stint_status st = run_micro(engine, index, shard, k, slot);
+        if (last)
+            sti_exec_set_ready_callback(lane->train, NULL, 0, NULL, NULL);
+        if (st != STINT_OK || last)
+            return st;
+        int64_t before = clock_start(engine);
+        if (k > 0)
+            add_slots(&add, slot, slot_of_micro(engine, index, slot, k));
+        clock_part(engine, index, STI_PROFILE_TREE, &before);
+    }
+    return STINT_OK;
+}
+
 static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int index)
 {
     sti_shard_range local = sti_shard_part(engine->local, engine->desc.lanes, index);
     adder add = {.engine = engine, .team = &engine->lane_team};
     lane->stack.depth = 0;
     for (int64_t s = local.first; s < local.first + local.count; s++) {
-        int64_t before = clock_start(engine);
-        const int64_t shard = engine->leaf[s];
-        stint_status st = load_shard(engine, index, shard);
-        if (st != STINT_OK)
-            return st;
-        clock_part(engine, index, STI_PROFILE_LOAD, &before);
-        int slot = lane->first_slot + lane->stack.depth;
+        const int slot = lane->first_slot + lane->stack.depth;
         const bool carried =
             engine->overlap_thread && s + 1 == local.first + local.count;
-        sti_exec_set_region(lane->train, STI_REGION_RESULT, slot_of(engine, slot));
-        if (carried)
-            sti_overlap_thread_last_shard(engine->overlap_thread, index, lane->train);
-        run_graph(engine, lane, index,
-                  &(sti_step){engine->batch->seed, engine->batch->step, shard});
-        if (carried) { /* and joined: overlap_thread.h */
-            sti_exec_set_ready_callback(lane->train, NULL, 0, NULL, NULL);
-            return STINT_OK;
-        }
-        before = clock_start(engine);
+        const stint_status st =
+            run_shard(engine, index, engine->leaf[s], slot, carried);
+        if (st != STINT_OK || carried) /* and joined: overlap_thread.h */
+            return st;
+        int64_t before = clock_start(engine);
         sti_shard_push(&lane->stack, s, 1, slot, add_slots, &add);
         clock_part(engine, index, STI_PROFILE_TREE, &before);
     }
@@ -222,6 +265,7 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
                                  sti_step_result *result)
 {
     engine->batch = batch;
+    engine->runs = engine->desc.shards * sti_step_accumulate(engine, batch);
     place_leaves(engine, batch);
     if (engine->overlap_thread && engine->exchange &&
         sti_exchange_measures(engine->exchange))
@@ -229,9 +273,13 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
     if (engine->overlap_thread) {
         sti_comm_set_context(engine->desc.comm, "the sum of gradients",
                              batch->step + 1);
-        sti_overlap_thread_begin(engine->overlap_thread, batch->step);
+        sti_overlap_thread_begin(engine->overlap_thread, batch->step,
+                                 sti_step_accumulate(engine, batch) > 1);
     }
     run_lanes(engine);
+    if (engine->profile)
+        engine->profile->runs +=
+            engine->local.count * sti_step_accumulate(engine, batch);
     stint_status st = sti_lanes_status(&engine->lanes[0].status,
                                        sizeof engine->lanes[0], engine->desc.lanes);
     int64_t start = clock_start(engine);
@@ -244,14 +292,16 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
         return st;
     result->block = (char *)slot_of(engine, slot);
     clock_whole(engine, STI_PROFILE_JOIN, start);
-    result->loss = metric(engine, result->block, engine->desc.train->loss) /
-                   (double)engine->desc.shards;
+    result->loss =
+        metric(engine, result->block, engine->desc.train->loss) / (double)engine->runs;
     result->correct = metric(engine, result->block, engine->desc.train->correct);
+    result->squares = metric(engine, result->block, engine->desc.train->squares) /
+                      (double)engine->runs;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         const stint_value part = engine->desc.train->part[i];
-        result->part[i] = part < 0 ? (double)NAN
-                                   : metric(engine, result->block, part) /
-                                         (double)engine->desc.shards;
+        result->part[i] =
+            part < 0 ? (double)NAN
+                     : metric(engine, result->block, part) / (double)engine->runs;
     }
     return STINT_OK;
 }
@@ -261,8 +311,9 @@ stint_status sti_step_engine_diagnose(sti_step_engine *engine,
 {
     sti_lane *lane = &engine->lanes[0];
     engine->batch = batch;
-    for (int64_t s = 0; s < engine->desc.shards; s++) {
-        stint_status st = load_shard(engine, 0, s);
+    engine->runs = engine->desc.shards * sti_step_accumulate(engine, batch);
+    for (int64_t s = 0; s < engine->runs; s++) {
+        stint_status st = load_micro(engine, 0, s);
         if (st == STINT_OK)
             st = sti_exec_run_checked(lane->train, &engine->lane_team,
                                       &(sti_step){batch->seed, batch->step, s});
@@ -293,28 +344,6 @@ stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of
 
 /* ---- gradient norm ---- */
 
-typedef struct squares {
-    const float *x;
-    int64_t count;
-    double *partial;
-} squares;
-
-static void square_piece(void *arg, int64_t piece, int worker)
-{
-    const squares *s = arg;
-    double sum[8] = {0};
-    (void)worker;
-    int64_t i = piece * SQUARES_PIECE;
-    int64_t end = i + SQUARES_PIECE < s->count ? i + SQUARES_PIECE : s->count;
-    for (; i + 8 <= end; i += 8)
-        for (int k = 0; k < 8; k++)
-            sum[k] += (double)s->x[i + k] * (double)s->x[i + k];
-    for (int k = 0; i < end; i++, k++)
-        sum[k] += (double)s->x[i] * (double)s->x[i];
-    s->partial[piece] = ((sum[0] + sum[4]) + (sum[2] + sum[6])) +
-                        ((sum[1] + sum[5]) + (sum[3] + sum[7]));
-}
-
 /* Where the gradients of a result block begin, and their bytes. */
 static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
 {
@@ -333,24 +362,14 @@ static size_t gradient_bytes(const sti_network *network, size_t *begin_out)
     return end - *begin_out;
 }
 
-int64_t sti_step_engine_square_pieces(int64_t floats)
-{
-    return (floats + SQUARES_PIECE - 1) / SQUARES_PIECE;
-}
-
 double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block)
 {
     int64_t start = clock_start(engine);
     size_t begin;
     const size_t bytes = gradient_bytes(engine->desc.train, &begin);
-    squares s = {.x = (const float *)(const void *)(block + begin),
-                 .count = (int64_t)(bytes / sizeof(float)),
-                 .partial = engine->partial};
-    const int64_t pieces = sti_step_engine_square_pieces(s.count);
-    sti_team_run(&engine->team, pieces, square_piece, &s);
-    double sum = 0;
-    for (int64_t i = 0; i < pieces; i++)
-        sum += s.partial[i];
+    const double sum =
+        sti_squares_f32(&engine->team, (int64_t)(bytes / sizeof(float)),
+                        (const float *)(const void *)(block + begin), engine->partial);
     clock_whole(engine, STI_PROFILE_NORM, start);
     return sum;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
+#include "train/grow_noise.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -25,10 +26,13 @@ static double images_per_s(int64_t images, double seconds)
 
 static double seconds_left(const sti_run *run)
 {
-    int64_t left = run->job.steps - run->position.step;
-    double each = run->steps_here ? run->step_s / (double)run->steps_here : 0;
+    const sti_course *course = &run->job.course;
+    const int64_t step = run->position.step;
+    int64_t left =
+        sti_course_images(course, run->job.steps) - sti_course_images(course, step);
+    double each = run->images ? run->step_s / (double)run->images : 0;
     int64_t every = sti_train_section_of(run->recipe)->eval_every;
-    int64_t epochs_left = left / run->job.steps_per_epoch;
+    int64_t epochs_left = run->job.epochs - sti_course_epoch(course, step);
     double tests = every > 0 ? (double)(epochs_left / every) : 0;
     return (double)left * each + tests * run->evaluation_s;
 }
@@ -37,11 +41,10 @@ static stint_train_progress progress_now(sti_run *run)
 {
     const sti_position *p = &run->position;
     double images = (double)p->epoch_images;
-    int64_t per_epoch = run->job.steps_per_epoch;
     return (stint_train_progress){
         .step = p->step,
         .steps = run->job.steps,
-        .epoch = p->step > 0 ? (p->step - 1) / per_epoch + 1 : 1,
+        .epoch = p->step > 0 ? sti_course_epoch(&run->job.course, p->step) : 1,
         .epochs = run->job.epochs,
         .loss = images > 0 ? p->epoch_loss / images : p->train_loss,
         .accuracy = images > 0 ? p->epoch_correct / images : p->train_accuracy,
@@ -90,9 +93,9 @@ static void tell_evaluated(void *user, int64_t done, int64_t total)
 
 /* ---- a step ---- */
 
-static const int32_t *samples_of_step(sti_run *run, int64_t step)
+static const int32_t *samples_at(sti_run *run, const sti_course_point *at)
 {
-    int64_t epoch = step / run->job.steps_per_epoch;
+    const int64_t epoch = at->epoch;
     const uint64_t seed = sti_recipe_seed(run->recipe, STI_STREAM_SHUFFLE);
     if (epoch != run->order_epoch && run->balanced)
         sti_balanced_order_draw(run->balanced, seed, epoch, run->order);
@@ -100,18 +103,18 @@ static const int32_t *samples_of_step(sti_run *run, int64_t step)
         sti_shuffle(seed, STI_STREAM_SHUFFLE, (uint64_t)epoch,
                     run->job.inputs.train_count, run->order);
     run->order_epoch = epoch;
-    return run->order + step % run->job.steps_per_epoch * run->job.setup.batch;
+    return run->order + at->image;
 }
 
 /* The images of the step after this one, unless another epoch's order is needed. */
 static void prefetch_next(sti_run *run, int64_t step)
 {
-    if (run->job.inputs.train_data && (step + 1) % run->job.steps_per_epoch != 0 &&
-        step + 1 < run->job.steps)
+    const sti_course_point next = sti_course_at(&run->job.course, step + 1);
+    const int64_t each = next.accumulate * run->job.setup.train.images; /* a shard */
+    if (run->job.inputs.train_data && next.image > 0 && step + 1 < run->job.steps)
         sti_data_prefetch(run->job.inputs.train_data,
-                          samples_of_step(run, step + 1) +
-                              run->engine->local.first * run->job.setup.train.images,
-                          run->engine->local.count * run->job.setup.train.images);
+                          samples_at(run, &next) + run->engine->local.first * each,
+                          run->engine->local.count * each);
 }
 
 static stint_status not_finite(sti_run *run, const sti_step_batch *batch)
@@ -127,41 +130,44 @@ static stint_status not_finite(sti_run *run, const sti_step_batch *batch)
         batch->step + 1, run->checkpoints, sti_shrink_words(run, batch->step));
 }
 
-static void count_step(sti_run *run, const sti_step_result *result, double seconds)
+static void count_step(sti_run *run, const sti_step_result *result, int64_t batch,
+                       double seconds)
 {
     sti_position *p = &run->position;
-    double images = (double)run->job.setup.batch;
+    double images = (double)batch;
     p->step++;
     p->epoch_loss += result->loss * images;
     p->epoch_correct += result->correct;
-    p->epoch_images += run->job.setup.batch;
+    p->epoch_images += batch;
     p->line_loss += result->loss * images;
     p->line_correct += result->correct;
-    p->line_images += run->job.setup.batch;
-    run->images += run->job.setup.batch;
-    run->epoch_images += run->job.setup.batch;
-    run->line_images += run->job.setup.batch;
+    p->line_images += batch;
+    run->images += batch;
+    run->epoch_images += batch;
+    run->line_images += batch;
+    run->batch = batch;
     run->steps_here++;
     run->step_s += seconds;
     run->epoch_s += seconds;
     run->line_s += seconds;
 }
 
-static sti_data_augment augment_of_step(const sti_run *run, int64_t step)
+static sti_data_augment augment_of_epoch(const sti_run *run, int64_t epoch)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     return (sti_data_augment){.crop_pad = (int)v.data->crop_pad,
                               .flip = v.data->flip,
                               .scale_crop = v.data->scale_crop,
                               .seed = sti_recipe_seed(run->recipe, STI_STREAM_AUGMENT),
-                              .epoch = (uint64_t)(step / run->job.steps_per_epoch)};
+                              .epoch = (uint64_t)epoch};
 }
 
 static sti_step_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
-                                    int64_t step)
+                                    const sti_course_point *at, int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    return (sti_step_batch){.samples = samples_of_step(run, step),
+    return (sti_step_batch){.samples = samples_at(run, at),
+                            .accumulate = at->accumulate,
                             .augment = augment,
                             .norm = &run->norm,
                             .loss_weights = run->loss.weight,
@@ -205,13 +211,12 @@ static stint_status end_timing(sti_run *run, int64_t step)
 
 /* At the beginning of an epoch in which the share still grows. What was cut by a run
  * that was stopped there is cut again: nothing changes. */
-static void prune_more(sti_run *run, int64_t step)
+static void prune_more(sti_run *run, const sti_course_point *at)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    const int64_t epoch = step / run->job.steps_per_epoch;
-    if (run->engine->mask && !run->projection && step % run->job.steps_per_epoch == 0 &&
-        epoch > 0 && epoch <= v.prune->epochs)
-        sti_prune(run->engine, sti_prune_share(v.prune, epoch), v.prune->scope);
+    if (run->engine->mask && !run->projection && at->image == 0 && at->epoch > 0 &&
+        at->epoch <= v.prune->epochs)
+        sti_prune(run->engine, sti_prune_share(v.prune, at->epoch), v.prune->scope);
 }
 
 /* Forward and backward of a step's batch, timed if need be. */
@@ -256,16 +261,34 @@ static stint_status log_net(const sti_run *run)
                            : STINT_OK;
 }
 
+/* What the step says of the noise of gradients, and whether batches grow by it. */
+static void follow_noise(sti_run *run, const sti_step_result *result, double squares,
+                         const sti_course_point *at)
+{
+    const double runs = (double)run->engine->runs;
+    const sti_noise_sample sample = {.micro = sti_setup_images(&run->job.setup),
+                                     .batch = at->batch,
+                                     .micro_squares = result->squares,
+                                     .batch_squares = squares / (runs * runs)};
+    if (!run->job.course.open)
+        return;
+    sti_noise_add(&sample, sti_grow_section_of(run->recipe)->smooth, &run->position);
+    sti_noise_grow(run->recipe, run->job.inputs.train_count, &run->job.course,
+                   &run->position);
+    run->job.steps = run->job.course.steps;
+}
+
 static stint_status run_step(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     int64_t start_ns = sti_clock_ns(), step = run->position.step;
-    sti_data_augment augment = augment_of_step(run, step);
-    sti_step_batch batch = batch_of_step(run, &augment, step);
+    const sti_course_point at = sti_course_at(&run->job.course, step);
+    sti_data_augment augment = augment_of_epoch(run, at.epoch);
+    sti_step_batch batch = batch_of_step(run, &augment, &at, step);
     bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
     prefetch_next(run, step);
-    prune_more(run, step);
+    prune_more(run, &at);
     stint_status st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
@@ -274,14 +297,16 @@ static stint_status run_step(sti_run *run)
     double squares = sti_step_engine_gradient_squares(run->engine, result.block);
     if (!isfinite(result.loss) || !isfinite(squares))
         return not_finite(run, &batch);
-    run->lr = sti_shrink_rate(run, step, sti_schedule_lr(&run->schedule, step));
-    run->gradient_norm = sqrt(squares) / (double)run->job.setup.shards;
+    run->lr = sti_shrink_rate(run, step, sti_schedule_lr(&run->schedule, at.tick)) *
+              at.lr_factor;
+    run->gradient_norm = sqrt(squares) / (double)run->engine->runs;
     sti_step_engine_update(run->engine, v.optimizer, run->lr,
                            sti_update_clip(v.optimizer, run->gradient_norm),
                            sti_shrink_optimizer_step(run, step), result.block);
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
-    count_step(run, &result, (double)step_ns * 1e-9);
+    count_step(run, &result, at.batch, (double)step_ns * 1e-9);
+    follow_noise(run, &result, squares, &at);
     if (run->engine->profile) {
         run->engine->profile->step_ns += step_ns;
         run->engine->profile->steps++;
@@ -311,8 +336,15 @@ static stint_status log_step(sti_run *run)
         return hashed;
     const double rate = images_per_s(run->line_images, run->line_s);
     const sti_log_parts parts = {run->part, run->part_weight};
-    stint_status st = sti_run_log_step(run->log, p, run->lr, run->gradient_norm,
-                                       run->job.inputs.reference ? &parts : NULL, rate);
+    const sti_log_figures figures = {
+        .batch = run->batch,
+        .lr = run->lr,
+        .gradient_norm = run->gradient_norm,
+        .noise_scale =
+            run->job.course.open ? sti_noise_scale(&run->position) : (double)NAN,
+        .images_per_s = rate};
+    stint_status st = sti_run_log_step(run->log, p, &figures,
+                                       run->job.inputs.reference ? &parts : NULL);
     double images = (double)p->line_images;
     if (st == STINT_OK)
         st = sti_tensorboard_scalar(run->board, "loss/train", p->step,
@@ -437,12 +469,13 @@ static bool epoch_is_over(const sti_run *run)
 {
     const sti_position *p = &run->position;
     return p->epoch_images > 0 &&
-           (p->step % run->job.steps_per_epoch == 0 || p->step == run->job.steps);
+           (sti_course_at(&run->job.course, p->step).image == 0 ||
+            p->step == run->job.steps);
 }
 
 static stint_status log_early_stop(sti_run *run, int64_t epoch)
 {
-    const int64_t best = (run->position.better_step - 1) / run->job.steps_per_epoch + 1;
+    const int64_t best = sti_course_epoch(&run->job.course, run->position.better_step);
     if (!run->log || run->position.step == run->job.steps)
         return STINT_OK;
     sti_log(STINT_LOG_INFO,
@@ -455,7 +488,7 @@ static stint_status log_early_stop(sti_run *run, int64_t epoch)
 static stint_status close_epoch(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    int64_t epoch = (run->position.step - 1) / run->job.steps_per_epoch + 1;
+    int64_t epoch = sti_course_epoch(&run->job.course, run->position.step);
     stint_status st = sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
     bool enough = sti_select_is_enough(run);
     bool last = enough || run->position.step == run->job.steps;

@@ -35,7 +35,7 @@ static const sti_option rows[] = {
      .automatic = true,
      .flag = true,
      .unit = "N",
-     .help = "images or sequences a step; auto: fastest in memory"},
+     .help = "images (sequences) a step; auto: fastest"},
     {.name = "reference_batch",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 1 << 20),
@@ -53,6 +53,14 @@ static const sti_option rows[] = {
      .flag = true,
      .unit = "N",
      .help = "parts of a batch: more take less memory"},
+    {.name = "accumulate",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(1, STI_ACCUMULATE_MAX),
+     .default_text = "1",
+     AT(accumulate),
+     .unit = "N",
+     .help = "micro-batches that each shard takes one after another, adding up their "
+             "gradients: N times the batch in the memory of one"},
     {.name = "seed",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(0, STI_OPTION_COUNT_MAX),
@@ -207,6 +215,27 @@ static void check_select(const stint_recipe *recipe, sti_complaints *list)
                      "reference's; give one by --reference, or choose 'accuracy'");
 }
 
+static void check_batch(const sti_train_values *train, sti_complaints *list)
+{
+    const int64_t parts = train->shards * train->accumulate;
+    if (train->accumulate == 1 && train->batch % parts != 0)
+        sti_complain(list,
+                     "train.batch: %" PRId64 " image%s cannot be cut into %" PRId64
+                     " equal shards; use --batch %" PRId64 " or other --shards",
+                     train->batch, sti_s(train->batch), train->shards,
+                     rounded_batch(train->batch, parts));
+    else if (train->batch % parts != 0)
+        sti_complain(list,
+                     "train.batch: %" PRId64 " image%s cannot be cut into %" PRId64
+                     " equal shards of %" PRId64 " micro-batches each; use --batch "
+                     "%" PRId64 ", other --shards or another train.accumulate",
+                     train->batch, sti_s(train->batch), train->shards,
+                     train->accumulate, rounded_batch(train->batch, parts));
+    if (train->batch == 0 && train->accumulate > 1)
+        sti_complain(list, "train.accumulate: belongs to a batch of a known size; give "
+                           "one by --batch N, or leave it at 1 for --batch auto");
+}
+
 static void check_warmup(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_train_values *train = sti_train_section_of(recipe);
@@ -224,12 +253,7 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (train->epochs == 0 && train->steps == 0)
         sti_complain(list,
                      "train.epochs: 0 epochs and 0 steps leave nothing to do; set one");
-    if (train->batch % train->shards != 0)
-        sti_complain(list,
-                     "train.batch: %" PRId64 " image%s cannot be cut into %" PRId64
-                     " equal shards; use --batch %" PRId64 " or other --shards",
-                     train->batch, sti_s(train->batch), train->shards,
-                     rounded_batch(train->batch, train->shards));
+    check_batch(train, list);
     check_warmup(recipe, list);
     check_select(recipe, list);
     if (train->freeze_norm && !train->start)

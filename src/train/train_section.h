@@ -6,13 +6,14 @@
 #include "base/rng.h"
 
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
-enum { STI_SHARDS_MAX = 4096 };
+enum { STI_SHARDS_MAX = 4096, STI_ACCUMULATE_MAX = 1 << 16 };
 enum { STI_SELECT_LAST, STI_SELECT_ACCURACY, STI_SELECT_MISMATCH };
 
 typedef struct sti_train_values {
     int64_t epochs, steps; /* steps > 0 decides, else epochs */
     int64_t batch;         /* 0: auto */
     int64_t shards, seed;
+    int64_t accumulate; /* micro-batches of a shard */
     int64_t seed_init, seed_order, seed_augment, seed_dropout; /* 0: seed */
     double label_smoothing;
     int64_t reference_batch;

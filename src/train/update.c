@@ -17,8 +17,8 @@ typedef struct updater {
     const sti_optimizer_values *optimizer;
     const char *block;
     float lr;
-    float gradient_scale; /* of the sum over shards, clipping included */
-    float scale;          /* 1 / shards */
+    float gradient_scale; /* of the sum over micro-batches, clipping included */
+    float scale;          /* 1 / micro-batches */
     double correction1, correction2;
 } updater;
 
@@ -98,7 +98,7 @@ static void update_params(const updater *u)
     run_segment(u, &run);
 }
 
-/* new = (1 - momentum) old + momentum * mean over shards of the contributions */
+/* new = (1 - momentum) old + momentum * mean over micro-batches of the contributions */
 static void update_states(const updater *u)
 {
     const sti_network *net = u->engine->desc.train;
@@ -137,12 +137,12 @@ double sti_update_clip(const sti_optimizer_values *optimizer, double norm)
 }
 
 static updater updater_of(const sti_optimizer_values *optimizer, double lr,
-                          int64_t step, double clip, int64_t shards)
+                          int64_t step, double clip, int64_t runs)
 {
     return (updater){.optimizer = optimizer,
                      .lr = (float)lr,
-                     .gradient_scale = (float)(clip / (double)shards),
-                     .scale = (float)(1.0 / (double)shards),
+                     .gradient_scale = (float)(clip / (double)runs),
+                     .scale = (float)(1.0 / (double)runs),
                      .correction1 = 1 - power(optimizer->beta1, step + 1),
                      .correction2 = 1 - power(optimizer->beta2, step + 1)};
 }
@@ -151,7 +151,7 @@ void sti_step_engine_update(sti_step_engine *engine,
                             const sti_optimizer_values *optimizer, double lr,
                             double clip, int64_t step, const char *block)
 {
-    updater u = updater_of(optimizer, lr, step, clip, engine->desc.shards);
+    updater u = updater_of(optimizer, lr, step, clip, engine->runs);
     int64_t start = engine->profile ? sti_clock_ns() : 0;
     u.engine = engine;
     u.block = block;

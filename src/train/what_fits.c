@@ -26,21 +26,23 @@ static bool fits_with(trial *t, int64_t batch, int64_t shards)
 /* The largest batch below the wanted one, by halving: memory grows with it. */
 static int64_t find_batch(trial *t, int64_t batch, int64_t shards)
 {
-    int64_t low = 0, high = batch / shards; /* images a shard; low fits */
+    const int64_t parts = shards * t->setup.accumulate;
+    int64_t low = 0, high = batch / parts; /* images a micro-batch; low fits */
     while (low + 1 < high) {
         int64_t mid = low + (high - low) / 2;
-        if (fits_with(t, mid * shards, shards))
+        if (fits_with(t, mid * parts, shards))
             low = mid;
         else
             high = mid;
     }
-    return low * shards;
+    return low * parts;
 }
 
 /* The fewest shards above the wanted number that divide the batch and fit. */
 static int64_t find_shards(trial *t, int64_t batch, int64_t shards)
 {
-    while ((shards = sti_shards_at_least(batch, shards + 1)) > 0)
+    const int64_t images = batch / t->setup.accumulate;
+    while ((shards = sti_shards_at_least(images, shards + 1)) > 0)
         if (fits_with(t, batch, shards))
             return shards;
     return 0;

@@ -63,6 +63,9 @@ stint_status sti_memory_check_desc(const stint_recipe *recipe,
         return sti_fail(STINT_E_USAGE,
                         "train.batch: auto is for single trainings; give "
                         "a number of images by --batch");
+    if (v.grow->by != STI_GROW_NONE)
+        return sti_fail(STINT_E_USAGE, "grow.by: runs are trained with one batch here; "
+                                       "leave it at none");
     if (v.error->tau > 0 && v.error->pack == STI_PACK_ALL)
         return sti_fail(STINT_E_USAGE, "error.pack: runs are trained without packed "
                                        "activations here; leave it at auto");

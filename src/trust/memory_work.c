@@ -96,7 +96,7 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
                         ": the loss or a gradient is not finite; try a lower "
                         "optimizer.lr or a longer schedule.warmup",
                         run, step + 1);
-    const double norm = sqrt(squares) / (double)l->job.setup.shards;
+    const double norm = sqrt(squares) / (double)w->engine->runs;
     sti_step_engine_update(w->engine, v.optimizer, sti_schedule_lr(schedule, step),
                            sti_update_clip(v.optimizer, norm), step, result.block);
     return STINT_OK;

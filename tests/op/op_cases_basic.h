@@ -233,6 +233,19 @@ REDUCE_CASE(sum)
 REDUCE_CASE(mean)
 REDUCE_CASE(max)
 
+static stint_value build_squares(stint_graph *g, const stint_value *x, const op_case *c)
+{
+    (void)c;
+    return stint_squares(g, x[0]);
+}
+
+static void reference_squares(const op_case *c, const op_tensor *in, op_tensor *out)
+{
+    (void)c;
+    for (int64_t i = 0; i < in[0].count; i++)
+        out->data[0] += in[0].data[i] * in[0].data[i];
+}
+
 static int64_t op_reduced_at(const op_case *c, const stint_shape *x, int64_t i)
 {
     int64_t index[STINT_MAX_RANK], at = 0;
@@ -451,6 +464,20 @@ static const op_case op_cases_basic[] = {
     R(max, "rows", "N,L", OP_DISTINCT, 2, 0, "x0.amax(1)"),
     R(max, "columns", "L,C", OP_DISTINCT, 1, 1, "x0.amax(0, keepdim=True)"),
     R(max, "alternating", "N,H,C,W", OP_DISTINCT, 10, 0, "x0.amax((1, 3))"),
+
+    {.name = "squares",
+     .n_in = 1,
+     .shape = {"N,H,C"},
+     .grad = 1,
+     .build = build_squares,
+     .reference = reference_squares,
+     .torch = "(x0 * x0).sum()"},
+    {.name = "squares of pieces",
+     .n_in = 1,
+     .shape = {"300,61"},
+     .build = build_squares,
+     .reference = reference_squares,
+     .torch = "(x0 * x0).sum()"},
 
     M("plain", "N,K", "K,M", "", 0, 0, 0, 0, "x0 @ x1"),
     M("long", "N,L", "L,M", "", 0, 0, 0, 0, "x0 @ x1"),

@@ -85,7 +85,14 @@ static const sti_position somewhere = {.step = 41,
                                        .chosen_step = 40,
                                        .chosen_right = 9,
                                        .chosen_others = 3,
-                                       .better_step = 20};
+                                       .better_step = 20,
+                                       .grow_accumulate = 6,
+                                       .grow_step = 30,
+                                       .grow_epoch = 2,
+                                       .grow_image = 96,
+                                       .noise_squares = 1e-9 / 3,
+                                       .noise_trace = 0.3,
+                                       .noise_weight = 1.0 / 7};
 
 static void test_position(void **state)
 {
@@ -113,12 +120,14 @@ static void test_position_of_other_files(void **state)
     (void)state;
     p.test_loss = (double)NAN;
     sti_position_add(&p, false, &t);
-    t.count--; /* better_step is the last */
+    t.count -= 8; /* better_step and seven of growing batches are the last */
     write_texts(&t, inside("older"));
     assert_int_equal(sti_tensor_file_open(inside("older"), &f), STINT_OK);
     assert_int_equal(sti_position_read(f, &back), STINT_OK);
     assert_true(isnan(back.test_loss));
     assert_int_equal(back.better_step, 0);
+    assert_int_equal(back.grow_accumulate, 0);
+    assert_true(back.noise_weight == 0);
     sti_tensor_file_close(f);
 
     t.count = 0;

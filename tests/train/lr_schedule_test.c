@@ -103,8 +103,10 @@ static void test_smooth(void **state)
         expect(sti_smooth_log(x), log(x));
         if (i > 0)
             expect(sti_smooth_log(t), log(t));
+        const double e = 1400 * t - 700;
+        expect(sti_smooth_exp(e) / exp(e), 1);
     }
-    assert_true(sti_smooth_log(1) == 0);
+    assert_true(sti_smooth_log(1) == 0 && sti_smooth_exp(0) == 1);
 }
 
 int main(void)

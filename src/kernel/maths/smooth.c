@@ -3,8 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PI  0x1.921fb54442d18p+1
-#define LN2 0x1.62e42fefa39efp-1
+#define PI       0x1.921fb54442d18p+1
+#define LN2      0x1.62e42fefa39efp-1
+#define LN2_HIGH 0x1.62e42feep-1
+#define LN2_LOW  0x1.a39ef35793c76p-33
 
 double sti_smooth_log(double x)
 {
@@ -74,14 +76,16 @@ double sti_smooth_cos_turn(double t)
     }
 }
 
-/* A series for x / 1024, squared ten times. */
+/* e^x = 2^k e^r with |r| <= ln 2 / 2, by Taylor's series; k ln 2 in two parts, of which
+ * the first is exact. */
 double sti_smooth_exp(double x)
 {
-    const double t = x / 1024;
-    double sum = 1;
-    for (int n = 12; n > 0; n--)
-        sum = 1 + sum * t / n;
-    for (int i = 0; i < 10; i++)
-        sum *= sum;
-    return sum;
+    const int k = (int)(x / LN2 + (x < 0 ? -0.5 : 0.5));
+    const double r = (x - k * LN2_HIGH) - k * LN2_LOW;
+    const uint64_t bits = (uint64_t)(k + 1023) << 52;
+    double sum = 1, power;
+    for (int n = 16; n > 0; n--)
+        sum = 1 + sum * r / n;
+    memcpy(&power, &bits, sizeof power);
+    return sum * power;
 }

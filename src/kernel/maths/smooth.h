@@ -7,7 +7,7 @@
 
 /* x > 0, finite and normal. */
 double sti_smooth_log(double x);
-/* |x| <= 700; error below 1e-12 of the result. */
+/* |x| <= 700; error below 1e-15 of the result. */
 double sti_smooth_exp(double x);
 /* sin and cos of 2 pi t, 0 <= t <= 1. */
 double sti_smooth_sin_turn(double t);

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Noise of encrypted gates by the formulas, and the cheapest parameter sets.
+
+Variances are in turns squared. A bootstrap's result has the noise of n external products,
+whose digits are uniform and rounded to nearest, and of a key switch; its phase is rounded to
+2 N parts before the next. A cell of weights w with margin m fails with probability
+erfc(m / sqrt(2 (sum w^2 out + rounding))). Formulas after Chillotti, Gama, Georgieva and
+Izabachene (2020); fresh noise by the curve for 132 bits of TFHE-rs's secure_noise.rs (binary
+keys, Gaussian noise), which docs/seal.md holds against the lattice estimator.
+
+usage: seal_params.py           the sets of the program, cell by cell, beside `stint seal sets`
+       seal_params.py --search  the cheapest sets for 2^-64 and 2^-128 with every cell
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+CELLS = {  # sum of squares of the weights, margin in turns
+    "and": (2, 1 / 8), "xor": (8, 1 / 4), "majority": (3, 1 / 8), "differ": (3, 1 / 8),
+    "xor3": (12, 1 / 4), "xor4": (16, 1 / 4), "and_xor": (6, 1 / 8), "and_xor2": (10, 1 / 8),
+    "majority_xor": (7, 1 / 8), "equal_xor": (7, 1 / 8), "two_or_three": (4, 1 / 8)}
+
+
+def curve(dimension):
+    """Least variance of fresh noise for 132 bits, q = 2^32."""
+    return (4 / 2**32) ** 2 + 2 ** (5.31469187675068 - 0.0497829131652661 * dimension)
+
+
+def noise(n, k, size, levels, bits, ks_levels, ks_bits):
+    """Variances of a bootstrap's result and of the rounding."""
+    base, ks_base, long_n = 2.0**bits, 2.0**ks_bits, k * size
+    products = n * (levels * size * (k + 1) * curve(long_n) * (base**2 + 2) / 12
+                    + (long_n / 2 + 1) * base ** (-2 * levels) / 24)
+    switch = (ks_levels * long_n * curve(n) * (ks_base**2 + 2) / 12
+              + long_n * ks_base ** (-2 * ks_levels) / 24)
+    rounding = (n / 24 + 1 / 12) / (2 * size) ** 2
+    return products + switch, rounding
+
+
+def log2_erfc(x):
+    if x < 20:
+        return math.log2(math.erfc(x))
+    return (-x * x - math.log(x * math.sqrt(math.pi))) / math.log(2)
+
+
+def failures(*shape):
+    out, rounding = noise(*shape)
+    return {cell: log2_erfc(margin / math.sqrt(2 * (squares * out + rounding)))
+            for cell, (squares, margin) in CELLS.items()}
+
+
+def megaflop(n, k, size, levels, bits, ks_levels, ks_bits):
+    """Work of a bootstrap: transforms, products, key switch."""
+    del bits, ks_bits
+    points = size / 2
+    return (n * ((k + 1) * (levels + 1) * 5 * points * math.log2(points)
+                 + (k + 1) ** 2 * levels * points * 8)
+            + 2 * k * size * ks_levels * (n + 1)) / 1e6
+
+
+def search():
+    found = []
+    for n in range(640, 860, 10):
+        for k, size in ((4, 256), (5, 256), (6, 256), (2, 512), (3, 512), (4, 512), (2, 1024)):
+            for levels, bits in ((1, 12), (1, 14), (2, 8), (2, 9), (3, 6), (3, 7)):
+                for ks_levels, ks_bits in ((6, 2), (7, 2), (4, 3), (5, 3), (3, 4), (4, 4)):
+                    shape = (n, k, size, levels, bits, ks_levels, ks_bits)
+                    found.append((megaflop(*shape), max(failures(*shape).values()), shape))
+    found.sort()
+    for limit in (-64, -128):
+        print(f"every cell below 2^{limit}: Mflop, worst cell, (n, k, N, digits, bits, "
+              "key switch digits, bits)")
+        for flop, worst, shape in [f for f in found if f[1] <= limit][:8]:
+            print(f"  {flop:7.1f}  2^{worst:.1f}  {shape}")
+
+
+def main():
+    if "--search" in sys.argv[1:]:
+        return search()
+    stint = os.environ.get("STINT", "build/release/stint")
+    sets = json.loads(subprocess.check_output([stint, "seal", "sets", "--json"]))["sets"]
+    for s in sets:
+        shape = (s["n"], s["k"], s["size"], s["levels"], s["bits"], s["ks_levels"], s["ks_bits"])
+        of_cell = failures(*shape)
+        print(f"{s['name']}: {shape}, {megaflop(*shape):.1f} Mflop, deviation of a result "
+              f"2^{math.log2(noise(*shape)[0]) / 2:.2f} (program 2^{s['sd_log2']:.2f})")
+        for cell, fail in of_cell.items():
+            print(f"  {cell:14s} 2^{fail:.1f}")
+        if abs(max(of_cell.values()) - s["fail_log2"]) > 0.2:
+            sys.exit(f"{s['name']}: the program says 2^{s['fail_log2']:.1f}")
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+/* Any text as a model of a support vector machine: refused, or one that answers. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "svm/svm_predict.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char row[] = "1 1:0.5\n";
+    sti_svm_model model;
+    sti_table table;
+    double answer;
+    if (sti_svm_model_parse((const char *)data, size, "x.model", &model) != STINT_OK)
+        return 0;
+    double *value = malloc(sizeof *value * (size_t)sti_svm_values(&model));
+    if (!value || sti_table_parse(row, sizeof row - 1, "row", STI_TABLE_LIBSVM,
+                                  &table) != STINT_OK)
+        exit(1);
+    /* Wide models are sound but slow. */
+    if (model.x.columns < 1 << 16 && model.x.rows * model.x.columns < 1 << 20)
+        (void)sti_svm_predict(&model, &table, 1, value, &answer);
+    free(value);
+    sti_table_fini(&table);
+    sti_svm_model_fini(&model);
+    return 0;
+}

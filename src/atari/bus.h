@@ -1,0 +1,99 @@
+/* The bus of a console that is running: what is found out once a run. Inside the room
+ * only. */
+#ifndef STI_ATARI_BUS_H
+#define STI_ATARI_BUS_H
+
+#include "atari/console.h"
+
+typedef struct sti_bus {
+    sti_console *console;
+    const sti_cart *cart;
+    uint8_t *cart_ram;
+    const uint8_t *slice[4];       /* bytes of the image at 1000, 1400, 1800, 1C00 */
+    uint32_t direct, direct_bytes; /* of these 4 KiB, which are read without a mapper */
+    sti_screen *screen;            /* NULL: no pixels */
+    int32_t display,
+        display_end; /* clocks of the picture's first and behind its last */
+    int drawn_from, drawn_till, drawn_line; /* of the last span that was drawn */
+    bool stop;                              /* the frame is over */
+} sti_bus;
+
+struct sti_mapper {
+    const char *name;
+    uint32_t direct, direct_bytes; /* offsets in the 4 KiB */
+    void (*reset)(sti_bus *bus);
+    uint8_t (*read)(sti_bus *bus, sti_cpu *cpu, uint16_t address);
+    void (*write)(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value);
+    /* Accesses below 1000 that TIA gets, for mappers that listen there, or NULL. The
+     * read gives true where it answers in TIA's place. */
+    bool (*low_read)(sti_bus *bus, uint16_t address, uint8_t *value_out);
+    void (*low_write)(sti_bus *bus, uint16_t address, uint8_t value);
+};
+
+/* The mapper of an image; NULL: none has this size. */
+const sti_mapper *sti_mapper_find(const uint8_t *rom, uint32_t bytes,
+                                  uint32_t *ram_bytes_out);
+/* Point bus->slice to what console->cart says. */
+static inline void sti_mapper_view(sti_bus *bus)
+{
+    for (int i = 0; i < 4; i++)
+        bus->slice[i] = bus->cart->rom + 1024u * bus->console->cart.slice[i];
+}
+
+/* Bring the picture and the latches up to a clock. */
+void sti_tia_advance(sti_bus *bus, int32_t clock);
+static inline void sti_tia_update(sti_bus *bus, int32_t clock)
+{
+    const sti_tia *tia = &bus->console->tia;
+    if (clock >= bus->display && tia->drawn_to < bus->display_end &&
+        tia->drawn_to < clock)
+        sti_tia_advance(bus, clock);
+}
+uint8_t sti_tia_read(sti_bus *bus, const sti_cpu *cpu, uint16_t address);
+void sti_tia_write(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value);
+void sti_tia_reset(sti_tia *tia);
+/* What ALE leaves behind the beam where a frame ends within the picture. */
+void sti_tia_spill(sti_bus *bus);
+/* The pixels that a thing covers, where they are out of date. */
+void sti_tia_refresh(sti_tia *tia, unsigned things);
+/* Where a player's copies are, whatever their graphics. */
+void sti_tia_reach(const sti_tia *tia, int which, uint64_t line[3]);
+
+uint8_t sti_riot_read(sti_console *console, const sti_cpu *cpu, uint16_t address);
+void sti_riot_write(sti_console *console, const sti_cpu *cpu, uint16_t address,
+                    uint8_t value);
+
+static inline uint8_t sti_bus_read(sti_bus *bus, sti_cpu *cpu, uint16_t address)
+{
+    const uint32_t offset = address & 0xfff;
+    if (address & 0x1000) {
+        if (offset - bus->direct < bus->direct_bytes)
+            return bus->slice[offset >> 10][offset & 0x3ff];
+        return bus->cart->mapper->read(bus, cpu, address);
+    }
+    if (!(address & 0x80))
+        return sti_tia_read(bus, cpu, address);
+    return address & 0x200 ? sti_riot_read(bus->console, cpu, address)
+                           : bus->console->riot.ram[address & 0x7f];
+}
+
+static inline void sti_bus_write(sti_bus *bus, sti_cpu *cpu, uint16_t address,
+                                 uint8_t value)
+{
+    if (address & 0x1000) {
+        if (bus->cart->mapper->write)
+            bus->cart->mapper->write(bus, cpu, address, value);
+    } else if (!(address & 0x80)) {
+        sti_tia_write(bus, cpu, address, value);
+    } else if (address & 0x200) {
+        sti_riot_write(bus->console, cpu, address, value);
+    } else {
+        bus->console->riot.ram[address & 0x7f] = value;
+    }
+}
+
+/* Runs on ALE's processor, or on the exact one, till the frame ends. */
+void sti_cpu_run_ale(sti_bus *bus, int64_t instructions);
+void sti_cpu_run_exact(sti_bus *bus, int64_t instructions);
+
+#endif

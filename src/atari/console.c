@@ -1,0 +1,136 @@
+/* Power on, and the frame: what ALE does around the processor's instructions. */
+#include "atari/console.h"
+
+#include <string.h>
+
+#include "atari/bus.h"
+
+int sti_cart_lines(const sti_cart *cart)
+{
+    const int lines = cart->frame.lines ? cart->frame.lines : STI_SCREEN_LINES;
+    return cart->pal && lines == STI_SCREEN_LINES ? STI_SCREEN_LINES_MOST : lines;
+}
+
+int sti_cart_first_line(const sti_cart *cart)
+{
+    return cart->frame.first_line ? cart->frame.first_line : STI_FIRST_LINE;
+}
+
+static void bus_begin(sti_bus *bus, sti_console *console, const sti_cart *cart,
+                      uint8_t *cart_ram, sti_screen *screen)
+{
+    *bus = (sti_bus){.console = console,
+                     .cart = cart,
+                     .cart_ram = cart_ram,
+                     .direct = cart->mapper->direct,
+                     .direct_bytes = cart->mapper->direct_bytes,
+                     .screen = screen};
+    sti_mapper_view(bus);
+}
+
+static void bus_display(sti_bus *bus)
+{
+    bus->display = bus->console->tia.frame_start +
+                   sti_cart_first_line(bus->cart) * STI_LINE_CLOCKS;
+    bus->display_end = bus->display + sti_cart_lines(bus->cart) * STI_LINE_CLOCKS;
+}
+
+void sti_console_reset(sti_console *console, const sti_cart *cart, uint8_t *cart_ram,
+                       sti_screen *screen, sti_draw_fn *draw, void *user)
+{
+    sti_bus bus;
+    sti_riot riot = {.shift = 6};
+    memcpy(riot.ram, console->riot.ram, sizeof riot.ram);
+    bus_begin(&bus, console, cart, cart_ram, screen);
+    riot.timer = (uint8_t)(25 + draw(user) % 75);
+    console->riot = riot;
+    sti_tia_reset(&console->tia);
+    console->tia.drawn_to = sti_cart_first_line(cart) * STI_LINE_CLOCKS;
+    for (uint32_t i = 0; i < cart->ram_bytes; i++)
+        cart_ram[i] = (uint8_t)draw(user);
+    memset(&console->cart, 0, sizeof console->cart);
+    cart->mapper->reset(&bus);
+    sti_mapper_view(&bus);
+    console->cpu = (sti_cpu){.sp = 0xff, .nonzero = 1, .was_read = true};
+    console->cpu.pc = sti_bus_read(&bus, &console->cpu, 0xfffc);
+    console->cpu.pc |= (uint16_t)(sti_bus_read(&bus, &console->cpu, 0xfffd) << 8);
+    console->jammed = false;
+    if (screen) {
+        memset(screen->now, 0, STI_SCREEN_BYTES);
+        memset(screen->before, 0, STI_SCREEN_BYTES);
+    }
+}
+
+/* All clocks count from the new frame, which begins where the beam is on its line. */
+static void frame_begin(sti_console *console, const sti_cart *cart, sti_screen *screen)
+{
+    sti_tia *tia = &console->tia;
+    const uint32_t cycles = console->cpu.cycles;
+    const uint32_t on_line =
+        (cycles * 3 - (uint32_t)tia->frame_start) % STI_LINE_CLOCKS;
+    tia->frame_start = -(int32_t)on_line;
+    tia->drawn_to = tia->frame_start + sti_cart_first_line(cart) * STI_LINE_CLOCKS;
+    tia->line_left = STI_LINE_CLOCKS;
+    tia->vsync_end = (int32_t)((uint32_t)tia->vsync_end - cycles * 3);
+    tia->hmove_at = (int32_t)((uint32_t)tia->hmove_at - cycles * 3);
+    tia->dump_end = (int32_t)((uint32_t)tia->dump_end - cycles);
+    console->riot.set_at = (int32_t)((uint32_t)console->riot.set_at - cycles);
+    console->riot.read_at = (int32_t)((uint32_t)console->riot.read_at - cycles);
+    console->cart.dpc.cycles = (int32_t)((uint32_t)console->cart.dpc.cycles - cycles);
+    console->cpu.cycles = 0;
+    if (cart->pal)
+        for (int i = 0; i < 4; i++)
+            tia->colour[i] =
+                (uint8_t)((tia->colour[i] & 0xfe) | (tia->lines_before & 1));
+    console->greyed = false;
+    if (screen) {
+        uint8_t *before = screen->before;
+        screen->before = screen->now;
+        screen->now = before;
+    }
+}
+
+/* The beam's line, counted from the frame's beginning. */
+static int32_t line_now(const sti_console *console)
+{
+    return (int32_t)((console->cpu.cycles * 3 - (uint32_t)console->tia.frame_start) /
+                     STI_LINE_CLOCKS);
+}
+
+/* A frame that was cut: what the beam has not come to loses its colours. */
+static void grey_out(sti_console *console, const sti_cart *cart, sti_screen *screen)
+{
+    int32_t line = line_now(console) - sti_cart_first_line(cart);
+    line = line < 0 ? 0 : line;
+    if (screen)
+        for (int32_t i = line * STI_LINE_PIXELS;
+             i < sti_cart_lines(cart) * STI_LINE_PIXELS; i++)
+            screen->now[i] = (screen->now[i] & 0x0f) >> 1;
+    console->greyed = true;
+}
+
+void sti_console_frame(sti_console *console, const sti_cart *cart, uint8_t *cart_ram,
+                       sti_screen *screen, bool exact)
+{
+    sti_bus bus;
+    if (!console->in_frame)
+        frame_begin(console, cart, screen);
+    console->in_frame = true;
+    bus_begin(&bus, console, cart, cart_ram, screen);
+    bus_display(&bus);
+    bus.drawn_from = bus.drawn_till = 0;
+    if (!console->jammed) {
+        if (exact)
+            sti_cpu_run_exact(&bus, STI_FRAME_INSTRUCTIONS);
+        else
+            sti_cpu_run_ale(&bus, STI_FRAME_INSTRUCTIONS);
+    }
+    if (!console->in_frame) {
+        console->tia.lines_before = (int16_t)line_now(console);
+        sti_tia_spill(&bus);
+        return;
+    }
+    console->cut_frames++;
+    if (!console->greyed)
+        grey_out(console, cart, screen);
+}

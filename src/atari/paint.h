@@ -1,0 +1,15 @@
+/* Colours into the pixels of a line: the innermost loop of drawing. */
+#ifndef STI_ATARI_PAINT_H
+#define STI_ATARI_PAINT_H
+
+#include <stdint.h>
+
+typedef struct sti_paint {
+    uint64_t bits[3][3]; /* pixels of P0's, P1's and PF's colour, none twice */
+    uint8_t colour[4];   /* by STI_COLOUR_; the last is for all other pixels */
+} sti_paint;
+
+/* Writes pixels x0 to x1 - 1 of row, 0 <= x0 < x1 <= 160. */
+void sti_paint_span(const sti_paint *paint, uint8_t *row, int x0, int x1);
+
+#endif

@@ -1,0 +1,65 @@
+/* The 6532: interval timer and ports. Its RAM is read and written in bus.h.
+ *
+ * The timer holds T and counts down once in 2^shift cycles. When it has run out it
+ * counts on, once a cycle, and remembers the first read after that; ALE gives what it
+ * reads from then on an offset of its own, which is kept here. */
+#include "atari/bus.h"
+
+/* Cycles since the timer was written, but for this one. */
+static uint32_t cycles_since(const sti_riot *riot, uint32_t now)
+{
+    return now - 1 - (uint32_t)riot->set_at;
+}
+
+static uint8_t timer_run_out(sti_riot *riot, uint32_t now)
+{
+    const uint32_t since = cycles_since(riot, now);
+    const int32_t length = riot->timer << riot->shift;
+    int32_t left = (int32_t)((uint32_t)length - since - 1);
+    if (left <= -2 && !riot->was_read) {
+        riot->was_read = true;
+        riot->read_at = (int32_t)now;
+    }
+    if (riot->was_read)
+        left = (int32_t)(riot->timer - (since >> riot->shift) -
+                         ((uint32_t)riot->read_at - (uint32_t)riot->set_at -
+                          (uint32_t)length));
+    return (uint8_t)left;
+}
+
+uint8_t sti_riot_read(sti_console *console, const sti_cpu *cpu, uint16_t address)
+{
+    sti_riot *riot = &console->riot;
+    const int32_t left =
+        riot->timer - (int32_t)(cycles_since(riot, cpu->cycles) >> riot->shift) - 1;
+    switch (address & 7) {
+    case 0:
+        return console->input.port_a;
+    case 1:
+        return riot->port_a_output;
+    case 2:
+        return console->input.switches;
+    case 3: /* port B is always read */
+        return 0;
+    case 4:
+    case 6:
+        return left >= 0 ? (uint8_t)left : timer_run_out(riot, cpu->cycles);
+    default:
+        return left >= 0 || riot->was_read ? 0 : 0x80;
+    }
+}
+
+void sti_riot_write(sti_console *console, const sti_cpu *cpu, uint16_t address,
+                    uint8_t value)
+{
+    static const uint8_t shifts[4] = {0, 3, 6, 10};
+    sti_riot *riot = &console->riot;
+    if ((address & 7) == 1)
+        riot->port_a_output = value;
+    if ((address & 0x14) != 0x14)
+        return;
+    riot->timer = value;
+    riot->shift = shifts[address & 3];
+    riot->set_at = (int32_t)cpu->cycles;
+    riot->was_read = false;
+}

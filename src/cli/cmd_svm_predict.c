@@ -1,0 +1,203 @@
+/* stint svm predict: the answers of a LIBSVM model. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/npy.h"
+#include "base/number.h"
+#include "base/team.h"
+#include "cli/cli.h"
+#include "svm/svm_predict.h"
+
+typedef struct predict_args {
+    const char *values;
+    int64_t threads;
+    sti_cli_common common;
+} predict_args;
+
+static const sti_option predict_rows[] = {
+    {.name = "values",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(predict_args, values),
+     .flag = true,
+     .unit = "FILE.npy",
+     .help = "write decision values here: float64, a row each, a column a pair of "
+             "classes, a class, or one"},
+    STI_CLI_THREADS_ROW(predict_args),
+    STI_CLI_COMMON_ROWS(predict_args),
+};
+
+/* What the labels of the test rows make of the answers. */
+typedef struct score {
+    int64_t correct, total;
+    double mse, scc;
+} score;
+
+typedef struct predict_task {
+    sti_cli_call *call;
+    sti_svm_model model;
+    sti_table table;
+    double *value, *answer;
+    score score;
+    double seconds;
+} predict_task;
+
+static const char *word_of(const char *const *names, double y,
+                           char text[STI_NUMBER_BYTES])
+{
+    return names ? names[(int64_t)y] : sti_number_text(y, text);
+}
+
+/* Classes that agree: as words, so that numbers do so however they were written. */
+static void count_correct(predict_task *t)
+{
+    const sti_svm_model *m = &t->model;
+    for (int64_t i = 0; i < t->table.x.rows; i++) {
+        char a[STI_NUMBER_BYTES], b[STI_NUMBER_BYTES];
+        const double label = m->label[(int64_t)t->answer[i]];
+        t->score.correct += strcmp(word_of(m->names, label, a),
+                                   word_of(t->table.names, t->table.y[i], b)) == 0;
+    }
+}
+
+/* Mean squared error and squared correlation, as svm-predict has them. */
+static void measure_error(predict_task *t)
+{
+    double sp = 0, st = 0, spp = 0, stt = 0, spt = 0, error = 0;
+    const double n = (double)t->table.x.rows;
+    for (int64_t i = 0; i < t->table.x.rows; i++) {
+        const double p = t->answer[i], y = t->table.y[i];
+        error += (p - y) * (p - y);
+        sp += p;
+        st += y;
+        spp += p * p;
+        stt += y * y;
+        spt += p * y;
+    }
+    const double cross = n * spt - sp * st;
+    t->score.mse = error / n;
+    t->score.scc = cross * cross / ((n * spp - sp * sp) * (n * stt - st * st));
+}
+
+static stint_status predict(predict_task *t)
+{
+    const int64_t rows = t->table.x.rows, values = sti_svm_values(&t->model);
+    int threads;
+    const predict_args *args = t->call->args;
+    stint_status st = sti_threads_choose((int)args->threads, &threads, NULL);
+    t->value = sti_alloc_array(rows * values, sizeof(double), "svm.decisions");
+    t->answer = sti_alloc_array(rows, sizeof(double), "svm.answers");
+    if (st == STINT_OK && (!t->value || !t->answer))
+        st = STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_svm_predict(&t->model, &t->table, threads, t->value, t->answer);
+    t->score.total = rows;
+    if (st != STINT_OK || !t->table.y)
+        return st;
+    if (sti_svm_classifies(&t->model))
+        count_correct(t);
+    else if (!t->table.names)
+        measure_error(t);
+    return st;
+}
+
+static stint_status write_answers(const predict_task *t, const char *path)
+{
+    const sti_svm_model *m = &t->model;
+    const predict_args *args = t->call->args;
+    sti_text text = {0};
+    for (int64_t i = 0; i < t->table.x.rows; i++) {
+        char number[STI_NUMBER_BYTES];
+        const bool class = sti_svm_classifies(m);
+        const double y = class ? m->label[(int64_t)t->answer[i]] : t->answer[i];
+        sti_text_add(&text, word_of(class ? m->names : NULL, y, number));
+        sti_text_add(&text, "\n");
+    }
+    stint_status st =
+        text.failed ? STINT_E_MEMORY : sti_file_write(path, text.data, text.length);
+    sti_text_fini(&text);
+    const int64_t dim[] = {t->table.x.rows, sti_svm_values(m)};
+    if (st == STINT_OK && args->values)
+        st = sti_npy_write(args->values, "<f8", 2, dim, t->value,
+                           (size_t)(dim[0] * dim[1]) * sizeof(double));
+    return st;
+}
+
+static stint_status answer(predict_task *t)
+{
+    const bool classifies = sti_svm_classifies(&t->model), labels = t->table.y != NULL;
+    const bool numbers = labels && !classifies && !t->table.names;
+    const score *s = &t->score;
+    const double share = (double)s->correct / (double)s->total;
+    sti_text text = {0};
+    sti_json j;
+    if (t->call->common->json) {
+        sti_cli_json_begin(&j, &text);
+        sti_json_float(&j, "accuracy", classifies && labels ? share : (double)NAN);
+        sti_json_int(&j, "correct", s->correct);
+        sti_json_int(&j, "total", s->total);
+        sti_json_float(&j, "mse", numbers ? s->mse : (double)NAN);
+        sti_json_float(&j, "scc", numbers ? s->scc : (double)NAN);
+        sti_json_float(&j, "seconds", t->seconds);
+        sti_json_end_object(&j);
+    } else if (classifies && labels) {
+        sti_text_printf(&text,
+                        "Accuracy = %g%% (%" PRId64 "/%" PRId64 ") (classification)\n",
+                        100 * share, s->correct, s->total);
+    } else if (numbers) {
+        sti_text_printf(&text,
+                        "Mean squared error = %g (regression)\n"
+                        "Squared correlation coefficient = %g (regression)\n",
+                        s->mse, s->scc);
+    } else {
+        sti_text_printf(&text, "%" PRId64 " rows predicted\n", s->total);
+    }
+    return sti_cli_answer(t->call, &text);
+}
+
+static stint_status predict_run(sti_cli_call *call)
+{
+    predict_task t = {.call = call};
+    const predict_args *args = call->args;
+    char **path = call->operands;
+    stint_status st = STINT_OK;
+    for (int i = 0; i < 2; i++) {
+        STI_TRY(sti_cli_check_out(path[i], path[2]));
+        STI_TRY(sti_cli_check_out(path[i], args->values));
+    }
+    const int64_t start = sti_clock_ns();
+    STI_TRY(sti_svm_model_read(path[1], &t.model));
+    STI_TRY(sti_table_read(&(sti_table_desc){.path = path[0], .split = STINT_DATA_TEST},
+                           &t.table));
+    st = predict(&t);
+    if (st == STINT_E_INPUT)
+        st = sti_fail_context(st, "%s", path[0]);
+    STI_TRY(st);
+    t.seconds = sti_seconds_since(start);
+    STI_TRY(write_answers(&t, path[2]));
+    st = answer(&t);
+out:
+    sti_free(t.value);
+    sti_free(t.answer);
+    sti_svm_model_fini(&t.model);
+    sti_table_fini(&t.table);
+    return st;
+}
+
+const sti_cli_command sti_cmd_svm_predict = {
+    .name = "svm predict",
+    .summary = "answers of a support vector machine, LIBSVM's too",
+    .operands = "TEST MODEL OUTPUT",
+    .example = "stint svm predict test.libsvm glyphs.model answers.txt",
+    .about = "Reads models of svm-train and of `stint svm train`, and PLSSVM's; OUTPUT "
+             "gets a label or number a line. The rows are read as for training; of "
+             "images, the test split.",
+    .min_operands = 3,
+    .max_operands = 3,
+    STI_CLI_ARGS(predict_rows, predict_args),
+    .run = predict_run,
+};

@@ -1,0 +1,258 @@
+#include "solve/krylov.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "kernel/gram/gram.h"
+
+#define PART 4096 /* of a vector summed in one go */
+
+/* Begun again so often without the true residual at half of what it was: rounding is
+ * all that is left. */
+#define STALLS 3
+
+typedef struct column {
+    double rr, bound, norm_b, last_true; /* squares but for norm_b */
+    int stalls;
+    bool done, claims, broken;
+} column;
+
+typedef struct solver {
+    const sti_krylov_desc *d;
+    const sti_team *team;
+    const double *b;
+    double *x, *r, *p, *q; /* [columns, n] */
+    column *columns;
+    int64_t *active; /* columns at work */
+    int64_t active_count;
+    const double **in; /* [columns], for the product */
+    double **out;
+} solver;
+
+static double dot(int64_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += PART)
+        sum += sti_gram_dot(n - i < PART ? n - i : PART, a + i, b + i);
+    return sum;
+}
+
+/* ---- pieces: a column each ---- */
+
+static void begin_piece(void *arg, int64_t piece, int worker)
+{
+    solver *s = arg;
+    column *c = &s->columns[piece];
+    const int64_t n = s->d->n;
+    const double *b = s->b + piece * n;
+    (void)worker;
+    memset(s->x + piece * n, 0, sizeof(double) * (size_t)n);
+    memcpy(s->r + piece * n, b, sizeof(double) * (size_t)n);
+    memcpy(s->p + piece * n, b, sizeof(double) * (size_t)n);
+    c->rr = dot(n, b, b);
+    c->norm_b = sqrt(c->rr);
+    c->bound = s->d->tolerance * c->norm_b;
+    c->last_true = INFINITY;
+    c->done = c->rr == 0;
+}
+
+static void step_piece(void *arg, int64_t piece, int worker)
+{
+    solver *s = arg;
+    const int64_t at = s->active[piece], n = s->d->n;
+    column *c = &s->columns[at];
+    double *x = s->x + at * n, *r = s->r + at * n, *p = s->p + at * n;
+    const double *q = s->q + at * n;
+    (void)worker;
+    const double curve = dot(n, p, q);
+    if (!(curve > 0) || !isfinite(curve)) {
+        c->broken = true;
+        return;
+    }
+    const double alpha = c->rr / curve;
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = fma(alpha, p[i], x[i]);
+        r[i] = fma(-alpha, q[i], r[i]);
+    }
+    const double rr = dot(n, r, r), beta = rr / c->rr;
+    for (int64_t i = 0; i < n; i++)
+        p[i] = fma(beta, p[i], r[i]);
+    c->rr = rr;
+    c->claims = sqrt(rr) <= c->bound;
+}
+
+/* q holds A x: is the column done, or does it begin again from here? */
+static void check_piece(void *arg, int64_t piece, int worker)
+{
+    solver *s = arg;
+    const int64_t at = s->active[piece], n = s->d->n;
+    column *c = &s->columns[at];
+    double *r = s->r + at * n;
+    (void)worker;
+    for (int64_t i = 0; i < n; i++)
+        r[i] = s->b[at * n + i] - s->q[at * n + i];
+    c->rr = dot(n, r, r);
+    c->claims = false;
+    c->done = sqrt(c->rr) <= c->bound;
+    if (c->rr > 0.25 * c->last_true)
+        c->stalls++;
+    c->last_true = c->rr;
+    memcpy(s->p + at * n, r, sizeof(double) * (size_t)n);
+}
+
+/* ---- the loop ---- */
+
+static bool is_at_work(const column *c)
+{
+    return !c->done;
+}
+
+static bool is_claiming(const column *c)
+{
+    return !c->done && c->claims;
+}
+
+static void gather(solver *s, bool (*wanted)(const column *))
+{
+    s->active_count = 0;
+    for (int64_t c = 0; c < s->d->columns; c++)
+        if (wanted(&s->columns[c]))
+            s->active[s->active_count++] = c;
+}
+
+/* q = A v of the active columns. */
+static stint_status multiply(solver *s, const double *v)
+{
+    for (int64_t i = 0; i < s->active_count; i++) {
+        s->in[i] = v + s->active[i] * s->d->n;
+        s->out[i] = s->q + s->active[i] * s->d->n;
+    }
+    return s->d->product(s->d->product_arg, s->active_count, s->in, s->out);
+}
+
+static double largest(const solver *s)
+{
+    double most = 0;
+    for (int64_t i = 0; i < s->d->columns; i++)
+        if (s->columns[i].norm_b > 0)
+            most = fmax(most, sqrt(s->columns[i].rr) / s->columns[i].norm_b);
+    return most;
+}
+
+/* True residuals of the columns that are wanted. */
+static stint_status check(solver *s, bool (*wanted)(const column *))
+{
+    gather(s, wanted);
+    if (s->active_count == 0)
+        return STINT_OK;
+    const stint_status st = multiply(s, s->x);
+    if (st == STINT_OK)
+        sti_team_run(s->team, s->active_count, check_piece, s);
+    return st;
+}
+
+static bool any(const solver *s, bool (*fault)(const column *))
+{
+    for (int64_t i = 0; i < s->d->columns; i++)
+        if (fault(&s->columns[i]))
+            return true;
+    return false;
+}
+
+static bool is_broken(const column *c)
+{
+    return c->broken;
+}
+
+static bool is_stalled(const column *c)
+{
+    return !c->done && c->stalls >= STALLS;
+}
+
+/* Why it ends without an answer, after the true residuals are known. */
+static stint_status give_up(solver *s, int64_t iteration, sti_krylov_result *result)
+{
+    const bool broken = any(s, is_broken);
+    const bool stalled = any(s, is_stalled);
+    const stint_status st = check(s, is_at_work);
+    if (st != STINT_OK)
+        return st;
+    result->residual = largest(s);
+    const char *reached = sti_float_text(result->residual);
+    if (broken)
+        return sti_fail(STINT_E_FAILED,
+                        "conjugate gradients: the matrix is not positive definite (p.A "
+                        "p <= 0 in iteration %" PRId64 ", residual %s)",
+                        iteration, reached);
+    if (stalled)
+        return sti_fail(STINT_E_FAILED,
+                        "conjugate gradients: after %" PRId64
+                        " iterations rounding keeps the residual at %s of the "
+                        "right-hand side, %s was asked for",
+                        iteration, reached, sti_float_text(s->d->tolerance));
+    return sti_fail(STINT_E_FAILED,
+                    "conjugate gradients: after %" PRId64
+                    " iterations the residual is %s of the right-hand side, %s was "
+                    "asked for",
+                    iteration, reached, sti_float_text(s->d->tolerance));
+}
+
+static stint_status iterate(solver *s, sti_krylov_result *result)
+{
+    sti_team_run(s->team, s->d->columns, begin_piece, s);
+    for (int64_t iteration = 0;; iteration++) {
+        stint_status st = check(s, is_claiming);
+        if (st != STINT_OK)
+            return st;
+        result->iterations = iteration;
+        gather(s, is_at_work);
+        if (s->active_count == 0)
+            break;
+        if (iteration >= s->d->iterations || any(s, is_broken) || any(s, is_stalled))
+            return give_up(s, iteration, result);
+        if ((st = multiply(s, s->p)) != STINT_OK)
+            return st;
+        sti_team_run(s->team, s->active_count, step_piece, s);
+        if (s->d->progress)
+            s->d->progress(s->d->progress_user, iteration + 1, largest(s));
+    }
+    result->residual = largest(s);
+    return STINT_OK;
+}
+
+size_t sti_krylov_bytes(int64_t n, int64_t columns)
+{
+    return (size_t)columns * (3 * (size_t)n * sizeof(double) + sizeof(column) +
+                              sizeof(int64_t) + 2 * sizeof(void *));
+}
+
+stint_status sti_krylov_solve(const sti_team *team, const sti_krylov_desc *desc,
+                              const double *b, double *x_out,
+                              sti_krylov_result *result_out)
+{
+    const int64_t values = desc->columns * desc->n;
+    solver s = {.d = desc, .team = team, .b = b, .x = x_out};
+    s.r = sti_alloc_array(values, sizeof *s.r, "krylov.residual");
+    s.p = sti_alloc_array(values, sizeof *s.p, "krylov.direction");
+    s.q = sti_alloc_array(values, sizeof *s.q, "krylov.product");
+    s.columns = sti_alloc_array(desc->columns, sizeof *s.columns, "krylov.columns");
+    s.active = sti_alloc_array(desc->columns, sizeof *s.active, "krylov.active");
+    s.in = sti_alloc_array(desc->columns, sizeof *s.in, "krylov.in");
+    s.out = sti_alloc_array(desc->columns, sizeof *s.out, "krylov.out");
+    *result_out = (sti_krylov_result){0};
+    stint_status st = STINT_E_MEMORY;
+    if (s.r && s.p && s.q && s.columns && s.active && s.in && s.out)
+        st = iterate(&s, result_out);
+    sti_free(s.r);
+    sti_free(s.p);
+    sti_free(s.q);
+    sti_free(s.columns);
+    sti_free(s.active);
+    sti_free(s.in);
+    sti_free(s.out);
+    return st;
+}

@@ -1,0 +1,132 @@
+/* Model files written, in LIBSVM's text format. */
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "svm/svm.h"
+#include "svm/svm_names.h"
+
+#define CHUNK_BYTES ((size_t)1 << 16)
+
+const char *const sti_svm_type_names[STI_SVM_TYPES] = {"c_svc", "nu_svc", "one_class",
+                                                       "epsilon_svr", "nu_svr"};
+const char *const sti_svm_kernel_names[STI_GRAM_KINDS] = {"linear", "polynomial", "rbf",
+                                                          "sigmoid"};
+
+bool sti_svm_classifies(const sti_svm_model *model)
+{
+    return model->type == STI_SVM_C_SVC || model->type == STI_SVM_NU_SVC;
+}
+
+void sti_svm_model_fini(sti_svm_model *model)
+{
+    sti_free(model->label);
+    sti_free(model->rho);
+    sti_free(model->class_count);
+    sti_free(model->coef);
+    sti_free(model->order);
+    if (!model->borrows) {
+        sti_free(model->x.start);
+        sti_free(model->x.column);
+        sti_free(model->x.value);
+    }
+    sti_arena_destroy(model->arena);
+    *model = (sti_svm_model){0};
+}
+
+/* Text on its way into a file, and the hash of what went. */
+typedef struct output {
+    sti_writer *writer;
+    sti_text text;
+    sti_sha256 hash;
+} output;
+
+static stint_status flush(output *o, size_t from)
+{
+    if (o->text.failed)
+        return STINT_E_MEMORY;
+    if (o->text.length < from)
+        return STINT_OK;
+    sti_sha256_add(&o->hash, o->text.data, o->text.length);
+    const stint_status st = sti_writer_add(o->writer, o->text.data, o->text.length);
+    o->text.length = 0;
+    return st;
+}
+
+static void add_number(output *o, const char *before, double value)
+{
+    char text[STI_NUMBER_BYTES];
+    sti_text_add(&o->text, before);
+    sti_text_add(&o->text, sti_number_text(value, text));
+}
+
+static void add_head(output *o, const sti_svm_model *m)
+{
+    const sti_gram_function *f = &m->function;
+    sti_text_printf(&o->text, "svm_type %s\nkernel_type %s\n",
+                    sti_svm_type_names[m->type], sti_svm_kernel_names[f->kind]);
+    if (f->kind == STI_GRAM_POLYNOMIAL)
+        sti_text_printf(&o->text, "degree %" PRId64 "\n", f->degree);
+    if (f->kind != STI_GRAM_LINEAR)
+        add_number(o, "gamma ", f->gamma);
+    if (f->kind == STI_GRAM_POLYNOMIAL || f->kind == STI_GRAM_SIGMOID)
+        add_number(o, "\ncoef0 ", f->coef0);
+    sti_text_printf(&o->text, "%snr_class %" PRId64 "\ntotal_sv %" PRId64 "\nrho",
+                    f->kind != STI_GRAM_LINEAR ? "\n" : "", m->classes, m->x.rows);
+    for (int64_t i = 0; i < m->rho_count; i++)
+        add_number(o, " ", m->rho[i]);
+    if (m->label) {
+        sti_text_add(&o->text, "\nlabel");
+        for (int64_t c = 0; c < m->classes; c++)
+            if (m->names)
+                sti_text_printf(&o->text, " %s", m->names[(int64_t)m->label[c]]);
+            else
+                add_number(o, " ", m->label[c]);
+        sti_text_add(&o->text, "\nnr_sv");
+        for (int64_t c = 0; c < m->classes; c++)
+            sti_text_printf(&o->text, " %" PRId64, m->class_count[c]);
+    }
+    sti_text_add(&o->text, "\nSV\n");
+}
+
+static stint_status add_points(output *o, const sti_svm_model *m)
+{
+    const sti_csr *x = &m->x;
+    stint_status st = STINT_OK;
+    for (int64_t i = 0; i < x->rows && st == STINT_OK; i++) {
+        const int64_t row = m->order ? m->order[i] : i;
+        for (int64_t c = 0; c < m->coefs; c++)
+            add_number(o, c > 0 ? " " : "", m->coef[c * x->rows + i]);
+        for (int64_t e = x->start[row]; e < x->start[row + 1]; e++) {
+            sti_text_printf(&o->text, " %" PRId32, x->column[e]);
+            add_number(o, ":", x->value[e]);
+        }
+        sti_text_add(&o->text, " \n"); /* as LIBSVM's readers and writers have it */
+        st = flush(o, CHUNK_BYTES);
+    }
+    return st;
+}
+
+stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
+                                 char sha256_out[65])
+{
+    output o = {0};
+    stint_status st = sti_writer_open(path, &o.writer);
+    if (st != STINT_OK)
+        return st;
+    sti_sha256_init(&o.hash);
+    add_head(&o, model);
+    st = add_points(&o, model);
+    if (st == STINT_OK)
+        st = flush(&o, 0);
+    sti_text_fini(&o.text);
+    if (st != STINT_OK) {
+        sti_writer_abort(o.writer);
+        return st;
+    }
+    sti_sha256_hex(&o.hash, sha256_out);
+    return sti_writer_commit(o.writer);
+}

@@ -1,0 +1,393 @@
+/* Model files read: LIBSVM's, and PLSSVM's of one class against the rest. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/shown.h"
+#include "svm/svm.h"
+#include "svm/svm_names.h"
+
+#define FILE_MOST ((size_t)1 << 40)
+
+/* A line, word by word. */
+typedef struct reader {
+    const char *name, *at, *end; /* of the file; the next line; the end */
+    const char *word, *stop;     /* what is left of the line */
+    int64_t line, total;         /* support vectors that the head tells */
+    sti_svm_model *m;
+    bool has_type, has_kernel, has_classes, has_total;
+    int64_t labels;
+} reader;
+
+/* A word of the file, for a message. */
+static const char *shown(const char *from, const char *to)
+{
+    char copy[40];
+    const size_t length = (size_t)(to - from);
+    const size_t kept = length < sizeof copy - 1 ? length : sizeof copy - 1;
+    memcpy(copy, from, kept);
+    copy[kept] = '\0';
+    return sti_shown(copy);
+}
+
+static stint_status fault(const reader *r, const char *seen, const char *wanted)
+{
+    return sti_fail(STINT_E_INPUT, "%s:%" PRId64 ": '%s'; %s", r->name, r->line, seen,
+                    wanted);
+}
+
+static bool next_line(reader *r)
+{
+    if (r->at >= r->end)
+        return false;
+    const char *newline = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    r->word = r->at;
+    r->stop = newline ? newline : r->end;
+    r->at = newline ? newline + 1 : r->end;
+    r->line++;
+    return true;
+}
+
+/* The next word of the line; false: there is none. */
+static bool next_word(reader *r, const char **from, const char **to)
+{
+    while (r->word < r->stop && strchr(" \t\r", *r->word) && *r->word)
+        r->word++;
+    *from = r->word;
+    while (r->word < r->stop && !(*r->word && strchr(" \t\r", *r->word)))
+        r->word++;
+    *to = r->word;
+    return *from < *to;
+}
+
+static bool is_word(const char *from, const char *to, const char *word)
+{
+    return (size_t)(to - from) == strlen(word) &&
+           memcmp(from, word, (size_t)(to - from)) == 0;
+}
+
+static bool number_of(const char *from, const char *to, double *value)
+{
+    const char *after;
+    return sti_number_read(from, to, &after, value) && after == to;
+}
+
+/* ---- the head ---- */
+
+static stint_status read_whole(reader *r, int64_t least, int64_t most, int64_t *out)
+{
+    const char *from, *to;
+    double value;
+    if (!next_word(r, &from, &to) || !number_of(from, to, &value) ||
+        !(value >= (double)least && value <= (double)most) ||
+        value != (double)(int64_t)value)
+        return fault(r, shown(from, to), "a whole number in the range was wanted");
+    *out = (int64_t)value;
+    return STINT_OK;
+}
+
+static stint_status read_real(reader *r, double *out)
+{
+    const char *from, *to;
+    if (!next_word(r, &from, &to) || !number_of(from, to, out))
+        return fault(r, shown(from, to), "a finite number was wanted");
+    return STINT_OK;
+}
+
+static stint_status read_type(reader *r)
+{
+    const char *from, *to;
+    (void)next_word(r, &from, &to);
+    for (int i = 0; i < STI_SVM_TYPES; i++)
+        if (is_word(from, to, sti_svm_type_names[i])) {
+            r->m->type = (sti_svm_type)i;
+            r->has_type = true;
+            return STINT_OK;
+        }
+    return fault(r, shown(from, to),
+                 "c_svc, nu_svc, one_class, epsilon_svr or nu_svr "
+                 "was wanted");
+}
+
+static stint_status read_kernel(reader *r)
+{
+    static const char *const others[] = {"precomputed", "laplacian", "chi_squared"};
+    const char *from, *to;
+    (void)next_word(r, &from, &to);
+    for (int i = 0; i < STI_GRAM_KINDS; i++)
+        if (is_word(from, to, sti_svm_kernel_names[i])) {
+            r->m->function.kind = (sti_gram_kind)i;
+            r->has_kernel = true;
+            return STINT_OK;
+        }
+    for (int i = 0; i < 3; i++)
+        if (is_word(from, to, others[i]))
+            return sti_fail(STINT_E_UNSUPPORTED,
+                            "%s: a model of the %s kernel; linear, polynomial, rbf and "
+                            "sigmoid are there",
+                            r->name, others[i]);
+    return fault(r, shown(from, to), "linear, polynomial, rbf or sigmoid was wanted");
+}
+
+/* Numbers till the line's end, at most `most`. */
+static stint_status read_reals(reader *r, int64_t most, double **out, int64_t *count)
+{
+    const char *from, *to;
+    if (*out || !r->has_classes)
+        return fault(r, "", "nr_class, then each line once, was wanted");
+    double *list = sti_alloc_array(most, sizeof *list, "svm.head");
+    if (!list)
+        return STINT_E_MEMORY;
+    *out = list;
+    for (*count = 0; next_word(r, &from, &to); (*count)++)
+        if (*count == most || !number_of(from, to, &list[*count]))
+            return fault(r, shown(from, to),
+                         "a finite number, and no more of them than "
+                         "the classes ask for, was wanted");
+    return STINT_OK;
+}
+
+/* Labels: numbers, or words where one is none. */
+static stint_status read_labels(reader *r)
+{
+    sti_svm_model *m = r->m;
+    const char *from, *to, *line = r->word;
+    bool words = false;
+    double value;
+    if (m->label || !r->has_classes)
+        return fault(r, "label", "nr_class, then one line of labels, was wanted");
+    for (; next_word(r, &from, &to); r->labels++)
+        words = words || !number_of(from, to, &value);
+    if (r->labels != m->classes)
+        return fault(r, "label", "as many labels as classes were wanted");
+    m->label = sti_alloc_array(m->classes, sizeof *m->label, "svm.labels");
+    if (words)
+        m->names = sti_arena_alloc(m->arena, (size_t)m->classes * sizeof *m->names);
+    if (!m->label || (words && !m->names))
+        return STINT_E_MEMORY;
+    r->word = line;
+    for (int64_t c = 0; next_word(r, &from, &to); c++) {
+        if (!words) {
+            (void)number_of(from, to, &m->label[c]);
+            continue;
+        }
+        char *copy = sti_arena_alloc(m->arena, (size_t)(to - from) + 1);
+        if (!copy)
+            return STINT_E_MEMORY;
+        memcpy(copy, from, (size_t)(to - from));
+        m->names[c] = copy;
+        m->label[c] = (double)c;
+    }
+    return STINT_OK;
+}
+
+static stint_status read_counts(reader *r)
+{
+    sti_svm_model *m = r->m;
+    const char *rest;
+    int64_t sum = 0;
+    stint_status st = STINT_OK;
+    if (m->class_count || !r->has_classes || !r->has_total)
+        return fault(r, "nr_sv",
+                     "nr_class and total_sv, then one line of nr_sv, was "
+                     "wanted");
+    m->class_count = sti_alloc_array(m->classes, sizeof *m->class_count, "svm.counts");
+    if (!m->class_count)
+        return STINT_E_MEMORY;
+    for (int64_t c = 0; c < m->classes && st == STINT_OK; c++) {
+        st = read_whole(r, 0, r->total, &m->class_count[c]);
+        sum += m->class_count[c];
+    }
+    if (st == STINT_OK && (next_word(r, &rest, &rest) || sum != r->total))
+        st = fault(r, "nr_sv", "one number a class, total_sv together, was wanted");
+    return st;
+}
+
+static stint_status read_key(reader *r, const char *from, const char *to)
+{
+    sti_svm_model *m = r->m;
+    const int64_t most = m->classes < 2 ? 1 : m->classes * (m->classes - 1) / 2;
+    if (is_word(from, to, "svm_type"))
+        return read_type(r);
+    if (is_word(from, to, "kernel_type"))
+        return read_kernel(r);
+    if (is_word(from, to, "degree"))
+        return read_whole(r, 0, 1000000, &m->function.degree);
+    if (is_word(from, to, "gamma"))
+        return read_real(r, &m->function.gamma);
+    if (is_word(from, to, "coef0"))
+        return read_real(r, &m->function.coef0);
+    if (is_word(from, to, "nr_class") && !r->has_classes) {
+        r->has_classes = true;
+        return read_whole(r, 1, STI_SVM_CLASSES_MOST, &m->classes);
+    }
+    if (is_word(from, to, "total_sv")) {
+        r->has_total = true;
+        return read_whole(r, 1, INT32_MAX, &r->total);
+    }
+    if (is_word(from, to, "rho"))
+        return read_reals(r, most > m->classes ? most : m->classes, &m->rho,
+                          &m->rho_count);
+    if (is_word(from, to, "label"))
+        return read_labels(r);
+    if (is_word(from, to, "nr_sv"))
+        return read_counts(r);
+    /* Probabilities are not asked for here. */
+    if (is_word(from, to, "probA") || is_word(from, to, "probB") ||
+        is_word(from, to, "prob_density_marks"))
+        return STINT_OK;
+    return fault(r, shown(from, to), "a line of a LIBSVM model's head was wanted");
+}
+
+static stint_status read_head(reader *r)
+{
+    const char *from, *to;
+    while (next_line(r)) {
+        if (!next_word(r, &from, &to))
+            continue;
+        if (is_word(from, to, "SV")) {
+            if (r->has_type && r->has_kernel && r->has_classes && r->has_total &&
+                r->m->rho)
+                return STINT_OK;
+            return fault(r, "SV",
+                         "svm_type, kernel_type, nr_class, total_sv and rho "
+                         "were wanted before");
+        }
+        const stint_status st = read_key(r, from, to);
+        if (st != STINT_OK)
+            return st;
+    }
+    return sti_fail(STINT_E_INPUT, "%s: ends before a line 'SV'", r->name);
+}
+
+/* ---- support vectors ---- */
+
+/* Alphas of the first line tell pairs from one against the rest. */
+static stint_status judge_classes(reader *r)
+{
+    sti_svm_model *m = r->m;
+    reader ahead = *r;
+    const char *from, *to;
+    if (next_line(&ahead))
+        while (next_word(&ahead, &from, &to) && !memchr(from, ':', (size_t)(to - from)))
+            m->coefs++;
+    const bool classifies = sti_svm_classifies(m);
+    if (classifies && (!m->label || !m->class_count || m->classes < 2))
+        return fault(r, "SV",
+                     "label and nr_sv of two classes or more were wanted "
+                     "before");
+    const int64_t pairs = m->classes * (m->classes - 1) / 2;
+    if (classifies && m->coefs == m->classes && m->rho_count == m->classes)
+        m->classes_by = STI_SVM_REST;
+    else if (classifies ? m->coefs != m->classes - 1 || m->rho_count != pairs
+                        : m->coefs != 1 || m->rho_count != 1)
+        return fault(&ahead, "alphas",
+                     "as many of them, and of rho, as the classes ask "
+                     "for were wanted");
+    return STINT_OK;
+}
+
+static stint_status reserve(reader *r)
+{
+    sti_svm_model *m = r->m;
+    int64_t entries = 0, lines = 0;
+    for (const char *at = r->at; at < r->end; at++) {
+        entries += *at == ':';
+        lines += *at == '\n';
+    }
+    if (r->total > lines + 1)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %" PRId64 " support vectors are told by total_sv, %" PRId64
+                        " lines follow 'SV'",
+                        r->name, r->total, lines);
+    m->x.rows = r->total;
+    m->x.start = sti_alloc_array(r->total + 1, sizeof(int64_t), "svm.starts");
+    m->x.column = sti_alloc_array(entries, sizeof(int32_t), "svm.columns");
+    m->x.value = sti_alloc_array(entries, sizeof(double), "svm.values");
+    m->coef = sti_alloc_array(r->total * m->coefs, sizeof(double), "svm.alpha");
+    return m->x.start && m->x.column && m->x.value && m->coef ? STINT_OK
+                                                              : STINT_E_MEMORY;
+}
+
+static stint_status read_entry(reader *r, const char *from, const char *to,
+                               int64_t *last, int64_t *at)
+{
+    sti_csr *x = &r->m->x;
+    const char *colon = memchr(from, ':', (size_t)(to - from));
+    double index, value;
+    if (!colon || !number_of(from, colon, &index) ||
+        !number_of(colon + 1, to, &value) ||
+        !(index > (double)*last && index < (double)INT32_MAX) ||
+        index != (double)(int64_t)index)
+        return fault(r, shown(from, to),
+                     "index:value was wanted, indices ascending, "
+                     "values finite");
+    *last = (int64_t)index;
+    if (*last == 0)
+        r->m->first = 0;
+    x->columns = *last >= x->columns ? *last + 1 : x->columns;
+    x->column[*at] = (int32_t)*last;
+    x->value[(*at)++] = value;
+    return STINT_OK;
+}
+
+static stint_status read_points(reader *r)
+{
+    sti_svm_model *m = r->m;
+    const char *from, *to;
+    stint_status st = STINT_OK;
+    int64_t at = 0;
+    m->first = 1;
+    m->x.columns = 1;
+    for (int64_t i = 0; i < r->total; i++) {
+        int64_t last = -1;
+        if (!next_line(r))
+            return sti_fail(STINT_E_INPUT,
+                            "%s: ends after %" PRId64 " support vectors of %" PRId64,
+                            r->name, i, r->total);
+        for (int64_t c = 0; c < m->coefs && st == STINT_OK; c++)
+            st = read_real(r, &m->coef[c * r->total + i]);
+        while (st == STINT_OK && next_word(r, &from, &to))
+            st = read_entry(r, from, to, &last, &at);
+        if (st != STINT_OK)
+            return st;
+        m->x.start[i + 1] = at;
+    }
+    while (next_line(r))
+        if (next_word(r, &from, &to))
+            return fault(r, shown(from, to),
+                         "the end was wanted: as many lines were "
+                         "there as total_sv says");
+    return STINT_OK;
+}
+
+stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *name,
+                                 sti_svm_model *model_out)
+{
+    reader r = {.name = name, .at = text, .end = text + n_bytes, .m = model_out};
+    *model_out = (sti_svm_model){.arena = sti_arena_create("svm.names")};
+    stint_status st = model_out->arena ? STINT_OK : STINT_E_MEMORY;
+    STI_TRY(st);
+    STI_TRY(read_head(&r));
+    STI_TRY(judge_classes(&r));
+    STI_TRY(reserve(&r));
+    STI_TRY(read_points(&r));
+out:
+    if (st != STINT_OK)
+        sti_svm_model_fini(model_out);
+    return st;
+}
+
+stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out)
+{
+    void *text = NULL;
+    size_t bytes;
+    stint_status st = sti_file_read(path, FILE_MOST, &text, &bytes);
+    if (st == STINT_OK)
+        st = sti_svm_model_parse(text, bytes, path, model_out);
+    sti_free(text);
+    return st;
+}

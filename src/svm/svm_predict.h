@@ -1,0 +1,18 @@
+/* Decision values and labels of a model's (svm.h). */
+#ifndef STI_SVM_SVM_PREDICT_H
+#define STI_SVM_SVM_PREDICT_H
+
+#include "svm/svm.h"
+
+/* Values a row: a pair each in the order 0-1, 0-2, ..., 1-2, ...; a class each of one
+ * against the rest; or one. */
+int64_t sti_svm_values(const sti_svm_model *model);
+
+/* value_out [rows, values]. answer_out [rows]: a place among the model's classes, or
+ * where it has none the value itself (one_class: +1 or -1). Every value is a function
+ * of its row and the model alone. STINT_E_INPUT: the rows have more features than the
+ * model. */
+stint_status sti_svm_predict(const sti_svm_model *model, const sti_table *table,
+                             int threads, double *value_out, double *answer_out);
+
+#endif

@@ -1,0 +1,65 @@
+/* Training of least-squares machines within a memory budget (svm.h). */
+#ifndef STI_SVM_SVM_TRAIN_H
+#define STI_SVM_SVM_TRAIN_H
+
+#include "base/account.h"
+#include "svm/svm.h"
+
+typedef enum sti_svm_store {
+    STI_STORE_AUTO,
+    STI_STORE_ALL,
+    STI_STORE_NONE
+} sti_svm_store;
+
+typedef struct sti_svm_train_desc {
+    const sti_table *table;
+    bool regression;
+    sti_svm_classes classes_by;
+    sti_gram_function function;
+    double c;             /* above 0 */
+    const double *weight; /* [classes] in the order of sti_svm_classes_of, or NULL */
+    double tolerance;
+    int64_t iterations; /* at most; 0: 10 a point and 1000 */
+    sti_svm_store store;
+    size_t budget_bytes; /* of the whole process; 0: none */
+    int threads;
+    void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
+                     double residual); /* or NULL */
+    void *progress_user;
+} sti_svm_train_desc;
+
+/* What a training will do and take. */
+typedef struct sti_svm_plan {
+    sti_account account;
+    size_t smallest_bytes; /* the least budget that does */
+    int64_t points, features, nonzeros, classes, machines;
+    int64_t tiles, kept; /* of the largest machine */
+    bool dense;
+    int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
+} sti_svm_plan;
+
+typedef struct sti_svm_train_result {
+    int64_t iterations; /* the most of a machine */
+    double residual;    /* the largest of all, computed anew */
+    double objective;   /* sum of alpha y / 2 over the machines */
+    double seconds;
+} sti_svm_train_result;
+
+/* What a training runs beside our own code, as base/account.h wants it. */
+extern const char *const sti_svm_libraries[];
+
+/* Classes in LIBSVM's order: as they come up, but +1 before -1 where these are the two.
+ * class_of [rows]; label_out [STI_SVM_CLASSES_MOST]. STINT_E_INPUT: no labels, one
+ * class, or too many. */
+stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
+                                double *label_out, int64_t *classes_out);
+
+/* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too. */
+stint_status sti_svm_plan_training(const sti_svm_train_desc *desc,
+                                   sti_svm_plan *plan_out);
+/* The model borrows from the table. STINT_E_FAILED: not solved to the tolerance; then
+ * there is no model. */
+stint_status sti_svm_train(const sti_svm_train_desc *desc, const sti_svm_plan *plan,
+                           sti_svm_model *model_out, sti_svm_train_result *result_out);
+
+#endif

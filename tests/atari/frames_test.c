@@ -1,0 +1,181 @@
+/* Frames against those of ale-py 0.12.1: hashes of colours and RAM over 60 frames and
+ * more of programs made by chance (rom_make.h), and of our own. The hashes are ALE's:
+ * bench/play_ale.py asks it for them, with the files that this test writes when it is
+ * called with --write FOLDER. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "atari/game.h"
+#include "atari/play_run.h"
+#include "atari/snapshot.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "rom_make.h"
+
+enum { FRAMES = 60 };
+
+#include "frames_golden.h"
+
+static sti_vcs vcs;
+
+static int action_of(int frame)
+{
+    return frame * 7 % STI_ACTIONS;
+}
+
+static void hash_frames(sti_vcs *v, int first, int frames, sti_sha256 *hash)
+{
+    for (int frame = first; frame < first + frames; frame++) {
+        sti_vcs_frame(v, action_of(frame));
+        sti_sha256_add(hash, sti_vcs_picture(v),
+                       (size_t)sti_cart_lines(v->cart) * STI_LINE_PIXELS);
+        sti_sha256_add(hash, v->console.riot.ram, STI_RAM_BYTES);
+    }
+}
+
+static void check_frames(const uint8_t *rom, size_t bytes, const char *name,
+                         const char *golden)
+{
+    sti_cart cart = {0};
+    const sti_game game = {0};
+    sti_score score = {0};
+    sti_sha256 hash;
+    char hex[65] = "";
+    assert_int_equal(sti_cart_load(rom, bytes, name, &cart), STINT_OK);
+    assert_int_equal(sti_vcs_init(&vcs, &cart), STINT_OK);
+    assert_int_equal(sti_game_boot(&game, &vcs, &score), STINT_OK);
+    sti_sha256_init(&hash);
+    hash_frames(&vcs, 0, FRAMES, &hash);
+    sti_sha256_hex(&hash, hex);
+    if (strcmp(hex, golden) != 0)
+        fail_msg("%s: %s, ALE has %s", name, hex, golden);
+    sti_vcs_fini(&vcs);
+    sti_cart_close(&cart);
+}
+
+static void test_made_by_chance(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        uint8_t rom[ROM_MAKE_BYTES];
+        char name[32];
+        (void)snprintf(name, sizeof name, "chance %zu", i);
+        rom_make(i, (int)(i % 4), rom);
+        check_frames(rom, sizeof rom, name, made[i]);
+    }
+}
+
+static void test_our_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        char path[512];
+        void *data = NULL;
+        size_t bytes = 0;
+        (void)snprintf(path, sizeof path, "%s/../recipes/roms/%s.bin",
+                       STINT_TEST_SOURCE_DIR, own[i].name);
+        assert_int_equal(sti_file_read(path, 1 << 20, &data, &bytes), STINT_OK);
+        check_frames(data, bytes, own[i].name, own[i].golden);
+        sti_free(data);
+    }
+}
+
+/* Skipping the drawing changes nothing but the picture: not RAM, not the latches. */
+static void test_undrawn(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 100; seed < 112; seed++) {
+        uint8_t rom[ROM_MAKE_BYTES];
+        sti_cart cart = {0};
+        sti_console blind;
+        rom_make(seed, (int)(seed % 4), rom);
+        assert_int_equal(sti_cart_load(rom, sizeof rom, "rom", &cart), STINT_OK);
+        assert_int_equal(sti_vcs_init(&vcs, &cart), STINT_OK);
+        blind = vcs.console;
+        for (int frame = 0; frame < 40; frame++) {
+            sti_vcs_frame(&vcs, action_of(frame));
+            sti_action_apply(&blind.input, &cart, action_of(frame));
+            sti_console_frame(&blind, &cart, vcs.cart_ram, NULL, false);
+            assert_memory_equal(blind.riot.ram, vcs.console.riot.ram, STI_RAM_BYTES);
+            assert_int_equal(blind.tia.latches, vcs.console.tia.latches);
+            assert_memory_equal(blind.tia.place, vcs.console.tia.place, STI_THINGS);
+            assert_int_equal(blind.cpu.cycles, vcs.console.cpu.cycles);
+        }
+        sti_vcs_fini(&vcs);
+        sti_cart_close(&cart);
+    }
+}
+
+/* What is loaded goes on as what was saved. */
+static void test_snapshot(void **state)
+{
+    const sti_game game = {0};
+    uint8_t rom[ROM_MAKE_BYTES];
+    sti_cart cart = {0};
+    sti_score score = {.score = -5, .lives = 3}, other = {0};
+    sti_text text = {0};
+    sti_sha256 hash;
+    char there[65] = "", back[65] = "";
+    (void)state;
+    rom_make(7, 3, rom);
+    assert_int_equal(sti_cart_load(rom, sizeof rom, "rom", &cart), STINT_OK);
+    assert_int_equal(sti_vcs_init(&vcs, &cart), STINT_OK);
+    hash_frames(&vcs, 0, 50, &hash);
+    assert_int_equal(sti_snapshot_write(&vcs, &game, &score, &text), STINT_OK);
+    sti_sha256_init(&hash);
+    hash_frames(&vcs, 50, 50, &hash);
+    sti_sha256_hex(&hash, there);
+    sti_vcs_reset(&vcs);
+    assert_int_equal(sti_snapshot_read((const uint8_t *)text.data, text.length, "text",
+                                       &vcs, &game, &other),
+                     STINT_OK);
+    assert_int_equal(other.score, -5);
+    assert_int_equal(other.lives, 3);
+    sti_sha256_init(&hash);
+    hash_frames(&vcs, 50, 50, &hash);
+    sti_sha256_hex(&hash, back);
+    assert_string_equal(there, back);
+    /* One bit wrong, anywhere: refused. */
+    for (size_t i = 0; i < text.length; i += 97) {
+        text.data[i] ^= 4;
+        assert_int_equal(sti_snapshot_read((const uint8_t *)text.data, text.length,
+                                           "text", &vcs, &game, &other),
+                         STINT_E_INPUT);
+        text.data[i] ^= 4;
+    }
+    sti_text_fini(&text);
+    sti_vcs_fini(&vcs);
+    sti_cart_close(&cart);
+}
+
+static int write_roms(const char *folder)
+{
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        uint8_t rom[ROM_MAKE_BYTES];
+        char path[512];
+        rom_make(i, (int)(i % 4), rom);
+        (void)snprintf(path, sizeof path, "%s/chance%02zu.bin", folder, i);
+        if (sti_file_write(path, rom, sizeof rom) != STINT_OK)
+            return 1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_made_by_chance),
+        cmocka_unit_test(test_our_own),
+        cmocka_unit_test(test_undrawn),
+        cmocka_unit_test(test_snapshot),
+    };
+    if (argc == 3 && strcmp(argv[1], "--write") == 0)
+        return write_roms(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

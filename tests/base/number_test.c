@@ -1,0 +1,107 @@
+/* Numbers from text against strtod of the C library, and back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/rng.h"
+
+static void same_as_strtod(const char *text)
+{
+    const char *after;
+    char *want_after;
+    double value = 1;
+    const double want = strtod(text, &want_after);
+    if (!sti_number_read(text, text + strlen(text), &after, &value))
+        fail_msg("'%s' is refused", text);
+    if (memcmp(&value, &want, sizeof value) != 0 || after != want_after)
+        fail_msg("'%s': %a, wanted %a", text, value, want);
+}
+
+static void hard_cases(void **state)
+{
+    static const char *const texts[] = {"0",
+                                        "-0",
+                                        "+1",
+                                        ".5",
+                                        "2.",
+                                        "1e22",
+                                        "1e23",
+                                        "-1e-22",
+                                        "4.9e-324",
+                                        "2e-324",
+                                        "1e-400",
+                                        "9007199254740993",
+                                        "0.1",
+                                        "123456789012345678901234567890",
+                                        "1.7976931348623157e308",
+                                        "2.2250738585072011e-308",
+                                        "1e",
+                                        "1e+",
+                                        "3ex",
+                                        "7.5e-3rest",
+                                        "00012.50"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        same_as_strtod(texts[i]);
+}
+
+static void refused(void **state)
+{
+    static const char *const texts[] = {"", "-", ".", "e5", "nan", "inf", "x", "1e999"};
+    const char *after;
+    double value;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (sti_number_read(texts[i], texts[i] + strlen(texts[i]), &after, &value))
+            fail_msg("'%s' is taken", texts[i]);
+}
+
+/* The text ends where it is said to end, not at a NUL. */
+static void a_piece_of_text(void **state)
+{
+    const char *text = "12345", *after;
+    double value;
+    (void)state;
+    assert_true(sti_number_read(text, text + 2, &after, &value));
+    assert_true(value == 12 && after == text + 2);
+}
+
+static void random_doubles_there_and_back(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint32_t w[4];
+        char text[64], own[STI_NUMBER_BYTES];
+        double x;
+        sti_random4(5, STI_STREAM_TEST, i, 0, w);
+        uint64_t bits = (uint64_t)w[0] << 32 | w[1];
+        memcpy(&x, &bits, sizeof x);
+        if (!(x - x == 0))
+            continue;
+        if (w[3] % 2)
+            x = (double)((int64_t)bits >> 20) / 1e6;
+        (void)snprintf(text, sizeof text, "%.*g", 1 + (int)(w[2] % 20), x);
+        if (isfinite(strtod(text, NULL))) /* rounding up leads beyond the largest */
+            same_as_strtod(text);
+        same_as_strtod(sti_number_text(x, own));
+        if (strtod(own, NULL) != x)
+            fail_msg("%a is written as %s", x, own);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hard_cases),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(a_piece_of_text),
+                                       cmocka_unit_test(random_doubles_there_and_back)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+# The commands of docs/play.md, run in their order in an empty folder, and refusals.
+. "$(dirname "$0")/cli_lib.sh"
+mkdir "$work/place" "$work/bin" && cd "$work/place" || exit 1
+ln -s "$STINT" "$work/bin/stint"
+PATH=$work/bin:$PATH
+ln -s "$STINT_SOURCE/recipes" recipes
+{
+    echo 'set -e'
+    awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$STINT_SOURCE/docs/play.md"
+} >script
+[ "$(wc -l <script)" -gt 5 ] || fail "few commands found in play.md"
+bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$work/err")"
+grep -q 'raw frames/s' "$work/out" || fail "no rate"
+[ -s rally.png ] && [ -s half.snapshot ] || fail "files are missing"
+
+rom=recipes/roms/rally.bin
+hash_of() {
+    stint play run "$rom" --game none --json "$@" | sed 's/.*"frames_sha256":"\([^"]*\)".*/\1/'
+}
+# The second half of a run is that of the run that goes on from a snapshot.
+yes 0 | head -100 >zeros
+yes 0 | head -200 >more
+[ "$(hash_of --frames 100 --load half.snapshot --actions zeros)" = \
+    "$(hash_of --frames 100 --load half.snapshot --actions noop)" ] ||
+    fail "a list of zeros is not noop"
+stint play run "$rom" --game none --frames 200 --actions more --save whole.snapshot -q >/dev/null
+stint play run "$rom" --game none --frames 100 --load half.snapshot --actions zeros \
+    --save joined.snapshot -q >/dev/null
+cmp -s whole.snapshot joined.snapshot || fail "two halves end elsewhere than the whole"
+
+refused() { # code, words, arguments of stint play
+    code=$1 words=$2
+    shift 2
+    stint play "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    [ "$got" -eq "$code" ] || fail "stint play $*: exit $got, wanted $code"
+    grep -q -e "$words" "$work/err" || fail "stint play $*: says $(cat "$work/err")"
+}
+: >empty.bin
+head -c 3000 "$rom" >cut.bin
+echo 18 >bad
+refused 4 'empty' info empty.bin --game none
+refused 4 'no size' info cut.bin --game none
+refused 4 '--reward' info "$rom"
+refused 4 'bad:1' run "$rom" --game none --frames 1 --actions bad
+refused 4 '100 actions' run "$rom" --game none --frames 101 --actions zeros
+refused 4 'RAM' info "$rom" --game none --reward ram:0x7F
+refused 4 'wanted at' info "$rom" --game none --done 'ram:0x80=3'
+refused 4 'no snapshot' run "$rom" --game none --load zeros
+refused 2 'frameskip' bench "$rom" --game none --frameskip 0
+finish

@@ -1,0 +1,159 @@
+# stint svm and stint data table: against a dense solve in NumPy and LIBSVM's programs,
+# over budgets, threads and instruction sets; refusals; the example of docs/svm.md.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+python=/usr/bin/python3 # Debian's, which has python3-numpy
+$python "$STINT_SOURCE/tests/cli/svm_data.py" make || { fail "no NumPy"; finish; }
+
+# ---- decision values and alphas against the dense system ----
+for kernel in linear polynomial rbf; do
+    for data in two three reg; do
+        for how in oao oaa; do
+            type=ls_svc
+            [ $data = reg ] && type=ls_svr
+            run 0 svm train -q -s $type -t $kernel -a $how -g 0.1 -r 1 -d 2 -c 3 -e 1e-10 \
+                $data.libsvm m.model
+            run 0 svm predict test.libsvm m.model answers --values values.npy
+            $python "$STINT_SOURCE/tests/cli/svm_data.py" check $data $kernel $how ||
+                fail "$data $kernel $how is not the dense solution"
+        done
+    done
+done
+run 0 svm train -q -g 0.1 -c 3 -e 1e-10 --weights 1=4,-1=0.5 two.libsvm m.model
+run 0 svm predict test.libsvm m.model answers --values values.npy
+$python "$STINT_SOURCE/tests/cli/svm_data.py" check two rbf weighted ||
+    fail "class weights are not the dense solution"
+
+# ---- models both ways ----
+if command -v svm-train >/dev/null; then
+    for kernel in 0 1 2 3; do
+        svm-train -q -t $kernel -g 0.02 three.libsvm theirs.model
+        svm-predict test.libsvm theirs.model theirs >/dev/null
+        run 0 svm predict test.libsvm theirs.model ours
+        cmp -s ours theirs || fail "a model of svm-train, kernel $kernel: other answers"
+        [ $kernel = 3 ] && continue
+        run 0 svm train -q -t $kernel -g 0.02 three.libsvm own.model
+        svm-predict test.libsvm own.model theirs >/dev/null
+        run 0 svm predict test.libsvm own.model ours
+        cmp -s ours theirs || fail "svm-predict answers otherwise, kernel $kernel"
+    done
+    for type in 1 2 3 4; do
+        svm-train -q -s $type -n 0.2 two.libsvm theirs.model
+        svm-predict test.libsvm theirs.model theirs >theirs.said
+        run 0 svm predict test.libsvm theirs.model ours
+        $python "$STINT_SOURCE/tests/cli/svm_data.py" near ours theirs ||
+            fail "a model of svm-train -s $type: other answers"
+    done
+    for data in two three reg; do
+        svm-scale -l -0.5 -u 2 -s their.range $data.libsvm >theirs 2>/dev/null
+        run 0 svm scale -l -0.5 -u 2 -s own.range $data.libsvm
+        cmp -s out theirs && cmp -s own.range their.range ||
+            fail "svm scale $data: other bytes than svm-scale"
+        svm-scale -r their.range test.libsvm >theirs 2>/dev/null
+        run 0 svm scale -r own.range test.libsvm
+        cmp -s out theirs || fail "svm scale -r $data: other bytes than svm-scale"
+    done
+    svm-predict reg.libsvm m.model theirs >/dev/null || fail "svm-predict refuses a model"
+fi
+
+# ---- the same model for any budget, threads, instruction set ----
+sha() { $python -c 'import json,sys; print(json.load(sys.stdin)["model_sha256"])' <out; }
+run 0 svm train --json -e 1e-8 large.libsvm l.model
+want=$(sha)
+json 'j["residual"] <= 1e-8 and j["stored_share"] == 1 and j["support_vectors"] == 1100'
+json '0 < j["peak_rss_bytes"] <= j["planned_peak_bytes"]' # of a plain build
+for how in "-j 1" "-j 3" "-l implicit" "-j 3 -l implicit"; do
+    # shellcheck disable=SC2086
+    run 0 svm train --json -e 1e-8 $how large.libsvm l.model
+    [ "$(sha)" = "$want" ] || fail "$how changes the model"
+done
+for isa in ref avx2; do
+    STINT_ISA=$isa run 0 svm train --json -e 1e-8 large.libsvm l.model
+    [ "$(sha)" = "$want" ] || fail "STINT_ISA=$isa changes the model"
+done
+run 0 svm plan --json large.libsvm
+smallest=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+for extra in 0 1000000 2500000; do
+    run 0 svm train --json -e 1e-8 --memory $((smallest + extra)) large.libsvm l.model
+    [ "$(sha)" = "$want" ] || fail "a budget of $extra more changes the model"
+    # Sanitizers hold memory of their own.
+    nm "$STINT" 2>/dev/null | grep -q __asan_init ||
+        json "j['peak_rss_bytes'] <= $((smallest + extra))"
+done
+run 3 svm train --memory $((smallest - 2000000)) large.libsvm none.model
+says err "--memory"
+run 3 svm train --memory 1M large.libsvm none.model
+[ ! -e none.model ] || fail "a refused training leaves a model"
+
+# ---- sparse rows stay sparse: 2,000 x 100,000 would be 1.6 GB ----
+run 0 svm train --json -g 0.01 wide.libsvm w.model
+nm "$STINT" 2>/dev/null | grep -q __asan_init || json 'j["peak_rss_bytes"] < 150e6'
+
+# ---- refusals ----
+bad() { # STATUS WORDS TEXT
+    printf "$3" >bad.libsvm
+    run "$1" svm train bad.libsvm none.model
+    says err "$2"
+}
+bad 4 "bad.libsvm:2" '1 1:1\n1 2:1 2:3\n'
+bad 4 "bad.libsvm:2" '1 1:1\n2 1:nan\n'
+bad 4 "bad.libsvm:1" 'nan 1:1\n2 1:1\n'
+bad 4 "bad.libsvm:2: no label" '1 1:1\n1:1\n'
+bad 4 "bad.libsvm:1" '1 x:1\n'
+bad 4 "one class" '1 1:1\n1 1:2\n'
+bad 4 "no labels" '1:1\n1:2\n'
+bad 4 "holds no rows" ''
+for option in "-g 0" "-c 0" "-e 0" "-d -1" "-s ls" "-t 9" "--weights x=1" "--weights 1=0"; do
+    # shellcheck disable=SC2086
+    run 2 svm train $option two.libsvm none.model
+done
+for option in "-s 0" "-s nu_svr" "-t 4" "-t laplacian"; do
+    # shellcheck disable=SC2086
+    run 8 svm train $option two.libsvm none.model
+done
+run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
+says err "after 2 iterations"
+run 1 svm train -t sigmoid -g 5 two.libsvm none.model
+says err "not positive definite"
+[ ! -e none.model ] || fail "a failed training leaves a model"
+run 0 svm train -q two.libsvm m.model
+printf '1 1:1 99:2\n' >more.libsvm
+run 4 svm predict more.libsvm m.model answers
+says err "index 99"
+head -20 m.model >cut.model
+run 4 svm predict test.libsvm cut.model answers
+sed 's/^total_sv .*/total_sv 7/' m.model >other.model
+run 4 svm predict test.libsvm other.model answers
+says err "other.model:"
+run 2 svm predict test.libsvm m.model test.libsvm
+run 2 svm scale -l 1 -u 1 two.libsvm
+printf 'x\n0 1\n2 1\n' >bad.range
+run 4 svm scale -r bad.range two.libsvm
+says err "bad.range:3"
+printf 'y\n0 1\n0 1\nx\n0 1\n' >bad.range
+run 8 svm scale -r bad.range two.libsvm
+
+# ---- tables there and back ----
+run 0 data table words.arff --out words.libsvm
+run 0 data table words.libsvm --out again.arff
+run 0 data table again.arff --out again.libsvm
+cmp -s words.libsvm again.libsvm || fail "words.arff changes on its way"
+grep -q '^big 1:0.1 2:-3$' words.libsvm || fail "words.libsvm: $(cat words.libsvm)"
+printf '@relation r\n@attribute a string\n@data\n' >bad.arff
+run 4 data check bad.arff
+says err "bad.arff:2"
+printf '0:1 2:3\n' >zero.libsvm
+run 0 data info zero.libsvm
+says err "count from 0"
+
+# ---- the example of the page ----
+mkdir example
+sed -n '/svm example/,/<!-- end/s/^    stint //p' "$STINT_SOURCE/docs/svm.md" >commands
+[ "$(wc -l <commands)" -eq 9 ] || fail "docs/svm.md has another number of commands"
+cd example || exit 1
+while read -r line; do
+    # shellcheck disable=SC2086
+    run 0 $line
+    case $line in "svm predict"*) says out "Accuracy = " ;; esac
+done <../commands
+finish
