@@ -105,7 +105,7 @@ static void grey_out(sti_console *console, const sti_cart *cart, sti_screen *scr
     if (screen)
         for (int32_t i = line * STI_LINE_PIXELS;
              i < sti_cart_lines(cart) * STI_LINE_PIXELS; i++)
-            screen->now[i] = (screen->now[i] & 0x0f) >> 1;
+            screen->now[i] = (uint8_t)((screen->now[i] & 0x0f) >> 1);
     console->greyed = true;
 }
 

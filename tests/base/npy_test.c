@@ -175,7 +175,7 @@ static void check_straight(char kind, int bytes, int rank, const int64_t *dim,
     for (int64_t i = 0; i < count; i++)
         for (int b = 0; b < bytes; b++)
             x[i * bytes + (big ? bytes - 1 - b : b)] =
-                b < 8 ? (unsigned char)(i >> (8 * b)) : 0;
+                (unsigned char)(b < 8 ? i >> (8 * b) : 0);
     assert_int_equal(sti_npy_straighten(&npy, "f"), STINT_OK);
     assert_ptr_not_equal(npy.data, x);
     assert_false(npy.big_endian || npy.fortran_order);
