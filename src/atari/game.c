@@ -186,8 +186,8 @@ static void press_select(boot *b, int count)
 static bool in_mode(const boot *b, const sti_title_mode *mode)
 {
     const uint8_t byte = byte_at(b, mode->at);
-    const uint8_t value =
-        mode->mask ? (uint8_t)(byte >> mode->shift & mode->mask) : byte;
+    const unsigned value =
+        mode->mask ? (unsigned)byte >> mode->shift & mode->mask : byte;
     if (mode->with_at && byte_at(b, mode->with_at) != mode->with)
         return false;
     return value == mode->mode ||
