@@ -18,16 +18,16 @@ static void add_figures(const stint_shrink_result *r, sti_text *out)
     snprintf(words, sizeof words, "%.1f x",
              r->bytes > 0 ? (double)r->base_bytes / (double)r->bytes : 0);
     sti_page_figure(out, words, "smaller than float32");
-    snprintf(words, sizeof words, "%.2f points", 100 * r->accuracy_drop);
-    sti_page_figure(out, words, "lost on the images that judge");
+    snprintf(words, sizeof words, "%.2f", 100 * r->accuracy_drop);
+    sti_page_figure(out, words, "points lost on the images that judge");
     snprintf(words, sizeof words, "%.2f %%", 100 * r->mismatch_rate);
     sti_page_figure(out, words, "answers changed");
     if (!isnan(r->test_accuracy)) {
         snprintf(words, sizeof words, "%.2f %%", 100 * r->test_accuracy);
         sti_page_figure(out, words, "accuracy on images that report");
     }
-    snprintf(words, sizeof words, "%.3g ms", r->latency_ms);
-    sti_page_figure(out, words, "a batch");
+    snprintf(words, sizeof words, "%.3g", r->latency_ms);
+    sti_page_figure(out, words, "ms a batch");
     sti_page_figures_end(out);
 }
 
@@ -99,6 +99,7 @@ static void add_samples(const stint_shrink_result *r, sti_text *out)
                       "The search ended between %.4f, which keeps the answers, and "
                       "%.4f, which does not or was not tried.",
                       r->bracket[0], r->bracket[1]);
+    sti_page_columns_begin(out);
     add_curve(r, out);
     sti_page_card_begin(out);
     sti_table_begin(out, columns, 7);
@@ -106,6 +107,7 @@ static void add_samples(const stint_shrink_result *r, sti_text *out)
         add_sample(&r->samples[i], out);
     sti_table_end(out);
     sti_page_card_end(out);
+    sti_page_columns_end(out);
     sti_page_section_end(out);
 }
 
