@@ -77,7 +77,9 @@ run 0 seal compile h.c --entry h --out h.seal
 run 0 seal encrypt h.seal --key k/secret.key --value "x=70 y=7" --out h.ct
 run 0 seal run h.seal --key k/eval.key --in h.ct --out h1.ct -j 1 --json
 json 'j["bootstraps"] > 20 and j["ranks"] == 1 and 0 < j["busy"] <= 1.01'
-json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 256 * 2**20' # asan has its own
+json 'j["planned_peak_bytes"] <= 256 * 2**20'
+# A sanitizer's own memory is in no plan.
+grep -qE '__(asan|msan|tsan)_init' "$STINT" || json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"]'
 run 0 seal run h.seal --key k/eval.key --in h.ct --out h2.ct -j 2 --order levels --json
 cmp -s h1.ct h2.ct || fail "other threads and order, other bytes"
 run 0 seal decrypt h.seal --key k/secret.key --in h2.ct --json
