@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Learning byte pairs: Stint beside Hugging Face's `tokenizers`, on one thread.
+"""Learning byte pairs, and encoding with them: Stint beside Hugging Face's `tokenizers`, on
+one thread.
 
     python bench/tokenizer_bench.py [STINT] [--mb 10] [--vocabulary 300,8000] [--texts A,B]
-        [--limit SECONDS]
+        [--limit SECONDS] [--encode]
 
 Wants `tokenizers` (PyPI). Every learning is a process of its own; seconds are of the
 processor, peaks are the kernel's. Stint's `data tokens` also encodes the text, which
 `tokenizers` is spared: the seconds of a second run, which only encodes, are taken off. A
 text of one long word takes `tokenizers` a time that is quadratic in the word: what exceeds
-the limit is given up and shown as such."""
+the limit is given up and shown as such. --encode times encoding by the merges that Stint
+learnt instead, whole processes that read tokeniser and text; the numbers of tokens are
+compared."""
 import argparse
 import base64
+import json
 import os
 import random
 import resource
@@ -29,6 +33,15 @@ t.train_from_iterator([text], trainers.BpeTrainer(
     initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
 merges = json.loads(t.to_str())["model"]["merges"]
 open(sys.argv[3], "w", encoding="utf-8").write("".join(f"{a} {b}\\n" for a, b in merges))
+"""
+
+ENCODE = """
+import sys
+from tokenizers import Tokenizer, models, pre_tokenizers
+text = open(sys.argv[1], newline="", encoding="utf-8").read()
+t = Tokenizer(models.BPE.from_file(sys.argv[2] + "/vocab.json", sys.argv[2] + "/merges.txt"))
+t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+print(len(t.encode(text, add_special_tokens=False).ids))
 """
 
 
@@ -74,7 +87,7 @@ def make(name, n):
 
 
 def run(command, limit):
-    """Seconds of the processor and KiB at the peak, or None."""
+    """Seconds of the processor, KiB at the peak and what was printed, or None."""
     try:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(["/usr/bin/time", "-f", "%M"] + command, capture_output=True,
@@ -87,16 +100,29 @@ def run(command, limit):
         sys.exit(f"{command[0]}: {done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return seconds, int(done.stderr.split()[-1])
+    return seconds, int(done.stderr.split()[-1]), done.stdout
 
 
-def row(stint, folder, name, n, size, limit):
+def encode_row(stint, text, ours, line, n_bytes, limit):
+    s, kib, said = run([stint, "data", "tokens", text, "--from", ours, "--json"], None)
+    line += f" {s:8.2f} {kib * 1024 / n_bytes:7.1f}"
+    peer = run([sys.executable, "-c", ENCODE, text, ours], limit)
+    if not peer:
+        return f"{line}     > {limit:.0f} s, given up"
+    same = json.loads(said)["tokens"] == int(peer[2])
+    return (f"{line} {peer[0]:10.2f} {peer[1] * 1024 / n_bytes:7.1f}   {s / peer[0]:5.2f}   "
+            f"{'as many tokens' if same else 'OTHER TOKENS'}")
+
+
+def row(stint, folder, name, n, size, limit, encode):
     text, theirs, ours = (os.path.join(folder, f) for f in ("text.txt", "theirs", "ours"))
     with open(text, "w", newline="", encoding="utf-8") as f:
         f.write(make(name, n))
     n_bytes = os.path.getsize(text)
-    s, kib = run([stint, "data", "tokens", text, "--vocabulary", str(size), "--gpt2", ours],
-                 None)
+    s, kib, _ = run([stint, "data", "tokens", text, "--vocabulary", str(size), "--gpt2",
+                     ours], None)
+    if encode:
+        return encode_row(stint, text, ours, f"{name:9} {size:6}", n_bytes, limit)
     s -= run([stint, "data", "tokens", text, "--from", ours], None)[0]
     line = f"{name:9} {size:6} {s:8.2f} {kib * 1024 / n_bytes:7.1f}"
     peer = run([sys.executable, "-c", LEARN, text, str(size), theirs], limit)
@@ -116,13 +142,15 @@ def main():
     p.add_argument("--texts", default="word,dna,base64,letter,emoji,thai,chinese,japanese,"
                    "arabic,hindi,english,code")
     p.add_argument("--limit", type=float, default=300)
+    p.add_argument("--encode", action="store_true")
     a = p.parse_args()
     print("text      tokens   seconds  bytes/byte  tokenizers: seconds  bytes/byte  ratio  "
           "merges")
     with tempfile.TemporaryDirectory() as folder:
         for name in a.texts.split(","):
             for size in a.vocabulary.split(","):
-                print(row(a.stint, folder, name, int(a.mb * 1e6), int(size), a.limit),
+                print(row(a.stint, folder, name, int(a.mb * 1e6), int(size), a.limit,
+                          a.encode),
                       flush=True)
 
 
