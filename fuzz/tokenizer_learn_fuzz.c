@@ -1,9 +1,6 @@
 /* Any text to learn byte pairs from: the merges must be those of a plain loop that
  * counts all pairs anew each time, and encoding with them must lose nothing. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "data/tokenizer.h"
+#include "fuzz_tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -76,26 +73,9 @@ static void check_merges(const stint_tokenizer *t, const char *text, size_t n_by
         abort();
 }
 
-static void check_encoding(const stint_tokenizer *t, const char *text, size_t n_bytes)
-{
-    static int32_t tokens[MOST_BYTES];
-    int64_t count;
-    size_t at = 0;
-    if (stint_tokenizer_encode(t, text, n_bytes, tokens, &count) != STINT_OK)
-        abort();
-    for (int64_t i = 0; i < count; i++) {
-        size_t length;
-        const char *bytes = stint_tokenizer_token(t, tokens[i], &length);
-        if (!bytes || length > n_bytes - at || memcmp(text + at, bytes, length) != 0)
-            abort();
-        at += length;
-    }
-    if (at != n_bytes)
-        abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static int32_t tokens[MOST_BYTES];
     stint_tokenizer *t;
     const size_t n_bytes = size < MOST_BYTES ? size : MOST_BYTES;
     char *text = malloc(n_bytes ? n_bytes : 1); /* not a byte more than there is */
@@ -111,7 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (stint_tokenizer_learn(STINT_TOKENIZER_BPE, 256 + MOST_MERGES, text, n_bytes,
                               &t) == STINT_OK) {
         check_merges(t, text, n_bytes);
-        check_encoding(t, text, n_bytes);
+        if (!fuzz_round_trip(t, text, n_bytes, tokens))
+            abort();
         stint_tokenizer_close(t);
     }
     free(text);

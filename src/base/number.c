@@ -1,7 +1,6 @@
 #include "base/number.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/base_priv.h"
@@ -94,6 +93,22 @@ bool sti_number_read(const char *at, const char *end, const char **after_out,
     *value_out = p.negative ? -value : value;
     *after_out = at;
     return isfinite(value);
+}
+
+bool sti_digits_read(const char *at, const char *end, int64_t most, int64_t *value_out)
+{
+    const char *from = at;
+    int64_t value = 0;
+    for (; at < end && is_digit(*at); at++) {
+        const int digit = *at - '0';
+        if (value > (most - digit) / 10)
+            return false;
+        value = 10 * value + digit;
+    }
+    if (at == from || at < end || value > most)
+        return false;
+    *value_out = value;
+    return true;
 }
 
 const char *sti_number_text(double value, char text_out[STI_NUMBER_BYTES])

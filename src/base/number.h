@@ -7,6 +7,7 @@
 #define STI_BASE_NUMBER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A decimal number, "-1", "+.5" or "2e-3", at `at`, before `end`. False where there is
  * none, where it is longer than 1000 characters, or where it is too large for a
@@ -14,6 +15,11 @@
  * here, nor is hexadecimal. */
 bool sti_number_read(const char *at, const char *end, const char **after_out,
                      double *value_out);
+
+/* A whole number of decimal digits alone, without a sign, that all of the text between
+ * the two is. False for anything else, for no digit and above `most`; *value_out is
+ * left as it was. */
+bool sti_digits_read(const char *at, const char *end, int64_t most, int64_t *value_out);
 
 enum { STI_NUMBER_BYTES = 32 };
 

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "infer/latency.h"
-#include "store/model_file.h"
+#include "infer/model_use.h"
 
 typedef struct latency_args {
     int64_t batch, rounds, threads;
@@ -65,17 +65,13 @@ static stint_status prepare(bench *b, int i, const char *path, int64_t batch)
 {
     stint_status st;
     STI_TRY(stint_model_open(path, &b->files[i]));
-    const sti_network_desc desc = sti_model_network_in_use(b->files[i]);
-    if (desc.context) {
+    if (b->files[i]->network.context) {
         st = sti_fail(STINT_E_UNSUPPORTED,
                       "%s: a text model; latencies are of models of images", path);
         goto out;
     }
-    STI_TRY(sti_network_build(&desc, STINT_EVAL, batch, &b->networks[i]));
-    STI_TRY(sti_network_plan(&b->networks[i], b->threads));
-    STI_TRY(sti_infer_create(&b->networks[i], b->threads, 1, &b->infers[i]));
-    STI_TRY(sti_model_load(b->files[i], &b->networks[i], b->infers[i]->params,
-                           b->infers[i]->states));
+    STI_TRY(sti_model_use(b->files[i], batch, b->threads, 1, &b->networks[i],
+                          &b->infers[i]));
     (void)sti_latency_kept(&b->networks[i], b->threads, &b->kept[i]);
 out:
     return st;

@@ -9,15 +9,22 @@ typedef struct circuit_args {
     sti_cli_common common;
 } circuit_args;
 
-#define CIRCUIT_ROW(field, kind, standard, words) \
-    .type = (kind), .default_text = (standard),   \
+/* clang-format off */
+#define CIRCUIT_ROW(field, kind, standard, words)                                      \
+    .type = (kind), .default_text = (standard),                                        \
     .offset = offsetof(circuit_args, field), .flag = true, .help = (words)
+/* Rows of the subcommands that make a circuit. */
+#define CIRCUIT_OUT_ROW                                                                \
+    {.name = "out", .letter = 'o', .unit = "FILE.seal",                                \
+     CIRCUIT_ROW(out, STI_OPTION_PATH, "", "the circuit file")}
+#define CIRCUIT_EFFORT_ROW                                                             \
+    {.name = "effort", .min = 0, .max = 32, .unit = "N",                               \
+     CIRCUIT_ROW(effort, STI_OPTION_INT, "4",                                          \
+                 "rounds that look for fewer bootstraps after the first mapping")}
+/* clang-format on */
 
 static const sti_option import_rows[] = {
-    {.name = "out",
-     .letter = 'o',
-     .unit = "FILE.seal",
-     CIRCUIT_ROW(out, STI_OPTION_PATH, "", "the circuit file")},
+    CIRCUIT_OUT_ROW,
     {.name = "cycles",
      .min = 0,
      .max = 1 << 20,
@@ -26,12 +33,7 @@ static const sti_option import_rows[] = {
          cycles, STI_OPTION_INT, "0",
          "clock cycles that a BLIF design with latches runs; every value is then "
          "a list with an element a cycle")},
-    {.name = "effort",
-     .min = 0,
-     .max = 32,
-     .unit = "N",
-     CIRCUIT_ROW(effort, STI_OPTION_INT, "4",
-                 "rounds that look for fewer bootstraps after the first mapping")},
+    CIRCUIT_EFFORT_ROW,
     STI_CLI_COMMON_ROWS(circuit_args),
 };
 static const sti_option compile_rows[] = {
@@ -43,16 +45,8 @@ static const sti_option compile_rows[] = {
      CIRCUIT_ROW(public_words, STI_OPTION_TEXT, "",
                  "parameters that are no secret, \"n=5 key=1,2\" with blanks between "
                  "them")},
-    {.name = "out",
-     .letter = 'o',
-     .unit = "FILE.seal",
-     CIRCUIT_ROW(out, STI_OPTION_PATH, "", "the circuit file")},
-    {.name = "effort",
-     .min = 0,
-     .max = 32,
-     .unit = "N",
-     CIRCUIT_ROW(effort, STI_OPTION_INT, "4",
-                 "rounds that look for fewer bootstraps after the first mapping")},
+    CIRCUIT_OUT_ROW,
+    CIRCUIT_EFFORT_ROW,
     STI_CLI_COMMON_ROWS(circuit_args),
 };
 static const sti_option export_rows[] = {

@@ -11,6 +11,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "svm/svm_names.h"
 #include "svm/svm_train.h"
 
 typedef struct svm_args {
@@ -134,10 +135,10 @@ static stint_status choose_type(const char *word, bool *regression_out)
 
 static stint_status choose_kernel(const char *word, sti_gram_kind *kind_out)
 {
-    static const char *const names[] = {"linear", "polynomial", "rbf", "sigmoid"};
     static const char *const later[] = {"4", "precomputed", "laplacian", "chi_squared"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(word, names[i]) == 0 || (word[0] == '0' + i && !word[1])) {
+    for (int i = 0; i < STI_GRAM_KINDS; i++)
+        if (strcmp(word, sti_svm_kernel_names[i]) == 0 ||
+            (word[0] == '0' + i && !word[1])) {
             *kind_out = (sti_gram_kind)i;
             return STINT_OK;
         }
@@ -365,11 +366,10 @@ static void add_train_json(const svm_task *t, const sti_svm_model *m,
                            const sti_svm_train_result *r, double write_s,
                            const char *sha256, sti_text *out)
 {
-    static const char *const kernels[] = {"linear", "polynomial", "rbf", "sigmoid"};
     sti_json j;
     sti_cli_json_begin(&j, out);
     sti_json_text(&j, "type", t->desc.regression ? "ls_svr" : "ls_svc");
-    sti_json_text(&j, "kernel", kernels[m->function.kind]);
+    sti_json_text(&j, "kernel", sti_svm_kernel_names[m->function.kind]);
     sti_json_float(&j, "gamma", m->function.gamma);
     sti_json_int(&j, "classes", m->classes);
     sti_json_int(&j, "points", t->plan.points);

@@ -29,18 +29,6 @@ typedef struct word {
     bool quoted;
 } word;
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at))
-        at++;
-    return at;
-}
-
 sti_table_counts sti_table_count_arff(const char *text, const char *end)
 {
     sti_table_counts counts = {0};
@@ -60,10 +48,10 @@ static bool next_line(sti_table_text *text, const char **from_out,
     while (text->at < text->end) {
         const char *newline = memchr(text->at, '\n', (size_t)(text->end - text->at));
         const char *stop = newline ? newline : text->end;
-        const char *from = skip_blanks(text->at, stop);
+        const char *from = sti_table_skip_blanks(text->at, stop);
         text->at = newline ? newline + 1 : text->end;
         text->line++;
-        while (stop > from && is_blank(stop[-1]))
+        while (stop > from && sti_table_is_blank(stop[-1]))
             stop--;
         if (from < stop && *from != '%') {
             *from_out = from;
@@ -82,7 +70,8 @@ static const char *take_word(const sti_table_text *text, const char *at,
     *w = (word){.quoted = quote != '\0'};
     at += w->quoted;
     for (; at < stop; at++) {
-        if (w->quoted ? *at == quote : is_blank(*at) || (*at && strchr(ends, *at)))
+        if (w->quoted ? *at == quote
+                      : sti_table_is_blank(*at) || (*at && strchr(ends, *at)))
             break;
         if (w->quoted && *at == '\\' && at + 1 < stop)
             at++;
@@ -108,7 +97,7 @@ static bool begins(const char *at, const char *stop, const char *key)
 {
     const size_t length = strlen(key);
     return (size_t)(stop - at) >= length && strncasecmp(at, key, length) == 0 &&
-           ((size_t)(stop - at) == length || is_blank(at[length]));
+           ((size_t)(stop - at) == length || sti_table_is_blank(at[length]));
 }
 
 /* Is this the label? The attribute named class is, or else a nominal one. */
@@ -143,11 +132,11 @@ static stint_status judge_label(arff *a, const word *name, bool nominal,
 static stint_status read_attribute(arff *a, const char *at, const char *stop)
 {
     word name, type;
-    at = skip_blanks(at, stop);
+    at = sti_table_skip_blanks(at, stop);
     at = take_word(a->text, at, stop, "{", &name);
     if (!at)
         return STINT_E_INPUT;
-    at = skip_blanks(at, stop);
+    at = sti_table_skip_blanks(at, stop);
     if (name.length == 0 || at == stop)
         return sti_table_fault(a->text, "'@attribute NAME numeric' or '@attribute NAME "
                                         "{word,word}' was wanted");
@@ -202,10 +191,11 @@ static stint_status read_words(arff *a, bool keep)
     double value;
     for (int64_t i = 0;; i++) {
         word w;
-        at = take_word(a->text, skip_blanks(at, a->list_end), a->list_end, ",", &w);
+        at = take_word(a->text, sti_table_skip_blanks(at, a->list_end), a->list_end,
+                       ",", &w);
         if (!at)
             return STINT_E_INPUT;
-        at = skip_blanks(at, a->list_end);
+        at = sti_table_skip_blanks(at, a->list_end);
         if (at < a->list_end && *at != ',')
             return sti_table_fault(a->text,
                                    "'%s' after a word of the label; ',' was "
@@ -273,10 +263,10 @@ static stint_status read_dense(arff *a, const char *at, const char *stop)
 {
     word w;
     for (int64_t i = 0;; i++) {
-        at = take_word(a->text, skip_blanks(at, stop), stop, ",", &w);
+        at = take_word(a->text, sti_table_skip_blanks(at, stop), stop, ",", &w);
         if (!at)
             return STINT_E_INPUT;
-        at = skip_blanks(at, stop);
+        at = sti_table_skip_blanks(at, stop);
         if (at < stop && *at != ',')
             return sti_table_fault(a->text,
                                    "'%s'; ',' or the end of the line was wanted",
@@ -329,21 +319,21 @@ static stint_status read_sparse(arff *a, const char *at, const char *stop)
         memcpy(first.text, a->first_word, a->first_length);
         STI_TRY(label_value(a, &first, &a->table->y[a->table->x.rows]));
     }
-    at = skip_blanks(at, stop);
+    at = sti_table_skip_blanks(at, stop);
     while (at < stop) {
         st = STINT_E_INPUT;
         if (!(at = take_word(a->text, at, stop, ",", &w)))
             goto out;
         STI_TRY(read_place(a, &w, &place));
         st = STINT_E_INPUT;
-        if (!(at = take_word(a->text, skip_blanks(at, stop), stop, ",", &w)))
+        if (!(at = take_word(a->text, sti_table_skip_blanks(at, stop), stop, ",", &w)))
             goto out;
         STI_TRY(put_value(a, place, &w));
-        at = skip_blanks(at, stop);
+        at = sti_table_skip_blanks(at, stop);
         if (at < stop && *at != ',')
             return sti_table_fault(a->text, "'%s'; ',' or '}' was wanted",
                                    sti_table_quote(at, stop));
-        at = at < stop ? skip_blanks(at + 1, stop) : at;
+        at = at < stop ? sti_table_skip_blanks(at + 1, stop) : at;
     }
 out:
     return st;
@@ -370,8 +360,8 @@ static stint_status read_rows(arff *a)
 static stint_status find_first(arff *a, word *first)
 {
     *first = (word){.text = "0", .length = 1};
-    if (a->nominal &&
-        !take_word(a->text, skip_blanks(a->list, a->list_end), a->list_end, ",", first))
+    if (a->nominal && !take_word(a->text, sti_table_skip_blanks(a->list, a->list_end),
+                                 a->list_end, ",", first))
         return STINT_E_INPUT;
     a->first_word = first->text;
     a->first_length = first->length;

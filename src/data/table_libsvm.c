@@ -16,21 +16,9 @@ sti_table_counts sti_table_count_libsvm(const char *text, const char *end)
     return counts;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-static const char *skip_blanks(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at))
-        at++;
-    return at;
-}
-
 static const char *word_end(const char *at, const char *end)
 {
-    while (at < end && !is_blank(*at))
+    while (at < end && !sti_table_is_blank(*at))
         at++;
     return at;
 }
@@ -52,7 +40,7 @@ static bool next_row(sti_table_text *text, const char **from_out, const char **s
     while (text->at < text->end) {
         const char *next, *begin = text->at;
         const char *stop = line_end(begin, text->end, &next);
-        const char *from = skip_blanks(begin, stop);
+        const char *from = sti_table_skip_blanks(begin, stop);
         text->at = next;
         text->line++;
         if (from == stop && (*stop_out = stop, stop < text->end && *stop == '#'))
@@ -123,20 +111,6 @@ static stint_status read_label(const sti_table_text *text, const char *at,
     return STINT_OK;
 }
 
-static bool read_index(const char *at, const char *end, int64_t *index_out)
-{
-    int64_t index = 0;
-    if (at == end)
-        return false;
-    for (; at < end; at++) {
-        if (*at < '0' || *at > '9' || index > STI_TABLE_INDEX_MOST)
-            return false;
-        index = index * 10 + (*at - '0');
-    }
-    *index_out = index;
-    return index < STI_TABLE_INDEX_MOST;
-}
-
 /* "index:value" between the two. */
 static stint_status read_entry(const sti_table_text *text, const char *at,
                                const char *end, int64_t *last, sti_table *table)
@@ -144,7 +118,7 @@ static stint_status read_entry(const sti_table_text *text, const char *at,
     const char *colon = memchr(at, ':', (size_t)(end - at)), *after;
     const int64_t before = *last;
     double value;
-    if (!colon || !read_index(at, colon, last))
+    if (!colon || !sti_digits_read(at, colon, STI_TABLE_INDEX_MOST - 1, last))
         return sti_table_fault(text,
                                "'%s': index:value was wanted, the index a whole "
                                "number from 1 (or 0) to %d",
@@ -172,12 +146,12 @@ static stint_status read_row(const sti_table_text *text, const char *at,
     if (table->y) {
         const char *end = word_end(at, stop);
         STI_TRY(read_label(text, at, end, words, table));
-        at = skip_blanks(end, stop);
+        at = sti_table_skip_blanks(end, stop);
     }
     while (at < stop) {
         const char *end = word_end(at, stop);
         STI_TRY(read_entry(text, at, end, &last, table));
-        at = skip_blanks(end, stop);
+        at = sti_table_skip_blanks(end, stop);
     }
     sti_table_end_row(table);
 out:

@@ -20,6 +20,19 @@ typedef struct sti_table_counts {
     int64_t rows, entries;
 } sti_table_counts;
 
+/* Blanks within a line; the first character from `at` on that is none, or `end`. */
+static inline bool sti_table_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static inline const char *sti_table_skip_blanks(const char *at, const char *end)
+{
+    while (at < end && sti_table_is_blank(*at))
+        at++;
+    return at;
+}
+
 size_t sti_table_counts_bytes(const sti_table_counts *counts);
 
 /* Arrays for so many; labels: y, too. */

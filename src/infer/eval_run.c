@@ -9,6 +9,7 @@
 #include "data/data_section.h"
 #include "infer/eval_run.h"
 #include "infer/evaluate.h"
+#include "infer/model_use.h"
 #include "infer/recall.h"
 
 #define BATCH_DEFAULT  128
@@ -129,19 +130,16 @@ static int64_t images_of(const eval_run *run, int64_t batch)
 
 static stint_status create_lanes(eval_run *run, int threads, int64_t batch)
 {
-    const sti_network_desc desc = sti_model_network_in_use(run->model);
     const int workers = sti_lane_threads(threads, threads);
     stint_status st;
     run->lanes = threads;
     const int64_t images = images_of(run, batch);
-    STI_TRY(sti_network_build(&desc, STINT_EVAL, images, &run->network));
-    STI_TRY(sti_network_plan(&run->network, workers));
-    STI_TRY(sti_infer_create(&run->network, threads, threads, &run->infer));
+    STI_TRY(sti_model_use(run->model, images, threads, threads, &run->network,
+                          &run->infer));
     STI_TRY(sti_lane_decoders_create(run->data, threads, workers, &run->decoders));
-    STI_TRY(sti_model_load(run->model, &run->network, run->infer->params,
-                           run->infer->states));
     STI_TRY(sti_evaluation_init(&run->evaluation, run->count,
-                                (int32_t)desc.model.classes, images, threads));
+                                (int32_t)run->model->network.model.classes, images,
+                                threads));
 out:
     return st;
 }

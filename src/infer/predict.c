@@ -5,9 +5,8 @@
 #include "base/finite.h"
 #include "base/memory.h"
 #include "data/data_section.h"
-#include "infer/lanes.h"
+#include "infer/model_use.h"
 #include "stint/infer.h"
-#include "store/model_file.h"
 
 /* What predictions of one model work in, kept with it from the first one on. */
 typedef struct predictor {
@@ -27,8 +26,8 @@ static void destroy_predictor(void *attached)
 
 static stint_status create_predictor(stint_model_file *m)
 {
-    const sti_network_desc net = sti_model_network_in_use(m);
-    const int64_t bytes = net.height * net.width * net.channels;
+    const sti_network_desc *net = &m->network;
+    const int64_t bytes = net->height * net->width * net->channels;
     stint_status st = STINT_E_MEMORY;
     predictor *p = sti_alloc(sizeof *p, "predictor");
     if (!p)
@@ -36,10 +35,7 @@ static stint_status create_predictor(stint_model_file *m)
     p->pixels = sti_alloc_array(bytes, 1, "pixels");
     if (!p->pixels)
         goto out;
-    STI_TRY(sti_network_build(&net, STINT_EVAL, 1, &p->network));
-    STI_TRY(sti_network_plan(&p->network, 1));
-    STI_TRY(sti_infer_create(&p->network, 1, 1, &p->infer));
-    STI_TRY(sti_model_load(m, &p->network, p->infer->params, p->infer->states));
+    STI_TRY(sti_model_use(m, 1, 1, 1, &p->network, &p->infer));
     m->attached = p;
     m->destroy_attached = destroy_predictor;
     p = NULL;

@@ -71,13 +71,6 @@ static stint_status infer_weighted(const stint_graph *graph, const sti_node *nod
     return sti_op_check_shape(graph, node, WEIGHT, &rows);
 }
 
-static size_t weighted_scratch(const stint_graph *graph, const sti_node *node,
-                               int threads)
-{
-    (void)threads;
-    return (size_t)sti_op_in_shape(graph, node, X)->dim[0] * sizeof(float);
-}
-
 static void run_weighted(const sti_call *call)
 {
     const weighted_attr *attr = call->node->attr;
@@ -131,7 +124,7 @@ const sti_op sti_op_weighted_cross_entropy = {
     .infer = infer_weighted,
     .grad = grad_weighted,
     .cost = cost_weighted,
-    .scratch_bytes = weighted_scratch,
+    .scratch_bytes = sti_op_scratch_rows,
     .run = {[STI_CPU] = run_weighted},
     .print = print_weighted,
 };

@@ -102,12 +102,6 @@ static stint_status infer_soft(const stint_graph *graph, const sti_node *node,
     return STINT_OK;
 }
 
-static size_t soft_scratch(const stint_graph *graph, const sti_node *node, int threads)
-{
-    (void)threads;
-    return (size_t)sti_op_in_shape(graph, node, X)->dim[0] * sizeof(float);
-}
-
 static void soft_piece(void *arg, int64_t row, int worker)
 {
     const sti_call *call = arg;
@@ -176,7 +170,7 @@ const sti_op sti_op_soft_cross_entropy = {
     .infer = infer_soft,
     .grad = grad_soft,
     .cost = cost_soft,
-    .scratch_bytes = soft_scratch,
+    .scratch_bytes = sti_op_scratch_rows,
     .run = {[STI_CPU] = run_soft},
     .print = print_soft,
 };

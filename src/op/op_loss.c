@@ -90,13 +90,6 @@ static stint_status infer_cross_entropy(const stint_graph *graph, const sti_node
     return STINT_OK;
 }
 
-static size_t cross_entropy_scratch(const stint_graph *graph, const sti_node *node,
-                                    int threads)
-{
-    (void)threads;
-    return (size_t)sti_op_in_shape(graph, node, 0)->dim[0] * sizeof(float);
-}
-
 static sti_cross_entropy loss_args(const sti_call *call)
 {
     const loss_attr *attr = call->node->attr;
@@ -139,7 +132,7 @@ const sti_op sti_op_softmax_cross_entropy = {
     .infer = infer_cross_entropy,
     .grad = grad_cross_entropy,
     .cost = cost_softmax,
-    .scratch_bytes = cross_entropy_scratch,
+    .scratch_bytes = sti_op_scratch_rows,
     .run = {[STI_CPU] = run_cross_entropy},
     .print = print_loss,
 };

@@ -72,4 +72,7 @@ sti_cost sti_op_cost_bytes(const stint_graph *graph, const sti_node *node,
 sti_cost sti_op_cost_none(const stint_graph *graph, const sti_node *node);
 sti_cost sti_op_cost_move(const stint_graph *graph, const sti_node *node);
 
+/* Scratch rule: a float for each row of input 0, for losses that sum what rows have. */
+size_t sti_op_scratch_rows(const stint_graph *graph, const sti_node *node, int threads);
+
 #endif

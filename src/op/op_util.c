@@ -132,6 +132,12 @@ sti_cost sti_op_cost_move(const stint_graph *graph, const sti_node *node)
     return sti_op_cost_bytes(graph, node, 0.0);
 }
 
+size_t sti_op_scratch_rows(const stint_graph *graph, const sti_node *node, int threads)
+{
+    (void)threads;
+    return (size_t)sti_op_in_shape(graph, node, 0)->dim[0] * sizeof(float);
+}
+
 void sti_op_row_strides(const stint_shape *shape, int64_t *stride)
 {
     int64_t run = 1;

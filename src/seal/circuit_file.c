@@ -1,5 +1,4 @@
 /* Circuits in files. */
-#include <nettle/sha2.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -49,15 +48,11 @@ static void add_circuit(sti_bytes *out, const sti_circuit *c, bool with_lines)
 
 stint_status sti_circuit_identify(sti_circuit *circuit)
 {
-    struct sha256_ctx state;
     sti_bytes bytes = {0};
     add_circuit(&bytes, circuit, false);
     const bool failed = bytes.failed;
-    if (!failed) {
-        sha256_init(&state);
-        sha256_update(&state, bytes.length, bytes.data);
-        sha256_digest(&state, sizeof circuit->id, circuit->id);
-    }
+    if (!failed)
+        sti_seal_hash(bytes.data, bytes.length, circuit->id, sizeof circuit->id);
     sti_bytes_fini(&bytes);
     return failed ? STINT_E_MEMORY : STINT_OK;
 }

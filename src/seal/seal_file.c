@@ -117,12 +117,12 @@ int64_t sti_reader_range(sti_reader *reader, int n_bytes, int64_t low, int64_t h
 
 /* ---- the frame ---- */
 
-static void checksum(const uint8_t *data, size_t n_bytes, uint8_t sum[SUM_BYTES])
+void sti_seal_hash(const uint8_t *data, size_t n_bytes, uint8_t *out, size_t out_bytes)
 {
     struct sha256_ctx state;
     sha256_init(&state);
     sha256_update(&state, n_bytes, data);
-    sha256_digest(&state, SUM_BYTES, sum);
+    sha256_digest(&state, out_bytes, out);
 }
 
 static stint_status check_kind(const char *path, int found, sti_seal_kind kind)
@@ -163,7 +163,7 @@ static stint_status check_frame(const char *path, sti_seal_kind kind,
         return sti_fail(STINT_E_INPUT,
                         "%s: is cut, or has more bytes than it should; copy it again",
                         path);
-    checksum(file->data, file->bytes - SUM_BYTES, sum);
+    sti_seal_hash(file->data, file->bytes - SUM_BYTES, sum, sizeof sum);
     if (memcmp(sum, file->data + file->bytes - SUM_BYTES, SUM_BYTES) != 0)
         return sti_fail(STINT_E_INPUT,
                         "%s: its checksum does not fit: it was changed; copy it again",
@@ -222,7 +222,7 @@ stint_status sti_seal_file_write(const char *path, sti_seal_kind kind,
     sti_bytes_add_number(&all, payload->length, 8);
     sti_bytes_add(&all, payload->data, payload->length);
     if (!all.failed) {
-        checksum(all.data, all.length, sum);
+        sti_seal_hash(all.data, all.length, sum, sizeof sum);
         sti_bytes_add(&all, sum, SUM_BYTES);
     }
     if (!all.failed)

@@ -27,6 +27,9 @@ typedef enum sti_seal_kind {
 /* "a circuit", "a secret key"; "an unknown file" for other numbers. */
 const char *sti_seal_kind_name(sti_seal_kind kind);
 
+/* The first out_bytes of the SHA-256, at most 32. */
+void sti_seal_hash(const uint8_t *data, size_t n_bytes, uint8_t *out, size_t out_bytes);
+
 typedef struct sti_bytes {
     uint8_t *data;
     size_t length, capacity;

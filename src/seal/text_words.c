@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/number.h"
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
@@ -63,15 +65,7 @@ bool sti_word_is(const sti_word *word, const char *text)
 
 bool sti_word_number(const sti_word *word, int64_t most, int64_t *out)
 {
-    int64_t value = 0;
-    for (size_t i = 0; i < word->length; i++) {
-        const int digit = word->text[i] - '0';
-        if (digit < 0 || digit > 9 || value > (most - digit) / 10)
-            return false;
-        value = 10 * value + digit;
-    }
-    *out = value;
-    return word->length > 0 && value <= most;
+    return sti_digits_read(word->text, word->text + word->length, most, out);
 }
 
 int sti_word_shown(const sti_word *word)

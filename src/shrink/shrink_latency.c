@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "infer/latency.h"
+#include "infer/model_use.h"
 #include "shrink/shrinker.h"
 
 enum { ROUNDS = 25, BASE = 0, CHANGED = 1 };
@@ -14,18 +15,12 @@ typedef struct timed {
     sti_latency latency[2];
 } timed;
 
-static stint_status prepare(timed *t, int i, stint_model_file *model, int64_t batch,
-                            int threads)
+static stint_status use(timed *t, int i, const sti_shrinker *s,
+                        const stint_model_file *model)
 {
-    const sti_network_desc desc = sti_model_network_in_use(model);
-    stint_status st;
-    STI_TRY(sti_network_build(&desc, STINT_EVAL, batch, &t->network[i]));
-    STI_TRY(sti_network_plan(&t->network[i], threads));
-    STI_TRY(sti_infer_create(&t->network[i], threads, 1, &t->infer[i]));
-    STI_TRY(sti_model_load(model, &t->network[i], t->infer[i]->params,
-                           t->infer[i]->states));
-out:
-    return st;
+    const int64_t batch = s->desc->batch > 0 ? s->desc->batch : 1;
+    return sti_model_use(model, batch, s->judge.threads, 1, &t->network[i],
+                         &t->infer[i]);
 }
 
 /* Time of the operators whose scope is the layer's: "conv1" of "conv1.weight". */
@@ -46,11 +41,10 @@ stint_status sti_shrink_measure(const sti_shrinker *s, stint_model_file *changed
                                 int layer_count)
 {
     timed t = {.infer = {NULL, NULL}};
-    const int64_t batch = s->desc->batch > 0 ? s->desc->batch : 1;
     double ratio;
     stint_status st;
-    STI_TRY(prepare(&t, BASE, s->model, batch, s->judge.threads));
-    STI_TRY(prepare(&t, CHANGED, changed, batch, s->judge.threads));
+    STI_TRY(use(&t, BASE, s, s->model));
+    STI_TRY(use(&t, CHANGED, s, changed));
     STI_TRY(sti_latency_measure(t.infer, 2, ROUNDS, t.latency, &ratio));
     *base_ms = t.latency[BASE].ms;
     *ms = t.latency[CHANGED].ms;

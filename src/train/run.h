@@ -91,6 +91,15 @@ stint_status sti_run_finish(sti_run *run, stint_status st, stint_train_result *r
 /* From position to the last step, or until stopped. */
 stint_status sti_run_loop(sti_run *run);
 
+/* ---- run_progress.c ---- */
+
+/* Tell the host how far the run is, if that is due; always when an epoch is done. */
+void sti_run_tell_progress(sti_run *run, bool epoch_done);
+/* What an evaluation calls; user: the run. */
+void sti_run_tell_evaluated(void *user, int64_t done, int64_t total);
+/* 0 for no time. */
+double sti_run_images_per_s(int64_t images, double seconds);
+
 /* ---- run_ranks.c: all of them do nothing more than they must in a single process */
 
 /* Is this the process that reads and writes the out folder? */

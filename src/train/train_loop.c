@@ -15,82 +15,6 @@
 #include "train/select.h"
 #include "train/shrink_recipe.h"
 
-#define PROGRESS_NS 100000000 /* between two calls of the host */
-
-/* ---- progress ---- */
-
-static double images_per_s(int64_t images, double seconds)
-{
-    return seconds > 0 ? (double)images / seconds : 0;
-}
-
-static double seconds_left(const sti_run *run)
-{
-    const sti_course *course = &run->job.course;
-    const int64_t step = run->position.step;
-    int64_t left =
-        sti_course_images(course, run->job.steps) - sti_course_images(course, step);
-    double each = run->images ? run->step_s / (double)run->images : 0;
-    int64_t every = sti_train_section_of(run->recipe)->eval_every;
-    int64_t epochs_left = run->job.epochs - sti_course_epoch(course, step);
-    double tests = every > 0 ? (double)(epochs_left / every) : 0;
-    return (double)left * each + tests * run->evaluation_s;
-}
-
-static stint_train_progress progress_now(sti_run *run)
-{
-    const sti_position *p = &run->position;
-    double images = (double)p->epoch_images;
-    return (stint_train_progress){
-        .step = p->step,
-        .steps = run->job.steps,
-        .epoch = p->step > 0 ? sti_course_epoch(&run->job.course, p->step) : 1,
-        .epochs = run->job.epochs,
-        .loss = images > 0 ? p->epoch_loss / images : p->train_loss,
-        .accuracy = images > 0 ? p->epoch_correct / images : p->train_accuracy,
-        .images_per_s = images_per_s(run->images, run->step_s),
-        .context = run->job.inputs.network.context,
-        .rss_bytes = run->rss_bytes,
-        .seconds_left = seconds_left(run),
-        .test_loss = p->test_loss,
-        .test_accuracy = p->test_accuracy};
-}
-
-static void send_progress(sti_run *run, const stint_train_progress *progress)
-{
-    run->progress_ns = sti_clock_ns();
-    run->desc->progress(run->desc->user, progress);
-}
-
-/* Now and then; `important` ones always. */
-static bool progress_due(const sti_run *run, bool important)
-{
-    return run->desc->progress &&
-           (important || sti_clock_ns() - run->progress_ns >= PROGRESS_NS);
-}
-
-static void tell_progress(sti_run *run, bool epoch_done)
-{
-    if (!progress_due(run, epoch_done))
-        return;
-    run->rss_bytes = sti_process_now_bytes();
-    stint_train_progress progress = progress_now(run);
-    progress.epoch_done = epoch_done;
-    send_progress(run, &progress);
-}
-
-static void tell_evaluated(void *user, int64_t done, int64_t total)
-{
-    sti_run *run = user;
-    if (!progress_due(run, false))
-        return;
-    stint_train_progress progress = progress_now(run);
-    progress.evaluating = true;
-    progress.evaluated = done;
-    progress.to_evaluate = total;
-    send_progress(run, &progress);
-}
-
 /* ---- a step ---- */
 
 static const int32_t *samples_at(sti_run *run, const sti_course_point *at)
@@ -334,7 +258,7 @@ static stint_status log_step(sti_run *run)
     stint_status hashed = log_hashes(run);
     if (hashed != STINT_OK || p->step % sti_run_section_of(run->recipe)->log_every != 0)
         return hashed;
-    const double rate = images_per_s(run->line_images, run->line_s);
+    const double rate = sti_run_images_per_s(run->line_images, run->line_s);
     const sti_log_parts parts = {run->part, run->part_weight};
     const sti_log_figures figures = {
         .batch = run->batch,
@@ -410,7 +334,7 @@ static stint_status evaluate(sti_run *run)
     int64_t start_ns = sti_clock_ns();
     stint_status st =
         sti_step_engine_evaluate(run->engine, STI_EVALUATE_TEST, &run->norm,
-                                 &run->evaluation, tell_evaluated, run);
+                                 &run->evaluation, sti_run_tell_evaluated, run);
     if (st != STINT_OK)
         return st;
     run->evaluation_s = sti_seconds_since(start_ns);
@@ -442,7 +366,7 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
 {
     sti_position *p = &run->position;
     double images = (double)p->epoch_images;
-    const double rate = images_per_s(run->epoch_images, run->epoch_s);
+    const double rate = sti_run_images_per_s(run->epoch_images, run->epoch_s);
     p->train_loss = p->epoch_loss / images;
     p->train_accuracy = p->epoch_correct / images;
     p->epoch_loss = p->epoch_correct = 0;
@@ -506,7 +430,7 @@ static stint_status close_epoch(sti_run *run)
     if (st == STINT_OK && (last || v.run->checkpoint_every == 0))
         st = save(run);
     if (st == STINT_OK)
-        tell_progress(run, true);
+        sti_run_tell_progress(run, true);
     return st;
 }
 
@@ -555,7 +479,7 @@ static stint_status loop(sti_run *run)
             st = log_step(run);
         if (st != STINT_OK)
             return st;
-        tell_progress(run, false);
+        sti_run_tell_progress(run, false);
     }
     return st;
 }

@@ -74,6 +74,38 @@ static void a_piece_of_text(void **state)
     assert_true(value == 12 && after == text + 2);
 }
 
+static void digits_and_their_bound(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t most, want; /* -1: refused */
+    } cases[] = {{"0", 0, 0},
+                 {"1", 0, -1},
+                 {"7", 9, 7},
+                 {"0099", 99, 99},
+                 {"100", 99, -1},
+                 {"9223372036854775807", INT64_MAX, INT64_MAX},
+                 {"9223372036854775808", INT64_MAX, -1},
+                 {"99999999999999999999", INT64_MAX, -1},
+                 {"5", 3, -1},
+                 {"", 9, -1},
+                 {"-1", 9, -1},
+                 {"+1", 9, -1},
+                 {" 1", 9, -1},
+                 {"1 ", 9, -1},
+                 {"1.", 9, -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].text;
+        int64_t value = -1;
+        const bool taken =
+            sti_digits_read(text, text + strlen(text), cases[i].most, &value);
+        if (taken != (cases[i].want >= 0) || value != cases[i].want)
+            fail_msg("'%s' below %lld: %lld", text, (long long)cases[i].most,
+                     (long long)value);
+    }
+}
+
 static void random_doubles_there_and_back(void **state)
 {
     (void)state;
@@ -99,9 +131,9 @@ static void random_doubles_there_and_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hard_cases),
-                                       cmocka_unit_test(refused),
-                                       cmocka_unit_test(a_piece_of_text),
-                                       cmocka_unit_test(random_doubles_there_and_back)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hard_cases), cmocka_unit_test(refused),
+        cmocka_unit_test(a_piece_of_text), cmocka_unit_test(digits_and_their_bound),
+        cmocka_unit_test(random_doubles_there_and_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,6 +195,27 @@ static inline void fixture_tar_close(fixture_tar *tar)
     assert_int_equal(archive_write_free(tar->archive), ARCHIVE_OK);
 }
 
+/* Six images of three classes below a prefix; length: of the long names. */
+static inline void fixture_tar_images(fixture_tar *tar, const char *prefix, int length)
+{
+    static const char *const classes[] = {"eel", "cat", "dog"};
+    uint8_t bytes[32768];
+    char name[300], longer[200];
+    memset(longer, 'x', sizeof longer);
+    longer[length] = '\0';
+    for (int c = 0; c < 3; c++) {
+        (void)snprintf(name, sizeof name, "%s%s", prefix, classes[c]);
+        fixture_tar_add(tar, name, AE_IFDIR, NULL, 0);
+        for (int i = 0; i < 2; i++) {
+            size_t n =
+                fixture_png(c * 10 + i, 8, 8, PNG_FORMAT_RGB, bytes, sizeof bytes);
+            (void)snprintf(name, sizeof name, "%s%s/%d%s.png", prefix, classes[c], i,
+                           i ? longer : "");
+            fixture_tar_add(tar, name, AE_IFREG, bytes, n);
+        }
+    }
+}
+
 static inline void fixture_put32(uint8_t *out, uint32_t value)
 {
     out[0] = (uint8_t)(value >> 24);
@@ -254,6 +275,32 @@ static inline void fixture_cifar(const char *path, int n, int label_bytes)
     }
     fixture_write(path, bytes, (size_t)n * each);
     free(bytes);
+}
+
+/* What must go well; else the test fails with the message. */
+static inline stint_data *fixture_open(const stint_data_desc *desc)
+{
+    stint_data *data = NULL;
+    stint_status st = stint_data_open(desc, &data);
+    if (st != STINT_OK)
+        fail_msg("%s", stint_last_error());
+    return data;
+}
+
+static inline sti_data_decoders *fixture_decoders(const stint_data *data, int workers)
+{
+    sti_data_decoders *decoders = NULL;
+    assert_int_equal(sti_data_decoders_create(data, workers, &decoders), STINT_OK);
+    return decoders;
+}
+
+static inline void fixture_decode(const stint_data *data, int64_t index,
+                                  uint8_t *pixels)
+{
+    sti_data_decoders *decoders = fixture_decoders(data, 1);
+    if (sti_data_decode(data, index, decoders, 0, pixels) != STINT_OK)
+        fail_msg("%s", stint_last_error());
+    sti_data_decoders_destroy(decoders);
 }
 
 /* Open and expect a failure whose text has all the given pieces (NULL-ended). */

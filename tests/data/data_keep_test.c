@@ -6,20 +6,9 @@
 
 enum { COUNT = 15, BYTES = 8 * 8 * 3 };
 
-static stint_data *open_ok(const char *folder)
+static stint_data *open_folder(const char *folder)
 {
-    const stint_data_desc desc = {.path = folder};
-    stint_data *data = NULL;
-    if (stint_data_open(&desc, &data) != STINT_OK)
-        fail_msg("%s", stint_last_error());
-    return data;
-}
-
-static sti_data_decoders *decoders_ok(const stint_data *data, int workers)
-{
-    sti_data_decoders *decoders = NULL;
-    assert_int_equal(sti_data_decoders_create(data, workers, &decoders), STINT_OK);
-    return decoders;
+    return fixture_open(&(stint_data_desc){.path = folder});
 }
 
 static void kept_samples_need_no_files(void **state)
@@ -27,9 +16,9 @@ static void kept_samples_need_no_files(void **state)
     static uint8_t before[COUNT][BYTES], after[BYTES];
     char sha_before[65], sha_after[65];
     (void)state;
-    stint_data *data = open_ok(fixture_folder("keep", 5));
+    stint_data *data = open_folder(fixture_folder("keep", 5));
     const sti_team team = {2};
-    sti_data_decoders *decoders = decoders_ok(data, 2);
+    sti_data_decoders *decoders = fixture_decoders(data, 2);
     assert_int_equal(stint_data_describe(data)->count, COUNT);
     for (int i = 0; i < COUNT; i++)
         assert_int_equal(sti_data_decode(data, i, decoders, 0, before[i]), STINT_OK);
@@ -60,8 +49,8 @@ static void digest_tells_sets_apart(void **state)
 {
     char a[65], b[65];
     (void)state;
-    stint_data *data = open_ok(fixture_folder("sum", 3));
-    sti_data_decoders *decoders = decoders_ok(data, 1);
+    stint_data *data = open_folder(fixture_folder("sum", 3));
+    sti_data_decoders *decoders = fixture_decoders(data, 1);
     assert_int_equal(sti_data_sha256(data, decoders, a), STINT_OK);
     assert_int_equal(
         rename(fixture_path("sum/train/cat/000.png"), fixture_path("sum/kept")), 0);
@@ -77,10 +66,10 @@ static void a_broken_image_keeps_nothing(void **state)
     (void)state;
     const char *folder = fixture_folder("broken", 3);
     fixture_write(fixture_path("broken/train/dog/001.jpg"), "not an image", 12);
-    stint_data *data = open_ok(folder);
+    stint_data *data = open_folder(folder);
     for (int t = 1; t <= 3; t++) {
         const sti_team team = {t};
-        sti_data_decoders *decoders = decoders_ok(data, t);
+        sti_data_decoders *decoders = fixture_decoders(data, t);
         const size_t held = sti_alloc_now_bytes();
         char hex[65];
         assert_int_equal(sti_data_keep(data, &team, decoders), STINT_E_INPUT);

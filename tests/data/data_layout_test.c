@@ -16,14 +16,6 @@ static const char *names_of(const stint_data *data)
     return text;
 }
 
-static stint_data *open_ok(const stint_data_desc *desc)
-{
-    stint_data *data = NULL;
-    if (stint_data_open(desc, &data) != STINT_OK)
-        fail_msg("%s", stint_last_error());
-    return data;
-}
-
 static char logged[4096];
 
 static void keep_log(void *user, stint_log_level level, const char *text)
@@ -54,7 +46,7 @@ static void second_splits_by_other_names(void **state)
         fixture_png_file(fixture_path("others/%s/cat/%d.png", names[i], i), i, 8);
         fixture_png_file(fixture_path("others/%s/dog/%d.png", names[i], i), i, 8);
         fixture_png_file(fixture_path("others/%s/eel/%d.png", names[i], i), i, 8);
-        stint_data *data = open_ok(&desc);
+        stint_data *data = fixture_open(&desc);
         const stint_data_info *info = stint_data_describe(data);
         assert_int_equal(info->count, 3);
         assert_non_null(strstr(info->from, names[i]));
@@ -84,7 +76,7 @@ static void val_archives_are_read(void **state)
         }
         fixture_tar_close(&tar);
     }
-    stint_data *data = open_ok(
+    stint_data *data = fixture_open(
         &(stint_data_desc){.path = fixture_path("valtar"), .split = STINT_DATA_TEST});
     assert_int_equal(stint_data_describe(data)->count, 4);
     assert_non_null(strstr(names_of(data), "val/a/0.png"));
@@ -100,14 +92,14 @@ static void class_folders_are_split_by_names(void **state)
         fixture_png_file(fixture_path("flat/%s/%03d.png", i % 2 ? "cat" : "dog", i), i,
                          8);
     fixture_write(fixture_path("flat/notes/readme.txt"), "x", 1); /* no class */
-    stint_data *train = open_ok(&desc);
+    stint_data *train = fixture_open(&desc);
     const stint_data_info *info = stint_data_describe(train);
     char all[1 << 14];
     (void)snprintf(all, sizeof all, "%s", names_of(train));
     assert_int_equal(info->classes, 2);
     assert_in_range(info->count, 130, 170);
     desc.split = STINT_DATA_TEST;
-    stint_data *test = open_ok(&desc);
+    stint_data *test = fixture_open(&desc);
     assert_int_equal(stint_data_describe(test)->count, 200 - info->count);
     char name[300];
     for (int64_t i = 0; i < stint_data_describe(test)->count; i++) {
@@ -121,7 +113,7 @@ static void class_folders_are_split_by_names(void **state)
     for (int i = 200; i < 240; i++)
         fixture_png_file(fixture_path("flat/%s/%03d.png", i % 2 ? "cat" : "dog", i), i,
                          8);
-    test = open_ok(&desc);
+    test = fixture_open(&desc);
     const char *after = names_of(test);
     for (char *line = strtok(before, "\n"); line; line = strtok(NULL, "\n"))
         assert_non_null(strstr(after, line));
@@ -188,7 +180,7 @@ static void lists_of_files_and_labels(void **state)
              "\"dog \"\"big\"\"\",1,./other/03.png");
     put_text(fixture_path("list/val.csv"), "00.png,cat\nother/01.png,dog \"big\"\n");
     assert_true(stint_data_has_split(desc.path, NULL, STINT_DATA_TEST));
-    stint_data *data = open_ok(&desc);
+    stint_data *data = fixture_open(&desc);
     const stint_data_info *info = stint_data_describe(data);
     assert_string_equal(info->format, "csv");
     assert_non_null(strstr(info->from, "list/train.csv"));
@@ -205,7 +197,7 @@ static void lists_of_files_and_labels(void **state)
     sti_data_decoders_destroy(decoders);
     stint_data_close(data);
     desc.split = STINT_DATA_TEST;
-    data = open_ok(&desc);
+    data = fixture_open(&desc);
     assert_int_equal(stint_data_describe(data)->count, 2);
     stint_data_close(data);
     /* A list of files alone is no test split. */
@@ -215,7 +207,7 @@ static void lists_of_files_and_labels(void **state)
     fixture_png_file(fixture_path("list/train/cat/0.png"), 0, 8);
     fixture_png_file(fixture_path("list/train/dog/0.png"), 0, 8);
     desc.split = STINT_DATA_TRAIN;
-    data = open_ok(&desc);
+    data = fixture_open(&desc);
     assert_string_equal(stint_data_describe(data)->format, "folder");
     stint_data_close(data);
 }
@@ -255,9 +247,9 @@ static void one_list_is_split_by_names(void **state)
                        i, 'a' + i % 2);
     put_text(fixture_path("onelist/labels.csv"), text);
     stint_data_desc desc = {.path = fixture_path("onelist"), .validation = 0.3};
-    stint_data *train = open_ok(&desc);
+    stint_data *train = fixture_open(&desc);
     desc.split = STINT_DATA_TEST;
-    stint_data *test = open_ok(&desc);
+    stint_data *test = fixture_open(&desc);
     const int64_t n = stint_data_describe(test)->count;
     assert_in_range(n, 8, 28);
     assert_int_equal(stint_data_describe(train)->count, 60 - n);
@@ -331,7 +323,7 @@ static void emnist_is_read_upright_by_its_letters(void **state)
     fixture_idx("emnist/raw", "emnist-letters-test", ".gz", 10, 6, 1);
     put_text(fixture_path("emnist/raw/emnist-letters-mapping.txt"),
              "0 65 97\r\n1 66 98\n2 67 99\n");
-    stint_data *data = open_ok(&desc);
+    stint_data *data = fixture_open(&desc);
     const stint_data_info *info = stint_data_describe(data);
     sti_data_decoders *decoders = NULL;
     assert_string_equal(info->class_names[0], "A");
@@ -355,7 +347,7 @@ static void torchvision_keeps_mnist_in_raw(void **state)
     (void)state;
     stint_data_desc desc = {.path = fixture_path("tv")};
     fixture_idx("tv/FashionMNIST/raw", "train", "", 20, 6, 1);
-    stint_data *data = open_ok(&desc);
+    stint_data *data = fixture_open(&desc);
     assert_int_equal(stint_data_describe(data)->count, 20);
     assert_non_null(strstr(stint_data_describe(data)->from, "FashionMNIST/raw"));
     stint_data_close(data);

@@ -1,0 +1,15 @@
+/* A model file's network in use. */
+#ifndef STI_INFER_MODEL_USE_H
+#define STI_INFER_MODEL_USE_H
+
+#include "infer/lanes.h"
+#include "store/model_file.h"
+
+/* Build the network for batches of so many images a lane (compact models in their fast
+ * form), plan it, give lanes their memory and read the weights. The model must outlive
+ * both. Also after a failure what there is of them is the caller's to free:
+ * sti_infer_destroy first, then sti_network_fini. */
+stint_status sti_model_use(const stint_model_file *model, int64_t images, int threads,
+                           int lanes, sti_network *network_out, sti_infer **infer_out);
+
+#endif
