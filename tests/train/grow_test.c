@@ -254,6 +254,23 @@ static stint_recipe *growing(const char *out, const char *key, const char *value
         "run.checkpoint_every", "2", "run.keep", "100", key, value, NULL);
 }
 
+/* The SHA-256 of parameters and states, as a run tells it. */
+static void hash_of(const fixture *f, char hex[65])
+{
+    sti_sha256 sha;
+    sti_arena *arena = sti_arena_create("test");
+    sti_tensor_list list;
+    sti_sha256_init(&sha);
+    assert_int_equal(sti_tensor_list_init(&list, arena, 200), STINT_OK);
+    sti_tensor_list_add_network(&list, &f->job.setup.train, STI_ROLE_PARAM, "",
+                                f->engine->params);
+    sti_tensor_list_add_network(&list, &f->job.setup.train, STI_ROLE_STATE, "",
+                                f->engine->states);
+    sti_tensor_list_add_sha256(&list, 0, list.count, &sha);
+    sti_sha256_hex(&sha, hex);
+    sti_arena_destroy(arena);
+}
+
 /* A growing run written out: 150 images are 15 units of 10; batches of 2, 4 and 8
  * units, the last of each epoch incomplete, the rate once for the stage and once for
  * the share. The schedule goes by units. */
@@ -266,6 +283,7 @@ static void test_run_by_hand(void **state)
     sti_schedule schedule;
     int32_t order[150];
     int64_t done = 0;
+    char hex[65];
     stint_train_result r =
         train(growing("hand", NULL, NULL), (stint_train_desc){0}, STINT_OK);
     begin(&f, growing("x", NULL, NULL));
@@ -304,21 +322,8 @@ static void test_run_by_hand(void **state)
     assert_int_equal(r.steps, done);
     assert_int_equal(r.batch_first, 20);
     assert_int_equal(r.batch, 80);
-    sti_step_engine *trained = f.engine;
-    sti_sha256 sha;
-    char hex[65];
-    sti_sha256_init(&sha);
-    sti_arena *arena = sti_arena_create("test");
-    sti_tensor_list list;
-    assert_int_equal(sti_tensor_list_init(&list, arena, 200), STINT_OK);
-    sti_tensor_list_add_network(&list, &f.job.setup.train, STI_ROLE_PARAM, "",
-                                trained->params);
-    sti_tensor_list_add_network(&list, &f.job.setup.train, STI_ROLE_STATE, "",
-                                trained->states);
-    sti_tensor_list_add_sha256(&list, 0, list.count, &sha);
-    sti_sha256_hex(&sha, hex);
+    hash_of(&f, hex);
     assert_string_equal(hex, r.weights_sha256);
-    sti_arena_destroy(arena);
     end(&f);
 }
 
