@@ -63,7 +63,7 @@ def sigma(args, folder):
                  f"train.shards={args.shards}"])
     sums = {}
     for line in rows_of(lines)[1:]:
-        # Of a gradient that reads a sum several blocks have a part in the error, which is
+        # Several blocks have a part in the error of a gradient that reads a sum, which is
         # measured once.
         for row in line["rows"]:
             for g in row["gradients"]:

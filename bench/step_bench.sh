@@ -30,7 +30,7 @@ if [ -z "$folder" ]; then
 fi
 mkdir -p "$folder"
 
-# Of a network: image side, classes, batch, shards, timed steps.
+# A network's image side, classes, batch, shards and timed steps.
 shape() {
     case $1 in
     resnet20) echo 32 10 128 4 12 ;;

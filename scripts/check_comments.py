@@ -2,9 +2,9 @@
 """Fails if a public header explains too little, or a comment begins with "Of ".
 
 Of each header in include/stint/ the share of comment-only lines (lines that hold nothing but
-comment, of all lines) is printed; below LEAST it is an error. In C files of src/, include/,
-tests/, bench/ and fuzz/ a comment begins with the thing that it describes: one that begins
-with "Of " has no subject.
+comment, of all lines) is printed; below LEAST it is an error. In C files, shell scripts and
+Python of src/, include/, tests/, bench/, fuzz/, scripts/ and cmake/ a comment begins with the
+thing that it describes: one that begins with "Of " has no subject.
 usage: check_comments.py [ROOT]
 """
 
@@ -13,11 +13,13 @@ import re
 import sys
 
 LEAST = 50  # percent of a public header's lines
-FOLDERS = ("src", "include", "tests", "bench", "fuzz")
+FOLDERS = ("src", "include", "tests", "bench", "fuzz", "scripts", "cmake")
 ENDINGS = (".c", ".h", ".cpp", ".cu")
+HASH_ENDINGS = (".sh", ".py", ".cmake", "CMakeLists.txt")  # whose comments begin with #
 # Strings and characters first, so that "/*" inside of them begins no comment.
 TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.S)
 WITHOUT_SUBJECT = re.compile(r"(?:/\*+!?<?|//+!?)[\s*]*Of\s")
+HASH_WITHOUT_SUBJECT = re.compile(r"\s*#+\s+Of\s")
 
 
 def comments(text):
@@ -42,11 +44,24 @@ def comment_share(text):
     return 100 * only / max(1, len(lines))
 
 
-def c_files(root):
+def lines_without_subject(text):
+    """Lines at which a comment of C begins with "Of "."""
+    return [text.count("\n", 0, begin) + 1 for begin, comment in comments(text)
+            if WITHOUT_SUBJECT.match(comment)]
+
+
+def hash_lines_without_subject(text):
+    """The same of comments that begin with #; a line below another goes on with it."""
+    lines = [""] + text.splitlines()
+    return [i for i in range(1, len(lines)) if HASH_WITHOUT_SUBJECT.match(lines[i])
+            and not lines[i - 1].lstrip().startswith("#")]
+
+
+def files_below(root, endings):
     for folder in FOLDERS:
         for path, _, names in os.walk(os.path.join(root, folder)):
             for name in sorted(names):
-                if name.endswith(ENDINGS):
+                if name.endswith(endings):
                     yield os.path.join(path, name)
 
 
@@ -63,12 +78,12 @@ def main():
         if share < LEAST:
             complaints.append(f"include/stint/{name}: {share:.1f} % of the lines are comment, "
                               f"at least {LEAST} % are wanted")
-    for path in c_files(root):
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        for begin, comment in comments(text):
-            if WITHOUT_SUBJECT.match(comment):
-                line = text.count("\n", 0, begin) + 1
+    for endings, find in ((ENDINGS, lines_without_subject),
+                          (HASH_ENDINGS, hash_lines_without_subject)):
+        for path in files_below(root, endings):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for line in find(text):
                 complaints.append(f"{os.path.relpath(path, root)}:{line}: a comment begins with "
                                   f"the thing that it describes, not with \"Of\"")
     for complaint in complaints:

@@ -48,7 +48,6 @@ PUBLIC = {
     "infer": "infer",
     "generate": "infer",
     "recipe": "base",
-    "plan": "plan",
     "trust": "trust",
     "shrink": "shrink",
     "seal": "seal",

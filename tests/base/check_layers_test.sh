@@ -20,6 +20,16 @@ expect() {
 
 python3 "$check" "$source" || bad=1
 
+# The table of rooms in docs/architecture.md has each room and each family of kernels.
+page="$source/docs/architecture.md"
+for folder in "$source"/src/*/; do
+    grep -qF "| \`$(basename "$folder")/\` |" "$page" || { echo "$page: no row for $folder"; bad=1; }
+done
+for folder in "$source"/src/kernel/*/; do
+    grep -F '| `kernel/` |' "$page" | grep -qF "\`$(basename "$folder")\`" ||
+        { echo "$page: the row of kernel/ has no $folder"; bad=1; }
+done
+
 mkdir -p "$tree/src/base" "$tree/src/graph" "$tree/src/data" "$tree/include/stint"
 printf '#include "base/a.h"\n#include <stdio.h>\n' >"$tree/src/graph/g.c"
 printf '#include <ini.h>\n' >"$tree/src/base/a.h"

@@ -235,6 +235,11 @@ static void test_recipe_complaints(void **state)
         f, "[train] batch = 3\n",
         "r.ini:1: text after the ']'; begin a new line or a comment with "
         "';'");
+}
+
+static void test_recipe_value_complaints(void **state)
+{
+    fixture *f = *state;
     check_recipe_error(f, "[train]\nbatch = 0\n",
                        "r.ini:2: batch: 0 is out of range, must be from 1 to 65536");
     check_recipe_error(f, "[train]\nwarmup = -1\n",
@@ -578,6 +583,7 @@ int main(void)
         TEST(test_recipe_values),
         TEST(test_recipe_long_line),
         TEST(test_recipe_complaints),
+        TEST(test_recipe_value_complaints),
         TEST(test_all_complaints_at_once),
         TEST(test_endless_complaints),
         TEST(test_read_file),

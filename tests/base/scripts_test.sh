@@ -65,5 +65,30 @@ else
     sed -i 's/^int  b/\/* clang-format off *\/ int  b/' "$work/tree/src/b.h"
     format || bad=1
 fi
+
+# Comments: a header that explains too little, and comments without a subject, are told.
+mkdir -p "$work"/words/{include/stint,src,tests}
+words() { python3 "$source/scripts/check_comments.py" "$work/words"; }
+python3 "$source/scripts/check_comments.py" "$source" >/dev/null || bad=1
+printf '/* A header\n * of words. */\nint a;\n' >"$work/words/include/stint/a.h"
+printf '#!/bin/sh\n# The sum\n# Of lines.\n' >"$work/words/tests/a.sh"
+printf 'char *a = "/* Of b */";\n' >"$work/words/src/a.c"
+expect 0 " 66.7 %  include/stint/a.h" words
+printf 'int b;\n/* b */\nint c;\n' >"$work/words/include/stint/b.h"
+expect 1 "include/stint/b.h: 33.3 % of the lines are comment, at least 50 %" words
+rm "$work/words/include/stint/b.h"
+printf 'int b;\n\n/*\n * Of b. */\n' >"$work/words/src/b.c"
+expect 1 "src/b.c:3: a comment begins with" words
+rm "$work/words/src/b.c"
+printf 'x = 1\n    # Of x.\n' >"$work/words/tests/b.py"
+expect 1 "tests/b.py:2: a comment begins with" words
+
+# What contributing.md and the README promise of their size: files of at most 600 lines (but
+# tests, and the table of titles), a README of at most 900 words.
+long=$(cd "$source" && find src include bench fuzz scripts cmake -type f ! -name game_titles.c \
+    \( -name '*.[ch]' -o -name '*.c[pu]*' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \) \
+    -exec awk 'FNR == 601 { print FILENAME }' {} +)
+[ -z "$long" ] || { echo "longer than 600 lines: $long"; bad=1; }
+[ "$(wc -w <"$source/README.md")" -le 900 ] || { echo "README.md has more than 900 words"; bad=1; }
 [ $bad -eq 0 ] && echo ok
 exit $bad

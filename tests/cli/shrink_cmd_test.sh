@@ -107,7 +107,7 @@ best = min(r["compressed_loss"] for r in rows)
 assert [r["compressed_loss"] for r in rows if r["chosen"]][-1] == best
 PY
 
-# Of a model that held nothing out, half of the test images judge. Labels of the others
+# Half of the test images judge a model that held nothing out. Labels of the others
 # choose nothing: with those moved to another class the model is the same.
 sed '/^validation/d' small.ini >all.ini
 run 0 train all.ini -o all -q
@@ -235,7 +235,7 @@ says err "written over"
 run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2
 says err "the nearest is in"
 [ -s both/model.safetensors ] || fail "the nearest model did not stay"
-# Of samples that are all too slow the fastest stays, not the most accurate.
+# The fastest of samples that are all too slow stays, not the most accurate.
 run 3 shrink base --data g -o slow --latency 1ns --scheme "row(auto)" --method direct --samples 3
 python3 - "$work/err" <<'PY' || fail "the nearest is not the fastest"
 import re, sys

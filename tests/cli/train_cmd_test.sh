@@ -158,6 +158,13 @@ sleep 0.3
 kill -TERM $pid
 wait $pid
 [ $? -eq 143 ] || fail "SIGTERM: wrong status"
+# A first signal ends it, too, before training has begun: a deep network is planned yet.
+"$STINT" train long.ini --out s_early --set model.name=mlp --set model.depth=300 >out 2>err &
+pid=$!
+sleep 0.2
+kill -TERM $pid
+wait $pid
+[ $? -eq 143 ] || fail "SIGTERM before training: wrong status"
 # A profile of what was run until then.
 "$STINT" train long.ini --out s_timed --profile >out 2>err &
 pid=$!

@@ -74,7 +74,7 @@ assert "network" in plans[0] and plans[0] == plans[1], plans
 assert abs(files[0] - files[1]) < 4096, files
 PY
 
-# Of a network's tensors only those of two dimensions and 1024 values are compressed: not
+# Only tensors of two dimensions and 1024 values and more are compressed: not
 # biases, norms, their statistics or the loss.
 begin 2 net.ini --out list --set net.bits=4 --set train.steps=1
 all_end 0

@@ -299,17 +299,44 @@ static void many_ranks(void **state)
 
 /* ---- schedules ---- */
 
+typedef struct message {
+    int from, to, slice, count;
+    uint32_t sets[MOST];
+    bool raw;
+} message;
+
+/* The move's message, of those under way, into the sums of its rank; false: it is not
+ * there yet. */
+static bool take(const sti_move *m, int rank, message *sent, int64_t total,
+                 uint32_t *sum, uint32_t *coded)
+{
+    int64_t k = 0;
+    while (k < total && !(sent[k].to == rank && sent[k].from == m->peer))
+        k++;
+    if (k == total)
+        return false;
+    assert_true(sent[k].slice == m->slice && sent[k].count == m->count);
+    assert_true(sent[k].raw == (m->kind == STI_MOVE_ADD_RAW));
+    for (int i = 0; i < m->count; i++) {
+        const int at = m->slice + i;
+        if (m->kind == STI_MOVE_SET) {
+            sum[at] = coded[at] = sent[k].sets[i];
+            continue;
+        }
+        assert_int_equal(sum[at] & sent[k].sets[i], 0);
+        sum[at] |= sent[k].sets[i];
+    }
+    sent[k].to = -1;
+    return true;
+}
+
 /* Which ranks are in the sum of a slice, as a rank has it; messages as they travel. */
 static void follow(sti_scheme scheme, int n, int group)
 {
     static uint32_t sum[MOST][MOST], coded[MOST][MOST];
     sti_move *moves[MOST];
     int64_t count[MOST], at[MOST] = {0};
-    struct {
-        int from, to, slice, count;
-        uint32_t sets[MOST];
-        bool raw;
-    } *sent = calloc((size_t)n * 8 * MOST, sizeof *sent);
+    message *sent = calloc((size_t)n * 8 * MOST, sizeof *sent);
     int64_t total = 0, done = 0;
     bool moved = true;
     for (int r = 0; r < n; r++) {
@@ -328,22 +355,8 @@ static void follow(sti_scheme scheme, int n, int group)
             if (at[r] > 0)
                 assert_true(m->round >= m[-1].round);
             if (sti_move_receives(m->kind)) {
-                int64_t k = 0;
-                while (k < total && !(sent[k].to == r && sent[k].from == m->peer))
-                    k++;
-                if (k == total)
+                if (!take(m, r, sent, total, sum[r], coded[r]))
                     continue;
-                assert_true(sent[k].slice == m->slice && sent[k].count == m->count);
-                assert_true(sent[k].raw == (m->kind == STI_MOVE_ADD_RAW));
-                for (int i = 0; i < m->count; i++) {
-                    if (m->kind == STI_MOVE_SET) {
-                        sum[r][m->slice + i] = coded[r][m->slice + i] = sent[k].sets[i];
-                        continue;
-                    }
-                    assert_int_equal(sum[r][m->slice + i] & sent[k].sets[i], 0);
-                    sum[r][m->slice + i] |= sent[k].sets[i];
-                }
-                sent[k].to = -1;
                 done++;
             } else if (m->kind == STI_MOVE_KEEP) {
                 coded[r][m->slice] = sum[r][m->slice];
