@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 
 #include "base/base_priv.h"
+#include "base/fail.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 enum { PATH_BYTES = 4096 + 256 };
 
@@ -171,6 +173,19 @@ void sti_memory_limit_read(const char *root, sti_memory_limit *out)
     out->source = groups.memory_version == 2
                       ? "memory.max of its control group"
                       : "memory.limit_in_bytes of its control group";
+}
+
+stint_status sti_memory_limit_check(size_t bytes, const char *what, const char *way)
+{
+    sti_memory_limit limit;
+    sti_memory_limit_read("", &limit);
+    if (limit.bytes == 0 || bytes <= limit.bytes)
+        return STINT_OK;
+    return sti_fail(STINT_E_BUDGET,
+                    "%s would take %s, and this process can have %s (%s); %s takes "
+                    "less",
+                    what, sti_bytes_text(bytes), sti_bytes_text(limit.bytes),
+                    limit.source, way);
 }
 
 static bool can_map(size_t bytes)

@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "stint/status.h"
+
 typedef struct sti_control_groups {
     int threads;         /* that the CPU quota keeps busy, rounded up; 0: no quota */
     int cpu_version;     /* of the group that has it, 1 or 2 */
@@ -30,6 +32,11 @@ typedef struct sti_memory_limit {
 /* What the host has, or what the process's control groups allow where that is less.
  * root as above. */
 void sti_memory_limit_read(const char *root, sti_memory_limit *out);
+
+/* STINT_E_BUDGET where `what` takes more bytes than this process can have: an
+ * allocation of untouched pages would succeed, and the process be killed later.
+ * way: what takes less, "a smaller --batch". */
+stint_status sti_memory_limit_check(size_t bytes, const char *what, const char *way);
 
 /* The largest single block that the system would give now, to within 1 MiB, found by
  * asking: limits on addresses and on what is promised beyond the machine's memory count

@@ -43,21 +43,36 @@ static int find_letter(const sti_option_set *set, char letter)
     return -1;
 }
 
+/* Keys of a recipe that have this name, in whatever section, but no flag: how to set
+ * them. False: there is none. */
+static bool complain_keys(command *c, const char *name)
+{
+    sti_text ways = {0};
+    for (int row = 0; row < c->set->count; row++) {
+        const sti_option *o = &c->set->rows[row];
+        if (o->section && (!is_flag(o) || o->flag_name) &&
+            sti_option_same_name(o->name, name))
+            sti_text_printf(&ways, "%s--set %s.%s=VALUE", ways.length ? " or " : "",
+                            o->section, o->name);
+    }
+    const bool any = ways.length > 0;
+    if (any)
+        sti_complain(&c->complaints, "unknown flag --%s; write %s", name, ways.data);
+    sti_text_fini(&ways);
+    return any;
+}
+
 static void complain_flag(command *c, const char *name)
 {
     const char *names[STI_OPTION_ROWS_MAX + 2];
     int count = 0;
     for (int row = 0; row < c->set->count && count < STI_OPTION_ROWS_MAX; row++) {
         const sti_option *o = &c->set->rows[row];
-        bool same = sti_option_same_name(o->name, name);
         if (is_flag(o))
             names[count++] = sti_option_flag(o);
-        if (same && o->section && (!is_flag(o) || o->flag_name)) {
-            sti_complain(&c->complaints, "unknown flag --%s; write --set %s.%s=VALUE",
-                         name, o->section, o->name);
-            return;
-        }
     }
+    if (complain_keys(c, name))
+        return;
     names[count++] = "help";
     names[count++] = "set";
     const char *near = sti_text_nearest(name, names, count);

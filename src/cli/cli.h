@@ -48,6 +48,15 @@ typedef struct sti_cli_common {
 
 typedef struct sti_cli_call sti_cli_call;
 
+/* A flag or subcommand that a reader may expect, from another program's manual or from
+ * what is to come: refused with a sentence that says so, not as a mistyped one. */
+typedef struct sti_cli_absent {
+    const char *word; /* "--rank", "-b" (then "-b1", too), "svm grid"; NULL: the end */
+    bool with_number; /* only with a number behind it: alone it is a flag of ours */
+    stint_status status;  /* STINT_E_UNSUPPORTED, or STINT_E_USAGE: written otherwise */
+    const char *sentence; /* follows "WORD: " */
+} sti_cli_absent;
+
 typedef struct sti_cli_command {
     const char *name;               /* "train", or two words: "data check" */
     const char *summary;            /* one line, for the list of subcommands */
@@ -60,6 +69,7 @@ typedef struct sti_cli_command {
                                        a built-in one is chosen where none is given */
     bool of_model; /* that recipe is a model's own, to shrink it by: the first operand
                       is MODEL, and few of the recipe's rows are flags */
+    const sti_cli_absent *absent; /* flags it does not have; NULL: none expected */
     const sti_option *rows;
     int row_count;
     size_t args_bytes, common_offset; /* of the struct that the rows write to; where
@@ -87,6 +97,11 @@ struct sti_cli_call {
 
 /* The table of all, NULL-ended (cli_table.c): main hands it down. */
 extern const sti_cli_command *const sti_cli_commands[];
+/* Subcommands that are not there (cli_table.c), and the refusal of one of them. */
+extern const sti_cli_absent sti_cli_absent_commands[];
+stint_status sti_cli_refuse_command(const sti_cli_absent *absent, const char *name);
+/* The refusal of the first word that is an absent flag of the command, or STINT_OK. */
+stint_status sti_cli_refuse_flags(const sti_cli_absent *absent, int argc, char **argv);
 /* The subcommand of a name, two words with one blank; or NULL. */
 const sti_cli_command *sti_cli_find(const sti_cli_command *const *all,
                                     const char *name);

@@ -148,6 +148,10 @@ stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help
     status = parse_into(call, argc, argv, help_out);
     if (*help_out)
         return STINT_OK;
+    const stint_status refused =
+        sti_cli_refuse_flags(call->command->absent, argc, argv);
+    if (refused != STINT_OK)
+        return refused;
     if (status == STINT_OK)
         status = check_operands(call);
     if (status != STINT_OK)

@@ -68,3 +68,19 @@ COMMANDS(DECLARE)
 
 #define ROW(name) &sti_cmd_##name,
 const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
+
+const sti_cli_absent sti_cli_absent_commands[] = {
+    {.word = "svm grid",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "the search for C and gamma is not there yet; call `stint svm train` "
+                 "and `stint svm predict` with each pair of -c and -g"},
+    {.word = "seal network",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "circuits of networks are not there yet; `stint seal compile` takes "
+                 "a function of C"},
+    {.word = "bench seal",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "not there yet; `stint seal plan` measures some steps of a bootstrap "
+                 "on this machine"},
+    {.word = NULL},
+};

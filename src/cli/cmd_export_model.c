@@ -52,8 +52,10 @@ static stint_status tell_compact(sti_cli_call *call, const stint_model_facts *fa
     sti_text text = {0};
     sti_json j;
     if (!call->common->json) {
-        sti_cli_say(call, "%s: %" PRId64 " bytes, a %.1fth of the parameters' %" PRId64,
-                    args->out, sizes->bytes, (double)base / (double)sizes->bytes, base);
+        sti_cli_say(call,
+                    "%s: %" PRId64 " bytes, %.1f times smaller than its parameters as "
+                    "float32",
+                    args->out, sizes->bytes, (double)base / (double)sizes->bytes);
         return STINT_OK;
     }
     sti_cli_json_begin(&j, &text);

@@ -268,16 +268,34 @@ out:
     return st;
 }
 
-static stint_status run_run(sti_cli_call *call)
+/* No answer takes the place of what is read, nor of the other answer. */
+static stint_status check_outputs(const sti_cli_call *call)
 {
     const play_args *args = call->args;
-    const char *outs[2] = {args->save, args->png};
+    const char *ins[] = {call->operands[0], args->actions};
+    stint_status st = STINT_OK;
+    for (int i = 0; i < 2 && st == STINT_OK; i++) {
+        if (ins[i])
+            STI_TRY(sti_cli_check_out(ins[i], args->save));
+        if (ins[i])
+            STI_TRY(sti_cli_check_out(ins[i], args->png));
+    }
+    if (args->load)
+        STI_TRY(sti_cli_check_out(args->load, args->png));
+    if (args->save && args->png && sti_path_is_same(args->save, args->png))
+        return sti_fail(STINT_E_USAGE, "--save and --png are both %s", args->png);
+out:
+    return st;
+}
+
+static stint_status run_run(sti_cli_call *call)
+{
     sti_cart cart = {0};
     sti_game game = {0};
     sti_vcs *vcs = sti_alloc(sizeof *vcs, "play.console");
     stint_status st = vcs ? STINT_OK : STINT_E_MEMORY;
-    for (int i = 0; i < 2 && st == STINT_OK; i++)
-        st = sti_cli_check_out(call->operands[0], outs[i]);
+    if (st == STINT_OK)
+        st = check_outputs(call);
     if (st == STINT_OK)
         st = open_game(call, &cart, &game);
     if (st == STINT_OK)

@@ -154,6 +154,10 @@ static stint_status describe(const shrink_args *args, stint_shrink_desc *desc)
         .resume = args->resume,
         .force = args->force,
     };
+    if ((args->drop < 0 && args->drop != -1) ||
+        (args->mismatch < 0 && args->mismatch != -1))
+        return sti_fail(STINT_E_USAGE, "--accuracy-drop and --mismatch: 0 or more, or "
+                                       "-1 for any, was wanted");
     return parse_latency(args->latency, desc);
 }
 

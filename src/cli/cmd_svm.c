@@ -95,9 +95,57 @@ static const sti_option svm_rows[] = {
      .unit = "SIZE",
      SVM_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
              "bound on the peak of the whole process; changes time, never the model; "
-             "auto: half of the host's for the kernel matrix")},
+             "auto: half of what this process can have")},
     STI_CLI_THREADS_ROW(svm_args),
     STI_CLI_COMMON_ROWS(svm_args),
+};
+
+static const sti_cli_absent svm_absent[] = {
+    {.word = "-n",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "nu belongs to types of LIBSVM that are not there yet; ls_svc and "
+                 "ls_svr have -c"},
+    {.word = "-p",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "the width of a tube belongs to LIBSVM's epsilon_svr, which is not "
+                 "there yet; ls_svr has -c"},
+    {.word = "-b",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "probabilities are not there yet; `stint svm predict --values` writes "
+                 "decision values"},
+    {.word = "-v",
+     .with_number = true,
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "cross-validation is not there yet (-v alone says more); train on "
+                 "some of the rows and predict the others"},
+    {.word = "-m",
+     .status = STINT_E_USAGE,
+     .sentence = "there is no cache apart; --memory 200M bounds the whole process"},
+    {.word = "-w",
+     .with_number = true,
+     .status = STINT_E_USAGE,
+     .sentence = "write the factors as one word, -w 1=2,-1=5"},
+    {.word = "--precision",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "tiles in float are not there yet; all is double"},
+    {.word = "--rank",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "the preconditioner is not there yet; a smaller -c or a larger -e "
+                 "takes fewer iterations"},
+    {.word = "--report",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "the report page is not there yet; --json has its numbers"},
+#define SVM_ABSENT_NET(flag)                                                    \
+    {                                                                           \
+        .word = (flag), .status = STINT_E_UNSUPPORTED,                          \
+        .sentence =                                                             \
+            "several processes are not there yet for support vector machines; " \
+            "-j shares the work among threads"                                  \
+    }
+    SVM_ABSENT_NET("--net-root"),
+    SVM_ABSENT_NET("--net-ranks"),
+    SVM_ABSENT_NET("--net-rank"),
+    {.word = NULL},
 };
 
 /* A training asked for on the command line. */
@@ -156,6 +204,10 @@ static stint_status choose_gamma(const char *word, double *gamma_out)
 {
     stint_status st = STINT_OK;
     *gamma_out = 0; /* 1 / features, once they are known */
+    if (strcmp(word, "scale") == 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "-g scale: 1 / (features * variance) is not there yet; a "
+                        "number and auto are");
     if (strcmp(word, "auto") != 0)
         st = sti_parse_float(word, gamma_out);
     if (st == STINT_OK && strcmp(word, "auto") != 0 && !(*gamma_out > 0))
@@ -345,6 +397,7 @@ const sti_cli_command sti_cmd_svm_plan = {
              "train`.",
     .min_operands = 1,
     .max_operands = 1,
+    .absent = svm_absent,
     STI_CLI_ARGS(svm_rows, svm_args),
     .run = plan_run,
 };
@@ -457,6 +510,7 @@ const sti_cli_command sti_cmd_svm_train = {
              "and .model. The same bits for any --memory and -j.",
     .min_operands = 1,
     .max_operands = 2,
+    .absent = svm_absent,
     STI_CLI_ARGS(svm_rows, svm_args),
     .run = train_run,
 };

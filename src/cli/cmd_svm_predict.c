@@ -31,6 +31,17 @@ static const sti_option predict_rows[] = {
     STI_CLI_COMMON_ROWS(predict_args),
 };
 
+static const sti_cli_absent predict_absent[] = {
+    {.word = "-b",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "probabilities are not there yet; --values writes decision values"},
+    {.word = "--memory",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "a budget for predictions is not there yet; fewer threads (-j 1) and "
+                 "the test rows in several files take less"},
+    {.word = NULL},
+};
+
 /* What the labels of the test rows make of the answers. */
 typedef struct score {
     int64_t correct, total;
@@ -169,6 +180,8 @@ static stint_status predict_run(sti_cli_call *call)
         STI_TRY(sti_cli_check_out(path[i], path[2]));
         STI_TRY(sti_cli_check_out(path[i], args->values));
     }
+    if (args->values && sti_path_is_same(path[2], args->values))
+        return sti_fail(STINT_E_USAGE, "OUTPUT and --values are both %s", path[2]);
     const int64_t start = sti_clock_ns();
     STI_TRY(sti_svm_model_read(path[1], &t.model));
     STI_TRY(sti_table_read(&(sti_table_desc){.path = path[0], .split = STINT_DATA_TEST},
@@ -198,6 +211,7 @@ const sti_cli_command sti_cmd_svm_predict = {
              "images, the test split.",
     .min_operands = 3,
     .max_operands = 3,
+    .absent = predict_absent,
     STI_CLI_ARGS(predict_rows, predict_args),
     .run = predict_run,
 };

@@ -39,6 +39,13 @@ static const sti_option scale_rows[] = {
     STI_CLI_COMMON_ROWS(scale_args),
 };
 
+static const sti_cli_absent scale_absent[] = {
+    {.word = "-y",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "scaling of the targets is not there yet; svm-scale does it"},
+    {.word = NULL},
+};
+
 static stint_status find_scale(const scale_args *args, const sti_table *table,
                                sti_svm_scale *scale)
 {
@@ -95,6 +102,7 @@ const sti_cli_command sti_cmd_svm_scale = {
     .about = "Prints LIBSVM text. A feature with a single value is left out.",
     .min_operands = 1,
     .max_operands = 1,
+    .absent = scale_absent,
     STI_CLI_ARGS(scale_rows, scale_args),
     .run = scale_run,
 };

@@ -164,8 +164,10 @@ static stint_status dispatch(int argc, char **argv)
         return run_command(sti_cli_find(sti_cli_commands, two), argc - 3, argv + 3);
     if (sti_cli_find(sti_cli_commands, word))
         return run_command(sti_cli_find(sti_cli_commands, word), argc - 2, argv + 2);
-    stint_status status = is_group(word) ? run_group(word, argc > 2 ? argv[2] : NULL)
-                                         : unknown_command(word);
+    stint_status status = sti_cli_refuse_command(sti_cli_absent_commands, two);
+    if (status == STINT_OK)
+        status = is_group(word) ? run_group(word, argc > 2 ? argv[2] : NULL)
+                                : unknown_command(word);
     if (status != STINT_OK)
         complain("", status);
     return status;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "env/env_kind.h"
@@ -73,6 +74,9 @@ static stint_status make(stint_env *env)
     f->state_bytes = sizeof(stint_env *) + sizeof(sti_env_slot) + env->kind_bytes +
                      (size_t)(f->height * f->width);
     f->env_bytes = sizeof(sti_env_slot) + env->kind_bytes + f->observation_bytes;
+    /* The kind's blocks are not touched yet. */
+    STI_TRY(sti_memory_limit_check((size_t)f->envs * f->env_bytes,
+                                   "so many environments", "a smaller number"));
     env->slot = sti_alloc_array(f->envs, sizeof *env->slot, "env.slots");
     env->ring = sti_alloc_array(f->envs, f->observation_bytes, "env.observations");
     if (!env->slot || !env->ring)

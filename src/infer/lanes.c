@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/memory.h"
 
@@ -99,6 +100,17 @@ static void *block(size_t bytes, const char *name)
     return memory;
 }
 
+static stint_status check_memory(const sti_network *network, int lanes)
+{
+    const size_t own = region_bytes(network, STI_REGION_RESULT) +
+                       region_bytes(network, STI_REGION_FETCH) +
+                       region_bytes(network, STI_REGION_ARENA);
+    return sti_memory_limit_check(region_bytes(network, STI_REGION_PARAM) +
+                                      region_bytes(network, STI_REGION_STATE) +
+                                      own * (size_t)lanes,
+                                  "the network in use", "a smaller --batch");
+}
+
 /* One block holds all that a lane works in beside what the lanes share. */
 static stint_status lend_memory(sti_infer *infer, const sti_network *network, int lane,
                                 sti_exec_memory *memory)
@@ -126,6 +138,8 @@ stint_status sti_infer_create(const sti_network *network, int threads, int lanes
     sti_infer *infer = sti_alloc(sizeof *infer, "network in use");
     if (!infer || !memory)
         goto out;
+    STI_TRY(check_memory(network, lanes));
+    st = STINT_E_MEMORY;
     infer->params = block(region_bytes(network, STI_REGION_PARAM), "parameters");
     infer->states = block(region_bytes(network, STI_REGION_STATE), "states");
     infer->own = sti_alloc_array(lanes, sizeof *infer->own, "lanes");

@@ -69,7 +69,7 @@ typedef struct sti_infer {
 } sti_infer;
 
 /* network: planned for sti_lane_threads(threads, lanes), borrowed. Every page is
- * touched. */
+ * touched. STINT_E_BUDGET: it is more than the machine has. */
 stint_status sti_infer_create(const sti_network *network, int threads, int lanes,
                               sti_infer **infer_out);
 void sti_infer_destroy(sti_infer *infer); /* NULL is fine */

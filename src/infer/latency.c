@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "base/rng.h"
 #include "base/stop.h"
 
@@ -77,7 +78,7 @@ static stint_status run_rounds(const measurer *m)
         }
         st = sti_stop_asked();
     }
-    return st;
+    return st == STINT_OK ? st : sti_fail(st, "stopped before all rounds were over");
 }
 
 /* ---- what came out ---- */

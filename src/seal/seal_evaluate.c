@@ -164,7 +164,9 @@ void sti_seal_account(const sti_circuit *circuit, const sti_seal_set *set, int t
 {
     static const char *const libraries[] = {"ld-", "libc.", "libm.", "libnettle.",
                                             NULL};
-    const sti_account_process process = {.libraries = libraries};
+    /* The file of the key is there already when a run asks, and has its part. */
+    const sti_account_process process = {.libraries = libraries,
+                                         .apart_bytes = sti_alloc_now_bytes()};
     const size_t width = (size_t)sti_seal_ciphertext_words(set) * 4;
     const size_t wires = (size_t)(1 + circuit->input_bits + circuit->cells);
     const size_t file = (size_t)sti_seal_eval_file_bytes(set);

@@ -1,5 +1,6 @@
 #include "svm/kernel_product.h"
 
+#include "base/fail.h"
 #include "base/memory.h"
 #include "base/stop.h"
 
@@ -160,7 +161,8 @@ stint_status sti_kernel_product_run(void *arg, int64_t count, const double *cons
     for (p->row_band = 0; p->row_band < p->band_count; p->row_band++) {
         const stint_status st = sti_stop_asked();
         if (st != STINT_OK)
-            return st;
+            return sti_fail(st, "stopped before the machine was solved; no model was "
+                                "written");
         sti_team_take(p->team, p->row_band + 1, tile_piece, p);
         sti_team_run(p->team, count, join_piece, p);
     }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/units.h"
@@ -142,6 +143,14 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, int64_t k
     sti_account_add_process(a, &process, d->threads);
 }
 
+/* What the kernel matrix may take where nobody said. */
+static size_t standard_budget(void)
+{
+    sti_memory_limit limit;
+    sti_memory_limit_read("", &limit);
+    return limit.bytes / 2;
+}
+
 stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *plan)
 {
     const stint_status st = measure(d, plan);
@@ -149,8 +158,7 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
         return st;
     add_parts(d, plan, d->store == STI_STORE_ALL ? plan->tiles : 0);
     plan->smallest_bytes = plan->account.total_bytes;
-    const size_t budget =
-        d->budget_bytes ? d->budget_bytes : sti_host_memory_bytes() / 2;
+    const size_t budget = d->budget_bytes ? d->budget_bytes : standard_budget();
     if (d->store == STI_STORE_AUTO && plan->smallest_bytes < budget) {
         /* One tile less for the reserve's share of all the others. */
         const size_t left = budget - plan->smallest_bytes;

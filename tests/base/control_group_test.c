@@ -158,11 +158,22 @@ static void test_more_than_the_machine(void **state)
     remove_tree(root);
 }
 
+static void test_check(void **state)
+{
+    (void)state;
+    assert_int_equal(sti_memory_limit_check(1, "this", "that"), STINT_OK);
+    assert_int_equal(sti_memory_limit_check(SIZE_MAX / 2, "this", "that"),
+                     STINT_E_BUDGET);
+    assert_non_null(strstr(stint_last_error(), "this would take "));
+    assert_non_null(strstr(stint_last_error(), "; that takes less"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trees),
         cmocka_unit_test(test_more_than_the_machine),
+        cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

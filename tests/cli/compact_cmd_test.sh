@@ -72,6 +72,12 @@ PY
 run 0 train a.ini --set train.start=c.safetensors --out s -q
 run 0 train a.ini --set loss.reference=c.safetensors --set loss.pairing=1 --out t -q
 
+# Ctrl-C is told.
+timeout --preserve-status -s INT 2 "$STINT" bench latency r --rounds 10000 --batch 2000 \
+    >out 2>err </dev/null
+[ $? -eq 130 ] || fail "an interrupted measurement ends otherwise"
+says err "stopped before all rounds"
+
 # An answer is not written over what it is made from, and wants a place.
 run 2 export dense c.safetensors --out c.safetensors
 run 2 export compact r

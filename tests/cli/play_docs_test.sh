@@ -47,5 +47,8 @@ refused 4 '100 actions' run "$rom" --game none --frames 101 --actions zeros
 refused 4 'RAM' info "$rom" --game none --reward ram:0x7F
 refused 4 'wanted at' info "$rom" --game none --done 'ram:0x80=3'
 refused 4 'no snapshot' run "$rom" --game none --load zeros
+refused 2 'written over' run "$rom" --game none --actions zeros --save zeros
+refused 2 'written over' run "$rom" --game none --load half.snapshot --png half.snapshot
+refused 2 'are both x' run "$rom" --game none --save x --png x
 refused 2 'frameskip' bench "$rom" --game none --frameskip 0
 finish

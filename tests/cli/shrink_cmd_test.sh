@@ -232,6 +232,8 @@ says err "the least is about"
 # The model itself is not replaced by what is made of it.
 run 2 shrink base --data g -o base --scheme "prune(0.5)" --method direct --force
 says err "written over"
+run 2 shrink base --data g -o bad --accuracy-drop -0.5
+says err "-1 for any"
 run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2
 says err "the nearest is in"
 [ -s both/model.safetensors ] || fail "the nearest model did not stay"

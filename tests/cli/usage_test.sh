@@ -44,6 +44,8 @@ run 0 train -h
 says out "--data PATH"
 run 2 train --path x y.ini
 says err "--set data.path=VALUE"
+run 2 shrink model --lr 1
+says err "--set optimizer.lr=VALUE"
 
 run 0 data -h
 says out "stint data check"
