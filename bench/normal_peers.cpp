@@ -20,7 +20,8 @@ template <class Engine> void measure(const char *name, int runs)
         const auto start = std::chrono::steady_clock::now();
         for (float &x : block)
             x = normal(engine);
-        const std::chrono::duration<double> s = std::chrono::steady_clock::now() - start;
+        const std::chrono::duration<double> s =
+            std::chrono::steady_clock::now() - start;
         least = std::min(least, s.count());
         sum += block[static_cast<size_t>(r) % block.size()];
     }
