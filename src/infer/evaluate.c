@@ -120,7 +120,7 @@ static stint_status run_batch(const eval_round *r, int lane)
     stint_status st = load_batch(r, lane, samples);
     if (st != STINT_OK)
         return st;
-    sti_exec_run(exec, &r->lanes->lane_team, &(sti_step){0, batch, 0});
+    sti_exec_run(exec, &r->lanes->lane_team, &(sti_step){.step = batch});
     r->evaluation->batch_loss[batch] = summed_loss(net, exec);
     if (!r->source->text)
         take_answers(r, exec, batch);

@@ -76,7 +76,7 @@ stint_status stint_predict(stint_model_file *m, const char *image_path,
     sti_exec *exec = lanes->lane[0].exec;
     fill_input(m, p->pixels, sti_exec_address(exec, p->network.input));
     *(int32_t *)sti_exec_address(exec, p->network.labels) = -1;
-    sti_exec_run(exec, &lanes->lane_team, &(sti_step){0, 0, 0});
+    sti_exec_run(exec, &lanes->lane_team, &(sti_step){0});
     memcpy(probabilities_out, sti_exec_address(exec, p->network.probabilities),
            (size_t)net->model.classes * sizeof *probabilities_out);
     return sti_first_not_finite(probabilities_out, net->model.classes) < 0

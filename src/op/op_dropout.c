@@ -14,7 +14,7 @@ static void run_dropout(const sti_call *call)
 {
     const dropout_attr *attr = call->node->attr;
     const sti_dropout_key key = {.seed = call->step->seed,
-                                 .step = call->step->step,
+                                 .step = call->step->step | call->step->sample << 40,
                                  .shard = call->step->shard,
                                  .layer = attr->layer};
     sti_dropout_f32(call->team, &key, attr->rate, sti_op_out_count(call, 0),
