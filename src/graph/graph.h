@@ -218,6 +218,10 @@ bool sti_graph_norm_frozen(const stint_graph *graph);
 /* Inputs stay as they were filled until a run has ended, for further runs on them. */
 void sti_graph_keep_inputs(stint_graph *graph);
 bool sti_graph_inputs_kept(const stint_graph *graph);
+/* In use a graph has dropout, too, which drops the same elements of every image: each
+ * step (sti_step.seed, .step) is another network, the same for all images. */
+void sti_graph_sample(stint_graph *graph);
+bool sti_graph_sampled(const stint_graph *graph);
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

@@ -238,6 +238,10 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                        .class_weights = -1,
                        .kl_weight = -1};
     stint_status st = stint_graph_create(mode, &net.graph);
+    if (st == STINT_OK && mode == STINT_EVAL && desc->sampled) {
+        sti_graph_sample(net.graph);
+        sti_graph_keep_inputs(net.graph); /* several networks see one batch */
+    }
     if (st == STINT_OK)
         st = desc->context ? append_text(desc, &net) : append_images(desc, mode, &net);
     if (st == STINT_OK)
