@@ -230,7 +230,7 @@ typedef struct stint_calibration {
 typedef struct stint_uncertainty {
     /* Networks that were heard. */
     int64_t networks;
-    /* Of the averaged probabilities: accuracy, loss, confusion, as an evaluation has
+    /* Accuracy, loss and confusion of the averaged probabilities, as an evaluation has
      * them. */
     stint_eval_result eval;
     /* Expected calibration error: mean distance of confidence and accuracy by bins. */
@@ -248,7 +248,7 @@ typedef struct stint_uncertainty {
     /* Chance that a stranger has a higher entropy than an image of the split, ties
      * counting half; NaN without strangers. */
     double ood_auroc;
-    /* Of a Bayesian model's weights, else NaN: their divergence from the prior in nats,
+    /* A Bayesian model's weights, else NaN: their divergence from the prior in nats,
      * and the deviations that 5, 50 and 95 % of them are below. */
     double kl, sigma[3];
     /* [eval.count]: of each image its answer, that one's probability, its entropy. */
