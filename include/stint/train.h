@@ -193,6 +193,10 @@ typedef struct stint_plan_result {
     int64_t batch_that_fits;
     /* Shards that this batch would fit the budget with; 0: none. */
     int64_t shards_that_fit;
+    /* A later stage of growing batches has larger micro-batches (grow.images), of which
+     * the peak is: images of those that do not fit, and of the largest that do; 0: all
+     * do. */
+    int64_t stage_too_large, images_that_fit;
     /* Lines of the plan, [part_count]. */
     stint_plan_part parts[16];
     int part_count;

@@ -161,6 +161,7 @@ static void add_json(const sti_cli_call *call, const stint_plan_result *p,
     sti_json_int(&j, "smallest_bytes", (int64_t)p->smallest_bytes);
     sti_json_int(&j, "batch_that_fits", p->batch_that_fits);
     sti_json_int(&j, "shards_that_fit", p->shards_that_fit);
+    sti_json_int(&j, "images_that_fit", p->images_that_fit);
     sti_json_int(&j, "threads", p->threads);
     sti_json_int(&j, "lanes", p->lanes);
     sti_json_int(&j, "batch", p->batch);

@@ -11,10 +11,16 @@
 
 enum { USUAL_STAGES = 5, OPEN_STAGES = 2 }; /* the latter: before and now */
 
-/* Batches that so many units are cut into. */
-static int64_t batches(const sti_course *c, int64_t units, int64_t accumulate)
+/* Batches that so many units are cut into, by whole micro-batches. */
+static int64_t batches(const sti_course *c, int64_t units, const sti_stage *s)
 {
-    return c->grows ? (units + accumulate - 1) / accumulate : units / accumulate;
+    const int64_t runs = units / s->micro;
+    return c->grows ? (runs + s->accumulate - 1) / s->accumulate : runs / s->accumulate;
+}
+
+static int64_t batch_units(const sti_stage *s)
+{
+    return s->accumulate * s->micro;
 }
 
 /* ---- making it ---- */
@@ -24,22 +30,25 @@ static int64_t epochs_of_stage(const sti_grow_values *grow, int64_t epochs)
     return grow->every > 0 ? grow->every : (epochs + USUAL_STAGES - 1) / USUAL_STAGES;
 }
 
-/* Stages of `every` epochs, from one to the next the batch or else the rate. */
+/* Stages of `every` epochs, from one to the next the batch or else the rate. first:
+ * images of a micro-batch. */
 static void list_stages(sti_course *c, const sti_grow_values *grow, int64_t every,
-                        int64_t most)
+                        int64_t most, int64_t first)
 {
     sti_stage stage = c->stage[0];
     for (c->count = 0; stage.epoch < c->epochs; stage.epoch += every) {
         const int64_t left = c->epochs - stage.epoch;
         c->stage[c->count++] = stage;
-        stage.step +=
-            (left < every ? left : every) * batches(c, c->units, stage.accumulate);
-        if (stage.accumulate * grow->factor * c->unit <= most) {
-            stage.accumulate *= grow->factor;
-            stage.lr_factor *= grow->lr;
-        } else {
+        stage.step += (left < every ? left : every) * batches(c, c->units, &stage);
+        if (batch_units(&stage) * grow->factor * c->unit > most) {
             stage.lr_factor *= grow->lr / (double)grow->factor;
+            continue;
         }
+        if (stage.micro * grow->factor * first <= grow->images)
+            stage.micro *= grow->factor;
+        else
+            stage.accumulate *= grow->factor;
+        stage.lr_factor *= grow->lr;
     }
     c->steps = stage.step;
 }
@@ -48,8 +57,8 @@ static void list_stages(sti_course *c, const sti_grow_values *grow, int64_t ever
 static void set_open_end(sti_course *c)
 {
     const sti_stage *s = &c->stage[c->count - 1];
-    const int64_t rest = batches(c, c->units - s->image / c->unit, s->accumulate);
-    const int64_t each = batches(c, c->units, s->accumulate);
+    const int64_t rest = batches(c, c->units - s->image / c->unit, s);
+    const int64_t each = batches(c, c->units, s);
     c->steps = s->step;
     if (s->epoch < c->epochs)
         c->steps += rest + (c->epochs - s->epoch - 1) * each;
@@ -69,7 +78,7 @@ void sti_course_go_on(sti_course *c, const sti_stage *stage)
 
 void sti_course_end(sti_course *c, int64_t steps)
 {
-    const int64_t each = batches(c, c->units, c->stage[0].accumulate);
+    const int64_t each = batches(c, c->units, &c->stage[0]);
     c->steps = steps;
     c->epochs = (steps + each - 1) / each;
 }
@@ -113,16 +122,18 @@ stint_status sti_course_create(const stint_recipe *recipe, int64_t count, sti_co
     c->stage = sti_alloc_array(stages, sizeof *c->stage, "stages");
     if (!c->stage)
         return STINT_E_MEMORY;
-    c->stage[0] = (sti_stage){.accumulate = train->accumulate, .lr_factor = 1};
+    c->stage[0] =
+        (sti_stage){.accumulate = train->accumulate, .micro = 1, .lr_factor = 1};
     if (c->open) {
         set_open_end(c);
         return STINT_OK;
     }
     if (c->grows) {
-        list_stages(c, grow, every, sti_grow_most(grow, count));
+        list_stages(c, grow, every, sti_grow_most(grow, count),
+                    c->unit / train->shards);
         return end_early(c, train->steps);
     }
-    const int64_t each = batches(c, c->units, train->accumulate);
+    const int64_t each = batches(c, c->units, &c->stage[0]);
     sti_course_end(c, train->steps > 0 ? train->steps : train->epochs * each);
     return STINT_OK;
 }
@@ -146,24 +157,25 @@ static const sti_stage *stage_of(const sti_course *c, int64_t step)
 sti_course_point sti_course_at(const sti_course *c, int64_t step)
 {
     const sti_stage *s = stage_of(c, step);
-    const int64_t each = batches(c, c->units, s->accumulate);
+    const int64_t each = batches(c, c->units, s);
     int64_t epoch = s->epoch, first = s->image / c->unit;
     int64_t left = step > s->step ? step - s->step : 0; /* (older stages are gone) */
-    const int64_t rest = batches(c, c->units - first, s->accumulate);
+    const int64_t rest = batches(c, c->units - first, s);
     if (left >= rest) {
         epoch += 1 + (left - rest) / each;
         left = (left - rest) % each;
         first = 0;
     }
-    const int64_t begin = first + left * s->accumulate;
-    const int64_t there = c->units - begin;
+    const int64_t begin = first + left * batch_units(s);
+    const int64_t there = (c->units - begin) / s->micro;
     const int64_t taken = s->accumulate < there ? s->accumulate : there;
     const double share = (double)taken / (double)s->accumulate;
     return (sti_course_point){.epoch = epoch,
                               .image = begin * c->unit,
                               .accumulate = taken,
-                              .batch = taken * c->unit,
-                              .whole = s->accumulate * c->unit,
+                              .batch = taken * s->micro * c->unit,
+                              .micro = s->micro,
+                              .whole = batch_units(s) * c->unit,
                               .lr_factor = s->lr_factor * share,
                               .tick = c->grows ? epoch * c->units + begin : step};
 }
@@ -174,29 +186,45 @@ int64_t sti_course_epoch(const sti_course *c, int64_t step)
     return at.image > 0 ? at.epoch + 1 : at.epoch;
 }
 
-/* What an epoch takes of its images, in units. */
-static int64_t epoch_units(const sti_course *c, int64_t accumulate)
+double sti_course_epochs(const sti_course *c, int64_t step)
 {
-    return c->grows ? c->units : c->units / accumulate * accumulate;
+    const sti_course_point at = sti_course_at(c, step);
+    return (double)at.epoch + (double)at.image / (double)(c->units * c->unit);
 }
 
+/* What an epoch of a stage takes of its images. */
+static int64_t epoch_images(const sti_course *c, const sti_stage *s)
+{
+    const int64_t part = c->grows ? s->micro : s->accumulate;
+    return c->units / part * part * c->unit;
+}
+
+/* Stages of micro-batches that differ begin with epochs, and none of them is dropped.
+ */
 int64_t sti_course_images(const sti_course *c, int64_t step)
 {
     const sti_course_point at = sti_course_at(c, step);
-    return at.epoch * epoch_units(c, c->stage[0].accumulate) * c->unit + at.image;
+    const sti_stage *last = stage_of(c, step);
+    int64_t images = at.image, epoch = 0;
+    for (const sti_stage *s = c->stage; s < last; s++) {
+        images += (s[1].epoch - epoch) * epoch_images(c, s);
+        epoch = s[1].epoch;
+    }
+    return images + (at.epoch - epoch) * epoch_images(c, last);
 }
 
 int64_t sti_course_largest(const sti_course *c)
 {
     int64_t largest = 0;
     for (int i = 0; i < c->count; i++)
-        largest = c->stage[i].accumulate > largest ? c->stage[i].accumulate : largest;
+        largest =
+            batch_units(&c->stage[i]) > largest ? batch_units(&c->stage[i]) : largest;
     return largest * c->unit;
 }
 
 int64_t sti_course_epoch_ticks(const sti_course *c)
 {
-    return c->grows ? c->units : batches(c, c->units, c->stage[0].accumulate);
+    return c->grows ? c->units : batches(c, c->units, &c->stage[0]);
 }
 
 int64_t sti_course_ticks(const sti_course *c)

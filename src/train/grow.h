@@ -11,7 +11,10 @@
  * epoch and image that it begins at, and everything else is a function of the step and
  * of that list. Without [grow] there is one stage, and its last, incomplete batch of an
  * epoch is left out; a growing run takes the whole micro-batches a shard that are left,
- * at a rate scaled by their share of a batch. */
+ * at a rate scaled by their share of a batch.
+ *
+ * With `images` micro-batches grow before there are more of them, which is the paper's
+ * way: a stage then has networks of its own (train/run_grow.c). */
 #ifndef STI_TRAIN_GROW_H
 #define STI_TRAIN_GROW_H
 
@@ -21,6 +24,7 @@ typedef struct sti_stage {
     int64_t step;         /* steps, */
     int64_t epoch, image; /* epochs and images of the epoch before it */
     int64_t accumulate;   /* micro-batches a shard */
+    int64_t micro; /* times the images of the first ones ([grow] images); else 1 */
     double lr_factor;
 } sti_stage;
 
@@ -52,6 +56,7 @@ void sti_course_go_on(sti_course *course, const sti_stage *stage);
 typedef struct sti_course_point {
     int64_t epoch, image;      /* epochs done, and images of the one under way */
     int64_t accumulate, batch; /* of the step: micro-batches a shard, images in all */
+    int64_t micro;             /* as its stage has it */
     int64_t whole;             /* images of a batch that the epoch's end does not cut */
     double lr_factor;          /* of what [schedule] says, at */
     int64_t tick;              /* this time: steps, or units of a growing run */
@@ -61,6 +66,8 @@ sti_course_point sti_course_at(const sti_course *course, int64_t step);
 /* Epochs that are done or under way after so many steps: the number, from 1, of the
  * epoch that the last step was of. */
 int64_t sti_course_epoch(const sti_course *course, int64_t step);
+/* The same with the share of the epoch under way. */
+double sti_course_epochs(const sti_course *course, int64_t step);
 /* Images that so many steps take. */
 int64_t sti_course_images(const sti_course *course, int64_t step);
 /* Images of the largest batch. */

@@ -82,5 +82,6 @@ void sti_noise_resume(const stint_recipe *recipe, const sti_position *p, sti_cou
                             .epoch = p->grow_epoch,
                             .image = p->grow_image,
                             .accumulate = p->grow_accumulate,
+                            .micro = 1,
                             .lr_factor = rate_of(recipe, p->grow_accumulate)});
 }

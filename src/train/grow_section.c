@@ -52,6 +52,14 @@ static const sti_option rows[] = {
      AT(most),
      .unit = "N",
      .help = "images of the largest batch; 0: an eighth of the training set"},
+    {.name = "images",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, STI_OPTION_COUNT_MAX),
+     .default_text = "0",
+     AT(images),
+     .unit = "N",
+     .help = "by schedule: micro-batches grow up to so many images before there are "
+             "more of them, which is faster and takes more memory; 0: they stay"},
     {.name = "share",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0.000001, 1000),
@@ -94,6 +102,25 @@ static void check_noise(const stint_recipe *recipe, sti_complaints *list)
                            "that grow by noise do not keep; use grow.by = schedule");
 }
 
+/* Networks of several sizes are known beforehand, or not at all. */
+static void check_images(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_grow_values *grow = sti_grow_section_of(recipe);
+    const sti_train_values *train = sti_train_section_of(recipe);
+    const int64_t first = train->batch / (train->shards * train->accumulate);
+    if (grow->images == 0)
+        return;
+    if (grow->by == STI_GROW_NOISE)
+        sti_complain(list,
+                     "grow.images: micro-batches grow by schedule alone; by noise "
+                     "there are more of them; leave it at 0");
+    if (grow->images < first)
+        sti_complain(list,
+                     "grow.images: %" PRId64 " image%s are less than the first "
+                     "micro-batch of %" PRId64 "; use that or more, or 0",
+                     grow->images, sti_s(grow->images), first);
+}
+
 static void check(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_grow_values *grow = sti_grow_section_of(recipe);
@@ -102,6 +129,7 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
         return;
     if (grow->by == STI_GROW_NOISE)
         check_noise(recipe, list);
+    check_images(recipe, list);
     if (grow->lr > (double)grow->factor && !grow->rising)
         sti_complain(list,
                      "grow.lr: %s is above grow.factor, %" PRId64

@@ -12,6 +12,7 @@ typedef struct sti_grow_values {
     int64_t every;  /* epochs of a stage; 0: a fifth of the run */
     double lr;      /* the rate, at each stage */
     int64_t most;   /* images of a batch; 0: an eighth of the training set */
+    int64_t images; /* of a micro-batch, which grows up to so many; 0: it does not */
     double share;   /* by noise: of the scale that the batch follows */
     double smooth;  /* by noise: what is kept of the past at each step */
     bool rising;    /* lr may be above factor */

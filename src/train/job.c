@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "train/click.h"
+#include "train/grow_networks.h"
 #include "train/memory_account.h"
 #include "train/plan_picture.h"
 #include "train/plan_refusal.h"
@@ -138,13 +139,15 @@ static stint_status check_scheme(const sti_job *job)
 
 static stint_status plan_step(sti_job *job)
 {
+    const sti_choice_hints hints = {.exact = sti_grow_has_networks(&job->course)};
     sti_setup *setup = &job->setup;
     stint_plan_result *result = &job->plan.result;
     stint_status st;
     STI_TRY(sti_setup_build(setup));
     STI_TRY(check_micro(job));
     setup->base_bytes = sti_memory_base(setup);
-    STI_TRY(sti_step_choose(setup, NULL, &job->plan));
+    STI_TRY(sti_step_choose(setup, &hints, &job->plan));
+    STI_TRY(sti_grow_plan_networks(setup, &job->course, &job->plan));
     STI_TRY(check_scheme(job));
     if (setup->eval.graph)
         STI_TRY(sti_network_agree(&setup->train, &setup->eval));
@@ -181,7 +184,7 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     if (job->inputs.start)
         STI_TRY(sti_model_check_start(job->inputs.start, &job->inputs.network,
                                       &setup->train, job->inputs.new_classifier));
-    if (!job->plan.result.fits)
+    if (!job->plan.result.fits && !job->plan.result.stage_too_large)
         STI_TRY(sti_find_what_fits(setup, &job->plan));
     STI_TRY(sti_find_what_machine_holds(setup, &job->plan));
     return STINT_OK;

@@ -26,6 +26,10 @@ static void say_what_dominates(const stint_plan_result *plan,
     const size_t data = sti_account_bytes(account, STI_PART_DATA);
     const size_t process = sti_account_bytes(account, STI_PART_PROCESS);
     const sti_account_part *largest = sti_account_largest(account);
+    if (plan->stage_too_large > 0)
+        sti_text_printf(out,
+                        "of a later stage, with micro-batches of %" PRId64 " images; ",
+                        plan->stage_too_large);
     if (reference > 0)
         sti_text_printf(out, "two models are held, the reference takes %s of it; ",
                         sti_bytes_text(reference));
@@ -44,6 +48,9 @@ static void say_what_dominates(const stint_plan_result *plan,
 
 static void say_what_fits(const stint_plan_result *plan, sti_text *out)
 {
+    if (plan->images_that_fit > 0)
+        sti_text_printf(out, "--set grow.images=%" PRId64 " or ",
+                        plan->images_that_fit);
     if (plan->batch_that_fits > 0)
         sti_text_printf(out, "--batch %" PRId64 " or ", plan->batch_that_fits);
     if (plan->shards_that_fit > 0)

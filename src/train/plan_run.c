@@ -32,7 +32,7 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
     stint_status st = STINT_OK;
     if (result->fits)
         STI_TRY(sti_job_check_packs(job));
-    if (!result->smallest_bytes)
+    if (!result->smallest_bytes && !result->stage_too_large)
         STI_TRY(sti_find_what_fits(&job->setup, &job->plan));
     if (sti_job_check_machine(job) != STINT_OK)
         sti_log(STINT_LOG_WARNING, "%s", stint_last_error());

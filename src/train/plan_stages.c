@@ -32,13 +32,14 @@ stint_status sti_plan_stages(const sti_job *job, stint_plan_result *result)
     for (int i = 0; i < c->count; i++) {
         const sti_stage *s = &c->stage[i];
         const int64_t steps = sti_course_stage_steps(c, i);
-        result->stages[i] = (stint_plan_stage){.epoch = s->epoch + 1,
-                                               .batch = s->accumulate * c->unit,
-                                               .accumulate = s->accumulate,
-                                               .images = sti_setup_images(&job->setup),
-                                               .lr_factor = s->lr_factor,
-                                               .steps = steps,
-                                               .rank_bytes = each * (double)steps};
+        result->stages[i] =
+            (stint_plan_stage){.epoch = s->epoch + 1,
+                               .batch = s->accumulate * s->micro * c->unit,
+                               .accumulate = s->accumulate,
+                               .images = s->micro * sti_setup_images(&job->setup),
+                               .lr_factor = s->lr_factor,
+                               .steps = steps,
+                               .rank_bytes = each * (double)steps};
     }
     /* An open course may turn out shorter. */
     result->run_rank_bytes =

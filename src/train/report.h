@@ -12,7 +12,9 @@
  *           tensors [{name, form, bytes, held_bytes}, ..] likewise
  *   resume  step
  *   step    step (counted from 1), loss, accuracy (0..1, both of the training batches
- *           since the last such line), lr, images_per_s
+ *           since the last such line), lr, images_per_s, batch (images of that step),
+ *           noise_scale (images, see train/grow_noise.h), epoch (those done, with a
+ *           fraction, where batches grow)
  *   epoch   epoch (counted from 1), step, train_loss, train_accuracy, test_loss,
  *           test_accuracy (absent or null when not evaluated), images_per_s, seconds,
  *           rss_bytes

@@ -4,9 +4,11 @@
 #include "page/chart.h"
 #include "train/report_priv.h"
 
-/* Epochs a step; 0 when the log does not tell. */
+/* Epochs to a unit of the steps' x; 0 when the log does not tell. */
 static double epoch_of_step(const sti_report_run *run)
 {
+    if (run->step_in_epochs)
+        return 1;
     if (run->epoch.count > 0 && run->steps_done > 0)
         return run->epoch.point[run->epoch.count - 1].x / (double)run->steps_done;
     if (run->steps > 0 && run->epochs > 0)
@@ -46,6 +48,35 @@ static void add_plain_chart(const sti_chart_line *line, const char *title,
                                     .y_max = STI_REPORT_NONE});
 }
 
+static bool grows(const sti_report_run *run)
+{
+    for (int i = 1; i < run->step.count; i++)
+        if (run->step.point[i].value[STI_STEP_BATCH] >
+            run->step.point[i - 1].value[STI_STEP_BATCH])
+            return true;
+    return false;
+}
+
+/* Batches, and the noise scale where they grow by it. */
+static void add_batch_chart(const sti_report_run *run, sti_text *out)
+{
+    const double each = epoch_of_step(run);
+    const sti_chart_line lines[] = {
+        {&run->step, STI_STEP_BATCH, each, 1, STI_PAGE_FIRST, "batch", STI_CHART_CURVE},
+        {&run->step, STI_STEP_NOISE_SCALE, each, 1, STI_PAGE_FAINT,
+         "noise scale of the gradient", STI_CHART_CURVE}};
+    bool noise = false;
+    for (int i = 0; i < run->step.count; i++)
+        noise |= isfinite(run->step.point[i].value[STI_STEP_NOISE_SCALE]);
+    sti_chart_add(out, &(sti_chart){.title = "Batch, images",
+                                    .x_label = "epoch",
+                                    .unit = "",
+                                    .line = lines,
+                                    .lines = noise ? 2 : 1,
+                                    .from_zero = true,
+                                    .y_max = STI_REPORT_NONE});
+}
+
 stint_status sti_report_add_curves(const sti_report_run *run, sti_page_file *page)
 {
     sti_text *out = &page->text;
@@ -69,6 +100,8 @@ stint_status sti_report_add_curves(const sti_report_run *run, sti_page_file *pag
                     out);
     if (each > 0)
         add_plain_chart(&lr, "Learning rate", out);
+    if (each > 0 && grows(run))
+        add_batch_chart(run, out);
     sti_page_columns_end(out);
     sti_page_section_end(out);
     return STINT_OK;

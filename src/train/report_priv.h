@@ -17,7 +17,14 @@
 #define STI_REPORT_NONE STI_SERIES_NONE
 
 /* Which of a point's values is what, in a series over steps and over epochs. */
-enum { STI_STEP_LOSS, STI_STEP_ACCURACY, STI_STEP_LR, STI_STEP_RATE };
+enum {
+    STI_STEP_LOSS,
+    STI_STEP_ACCURACY,
+    STI_STEP_LR,
+    STI_STEP_RATE,
+    STI_STEP_BATCH,
+    STI_STEP_NOISE_SCALE
+};
 enum {
     STI_EPOCH_TRAIN_LOSS,
     STI_EPOCH_TRAIN_ACCURACY,
@@ -68,7 +75,8 @@ typedef struct sti_report_run {
     sti_report_tensor *tensor; /* [tensors] */
     int tensors;
     sti_series step, epoch;
-    char *recipe; /* INI text, or NULL */
+    bool step_in_epochs; /* x of `step`, where steps are of unequal size */
+    char *recipe;        /* INI text, or NULL */
 
     bool has_errors;
     const char *errors_data, *errors_format;

@@ -149,8 +149,13 @@ static sti_series_point read_point(const json_t *e, const char *x,
 
 static void read_step(sti_report_run *run, const json_t *e)
 {
-    static const char *const keys[] = {"loss", "accuracy", "lr", "images_per_s"};
-    sti_series_point point = read_point(e, "step", keys, 4);
+    static const char *const keys[] = {"loss",         "accuracy", "lr",
+                                       "images_per_s", "batch",    "noise_scale"};
+    sti_series_point point = read_point(e, "step", keys, 6);
+    const double epoch = number(e, "epoch");
+    if (isfinite(epoch))
+        point.x = epoch;
+    run->step_in_epochs |= isfinite(epoch);
     if (isfinite(point.x))
         sti_series_add(&run->step, &point);
 }

@@ -121,10 +121,19 @@ stint_status sti_run_share_requests(sti_run *run, bool *save_out,
 /* Traffic of all ranks. STINT_E_BUG: their weights differ. */
 stint_status sti_run_share_end(sti_run *run, stint_train_result *result);
 
+/* ---- run_grow.c ---- */
+
+/* Before a step: networks for micro-batches of `micro` times the images of the first
+ * ones, where those there are are others. */
+stint_status sti_run_grow_networks(sti_run *run, int64_t micro);
+
 /* ---- run_packs.c ---- */
 
 /* The control of the packs that the job's network has, if any. */
 stint_status sti_run_create_control(sti_run *run);
+/* The job has other networks: build everything else again. state: bounds to go on with,
+ * of any packs. */
+stint_status sti_run_rebuild(sti_run *run, const float *state, int state_count);
 /* What sti_saver_resume calls; user: the run. */
 stint_status sti_run_adopt_packs(void *user, const float *state, int count);
 /* Forward and backward of a batch. When a block turns out too small it is made larger,

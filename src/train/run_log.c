@@ -252,6 +252,8 @@ stint_status sti_run_log_step(sti_run_log *log, const sti_position *p,
     double images = (double)p->line_images;
     begin_line(log, "step");
     sti_json_int(json, "step", p->step);
+    if (isfinite(figures->epoch))
+        sti_json_float(json, "epoch", figures->epoch);
     sti_json_float(json, "loss", p->line_loss / images);
     sti_json_float(json, "accuracy", p->line_correct / images);
     sti_json_int(json, "batch", figures->batch);

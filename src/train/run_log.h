@@ -35,6 +35,7 @@ typedef struct sti_log_figures {
     int64_t batch; /* images */
     double lr, gradient_norm, images_per_s;
     double noise_scale; /* images; NaN: not known */
+    double epoch;       /* done, with a fraction; NaN: steps tell */
 } sti_log_figures;
 
 /* One line each; parts, held_out NULL: none. STINT_E_IO when it cannot be written. */

@@ -25,9 +25,7 @@ stint_status sti_run_create_control(sti_run *run)
     return sti_saver_refresh(run->saver, control);
 }
 
-/* The job has other networks: build everything else again. state: bounds to go on with,
- * of any packs. */
-static stint_status rebuild(sti_run *run, const float *state, int state_count)
+stint_status sti_run_rebuild(sti_run *run, const float *state, int state_count)
 {
     sti_step_engine_desc desc = sti_job_engine(&run->job);
     stint_status st = sti_step_engine_rebuild(run->engine, &desc);
@@ -118,7 +116,7 @@ stint_status sti_run_adopt_packs(void *user, const float *state, int count)
             (packs > 0 && !same_forms(&run->job.plan, forms, form_count))) {
             st = adopt(run, choices, packs, forms, form_count);
             if (st == STINT_OK)
-                st = rebuild(run, state, count);
+                st = sti_run_rebuild(run, state, count);
         }
     }
     sti_free(choices);
@@ -183,7 +181,7 @@ static stint_status grow(sti_run *run, const sti_step_batch *batch)
         st = plan_again(run, sizes, count, sizes + count);
     }
     if (st == STINT_OK)
-        st = rebuild(run, state, count);
+        st = sti_run_rebuild(run, state, count);
     if (st == STINT_OK)
         st = sti_run_log_plan(run->log, batch->step + 1, &run->job.plan.result,
                               sti_error_control_count(run->control));

@@ -13,7 +13,8 @@ int64_t sti_shards_at_least(int64_t batch, int64_t shards)
 
 int64_t sti_setup_images(const sti_setup *setup)
 {
-    return setup->batch / (setup->shards * setup->accumulate);
+    const int64_t first = setup->batch / (setup->shards * setup->accumulate);
+    return setup->micro > 1 ? setup->micro * first : first;
 }
 
 void sti_setup_cut(sti_setup *setup, int64_t batch, int64_t shards)

@@ -16,6 +16,8 @@ typedef struct sti_setup {
     int64_t batch, shards;   /* of the first step */
     int64_t accumulate;      /* micro-batches of a shard, there */
     bool grows;              /* later steps have more */
+    int64_t micro; /* times as many images in a micro-batch as there, in this stage; 0,
+                      1: as many */
     int64_t local_shards;    /* of this process */
     sti_network train, eval; /* eval: zeroed without a split to evaluate */
     size_t host_bytes;       /* of blocks that were there before the inputs */

@@ -215,9 +215,12 @@ static stint_status run_step(sti_run *run)
     sti_step_batch batch = batch_of_step(run, &augment, &at, step);
     bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
+    stint_status st = sti_run_grow_networks(run, at.micro);
+    if (st != STINT_OK)
+        return st;
     prefetch_next(run, step);
     prune_more(run, &at);
-    stint_status st = run_batch(run, &batch, collect, &result);
+    st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
     sti_shrink_gradients(run, step, result.block);
@@ -270,6 +273,8 @@ static stint_status log_step(sti_run *run)
         .gradient_norm = run->gradient_norm,
         .noise_scale =
             run->job.course.open ? sti_noise_scale(&run->position) : (double)NAN,
+        .epoch = run->job.course.grows ? sti_course_epochs(&run->job.course, p->step)
+                                       : (double)NAN,
         .images_per_s = rate};
     stint_status st = sti_run_log_step(run->log, p, &figures,
                                        run->job.inputs.reference ? &parts : NULL);

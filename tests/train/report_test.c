@@ -141,6 +141,7 @@ static void a_full_run_has_every_section(void **state)
     expect(text, "How it learnt", true);
     expect(text, "Memory, planned and measured", true);
     expect(text, "Accuracy by class", true);
+    expect(text, "Batch, images", false); /* which are all of one size */
     expect(text, "data:image/png;base64,iVBORw0KGgo", true);
     expect(text, "the data has changed", true); /* index 99 of 10 */
     expect(text, "Recipe and machine", true);
@@ -224,6 +225,30 @@ static void long_logs_stay_small(void **state)
     sti_free(text);
 }
 
+/* Steps of unequal size come with their epochs; batches and noise scale become a chart.
+ */
+static void batches_that_grow(void **state)
+{
+    (void)state;
+    sti_report_run run = {.steps = 0};
+    put_text("log.jsonl",
+             "{\"event\":\"step\",\"step\":1,\"epoch\":0.5,\"loss\":2,\"batch\":32,"
+             "\"lr\":1,\"noise_scale\":90}\n"
+             "{\"event\":\"step\",\"step\":2,\"epoch\":1,\"loss\":2,\"batch\":32,"
+             "\"lr\":1,\"noise_scale\":95}\n"
+             "{\"event\":\"step\",\"step\":3,\"epoch\":2,\"loss\":1,\"batch\":64,"
+             "\"lr\":0.75,\"noise_scale\":99}\n");
+    assert_int_equal(sti_report_read(folder, &run), STINT_OK);
+    assert_true(run.step_in_epochs && run.step.point[1].x == 1.0);
+    assert_true(run.step.point[2].value[STI_STEP_BATCH] == 64);
+    assert_true(run.step.point[2].value[STI_STEP_NOISE_SCALE] == 99);
+    sti_report_run_fini(&run);
+    char *text = page();
+    expect(text, "Batch, images", true);
+    expect(text, "noise scale of the gradient", true);
+    sti_free(text);
+}
+
 static void resumed_steps_replace_earlier_ones(void **state)
 {
     (void)state;
@@ -267,6 +292,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_run_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(missing_data_leaves_a_note, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_logs_stay_small, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(batches_that_grow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(resumed_steps_replace_earlier_ones, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(allocation_failures_are_clean, set_up,
