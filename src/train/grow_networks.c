@@ -16,7 +16,6 @@ bool sti_grow_has_networks(const sti_course *course)
 static void take_account(const stint_plan_result *from, stint_plan_result *to)
 {
     to->peak_bytes = from->peak_bytes;
-    to->smallest_bytes = from->smallest_bytes;
     to->peak_at_bytes = from->peak_at_bytes;
     memcpy(to->peak_at, from->peak_at, sizeof to->peak_at);
     memcpy(to->parts, from->parts, sizeof to->parts);
@@ -46,8 +45,6 @@ static stint_status plan_stage(sti_setup *stage, stint_plan_result *result)
     stint_status st;
     STI_TRY(sti_setup_build(stage));
     STI_TRY(sti_step_choose(stage, &exact, &plan));
-    if (!plan.result.fits && !plan.result.smallest_bytes)
-        STI_TRY(sti_step_lowest_peak(stage, &plan.result.smallest_bytes));
     judge(stage, &plan.result, result);
 out:
     sti_step_plan_fini(&plan);
@@ -70,6 +67,25 @@ stint_status sti_grow_plan_networks(const sti_setup *setup, const sti_course *co
         }
     if (plan->result.fits)
         plan->result.images_that_fit = 0;
+    sti_memory_trim();
+    return st;
+}
+
+stint_status sti_grow_raise_smallest(const sti_setup *setup, const sti_course *course,
+                                     stint_plan_result *result)
+{
+    sti_setup stage = sti_setup_like(setup);
+    size_t lowest = 0;
+    stint_status st;
+    if (!sti_grow_has_networks(course))
+        return STINT_OK;
+    stage.micro = course->stage[course->count - 1].micro;
+    STI_TRY(sti_setup_build(&stage));
+    STI_TRY(sti_step_lowest_peak(&stage, &lowest));
+    if (lowest > result->smallest_bytes)
+        result->smallest_bytes = lowest;
+out:
+    sti_setup_fini(&stage);
     sti_memory_trim();
     return st;
 }

@@ -18,6 +18,9 @@ bool sti_grow_has_networks(const sti_course *course);
  * so. */
 stint_status sti_grow_plan_networks(const sti_setup *setup, const sti_course *course,
                                     sti_step_plan *plan);
+/* The least that the run can take is no less than that of its largest stage. */
+stint_status sti_grow_raise_smallest(const sti_setup *setup, const sti_course *course,
+                                     stint_plan_result *result);
 /* From built networks of the set-up to others, for micro-batches of `micro` times the
  * images of the first ones; the account of the plan stays. After a failure there are no
  * networks any more. */

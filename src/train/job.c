@@ -186,6 +186,8 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
                                       &setup->train, job->inputs.new_classifier));
     if (!job->plan.result.fits && !job->plan.result.stage_too_large)
         STI_TRY(sti_find_what_fits(setup, &job->plan));
+    if (!job->plan.result.fits)
+        STI_TRY(sti_grow_raise_smallest(setup, &job->course, &job->plan.result));
     STI_TRY(sti_find_what_machine_holds(setup, &job->plan));
     return STINT_OK;
 out:

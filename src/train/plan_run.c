@@ -3,6 +3,7 @@
 #include "base/fail.h"
 #include "net/wire.h"
 #include "train/batch_auto.h"
+#include "train/grow_networks.h"
 #include "train/plan_net.h"
 #include "train/plan_picture.h"
 #include "train/plan_stages.h"
@@ -34,6 +35,7 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
         STI_TRY(sti_job_check_packs(job));
     if (!result->smallest_bytes && !result->stage_too_large)
         STI_TRY(sti_find_what_fits(&job->setup, &job->plan));
+    STI_TRY(sti_grow_raise_smallest(&job->setup, &job->course, result));
     if (sti_job_check_machine(job) != STINT_OK)
         sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
     STI_TRY(sti_plan_net(&job->setup, &result->net));
