@@ -218,6 +218,11 @@ bool sti_graph_norm_frozen(const stint_graph *graph);
 /* Inputs stay as they were filled until a run has ended, for further runs on them. */
 void sti_graph_keep_inputs(stint_graph *graph);
 bool sti_graph_inputs_kept(const stint_graph *graph);
+/* Is this parameter the spread of a drawn weight? */
+static inline bool sti_graph_is_spread(const sti_value_row *row)
+{
+    return row->drawn && row->spread == 0;
+}
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
