@@ -66,6 +66,16 @@ bool sti_graph_inputs_kept(const stint_graph *graph)
     return graph->inputs_kept;
 }
 
+void sti_graph_sample(stint_graph *graph)
+{
+    graph->sampled = true;
+}
+
+bool sti_graph_sampled(const stint_graph *graph)
+{
+    return graph->sampled;
+}
+
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread)
 {
     graph->value[mean]->drawn = graph->value[spread]->drawn = true;

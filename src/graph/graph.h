@@ -223,6 +223,10 @@ static inline bool sti_graph_is_spread(const sti_value_row *row)
 {
     return row->drawn && row->spread == 0;
 }
+/* In use a graph has dropout, too, which drops the same elements of every image: each
+ * step (sti_step.seed, .step) is another network, the same for all images. */
+void sti_graph_sample(stint_graph *graph);
+bool sti_graph_sampled(const stint_graph *graph);
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

@@ -45,7 +45,8 @@ typedef struct sti_network_desc {
     bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
     int weight_bits;            /* of weights; 0: f32 */
     sti_bayes_desc bayes;       /* of images: weights are drawn, see sti_pass_bayes */
-    bool sampled;               /* in use: drawn as in training; false: their means */
+    bool sampled;               /* in use: weights are drawn and dropout drops, for many
+                                   runs of a batch; false: means, and no dropout */
     bool freeze_norm;           /* see sti_graph_freeze_norm */
     bool squares;               /* in training: |gradient|^2 is a metric */
     bool class_weights; /* in training: images count by the input of that name */
