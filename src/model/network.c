@@ -192,6 +192,7 @@ static void find_outputs(sti_network *net)
     net->logits = find_output(net->graph, "logits");
     net->probabilities = find_output(net->graph, "probabilities");
     net->squares = find_output(net->graph, "gradient_squares");
+    net->moved = find_output(net->graph, "lfsr_moved");
     net->kl_weight = find_input(net->graph, "kl_weight");
     for (int part = 0; part < STI_LOSS_PARTS; part++)
         net->part[part] = find_output(net->graph, part_names[part]);
@@ -250,7 +251,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                        .bounds = -1,
                        .weights = -1,
                        .class_weights = -1,
-                       .kl_weight = -1};
+                       .kl_weight = -1,
+                       .moved = -1};
     stint_status st = stint_graph_create(mode, &net.graph);
     if (st == STINT_OK && mode == STINT_EVAL && desc->sampled) {
         sti_graph_sample(net.graph);

@@ -137,6 +137,17 @@ static void describe_network(sti_inputs *in)
     }
 }
 
+/* The registers' taps, which the recipe's check has seen. */
+static stint_status choose_taps(sti_inputs *in)
+{
+    const sti_bayes_values *bayes = sti_bayes_section_of(in->recipe);
+    return bayes->samples > 0 && bayes->generator >= STI_NORMAL_LFSR256
+               ? sti_lfsr_taps_parse(bayes->taps,
+                                     (sti_normal_generator)bayes->generator,
+                                     &in->network.bayes.taps)
+               : STINT_OK;
+}
+
 stint_status sti_inputs_open_models(sti_inputs *in)
 {
     const char *start = sti_train_section_of(in->recipe)->start;
@@ -160,6 +171,7 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     }
     STI_TRY(check_norms(in));
     describe_network(in);
+    STI_TRY(choose_taps(in));
     STI_TRY(weigh_classes(in));
 out:
     return st;

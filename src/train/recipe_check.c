@@ -6,6 +6,8 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "kernel/bayes/bayes.h"
+#include "kernel/normal/lfsr.h"
+#include "pass/pass.h"
 #include "stint/model.h"
 #include "stint/train.h"
 #include "train/recipe_view.h"
@@ -152,6 +154,22 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
                      "wants a share, as 0.5");
 }
 
+static void check_generator(const sti_bayes_values *bayes, sti_complaints *list)
+{
+    const bool lfsr = bayes->generator >= STI_NORMAL_LFSR256;
+    sti_lfsr_taps taps;
+    if (bayes->taps && !lfsr)
+        sti_complain(list, "bayes.taps: are of shift registers; set bayes.generator to "
+                           "lfsr256 or lfsr64, or leave them out");
+    else if (lfsr)
+        sti_complain_status(
+            list, sti_lfsr_taps_parse(bayes->taps,
+                                      (sti_normal_generator)bayes->generator, &taps));
+    if (lfsr && bayes->estimator == STI_ESTIMATOR_LOCAL)
+        sti_complain(list, "bayes.estimator: local draws outputs, and shift registers "
+                           "draw weights; use bayes.generator = ars");
+}
+
 /* What drawn weights do not go together with. */
 static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
 {
@@ -167,6 +185,7 @@ static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
     if (v.grow->by == STI_GROW_NOISE)
         sti_complain(list, "grow.by: noise is that of the images, and [bayes] adds "
                            "that of the weights; use schedule");
+    check_generator(v.bayes, list);
     if (v.bayes->prior == STI_PRIOR_MIXTURE && v.bayes->narrow >= v.bayes->deviation)
         sti_complain(list,
                      "bayes.narrow: %s is not below bayes.deviation, %s, which is that "

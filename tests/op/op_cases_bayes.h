@@ -84,6 +84,64 @@ static void reference_noise(const op_case *c, const op_tensor *in, op_tensor *ou
             in[0].data[i] + bayes_sigma(in[1].data[i]) * bayes_eps(i) + 0.125 * kl;
 }
 
+/* Registers draw 512 numbers after 512. */
+static sti_lfsr_attr lfsr_attr(const op_case *c)
+{
+    sti_lfsr_attr attr = {.noise = bayes_attr(c)};
+    attr.noise.generator = STI_NORMAL_LFSR256;
+    (void)sti_lfsr_taps_parse(NULL, STI_NORMAL_LFSR256, &attr.taps);
+    return attr;
+}
+
+static stint_value build_lfsr(stint_graph *g, const stint_value *x, const op_case *c)
+{
+    const sti_lfsr_attr attr = lfsr_attr(c);
+    const stint_value state =
+        sti_op_add_lfsr_noise(g, &attr, sti_op_add_lfsr_seed(g, &attr), x[0], x[1]);
+    if (state < 0)
+        return -1;
+    const stint_value w = state + STI_LFSR_W;
+    const stint_shape shape = stint_value_shape(g, w), one = STINT_SHAPE(1, 1);
+    const stint_value kl = stint_reshape(g, state + STI_LFSR_KL, &one);
+    return stint_add(g, w, stint_broadcast(g, stint_scale(g, kl, 0.125f), &shape));
+}
+
+static void reference_lfsr(const op_case *c, const op_tensor *in, op_tensor *out)
+{
+    const sti_normal_key key = {.generator = STI_NORMAL_LFSR256,
+                                .seed = op_step.seed,
+                                .step = op_step.step,
+                                .micro = op_step.shard};
+    const sti_lfsr_attr attr = lfsr_attr(c);
+    const double kl = bayes_kl(c, in);
+    static _Alignas(64) uint8_t state[STI_LFSR_BYTES];
+    float eps[512];
+    sti_lfsr_seed(&key, state);
+    for (int64_t i = 0; i < out->count; i++) {
+        if (i % 512 == 0)
+            sti_lfsr_next(&attr.taps, state, eps);
+        out->data[i] = in[0].data[i] +
+                       bayes_sigma(in[1].data[i]) * (double)eps[i % 512] + 0.125 * kl;
+    }
+}
+
+/* 0 for the first state, 2 for the next. */
+static stint_value build_lfsr_end(stint_graph *g, const stint_value *x,
+                                  const op_case *c)
+{
+    const sti_lfsr_attr attr = lfsr_attr(c);
+    const stint_value seed = sti_op_add_lfsr_seed(g, &attr);
+    const stint_value next = sti_op_add_lfsr_noise(g, &attr, seed, x[0], x[1]);
+    return stint_add(g, sti_op_add_lfsr_end(g, &attr, seed),
+                     stint_scale(g, sti_op_add_lfsr_end(g, &attr, next), 2.0f));
+}
+
+static void reference_lfsr_end(const op_case *c, const op_tensor *in, op_tensor *out)
+{
+    (void)c, (void)in;
+    out->data[0] = 2;
+}
+
 static stint_value build_kl(stint_graph *g, const stint_value *x, const op_case *c)
 {
     const sti_noise_attr attr = bayes_attr(c);
@@ -141,6 +199,12 @@ static const op_case op_cases_bayes[] = {
     BAYES_CASE("noise, both of a mixture", noise, 2, STI_PRIOR_MIXTURE, 2, 0.5, 0.6),
     BAYES_CASE("kl", kl, 0, STI_PRIOR_GAUSS, 0.7, 0, 0),
     BAYES_CASE("kl of a mixture", kl, 0, STI_PRIOR_MIXTURE, 1, 0.25, 0.3),
+    BAYES_CASE("lfsr noise", lfsr, 0, STI_PRIOR_GAUSS, 0.7, 0, 0),
+    {.name = "lfsr end",
+     .n_in = 2,
+     .shape = {"L,C", "L,C"},
+     .build = build_lfsr_end,
+     .reference = reference_lfsr_end},
     {.name = "output noise",
      .n_in = 2,
      .shape = {"L,C", "L,C"},
