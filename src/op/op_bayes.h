@@ -1,10 +1,10 @@
 /* Operators of Bayesian networks: weights, or outputs, that are drawn anew in each run.
  * Their numbers are a function of (seed, step, micro-batch, sample, layer, element), so
- * that gradients make them again (kernel/bayes/bayes.h). */
+ * that gradients make them again (kernel/drawn/drawn.h). */
 #ifndef STI_OP_OP_BAYES_H
 #define STI_OP_OP_BAYES_H
 
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 #include "kernel/normal/lfsr.h"
 #include "op/op.h"
 

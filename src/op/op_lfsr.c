@@ -3,7 +3,7 @@
  * dependences, which no pass can break. */
 #include <string.h>
 
-#include "kernel/bayes/bayes_lfsr.h"
+#include "kernel/drawn/drawn_lfsr.h"
 #include "op/op_bayes.h"
 #include "op/op_bayes_priv.h"
 

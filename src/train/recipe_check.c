@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 #include "kernel/normal/lfsr.h"
 #include "pass/pass.h"
 #include "stint/model.h"

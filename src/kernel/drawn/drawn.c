@@ -1,9 +1,9 @@
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernel/bayes/bayes_priv.h"
+#include "kernel/drawn/drawn_priv.h"
 #include "kernel/lane/dispatch.h"
 #include "kernel/maths/smooth.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 
 static const sti_normal_key key = {
     .generator = STI_NORMAL_ARS, .seed = 3, .step = 5, .layer = 2};

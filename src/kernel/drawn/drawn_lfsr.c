@@ -1,6 +1,6 @@
-#include "kernel/bayes/bayes_lfsr.h"
+#include "kernel/drawn/drawn_lfsr.h"
 
-#include "kernel/bayes/bayes_priv.h"
+#include "kernel/drawn/drawn_priv.h"
 
 double sti_draw_lfsr_f32(const sti_lfsr_taps *taps, void *state, int64_t n,
                          const float *mu, const float *rho, float *w,

@@ -1,9 +1,9 @@
 /* One table of serial loops an instruction set over at most STI_BAYES_CHUNK elements;
- * bayes.c makes the numbers eps, cuts work into pieces and picks the table. */
-#ifndef STI_KERNEL_BAYES_PRIV_H
-#define STI_KERNEL_BAYES_PRIV_H
+ * drawn.c makes the numbers eps, cuts work into pieces and picks the table. */
+#ifndef STI_KERNEL_DRAWN_PRIV_H
+#define STI_KERNEL_DRAWN_PRIV_H
 
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 
 enum { STI_BAYES_CHUNK = 512 };
 

@@ -1,11 +1,11 @@
-/* Drawn weights (bayes.h) whose numbers come from shift registers: 512 weights take a
+/* Drawn weights (drawn.h) whose numbers come from shift registers: 512 weights take a
  * refresh forward, and gradients walk from the last 512 to the first as the registers
  * run back ("Shift-BNN", Wan et al. 2021). Registers go one after another, so these
  * loops are the calling thread's alone; lanes have registers each. */
-#ifndef STI_KERNEL_BAYES_LFSR_H
-#define STI_KERNEL_BAYES_LFSR_H
+#ifndef STI_KERNEL_DRAWN_LFSR_H
+#define STI_KERNEL_DRAWN_LFSR_H
 
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 #include "kernel/normal/lfsr.h"
 
 /* w [n]; the state afterwards is ceil(n / 512) refreshes further on. prior: KL of these
