@@ -103,7 +103,7 @@ void sti_options_write_help(const sti_option *rows, int count, int width, sti_te
                                        .type = STI_OPTION_TEXT,
                                        .unit = "SECTION.KEY=VALUE",
                                        .default_text = "",
-                                       .help = "set any key of the recipe"};
+                                       .help = "set any key: stint help recipe"};
     static const sti_option help_row = {.name = "help",
                                         .letter = 'h',
                                         .type = STI_OPTION_BOOL,

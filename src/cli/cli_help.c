@@ -41,8 +41,6 @@ void sti_cli_help_command(const sti_cli_command *command, int width, sti_text *o
     else
         out->failed = true;
     sti_arena_destroy(arena);
-    if (command->recipe)
-        sti_text_add(out, "Keys for --set: stint help recipe\n");
 }
 
 void sti_cli_help_overview(const sti_cli_command *const *all, int width, sti_text *out)

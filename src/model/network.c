@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
+#include "kernel/normal/normal.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 
@@ -191,6 +192,7 @@ static void find_outputs(sti_network *net)
     net->logits = find_output(net->graph, "logits");
     net->probabilities = find_output(net->graph, "probabilities");
     net->squares = find_output(net->graph, "gradient_squares");
+    net->moved = find_output(net->graph, "lfsr_moved");
     net->kl_weight = find_input(net->graph, "kl_weight");
     for (int part = 0; part < STI_LOSS_PARTS; part++)
         net->part[part] = find_output(net->graph, part_names[part]);
@@ -210,6 +212,19 @@ static stint_status append_squares(stint_graph *g)
     }
     add_output(g, STI_OUTPUT_METRIC, sum, "gradient_squares");
     return stint_graph_check(g);
+}
+
+/* In use whole networks are drawn, the same for all images, at any place at once. */
+static stint_status add_bayes(const sti_network_desc *desc, stint_mode mode,
+                              stint_graph *g)
+{
+    sti_bayes_desc bayes = desc->bayes;
+    if (mode == STINT_EVAL) {
+        bayes.estimator = STI_ESTIMATOR_WEIGHT;
+        if (bayes.generator != STI_NORMAL_PHILOX)
+            bayes.generator = STI_NORMAL_ARS;
+    }
+    return sti_pass_bayes(g, &bayes, mode == STINT_TRAIN || desc->sampled);
 }
 
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
@@ -236,7 +251,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                        .bounds = -1,
                        .weights = -1,
                        .class_weights = -1,
-                       .kl_weight = -1};
+                       .kl_weight = -1,
+                       .moved = -1};
     stint_status st = stint_graph_create(mode, &net.graph);
     if (st == STINT_OK && mode == STINT_EVAL && desc->sampled) {
         sti_graph_sample(net.graph);
@@ -250,8 +266,7 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = sti_pass_quantise(net.graph, STI_ROLE_FIXED,
                                desc->loss.reference->weight_bits);
     if (st == STINT_OK)
-        st = sti_pass_bayes(net.graph, &desc->bayes,
-                            mode == STINT_TRAIN || desc->sampled);
+        st = add_bayes(desc, mode, net.graph);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->winograd && !desc->bf16)

@@ -63,7 +63,8 @@ typedef struct sti_network {
     stint_value weights;       /* of the parts of the loss, to be filled; -1: none */
     stint_value class_weights; /* [classes], likewise */
     stint_value kl_weight;     /* what KL counts in the loss, likewise */
-    bool adds;                 /* its runs are added up, see sti_pass_adds */
+    stint_value moved; /* runs after which shift registers are not back; -1: none */
+    bool adds;         /* its runs are added up, see sti_pass_adds */
     stint_value part[STI_LOSS_PARTS]; /* of the loss, without factors; -1: not there */
     /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. Of text
      * there is the loss alone: the logits of a large vocabulary are never made whole.

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 #include "kernel/maths/maths.h"
 
 /* Bits that a pass of the selection tells apart: three passes tell all 32. */

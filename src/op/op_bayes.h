@@ -1,10 +1,11 @@
 /* Operators of Bayesian networks: weights, or outputs, that are drawn anew in each run.
  * Their numbers are a function of (seed, step, micro-batch, sample, layer, element), so
- * that gradients make them again (kernel/bayes/bayes.h). */
+ * that gradients make them again (kernel/drawn/drawn.h). */
 #ifndef STI_OP_OP_BAYES_H
 #define STI_OP_OP_BAYES_H
 
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
+#include "kernel/normal/lfsr.h"
 #include "op/op.h"
 
 typedef struct sti_noise_attr {
@@ -26,6 +27,31 @@ stint_value sti_op_add_noise(stint_graph *g, const sti_noise_attr *attr, stint_v
  * (optional), which is what pass/noise_again hands to the layer's data gradient. */
 extern const sti_op sti_op_noise_grad;
 enum { STI_NOISE_GRAD_DMU, STI_NOISE_GRAD_DRHO, STI_NOISE_GRAD_W };
+
+/* The same by shift registers (kernel/normal/lfsr.h). Their state is a value, U8
+ * [STI_LFSR_BYTES]: each noise takes it and passes it on, each gradient takes it from
+ * the layer behind and gives it back as it was before, all in the same bytes.
+ *   lfsr_seed        -> state
+ *   lfsr_noise       state, mu, rho -> state, w, KL (optional)
+ *   lfsr_noise_grad  state, mu, rho, dw, dkl (either may be STI_NO_INPUT)
+ *                    -> state, dmu, drho, w once more (optional)
+ *   lfsr_end         state -> 0 if it is the seed's again, else 1 */
+typedef struct sti_lfsr_attr {
+    sti_noise_attr noise;
+    sti_lfsr_taps taps;
+} sti_lfsr_attr;
+
+extern const sti_op sti_op_lfsr_seed, sti_op_lfsr_noise, sti_op_lfsr_noise_grad,
+    sti_op_lfsr_end;
+enum { STI_LFSR_STATE, STI_LFSR_MU, STI_LFSR_RHO };
+enum { STI_LFSR_W = 1, STI_LFSR_KL };
+enum { STI_LFSR_GRAD_DMU = 1, STI_LFSR_GRAD_DRHO, STI_LFSR_GRAD_W };
+stint_value sti_op_add_lfsr_seed(stint_graph *g, const sti_lfsr_attr *attr);
+/* Gives back the state; w and KL follow. */
+stint_value sti_op_add_lfsr_noise(stint_graph *g, const sti_lfsr_attr *attr,
+                                  stint_value state, stint_value mu, stint_value rho);
+stint_value sti_op_add_lfsr_end(stint_graph *g, const sti_lfsr_attr *attr,
+                                stint_value state);
 
 /* in: mu, rho. out: KL alone, for layers whose outputs are drawn; its gradient. */
 extern const sti_op sti_op_kl, sti_op_kl_grad;

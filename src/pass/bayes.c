@@ -37,6 +37,36 @@ static stint_value add_spread(stint_graph *graph, const sti_bayes_desc *desc,
     return rho;
 }
 
+static bool is_lfsr(const sti_bayes_desc *desc)
+{
+    return desc->generator == STI_NORMAL_LFSR256 ||
+           desc->generator == STI_NORMAL_LFSR64;
+}
+
+/* What draws by registers, the state of which goes from layer to layer. */
+static sti_lfsr_attr lfsr_attr_of(const sti_bayes_desc *desc, int32_t layer)
+{
+    sti_lfsr_attr attr = {.noise = attr_of(desc, layer), .taps = desc->taps};
+    if (attr.taps.a == 0) /* the usual ones are known to be good */
+        (void)sti_lfsr_taps_parse(NULL, (sti_normal_generator)desc->generator,
+                                  &attr.taps);
+    return attr;
+}
+
+/* As draw_weight. *state: that of the registers before and after. */
+static stint_value draw_weight_lfsr(stint_graph *graph, const sti_lfsr_attr *attr,
+                                    stint_value mu, stint_value rho, stint_value *state)
+{
+    const stint_value before = *state < 0 ? sti_op_add_lfsr_seed(graph, attr) : *state;
+    const stint_value after = sti_op_add_lfsr_noise(graph, attr, before, mu, rho);
+    if (after < 0)
+        return -1;
+    sti_graph_replace(graph, mu, after + STI_LFSR_W);
+    sti_graph_value(graph, after)->producer->in[STI_LFSR_MU] = mu;
+    *state = after;
+    return after;
+}
+
 /* The node reads the weight; everything else reads the node. */
 static stint_value draw_weight(stint_graph *graph, const sti_noise_attr *attr,
                                stint_value mu, stint_value rho)
@@ -96,12 +126,15 @@ static const sti_node *layer_of(const stint_graph *graph, stint_value weight)
 }
 
 static stint_status draw(stint_graph *graph, const sti_bayes_desc *desc, int32_t number,
-                         stint_value mu, stint_value rho)
+                         stint_value mu, stint_value rho, stint_value *state)
 {
     const sti_noise_attr attr = attr_of(desc, number);
+    const sti_lfsr_attr lfsr = lfsr_attr_of(desc, number);
     const sti_node *layer = layer_of(graph, mu);
     stint_value drawn;
-    if (desc->estimator == STI_ESTIMATOR_WEIGHT)
+    if (desc->estimator == STI_ESTIMATOR_WEIGHT && is_lfsr(desc))
+        drawn = draw_weight_lfsr(graph, &lfsr, mu, rho, state);
+    else if (desc->estimator == STI_ESTIMATOR_WEIGHT)
         drawn = draw_weight(graph, &attr, mu, rho);
     else if (layer)
         drawn = draw_output(graph, &attr, layer, rho);
@@ -117,6 +150,7 @@ stint_status sti_pass_bayes(stint_graph *graph, const sti_bayes_desc *desc, bool
 {
     const int32_t values = sti_graph_value_count(graph);
     stint_status status = STINT_OK;
+    stint_value state = -1; /* of shift registers */
     int32_t number = 0;
     if (desc->samples == 0)
         return STINT_OK;
@@ -128,7 +162,7 @@ stint_status sti_pass_bayes(stint_graph *graph, const sti_bayes_desc *desc, bool
         if (rho < 0)
             status = sti_graph_status(graph);
         else if (draws)
-            status = draw(graph, desc, number, v, rho);
+            status = draw(graph, desc, number, v, rho, &state);
         number++;
     }
     return status == STINT_OK ? sti_graph_sort(graph) : status;
@@ -144,6 +178,8 @@ static stint_value divergence(stint_graph *graph, const sti_bayes_desc *desc,
         const sti_node *node = sti_graph_node(graph, n);
         if (node->op == &sti_op_noise && node->in[STI_NOISE_RHO] == rho)
             return node->out[STI_NOISE_KL];
+        if (node->op == &sti_op_lfsr_noise && node->in[STI_LFSR_RHO] == rho)
+            return node->out[STI_LFSR_KL];
     }
     return sti_op_add_kl(graph, &attr, mu, rho);
 }

@@ -4,6 +4,7 @@
 #define STI_PASS_PASS_H
 
 #include "graph/graph.h"
+#include "kernel/normal/lfsr.h"
 
 /* Append the gradients of sum over elements of `loss` (a scalar) for `count` values
  * `of`; gradients_out[i] is -1 where none flows. Applied to its own result it gives
@@ -81,10 +82,11 @@ typedef enum sti_estimator { STI_ESTIMATOR_WEIGHT, STI_ESTIMATOR_LOCAL } sti_est
 
 /* What a Bayesian network is, of [bayes]. All zero: an ordinary network. */
 typedef struct sti_bayes_desc {
-    int64_t samples; /* runs of a micro-batch in training; 0: not Bayesian */
-    int generator;   /* sti_normal_generator */
-    int estimator;   /* sti_estimator */
-    int prior;       /* sti_prior_kind */
+    int64_t samples;    /* runs of a micro-batch in training; 0: not Bayesian */
+    int generator;      /* sti_normal_generator */
+    sti_lfsr_taps taps; /* of an LFSR; zeroed: its own */
+    int estimator;      /* sti_estimator */
+    int prior;          /* sti_prior_kind */
     float deviation, narrow, wide_share;
     float sigma; /* that every weight begins with */
 } sti_bayes_desc;
@@ -100,7 +102,9 @@ stint_status sti_pass_bayes(stint_graph *graph, const sti_bayes_desc *desc, bool
 stint_status sti_pass_bayes_loss(stint_graph *graph, const sti_bayes_desc *desc,
                                  stint_value loss, stint_value *objective_out);
 /* After the gradient: what still reads drawn weights in the backward half reads those
- * that noise_grad makes again, so that one layer's live at a time. */
+ * that noise_grad makes again, so that one layer's live at a time. Shift registers go
+ * back from each layer's gradient to that of the layer before, and a metric
+ * "lfsr_moved" counts the runs after which they are not where they began. */
 stint_status sti_pass_noise_again(stint_graph *graph, sti_pass_note *note);
 /* Results that several runs of the graph add up in their blocks, as sti_step.add says:
  * those that no node with STI_OP_ADDS makes leave through add_up. Before the standard

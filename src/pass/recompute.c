@@ -3,13 +3,14 @@
  * A dropped value is made again by a copy of its node that reads the same operands:
  * leaves and kept values as they are, dropped ones through copies of their own. Every
  * operator is a function of its operands and, where random, of a counter, so the bits
- * are those of the first time. Batch statistics are small and stay: a batch-norm is
- * repeated by its second half only.
+ * are those of the first time; only shift registers, which have moved on, draw no
+ * weight a second time. Batch statistics are small and stay: a batch-norm is repeated
+ * by its second half only.
  *
  * Copies are put just before the first node that reads them. After Chen et al. 2016,
  * "Training Deep Nets with Sublinear Memory Cost", with any set of kept values. */
 #include "base/fail.h"
-#include "op/op.h"
+#include "op/op_bayes.h"
 #include "op/op_norm_slots.h"
 #include "pass/pass_priv.h"
 
@@ -36,6 +37,7 @@ static sti_form form_of(const repeater *r, stint_value value)
     stint_value content = r->content[value];
     const sti_node *producer = sti_graph_value(r->graph, value)->producer;
     if (!producer || producer->backward || r->kept[content] ||
+        producer->op == &sti_op_lfsr_noise ||
         !sti_graph_value(r->graph, content)->producer)
         return STI_FORM_KEEP;
     return content < r->form_values ? (sti_form)r->form[content] : STI_FORM_KEEP;

@@ -94,6 +94,10 @@ static stint_status check_text(const sti_inputs *in)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "quantise.bits: is for networks of images, not for a model of "
                         "text");
+    if (v.bayes->samples > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "bayes.samples: is for networks of images, not for a model of "
+                        "text");
     if (v.train->validation > 0)
         return sti_fail(
             STINT_E_UNSUPPORTED,
@@ -133,6 +137,17 @@ static void describe_network(sti_inputs *in)
     }
 }
 
+/* The registers' taps, which the recipe's check has seen. */
+static stint_status choose_taps(sti_inputs *in)
+{
+    const sti_bayes_values *bayes = sti_bayes_section_of(in->recipe);
+    return bayes->samples > 0 && bayes->generator >= STI_NORMAL_LFSR256
+               ? sti_lfsr_taps_parse(bayes->taps,
+                                     (sti_normal_generator)bayes->generator,
+                                     &in->network.bayes.taps)
+               : STINT_OK;
+}
+
 stint_status sti_inputs_open_models(sti_inputs *in)
 {
     const char *start = sti_train_section_of(in->recipe)->start;
@@ -156,6 +171,7 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     }
     STI_TRY(check_norms(in));
     describe_network(in);
+    STI_TRY(choose_taps(in));
     STI_TRY(weigh_classes(in));
 out:
     return st;

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
+#include "kernel/drawn/drawn.h"
+#include "kernel/normal/lfsr.h"
+#include "pass/pass.h"
 #include "stint/model.h"
 #include "stint/train.h"
 #include "train/recipe_view.h"
@@ -150,12 +154,53 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
                      "wants a share, as 0.5");
 }
 
+static void check_generator(const sti_bayes_values *bayes, sti_complaints *list)
+{
+    const bool lfsr = bayes->generator >= STI_NORMAL_LFSR256;
+    sti_lfsr_taps taps;
+    if (bayes->taps && !lfsr)
+        sti_complain(list, "bayes.taps: are of shift registers; set bayes.generator to "
+                           "lfsr256 or lfsr64, or leave them out");
+    else if (lfsr)
+        sti_complain_status(
+            list, sti_lfsr_taps_parse(bayes->taps,
+                                      (sti_normal_generator)bayes->generator, &taps));
+    if (lfsr && bayes->estimator == STI_ESTIMATOR_LOCAL)
+        sti_complain(list, "bayes.estimator: local draws outputs, and shift registers "
+                           "draw weights; use bayes.generator = ars");
+}
+
+/* What drawn weights do not go together with. */
+static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (v.bayes->samples == 0)
+        return;
+    if (v.prune->sparsity > 0)
+        sti_complain(list, "bayes.samples: of weights that are drawn none stays zero; "
+                           "leave out [bayes] or prune.sparsity");
+    if (v.shrink->scheme)
+        sti_complain(list, "bayes.samples: weights that are drawn are not compressed; "
+                           "leave out [bayes] or shrink.scheme");
+    if (v.grow->by == STI_GROW_NOISE)
+        sti_complain(list, "grow.by: noise is that of the images, and [bayes] adds "
+                           "that of the weights; use schedule");
+    check_generator(v.bayes, list);
+    if (v.bayes->prior == STI_PRIOR_MIXTURE && v.bayes->narrow >= v.bayes->deviation)
+        sti_complain(list,
+                     "bayes.narrow: %s is not below bayes.deviation, %s, which is that "
+                     "of the mixture's wide part",
+                     sti_float_text(v.bayes->narrow),
+                     sti_float_text(v.bayes->deviation));
+}
+
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_complaints list = {0};
     check_model(recipe, &list);
     check_data(recipe, &list);
     check_shrink(recipe, &list);
+    check_bayes(recipe, &list);
     sti_recipe_check_sections(recipe, &list);
     return sti_complaints_end(&list);
 }

@@ -1,4 +1,5 @@
 /* One step of a step engine: shards on lanes, their sum, what it says. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -279,6 +280,16 @@ static void place_leaves(sti_step_engine *engine, const sti_step_batch *batch)
         engine->leaf[s] = (int32_t)s;
 }
 
+/* What the backward half drew is then not what the forward half drew. */
+static stint_status registers_moved(int64_t step)
+{
+    return sti_fail(STINT_E_BUG,
+                    "step %" PRId64 ": shift registers are not where they began after "
+                    "the backward pass; please report this, and use "
+                    "bayes.generator = ars",
+                    step + 1);
+}
+
 stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *batch,
                                  sti_step_result *result)
 {
@@ -310,6 +321,8 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
         return st;
     result->block = (char *)slot_of(engine, slot);
     clock_whole(engine, STI_PROFILE_JOIN, start);
+    if (metric(engine, result->block, engine->desc.train->moved) > 0)
+        return registers_moved(batch->step);
     result->loss =
         metric(engine, result->block, engine->desc.train->loss) / (double)engine->runs;
     result->correct = metric(engine, result->block, engine->desc.train->correct) /

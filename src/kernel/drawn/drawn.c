@@ -1,16 +1,16 @@
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernel/bayes/bayes_priv.h"
+#include "kernel/drawn/drawn_priv.h"
 #include "kernel/lane/dispatch.h"
 #include "kernel/maths/smooth.h"
 
 /* Elements a piece: chunks enough to make a piece worth sharing out. */
 enum { PIECE = 32 * STI_BAYES_CHUNK };
 
-static const sti_bayes_table *table_now(void)
+const sti_bayes_table *sti_bayes_now(void)
 {
     return STI_KERNELS_NOW(sti_bayes);
 }
@@ -24,7 +24,7 @@ float sti_spread_of_deviation(double sigma)
     return (float)sti_smooth_log(sigma < 1e-3 ? small : sti_smooth_exp(sigma) - 1);
 }
 
-static sti_prior_terms terms_of(const sti_prior *prior)
+sti_prior_terms sti_prior_terms_of(const sti_prior *prior)
 {
     const double s = (double)prior->deviation, t = (double)prior->narrow;
     const double p = (double)prior->wide_share;
@@ -56,7 +56,7 @@ static bayes_job job_of(const sti_normal_key *key, int64_t n, const float *a,
                         const float *b, float *out)
 {
     return (bayes_job){
-        .table = table_now(), .key = key, .n = n, .a = a, .b = b, .out = out};
+        .table = sti_bayes_now(), .key = key, .n = n, .a = a, .b = b, .out = out};
 }
 
 typedef void chunk_fn(const bayes_job *job, int64_t first, int64_t n);
@@ -102,28 +102,33 @@ static void put(int64_t n, bool add, const float *from, float *to)
         to[i] = add ? to[i] + from[i] : from[i];
 }
 
-static void grad_chunk(const bayes_job *job, int64_t first, int64_t n)
+void sti_draw_grad_chunk(const sti_bayes_table *table, const sti_prior *prior,
+                         const sti_prior_terms *terms, const sti_draw_grad *grad,
+                         int64_t first, int64_t n, const float *eps)
 {
-    const sti_draw_grad *g = job->grad;
-    const sti_bayes_table *t = job->table;
-    const float *mu = g->mu + first, *rho = g->rho + first;
-    float eps[STI_BAYES_CHUNK], w[STI_BAYES_CHUNK];
-    float dmu[STI_BAYES_CHUNK] = {0}, dsigma[STI_BAYES_CHUNK];
-    sti_normal_fill(job->key, first, n, eps);
-    t->draw(n, mu, rho, eps, w);
-    if (g->dw)
-        memcpy(dmu, g->dw + first, (size_t)n * sizeof *dmu);
+    const float *mu = grad->mu + first, *rho = grad->rho + first;
+    float w[STI_BAYES_CHUNK], dmu[STI_BAYES_CHUNK] = {0}, dsigma[STI_BAYES_CHUNK];
+    table->draw(n, mu, rho, eps, w);
+    if (grad->dw)
+        memcpy(dmu, grad->dw + first, (size_t)n * sizeof *dmu);
     for (int64_t i = 0; i < n; i++)
         dsigma[i] = dmu[i] * eps[i];
-    if (g->dkl != 0 && job->prior->kind == STI_PRIOR_GAUSS)
-        t->gauss_grad(n, &job->terms, g->dkl, mu, rho, dmu, dsigma);
-    else if (g->dkl != 0)
-        t->mixture_grad(n, &job->terms, g->dkl, w, eps, dmu, dsigma);
-    t->to_rho(n, g->dkl, rho, dsigma, dsigma);
-    put(n, g->add, dmu, g->dmu + first);
-    put(n, g->add, dsigma, g->drho + first);
-    if (g->w)
-        memcpy(g->w + first, w, (size_t)n * sizeof *w);
+    if (grad->dkl != 0 && prior->kind == STI_PRIOR_GAUSS)
+        table->gauss_grad(n, terms, grad->dkl, mu, rho, dmu, dsigma);
+    else if (grad->dkl != 0)
+        table->mixture_grad(n, terms, grad->dkl, w, eps, dmu, dsigma);
+    table->to_rho(n, grad->dkl, rho, dsigma, dsigma);
+    put(n, grad->add, dmu, grad->dmu + first);
+    put(n, grad->add, dsigma, grad->drho + first);
+    if (grad->w)
+        memcpy(grad->w + first, w, (size_t)n * sizeof *w);
+}
+
+static void grad_chunk(const bayes_job *job, int64_t first, int64_t n)
+{
+    float eps[STI_BAYES_CHUNK];
+    sti_normal_fill(job->key, first, n, eps);
+    sti_draw_grad_chunk(job->table, job->prior, &job->terms, job->grad, first, n, eps);
 }
 
 static void grad_piece(void *arg, int64_t piece, int worker)
@@ -137,7 +142,7 @@ void sti_draw_grad_f32(const sti_team *team, const sti_normal_key *key,
 {
     bayes_job job = job_of(key, n, NULL, NULL, NULL);
     job.prior = prior;
-    job.terms = terms_of(prior);
+    job.terms = sti_prior_terms_of(prior);
     job.grad = grad;
     sti_team_run(team, pieces_of(n), grad_piece, &job);
 }
@@ -149,21 +154,30 @@ int64_t sti_kl_pieces(int64_t n)
     return pieces_of(n);
 }
 
-static double kl_chunk(const bayes_job *job, int64_t first, int64_t n)
+double sti_kl_chunk(const sti_bayes_table *table, const sti_prior *prior,
+                    const sti_prior_terms *terms, int64_t n, const float *mu,
+                    const float *rho, const float *eps)
 {
-    const float *mu = job->a + first, *rho = job->b + first;
-    float eps[STI_BAYES_CHUNK], w[STI_BAYES_CHUNK], kl[STI_BAYES_CHUNK];
-    if (job->prior->kind == STI_PRIOR_GAUSS) {
-        job->table->gauss_kl(n, &job->terms, mu, rho, kl);
-    } else {
-        sti_normal_fill(job->key, first, n, eps);
-        job->table->draw(n, mu, rho, eps, w);
-        job->table->mixture_kl(n, &job->terms, w, rho, eps, kl);
-    }
+    float w[STI_BAYES_CHUNK], kl[STI_BAYES_CHUNK];
     double sum = 0;
+    if (prior->kind == STI_PRIOR_GAUSS) {
+        table->gauss_kl(n, terms, mu, rho, kl);
+    } else {
+        table->draw(n, mu, rho, eps, w);
+        table->mixture_kl(n, terms, w, rho, eps, kl);
+    }
     for (int64_t i = 0; i < n; i++)
         sum += (double)kl[i];
     return sum;
+}
+
+static double kl_of(const bayes_job *job, int64_t first, int64_t n)
+{
+    float eps[STI_BAYES_CHUNK] = {0};
+    if (job->prior->kind == STI_PRIOR_MIXTURE)
+        sti_normal_fill(job->key, first, n, eps);
+    return sti_kl_chunk(job->table, job->prior, &job->terms, n, job->a + first,
+                        job->b + first, eps);
 }
 
 static void kl_piece(void *arg, int64_t piece, int worker)
@@ -174,7 +188,7 @@ static void kl_piece(void *arg, int64_t piece, int worker)
     double sum = 0;
     (void)worker;
     for (int64_t i = first; i < end; i += STI_BAYES_CHUNK)
-        sum += kl_chunk(job, i, end - i < STI_BAYES_CHUNK ? end - i : STI_BAYES_CHUNK);
+        sum += kl_of(job, i, end - i < STI_BAYES_CHUNK ? end - i : STI_BAYES_CHUNK);
     job->partial[piece] = sum;
 }
 
@@ -185,7 +199,7 @@ double sti_kl_f32(const sti_team *team, const sti_normal_key *key,
     bayes_job job = job_of(key, n, mu, rho, NULL);
     double sum = 0;
     job.prior = prior;
-    job.terms = terms_of(prior);
+    job.terms = sti_prior_terms_of(prior);
     job.partial = partial;
     sti_team_run(team, pieces_of(n), kl_piece, &job);
     for (int64_t i = 0; i < pieces_of(n); i++)

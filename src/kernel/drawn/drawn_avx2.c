@@ -1,4 +1,4 @@
 #if defined(__x86_64__)
 #define TABLE sti_bayes_avx2
-#include "kernel/bayes/bayes_body.h"
+#include "kernel/drawn/drawn_body.h"
 #endif

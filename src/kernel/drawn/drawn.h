@@ -9,8 +9,8 @@
  *   mixture p N(0, s^2) + (1 - p) N(0, t^2), which has no closed form, by the weight
  *   drawn: log q(w) - log P(w); its gradient is the total derivative.
  * All loops give the same bits for any number of threads and any instruction set. */
-#ifndef STI_KERNEL_BAYES_H
-#define STI_KERNEL_BAYES_H
+#ifndef STI_KERNEL_DRAWN_H
+#define STI_KERNEL_DRAWN_H
 
 #include <stdbool.h>
 #include <stddef.h>

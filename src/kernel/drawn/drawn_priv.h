@@ -1,9 +1,9 @@
 /* One table of serial loops an instruction set over at most STI_BAYES_CHUNK elements;
- * bayes.c makes the numbers eps, cuts work into pieces and picks the table. */
-#ifndef STI_KERNEL_BAYES_PRIV_H
-#define STI_KERNEL_BAYES_PRIV_H
+ * drawn.c makes the numbers eps, cuts work into pieces and picks the table. */
+#ifndef STI_KERNEL_DRAWN_PRIV_H
+#define STI_KERNEL_DRAWN_PRIV_H
 
-#include "kernel/bayes/bayes.h"
+#include "kernel/drawn/drawn.h"
 
 enum { STI_BAYES_CHUNK = 512 };
 
@@ -41,5 +41,16 @@ typedef struct sti_bayes_table {
 } sti_bayes_table;
 
 extern const sti_bayes_table sti_bayes_ref, sti_bayes_avx2, sti_bayes_avx512;
+const sti_bayes_table *sti_bayes_now(void); /* by sti_isa_now() */
+
+sti_prior_terms sti_prior_terms_of(const sti_prior *prior);
+/* Elements first .. first + n - 1 of grad's, n <= STI_BAYES_CHUNK, of numbers eps. */
+void sti_draw_grad_chunk(const sti_bayes_table *table, const sti_prior *prior,
+                         const sti_prior_terms *terms, const sti_draw_grad *grad,
+                         int64_t first, int64_t n, const float *eps);
+/* KL of n weights, n <= STI_BAYES_CHUNK; eps is looked at with a mixture only. */
+double sti_kl_chunk(const sti_bayes_table *table, const sti_prior *prior,
+                    const sti_prior_terms *terms, int64_t n, const float *mu,
+                    const float *rho, const float *eps);
 
 #endif

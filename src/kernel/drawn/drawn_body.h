@@ -1,9 +1,9 @@
-/* The loops of bayes_priv.h, included once by the file of each instruction set, which
+/* The loops of drawn_priv.h, included once by the file of each instruction set, which
  * defines TABLE. Plain loops that the compiler vectorises: every operation is exact by
  * IEEE-754, so the width does not show. */
 #include <math.h>
 
-#include "kernel/bayes/bayes_priv.h"
+#include "kernel/drawn/drawn_priv.h"
 #include "kernel/maths/maths.h"
 
 #if defined(__clang__)
