@@ -91,21 +91,26 @@ const sti_op sti_op_planar_to = {
 
 enum { X, PACKED, SCALE, SHIFT, RESIDUAL };
 
+sti_planar_shape sti_op_planar_shape(const sti_planar_conv_attr *a, int64_t h,
+                                     int64_t w)
+{
+    return (sti_planar_shape){.n = a->n,
+                              .h = h,
+                              .w = w,
+                              .channels = a->channels,
+                              .filters = a->filters,
+                              .kh = a->kh,
+                              .kw = a->kw,
+                              .stride = a->stride,
+                              .pad = a->pad,
+                              .oh = sti_conv_out_length(h, a->kh, a->stride, a->pad),
+                              .ow = sti_conv_out_length(w, a->kw, a->stride, a->pad)};
+}
+
 sti_planar_plan sti_op_planar_plan(const sti_planar_conv_attr *a, const stint_shape *x,
                                    int threads)
 {
-    const sti_planar_shape shape = {
-        .n = a->n,
-        .h = x->dim[1],
-        .w = x->dim[2],
-        .channels = a->channels,
-        .filters = a->filters,
-        .kh = a->kh,
-        .kw = a->kw,
-        .stride = a->stride,
-        .pad = a->pad,
-        .oh = sti_conv_out_length(x->dim[1], a->kh, a->stride, a->pad),
-        .ow = sti_conv_out_length(x->dim[2], a->kw, a->stride, a->pad)};
+    const sti_planar_shape shape = sti_op_planar_shape(a, x->dim[1], x->dim[2]);
     return sti_planar_plan_of(&shape, &a->zeros, threads);
 }
 

@@ -117,8 +117,9 @@ static sti_planar_conv_attr describe(const compacter *c, const sti_node *conv)
                               .stride = attr->stride,
                               .pad = attr->pad,
                               .relu = attr->relu};
-    if (!sti_planar_look(row_of(c, conv->in[1])->data, a.kh, a.kw, a.channels,
-                         a.filters, &a.zeros))
+    const sti_planar_shape shape = sti_op_planar_shape(
+        &a, row_of(c, conv->in[0])->shape.dim[1], row_of(c, conv->in[0])->shape.dim[2]);
+    if (!sti_planar_look(&shape, row_of(c, conv->in[1])->data, &a.zeros))
         sti_graph_fail(c->graph, STINT_E_MEMORY);
     return a;
 }
@@ -209,8 +210,8 @@ static void add_dense(compacter *c, sti_node *node)
     stint_value in[5] = {
         sti_op_add_planar_from(g, stint_reshape(g, node->in[0], &pixel)), -1,
         STI_NO_INPUT, old->has_bias ? node->in[2] : STI_NO_INPUT, STI_NO_INPUT};
-    if (!sti_planar_look(row_of(c, node->in[1])->data, 1, 1, attr.channels,
-                         attr.filters, &attr.zeros))
+    const sti_planar_shape shape = sti_op_planar_shape(&attr, 1, 1);
+    if (!sti_planar_look(&shape, row_of(c, node->in[1])->data, &attr.zeros))
         sti_graph_fail(g, STINT_E_MEMORY);
     if (in[0] < 0 || sti_graph_status(g) != STINT_OK)
         return;

@@ -86,7 +86,7 @@ static float *run_planar(const example *e, int threads, const float *x, const fl
     const sti_planar_shape *s = &e->s;
     const sti_team team = {threads};
     sti_planar_zeros zeros;
-    assert_true(sti_planar_look(w, s->kh, s->kw, s->channels, s->filters, &zeros));
+    assert_true(sti_planar_look(s, w, &zeros));
     const sti_planar_plan p = sti_planar_plan_of(s, &zeros, threads);
     const int64_t from = p.groups * p.lanes * s->channels * s->h * s->w;
     const int64_t to = p.groups * p.lanes * s->filters * s->oh * s->ow;
@@ -240,7 +240,7 @@ static void test_plan_is_of_the_shape_alone(void **state)
                                 .pad = 1,
                                 .oh = 16,
                                 .ow = 16};
-    const sti_planar_zeros zeros = {.kept = 9000, .kernels = 3000};
+    const sti_planar_zeros zeros = {.kept = 9000, .chunks = 3000};
     const sti_planar_plan a = sti_planar_plan_of(&s, &zeros, 1);
     sti_planar_plan b = sti_planar_plan_of(&s, &zeros, 8);
     (void)state;
