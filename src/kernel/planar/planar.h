@@ -41,6 +41,7 @@ int64_t sti_planar_lanes(int64_t n);
 
 typedef struct sti_planar_shape {
     int64_t n, h, w, channels, filters, kh, kw, stride, pad, oh, ow;
+    int64_t pool; /* 1: y is the maximum of windows of 2 x 2, see the epilogue */
 } sti_planar_shape;
 
 /* What a plan wants to know of the weights. */
@@ -87,6 +88,9 @@ typedef struct sti_planar_epilogue {
     const float *scale, *shift; /* [filters], or NULL; scale only with shift */
     const float *residual;      /* of y's shape, or NULL */
     bool relu;
+    /* With shape.pool, y is [groups * filters, oh / 2, ow / 2, lanes]: the first of the
+     * largest of each window by rows, a NaN before any number, as kernel/pool has it. A
+     * last odd row or column goes nowhere. Only where plans go by inputs. */
 } sti_planar_epilogue;
 
 /* scratch: plan->scratch_bytes, 64-byte aligned. 2 kept oh ow n flop. */

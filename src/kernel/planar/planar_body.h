@@ -161,8 +161,8 @@ typedef float planar_word __attribute__((may_alias)); /* a weight in a list of w
 /* One entry of a list, `taps` and `vectors` known where it is inlined: the inputs are
  * registers, as many vectors at a time as there is room for. The end of it. */
 PLANAR_INLINE const int32_t *outer_entry(const int taps, const int vectors,
-                                         const float *x, const int32_t *list,
-                                         float *sum)
+                                         const sti_planar_inputs *inputs,
+                                         const int32_t *list, float *sum)
 {
     const int64_t count = list[1];
     const int32_t *offset = list + 2, *first = offset + taps;
@@ -174,7 +174,9 @@ PLANAR_INLINE const int32_t *outer_entry(const int taps, const int vectors,
         for (int t = 0; t < taps; t++)
 #pragma GCC unroll 4
             for (int v = 0; v < n; v++)
-                in[t][v] = lane_load(x + offset[t] + (v0 + v) * STI_LANES);
+                in[t][v] =
+                    lane_load(inputs->x + offset[t] + inputs->place[(v0 + v) / UNIT] +
+                              (v0 + v) % UNIT * STI_LANES);
         for (int64_t i = 0; i < count; i++, at += 1 + taps) {
             float *to = sum + ((int64_t)at[0] * vectors + v0) * STI_LANES;
 #pragma GCC unroll 4
@@ -219,15 +221,15 @@ PLANAR_INLINE const int32_t *outer_entry_of_four(const int taps, const float *x,
 }
 
 /* vectors 0: sums of four floats. */
-PLANAR_INLINE void outer_of(const int vectors, const float *x, const int32_t *list,
-                            const int32_t *end, float *sum)
+PLANAR_INLINE void outer_of(const int vectors, const sti_planar_inputs *in,
+                            const int32_t *list, const int32_t *end, float *sum)
 {
     while (list < end)
         switch (list[0]) {
-#define CASE(T)                                                       \
-    case T:                                                           \
-        list = vectors ? outer_entry(T, vectors * UNIT, x, list, sum) \
-                       : outer_entry_of_four(T, x, list, sum);        \
+#define CASE(T)                                                        \
+    case T:                                                            \
+        list = vectors ? outer_entry(T, vectors * UNIT, in, list, sum) \
+                       : outer_entry_of_four(T, in->x, list, sum);     \
         break;
             CASE(1)
             CASE(2)
@@ -239,13 +241,13 @@ PLANAR_INLINE void outer_of(const int vectors, const float *x, const int32_t *li
         }
 }
 
-static void planar_outer(int64_t floats, const float *x, const int32_t *list,
+static void planar_outer(const sti_planar_inputs *in, const int32_t *list,
                          const int32_t *end, float *sum)
 {
-    switch (floats / STI_PLANAR_LANES) {
-#define CASE(V)                         \
-    case V:                             \
-        outer_of(V, x, list, end, sum); \
+    switch (in->floats / STI_PLANAR_LANES) {
+#define CASE(V)                          \
+    case V:                              \
+        outer_of(V, in, list, end, sum); \
         break;
         CASE(0)
         CASE(1)
@@ -273,6 +275,7 @@ static void planar_copy(const sti_planar_copy *copy, float *out)
     for (int64_t c = 0; c < copy->channels; c++, x += copy->plane)
         for (int64_t v = 0; v < copy->vectors; v++, out += STI_PLANAR_LANES) {
             const sti_planar_source *source = &copy->source[v];
+            lane_ahead(x + source->from, copy->ahead);
             if (copy->step != 1 && source->set != 0)
                 copy_apart(copy, source, x, out);
             else
@@ -301,14 +304,16 @@ static void finish_rest(const sti_planar_rows *r, int64_t n, const float *sum,
     float last[2][STI_LANES] = {{0}};
     if (add)
         memcpy(last[0], add, (size_t)n * sizeof *add);
-    lane_store(last[1], finish_vector(r, lane_load(sum), add ? last[0] : NULL));
+    memcpy(last[1], sum, (size_t)n * sizeof *sum);
+    lane_store(last[1], finish_vector(r, lane_load(last[1]), add ? last[0] : NULL));
     memcpy(y, last[1], (size_t)n * sizeof *y);
 }
 
 static void planar_finish(const sti_planar_rows *r, const float *sum, float *y)
 {
     for (int64_t row = 0; row < r->rows; row++, sum += r->sum_row, y += r->y_row) {
-        const float *add = r->residual ? r->residual + row * r->y_row : NULL;
+        const float *add = r->residual ? r->residual + row * r->residual_row : NULL;
+        lane_ahead_written(y, r->ahead);
         int64_t i = 0;
         for (; i + STI_LANES <= r->width; i += STI_LANES)
             lane_store(y + i,
@@ -318,5 +323,84 @@ static void planar_finish(const sti_planar_rows *r, const float *sum, float *y)
     }
 }
 
+/* ---- pooling ---- */
+
+/* The larger of each two, the first where they are equal; a NaN stays. */
+#define PLANAR_MAX(NAME, N)                                                  \
+    typedef float NAME##_f                                                   \
+        __attribute__((vector_size(4 * (N)), aligned(4), may_alias));        \
+    typedef int32_t NAME##_i __attribute__((vector_size(4 * (N))));          \
+                                                                             \
+    PLANAR_INLINE NAME##_f NAME##_max(NAME##_f first, NAME##_f v)            \
+    {                                                                        \
+        const NAME##_i take = (v > first) | ((v != v) & (first == first));   \
+        return (NAME##_f)((take & (NAME##_i)v) | (~take & (NAME##_i)first)); \
+    }
+
+#define EVEN_8 0, 2, 4, 6, 8, 10, 12, 14
+#define ODD_8  1, 3, 5, 7, 9, 11, 13, 15
+#define EVEN_4 0, 2, 4, 6
+#define ODD_4  1, 3, 5, 7
+
+/* Maxima of N pairs of neighbours in each of two rows, then of the rows. */
+#define PLANAR_WINDOWS(NAME, N)                                                      \
+    PLANAR_MAX(NAME, N)                                                              \
+    PLANAR_INLINE NAME##_f NAME##_pairs(const float *x)                              \
+    {                                                                                \
+        const NAME##_f a = *(const NAME##_f *)(const void *)x;                       \
+        const NAME##_f b = *(const NAME##_f *)(const void *)(x + (N));               \
+        return NAME##_max(__builtin_shuffle(a, b, (NAME##_i){EVEN_##N}),             \
+                          __builtin_shuffle(a, b, (NAME##_i){ODD_##N}));             \
+    }                                                                                \
+                                                                                     \
+    static void NAME##_windows(const float *x, int64_t row, float *y)                \
+    {                                                                                \
+        *(NAME##_f *)(void *)y = NAME##_max(NAME##_pairs(x), NAME##_pairs(x + row)); \
+    }
+
+PLANAR_MAX(lane, STI_LANES)
+PLANAR_WINDOWS(eight, 8)
+PLANAR_WINDOWS(four, 4)
+
+static float max_of(float first, float v)
+{
+    return v > first || (v != v && first == first) ? v : first;
+}
+
+static void pool_row(const sti_planar_windows *p, const float *x, float *y)
+{
+    int64_t i = 0;
+    for (; i + 8 <= p->width; i += 8)
+        eight_windows(x + 2 * i, p->x_row, y + i);
+    for (; i + 4 <= p->width; i += 4)
+        four_windows(x + 2 * i, p->x_row, y + i);
+    for (; i < p->width; i++) {
+        const float *at = x + 2 * i, *below = at + p->x_row;
+        y[i] = max_of(max_of(max_of(at[0], at[1]), below[0]), below[1]);
+    }
+}
+
+/* Windows of vectors. */
+static void pool_row_of_lanes(const sti_planar_windows *p, const float *x, float *y)
+{
+    for (int64_t i = 0; i < p->width * STI_PLANAR_LANES; i += STI_LANES) {
+        const int64_t window = i / STI_PLANAR_LANES, lane = i % STI_PLANAR_LANES;
+        const float *at = x + window * 2 * STI_PLANAR_LANES + lane;
+        const float *below = at + p->x_row;
+        const lane_f top = lane_max(lane_load(at), lane_load(at + STI_PLANAR_LANES));
+        const lane_f left = lane_max(top, lane_load(below));
+        lane_store(y + i, lane_max(left, lane_load(below + STI_PLANAR_LANES)));
+    }
+}
+
+static void planar_pool(const sti_planar_windows *p, const float *x, float *y)
+{
+    for (int64_t r = 0; r < p->rows; r++, x += 2 * p->x_row, y += p->y_row)
+        if (p->lanes == 1)
+            pool_row(p, x, y);
+        else
+            pool_row_of_lanes(p, x, y);
+}
+
 const sti_planar_kernels PLANAR_KERNELS = {planar_taps, planar_bundle, planar_outer,
-                                           planar_copy, planar_finish};
+                                           planar_copy, planar_finish, planar_pool};

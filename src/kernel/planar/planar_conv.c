@@ -230,6 +230,7 @@ static void copy_block(const conv_job *job, const conv_piece *at, int64_t block,
                             .source = source,
                             .vectors = sti_planar_channel_floats(p) / LANES,
                             .step = p->lanes == 1 ? s->stride : 1};
+    copy.ahead = copy.channels * copy.plane;
     copy.x = job->x + (at->place.group * s->channels + first) * copy.plane;
     job->kernels->copy(&copy, input);
 }
@@ -265,9 +266,8 @@ static void run_piece(void *arg, int64_t piece, int worker)
         copy_block(job, &at, b, source, input);
         add_block(job, &at, b, input, sum);
     }
-    for (int64_t f = at.first; f < at.last; f++)
-        sti_planar_finish(job->kernels, p, job->epilogue, &at.place, f,
-                          sum + (f - at.first) * p->sum_floats, job->y);
+    sti_planar_finish(job->kernels, p, job->epilogue, &at.place, at.first,
+                      at.last - at.first, sum, job->y);
 }
 
 void sti_planar_conv_f32(const sti_team *team, const sti_planar_plan *plan,

@@ -245,14 +245,14 @@ typedef struct flat_job {
     float *input, *sum, *y;
 } flat_job;
 
-static void finish_bundle(const flat_job *job, int64_t bundle, const float *sum)
+static void finish_bundle(const flat_job *job, int64_t bundle, float *sum)
 {
     const sti_planar_plan *p = job->plan;
     const sti_planar_place all = {job->group, 0, 0};
     for (int64_t k = 0; k < p->together; k++) {
         const int64_t at = bundle * p->together + k;
         if (at < p->shape.filters)
-            sti_planar_finish(job->kernels, p, job->epilogue, &all, job->order[at],
+            sti_planar_finish(job->kernels, p, job->epilogue, &all, job->order[at], 1,
                               sum + k * p->sum_floats, job->y);
     }
 }

@@ -40,18 +40,25 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 /* ---- the plan ---- */
 
+/* Windows of pooling do not go over the edge of a tile. */
+static bool pools(const sti_planar_plan *p, int64_t rows, int64_t columns)
+{
+    return !p->shape.pool || (rows % 2 == 0 && (p->lanes == 1 || columns % 2 == 0));
+}
+
 /* Of one to four vectors, what hangs over the edges is computed for nothing, and the
  * fewer vectors the more is loaded beside. */
 static void choose_tile(sti_planar_plan *p)
 {
     const int64_t across = sti_planar_row_vectors(p), down = p->shape.oh;
     int64_t least = INT64_MAX;
+    p->margins = p->lanes == LANES && p->shape.stride == 1;
     for (int64_t r = 1; r <= 4; r++)
         for (int64_t c = 1; r * c <= 4; c++) {
             const int64_t tiles = ceil_div(down, r) * ceil_div(across, c);
-            const int64_t copied = p->shape.kw * (r + p->shape.kh - 1) * c;
+            const int64_t copied = (r + p->shape.kh - 1) * (c + p->shape.kw - 1);
             const int64_t cost = tiles * ((4 * r * c + 3) * 64 + copied);
-            if (cost < least) {
+            if (pools(p, r, c) && cost < least) {
                 least = cost;
                 p->rows = r;
                 p->columns = c;
@@ -320,6 +327,7 @@ static void copy_block(const outer_job *job, const sti_planar_place *place,
                             .source = source,
                             .vectors = sti_planar_channel_floats(p) / LANES,
                             .step = p->lanes == 1 ? s->stride : 1};
+    copy.ahead = copy.channels * copy.plane;
     copy.x = job->x + (place->group * s->channels + first) * copy.plane;
     job->kernels->copy(&copy, input);
 }
@@ -330,13 +338,18 @@ static void add_blocks(const outer_job *job, const sti_planar_place *place,
     const sti_planar_plan *p = job->plan;
     float *input = sum + p->filters * p->sum_floats;
     sti_planar_source *source = (void *)(input + p->input_floats);
+    sti_planar_inputs in = {p->flat ? job->input : input, p->sum_floats, {0}};
+    const int64_t row =
+        p->margins ? p->columns + p->shape.kw - 1 : p->columns; /* of vectors */
+    for (int v = 0; v < p->vectors; v++)
+        in.place[v] =
+            (p->flat ? v : v / p->columns * row + v % p->columns) * (int64_t)LANES;
     if (!p->flat)
         sti_planar_sources(p, place, source);
     for (int64_t b = 0; b < p->blocks; b++) {
         if (!p->flat)
             copy_block(job, place, b, source, input);
-        job->kernels->outer(p->sum_floats, p->flat ? job->input : input,
-                            job->list + start[b], job->list + start[b + 1], sum);
+        job->kernels->outer(&in, job->list + start[b], job->list + start[b + 1], sum);
     }
 }
 
@@ -351,9 +364,8 @@ static void run_piece(void *arg, int64_t number, int worker)
     float *sum = (void *)(job->scratch + (size_t)worker * worker_bytes(p));
     memset(sum, 0, (size_t)(filters * p->sum_floats) * sizeof *sum);
     add_blocks(job, &place, job->start + piece * p->blocks, sum);
-    for (int64_t f = 0; f < filters; f++)
-        sti_planar_finish(job->kernels, p, job->epilogue, &place, first + f,
-                          sum + f * p->sum_floats, job->y);
+    sti_planar_finish(job->kernels, p, job->epilogue, &place, first, filters, sum,
+                      job->y);
 }
 
 void sti_planar_outer_run(const sti_team *team, const sti_planar_plan *p,

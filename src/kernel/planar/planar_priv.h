@@ -33,15 +33,30 @@ typedef struct sti_planar_copy {
     int64_t plane, channels; /* floats of a channel */
     const sti_planar_source *source;
     int64_t vectors, step;
+    int64_t ahead; /* floats to what will be copied next */
 } sti_planar_copy;
 
 /* What a filter's sums become: rows of `width` floats. */
 typedef struct sti_planar_rows {
-    int64_t rows, width, sum_row, y_row; /* floats from a row to the next */
-    const float *scale, *shift;          /* NULL or one number */
-    const float *residual;               /* NULL, or as y */
+    int64_t rows, width;
+    int64_t sum_row, residual_row, y_row; /* floats from a row to the next */
+    int64_t ahead;                        /* of y, to rows that will be written soon */
+    const float *scale, *shift;           /* NULL or one number */
+    const float *residual;                /* NULL, or as y */
     bool relu;
 } sti_planar_rows;
+
+/* Maxima of windows of 2 x 2: rows of `width` pixels, each of `lanes` floats. */
+typedef struct sti_planar_windows {
+    int64_t rows, width, lanes, x_row, y_row; /* the first two of y */
+} sti_planar_windows;
+
+/* Inputs of a tile: vectors of 16, or one of 4. */
+typedef struct sti_planar_inputs {
+    const float *x;
+    int64_t floats;   /* of a filter's sums: 4, or 16, 32, 48, 64 */
+    int64_t place[4]; /* of each vector of 16, in floats */
+} sti_planar_inputs;
 
 typedef struct sti_planar_kernels {
     /* Chains over taps. */
@@ -50,14 +65,15 @@ typedef struct sti_planar_kernels {
      * one vector, 4 where two, 2 where three or four; sums [filters][columns]. */
     void (*bundle)(const sti_planar_tile *tile, const sti_planar_tap *tap,
                    int64_t count);
-    /* sum[f][i] += weight * x[offset + i] over the entries of a list, in its order, for
-     * i of `floats`: 4, or 16, 32, 48, 64. An entry: taps (1 to 4), filters, taps
-     * offsets; then for each filter its number and taps weights, which are floats. */
-    void (*outer)(int64_t floats, const float *x, const int32_t *list,
-                  const int32_t *end, float *sum);
+    /* sum[f][v][i] += weight * x[offset + place[v] + i] over the entries of a list, in
+     * its order. An entry: taps (1 to 4), filters, taps offsets; then for each filter
+     * its number and taps weights, which are floats. */
+    void (*outer)(const sti_planar_inputs *in, const int32_t *list, const int32_t *end,
+                  float *sum);
     void (*copy)(const sti_planar_copy *copy, float *out);
-    /* sum and y begin with the first row; sums are whole vectors. */
+    /* sum and y begin with the first row, and may be the same. */
     void (*finish)(const sti_planar_rows *rows, const float *sum, float *y);
+    void (*pool)(const sti_planar_windows *windows, const float *x, float *y);
 } sti_planar_kernels;
 
 enum { STI_PLANAR_VECTORS = 16 }; /* sums that stay in registers, AVX-512 */
@@ -80,11 +96,11 @@ typedef struct sti_planar_place {
 /* The sources of a tile's channel, channel_floats / 16 of them. */
 void sti_planar_sources(const sti_planar_plan *plan, const sti_planar_place *place,
                         sti_planar_source *source_out);
-/* The epilogue of a filter's sums of a tile. */
+/* The epilogue of some filters' sums of a tile. */
 void sti_planar_finish(const sti_planar_kernels *kernels, const sti_planar_plan *plan,
                        const sti_planar_epilogue *epilogue,
-                       const sti_planar_place *place, int64_t filter, const float *sum,
-                       float *y);
+                       const sti_planar_place *place, int64_t first, int64_t filters,
+                       float *sum, float *y);
 
 /* ---- small maps: planar_flat.c ---- */
 

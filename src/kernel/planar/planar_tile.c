@@ -1,7 +1,7 @@
 /* Tiles: how the inputs of one lie, where they come from, and where its outputs go. */
 #include "kernel/planar/planar_priv.h"
 
-enum { LANES = STI_PLANAR_LANES };
+enum { LANES = STI_PLANAR_LANES, FILTERS_AHEAD = 4 };
 
 int64_t sti_planar_row_vectors(const sti_planar_plan *p)
 {
@@ -81,27 +81,73 @@ void sti_planar_sources(const sti_planar_plan *p, const sti_planar_place *place,
 
 /* ---- where outputs go ---- */
 
-void sti_planar_finish(const sti_planar_kernels *kernels, const sti_planar_plan *p,
-                       const sti_planar_epilogue *e, const sti_planar_place *place,
-                       int64_t f, const float *sum, float *y)
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows of y, whose first is y0, from column x0 on, of a filter's h x w pixels. */
+static int64_t place_in(const sti_planar_plan *p, const sti_planar_place *place,
+                        int64_t f, int64_t halves)
 {
     const sti_planar_shape *s = &p->shape;
     const int64_t unit = p->lanes == 1 ? LANES : 1;
-    const int64_t y0 = place->tile_y * p->rows, x0 = place->tile_x * p->columns * unit;
-    const int64_t rows = s->oh - y0, width = s->ow - x0, most = p->columns * unit;
-    const int64_t to =
-        (((place->group * s->filters + f) * s->oh + y0) * s->ow + x0) * p->lanes;
-    sti_planar_rows all = {.rows = rows < p->rows ? rows : p->rows,
-                           .width = (width < most ? width : most) * p->lanes,
-                           .sum_row = p->columns * LANES,
-                           .y_row = s->ow * p->lanes,
-                           .scale = e->scale ? e->scale + f : NULL,
-                           .shift = e->shift ? e->shift + f : NULL,
-                           .residual = e->residual ? e->residual + to : NULL,
-                           .relu = e->relu};
-    if (p->flat) { /* rows without gaps */
-        all.width *= all.rows;
-        all.rows = 1;
+    const int64_t y0 = place->tile_y * p->rows / halves;
+    const int64_t x0 = place->tile_x * p->columns * unit / halves;
+    const int64_t row = (place->group * s->filters + f) * (s->oh / halves) + y0;
+    return (row * (s->ow / halves) + x0) * p->lanes;
+}
+
+/* All but what differs from filter to filter. */
+static sti_planar_rows rows_of(const sti_planar_plan *p, const sti_planar_epilogue *e,
+                               const sti_planar_place *place)
+{
+    const sti_planar_shape *s = &p->shape;
+    const int64_t unit = p->lanes == 1 ? LANES : 1, row = s->ow * p->lanes;
+    const int64_t left = s->ow - place->tile_x * p->columns * unit;
+    sti_planar_rows rows = {.rows = least(s->oh - place->tile_y * p->rows, p->rows),
+                            .width = least(left, p->columns * unit) * p->lanes,
+                            .sum_row = p->flat ? row : p->columns * LANES,
+                            .residual_row = row,
+                            .y_row = row,
+                            .ahead = FILTERS_AHEAD * s->oh * row,
+                            .relu = e->relu};
+    if (p->flat && !s->pool) { /* rows without gaps */
+        rows.width *= rows.rows;
+        rows.rows = 1;
     }
-    kernels->finish(&all, sum, y + to);
+    if (s->pool) {
+        rows.y_row = rows.sum_row;
+        rows.ahead = 0;
+    }
+    return rows;
+}
+
+void sti_planar_finish(const sti_planar_kernels *kernels, const sti_planar_plan *p,
+                       const sti_planar_epilogue *e, const sti_planar_place *place,
+                       int64_t first, int64_t filters, float *sum, float *y)
+{
+    const sti_planar_shape *s = &p->shape;
+    const int64_t halves = s->pool ? 2 : 1;
+    const int64_t area = s->oh * s->ow * p->lanes;
+    const int64_t y_area = (s->oh / halves) * (s->ow / halves) * p->lanes;
+    const float *residual =
+        e->residual ? e->residual + place_in(p, place, first, 1) : NULL;
+    sti_planar_rows rows = rows_of(p, e, place);
+    const sti_planar_windows windows = {.rows = rows.rows / 2,
+                                        .width = rows.width / p->lanes / 2,
+                                        .lanes = p->lanes,
+                                        .x_row = rows.sum_row,
+                                        .y_row = s->ow / 2 * p->lanes};
+    y += place_in(p, place, first, halves);
+    for (int64_t f = first; f < first + filters; f++) {
+        rows.scale = e->scale ? e->scale + f : NULL;
+        rows.shift = e->shift ? e->shift + f : NULL;
+        rows.residual = residual ? residual + (f - first) * area : NULL;
+        kernels->finish(&rows, sum, s->pool ? sum : y);
+        if (s->pool)
+            kernels->pool(&windows, sum, y);
+        sum += p->sum_floats;
+        y += y_area;
+    }
 }
