@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "store/checkpoint_file.h"
 #include "store/model_file.h"
 #include "train/click.h"
 #include "train/prune.h"
@@ -277,6 +278,39 @@ int64_t sti_shrink_optimizer_step(const sti_run *run, int64_t step)
 
 /* ---- the end ---- */
 
+static stint_status read_factor(const sti_tensor_file *f, const char *prefix,
+                                const sti_target *t, int64_t count, float *numbers)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s%s", prefix, t->name);
+    const sti_tensor_row *row = sti_tensor_file_find(f, name);
+    if (!row || row->bytes != (size_t)count * sizeof *numbers)
+        return sti_fail(STINT_E_INPUT, "%s: has no '%s' of its weights any more",
+                        sti_tensor_file_path(f), name);
+    return sti_tensor_file_read(f, row, numbers);
+}
+
+/* The factors of the chosen compression, of which later ones have taken the place. */
+static stint_status reload_factors(sti_run *run)
+{
+    const sti_projection *p = run->projection;
+    sti_tensor_file *f = NULL;
+    stint_status st = STINT_OK;
+    if (sti_scheme_has(&p->scheme, STI_SCHEME_LOWRANK))
+        st = sti_tensor_file_open(run->model_path, &f);
+    for (int i = 0; f && i < p->count && st == STINT_OK; i++) {
+        const sti_target *t = &p->target[i];
+        if (!t->left)
+            continue;
+        st = read_factor(f, STI_TENSOR_LEFT, t, t->form.rows * t->rank, t->left);
+        if (st == STINT_OK)
+            st = read_factor(f, STI_TENSOR_RIGHT, t, t->rank * t->form.columns,
+                             t->right);
+    }
+    sti_tensor_file_close(f);
+    return st;
+}
+
 stint_status sti_shrink_end(sti_run *run)
 {
     stint_status st = STINT_OK;
@@ -288,6 +322,8 @@ stint_status sti_shrink_end(sti_run *run)
         st = sti_model_reload(run->model_path, run->position.shrink_step - 1,
                               run->job.inputs.network.name, &run->job.setup.train,
                               run->engine->params, run->engine->states);
+    if (st == STINT_OK && sti_run_is_first(run))
+        st = reload_factors(run);
     st = sti_run_agree(run, st);
     run->evaluated = false; /* that was of the weights */
     return st == STINT_OK ? sti_run_share_weights(run) : st;

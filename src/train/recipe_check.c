@@ -103,22 +103,32 @@ static void check_data(const stint_recipe *recipe, sti_complaints *list)
         check_images(recipe, list);
 }
 
+static bool opens_kernels(const sti_shrink_scheme *scheme)
+{
+    for (int i = 0; i < scheme->count; i++)
+        if (scheme->word[i].kind == STI_SCHEME_KERNEL && scheme->word[i].automatic)
+            return true;
+    return false;
+}
+
 /* A scheme for a training from new weights: it is pruned by kernels as it goes. */
 static void check_click(const sti_shrink_scheme *scheme, sti_complaints *list)
 {
-    bool cuts = false;
+    bool cuts = false, told = false;
     for (int i = 0; i < scheme->count; i++) {
         const sti_scheme_kind kind = scheme->word[i].kind;
         cuts = cuts || kind == STI_SCHEME_KERNEL || kind == STI_SCHEME_PATTERN;
-        if (kind != STI_SCHEME_KERNEL && kind != STI_SCHEME_PATTERN &&
-            kind != STI_SCHEME_QUANTISE)
-            sti_complain(list,
-                         "shrink.scheme: %s is not what click prunes by, which takes "
-                         "kernel, pattern and then quantise; train first, then stint "
-                         "shrink the model, or set train.start and another method",
-                         sti_scheme_kind_name(kind));
+        if (kind == STI_SCHEME_KERNEL || kind == STI_SCHEME_PATTERN ||
+            kind == STI_SCHEME_QUANTISE)
+            continue;
+        told = true;
+        sti_complain(list,
+                     "shrink.scheme: %s is not what click prunes by, which takes "
+                     "kernel, pattern and then quantise; train first, then stint "
+                     "shrink the model, or set train.start and another method",
+                     sti_scheme_kind_name(kind));
     }
-    if (!cuts)
+    if (!cuts && !told)
         sti_complain(list, "shrink.scheme: click wants kernel or pattern in it");
 }
 
@@ -139,8 +149,7 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "shrink.method: new weights cannot be compressed before they are "
                      "trained; give a model by --start, or method click");
-    if (method == STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme) &&
-        shrink->ratio <= 1)
+    if (method == STI_SHRINK_CLICK && opens_kernels(&scheme) && shrink->ratio <= 1)
         sti_complain(list,
                      "shrink.ratio: kernel(auto) wants to know how many times fewer "
                      "weights are to be left; set it above 1, or give a share");
