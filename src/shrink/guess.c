@@ -80,7 +80,8 @@ stint_status sti_guess_bytes(sti_guess *g, double share, const char *path,
         memcpy(g->work, g->params, g->param_bytes);
         sti_project(p, g->work);
         sti_projection_count(p, g->work, nonzeros ? nonzeros : &ignored, &weights);
-        const sti_compact_source source = {.model = g->model,
+        const sti_compact_source source = {.file = g->model->file,
+                                           .network = &g->model->single,
                                            .params = g->work,
                                            .states = g->states,
                                            .factors = factors,

@@ -1,7 +1,5 @@
 /* The latency of a compressed model, in turns with the model that it came of. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -88,30 +86,12 @@ stint_status sti_shrink_time_sample(sti_shrinker *s, stint_model_file *model,
     return st;
 }
 
-/* A name that nothing has; where the file is to be replaced by its rename. */
-static stint_status name_temporary(char *name, size_t size)
-{
-    const char *folder = getenv("TMPDIR");
-    if (!folder || !*folder)
-        folder = "/var/tmp";
-    const int n = snprintf(name, size, "%s/stint-guess-XXXXXX", folder);
-    if (n < 0 || (size_t)n >= size)
-        return sti_fail(STINT_E_USAGE, "TMPDIR is too long a path");
-    const int fd = mkstemp(name);
-    if (fd < 0)
-        return sti_fail_errno("no temporary file in %s to time a guessed model (set "
-                              "TMPDIR)",
-                              folder);
-    close(fd);
-    return STINT_OK;
-}
-
 static stint_status measure_guess(sti_shrinker *s, sti_shrink_time *time)
 {
     char path[1024];
     stint_model_file *model = NULL;
     int64_t bytes;
-    stint_status st = name_temporary(path, sizeof path);
+    stint_status st = sti_file_temporary("guess", path, sizeof path);
     if (st != STINT_OK)
         return st;
     st = sti_guess_bytes(&s->guess, time->share, path, &bytes, NULL);

@@ -97,7 +97,7 @@ static stint_status take_tensors(maker *m)
 static sti_tensor_text *texts_of(maker *m, char sha[65], int64_t *count)
 {
     sti_sha256 state;
-    const sti_tensor_text *texts = sti_tensor_file_texts(m->source->model->file, count);
+    const sti_tensor_text *texts = sti_tensor_file_texts(m->source->file, count);
     sti_tensor_text *all =
         sti_arena_alloc(m->arena, (size_t)(*count + 1) * sizeof *all);
     int64_t at = 0;
@@ -116,7 +116,7 @@ static sti_tensor_text *texts_of(maker *m, char sha[65], int64_t *count)
 
 static void tell_bits(const maker *m, double *value_bits)
 {
-    const stint_graph *g = m->source->model->single.graph;
+    const stint_graph *g = m->source->network->graph;
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         value_bits[v] = 0;
@@ -129,7 +129,7 @@ static void tell_bits(const maker *m, double *value_bits)
 static stint_status make(maker *m, const char *path, int64_t *bytes, double *value_bits)
 {
     const sti_compact_source *s = m->source;
-    const sti_network *net = &s->model->single;
+    const sti_network *net = s->network;
     sti_compact_sizes sizes = {0};
     sti_text out = {0};
     char sha[65];

@@ -2,8 +2,8 @@
 #ifndef STI_STORE_COMPACT_NETWORK_H
 #define STI_STORE_COMPACT_NETWORK_H
 
+#include "model/network.h"
 #include "store/compact_file.h"
-#include "store/model_file.h"
 
 /* Thin factors whose product a weight is, to the bit (sti_weight_multiply). */
 typedef struct sti_compact_factors {
@@ -14,8 +14,9 @@ typedef struct sti_compact_factors {
 
 /* All borrowed. */
 typedef struct sti_compact_source {
-    const stint_model_file *model;      /* its texts and its network are the file's */
-    void *params, *states;              /* blocks of model->single */
+    const sti_tensor_file *file; /* of a model, whose texts are the compact one's */
+    const sti_network *network;
+    void *params, *states;              /* blocks of the network */
     const sti_compact_factors *factors; /* [factor_count] */
     int factor_count;
 } sti_compact_source;

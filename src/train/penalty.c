@@ -146,15 +146,18 @@ static int64_t due(const sti_run *run)
     return last.index + 1 == last.count ? last.step : -1;
 }
 
-void sti_shrink_begin(sti_run *run)
+stint_status sti_shrink_begin(sti_run *run)
 {
     run->lc = sti_shrink_lc_plan(run->recipe, run->job.steps_per_epoch);
+    return run->projection && method_of(run) == STI_SHRINK_CLICK
+               ? sti_click_take_over(run)
+               : STINT_OK;
 }
 
-void sti_shrink_init(sti_run *run)
+stint_status sti_shrink_init(sti_run *run)
 {
     if (!run->projection)
-        return;
+        return STINT_OK;
     const sti_shrink_method method = method_of(run);
     sti_step_engine *engine = run->engine;
     if (engine->mask)
@@ -162,12 +165,15 @@ void sti_shrink_init(sti_run *run)
     for (int i = 0; i < engine->desc.shadows; i++)
         memset(engine->shadow[i], 0, engine->sizes.params);
     run->projection->shapes.known = 0;
-    if (method == STI_SHRINK_LC || method == STI_SHRINK_CLICK)
-        return;
+    if (method == STI_SHRINK_CLICK)
+        return sti_click_init(run);
+    if (method == STI_SHRINK_LC)
+        return STINT_OK;
     sti_project(run->projection, engine->params);
     for (int i = 0; i < run->projection->spans && engine->mask; i++)
         sti_prune_mask_zeros(engine, run->projection->span[i].offset,
                              run->projection->span[i].count);
+    return STINT_OK;
 }
 
 stint_status sti_shrink_between(sti_run *run)
@@ -315,7 +321,7 @@ stint_status sti_shrink_end(sti_run *run)
 {
     stint_status st = STINT_OK;
     if (run->projection && method_of(run) == STI_SHRINK_CLICK)
-        sti_project(run->projection, run->engine->params);
+        return sti_run_agree(run, sti_click_end(run));
     if (!run->projection || !sti_shrink_chooses(run->recipe))
         return STINT_OK;
     if (sti_run_is_first(run))

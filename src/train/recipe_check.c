@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
 #include "stint/model.h"
 #include "stint/train.h"
 #include "train/recipe_view.h"
@@ -132,6 +133,30 @@ static void check_click(const sti_shrink_scheme *scheme, sti_complaints *list)
         sti_complain(list, "shrink.scheme: click wants kernel or pattern in it");
 }
 
+/* What kernel(auto) shares out among layers. */
+static void check_limits(const sti_shrink_values *shrink, sti_complaints *list)
+{
+    const int limits =
+        (shrink->ratio != 0) + (shrink->size_bytes > 0) + (shrink->latency != NULL);
+    double seconds = 0, share = 0;
+    if (limits != 1)
+        sti_complain(list,
+                     "shrink.ratio: kernel(auto) wants to know how many times fewer "
+                     "weights are to be left (shrink.ratio), or how large the compact "
+                     "file may be (shrink.size), or how long an image may take "
+                     "(shrink.latency): one of them; or give a share");
+    else if (shrink->ratio != 0 && shrink->ratio <= 1)
+        sti_complain(list, "shrink.ratio: %g leaves all weights; set it above 1",
+                     shrink->ratio);
+    if (!shrink->latency)
+        return;
+    const stint_status st = sti_parse_latency(shrink->latency, &seconds, &share);
+    if (st != STINT_OK)
+        sti_complain(list, "shrink.latency: %s", stint_last_error());
+    else if (seconds == 0 && share == 0)
+        sti_complain(list, "shrink.latency: %s: nothing is that fast", shrink->latency);
+}
+
 static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_shrink_values *shrink = sti_shrink_section_of(recipe);
@@ -149,10 +174,8 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "shrink.method: new weights cannot be compressed before they are "
                      "trained; give a model by --start, or method click");
-    if (method == STI_SHRINK_CLICK && opens_kernels(&scheme) && shrink->ratio <= 1)
-        sti_complain(list,
-                     "shrink.ratio: kernel(auto) wants to know how many times fewer "
-                     "weights are to be left; set it above 1, or give a share");
+    if (method == STI_SHRINK_CLICK && opens_kernels(&scheme))
+        check_limits(shrink, list);
     else if (method != STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme))
         sti_complain(list,
                      "shrink.scheme: auto is what stint shrink looks for; a training "
