@@ -393,7 +393,7 @@ static void act(sti_run *run, int64_t step, const sti_click_phases *phase,
     const sti_step_engine *engine = run->engine;
     const sti_shrink_values *shrink = sti_shrink_section_of(run->recipe);
     const float *w = numbers(engine->params, t);
-    const float shards = (float)engine->desc.shards;
+    const float shards = (float)engine->runs; /* that the block is the sum of */
     if (step < phase->select)
         sti_click_gather(t->count, 1 / shards, w, g,
                          numbers(engine->shadow[(step - phase->gather) & 1], t));

@@ -231,7 +231,7 @@ static void add_multipliers(sti_run *run, int64_t step, char *block)
         if (!span)
             continue;
         char *g = block + net->plan->allocation[output->value].offset;
-        sti_lc_gradient(&engine->team, span->count, mu, (double)engine->desc.shards,
+        sti_lc_gradient(&engine->team, span->count, mu, (double)engine->runs,
                         at(engine->params, span), at(engine->shadow[0], span),
                         at(engine->shadow[1], span), (float *)(void *)g);
     }
