@@ -165,6 +165,12 @@ stint_status sti_judge_ask(const sti_judge *j, stint_model_file *model,
     return st;
 }
 
+stint_status sti_judge_answers(const sti_judge *j, stint_model_file *model,
+                               int32_t *answer)
+{
+    return answer_all(j, &j->judging, model, answer);
+}
+
 void sti_judge_fini(sti_judge *j)
 {
     sti_free(j->judging.label);

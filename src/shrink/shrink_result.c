@@ -54,7 +54,28 @@ typedef struct lister {
     sti_weights_writer *writer;
     stint_shrink_layer *layer;
     int count;
+    sti_shrink_shapes *shapes;
 } lister;
+
+/* The shape of every kernel that is left, of a layer that has few. */
+static void count_shapes(sti_shrink_shapes *shapes, const sti_weight_form *f,
+                         const float *x)
+{
+    const int64_t kernels = f->patterns > 0 ? f->channels * f->columns : 0;
+    for (int64_t k = 0; k < kernels; k++) {
+        unsigned taps = 0;
+        int i = 0;
+        for (int t = 0; t < (int)f->taps; t++)
+            taps |= (unsigned)(x[t * kernels + k] != 0) << t;
+        while (i < shapes->count && shapes->shape[i] != taps)
+            i++;
+        if (taps == 0 || i == STI_WEIGHT_PATTERNS_MAX)
+            continue;
+        shapes->shape[i] = (uint16_t)taps;
+        shapes->kernels[i]++;
+        shapes->count += i == shapes->count;
+    }
+}
 
 static stint_status describe(lister *l, const sti_value_row *row)
 {
@@ -80,6 +101,7 @@ static stint_status describe(lister *l, const sti_value_row *row)
                                   .base_ms = (double)NAN};
     snprintf(layer->name, sizeof layer->name, "%s", row->name);
     say_form(&weight.form, layer->form, sizeof layer->form);
+    count_shapes(l->shapes, &weight.form, x);
     for (int64_t i = 0; i < layer->weights; i++)
         layer->nonzeros += x[i] != 0;
 out:
@@ -109,10 +131,11 @@ static int count_layers(const stint_graph *g)
     return count;
 }
 
-static stint_status add_layers(const sti_shrinker *s, const sti_sample *best,
+static stint_status add_layers(sti_shrinker *s, const sti_sample *best,
                                stint_model_file *model, stint_shrink_result *r)
 {
-    lister l = {.model = model, .arena = sti_arena_create("layers")};
+    lister l = {
+        .model = model, .arena = sti_arena_create("layers"), .shapes = &s->shapes};
     const int count = count_layers(model->single.graph);
     stint_status st;
     r->layers = l.layer = sti_alloc_array(count, sizeof *r->layers, "layers");
@@ -174,7 +197,7 @@ static stint_status fill(const sti_shrinker *s, const sti_sample *best,
     return st;
 }
 
-stint_status sti_shrink_finish(const sti_shrinker *s, const sti_sample *best,
+stint_status sti_shrink_finish(sti_shrinker *s, const sti_sample *best,
                                stint_shrink_result *r)
 {
     stint_model_file *model = NULL;

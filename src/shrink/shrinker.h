@@ -6,6 +6,7 @@
 #ifndef STI_SHRINK_SHRINKER_H
 #define STI_SHRINK_SHRINKER_H
 
+#include "page/page.h"
 #include "shrink/guess.h"
 #include "shrink/judge.h"
 #include "stint/shrink.h"
@@ -31,6 +32,14 @@ typedef struct sti_sample {
     double test_accuracy, deviation, ms; /* ms of the model, in turns with it */
 } sti_sample;
 
+/* Shapes of kernels of 3 x 3 that the chosen model has, and how many kernels of each.
+ */
+typedef struct sti_shrink_shapes {
+    int count;
+    uint16_t shape[STI_WEIGHT_PATTERNS_MAX];
+    int64_t kernels[STI_WEIGHT_PATTERNS_MAX];
+} sti_shrink_shapes;
+
 typedef struct sti_shrinker {
     const stint_recipe *recipe; /* own, once it is made of the caller's */
     stint_recipe *own;
@@ -49,6 +58,7 @@ typedef struct sti_shrinker {
     sti_shrink_time time[STI_SHRINK_TIMES_MAX];
     int times;
     double low, high; /* the bracket of a search by accuracy */
+    sti_shrink_shapes shapes;
 } sti_shrinker;
 
 /* ---- shrink.c ---- */
@@ -91,7 +101,7 @@ const sti_sample *sti_shrink_choose(const sti_shrinker *s);
 /* ---- shrink_result.c ---- */
 
 /* The chosen sample's file to its place, and all that is to be said of it. */
-stint_status sti_shrink_finish(const sti_shrinker *s, const sti_sample *best,
+stint_status sti_shrink_finish(sti_shrinker *s, const sti_sample *best,
                                stint_shrink_result *result);
 
 /* ---- shrink_latency.c ---- */
@@ -123,5 +133,12 @@ const sti_shrink_time *sti_shrink_find_time(const sti_shrinker *s, bool guessed,
 
 stint_status sti_shrink_write_page(const sti_shrinker *s,
                                    const stint_shrink_result *result);
+
+/* ---- shrink_pictures.c: parts of the page that are pictures ---- */
+
+/* Shapes of kernels; nothing without any. */
+void sti_shrink_add_shapes(const sti_shrink_shapes *shapes, sti_text *out);
+/* Images that judge whose answer is another one now, those that were right first. */
+stint_status sti_shrink_add_changed(const sti_shrinker *s, sti_page_file *page);
 
 #endif
