@@ -136,6 +136,7 @@ static stint_status read_recipe(stint_model_file *m)
         return STINT_OK; /* sizes come from the file */
     m->network.model = of_recipe.model;
     m->network.weight_bits = of_recipe.weight_bits;
+    m->network.bayes = of_recipe.bayes;
     const char *numerics = text_of(m, STI_META_NUMERICS);
     const bool older =
         numerics && strcmp(numerics, "1") == 0; /* knew direct sums only */
