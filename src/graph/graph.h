@@ -218,6 +218,11 @@ bool sti_graph_norm_frozen(const stint_graph *graph);
 /* Inputs stay as they were filled until a run has ended, for further runs on them. */
 void sti_graph_keep_inputs(stint_graph *graph);
 bool sti_graph_inputs_kept(const stint_graph *graph);
+/* Is this parameter the spread of a drawn weight? */
+static inline bool sti_graph_is_spread(const sti_value_row *row)
+{
+    return row->drawn && row->spread == 0;
+}
 /* In use a graph has dropout, too, which drops the same elements of every image: each
  * step (sti_step.seed, .step) is another network, the same for all images. */
 void sti_graph_sample(stint_graph *graph);

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
+#include "kernel/normal/normal.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 
@@ -212,6 +213,19 @@ static stint_status append_squares(stint_graph *g)
     return stint_graph_check(g);
 }
 
+/* In use whole networks are drawn, the same for all images, at any place at once. */
+static stint_status add_bayes(const sti_network_desc *desc, stint_mode mode,
+                              stint_graph *g)
+{
+    sti_bayes_desc bayes = desc->bayes;
+    if (mode == STINT_EVAL) {
+        bayes.estimator = STI_ESTIMATOR_WEIGHT;
+        if (bayes.generator != STI_NORMAL_PHILOX)
+            bayes.generator = STI_NORMAL_ARS;
+    }
+    return sti_pass_bayes(g, &bayes, mode == STINT_TRAIN || desc->sampled);
+}
+
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
 static stint_status append_gradients(const sti_network_desc *desc, sti_network *net)
 {
@@ -250,8 +264,7 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = sti_pass_quantise(net.graph, STI_ROLE_FIXED,
                                desc->loss.reference->weight_bits);
     if (st == STINT_OK)
-        st = sti_pass_bayes(net.graph, &desc->bayes,
-                            mode == STINT_TRAIN || desc->sampled);
+        st = add_bayes(desc, mode, net.graph);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->winograd && !desc->bf16)

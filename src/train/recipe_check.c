@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
+#include "kernel/bayes/bayes.h"
 #include "stint/model.h"
 #include "stint/train.h"
 #include "train/recipe_view.h"
@@ -182,12 +183,36 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
                      "wants a share, as 0.5");
 }
 
+/* What drawn weights do not go together with. */
+static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (v.bayes->samples == 0)
+        return;
+    if (v.prune->sparsity > 0)
+        sti_complain(list, "bayes.samples: of weights that are drawn none stays zero; "
+                           "leave out [bayes] or prune.sparsity");
+    if (v.shrink->scheme)
+        sti_complain(list, "bayes.samples: weights that are drawn are not compressed; "
+                           "leave out [bayes] or shrink.scheme");
+    if (v.grow->by == STI_GROW_NOISE)
+        sti_complain(list, "grow.by: noise is that of the images, and [bayes] adds "
+                           "that of the weights; use schedule");
+    if (v.bayes->prior == STI_PRIOR_MIXTURE && v.bayes->narrow >= v.bayes->deviation)
+        sti_complain(list,
+                     "bayes.narrow: %s is not below bayes.deviation, %s, which is that "
+                     "of the mixture's wide part",
+                     sti_float_text(v.bayes->narrow),
+                     sti_float_text(v.bayes->deviation));
+}
+
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_complaints list = {0};
     check_model(recipe, &list);
     check_data(recipe, &list);
     check_shrink(recipe, &list);
+    check_bayes(recipe, &list);
     sti_recipe_check_sections(recipe, &list);
     return sti_complaints_end(&list);
 }
