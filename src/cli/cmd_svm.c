@@ -12,10 +12,12 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "svm/svm_names.h"
+#include "svm/svm_rows.h"
 #include "svm/svm_train.h"
+#include "svm/svm_weights.h"
 
 typedef struct svm_args {
-    const char *type, *kernel, *gamma, *weights;
+    const char *type, *kernel, *gamma, *weights, *rank;
     int64_t degree, iterations, threads;
     double coef0, c, tolerance;
     int classes, store;
@@ -36,8 +38,10 @@ static const sti_option svm_rows[] = {
     {.name = "kernel",
      .letter = 't',
      .unit = "KERNEL",
-     SVM_ROW(kernel, STI_OPTION_TEXT, "rbf",
-             "linear, polynomial, rbf or sigmoid, or their numbers 0 to 3")},
+     SVM_ROW(
+         kernel, STI_OPTION_TEXT, "rbf",
+         "linear, polynomial, rbf, sigmoid or precomputed, or their numbers 0 to 4; "
+         "laplacian, chi_squared")},
     {.name = "degree",
      .letter = 'd',
      .min = 0,
@@ -47,8 +51,10 @@ static const sti_option svm_rows[] = {
     {.name = "gamma",
      .letter = 'g',
      .unit = "X",
-     SVM_ROW(gamma, STI_OPTION_TEXT, "auto",
-             "factor of u.v or of |u - v|^2; auto: 1 / features")},
+     SVM_ROW(
+         gamma, STI_OPTION_TEXT, "auto",
+         "factor of u.v or of what u and v are apart; auto: 1 / features, scale: 1 / "
+         "(features * variance of all values)")},
     {.name = "coef0",
      .letter = 'r',
      STI_OPTION_NO_BOUND,
@@ -62,8 +68,9 @@ static const sti_option svm_rows[] = {
      SVM_ROW(c, STI_OPTION_FLOAT, "1", "what an error costs")},
     {.name = "weights",
      .letter = 'w',
-     .unit = "LABEL=X,...",
-     SVM_ROW(weights, STI_OPTION_LIST, "", "factors of C for classes")},
+     .unit = "FILE|LABEL=X,...",
+     SVM_ROW(weights, STI_OPTION_TEXT, "",
+             "factors of C: a file of one a line for every row, or some for classes")},
     {.name = "tolerance",
      .letter = 'e',
      .min = 1e-15,
@@ -85,6 +92,11 @@ static const sti_option svm_rows[] = {
      .unit = "N",
      SVM_ROW(iterations, STI_OPTION_INT, "0",
              "at most so many; 0: ten for every row, and 1000")},
+    {.name = "rank",
+     .unit = "N|auto",
+     SVM_ROW(
+         rank, STI_OPTION_TEXT, "auto",
+         "of the preconditioner; 0: none, auto: more the more rows and the larger C")},
     {.name = "store",
      .letter = 'l',
      .choices = "auto|explicit|implicit",
@@ -128,10 +140,6 @@ static const sti_cli_absent svm_absent[] = {
     {.word = "--precision",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "tiles in float are not there yet; all is double"},
-    {.word = "--rank",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "the preconditioner is not there yet; a smaller -c or a larger -e "
-                 "takes fewer iterations"},
     {.word = "--report",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "the report page is not there yet; --json has its numbers"},
@@ -156,6 +164,7 @@ typedef struct svm_task {
     sti_svm_train_desc desc;
     sti_svm_plan plan;
     double *weight; /* [classes] */
+    double *point_weight;
     sti_progress bar;
     double read_s;
 } svm_task;
@@ -183,37 +192,52 @@ static stint_status choose_type(const char *word, bool *regression_out)
 
 static stint_status choose_kernel(const char *word, sti_gram_kind *kind_out)
 {
-    static const char *const later[] = {"4", "precomputed", "laplacian", "chi_squared"};
     for (int i = 0; i < STI_GRAM_KINDS; i++)
         if (strcmp(word, sti_svm_kernel_names[i]) == 0 ||
-            (word[0] == '0' + i && !word[1])) {
+            (i <= STI_GRAM_PRECOMPUTED && word[0] == '0' + i && !word[1])) {
             *kind_out = (sti_gram_kind)i;
             return STINT_OK;
         }
-    for (int i = 0; i < 4; i++)
-        if (strcmp(word, later[i]) == 0)
-            return sti_fail(STINT_E_UNSUPPORTED,
-                            "-t %s: this kernel is not there; linear, polynomial, rbf "
-                            "and sigmoid are",
-                            word);
     return sti_fail(STINT_E_USAGE,
-                    "-t '%s'; linear, polynomial, rbf or sigmoid was wanted", word);
+                    "-t '%s'; linear, polynomial, rbf, sigmoid, precomputed, laplacian "
+                    "or chi_squared was wanted",
+                    word);
 }
 
 static stint_status choose_gamma(const char *word, double *gamma_out)
 {
     stint_status st = STINT_OK;
-    *gamma_out = 0; /* 1 / features, once they are known */
-    if (strcmp(word, "scale") == 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "-g scale: 1 / (features * variance) is not there yet; a "
-                        "number and auto are");
-    if (strcmp(word, "auto") != 0)
-        st = sti_parse_float(word, gamma_out);
-    if (st == STINT_OK && strcmp(word, "auto") != 0 && !(*gamma_out > 0))
-        st = sti_fail(STINT_E_USAGE, "-g %s; a number above 0, or auto, was wanted",
-                      word);
+    *gamma_out = 0; /* by the features, once they are known */
+    if (strcmp(word, "auto") == 0 || strcmp(word, "scale") == 0)
+        return STINT_OK;
+    st = sti_parse_float(word, gamma_out);
+    if (st == STINT_OK && !(*gamma_out > 0))
+        st = sti_fail(STINT_E_USAGE,
+                      "-g %s; a number above 0, auto or scale was wanted", word);
     return st == STINT_OK ? st : sti_fail_context(st, "gamma");
+}
+
+/* Gamma by the features where no number was given. */
+static void settle_gamma(svm_task *t)
+{
+    sti_gram_function *f = &t->desc.function;
+    const double variance =
+        strcmp(t->args->gamma, "scale") == 0 ? sti_svm_variance(&t->table) : 1;
+    const double features = (double)(t->table.x.columns - t->table.first);
+    if (f->gamma == 0)
+        f->gamma = features > 0 && variance > 0 ? 1 / (features * variance) : 1;
+}
+
+static stint_status choose_rank(const char *word, int64_t *rank_out)
+{
+    *rank_out = -1;
+    if (strcmp(word, "auto") == 0)
+        return STINT_OK;
+    const stint_status st = sti_parse_int(word, rank_out);
+    if (st == STINT_OK && *rank_out < 0)
+        return sti_fail(STINT_E_USAGE,
+                        "--rank %s; a number from 0, or auto, was wanted", word);
+    return st == STINT_OK ? st : sti_fail_context(st, "rank");
 }
 
 static stint_status choose(svm_task *t)
@@ -233,6 +257,7 @@ static stint_status choose(svm_task *t)
     STI_TRY(choose_type(args->type ? args->type : "", &t->desc.regression));
     STI_TRY(choose_kernel(args->kernel ? args->kernel : "", &f->kind));
     STI_TRY(choose_gamma(args->gamma ? args->gamma : "", &f->gamma));
+    STI_TRY(choose_rank(args->rank ? args->rank : "", &t->desc.rank));
     STI_TRY(sti_threads_choose((int)args->threads, &t->desc.threads, NULL));
 out:
     return st;
@@ -273,13 +298,23 @@ static stint_status put_weight(svm_task *t, const double *label, int64_t classes
     return sti_fail(STINT_E_USAGE, "--weights '%s': no row has this label", word);
 }
 
+static stint_status read_point_weights(svm_task *t)
+{
+    const stint_status st =
+        sti_svm_weights_read(t->args->weights, t->table.x.rows, &t->point_weight);
+    t->desc.point_weight = t->point_weight;
+    return st;
+}
+
 static stint_status choose_weights(svm_task *t)
 {
     double label[STI_SVM_CLASSES_MOST];
     int64_t classes = 0, count = 0;
     const char **words = NULL;
-    if (!t->args->weights)
+    if (!t->args->weights || !*t->args->weights)
         return STINT_OK;
+    if (!strchr(t->args->weights, '=') || sti_path_is_file(t->args->weights))
+        return read_point_weights(t);
     if (t->desc.regression)
         return sti_fail(STINT_E_USAGE, "--weights are for classes, not for ls_svr");
     int32_t *class_of =
@@ -314,9 +349,7 @@ static stint_status read_and_plan(svm_task *t)
     }
     STI_TRY(sti_table_read(&desc, &t->table));
     t->desc.table = &t->table;
-    sti_gram_function *f = &t->desc.function;
-    if (f->gamma == 0)
-        f->gamma = t->table.x.columns > 1 ? 1 / (double)(t->table.x.columns - 1) : 1;
+    settle_gamma(t);
     STI_TRY(choose_weights(t));
     st = sti_svm_plan_training(&t->desc, &t->plan);
     if (st == STINT_E_INPUT)
@@ -327,12 +360,13 @@ out:
 
 static double stored_share(const sti_svm_plan *plan)
 {
-    return plan->tiles > 0 ? (double)plan->kept / (double)plan->tiles : 1;
+    return plan->values > 0 ? (double)plan->kept / (double)plan->values : 1;
 }
 
 static void finish(svm_task *t)
 {
     sti_free(t->weight);
+    sti_free(t->point_weight);
     sti_table_fini(&t->table);
 }
 
