@@ -28,7 +28,7 @@ def write(path, y, x, first=1):
     with open(path, "w") as out:
         for label, row in zip(y, x):
             out.write(repr(label.item()) + "".join(
-                " %d:%r" % (j + first, v.item()) for j, v in enumerate(row) if v) + "\n")
+                " %d:%r" % (j + first, v.item()) for j, v in enumerate(row) if v or not first) + "\n")
 
 
 def make():
