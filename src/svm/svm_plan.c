@@ -144,7 +144,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, int64_t k
 }
 
 /* What the kernel matrix may take where nobody said. */
-static size_t standard_budget(void)
+size_t sti_svm_standard_budget(void)
 {
     sti_memory_limit limit;
     sti_memory_limit_read("", &limit);
@@ -158,7 +158,7 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
         return st;
     add_parts(d, plan, d->store == STI_STORE_ALL ? plan->tiles : 0);
     plan->smallest_bytes = plan->account.total_bytes;
-    const size_t budget = d->budget_bytes ? d->budget_bytes : standard_budget();
+    const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
     if (d->store == STI_STORE_AUTO && plan->smallest_bytes < budget) {
         /* One tile less for the reserve's share of all the others. */
         const size_t left = budget - plan->smallest_bytes;

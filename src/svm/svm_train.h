@@ -54,6 +54,9 @@ extern const char *const sti_svm_libraries[];
 stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
                                 double *label_out, int64_t *classes_out);
 
+/* What a training may take where nobody said: half of what this process can have. */
+size_t sti_svm_standard_budget(void);
+
 /* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too. */
 stint_status sti_svm_plan_training(const sti_svm_train_desc *desc,
                                    sti_svm_plan *plan_out);
