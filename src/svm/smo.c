@@ -65,8 +65,8 @@ stint_status sti_smo_create(const sti_team *team, sti_smo_rows *rows, int64_t po
     s->change = sti_alloc_array(points, sizeof(double), "svm.change");
     s->active = sti_alloc_array(points, sizeof *s->active, "svm.active");
     s->column = sti_alloc_array(points, sizeof *s->column, "svm.columns");
-    s->set.k = sti_alloc_array(STI_SMO_SET_ROOM, sizeof(float) * STI_SMO_SET_ROOM,
-                               "svm.set");
+    s->set.k =
+        sti_alloc_array(STI_SMO_SET_ROOM, sizeof(float) * STI_SMO_SET_ROOM, "svm.set");
     if (s->v && s->chosen && s->diagonal && s->change && s->active && s->column &&
         s->set.k) {
         *out = s;
@@ -156,8 +156,8 @@ static void shrink(sti_smo *s)
     int64_t stay = 0;
     for (int64_t i = 0; i < s->columns; i++) {
         const int64_t k = s->column[i];
-        stay += !(is_bound(s, k) &&
-                  (s->p->variables == points || is_bound(s, k + points)));
+        stay +=
+            !(is_bound(s, k) && (s->p->variables == points || is_bound(s, k + points)));
     }
     if (stay > s->columns - s->columns / 3 || stay == 0)
         return;
@@ -182,8 +182,9 @@ static void make_violations(sti_smo *s)
         if (s->active[point_of(s, k)])
             s->v[k] = s->p->linear[k];
     for (int64_t i = 0; i < points; i++) {
-        const double second =
-            s->p->variables > points ? sign_of(s, i + points) * s->alpha[i + points] : 0;
+        const double second = s->p->variables > points
+                                  ? sign_of(s, i + points) * s->alpha[i + points]
+                                  : 0;
         const double beta = sign_of(s, i) * s->alpha[i] + second;
         if (beta != 0) {
             s->moved_point[count] = (int32_t)i;
@@ -223,7 +224,8 @@ static void sink(worst *w, int64_t at)
 {
     for (;;) {
         int64_t least = at;
-        for (int64_t child = 2 * at + 1; child < 2 * at + 3 && child < w->count; child++)
+        for (int64_t child = 2 * at + 1; child < 2 * at + 3 && child < w->count;
+             child++)
             if (w->key[child] < w->key[least])
                 least = child;
         if (least == at)
@@ -393,7 +395,8 @@ static double middle_of(const sti_smo *s, int group)
     double sum = 0;
     int64_t free = 0;
     for (int64_t k = 0; k < s->p->variables; k++)
-        if (group_of(s, k) == group && s->alpha[k] > 0 && s->alpha[k] < s->p->bound[k]) {
+        if (group_of(s, k) == group && s->alpha[k] > 0 &&
+            s->alpha[k] < s->p->bound[k]) {
             sum += s->v[k];
             free++;
         }
@@ -412,8 +415,7 @@ static void conclude(sti_smo *s, sti_smo_result *r)
     r->r = (minus - plus) / 2;
     r->objective = 0;
     for (int64_t k = 0; k < s->p->variables; k++)
-        r->objective -=
-            0.5 * sign_of(s, k) * s->alpha[k] * (s->v[k] + s->p->linear[k]);
+        r->objective -= 0.5 * sign_of(s, k) * s->alpha[k] * (s->v[k] + s->p->linear[k]);
 }
 
 static void begin(sti_smo *s, const sti_smo_problem *p, double *alpha)

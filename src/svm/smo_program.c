@@ -80,16 +80,16 @@ bool sti_smo_program_begin(sti_smo_program *g, const sti_smo_desc *d, int64_t po
 {
     const int64_t variables = sti_smo_variables(d->type, points);
     const int64_t rule = variables > 100000 ? 100 * variables : 10000000;
-    g->problem = (sti_smo_problem){
-        .points = points,
-        .variables = variables,
-        .positives = positives,
-        .bound = g->bound,
-        .linear = g->linear,
-        .nu = d->type == STI_SVM_NU_SVC || d->type == STI_SVM_NU_SVR,
-        .shrink = d->shrink,
-        .tolerance = d->tolerance,
-        .iterations = d->iterations > 0 ? d->iterations : rule};
+    g->problem =
+        (sti_smo_problem){.points = points,
+                          .variables = variables,
+                          .positives = positives,
+                          .bound = g->bound,
+                          .linear = g->linear,
+                          .nu = d->type == STI_SVM_NU_SVC || d->type == STI_SVM_NU_SVR,
+                          .shrink = d->shrink,
+                          .tolerance = d->tolerance,
+                          .iterations = d->iterations > 0 ? d->iterations : rule};
     switch (d->type) {
     case STI_SVM_NU_SVC:
         return begin_nu_classes(g, d->nu);
@@ -154,8 +154,10 @@ void sti_smo_program_end(const sti_smo_program *g, const sti_smo_desc *d,
         scale_nu(p, result, beta, m);
     else if (d->type == STI_SVM_NU_SVR)
         m->more = -result->r;
-    else if (d->type == STI_SVM_EPSILON_SVR || (d->type == STI_SVM_C_SVC && cost[0] == cost[1]))
-        m->more = (d->type == STI_SVM_C_SVC ? sum_of(g) : 0) / (cost[0] * (double)p->points);
+    else if (d->type == STI_SVM_EPSILON_SVR ||
+             (d->type == STI_SVM_C_SVC && cost[0] == cost[1]))
+        m->more =
+            (d->type == STI_SVM_C_SVC ? sum_of(g) : 0) / (cost[0] * (double)p->points);
     for (int64_t i = 0; d->type == STI_SVM_EPSILON_SVR && i < p->points; i++)
         m->more += fabs(beta[i]) / (d->c * (double)p->points);
 }

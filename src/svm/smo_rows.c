@@ -10,9 +10,9 @@ enum { TILE = STI_GRAM_TILE };
 
 /* What a thread works in. */
 typedef struct bench {
-    double *tile; /* [TILE, TILE] */
-    float *floats; /* [TILE, TILE] */
-    char *scratch; /* of sti_gram_tile */
+    double *tile;      /* [TILE, TILE] */
+    float *floats;     /* [TILE, TILE] */
+    char *scratch;     /* of sti_gram_tile */
     sti_svm_pick side; /* columns that are not one run of rows */
 } bench;
 
@@ -22,24 +22,24 @@ struct sti_smo_rows {
     const sti_gram_function *function;
     int64_t most, n; /* points at most; of this problem */
     sti_row_range range[2];
-    bench *benches; /* [threads] */
+    bench *benches;     /* [threads] */
     sti_svm_pick upper; /* the rows that are made */
-    int32_t *column;  /* [columns] points */
+    int32_t *column;    /* [columns] points */
     int64_t columns;
     int32_t *place; /* [n] of a point among the columns, or -1 */
     /* rows that are kept */
     float *store;
     int64_t store_floats, slots, used; /* rows of `columns` floats */
-    int32_t *slot_of;  /* [n] or -1 */
-    int32_t *point_of; /* [slots] */
-    int64_t *stamp;    /* [slots] of the last use */
+    int32_t *slot_of;                  /* [n] or -1 */
+    int32_t *point_of;                 /* [slots] */
+    int64_t *stamp;                    /* [slots] of the last use */
     int64_t now, hand, passed; /* calls; the next slot to give up, and those tried */
     /* of a call: a block of at most TILE rows */
     const int32_t *point; /* [count] */
     const double *factor;
     double *out;
-    int64_t count, made; /* rows; of them made here */
-    int32_t made_row[TILE]; /* places in point */
+    int64_t count, made;        /* rows; of them made here */
+    int32_t made_row[TILE];     /* places in point */
     int64_t side_count, stride; /* of sti_smo_rows_block */
     const int32_t *side_point;
     float *block;
@@ -59,7 +59,8 @@ static stint_status make_bench(const sti_gram_rows *rows, bench *b)
 {
     b->tile = sti_alloc(STI_GRAM_TILE_BYTES, "svm.tile");
     b->floats = sti_alloc(STI_GRAM_TILE_BYTES / 2, "svm.floats");
-    b->scratch = sti_alloc(STI_ALIGN_UP(sti_gram_scratch_bytes(rows), 64), "svm.scratch");
+    b->scratch =
+        sti_alloc(STI_ALIGN_UP(sti_gram_scratch_bytes(rows), 64), "svm.scratch");
     if (!b->tile || !b->floats || !b->scratch)
         return STINT_E_MEMORY;
     return sti_svm_pick_create(rows, TILE, &b->side);
@@ -197,7 +198,8 @@ void sti_smo_rows_diagonal(sti_smo_rows *r, double *diagonal_out)
     bench *b = &r->benches[0];
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t row = row_of(r, i);
-        sti_gram_tile(r->function, r->rows, row, 1, r->rows, row, 1, b->tile, b->scratch);
+        sti_gram_tile(r->function, r->rows, row, 1, r->rows, row, 1, b->tile,
+                      b->scratch);
         diagonal_out[i] = b->tile[0];
     }
 }
@@ -338,7 +340,8 @@ static void block_piece(void *arg, int64_t piece, int worker)
     const int32_t *side = r->side_point + at;
     make_tile(c, b, width, side);
     for (int64_t i = 0; i < r->made; i++)
-        round_row(b->tile + i * TILE, width, r->block + r->made_row[i] * r->stride + at);
+        round_row(b->tile + i * TILE, width,
+                  r->block + r->made_row[i] * r->stride + at);
     for (int64_t t = 0; t < r->count; t++) {
         const int32_t slot = r->slot_of[r->point[t]];
         float *to = r->block + t * r->stride + at;

@@ -8,7 +8,7 @@ void sti_smo_free_ways(const sti_smo_problem *p, int64_t variable, double alpha,
                        double *up, double *low)
 {
     const bool positive = variable < p->positives;
-    const bool grows = alpha < p->bound[variable], shrinks = alpha > 0;
+    const bool grows = alpha<p->bound[variable], shrinks = alpha> 0;
     *up = (positive ? grows : shrinks) ? 0 : -(double)INFINITY;
     *low = (positive ? shrinks : grows) ? 0 : (double)INFINITY;
 }
@@ -30,7 +30,8 @@ static void move_entry(sti_smo_set *s, const sti_smo_problem *p, int64_t e, doub
 {
     const int64_t k = s->variable[e];
     const bool grows = (k < p->positives) == (step > 0);
-    const double end = grows ? p->bound[k] : 0, next = alpha[k] + (grows ? 1 : -1) * fabs(step);
+    const double end = grows ? p->bound[k] : 0,
+                 next = alpha[k] + (grows ? 1 : -1) * fabs(step);
     alpha[k] = all || (grows ? next > end : next < end) ? end : next;
     sti_smo_free_ways(p, k, alpha[k], &s->up[e], &s->low[e]);
 }
@@ -76,10 +77,10 @@ static bool choose_pair(const sti_smo_set *s, const sti_pair_state state[2],
         double gain;
         if (state[g].first < 0)
             continue;
-        const int64_t second = sti_pair_second(
-            s->begin[g + 1] - b, s->v[first], s->diagonal[first],
-            s->k + first * STI_SMO_SET_ROOM + b, s->diagonal + b, s->v + b, s->low + b,
-            &gain);
+        const int64_t second =
+            sti_pair_second(s->begin[g + 1] - b, s->v[first], s->diagonal[first],
+                            s->k + first * STI_SMO_SET_ROOM + b, s->diagonal + b,
+                            s->v + b, s->low + b, &gain);
         if (second >= 0 && gain >= best) {
             best = gain;
             *first_out = first;

@@ -23,7 +23,8 @@ typedef struct sti_smo_set {
 int64_t sti_smo_set_solve(sti_smo_set *set, const sti_smo_problem *problem,
                           double tolerance, int64_t iterations, double *alpha);
 
-/* May a variable rise or fall, as pair.h's `up` and `low` have it? (Rise: y a grows.) */
+/* May a variable rise or fall, as pair.h's `up` and `low` have it? (Rise: y a grows.)
+ */
 void sti_smo_free_ways(const sti_smo_problem *problem, int64_t variable, double alpha,
                        double *up_out, double *low_out);
 

@@ -161,7 +161,9 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
     const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
     if (d->store == STI_STORE_AUTO && plan->smallest_bytes < budget) {
         /* One tile less for the reserve's share of all the others. */
-        const size_t left = budget - plan->smallest_bytes;
+        size_t left = budget - plan->smallest_bytes;
+        if (d->cache_bytes > 0 && d->cache_bytes < left)
+            left = d->cache_bytes;
         const size_t each = STI_GRAM_TILE_BYTES + STI_GRAM_TILE_BYTES / 256;
         int64_t kept = (int64_t)(left / each);
         kept = kept > plan->tiles ? plan->tiles : kept;

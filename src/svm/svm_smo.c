@@ -26,14 +26,14 @@ typedef struct trainer {
     const sti_team *inner; /* of a machine */
     int solvers;
     sti_svm_rows rows;
-    solver *solver;      /* [solvers] */
-    int32_t *class_of;   /* [points] */
+    solver *solver;    /* [solvers] */
+    int32_t *class_of; /* [points] */
     double label[STI_SVM_CLASSES_MOST];
     int64_t count[STI_SVM_CLASSES_MOST], begin[STI_SVM_CLASSES_MOST];
     int64_t *order; /* [points] rows by class */
     double *target; /* [points] of a regression */
     double *mean;
-    double *coef; /* [coefs, points] */
+    double *coef;         /* [coefs, points] */
     stint_status *status; /* [machines] */
     int64_t done;
 } trainer;
@@ -140,8 +140,8 @@ stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
     const stint_status st = measure(d, plan);
     if (st != STINT_OK)
         return st;
-    plan->tiles = sti_smo_variables(d->type, plan->largest) > STI_SMO_SET ? plan->largest
-                                                                           : 0;
+    plan->tiles =
+        sti_smo_variables(d->type, plan->largest) > STI_SMO_SET ? plan->largest : 0;
     add_parts(d, plan, 0);
     plan->smallest_bytes = plan->account.total_bytes;
     const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
@@ -190,7 +190,8 @@ static stint_status solve(trainer *t, int64_t machine, int64_t a, int64_t b, int
     sti_smo_rows_select(s->rows, range);
     const stint_status st = sti_smo_solve(s->smo, &s->program.problem, s->program.alpha,
                                           on_set, &told, &result);
-    sti_smo_program_end(&s->program, t->d, cost, &result, s->beta, &t->machine[machine]);
+    sti_smo_program_end(&s->program, t->d, cost, &result, s->beta,
+                        &t->machine[machine]);
     t->model->rho[machine] = t->machine[machine].rho;
     memcpy(t->coef + (pairs ? b - 1 : 0) * n + range[0].begin, s->beta,
            sizeof(double) * (size_t)range[0].count);
@@ -215,10 +216,11 @@ static stint_status refuse(const trainer *t, int64_t machine, stint_status st)
 {
     const sti_smo_machine *m = &t->machine[machine];
     if (st == STINT_E_USAGE)
-        return sti_fail(st,
-                        "-n %g: nu must be at most twice the share of the smaller class "
-                        "of every pair",
-                        t->d->nu);
+        return sti_fail(
+            st,
+            "-n %g: nu must be at most twice the share of the smaller class "
+            "of every pair",
+            t->d->nu);
     if (st == STINT_E_FAILED)
         return sti_fail(st,
                         "machine %" PRId64 " of %" PRId64 ": the conditions are still "
@@ -307,9 +309,9 @@ static stint_status finish_model(trainer *t)
     m->label = classifies(t->d->type)
                    ? sti_alloc_array(m->classes, sizeof *m->label, "svm.labels")
                    : NULL;
-    m->class_count = m->label ? sti_alloc_array(m->classes, sizeof *m->class_count,
-                                                "svm.counts")
-                              : NULL;
+    m->class_count =
+        m->label ? sti_alloc_array(m->classes, sizeof *m->class_count, "svm.counts")
+                 : NULL;
     stint_status st = take_model_arrays(t, vectors, entries);
     if (classifies(t->d->type) && (!m->label || !m->class_count))
         st = STINT_E_MEMORY;
@@ -375,7 +377,8 @@ static stint_status begin_work(trainer *t)
     stint_status st;
     t->class_of = sti_alloc_array(plan->points, sizeof *t->class_of, "svm.classes");
     t->order = sti_alloc_array(plan->points, sizeof *t->order, "svm.order");
-    t->coef = sti_alloc_array(plan->columns * plan->points, sizeof(double), "svm.coefs");
+    t->coef =
+        sti_alloc_array(plan->columns * plan->points, sizeof(double), "svm.coefs");
     t->status = sti_alloc_array(plan->machines, sizeof *t->status, "svm.status");
     t->solver = sti_alloc_array(t->solvers, sizeof *t->solver, "svm.solvers");
     t->model->rho = sti_alloc_array(plan->machines, sizeof(double), "svm.rho");
@@ -435,15 +438,15 @@ stint_status sti_smo_train(const sti_smo_desc *desc, const sti_svm_plan *plan,
                    .team = {desc->threads},
                    .solvers = side_by_side(plan) ? desc->threads : 1};
     t->inner = t->solvers > 1 ? &sti_team_serial : &t->team;
-    *model_out = (sti_svm_model){.type = desc->type,
-                                 .function = desc->function,
-                                 .classes_by = STI_SVM_PAIRS,
-                                 .classes = plan->classes,
-                                 .names = classifies(desc->type) ? desc->table->names
-                                                                 : NULL,
-                                 .rho_count = plan->machines,
-                                 .coefs = plan->columns,
-                                 .first = desc->table->first};
+    *model_out =
+        (sti_svm_model){.type = desc->type,
+                        .function = desc->function,
+                        .classes_by = STI_SVM_PAIRS,
+                        .classes = plan->classes,
+                        .names = classifies(desc->type) ? desc->table->names : NULL,
+                        .rho_count = plan->machines,
+                        .coefs = plan->columns,
+                        .first = desc->table->first};
     stint_status st;
     STI_TRY(begin_work(t));
     STI_TRY(run_machines(t));

@@ -22,6 +22,7 @@ typedef struct sti_svm_train_desc {
     int64_t iterations; /* at most; 0: 10 a point and 1000 */
     sti_svm_store store;
     size_t budget_bytes; /* of the whole process; 0: none */
+    size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */

@@ -1,7 +1,7 @@
 /* The loops of pair.h over eight lanes. The including file names the TABLE and gives
- * `lanes`, eight doubles, with lanes_load, lanes_store, lanes_all, lanes_fma, lanes_add,
- * lanes_sub, lanes_mul, lanes_div, lanes_floats (eight floats as doubles), lanes_over
- * (c where a > b, else d) and lanes_least. */
+ * `lanes`, eight doubles, with lanes_load, lanes_store, lanes_all, lanes_fma,
+ * lanes_add, lanes_sub, lanes_mul, lanes_div, lanes_floats (eight floats as doubles),
+ * lanes_over (c where a > b, else d) and lanes_least. */
 #include <math.h>
 #include <stddef.h>
 

@@ -7,12 +7,12 @@ typedef struct lanes {
     double x[8];
 } lanes;
 
-#define EACH(expression)          \
-    do {                          \
-        lanes r;                  \
+#define EACH(expression)            \
+    do {                            \
+        lanes r;                    \
         for (int i = 0; i < 8; i++) \
             r.x[i] = (expression);  \
-        return r;                 \
+        return r;                   \
     } while (0)
 
 static inline lanes lanes_load(const double *from)
