@@ -29,6 +29,9 @@ void sti_svm_model_fini(sti_svm_model *model)
     sti_free(model->class_count);
     sti_free(model->coef);
     sti_free(model->order);
+    sti_free(model->prob_a);
+    sti_free(model->prob_b);
+    sti_free(model->marks);
     if (!model->borrows) {
         sti_free(model->x.start);
         sti_free(model->x.column);
@@ -64,6 +67,15 @@ static void add_number(output *o, const char *before, double value)
     sti_text_add(&o->text, sti_number_text(value, text));
 }
 
+static void add_numbers(output *o, const char *key, const double *value, int64_t count)
+{
+    if (!value)
+        return;
+    sti_text_add(&o->text, key);
+    for (int64_t i = 0; i < count; i++)
+        add_number(o, " ", value[i]);
+}
+
 static void add_head(output *o, const sti_svm_model *m)
 {
     const sti_gram_function *f = &m->function;
@@ -88,6 +100,11 @@ static void add_head(output *o, const sti_svm_model *m)
                 sti_text_printf(&o->text, " %s", m->names[(int64_t)m->label[c]]);
             else
                 add_number(o, " ", m->label[c]);
+    }
+    add_numbers(o, "\nprobA", m->prob_a, m->rho_count);
+    add_numbers(o, "\nprobB", m->prob_b, m->rho_count);
+    add_numbers(o, "\nprob_density_marks", m->marks, STI_SVM_MARKS);
+    if (m->label) {
         sti_text_add(&o->text, "\nnr_sv");
         for (int64_t c = 0; c < m->classes; c++)
             sti_text_printf(&o->text, " %" PRId64, m->class_count[c]);

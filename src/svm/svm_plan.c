@@ -214,7 +214,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
 }
 
 /* What the kernel matrix may take where nobody said. */
-static size_t standard_budget(void)
+size_t sti_svm_standard_budget(void)
 {
     sti_memory_limit limit;
     sti_memory_limit_read("", &limit);
@@ -222,9 +222,11 @@ static size_t standard_budget(void)
 }
 
 /* Values that what a budget leaves has room for, with the reserve's share of them. */
-static int64_t values_in(size_t budget, size_t taken)
+static int64_t values_in(const sti_svm_train_desc *d, size_t budget, size_t taken)
 {
-    const size_t left = budget > taken ? budget - taken : 0;
+    size_t left = budget > taken ? budget - taken : 0;
+    if (d->cache_bytes > 0 && d->cache_bytes < left)
+        left = d->cache_bytes;
     return (int64_t)(left / 257 * 256 / sti_kernel_value_bytes(false));
 }
 
@@ -252,12 +254,12 @@ static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
         add_parts(d, plan, keep);
         if (plan->account.total_bytes <= budget) {
             keep.stored =
-                lesser(plan->stored, values_in(budget, plan->account.total_bytes));
+                lesser(plan->stored, values_in(d, budget, plan->account.total_bytes));
             return keep;
         }
     }
     add_parts(d, plan, none);
-    const int64_t room = values_in(budget, plan->account.total_bytes);
+    const int64_t room = values_in(d, budget, plan->account.total_bytes);
     const int64_t stored = lesser(plan->stored, room);
     return (keeping){1, stored, lesser(plan->crossing, room - stored)};
 }
@@ -268,12 +270,12 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
     if (st != STINT_OK)
         return st;
     plan->rank = sti_svm_plan_rank(d, plan, plan->largest);
-    const keeping keep =
-        choose_keeping(d, plan, d->budget_bytes ? d->budget_bytes : standard_budget());
+    const keeping keep = choose_keeping(
+        d, plan, d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget());
     add_parts(d, plan, d->store == STI_STORE_ALL ? keep : (keeping){1, 0, 0});
     plan->smallest_bytes = plan->account.total_bytes;
     add_parts(d, plan, keep);
-    plan->values = plan->stored + keep.workers * plan->crossing;
+    plan->tiles = plan->stored + keep.workers * plan->crossing;
     plan->kept = keep.stored + keep.workers * keep.crossing;
     plan->stored = keep.stored;
     plan->crossing = keep.crossing;

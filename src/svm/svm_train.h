@@ -24,6 +24,7 @@ typedef struct sti_svm_train_desc {
     int64_t iterations; /* at most; 0: 10 a point and 1000 */
     sti_svm_store store;
     size_t budget_bytes; /* of the whole process; 0: none */
+    size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
@@ -35,7 +36,7 @@ typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
     int64_t points, features, nonzeros, classes, machines;
-    int64_t values, kept; /* of the kernel matrix, as far as one time needs it */
+    int64_t tiles, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
     int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
@@ -71,6 +72,9 @@ extern const char *const sti_svm_libraries[];
  * class, or too many. */
 stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
                                 double *label_out, int64_t *classes_out);
+
+/* What a training may take where nobody said: half of what this process can have. */
+size_t sti_svm_standard_budget(void);
 
 /* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too. */
 stint_status sti_svm_plan_training(const sti_svm_train_desc *desc,
