@@ -57,7 +57,7 @@ typedef struct stint_model_desc {
     /* Rate before the classifier, where the network has a dropout. 0: none, below 0: as
      * published. */
     float dropout;
-    /* Of hidden layers (mlp). */
+    /* What follows hidden layers (mlp). */
     stint_activation activation;
     /* Not 0 (mlp): pixels, normalised, are rounded to the nearest of 2^input_bits
      * numbers from -2 to 2 at even distances, 1 to 8. */
