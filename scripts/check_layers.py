@@ -28,7 +28,7 @@ ONLY = {
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
     "solve": {"base", "kernel", "net", "solve"},
-    "seal": {"base", "page", "kernel", "net", "seal"},
+    "seal": {"base", "page", "kernel", "net", "data", "model", "store", "seal"},
 }
 PUBLIC = {
     "status": "base",

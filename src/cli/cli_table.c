@@ -40,6 +40,7 @@
     X(trust_memory) \
     X(seal_compile) \
     X(seal_import) \
+    X(seal_network) \
     X(seal_export) \
     X(seal_sim) \
     X(seal_keygen) \
@@ -74,10 +75,6 @@ const sti_cli_absent sti_cli_absent_commands[] = {
      .status = STINT_E_UNSUPPORTED,
      .sentence = "the search for C and gamma is not there yet; call `stint svm train` "
                  "and `stint svm predict` with each pair of -c and -g"},
-    {.word = "seal network",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "circuits of networks are not there yet; `stint seal compile` takes "
-                 "a function of C"},
     {.word = "bench seal",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "not there yet; `stint seal plan` measures some steps of a bootstrap "
