@@ -44,6 +44,7 @@ PUBLIC = {
     "model": "model",
     "net": "net",
     "train": "train",
+    "session": "train",
     "store": "store",
     "infer": "infer",
     "generate": "infer",
