@@ -196,6 +196,9 @@ STINT_API void stint_use_close(stint_use *use);
 /** Bytes that it has taken. */
 STINT_API size_t stint_use_bytes(const stint_use *use);
 
+/** Bytes of its weights and states. */
+STINT_API size_t stint_use_weights_bytes(const stint_use *use);
+
 /** Take weights that stint_session_weights gave. STINT_E_INPUT: so many bytes are not
  * those of this graph. */
 STINT_API stint_status stint_use_weights(stint_use *use, const void *weights,

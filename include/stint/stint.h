@@ -9,6 +9,7 @@
  * model.h     network families that build themselves into a graph
  * net.h       processes that train together
  * op.h        the operators
+ * play.h      agents that learn to play
  * recipe.h    recipes, read from a file or set key by key
  * seal.h      programs that run on encrypted data
  * session.h   training and use of a graph of one's own, fed from memory
@@ -37,6 +38,7 @@
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/op.h"
+#include "stint/play.h"
 #include "stint/recipe.h"
 #include "stint/seal.h"
 #include "stint/session.h"

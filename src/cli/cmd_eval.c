@@ -11,13 +11,15 @@
 #include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_play.h"
 #include "cli/cli_recall.h"
 #include "data/data_section.h"
 
 typedef struct eval_args {
     const char *data;
     int split, format;
-    int64_t batch, threads;
+    const char *rom;
+    int64_t batch, threads, episodes, seed;
     bool confusion;
     sti_cli_common common;
 } eval_args;
@@ -68,6 +70,31 @@ static const sti_option eval_rows[] = {
      .offset = offsetof(eval_args, confusion),
      .flag = true,
      .help = "also which class was taken for which"},
+    {.name = "episodes",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1000000,
+     .offset = offsetof(eval_args, episodes),
+     .flag = true,
+     .unit = "N",
+     .help = "of an agent: games to play, 0: 100"},
+    {.name = "seed",
+     .type = STI_OPTION_INT,
+     .default_text = "1",
+     .min = 0,
+     .max = STI_OPTION_COUNT_MAX,
+     .offset = offsetof(eval_args, seed),
+     .flag = true,
+     .unit = "N",
+     .help = "of an agent: of its chance and the games'"},
+    {.name = "rom",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(eval_args, rom),
+     .flag = true,
+     .unit = "FILE",
+     .help = "of an agent: the image, where it is no longer where training found it"},
     STI_CLI_COMMON_ROWS(eval_args),
 };
 
@@ -284,9 +311,21 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     return status;
 }
 
+static stint_status eval_agent(sti_cli_call *call)
+{
+    const eval_args *args = call->args;
+    return sti_cli_play_eval(call,
+                             &(stint_play_eval_desc){.episodes = args->episodes,
+                                                     .seed = (uint64_t)args->seed,
+                                                     .threads = (int)args->threads,
+                                                     .rom = args->rom});
+}
+
 static stint_status eval_run(sti_cli_call *call)
 {
     stint_model_file *model = NULL;
+    if (stint_play_is_run(call->operands[0]))
+        return eval_agent(call);
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     if (status == STINT_OK)
@@ -297,7 +336,8 @@ static stint_status eval_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_eval = {
     .name = "eval",
-    .summary = "measure a model's accuracy on labelled images, or loss on a text",
+    .summary =
+        "measure a model's accuracy on labelled images, loss on a text, or returns",
     .operands = "MODEL",
     .example = "stint eval runs/a/model.safetensors --data out/glyphs",
     .about = "MODEL is a model.safetensors or a run's folder.",

@@ -102,6 +102,11 @@ size_t stint_use_bytes(const stint_use *use)
     return use->bytes;
 }
 
+size_t stint_use_weights_bytes(const stint_use *use)
+{
+    return use->params + use->states;
+}
+
 stint_status stint_use_weights(stint_use *use, const void *weights, size_t bytes)
 {
     if (bytes != use->params + use->states)
