@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -99,8 +100,21 @@ static size_t env_bytes(const sti_play *p)
     return stint_env_describe(p->envs)->env_bytes * (size_t)p->env.envs;
 }
 
+enum { OTHERS = 6 };
+/* Buffers and texts of files that are written, lines of the log. */
+#define FILE_BYTES ((size_t)192 << 10)
+
+/* The thread that plays ahead, and the workers of its loops. */
+static size_t thread_bytes(const sti_play *p, int threads)
+{
+    return p->agent.overlap && p->agent.lag > 0
+               ? (size_t)threads * STI_ACCOUNT_THREAD_BYTES
+               : 0;
+}
+
 /* What is taken beside the session. The weights that act are a copy a lag. */
-static int list_others(const sti_play *p, size_t weights, stint_plan_part parts[4])
+static void list_others(const sti_play *p, size_t weights, int threads,
+                        stint_plan_part parts[OTHERS])
 {
     parts[0] =
         (stint_plan_part){"environments", "consoles, observations", env_bytes(p)};
@@ -111,22 +125,21 @@ static int list_others(const sti_play *p, size_t weights, stint_plan_part parts[
         (stint_plan_part){"acting", "weights and activations", stint_use_bytes(p->use)};
     parts[3] = (stint_plan_part){"lag", "weights that act later",
                                  weights * (size_t)(p->agent.lag + 1)};
-    return 4;
+    parts[4] = (stint_plan_part){
+        "files", "states of the environments in a checkpoint, buffers",
+        stint_env_describe(p->envs)->state_bytes * (size_t)p->env.envs + FILE_BYTES};
+    parts[5] = (stint_plan_part){"playing ahead", "threads", thread_bytes(p, threads)};
 }
 
-static size_t parameter_bytes(const sti_play *p)
-{
-    return stint_use_weights_bytes(p->use);
-}
-
-static stint_status open_session(sti_play *p, stint_net *net, bool plan_only)
+static stint_status open_session(sti_play *p, stint_net *net, int threads,
+                                 bool plan_only)
 {
     const int64_t n = p->env.envs / p->agent.groups / p->shards;
     sti_agent_learning l = {0};
-    stint_plan_part parts[4];
-    const int others = list_others(p, parameter_bytes(p), parts);
+    stint_plan_part parts[OTHERS];
     stint_status st =
         sti_agent_build_learning(&p->shape, &p->agent, p->agent.horizon, n, &l);
+    list_others(p, stint_use_weights_bytes(p->use), threads, parts);
     if (st != STINT_OK)
         return st;
     const stint_session_desc desc = {
@@ -140,7 +153,7 @@ static stint_status open_session(sti_play *p, stint_net *net, bool plan_only)
         .user = p,
         .recipe = p->recipe,
         .others = parts,
-        .other_count = others,
+        .other_count = OTHERS,
         .net = net};
     return plan_only ? stint_session_plan(&desc, &p->plan)
                      : stint_session_open(&desc, &p->session);
@@ -174,7 +187,7 @@ static stint_status open_all(sti_play *p, stint_net *net, bool plan_only)
     p->rows = rows_of(p->env.envs);
     STI_TRY(open_acting(p, threads));
     STI_TRY(open_rollout(p));
-    STI_TRY(open_session(p, net, plan_only));
+    STI_TRY(open_session(p, net, threads, plan_only));
     if (!plan_only)
         STI_TRY(open_weights(p));
 out:

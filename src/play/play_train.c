@@ -197,11 +197,18 @@ out:
     return st;
 }
 
+/* Behind the last update nothing is played, overlap or not: counts are the same. */
+static bool is_last(const training *t)
+{
+    const int64_t steps = sti_train_section_of(t->play.recipe)->steps;
+    return steps > 0 && t->play.updates + 1 >= steps;
+}
+
 static stint_status loop(training *t)
 {
     stint_status st = STINT_OK;
     while (st == STINT_OK && share_done(t) < 1 && sti_stop_asked() == STINT_OK) {
-        st = sti_play_turn(&t->play, t->ahead);
+        st = sti_play_turn(&t->play, is_last(t) ? NULL : t->ahead);
         if (st == STINT_OK)
             st = after_update(t);
     }

@@ -1,8 +1,6 @@
 /* [error] of a recipe: the gradient error that packed activations may cause. */
 #include "train/error_section.h"
 
-#include "train/optimizer_section.h"
-
 #define AT(field) .offset = offsetof(sti_error_values, field)
 
 static const sti_option rows[] = {
@@ -47,17 +45,8 @@ static const sti_option rows[] = {
              "looking into the prediction, not for saving memory"},
 };
 
-static void check(const stint_recipe *recipe, sti_complaints *list)
-{
-    if (sti_error_section_of(recipe)->tau > 0 &&
-        sti_optimizer_section_of(recipe)->name == STI_OPTIMIZER_RMSPROP)
-        sti_complain(list, "error.tau: how much error is allowed is known for sgd and "
-                           "adam; use one of them, or leave error.tau at 0");
-}
-
 const sti_recipe_section sti_error_section = {
     STI_RECIPE_SECTION("error", rows, sti_error_values),
-    .check = check,
 };
 
 const sti_error_values *sti_error_section_of(const stint_recipe *recipe)

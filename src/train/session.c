@@ -203,7 +203,7 @@ static stint_status check_budget(const stint_plan_result *r)
                         "the run needs %s, --memory allows %s; the least that would do "
                         "is --memory %s",
                         sti_bytes_text(r->peak_bytes), sti_bytes_text(r->budget_bytes),
-                        sti_bytes_text(r->peak_bytes));
+                        sti_bytes_text(r->smallest_bytes));
     return sti_memory_limit_check(r->peak_bytes, "the run", "a smaller batch");
 }
 

@@ -174,6 +174,24 @@ static stint_status explore(const session_chooser *c, int threads, sti_budget **
         &(sti_budget_desc){.graph = c->s->net.graph, .threads = threads}, out);
 }
 
+/* The lowest peak that there is, in the plan's result: one lane, all that can be made
+ * again is. */
+static stint_status find_smallest(session_chooser *c, const sti_budget *budget)
+{
+    const session_way way = {.lanes = 1, .option = budget->count - 1};
+    stint_plan_result *r = &c->s->plan.result;
+    sti_network net;
+    sti_account account;
+    const stint_status st = make_way(c, budget, &way, &net);
+    if (st != STINT_OK)
+        return st;
+    account_of(c, &net, 1, &account);
+    sti_network_fini(&net);
+    r->smallest_bytes =
+        account.total_bytes < r->peak_bytes ? account.total_bytes : r->peak_bytes;
+    return STINT_OK;
+}
+
 stint_status sti_session_choose(stint_session *s, const stint_session_desc *desc)
 {
     const sti_run_values *run = sti_run_section_of(desc->recipe);
@@ -185,6 +203,7 @@ stint_status sti_session_choose(stint_session *s, const stint_session_desc *desc
     STI_TRY(explore(&c, 1, &budget[0]));
     STI_TRY(explore(&c, c.threads, &budget[1]));
     STI_TRY(try_ways(&c, budget, run->lanes));
+    STI_TRY(find_smallest(&c, budget[1]));
     sti_network_fini(&s->net);
     s->net = c.best;
     c.best.graph = NULL;
