@@ -37,6 +37,7 @@
 #include "stint/op.h"
 #include "stint/recipe.h"
 #include "stint/seal.h"
+#include "stint/serve.h"
 #include "stint/shrink.h"
 #include "stint/status.h"
 #include "stint/stop.h"

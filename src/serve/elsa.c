@@ -53,9 +53,13 @@ static double median_of(const sti_scheduler *s, int size, int model, int images)
 static int most_merged(const sti_scheduler *s, int size, int model)
 {
     const int knee = s->desc.paris->model[model].knee[size];
+    const int limit = s->desc.batch_most ? s->desc.batch_most : STI_SERVE_BATCH;
+    const int most = model_of(s, model)->batch_most;
     if (!s->desc.merge)
         return 0;
-    return s->desc.batch_most ? s->desc.batch_most : knee;
+    if (s->desc.policy == STI_SERVE_FIFS)
+        return limit < most ? limit : most;
+    return limit < knee ? limit : knee;
 }
 
 /* ---- life ---- */
@@ -334,6 +338,8 @@ stint_status sti_scheduler_offer(sti_scheduler *s, sti_query *q, double now,
 
 static bool is_lost(const sti_scheduler *s, int size, const sti_query *q, double now)
 {
+    if (s->desc.is_gone && s->desc.is_gone(q))
+        return true;
     return !s->desc.serve_late &&
            now + median_of(s, size, q->model, q->batch) > q->deadline_s;
 }

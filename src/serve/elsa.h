@@ -49,12 +49,16 @@ typedef struct sti_scheduler_desc {
     const sti_serve_cut *cut;
     const sti_paris *paris; /* its knees */
     sti_serve_policy policy;
-    bool admit_all;       /* also what will be late */
-    bool serve_late;      /* begin also what is late already */
-    bool merge;           /* queries into batches (fifs: up to batch_most) */
-    int batch_most;       /* of a merged batch; 0: the knee */
+    bool admit_all;  /* also what will be late */
+    bool serve_late; /* begin also what is late already */
+    bool merge;      /* queries into batches, up to the size's knee; with fifs, which
+                        knows none, up to batch_most */
+    int batch_most;  /* of a merged batch; 0: no other limit */
     double batch_delay_s; /* fifs: wait so long for a full batch */
     uint64_t seed;        /* of random */
+    /* Has whoever asked gone? Such a query is given up when its turn comes; NULL: all
+     * stay. */
+    bool (*is_gone)(const sti_query *query);
 } sti_scheduler_desc;
 
 typedef struct sti_scheduler sti_scheduler;
