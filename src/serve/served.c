@@ -214,7 +214,7 @@ float *sti_runner_input(sti_runner *runner, int model, int images)
 void sti_runner_run(sti_runner *runner, int model, int images)
 {
     const run_of run = run_for(runner, model, images);
-    sti_exec_run(run.exec, &runner->team, &(sti_step){0, 0, 0});
+    sti_exec_run(run.exec, &runner->team, &(sti_step){.seed = 0});
 }
 
 const float *sti_runner_probabilities(const sti_runner *runner, int model, int images)
