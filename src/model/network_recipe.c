@@ -38,15 +38,18 @@ sti_bayes_desc sti_recipe_bayes_desc(const stint_recipe *recipe)
 sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe)
 {
     const sti_model_values *model = sti_model_section_of(recipe);
-    return (sti_network_desc){.name = sti_recipe_network(recipe),
-                              .model = {.stem = (stint_stem)model->stem,
-                                        .width = model->width,
-                                        .depth = model->depth,
-                                        .dropout = (float)model->dropout},
-                              .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
-                              .bayes = sti_recipe_bayes_desc(recipe),
-                              .bf16 = is_bf16(recipe),
-                              .winograd = model->convolution == STI_CONVOLUTION_AUTO};
+    return (sti_network_desc){
+        .name = sti_recipe_network(recipe),
+        .model = {.stem = (stint_stem)model->stem,
+                  .width = model->width,
+                  .depth = model->depth,
+                  .dropout = (float)model->dropout,
+                  .activation = (stint_activation)model->activation,
+                  .input_bits = (int)model->input_bits},
+        .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
+        .bayes = sti_recipe_bayes_desc(recipe),
+        .bf16 = is_bf16(recipe),
+        .winograd = model->convolution == STI_CONVOLUTION_AUTO};
 }
 
 int64_t sti_recipe_vocabulary(const stint_recipe *recipe)

@@ -94,10 +94,11 @@ static stint_status create_parts(sti_run *run)
                                run->engine->lane_team.threads);
         run->engine->profile = run->desc->profile;
     }
-    sti_shrink_begin(run);
     if (st == STINT_OK && sti_shrink_wanted(run->recipe))
         st = sti_shrink_create_projection(run->recipe, &run->job.setup.train, false,
                                           &run->projection);
+    if (st == STINT_OK)
+        st = sti_shrink_begin(run);
     if (st == STINT_OK)
         st = sti_saver_create(&run->job, run->engine, run->projection, &run->norm,
                               run->job.setup.train.weights >= 0 ? &run->loss : NULL,
@@ -186,9 +187,7 @@ static stint_status init_weights(sti_run *run)
                                   run->engine->params);
     if (st == STINT_OK && run->engine->mask && !run->projection)
         sti_prune(run->engine, sti_prune_share(v.prune, 0), v.prune->scope);
-    if (st == STINT_OK)
-        sti_shrink_init(run);
-    return st;
+    return st == STINT_OK ? sti_shrink_init(run) : st;
 }
 
 static stint_status start_fresh(sti_run *run)
