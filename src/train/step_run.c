@@ -323,7 +323,7 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
         return st;
     result->block = (char *)slot_of(engine, slot);
     clock_whole(engine, STI_PROFILE_JOIN, start);
-    if (metric(engine, result->block, engine->desc.train->moved) > 0)
+    if (sti_step_engine_metric(engine, result->block, engine->desc.train->moved) > 0)
         return registers_moved(batch->step);
     result->loss =
         sti_step_engine_metric(engine, result->block, engine->desc.train->loss) /

@@ -93,9 +93,9 @@ static void score_one(const sti_fidelity_data *d, int64_t i, stint_fidelity *out
     }
     kl[i] = distance > 0 ? (float)distance : 0; /* below 0 only by rounding */
     sti_calibrate(&kept[0], (double)sti_exp_f32((float)((double)r[best_r] - sum_r)),
-              best_r == d->label[i]);
+                  best_r == d->label[i]);
     sti_calibrate(&kept[1], (double)sti_exp_f32((float)((double)c[best_c] - sum_c)),
-              best_c == d->label[i]);
+                  best_c == d->label[i]);
 }
 
 static stint_status find_scores(const sti_fidelity_data *d, stint_fidelity *out)
