@@ -74,9 +74,13 @@ typedef struct stint_serve_desc {
     void *user;
 } stint_serve_desc;
 
-/** What came of all requests for inference. */
+/** What came of all requests for inference: together they are those that were sent. */
 typedef struct stint_serve_result {
+    /* Answered; refused at once, as they would have been late or the server had no room;
+     * given up while they waited, as their time had gone by; wrong, or left alone. */
     int64_t served, rejected, late, failed;
+    /* Resident memory of the process at its highest, as it was announced and as it
+     * was. */
     size_t planned_peak_bytes, peak_rss_bytes;
 } stint_serve_result;
 

@@ -14,7 +14,7 @@ static const sti_option rows[] = {
      .flag = true,
      .flag_name = "bayes",
      .unit = "N",
-     .help = "Bayesian: draws of weights an image"},
+     .help = "draws of the weights for an image; 0: fixed weights"},
     {.name = "generator",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

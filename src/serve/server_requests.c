@@ -23,7 +23,7 @@ static void answer_error(sti_http_request *r, int status, const char *words)
     sti_json_end_object(&j);
 }
 
-/* Of the last failure that was recorded. */
+/* The last failure that was recorded, as the answer. */
 static void answer_failure(sti_http_request *r, int status)
 {
     answer_error(r, status, stint_last_error());

@@ -128,8 +128,8 @@ static void cumulate(sti_traffic *t)
     t->share[t->batch_most - 1] = 1;
 }
 
-/* Of the rounded logarithmic normal distribution: the part between b - 1/2 and b + 1/2,
- * what is outside at the ends. */
+/* Shares of a rounded logarithmic normal distribution: the part between b - 1/2 and
+ * b + 1/2, what is outside at the ends. */
 static void lognormal(double mu, double sigma, sti_traffic *t)
 {
     double before = 0;
