@@ -6,10 +6,10 @@ divergence is closed, summed over the weights and divided by the training images
   bayes_torch.py speed WIDTH SAMPLES held|each STEPS   peak and seconds of a step of an
       mlp on 32 x 32 x 3 images, batch 128, Adam. held: one backward pass through all
       samples; each: one for each sample.
-  bayes_torch.py quality DATA STRANGERS EPOCHS SEED SAMPLES NETWORKS [plain]
+  bayes_torch.py quality ARRAYS EPOCHS SEED SAMPLES NETWORKS [plain]
       LeNet-5 on CIFAR-10: accuracy, loss, calibration error, AUROC of the entropy.
 """
-import json, math, pickle, resource, sys, time
+import json, math, resource, sys, time
 
 import numpy as np
 import torch
@@ -113,15 +113,6 @@ def speed(width, samples, how, steps):
 
 # ---- quality
 
-def cifar(path, names):
-    images, labels = [], []
-    for name in names:
-        raw = np.fromfile(f"{path}/{name}", np.uint8).reshape(-1, 3073)
-        labels.append(raw[:, 0])
-        images.append(raw[:, 1:].reshape(-1, 3, 32, 32))
-    return np.concatenate(images), np.concatenate(labels)
-
-
 def probabilities(net, x, networks, plain):
     total = 0
     with torch.no_grad():
@@ -156,10 +147,11 @@ def auroc(low, high):
     return (ranks[len(low):].sum() - n * (n + 1) / 2) / (n * len(low))
 
 
-def quality(data, strangers, epochs, seed, samples, networks, plain):
+def quality(arrays, epochs, seed, samples, networks, plain):
     torch.manual_seed(seed)
-    train, labels = cifar(data, [f"data_batch_{i}.bin" for i in range(1, 6)])
-    test, test_labels = cifar(data, ["test_batch.bin"])
+    data = np.load(arrays)
+    train, labels = data["train"], data["labels"]
+    test, test_labels = data["test"], data["test_labels"]
     mean = train.mean((0, 2, 3), keepdims=True) / 255
     deviation = train.std((0, 2, 3), keepdims=True) / 255
     ready = lambda a: torch.from_numpy(((a / 255 - mean) / deviation).astype(np.float32))
@@ -176,7 +168,7 @@ def quality(data, strangers, epochs, seed, samples, networks, plain):
         rows = order[at * 64:at * 64 + 64]
         step(net, optimizer, x[rows], y[rows], samples, 1 / len(x), False)
     p = probabilities(net, tx, networks, plain)
-    other = ready(np.load(strangers)["images"])
+    other = ready(data["strangers"])
     q = probabilities(net, other, networks, plain)
     picked = p[np.arange(len(p)), test_labels]
     print(json.dumps({"accuracy": float((p.argmax(1) == test_labels).mean()),
@@ -191,5 +183,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "speed":
         speed(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
     else:
-        quality(sys.argv[2], sys.argv[3], *(int(a) for a in sys.argv[4:8]),
-                "plain" in sys.argv[8:])
+        quality(sys.argv[2], *(int(a) for a in sys.argv[3:7]), "plain" in sys.argv[7:])
