@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "kernel/drawn/drawn.h"
+#include "kernel/drawn/drawn_lfsr.h"
 
 static const sti_normal_key key = {
     .generator = STI_NORMAL_ARS, .seed = 3, .step = 5, .layer = 2};
@@ -183,6 +183,63 @@ static void bits_hang_on_nothing(void **state)
     free(got);
 }
 
+/* ---- registers ---- */
+
+/* Layers forward and their gradients backward: the weights once more to the bit, and
+ * the state that was there before; the same for every instruction set. */
+static void registers_run_back(void **state_)
+{
+    static const int64_t sizes[] = {1, 512, 700, 5000};
+    static const sti_prior prior = {STI_PRIOR_GAUSS, 0.7f, 0, 0};
+    static _Alignas(64) uint8_t state[STI_LFSR_BYTES];
+    const sti_isa saved = sti_isa_now();
+    float *mu = malloc(5000 * sizeof *mu), *rho = malloc(5000 * sizeof *rho);
+    float *w[4], *first = calloc(5000, sizeof *first), *out[3];
+    (void)state_;
+    sti_normal_fill(&key, 0, 5000, mu);
+    for (int i = 0; i < 5000; i++)
+        rho[i] = mu[4999 - i] - 3;
+    for (int k = 0; k < 4; k++)
+        w[k] = malloc(5000 * sizeof *w[k]);
+    for (int k = 0; k < 3; k++)
+        out[k] = malloc(5000 * sizeof *out[k]);
+    for (int g = STI_NORMAL_LFSR256; g <= STI_NORMAL_LFSR64; g++)
+        for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
+            const sti_normal_key seed = {.generator = (sti_normal_generator)g,
+                                         .seed = 8};
+            sti_lfsr_taps taps;
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            assert_int_equal(sti_lfsr_taps_parse(NULL, seed.generator, &taps), 0);
+            sti_lfsr_seed(&seed, state);
+            for (int k = 0; k < 4; k++)
+                (void)sti_draw_lfsr_f32(&taps, state, sizes[k], mu, rho, w[k], NULL);
+            assert_false(sti_lfsr_is_seed(&seed, state));
+            if (isa == 0)
+                memcpy(first, w[3], 5000 * sizeof *first);
+            assert_memory_equal(first, w[3], 5000 * sizeof *first);
+            for (int k = 3; k >= 0; k--) {
+                const sti_draw_grad grad = {.mu = mu,
+                                            .rho = rho,
+                                            .dkl = 1,
+                                            .dmu = out[0],
+                                            .drho = out[1],
+                                            .w = out[2]};
+                sti_draw_grad_lfsr_f32(&taps, state, &prior, sizes[k], &grad);
+                assert_memory_equal(w[k], out[2], (size_t)sizes[k] * sizeof(float));
+            }
+            assert_true(sti_lfsr_is_seed(&seed, state));
+        }
+    sti_isa_force(saved);
+    for (int k = 0; k < 4; k++)
+        free(w[k]);
+    for (int k = 0; k < 3; k++)
+        free(out[k]);
+    free(mu);
+    free(rho);
+    free(first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +248,7 @@ int main(void)
         cmocka_unit_test(far_spreads_have_gradients),
         cmocka_unit_test(outputs_without_variance_are_themselves),
         cmocka_unit_test(bits_hang_on_nothing),
+        cmocka_unit_test(registers_run_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

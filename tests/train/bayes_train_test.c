@@ -380,16 +380,19 @@ static void one_layers_weights_live_at_a_time(void **state)
     }
 }
 
-/* Every image network builds with registers: the order of its layers goes with that of
- * its gradients. All that is held of the registers are the bytes of one state. */
+/* Networks of each family build with registers: the order of their layers goes with
+ * that of their gradients. All that is held of the registers are the bytes of one
+ * state. */
 static void registers_take_one_state(void **state)
 {
+    static const char *const models[] = {"mlp",     "lenet5",   "smallcnn", "alexnet",
+                                         "resnet8", "resnet18", "vgg11"};
     const sti_bayes_desc bayes = desc_of(STI_ESTIMATOR_WEIGHT, STI_NORMAL_LFSR256);
     (void)state;
-    for (const stint_model_info *m = stint_model_list(); m->name; m++) {
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) {
         sti_network net;
         size_t held = 0;
-        const sti_network_desc desc = {.name = m->name,
+        const sti_network_desc desc = {.name = models[m],
                                        .model.classes = CLASSES,
                                        .height = 64,
                                        .width = 64,
@@ -397,7 +400,7 @@ static void registers_take_one_state(void **state)
                                        .bayes = bayes};
         if (sti_network_build(&desc, STINT_TRAIN, 2, &net) != STINT_OK ||
             sti_network_plan(&net, 1) != STINT_OK)
-            fail_msg("%s: %s", m->name, stint_last_error());
+            fail_msg("%s: %s", models[m], stint_last_error());
         assert_true(net.moved >= 0);
         for (stint_value v = 0; v < sti_graph_value_count(net.graph); v++) {
             const sti_value_row *row = sti_graph_value(net.graph, v);

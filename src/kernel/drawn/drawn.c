@@ -76,11 +76,20 @@ static int64_t pieces_of(int64_t n)
 
 /* ---- weights ---- */
 
+void sti_draw_chunk(const sti_bayes_table *table, int64_t n, const float *mu,
+                    const float *rho, const float *eps, float *w)
+{
+    float sigma[STI_BAYES_CHUNK];
+    table->deviations(n, rho, sigma);
+    table->draw(n, mu, sigma, eps, w);
+}
+
 static void draw_chunk(const bayes_job *job, int64_t first, int64_t n)
 {
     float eps[STI_BAYES_CHUNK];
     sti_normal_fill(job->key, first, n, eps);
-    job->table->draw(n, job->a + first, job->b + first, eps, job->out + first);
+    sti_draw_chunk(job->table, n, job->a + first, job->b + first, eps,
+                   job->out + first);
 }
 
 static void draw_piece(void *arg, int64_t piece, int worker)
@@ -107,17 +116,19 @@ void sti_draw_grad_chunk(const sti_bayes_table *table, const sti_prior *prior,
                          int64_t first, int64_t n, const float *eps)
 {
     const float *mu = grad->mu + first, *rho = grad->rho + first;
-    float w[STI_BAYES_CHUNK], dmu[STI_BAYES_CHUNK] = {0}, dsigma[STI_BAYES_CHUNK];
-    table->draw(n, mu, rho, eps, w);
+    float w[STI_BAYES_CHUNK], sigma[STI_BAYES_CHUNK];
+    float dmu[STI_BAYES_CHUNK] = {0}, dsigma[STI_BAYES_CHUNK];
+    table->deviations(n, rho, sigma);
+    table->draw(n, mu, sigma, eps, w);
     if (grad->dw)
         memcpy(dmu, grad->dw + first, (size_t)n * sizeof *dmu);
     for (int64_t i = 0; i < n; i++)
         dsigma[i] = dmu[i] * eps[i];
     if (grad->dkl != 0 && prior->kind == STI_PRIOR_GAUSS)
-        table->gauss_grad(n, terms, grad->dkl, mu, rho, dmu, dsigma);
+        table->gauss_grad(n, terms, grad->dkl, mu, sigma, dmu, dsigma);
     else if (grad->dkl != 0)
         table->mixture_grad(n, terms, grad->dkl, w, eps, dmu, dsigma);
-    table->to_rho(n, grad->dkl, rho, dsigma, dsigma);
+    table->to_rho(n, grad->dkl, rho, sigma, dsigma, dsigma);
     put(n, grad->add, dmu, grad->dmu + first);
     put(n, grad->add, dsigma, grad->drho + first);
     if (grad->w)
@@ -163,7 +174,7 @@ double sti_kl_chunk(const sti_bayes_table *table, const sti_prior *prior,
     if (prior->kind == STI_PRIOR_GAUSS) {
         table->gauss_kl(n, terms, mu, rho, kl);
     } else {
-        table->draw(n, mu, rho, eps, w);
+        sti_draw_chunk(table, n, mu, rho, eps, w);
         table->mixture_kl(n, terms, w, rho, eps, kl);
     }
     for (int64_t i = 0; i < n; i++)

@@ -15,22 +15,29 @@
 /* Below this spread, sigma is e^rho to the last bit. */
 #define FAR_BELOW (-30.0f)
 
-static void draw(int64_t n, const float *mu, const float *rho, const float *eps,
+static void deviations(int64_t n, const float *rho, float *sigma)
+{
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++)
+        sigma[i] = sti_softplus_f32(rho[i]);
+}
+
+static void draw(int64_t n, const float *mu, const float *sigma, const float *eps,
                  float *w)
 {
     INDEPENDENT
     for (int64_t i = 0; i < n; i++)
-        w[i] = fmaf(sti_softplus_f32(rho[i]), eps[i], mu[i]);
+        w[i] = fmaf(sigma[i], eps[i], mu[i]);
 }
 
 static void gauss_grad(int64_t n, const sti_prior_terms *prior, float dkl,
-                       const float *mu, const float *rho, float *dmu, float *dsigma)
+                       const float *mu, const float *sigma, float *dmu, float *dsigma)
 {
     const float pull = dkl * prior->precision;
     INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
         dmu[i] = fmaf(pull, mu[i], dmu[i]);
-        dsigma[i] = fmaf(pull, sti_softplus_f32(rho[i]), dsigma[i]);
+        dsigma[i] = fmaf(pull, sigma[i], dsigma[i]);
     }
 }
 
@@ -51,14 +58,14 @@ static void mixture_grad(int64_t n, const sti_prior_terms *prior, float dkl,
     }
 }
 
-static void to_rho(int64_t n, float dkl, const float *rho, const float *dsigma,
-                   float *drho)
+static void to_rho(int64_t n, float dkl, const float *rho, const float *sigma,
+                   const float *dsigma, float *drho)
 {
     INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
         const float slope = sti_sigmoid_f32(rho[i]);
-        const float sigma = sti_softplus_f32(rho[i]);
-        const float share = rho[i] < FAR_BELOW ? 1.0f : slope / sigma;
+        const float near = slope / sigma[i];
+        const float share = rho[i] < FAR_BELOW ? 1.0f : near;
         drho[i] = fmaf(slope, dsigma[i], -(dkl * share));
     }
 }
@@ -116,7 +123,8 @@ static void draw_output_grad(int64_t n, const float *v, const float *dy,
     }
 }
 
-const sti_bayes_table TABLE = {.draw = draw,
+const sti_bayes_table TABLE = {.deviations = deviations,
+                               .draw = draw,
                                .gauss_grad = gauss_grad,
                                .mixture_grad = mixture_grad,
                                .to_rho = to_rho,

@@ -14,7 +14,7 @@ double sti_draw_lfsr_f32(const sti_lfsr_taps *taps, void *state, int64_t n,
         const int64_t count = n - i < STI_BAYES_CHUNK ? n - i : STI_BAYES_CHUNK;
         float eps[STI_BAYES_CHUNK];
         sti_lfsr_next(taps, state, eps);
-        table->draw(count, mu + i, rho + i, eps, w + i);
+        sti_draw_chunk(table, count, mu + i, rho + i, eps, w + i);
         if (prior)
             kl += sti_kl_chunk(table, prior, &terms, count, mu + i, rho + i, eps);
     }

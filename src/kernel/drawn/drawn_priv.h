@@ -19,16 +19,17 @@ typedef struct sti_prior_terms {
 } sti_prior_terms;
 
 typedef struct sti_bayes_table {
-    void (*draw)(int64_t n, const float *mu, const float *rho, const float *eps,
+    void (*deviations)(int64_t n, const float *rho, float *sigma);
+    void (*draw)(int64_t n, const float *mu, const float *sigma, const float *eps,
                  float *w);
     /* dkl times the gradients of KL, added to dmu and dsigma [n]. */
     void (*gauss_grad)(int64_t n, const sti_prior_terms *prior, float dkl,
-                       const float *mu, const float *rho, float *dmu, float *dsigma);
+                       const float *mu, const float *sigma, float *dmu, float *dsigma);
     void (*mixture_grad)(int64_t n, const sti_prior_terms *prior, float dkl,
                          const float *w, const float *eps, float *dmu, float *dsigma);
     /* drho = sigmoid(rho) dsigma - dkl sigmoid(rho) / sigma; drho may be dsigma. */
-    void (*to_rho)(int64_t n, float dkl, const float *rho, const float *dsigma,
-                   float *drho);
+    void (*to_rho)(int64_t n, float dkl, const float *rho, const float *sigma,
+                   const float *dsigma, float *drho);
     /* A KL for each element. */
     void (*gauss_kl)(int64_t n, const sti_prior_terms *prior, const float *mu,
                      const float *rho, float *kl);
@@ -44,6 +45,9 @@ extern const sti_bayes_table sti_bayes_ref, sti_bayes_avx2, sti_bayes_avx512;
 const sti_bayes_table *sti_bayes_now(void); /* by sti_isa_now() */
 
 sti_prior_terms sti_prior_terms_of(const sti_prior *prior);
+/* n weights, n <= STI_BAYES_CHUNK, of numbers eps. */
+void sti_draw_chunk(const sti_bayes_table *table, int64_t n, const float *mu,
+                    const float *rho, const float *eps, float *w);
 /* Elements first .. first + n - 1 of grad's, n <= STI_BAYES_CHUNK, of numbers eps. */
 void sti_draw_grad_chunk(const sti_bayes_table *table, const sti_prior *prior,
                          const sti_prior_terms *terms, const sti_draw_grad *grad,
