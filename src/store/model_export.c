@@ -7,6 +7,7 @@
 #include "codec/weights.h"
 #include "store/checkpoint_file.h"
 #include "store/model_meta.h"
+#include "store/planar_choice.h"
 
 /* Texts with the hash of the weights, which a model that was made by hand lacks. */
 static sti_tensor_text *texts_with_hash(const stint_model_file *m, int64_t *count_out)
@@ -105,19 +106,6 @@ static stint_status take_tensors(exporter *e)
     return st;
 }
 
-/* First layers alone make nothing faster. */
-static void choose_planar(exporter *e)
-{
-    bool any = false;
-    for (int64_t i = 0; i < e->count; i++) {
-        e->tensors[i].planar = sti_compact_planar_pays(&e->tensors[i]);
-        any |= e->tensors[i].planar &&
-               (e->tensors[i].rank == 2 || e->tensors[i].dim[2] > 4);
-    }
-    for (int64_t i = 0; i < e->count && !any; i++)
-        e->tensors[i].planar = false;
-}
-
 stint_status sti_model_write_compact(const stint_model_file *m, const char *path,
                                      sti_compact_sizes *sizes)
 {
@@ -132,7 +120,7 @@ stint_status sti_model_write_compact(const stint_model_file *m, const char *path
     if ((text = texts_with_hash(m, &texts)))
         st = take_tensors(&e);
     if (st == STINT_OK)
-        choose_planar(&e);
+        st = sti_planar_choose(m->single.graph, e.tensors, e.count);
     if (st == STINT_OK)
         st = sti_compact_write(path, text, texts, e.tensors, e.count, sizes);
     for (int64_t i = 0; i < e.count; i++) {
