@@ -46,7 +46,7 @@ static bool pools(const sti_planar_plan *p, int64_t rows, int64_t columns)
     return !p->shape.pool || (rows % 2 == 0 && (p->lanes == 1 || columns % 2 == 0));
 }
 
-/* Of one to four vectors, what hangs over the edges is computed for nothing, and the
+/* Takes one to four vectors: what hangs over the edges is computed for nothing, and the
  * fewer vectors the more is loaded beside. */
 static void choose_tile(sti_planar_plan *p)
 {
@@ -103,7 +103,7 @@ static size_t starts_bytes(const sti_planar_plan *p)
     return (size_t)(p->pieces * p->blocks + 1) * sizeof(int32_t);
 }
 
-/* Of one thread: sums, a block of inputs, sources. */
+/* What one thread works in: sums, a block of inputs, sources. */
 static size_t worker_bytes(const sti_planar_plan *p)
 {
     const int64_t input = p->flat ? 0 : p->input_floats;
