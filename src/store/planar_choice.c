@@ -202,7 +202,8 @@ stint_status sti_planar_choose(const stint_graph *graph, sti_compact_tensor *ten
     for (int32_t v = 0; st == STINT_OK && v < values; v++)
         c.made_by[v] = -1;
     for (int32_t n = 0; st == STINT_OK && n < nodes; n++)
-        st = visit(&c, sti_graph_node(graph, n), tensors, count);
+        if (!sti_graph_node(graph, n)->backward)
+            st = visit(&c, sti_graph_node(graph, n), tensors, count);
     if (st == STINT_OK)
         choose(&c);
     sti_free(c.list);
