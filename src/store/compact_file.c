@@ -125,54 +125,6 @@ static stint_status add_weights(sti_weights_writer *writer,
     return st;
 }
 
-/* Columns in which anything is left; what is kept in all. */
-static int64_t live_columns(const sti_weight *w, int64_t *kept_out)
-{
-    int64_t live = 0;
-    *kept_out = 0;
-    for (int64_t c = 0; c < w->form.columns; c++) {
-        int64_t kept = 0;
-        for (int64_t r = 0; r < w->form.rows; r++)
-            kept += w->x[r * w->form.columns + c] != 0;
-        live += kept > 0;
-        *kept_out += kept;
-    }
-    return live;
-}
-
-/* Convolutions of 64 channels and filters and more of which a third is left or less:
- * dense ones of 3 x 3 take Winograd's 16 products for 36 and near the machine's peak,
- * and what is copied for narrow ones costs more than they. Empty filters do not count,
- * as they are cut out. Dense layers keep a fifth if with one image they wait for memory
- * (16 MiB of weights and more), a twentieth from 4 MiB on; smaller ones lie in a cache,
- * where with one image the dense kernel is as fast at any share. First layers are few
- * products, and by them what follows begins in the planar layout. */
-bool sti_compact_planar_pays(const sti_compact_tensor *t)
-{
-    enum { WIDE = 64, LARGE = 1 << 20, LARGEST = 1 << 22, COLOURS = 4 };
-    int64_t kept;
-    if (t->rank != 4 && t->rank != 2)
-        return false;
-    const int64_t live = live_columns(&t->weight, &kept);
-    const int64_t count = t->weight.form.rows * live;
-    if (t->rank == 2)
-        return (count >= LARGE && 20 * kept <= count) ||
-               (count >= LARGEST && 5 * kept <= count);
-    return live >= WIDE &&
-           (t->dim[2] <= COLOURS || (t->dim[2] >= WIDE && 3 * kept <= count));
-}
-
-void sti_compact_choose_planar(sti_compact_tensor *tensors, int64_t count)
-{
-    bool any = false;
-    for (int64_t i = 0; i < count; i++) {
-        tensors[i].planar = sti_compact_planar_pays(&tensors[i]);
-        any |= tensors[i].planar && (tensors[i].rank == 2 || tensors[i].dim[2] > 4);
-    }
-    for (int64_t i = 0; i < count && !any; i++)
-        tensors[i].planar = false;
-}
-
 stint_status sti_compact_make(const sti_tensor_text *texts, int64_t text_count,
                               const sti_compact_tensor *tensors, int64_t count,
                               sti_text *out, sti_compact_sizes *sizes)

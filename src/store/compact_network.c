@@ -8,6 +8,7 @@
 #include "codec/weights.h"
 #include "store/checkpoint_file.h"
 #include "store/model_meta.h"
+#include "store/planar_choice.h"
 
 /* ---- one tensor ---- */
 
@@ -89,8 +90,7 @@ static stint_status take_tensors(maker *m)
         if (st != STINT_OK)
             return st;
     }
-    sti_compact_choose_planar(m->tensor, m->list.count);
-    return STINT_OK;
+    return sti_planar_choose(m->source->network->graph, m->tensor, m->list.count);
 }
 
 /* The model's texts with the hash of these weights. */

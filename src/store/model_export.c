@@ -7,6 +7,7 @@
 #include "store/checkpoint_file.h"
 #include "store/compact_network.h"
 #include "store/model_meta.h"
+#include "store/planar_choice.h"
 
 /* Texts with the hash of the weights, which a model that was made by hand lacks. */
 static sti_tensor_text *texts_with_hash(const stint_model_file *m, int64_t *count_out)
@@ -162,10 +163,10 @@ stint_status sti_model_write_compact(const stint_model_file *m, const char *path
     e.arena = sti_arena_create("compact");
     text = e.arena ? texts_with_hash(m, &texts) : NULL;
     st = text ? take_tensors(&e) : STINT_E_MEMORY;
-    if (st == STINT_OK) {
-        sti_compact_choose_planar(e.tensors, e.count);
+    if (st == STINT_OK)
+        st = sti_planar_choose(m->single.graph, e.tensors, e.count);
+    if (st == STINT_OK)
         st = sti_compact_write(path, text, texts, e.tensors, e.count, sizes);
-    }
     sti_free(text);
     sti_arena_destroy(e.arena);
     return st;

@@ -1,6 +1,7 @@
 /* The fast form of sparse networks (pass/compact): near the dense network's logits, and
- * the same bits for any number of images, threads and instruction set; nothing of the
- * dense kernels is left where all layers were chosen. */
+ * the same bits for any number of images, threads and instruction set, which are those
+ * of a scalar program; nothing of the dense kernels is left where all layers were
+ * chosen. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,6 +163,141 @@ static void test_same_bits_and_near_dense(void **state)
     check("lenet5", 0, 0.3, true, false);
 }
 
+/* ---- a scalar program of VGG-11 ---- */
+
+static const float *tensor(tensors *t, const char *scope, const char *name,
+                           const stint_shape *shape)
+{
+    char whole[96];
+    snprintf(whole, sizeof whole, "%.60s.%s", scope, name);
+    return data_of(t, whole, shape);
+}
+
+/* An output's chain by channel, then tap; x [c][side][side]. */
+static float chain(const float *x, const float *w, int64_t side, int64_t channels,
+                   int64_t filters, int64_t y0, int64_t x0, int64_t f)
+{
+    float acc = 0;
+    for (int64_t c = 0; c < channels; c++)
+        for (int64_t t = 0; t < 9; t++) {
+            const int64_t r = y0 + t / 3 - 1, q = x0 + t % 3 - 1;
+            const bool inside = r >= 0 && r < side && q >= 0 && q < side;
+            acc = fmaf(w[(t * channels + c) * filters + f],
+                       inside ? x[(c * side + r) * side + q] : 0, acc);
+        }
+    return acc;
+}
+
+/* Convolution, normalisation, ReLU, all one operation after the other. */
+static float *layer(tensors *t, const char *scope, const float *x, int64_t side,
+                    int64_t channels, int64_t filters)
+{
+    char norm[64], conv[64];
+    const stint_shape row = STINT_SHAPE(filters);
+    const stint_shape kernel = STINT_SHAPE(3, 3, channels, filters);
+    snprintf(norm, sizeof norm, "%.50s.bn", scope);
+    snprintf(conv, sizeof conv, "%.50s.conv", scope);
+    const float *w = tensor(t, conv, "weight", &kernel);
+    const float *scale = tensor(t, norm, "scale", &row);
+    const float *shift = tensor(t, norm, "shift", &row);
+    const float *mean = tensor(t, norm, "mean", &row);
+    const float *variance = tensor(t, norm, "variance", &row);
+    float *y = sti_alloc_array(filters * side * side, sizeof *y, "test");
+    assert_non_null(y);
+    for (int64_t i = 0; i < filters * side * side; i++) {
+        const int64_t f = i / side / side;
+        const float factor = scale[f] * (1 / sqrtf(variance[f] + 1e-5f));
+        const float product = mean[f] * factor; /* (rounded before it is taken off) */
+        const float acc =
+            chain(x, w, side, channels, filters, i / side % side, i % side, f);
+        const float v = fmaf(acc, factor, shift[f] - product);
+        y[i] = v > 0 ? v : 0;
+    }
+    return y;
+}
+
+static float *pool(const float *x, int64_t side, int64_t channels)
+{
+    float *y = sti_alloc_array(channels * side * side / 4, sizeof *y, "test");
+    assert_non_null(y);
+    for (int64_t i = 0; i < channels * side * side / 4; i++) {
+        const int64_t half = side / 2, row = i / half, c = i % half;
+        const float *at = x + 2 * row * side + 2 * c;
+        y[i] = fmaxf(fmaxf(at[0], at[1]), fmaxf(at[side], at[side + 1]));
+    }
+    return y;
+}
+
+static void run_scalar_vgg11(tensors *t, int64_t width, int64_t image, float *logits)
+{
+    const int blocks[] = {1, 1, 2, 2, 2}, factor[] = {1, 2, 4, 8, 8};
+    float *x = sti_alloc_array(3 * SIDE * SIDE, sizeof *x, "test"), *y;
+    int64_t channels = 3, side = SIDE;
+    assert_non_null(x);
+    for (int64_t i = 0; i < 3 * SIDE * SIDE; i++)
+        x[i % 3 * SIDE * SIDE + i / 3] =
+            value_of("images", (uint64_t)(image * 3 * SIDE * SIDE + i), false, 1);
+    for (int s = 0; s < 5; s++) {
+        for (int b = 0; b < blocks[s]; b++) {
+            char scope[32];
+            snprintf(scope, sizeof scope, "stage%d.%d", s + 1, b);
+            y = layer(t, scope, x, side, channels, width * factor[s]);
+            sti_free(x);
+            x = y;
+            channels = width * factor[s];
+        }
+        y = pool(x, side, channels);
+        sti_free(x);
+        x = y;
+        side /= 2;
+    }
+    const stint_shape matrix = STINT_SHAPE(channels, CLASSES);
+    const stint_shape row = STINT_SHAPE(CLASSES);
+    const float *w = tensor(t, "fc", "weight", &matrix);
+    const float *bias = tensor(t, "fc", "bias", &row);
+    for (int64_t k = 0; k < CLASSES; k++) {
+        float acc = 0;
+        for (int64_t c = 0; c < channels; c++)
+            acc = fmaf(w[c * CLASSES + k], x[c], acc);
+        logits[k] = acc + bias[k];
+    }
+    sti_free(x);
+}
+
+/* Dense enough to go by inputs, and sparse enough to go by filters. */
+static void test_network_equals_a_scalar_program(void **state)
+{
+    enum { WIDTH = 8 };
+    float want[IMAGES * CLASSES], got[IMAGES * CLASSES];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        tensors t = {.keep = k ? 0.1 : 0.6, .all = true};
+        const sti_network_weights weights = {
+            .data = data_of, .user = &t, .fast = {is_chosen, &t}};
+        const sti_network_desc desc = {
+            .name = "vgg11",
+            .model = {.classes = CLASSES, .width = WIDTH, .dropout = -1},
+            .height = SIDE,
+            .width = SIDE,
+            .channels = 3,
+            .constant = &weights};
+        for (int64_t i = 0; i < IMAGES; i++)
+            run_scalar_vgg11(&t, WIDTH, i, want + i * CLASSES);
+        for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+            for (int64_t n = 1; n <= IMAGES; n += IMAGES - 1) {
+                if (!sti_isa_force((sti_isa)isa))
+                    continue;
+                run_network(&desc, &t, n, 1 + isa, got);
+                for (int i = 0; i < IMAGES * CLASSES; i++)
+                    if (got[i] != want[i])
+                        fail_msg("%s, %d images: logit %d is %a, wanted %a",
+                                 sti_isa_name((sti_isa)isa), (int)n, i, (double)got[i],
+                                 (double)want[i]);
+            }
+        tensors_fini(&t);
+    }
+}
+
 /* Operators of the graph by name. */
 static int count_ops(const stint_graph *g, const char *name)
 {
@@ -263,6 +399,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits_and_near_dense),
+        cmocka_unit_test(test_network_equals_a_scalar_program),
         cmocka_unit_test(test_constants_keep_bits),
         cmocka_unit_test(test_filters_of_zeros_are_cut_out),
         cmocka_unit_test(test_no_dense_kernel_is_left)};

@@ -4,6 +4,8 @@
  * registers beside as many sums: 1, 2, 4), on vectors planar_fma(a, b, c) and
  * planar_load_some(p, set), which reads number i where bit i is set and gives zeros
  * else, and the same fma of four floats, planar_fma_four on planar_four. */
+#include <math.h>
+
 #include "kernel/lane/lane.h"
 #include "kernel/planar/planar_priv.h"
 
@@ -121,9 +123,8 @@ static void planar_taps(const sti_planar_tile *tile, const sti_planar_tap *tap,
     taps_by_rows(tile, tap, count);
 }
 
-PLANAR_INLINE void bundle_of(const int filters, const int vectors,
-                             const sti_planar_tile *tile, const sti_planar_tap *tap,
-                             int64_t count)
+PLANAR_INLINE void bundle_of(const int filters, const int vectors, const float *x,
+                             const sti_planar_tap *tap, int64_t count, float *sum)
 {
     lane_f acc[16 * UNIT];
 #pragma GCC unroll 32
@@ -133,25 +134,62 @@ PLANAR_INLINE void bundle_of(const int filters, const int vectors,
 #pragma GCC unroll 32
         for (int v = 0; v < filters * vectors; v++) {
             const sti_planar_tap *t = &tap[v / vectors];
-            const float *at = tile->x + t->offset + v % vectors * STI_LANES;
+            const float *at = x + t->offset + v % vectors * STI_LANES;
             acc[v] = planar_fma(lane_splat(t->weight), lane_load(at), acc[v]);
         }
 #pragma GCC unroll 32
     for (int v = 0; v < filters * vectors; v++)
-        lane_store(tile->sum + v * STI_LANES, acc[v]);
+        lane_store(sum + v * STI_LANES, acc[v]);
 }
 
-static void planar_bundle(const sti_planar_tile *tile, const sti_planar_tap *tap,
-                          int64_t count)
+static void bundle_of_four(const float *x, const sti_planar_tap *tap, int64_t count,
+                           float *sum)
 {
-    if (tile->columns == 1)
-        bundle_of(8, 1 * UNIT, tile, tap, count);
-    else if (tile->columns == 2)
-        bundle_of(4, 2 * UNIT, tile, tap, count);
-    else if (tile->columns == 3)
-        bundle_of(2, 3 * UNIT, tile, tap, count);
-    else
-        bundle_of(2, 4 * UNIT, tile, tap, count);
+    planar_four acc[8] = {{0}};
+    for (int64_t i = 0; i < count; i++, tap += 8)
+#pragma GCC unroll 8
+        for (int f = 0; f < 8; f++) {
+            const planar_four *at = (const void *)(x + tap[f].offset);
+            acc[f] = planar_fma_four(tap[f].weight - (planar_four){0}, *at, acc[f]);
+        }
+#pragma GCC unroll 8
+    for (int f = 0; f < 8; f++)
+        *(planar_four *)(void *)(sum + 4 * f) = acc[f];
+}
+
+static void bundle_of_one(const float *x, const sti_planar_tap *tap, int64_t count,
+                          float *sum)
+{
+    float acc[8] = {0};
+    for (int64_t i = 0; i < count; i++, tap += 8)
+#pragma GCC unroll 8
+        for (int f = 0; f < 8; f++)
+            acc[f] = fmaf(tap[f].weight, x[tap[f].offset], acc[f]);
+    memcpy(sum, acc, sizeof acc);
+}
+
+static void planar_bundle(int64_t floats, const float *x, const sti_planar_tap *tap,
+                          int64_t count, float *sum)
+{
+    switch (floats) {
+    case 1:
+        bundle_of_one(x, tap, count, sum);
+        break;
+    case 4:
+        bundle_of_four(x, tap, count, sum);
+        break;
+    case 16:
+        bundle_of(8, 1 * UNIT, x, tap, count, sum);
+        break;
+    case 32:
+        bundle_of(4, 2 * UNIT, x, tap, count, sum);
+        break;
+    case 48:
+        bundle_of(2, 3 * UNIT, x, tap, count, sum);
+        break;
+    default:
+        bundle_of(2, 4 * UNIT, x, tap, count, sum);
+    }
 }
 
 /* ---- by inputs ---- */

@@ -54,14 +54,16 @@ void sti_planar_flat_shape(sti_planar_plan *p)
     p->columns = p->shape.ow;
     p->tiles_y = p->tiles_x = 1;
     p->vectors = (outputs + LANES - 1) / LANES;
-    p->sum_floats = p->vectors * LANES;
+    p->sum_floats = outputs <= 4 ? 4 : p->vectors * LANES;
 }
 
 void sti_planar_flat_plan(sti_planar_plan *p, const sti_planar_zeros *zeros,
                           int threads)
 {
     sti_planar_flat_shape(p);
-    const int shift = p->vectors == 1 ? 3 : p->vectors == 2 ? 2 : p->vectors <= 4;
+    const int shift = p->vectors == 1 ? 3 : p->vectors == 2 ? 2 : 1;
+    if (p->shape.oh * p->shape.ow * p->lanes == 1)
+        p->sum_floats = 1;
     p->together = 1 << shift;
     p->weights_bytes = starts_bytes(p) + (size_t)(zeros->steps[shift] * p->together) *
                                              sizeof(sti_planar_tap);
@@ -207,7 +209,10 @@ static void lay_row(const sti_planar_plan *p, const float *x, int64_t r, int64_t
         copy_run(x + (left + first) * p->lanes, (end - first) * p->lanes,
                  out + first * p->lanes);
     for (int64_t c = first; c < end && step > 1; c++)
-        copy_run(x + (left + c * step) * p->lanes, p->lanes, out + c * p->lanes);
+        if (p->lanes == 1)
+            out[c] = x[left + c * step];
+        else
+            copy_run(x + (left + c * step) * p->lanes, p->lanes, out + c * p->lanes);
 }
 
 /* The vectors of all taps of a channel. */
@@ -265,15 +270,10 @@ static void run_bundles(void *arg, int64_t piece, int worker)
     const int64_t last =
         first + piece_bundles(p) < all ? first + piece_bundles(p) : all;
     float *sum = job->sum + worker * bundle_floats(p);
-    const sti_planar_tile tile = {
-        .rows = 1, .columns = p->vectors, .x = job->input, .first = true, .sum = sum};
     for (int64_t b = first; b < last; b++) {
         const sti_planar_tap *tap = job->tap + job->start[b] * p->together;
         const int64_t steps = job->start[b + 1] - job->start[b];
-        if (p->together == 1)
-            job->kernels->taps(&tile, tap, steps);
-        else
-            job->kernels->bundle(&tile, tap, steps);
+        job->kernels->bundle(p->sum_floats, job->input, tap, steps, sum);
         finish_bundle(job, b, sum);
     }
 }

@@ -30,7 +30,7 @@ enum {
 bool sti_planar_outer_fits(const sti_planar_shape *s, const sti_planar_zeros *zeros)
 {
     return s->kh * s->kw < NO_TAP && s->filters < 1 << FILTER_BITS &&
-           zeros->kept >= 2 * zeros->chunks && zeros->chunks > 0;
+           2 * zeros->kept >= 5 * zeros->chunks && zeros->chunks > 0;
 }
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -46,7 +46,7 @@ static bool pools(const sti_planar_plan *p, int64_t rows, int64_t columns)
     return !p->shape.pool || (rows % 2 == 0 && (p->lanes == 1 || columns % 2 == 0));
 }
 
-/* Of one to four vectors, what hangs over the edges is computed for nothing, and the
+/* Takes one to four vectors: what hangs over the edges is computed for nothing, and the
  * fewer vectors the more is loaded beside. */
 static void choose_tile(sti_planar_plan *p)
 {
@@ -68,14 +68,6 @@ static void choose_tile(sti_planar_plan *p)
     p->tiles_x = ceil_div(across, p->columns);
     p->vectors = p->rows * p->columns;
     p->sum_floats = p->vectors * LANES;
-}
-
-/* Sums of four where there are no more. */
-static void choose_flat(sti_planar_plan *p)
-{
-    sti_planar_flat_shape(p);
-    if (p->shape.oh * p->shape.ow * p->lanes <= 4)
-        p->sum_floats = 4;
 }
 
 static void choose_block(sti_planar_plan *p)
@@ -111,7 +103,7 @@ static size_t starts_bytes(const sti_planar_plan *p)
     return (size_t)(p->pieces * p->blocks + 1) * sizeof(int32_t);
 }
 
-/* Of one thread: sums, a block of inputs, sources. */
+/* What one thread works in: sums, a block of inputs, sources. */
 static size_t worker_bytes(const sti_planar_plan *p)
 {
     const int64_t input = p->flat ? 0 : p->input_floats;
@@ -131,7 +123,7 @@ void sti_planar_outer_plan(sti_planar_plan *p, const sti_planar_zeros *zeros,
 {
     p->outer = true;
     if (sti_planar_flat_fits(p))
-        choose_flat(p);
+        sti_planar_flat_shape(p);
     else
         choose_tile(p);
     choose_block(p);

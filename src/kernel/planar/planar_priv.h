@@ -61,10 +61,10 @@ typedef struct sti_planar_inputs {
 typedef struct sti_planar_kernels {
     /* Chains over taps. */
     void (*taps)(const sti_planar_tile *tile, const sti_planar_tap *tap, int64_t count);
-    /* As taps, of several filters side by side, [count][filters]: 8 where a tile has
-     * one vector, 4 where two, 2 where three or four; sums [filters][columns]. */
-    void (*bundle)(const sti_planar_tile *tile, const sti_planar_tap *tap,
-                   int64_t count);
+    /* Chains over taps of several filters side by side, [count][filters], of sums
+     * [filters][floats]: 8 of 1, 4 or 16 floats, 4 of 32, 2 of 48 or 64. */
+    void (*bundle)(int64_t floats, const float *x, const sti_planar_tap *tap,
+                   int64_t count, float *sum);
     /* sum[f][v][i] += weight * x[offset + place[v] + i] over the entries of a list, in
      * its order. An entry: taps (1 to 4), filters, taps offsets; then for each filter
      * its number and taps weights, which are floats. */
