@@ -2,6 +2,8 @@
  * included where STI_SECTION is defined). */
 STI_SECTION(model)
 STI_SECTION(data)
+STI_SECTION(env)
+STI_SECTION(agent)
 STI_SECTION(train)
 STI_SECTION(grow)
 STI_SECTION(loss)

@@ -7,9 +7,9 @@
 #include "stint/infer.h"
 
 typedef struct sti_eval_args {
-    const char *data, *ood, *ensemble, *page;
+    const char *data, *ood, *ensemble, *page, *rom;
     int split, format;
-    int64_t batch, threads, samples, seed;
+    int64_t batch, threads, samples, episodes, seed;
     bool confusion;
     sti_cli_common common;
 } sti_eval_args;

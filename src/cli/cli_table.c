@@ -8,6 +8,7 @@
     X(eval) \
     X(run) \
     X(shrink) \
+    X(serve) \
     X(plan) \
     X(info) \
     X(data_info) \
@@ -59,6 +60,7 @@
     X(bench_conv) \
     X(bench_topk) \
     X(bench_latency) \
+    X(bench_serve) \
     X(tune_gemm) \
     X(help) \
     X(completion)

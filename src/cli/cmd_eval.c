@@ -10,6 +10,7 @@
 #include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli_eval.h"
+#include "cli/cli_play.h"
 #include "cli/cli_recall.h"
 #include "data/data_section.h"
 
@@ -79,7 +80,8 @@ static const sti_option eval_rows[] = {
      .offset = offsetof(sti_eval_args, seed),
      .flag = true,
      .unit = "N",
-     .help = "of --samples: the same seed draws the same networks"},
+     .help = "of --samples: the same seed draws the same networks; of an agent: of its "
+             "chance and the games'"},
     {.name = "ensemble",
      .type = STI_OPTION_LIST,
      .default_text = "",
@@ -104,6 +106,22 @@ static const sti_option eval_rows[] = {
      .unit = "FILE.html",
      .help = "with --samples or --ensemble: write a page with charts and the images "
              "that are least certain"},
+    {.name = "episodes",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1000000,
+     .offset = offsetof(sti_eval_args, episodes),
+     .flag = true,
+     .unit = "N",
+     .help = "of an agent: games to play, 0: 100"},
+    {.name = "rom",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, rom),
+     .flag = true,
+     .unit = "FILE",
+     .help = "of an agent: the image, where it is no longer where training found it"},
     STI_CLI_COMMON_ROWS(sti_eval_args),
 };
 
@@ -333,9 +351,21 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     return status;
 }
 
+static stint_status eval_agent(sti_cli_call *call)
+{
+    const sti_eval_args *args = call->args;
+    return sti_cli_play_eval(call,
+                             &(stint_play_eval_desc){.episodes = args->episodes,
+                                                     .seed = (uint64_t)args->seed,
+                                                     .threads = (int)args->threads,
+                                                     .rom = args->rom});
+}
+
 static stint_status eval_run(sti_cli_call *call)
 {
     stint_model_file *model = NULL;
+    if (stint_play_is_run(call->operands[0]))
+        return eval_agent(call);
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     if (status == STINT_OK)
@@ -346,7 +376,8 @@ static stint_status eval_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_eval = {
     .name = "eval",
-    .summary = "measure a model's accuracy on labelled images, or loss on a text",
+    .summary =
+        "measure a model: accuracy on images, loss on a text",
     .operands = "MODEL",
     .example = "stint eval runs/a/model.safetensors --data out/glyphs",
     .about = "MODEL is a model.safetensors or a run's folder.",

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_play.h"
 #include "cli/cli_recall.h"
 #include "cli/cli_stock.h"
 #include "net/net.h"
@@ -398,6 +399,10 @@ static stint_status train_run(sti_cli_call *call)
     if (status != STINT_OK)
         return status;
     sti_cli_catch_signals();
+    const train_args *args = call->args;
+    if (stint_play_wanted(call->recipe))
+        return sti_cli_leave(call, net,
+                             sti_cli_play_train(call, net, args->resume, args->force));
     return sti_cli_leave(call, net, train(call, net));
 }
 

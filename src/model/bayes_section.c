@@ -14,8 +14,7 @@ static const sti_option rows[] = {
      .flag = true,
      .flag_name = "bayes",
      .unit = "N",
-     .help = "weights of convolutions and dense layers are distributions, drawn so "
-             "many times for each image of a step; 0: numbers"},
+     .help = "draws of the weights for an image; 0: fixed weights"},
     {.name = "generator",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

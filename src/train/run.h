@@ -59,6 +59,7 @@ typedef struct sti_run {
     int64_t epoch_images, line_images;
     int64_t images; /* trained on in this process */
     int64_t steps_here;
+    bool time_over; /* train.time, at the end of the last epoch */
     int64_t start_ns, progress_ns;
     size_t rss_bytes;
 } sti_run;

@@ -32,6 +32,10 @@
 typedef void sti_step_fill_fn(void *user, int64_t micro, float *images,
                               int32_t *labels);
 
+/* Whatever a graph of the caller's own is fed with, into the lane's inputs
+ * (sti_exec_address). */
+typedef stint_status sti_step_load_fn(void *user, int64_t micro, sti_exec *exec);
+
 typedef struct sti_step_engine_desc {
     const sti_network *train;     /* planned for the threads of a lane; NULL: none */
     const sti_network *eval;      /* likewise */
@@ -53,6 +57,8 @@ typedef struct sti_step_engine_desc {
     int shadows; /* further blocks laid out as the parameters, see shrink.h: 0 to 2 */
     sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
+    sti_step_load_fn *load; /* in place of all of them, likewise */
+    void *load_user;
 } sti_step_engine_desc;
 
 /* Bytes of each kind of block, and how many there are. */
@@ -149,6 +155,10 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
 stint_status sti_step_engine_diagnose(sti_step_engine *engine,
                                       const sti_step_batch *batch);
+/* A scalar metric of the training graph in a result block, summed over micro-batches.
+ */
+double sti_step_engine_metric(const sti_step_engine *engine, const char *block,
+                              stint_value value);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block);
 /* Which of the engine's images are evaluated. */

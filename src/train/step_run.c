@@ -73,6 +73,8 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
     const sti_lane *lane = &engine->lanes[index];
     const sti_step_batch *b = engine->batch;
     const sti_network *net = engine->desc.train;
+    if (engine->desc.load)
+        return engine->desc.load(engine->desc.load_user, micro, lane->train);
     if (net->bounds >= 0)
         fill_input(net, net->bounds, b->bounds,
                    sti_exec_address(lane->train, net->bounds));
@@ -224,8 +226,8 @@ static void run_lanes(sti_step_engine *engine)
         clock_part(engine, i, STI_PROFILE_WAIT, &engine->lanes[i].done_ns);
 }
 
-static double metric(const sti_step_engine *engine, const char *result,
-                     stint_value value)
+double sti_step_engine_metric(const sti_step_engine *engine, const char *result,
+                              stint_value value)
 {
     float number;
     if (value < 0)
@@ -311,16 +313,20 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
     result->block = (char *)slot_of(engine, slot);
     clock_whole(engine, STI_PROFILE_JOIN, start);
     result->loss =
-        metric(engine, result->block, engine->desc.train->loss) / (double)engine->runs;
-    result->correct = metric(engine, result->block, engine->desc.train->correct) /
-                      (double)engine->desc.samples;
-    result->squares = metric(engine, result->block, engine->desc.train->squares) /
-                      (double)engine->runs;
+        sti_step_engine_metric(engine, result->block, engine->desc.train->loss) /
+        (double)engine->runs;
+    result->correct =
+        sti_step_engine_metric(engine, result->block, engine->desc.train->correct) /
+        (double)engine->desc.samples;
+    result->squares =
+        sti_step_engine_metric(engine, result->block, engine->desc.train->squares) /
+        (double)engine->runs;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         const stint_value part = engine->desc.train->part[i];
-        result->part[i] =
-            part < 0 ? (double)NAN
-                     : metric(engine, result->block, part) / (double)engine->runs;
+        result->part[i] = part < 0
+                              ? (double)NAN
+                              : sti_step_engine_metric(engine, result->block, part) /
+                                    (double)engine->runs;
     }
     return STINT_OK;
 }
