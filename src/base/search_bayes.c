@@ -112,8 +112,8 @@ static bool narrow(bayes *b, double at, const sti_search_look *look)
 
 /* ---- the cost ---- */
 
-/* Of the arguments below the bracket the one that may be cheapest; false: none may be
- * cheaper than the cheapest that was seen. */
+/* The argument below the bracket that may be cheapest; false: none may be cheaper than
+ * the cheapest that was seen. */
 static bool next_cheapest(const bayes *b, double *at)
 {
     const double width = b->result->low - b->desc->low;

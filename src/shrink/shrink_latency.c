@@ -9,7 +9,7 @@
 #include "infer/model_use.h"
 #include "shrink/shrinker.h"
 
-enum { BASE = 0, CHANGED = 1, ROUNDS = 25 };
+enum { BASE = 0, CHANGED = 1 };
 
 typedef struct timed {
     sti_network network[2];
@@ -46,18 +46,37 @@ static void free_timed(timed *t)
     }
 }
 
+/* As many rounds as take some tenths of a second, few times of which are unlucky. */
+static stint_status measure(timed *t, double *ratio)
+{
+    enum { FIRST = 5, LEAST = 25, MOST = 500 };
+    const double wanted_ms = 150;
+    stint_status st = sti_latency_measure(t->infer, 2, FIRST, t->latency, ratio);
+    const double rounds =
+        st == STINT_OK ? wanted_ms / (t->latency[BASE].ms + t->latency[CHANGED].ms) : 0;
+    for (int i = 0; i < 2; i++)
+        sti_latency_fini(&t->latency[i]);
+    return st == STINT_OK ? sti_latency_measure(t->infer, 2,
+                                                rounds < LEAST  ? LEAST
+                                                : rounds > MOST ? MOST
+                                                                : (int)rounds,
+                                                t->latency, ratio)
+                          : st;
+}
+
 stint_status sti_shrink_measure(const sti_shrinker *s, stint_model_file *changed,
-                                int rounds, double *ms, double *base_ms,
-                                stint_shrink_layer *layers, int layer_count)
+                                double *ms, double *base_ms, stint_shrink_layer *layers,
+                                int layer_count)
 {
     timed t = {.infer = {NULL, NULL}};
     double ratio;
     stint_status st;
     STI_TRY(use(&t, BASE, s, s->model));
     STI_TRY(use(&t, CHANGED, s, changed));
-    STI_TRY(sti_latency_measure(t.infer, 2, rounds, t.latency, &ratio));
-    *base_ms = t.latency[BASE].ms;
+    STI_TRY(measure(&t, &ratio));
     *ms = t.latency[CHANGED].ms;
+    /* Both of a round are slow together, so the ratio of a round is what is sure. */
+    *base_ms = *ms / ratio;
     for (int i = 0; i < layer_count; i++) {
         layers[i].ms = sum_of_layer(&t.latency[CHANGED], layers[i].name);
         layers[i].base_ms = sum_of_layer(&t.latency[BASE], layers[i].name);
@@ -77,7 +96,7 @@ stint_status sti_shrink_time_sample(sti_shrinker *s, stint_model_file *model,
     sti_shrink_time time = {.share = sample->share, .seed = sample->facts.seed};
     stint_status st = STINT_OK;
     if (!known) {
-        st = sti_shrink_measure(s, model, ROUNDS, &time.ms, &time.base_ms, NULL, 0);
+        st = sti_shrink_measure(s, model, &time.ms, &time.base_ms, NULL, 0);
         if (st == STINT_OK)
             sti_shrink_keep_time(s, &time);
     }
@@ -98,7 +117,7 @@ static stint_status measure_guess(sti_shrinker *s, sti_shrink_time *time)
     if (st == STINT_OK)
         st = stint_model_open(path, &model);
     if (st == STINT_OK)
-        st = sti_shrink_measure(s, model, ROUNDS, &time->ms, &time->base_ms, NULL, 0);
+        st = sti_shrink_measure(s, model, &time->ms, &time->base_ms, NULL, 0);
     stint_model_close(model);
     unlink(path);
     return st;

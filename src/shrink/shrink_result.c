@@ -11,7 +11,7 @@
 #include "store/model_export.h"
 #include "train/shrink_recipe.h"
 
-enum { FILE_BYTES_MAX = 1 << 30, ROUNDS = 25 };
+enum { FILE_BYTES_MAX = 1 << 30 };
 
 static stint_status copy_file(const char *from, const char *to)
 {
@@ -149,7 +149,7 @@ static stint_status add_layers(sti_shrinker *s, const sti_sample *best,
         r->weights += l.layer[i].weights;
         r->nonzeros += l.layer[i].nonzeros;
     }
-    STI_TRY(sti_shrink_measure(s, model, ROUNDS, &r->latency_ms, &r->base_ms, r->layers,
+    STI_TRY(sti_shrink_measure(s, model, &r->latency_ms, &r->base_ms, r->layers,
                                r->layer_count));
 out:
     sti_weights_writer_destroy(l.writer);

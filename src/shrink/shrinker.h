@@ -106,10 +106,11 @@ stint_status sti_shrink_finish(sti_shrinker *s, const sti_sample *best,
 
 /* ---- shrink_latency.c ---- */
 
-/* Median time of a batch of two models in turns, in ms. layers of both, if asked for
- * (else NULL), are sums by the scope of their operators. */
+/* Median time of a batch in ms, in turns with the model, whose time is such that the
+ * ratio of both is the median over the rounds. layers of both, if asked for (else
+ * NULL), are sums by the scope of their operators. */
 stint_status sti_shrink_measure(const sti_shrinker *s, stint_model_file *changed,
-                                int rounds, double *ms_out, double *base_ms_out,
+                                double *ms_out, double *base_ms_out,
                                 stint_shrink_layer *layers, int layer_count);
 /* The same of a sample, and of the untrained projection at a share; each is measured
  * once and then known. */

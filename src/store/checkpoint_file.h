@@ -16,7 +16,7 @@
 #include "model/network.h"
 #include "store/position.h"
 
-#define STI_TENSOR_MASK     "mask." /* and the name of a parameter */
+#define STI_TENSOR_MASK     "mask."         /* and the name of a parameter */
 #define STI_TENSOR_LEFT     "product.left." /* likewise; see above */
 #define STI_TENSOR_RIGHT    "product.right."
 #define STI_TENSOR_MOMENT_0 "optimizer.0."

@@ -96,6 +96,21 @@ static void test_times(void **state)
     }
 }
 
+static void test_latencies(void **state)
+{
+    static const char *const bad[] = {"", "x", "-1ms", "-0.5x", "fast", "0.5 y"};
+    double seconds, share;
+    (void)state;
+    assert_int_equal(sti_parse_latency("5ms", &seconds, &share), STINT_OK);
+    assert_true(seconds == 5e-3 && share == 0);
+    assert_int_equal(sti_parse_latency("0.25x", &seconds, &share), STINT_OK);
+    assert_true(seconds == 0 && share == 0.25);
+    assert_int_equal(sti_parse_latency("0x", &seconds, &share), STINT_OK);
+    assert_true(seconds == 0 && share == 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(sti_parse_latency(bad[i], &seconds, &share), STINT_E_USAGE);
+}
+
 static void test_rates(void **state)
 {
     (void)state;
@@ -291,11 +306,11 @@ static void test_comma_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_rates),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_truth),        cmocka_unit_test(test_printers),
-        cmocka_unit_test(test_float_text),   cmocka_unit_test(test_rotation),
-        cmocka_unit_test(test_comma_locale),
+        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_times),
+        cmocka_unit_test(test_latencies), cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_printers),  cmocka_unit_test(test_float_text),
+        cmocka_unit_test(test_rotation),  cmocka_unit_test(test_comma_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

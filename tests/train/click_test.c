@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "train/click_priv.h"
 
 enum { KERNELS = 6, TAPS = 9, COUNT = KERNELS * TAPS };
 
@@ -92,12 +93,44 @@ static void correlations_of_ranks(void **state)
     assert_true(fabs(correlate(5, up, ties) - 9 / sqrt(90)) < 1e-6);
 }
 
+/* Kernels are ranked over the layer: of an output that matters little all go before one
+ * of another does; ranked by output, half of each would. */
+static void a_useless_filter_loses_all(void **state)
+{
+    enum { CHANNELS = 4, FILTERS = 2, ALL = CHANNELS * FILTERS, USELESS = 1 };
+    float importance[TAPS * ALL], stays[TAPS * ALL], score[ALL];
+    sti_projection p = {.score = score, .score_count = ALL};
+    const sti_target t = {
+        .count = TAPS * ALL,
+        .filters = true,
+        .form = {.taps = TAPS, .channels = CHANNELS, .columns = FILTERS}};
+    (void)state;
+    for (int i = 0; i < TAPS * ALL; i++)
+        importance[i] =
+            (float)(uniform(3, i) + 0.1) * (i % FILTERS == USELESS ? 0.001f : 1.0f);
+    sti_click_rank_kernels(&p, &t, 0.5, importance, stays);
+    for (int i = 0; i < TAPS * ALL; i++)
+        assert_true(stays[i] == (i % FILTERS == USELESS ? 0.0f : 1.0f));
+    /* Half of a kernel is a whole one, and the best one always stays. */
+    sti_click_rank_kernels(&p, &t, 0.51, importance, stays);
+    int left = 0;
+    for (int k = 0; k < ALL; k++)
+        left += stays[k] != 0;
+    assert_int_equal(left, 3);
+    sti_click_rank_kernels(&p, &t, 0.999, importance, stays);
+    left = 0;
+    for (int k = 0; k < ALL; k++)
+        left += stays[k] != 0;
+    assert_int_equal(left, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_lasso_is_its_formulas_gradient),
         cmocka_unit_test(importance_is_a_sum_of_squares),
         cmocka_unit_test(correlations_of_ranks),
+        cmocka_unit_test(a_useless_filter_loses_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,12 +101,29 @@ static void auto_gets_its_share(void **state)
     assert_true(sti_scheme_is_automatic(&scheme));
 }
 
+/* A recipe.ini that a run wrote is the recipe that it began with. */
+static void settled_schemes_are_known(void **state)
+{
+    (void)state;
+    assert_true(sti_scheme_is_settled("kernel(0.5)", "kernel(auto)"));
+    assert_true(sti_scheme_is_settled("pattern(4)+kernel(0.05/0.5/1e-3)@a*",
+                                      "pattern(4)+kernel(auto)@a*"));
+    assert_false(sti_scheme_is_settled("kernel(auto)", "kernel(auto)"));
+    assert_false(sti_scheme_is_settled("kernel(0.5)", "kernel(0.5)"));
+    assert_false(sti_scheme_is_settled("kernel(0.5)", "prune(auto)"));
+    assert_false(sti_scheme_is_settled("kernel(0.5)+", "kernel(auto)"));
+    assert_false(sti_scheme_is_settled("kernel()", "kernel(auto)"));
+    assert_false(
+        sti_scheme_is_settled("pattern(8)+kernel(0.5)", "pattern(4)+kernel(auto)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_and_their_brackets),
         cmocka_unit_test(wrong_schemes),
         cmocka_unit_test(auto_gets_its_share),
+        cmocka_unit_test(settled_schemes_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
