@@ -13,10 +13,11 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "graph/graph.h"
 #include "play/play.h"
 
 #ifndef RALLY
-#define RALLY "recipes/roms/rally.bin"
+#define RALLY STINT_TEST_SOURCE_DIR "/../recipes/roms/rally.bin"
 #endif
 
 static char folder[64];
