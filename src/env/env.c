@@ -139,6 +139,7 @@ void stint_env_close(stint_env *env)
 {
     if (!env)
         return;
+    sti_env_async_destroy(env->async);
     env->kind->close(env);
     sti_free(env->slot);
     sti_free(env->ring);
@@ -209,27 +210,35 @@ static int64_t pieces(const stint_env *env)
 stint_status stint_env_reset(stint_env *env, const uint8_t *mask, const uint64_t *seeds)
 {
     env_work work = {.env = env, .mask = mask, .seeds = seeds};
+    const stint_status st = sti_env_async_check(env);
+    if (st != STINT_OK)
+        return st;
     sti_team_take(&env->team, pieces(env), reset_piece, &work);
     return STINT_OK;
 }
 
-static void step_one(const env_work *work, int64_t i, int worker)
+void sti_env_step_one(stint_env *env, int64_t i, int32_t action, int worker,
+                      sti_env_outcome *out)
 {
-    stint_env *env = work->env;
     sti_env_slot *slot = &env->slot[i];
-    const stint_env_step_result *r = work->result;
-    sti_env_outcome out = {0};
     if (slot->over) {
         begin_episode(env, i, worker);
-    } else {
-        const uint8_t *before = frame_at(env, i, slot->newest);
-        slot->newest = (slot->newest + 1) % env->facts.stack;
-        env->kind->step(env, i, work->actions[i], worker, before,
-                        frame_at(env, i, slot->newest), &out);
-        slot->step++;
-        slot->over = out.ended || out.truncated;
-        slot->lives = out.lives;
+        return;
     }
+    const uint8_t *before = frame_at(env, i, slot->newest);
+    slot->newest = (slot->newest + 1) % env->facts.stack;
+    env->kind->step(env, i, action, worker, before, frame_at(env, i, slot->newest),
+                    out);
+    slot->step++;
+    slot->over = out->ended || out->truncated;
+    slot->lives = out->lives;
+}
+
+static void step_one(const env_work *work, int64_t i, int worker)
+{
+    const stint_env_step_result *r = work->result;
+    sti_env_outcome out = {0};
+    sti_env_step_one(work->env, i, work->actions[i], worker, &out);
     if (r && r->reward)
         r->reward[i] = out.reward;
     if (r && r->ended)
@@ -237,7 +246,7 @@ static void step_one(const env_work *work, int64_t i, int worker)
     if (r && r->truncated)
         r->truncated[i] = out.truncated;
     if (r && r->lives)
-        r->lives[i] = slot->lives;
+        r->lives[i] = work->env->slot[i].lives;
 }
 
 static void step_piece(void *arg, int64_t piece, int worker)
@@ -248,22 +257,30 @@ static void step_piece(void *arg, int64_t piece, int worker)
         step_one(work, i, worker);
 }
 
+stint_status sti_env_check_action(const stint_env *env, int64_t i, int32_t action)
+{
+    if (!env->slot[i].begun)
+        return sti_fail(STINT_E_USAGE,
+                        "environment %" PRId64 " was never reset; stint_env_reset "
+                        "begins its first episode",
+                        i);
+    if (action < 0 || action >= env->facts.actions)
+        return sti_fail(STINT_E_USAGE,
+                        "action %" PRId32 " of environment %" PRId64
+                        ": 0 to %d are there",
+                        action, i, env->facts.actions - 1);
+    return STINT_OK;
+}
+
 stint_status stint_env_step(stint_env *env, const int32_t *actions,
                             const stint_env_step_result *result)
 {
     env_work work = {.env = env, .actions = actions, .result = result};
-    for (int64_t i = 0; i < env->facts.envs; i++) {
-        if (!env->slot[i].begun)
-            return sti_fail(STINT_E_USAGE,
-                            "environment %" PRId64 " was never reset; stint_env_reset "
-                            "begins its first episode",
-                            i);
-        if (actions[i] < 0 || actions[i] >= env->facts.actions)
-            return sti_fail(STINT_E_USAGE,
-                            "action %" PRId32 " of environment %" PRId64
-                            ": 0 to %d are there",
-                            actions[i], i, env->facts.actions - 1);
-    }
+    stint_status st = sti_env_async_check(env);
+    for (int64_t i = 0; i < env->facts.envs && st == STINT_OK; i++)
+        st = sti_env_check_action(env, i, actions[i]);
+    if (st != STINT_OK)
+        return st;
     sti_team_take(&env->team, pieces(env), step_piece, &work);
     return STINT_OK;
 }
