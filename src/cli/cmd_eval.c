@@ -336,11 +336,12 @@ static stint_status eval_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_eval = {
     .name = "eval",
-    .summary =
-        "measure a model's accuracy on labelled images, loss on a text, or returns",
+    .summary = "measure a model on labelled images, on a text, or at play",
     .operands = "MODEL",
     .example = "stint eval runs/a/model.safetensors --data out/glyphs",
-    .about = "MODEL is a model.safetensors or a run's folder.",
+    .about =
+        "MODEL is a model.safetensors or a run's folder. An agent's is judged by the "
+        "returns of whole games.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(eval_rows, eval_args),
