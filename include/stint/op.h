@@ -137,6 +137,9 @@ STINT_API stint_value stint_silu(stint_graph *g, stint_value x);
 STINT_API stint_value stint_gelu(stint_graph *g, stint_value x);
 /** log(1 + e^x). */
 STINT_API stint_value stint_softplus(stint_graph *g, stint_value x);
+/** -1 where x is below 0, else 1; NaN stays. Its gradient is that of x where |x| <= 1,
+ * else 0: straight-through (Bengio et al. 2013; Hubara et al. 2016). */
+STINT_API stint_value stint_sign(stint_graph *g, stint_value x);
 /** e^x. */
 STINT_API stint_value stint_exp(stint_graph *g, stint_value x);
 /** Natural logarithm. */

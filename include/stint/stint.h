@@ -41,6 +41,7 @@
 #include "stint/play.h"
 #include "stint/recipe.h"
 #include "stint/seal.h"
+#include "stint/serve.h"
 #include "stint/session.h"
 #include "stint/shrink.h"
 #include "stint/status.h"

@@ -20,7 +20,7 @@ static const sti_option rows[] = {
      AT(rom),
      .flag = true,
      .unit = "FILE",
-     .help = "Atari 2600 cartridge that an agent learns to play"},
+     .help = "Atari 2600 cartridge that an agent is trained on"},
     {.name = "game",
      .type = STI_OPTION_TEXT,
      STI_OPTION_NO_BOUND,

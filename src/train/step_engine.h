@@ -6,6 +6,8 @@
  * A shard may be several micro-batches (train.accumulate, [grow]): the graph runs once
  * for each, and the lane adds their results into one block, first to last, before the
  * tree sees it. So tree, ranks and exchange do not change with the size of a batch.
+ * Of a Bayesian network each micro-batch is decoded once and run `samples` times, with
+ * other weights each time; its graph adds up its runs itself (sti_network.adds).
  * With one lane all threads work inside each kernel; with several, each lane is one
  * thread. Neither changes a bit of the sum. With several ranks each has its own
  * consecutive shards, and net/tree_sum.h joins what they leave.
@@ -45,6 +47,7 @@ typedef struct sti_step_engine_desc {
     int64_t shards;     /* of the whole batch */
     int64_t accumulate; /* micro-batches of each, where a batch names none; 0: 1 */
     bool grows;         /* batches may name more */
+    int64_t samples;    /* runs of each micro-batch, of a Bayesian network; 0: 1 */
     sti_comm
         *comm; /* ranks that share them out; NULL: this process has all. Borrowed */
     sti_exchange_desc net; /* how they are joined over ranks */
@@ -102,7 +105,7 @@ typedef struct sti_step_engine {
     double *partial;      /* sums of squares a piece */
     int64_t partial_count;
     int32_t *leaf; /* [shards]: the shard at each leaf of the tree */
-    int64_t runs;  /* micro-batches that the last step's results are the sum of */
+    int64_t runs;  /* of the graph that the last step's results are the sum of */
     /* What the lanes of one call work on. */
     const struct sti_step_batch *batch;
 } sti_step_engine;
@@ -129,6 +132,7 @@ typedef struct sti_step_batch {
     const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
     const float *loss_weights;  /* [STI_LOSS_PARTS], if asked for; NULL: zeros */
     const float *class_weights; /* [classes], likewise */
+    float kl_weight;            /* what KL counts, likewise */
     uint64_t seed;
     uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;

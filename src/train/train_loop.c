@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "train/grow_noise.h"
+#include "train/kl_course.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -90,15 +91,18 @@ static sti_step_batch batch_of_step(sti_run *run, const sti_data_augment *augmen
                                     const sti_course_point *at, int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    return (sti_step_batch){.samples = samples_at(run, at),
-                            .accumulate = at->accumulate,
-                            .augment = augment,
-                            .norm = &run->norm,
-                            .loss_weights = run->loss.weight,
-                            .class_weights = run->job.inputs.class_weights,
-                            .seed = sti_recipe_seed(run->recipe, STI_STREAM_DROPOUT),
-                            .noise = (uint64_t)v.noise->order,
-                            .step = step};
+    return (sti_step_batch){
+        .samples = samples_at(run, at),
+        .accumulate = at->accumulate,
+        .augment = augment,
+        .norm = &run->norm,
+        .loss_weights = run->loss.weight,
+        .class_weights = run->job.inputs.class_weights,
+        .kl_weight = (float)sti_kl_weight(v.bayes, run->job.inputs.train_count,
+                                          &run->job.course, at),
+        .seed = sti_recipe_seed(run->recipe, STI_STREAM_DROPOUT),
+        .noise = (uint64_t)v.noise->order,
+        .step = step};
 }
 
 /* The second step of a run that works harder to fit its budget is timed by operator, to

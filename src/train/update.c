@@ -98,7 +98,7 @@ static void update_params(const updater *u)
         const sti_allocation *param = &net->plan->allocation[output->target];
         const sti_allocation *gradient = &net->plan->allocation[output->value];
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
-        bool decay = u->optimizer->decay_all || !row->param.no_decay;
+        bool decay = !row->drawn && (u->optimizer->decay_all || !row->param.no_decay);
         if (run.bytes && run.param + run.bytes == param->offset &&
             run.gradient + run.bytes == gradient->offset && run.decay == decay) {
             run.bytes += param->bytes;
