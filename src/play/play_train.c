@@ -76,8 +76,9 @@ static stint_status resume(training *t, bool *found_out)
             return STINT_E_MEMORY;
         const stint_status one = sti_play_load(&t->play, path);
         *found_out = one == STINT_OK;
-        if (one == STINT_E_USAGE || one == STINT_E_MEMORY)
-            return one;
+        if (one == STINT_E_USAGE || one == STINT_E_MEMORY ||
+            (one != STINT_OK && i == 0))
+            return one; /* the oldest: nothing is left to go on from */
         if (one != STINT_OK)
             sti_log(STINT_LOG_WARNING, "passed over: %s", stint_last_error());
     }

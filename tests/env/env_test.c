@@ -337,8 +337,9 @@ static void test_send_and_receive(void **state)
         left -= count;
     }
     int64_t none;
-    assert_int_equal(stint_env_recv(apart, 1, ENVS, &(stint_env_ready){.env = which}, &none),
-                     STINT_E_USAGE);
+    assert_int_equal(
+        stint_env_recv(apart, 1, ENVS, &(stint_env_ready){.env = which}, &none),
+        STINT_E_USAGE);
     stint_env_close(together);
     stint_env_close(apart);
 }

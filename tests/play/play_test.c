@@ -348,6 +348,21 @@ static void rally_is_played_from_ram(void **state)
     const stint_play_result r = train(recipe, false);
     /* 6 steps, then 3 a round, of 16 consoles, 4 frames each */
     assert_int_equal(r.env_frames, 16 * 4 * (6 + 3 * 3));
+    /* A run goes on with its own image alone, whatever the name. */
+    char copy[128], patched[512];
+    snprintf(copy, sizeof copy, "%s/other.bin", folder);
+    snprintf(patched, sizeof patched,
+             "cp %s %s && printf x | dd of=%s bs=1 seek=4000 "
+             "conv=notrunc 2>/dev/null",
+             RALLY, copy, copy);
+    assert_int_equal(system(patched), 0);
+    set(recipe, "env.rom", copy);
+    set(recipe, "train.steps", "6");
+    stint_play_result none;
+    assert_int_equal(
+        stint_play_train(recipe, &(stint_play_desc){.resume = true}, &none),
+        STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "play.env"));
     /* The same image under a title's name has that title's six actions. */
     char command[256], other[128];
     snprintf(other, sizeof other, "%s/pong.bin", folder);
