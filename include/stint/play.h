@@ -13,10 +13,10 @@
  * recipe, so threads, overlap, ranks, budget and a resume change no bit of the result.
  *
  * An update learns from the last agent.horizon steps of one of agent.groups groups of
- * environments, every agent.every steps (CuLE's batching, arXiv 1907.08467). What a step
- * teaches: its reward (its sign, with env.clip_reward), and that nothing comes behind an
- * end. A step that begins an episode teaches nothing, and one that was cut off at
- * env.max_frames is valued by what lay behind it.
+ * environments, every agent.every steps (CuLE's batching, arXiv 1907.08467). What a
+ * step teaches: its reward (its sign, with env.clip_reward), and that nothing comes
+ * behind an end. A step that begins an episode teaches nothing, and one that was cut
+ * off at env.max_frames is valued by what lay behind it.
  *
  * The folder of a run holds model.safetensors (weights, recipe, number of actions),
  * log.jsonl (a line every run.log_every updates), recipe.ini, report.html, and in
@@ -24,8 +24,8 @@
  * environments, and what they lived through lately.
  *
  * Returns are sums of an episode's rewards as the game has them, whatever was learned
- * from. Those of a training are of the last 100 episodes that ended, under policies that
- * changed meanwhile; for the returns of one policy let stint_play_eval_run() play.
+ * from. Those of a training are of the last 100 episodes that ended, under policies
+ * that changed meanwhile; for the returns of one policy let stint_play_eval_run() play.
  *
  * Calls block. stint_stop() (stint/stop.h) ends a training after the update under way,
  * with its checkpoint saved. One training runs at a time in a process. */

@@ -53,7 +53,22 @@ typedef struct sti_env_kind {
     void (*load)(stint_env *env, int64_t i, const void *state);
 } sti_env_kind;
 
-/* One step of environment i, or the beginning of its next episode (env.c). */
+/* Observations: bytes of one, and where a place of environment i's ring is. */
+static inline size_t sti_env_frame_bytes(const stint_env *env)
+{
+    return (size_t)(env->facts.height * env->facts.width);
+}
+
+static inline uint8_t *sti_env_frame_at(const stint_env *env, int64_t i, int place)
+{
+    return env->ring + (size_t)i * env->facts.observation_bytes +
+           (size_t)place * sti_env_frame_bytes(env);
+}
+
+/* ---- env_step.c ---- */
+
+void sti_env_begin_episode(stint_env *env, int64_t i, int worker);
+/* One step of environment i, or the beginning of its next episode. */
 void sti_env_step_one(stint_env *env, int64_t i, int32_t action, int worker,
                       sti_env_outcome *out);
 /* STINT_E_USAGE: it was never reset, or there is no such action. */
