@@ -315,6 +315,34 @@ static void a_run_goes_on_where_it_was(void **state)
     }
 }
 
+/* What auto finds is written down, and is what a run with these numbers has. */
+static void auto_finds_numbers_and_keeps_them(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"env.envs", "agent.horizon", "agent.every",
+                                       "agent.groups"};
+    stint_recipe *recipe = chain_recipe("auto"), *written = NULL;
+    char path[160], value[32];
+    for (int i = 0; i < 4; i++)
+        set(recipe, keys[i], "auto");
+    const stint_play_result r = train(recipe, false);
+    stint_recipe_destroy(recipe);
+    assert_true(r.envs / r.groups * r.horizon >= 256);
+    snprintf(path, sizeof path, "%s/auto/recipe.ini", folder);
+    assert_int_equal(stint_recipe_load(path, &written), STINT_OK);
+    assert_int_equal(sti_env_section_of(written)->envs, r.envs);
+    stint_recipe_destroy(written);
+    recipe = chain_recipe("numbers");
+    const int64_t found[] = {r.envs, r.horizon, r.every, r.groups};
+    for (int i = 0; i < 4; i++) {
+        snprintf(value, sizeof value, "%d", (int)found[i]);
+        set(recipe, keys[i], value);
+    }
+    const stint_play_result again = train(recipe, false);
+    assert_string_equal(again.weights_sha256, r.weights_sha256);
+    stint_recipe_destroy(recipe);
+}
+
 static void an_agent_is_judged(void **state)
 {
     (void)state;
@@ -412,6 +440,7 @@ int main(void)
         cmocka_unit_test(chains_are_learned),
         cmocka_unit_test(bits_do_not_depend_on_how),
         cmocka_unit_test(a_run_goes_on_where_it_was),
+        cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
         cmocka_unit_test(what_cannot_be_is_refused),
