@@ -137,6 +137,29 @@ typedef struct stint_env_step_result {
 STINT_API stint_status stint_env_step(stint_env *env, const int32_t *actions,
                                       const stint_env_step_result *result);
 
+/** Where what is ready goes: arrays of the caller's with room for `most`, in the order
+ * in which environments became ready; NULL ones are not written. */
+typedef struct stint_env_ready {
+    int32_t *env; /**< which environment */
+    stint_env_step_result result;
+} stint_env_ready;
+
+/** Hands an action each to `count` environments and returns at once; threads of the
+ * object's own step them, each as soon as a thread is free. Until it is received, an
+ * environment is nobody else's: no other call may name it, and its observations are not
+ * to be read. envs and actions [count]. What an environment brings is what
+ * stint_env_step would have brought. STINT_E_USAGE: an environment that has an action
+ * already, or is named twice, or was never reset; an action that is not there (nothing
+ * was sent); STINT_E_MEMORY. */
+STINT_API stint_status stint_env_send(stint_env *env, int64_t count,
+                                      const int32_t *envs, const int32_t *actions);
+
+/** Waits until at least `least` of those that were sent are ready, and takes up to
+ * `most`: which are first depends on time. *count_out: how many. Their observations may
+ * be read now (stint_env_frame). STINT_E_USAGE: fewer than `least` are under way. */
+STINT_API stint_status stint_env_recv(stint_env *env, int64_t least, int64_t most,
+                                      const stint_env_ready *ready, int64_t *count_out);
+
 /** Copies the observations of all environments, for whoever wants them in one block. A
  * learner that reads them where they lie (stint_env_frame) needs no copy. Oldest first:
  * out [envs, stack, height, width]. Before an episode has `stack` observations the

@@ -23,9 +23,28 @@
  *       st = stint_session_step(session, &result);
  *   stint_session_close(session);
  *
- * Of the recipe a session looks at [optimizer], [schedule], train.shards, train.steps
- * and the seeds, run.threads, run.lanes and run.memory. Calls block, and a session
- * serves one thread at a time; a stint_use is another object. */
+ * A recipe's [optimizer], [schedule], train.shards, train.steps (for the schedule) and
+ * seeds, run.threads, run.lanes and run.memory are what a session looks at; its other
+ * sections may hold anything.
+ *
+ * A stint_use is the other half: the same parameters in a graph for STINT_EVAL, run on
+ * batches from the caller's memory. It has weights of its own, so that it can be run on
+ * one thread with the weights of some steps ago while another thread makes the next
+ * step of the session.
+ *
+ * Shards are the unit of everything: the graph is built for one, fill() is called once
+ * for each shard and step, losses and gradients are means over shards, and each rank
+ * has its own consecutive ones. More shards of fewer rows take less memory. What a
+ * shard's rows are must follow from its number and stint_session_steps() alone, since
+ * lanes take shards in no fixed order.
+ *
+ * To go on after a stop: stint_session_save() now and then, with whatever else the
+ * future depends on as blobs and whatever must not change as texts; then open the same
+ * session again and stint_session_load(). The steps that follow have the bits of a run
+ * that was never stopped.
+ *
+ * Calls block. A session, or a stint_use, serves one thread at a time; two objects are
+ * independent. No pointer that a call is given is kept, unless its comment says so. */
 #ifndef STINT_SESSION_H
 #define STINT_SESSION_H
 
@@ -43,10 +62,12 @@
 extern "C" {
 #endif
 
-/** Most inputs, metrics and outputs that a graph here can have. */
+/** Most inputs, metrics and outputs that a graph here can have, and most texts in a
+ * file. */
 #define STINT_SESSION_MOST 16
 
-/** A trained graph with all memory that its steps work in; opaque. */
+/** A trained graph with all memory that its steps work in: weights, moments, the blocks
+ * of the shard tree, an arena a lane. Opaque; made by stint_session_open(). */
 typedef struct stint_session stint_session;
 
 /** Fills the inputs of one shard. input[i] is the address of desc->inputs[i], dense and
@@ -55,13 +76,15 @@ typedef struct stint_session stint_session;
  * what is written must be a function of the shard and the step alone. */
 typedef void stint_fill_fn(void *user, int64_t shard, void *const *input);
 
-/** A value of a graph by name: a metric (a scalar), or an output. */
+/** A value of a graph by name: a metric (a scalar f32), or an output of any shape. The
+ * name is for messages and files; two of one graph must differ. */
 typedef struct stint_named_value {
     const char *name;
     stint_value value;
 } stint_named_value;
 
-/** What to train. Texts and arrays are read during the call and not kept. */
+/** What to train. Texts and arrays are read during the call and not kept; fill and user
+ * are called and passed on until the session is closed. */
 typedef struct stint_session_desc {
     /* Forward pass and loss of one shard (a micro-batch), for STINT_TRAIN. The call
      * takes it, also when it fails. */
@@ -86,7 +109,8 @@ typedef struct stint_session_desc {
     stint_net *net;
 } stint_session_desc;
 
-/** Plan a session without opening it: parts, peak, lanes, slow-down and whether it fits
+/** Plan a session without opening it, for a look at what it would take: nothing of its
+ * memory is allocated. It gives parts, peak, lanes, slow-down and whether it fits
  * run.memory. The graph is taken. The caller frees the result by stint_plan_fini. */
 STINT_API stint_status stint_session_plan(const stint_session_desc *desc,
                                           stint_plan_result *result_out);
@@ -99,10 +123,12 @@ STINT_API stint_status stint_session_plan(const stint_session_desc *desc,
 STINT_API stint_status stint_session_open(const stint_session_desc *desc,
                                           stint_session **session_out);
 
-/** Free it. NULL is fine. */
+/** Free it, with its graph and its memory. NULL is fine. No other call may be under
+ * way. */
 STINT_API void stint_session_close(stint_session *session);
 
-/** The plan that it runs by; valid until it is closed. */
+/** The plan that it runs by: lanes, threads, parameters, memory part by part. It is the
+ * session's, valid until that is closed. */
 STINT_API const stint_plan_result *stint_session_describe(const stint_session *session);
 
 /** What a step came to. */
@@ -113,17 +139,20 @@ typedef struct stint_session_result {
     double gradient_norm, lr;
 } stint_session_result;
 
-/** One step: all shards forward and backward, their sum, one update of the weights.
+/** One step: all shards forward and backward, their sum over lanes and ranks, one
+ * update of the weights by the recipe's rule.
  *
  * Nothing is allocated. STINT_E_FAILED: loss or gradient is not finite; the first bad
  * tensor is named and the weights stay. STINT_E_PEER: a rank is lost. */
 STINT_API stint_status stint_session_step(stint_session *session,
                                           stint_session_result *result_out);
 
-/** Steps done so far, those before a resume included. */
+/** Steps done so far, those before a resume included. The schedule's rate of the next
+ * step follows from it. */
 STINT_API int64_t stint_session_steps(const stint_session *session);
 
-/** SHA-256 of all parameters and states; 64 hex digits. */
+/** SHA-256 of all parameters and states in the order of a file; 64 hex digits and a
+ * NUL. Two sessions with one value have the same weights. */
 STINT_API void stint_session_sha256(const stint_session *session, char hex_out[65]);
 
 /** The same with the optimiser's moments: equal where the runs may go on as one. */
@@ -131,24 +160,28 @@ STINT_API void stint_session_state_sha256(const stint_session *session,
                                           char hex_out[65]);
 
 /** All weights and states in one block, to be kept for a stint_use: its bytes, and a
- * copy of it. */
+ * copy of it into weights_out. The layout is the library's: it is the same for every
+ * graph that has these parameters and states in this order. */
 STINT_API size_t stint_session_weights_bytes(const stint_session *session);
 STINT_API void stint_session_weights(const stint_session *session, void *weights_out);
 
-/** Bytes of the caller's that go along in a file. */
+/** Bytes of the caller's that go along in a file, as a tensor of that name; whatever
+ * else a run's future depends on. Saving reads data, loading writes it. */
 typedef struct stint_session_blob {
     const char *name;
     size_t bytes;
     void *data;
 } stint_session_blob;
 
-/** A text of the caller's, likewise. */
+/** A text of the caller's, likewise, in the file's metadata: what must be equal where
+ * the file is read, such as a hash of the data. */
 typedef struct stint_session_text {
     const char *key, *text;
 } stint_session_text;
 
-/** Write weights, moments, position and the caller's blobs and texts, atomically.
- * model: weights and texts alone. STINT_E_IO. */
+/** Write weights, moments, position and the caller's blobs and texts, atomically: the
+ * old file stays until the new one is whole and on disk. model: weights and texts
+ * alone, which is what stint_use_load() reads. STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_session_save(const stint_session *session,
                                           const char *path, bool model,
                                           const stint_session_blob *blobs,
@@ -168,7 +201,8 @@ STINT_API stint_status stint_session_load(stint_session *session, const char *pa
 
 /* ---- use: batches from the caller's memory through a graph ---- */
 
-/** A graph in use, with memory of its own; opaque. */
+/** A graph in use, with memory of its own: weights, and an arena a lane. Opaque; made
+ * by stint_use_open(). */
 typedef struct stint_use stint_use;
 
 /** What to use: a graph for STINT_EVAL of one batch, with the very parameters and
@@ -190,13 +224,15 @@ typedef struct stint_use_desc {
  * above. The caller closes *use_out. */
 STINT_API stint_status stint_use_open(const stint_use_desc *desc, stint_use **use_out);
 
-/** Free it. NULL is fine. */
+/** Free it, with its graph and its memory. NULL is fine. */
 STINT_API void stint_use_close(stint_use *use);
 
-/** Bytes that it has taken. */
+/** Bytes that it has taken: weights, and inputs, activations and outputs of each lane.
+ * They belong into stint_session_desc.others. */
 STINT_API size_t stint_use_bytes(const stint_use *use);
 
-/** Bytes of its weights and states. */
+/** Bytes of its weights and states: what stint_session_weights_bytes says of a session
+ * with the same parameters. */
 STINT_API size_t stint_use_weights_bytes(const stint_use *use);
 
 /** Take weights that stint_session_weights gave. STINT_E_INPUT: so many bytes are not

@@ -63,6 +63,12 @@ uint8_t sti_riot_read(sti_console *console, const sti_cpu *cpu, uint16_t address
 void sti_riot_write(sti_console *console, const sti_cpu *cpu, uint16_t address,
                     uint8_t value);
 
+/* "LDA INTIM; BNE to it", or with LDX or LDY: behind the branch that was taken, pass
+ * over the rounds that will find the timer above 0. What is left is as if they had been
+ * run by ALE's processor. Returns the instructions passed over, at most so many. */
+enum { STI_WAIT_OFFSET = 0xfb };
+int64_t sti_riot_skip_wait(sti_bus *bus, sti_cpu *cpu, int64_t instructions);
+
 static inline uint8_t sti_bus_read(sti_bus *bus, sti_cpu *cpu, uint16_t address)
 {
     const uint32_t offset = address & 0xfff;

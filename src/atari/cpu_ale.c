@@ -7,6 +7,9 @@
 #define CPU_READ(bus, r, address)         sti_bus_read(bus, r, address)
 #define CPU_WRITE(bus, r, address, value) sti_bus_write(bus, r, address, value)
 #define CPU_STOPPED(bus)                  ((bus)->stop)
+#define CPU_WAIT(bus, r, offset, instructions)       \
+    if ((offset) == STI_WAIT_OFFSET && (r)->nonzero) \
+        (instructions) -= sti_riot_skip_wait(bus, r, instructions);
 #define CPU_JAM(bus, r)                                      \
     do {                                                     \
         (bus)->stop = true;                                  \

@@ -9,6 +9,9 @@
  * Learning Environment, see below; CPU_BUS             type of the bus; CPU_READ(bus,
  * r, address)           the byte there; CPU_WRITE(bus, r, address, value);
  *   CPU_STOPPED(bus)    whether to stop after this instruction;
+ *   CPU_WAIT(bus, r, offset, instructions)   after BNE: a statement that may pass over
+ *                       rounds of a loop that waits, of which it knows the end; or not
+ *                       defined;
  *   CPU_JAM(bus, r)     an opcode that stops the processor was met; r->pc is behind it.
  *
  * ALE's processor (Stella 2's "low" one) is part of what its frames are, so the other
@@ -18,6 +21,10 @@
  * A7 takes 4 cycles, and decimal sums go by way of numbers of base ten. */
 #include "atari/cpu_table.h"
 #include "atari/registers.h"
+
+#ifndef CPU_WAIT
+#define CPU_WAIT(bus, r, offset, instructions)
+#endif
 
 typedef enum cpu_access { ACCESS_I, ACCESS_R, ACCESS_W, ACCESS_M } cpu_access;
 
@@ -308,7 +315,7 @@ CPU_INLINE void cpu_store_masked(sti_cpu *r, CPU_BUS *bus, uint16_t address,
 #define OP_BVS cpu_branch(r, bus, r->overflow, v);
 #define OP_BCC cpu_branch(r, bus, !r->carry, v);
 #define OP_BCS cpu_branch(r, bus, r->carry, v);
-#define OP_BNE cpu_branch(r, bus, r->nonzero, v);
+#define OP_BNE cpu_branch(r, bus, r->nonzero, v); CPU_WAIT(bus, r, v, instructions)
 #define OP_BEQ cpu_branch(r, bus, !r->nonzero, v);
 
 #define CPU_CASE(opcode, count, mode, access, op)                                \

@@ -49,6 +49,48 @@ uint8_t sti_riot_read(sti_console *console, const sti_cpu *cpu, uint16_t address
     }
 }
 
+/* The register that the loop at pc reads the timer into, or NULL: it is another loop.
+ * Code that is not plain bytes of the image is never looked at. */
+static uint8_t *waiting_register(const sti_bus *bus, sti_cpu *cpu)
+{
+    const uint32_t offset = cpu->pc & 0xfff;
+    if (!(cpu->pc & 0x1000) || offset < bus->direct ||
+        offset + 5 > bus->direct + bus->direct_bytes || (offset & 0x3ff) + 5 > 0x400 ||
+        (cpu->pc & 0xff) + 5 > 0x100)
+        return NULL;
+    const uint8_t *code = &bus->slice[offset >> 10][offset & 0x3ff];
+    if (code[1] != 0x84 || code[2] != 0x02)
+        return NULL;
+    return code[0] == 0xad   ? &cpu->a
+           : code[0] == 0xae ? &cpu->x
+           : code[0] == 0xac ? &cpu->y
+                             : NULL;
+}
+
+/* A round is 7 cycles; it reads 4 cycles after it begins, and goes on while more than 0
+ * is left. */
+int64_t sti_riot_skip_wait(sti_bus *bus, sti_cpu *cpu, int64_t instructions)
+{
+    enum { ROUND = 7, READ = 4, INSTRUCTIONS = 2 };
+    const sti_riot *riot = &bus->console->riot;
+    uint8_t *value = waiting_register(bus, cpu);
+    if (!value)
+        return 0;
+    const int64_t last =
+        (int64_t)riot->set_at + ((int64_t)(riot->timer - 1) << riot->shift);
+    const int64_t first = (int64_t)cpu->cycles + READ;
+    int64_t rounds = last >= first ? (last - first) / ROUND + 1 : 0;
+    rounds =
+        rounds < instructions / INSTRUCTIONS ? rounds : instructions / INSTRUCTIONS;
+    if (rounds <= 0)
+        return 0;
+    cpu->cycles += (uint32_t)(rounds * ROUND);
+    const uint32_t read_at = cpu->cycles - ROUND + READ;
+    *value = cpu->negative = cpu->nonzero =
+        (uint8_t)(riot->timer - (cycles_since(riot, read_at) >> riot->shift) - 1);
+    return rounds * INSTRUCTIONS;
+}
+
 void sti_riot_write(sti_console *console, const sti_cpu *cpu, uint16_t address,
                     uint8_t value)
 {

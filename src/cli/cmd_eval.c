@@ -376,8 +376,7 @@ static stint_status eval_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_eval = {
     .name = "eval",
-    .summary =
-        "measure a model: accuracy on images, loss on a text",
+    .summary = "measure a model: accuracy on images, loss on a text",
     .operands = "MODEL",
     .example = "stint eval runs/a/model.safetensors --data out/glyphs",
     .about = "MODEL is a model.safetensors or a run's folder.",

@@ -452,10 +452,10 @@ const sti_cli_command sti_cmd_plan = {
         "100Mbit\n"
         "stint plan --data ~/photos",
     .about =
-        "Without RECIPE a built-in one is taken, by what is in the data. Reads sizes, "
-        "not pixels. Exit code 3 when the plan exceeds --memory, with the largest "
-        "batch or the number of shards that would fit. With --net-ranks "
-        "also what each process sends a step, and with --net how long that takes.",
+        "Without RECIPE a built-in one is taken, by what is in the data. Exit code 3 "
+        "when the plan exceeds --memory, with the largest batch or the number of "
+        "shards "
+        "that would fit. With --net-ranks what a process sends, with --net how long.",
     .min_operands = 0,
     .max_operands = 1,
     .recipe = true,

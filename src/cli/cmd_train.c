@@ -412,9 +412,7 @@ const sti_cli_command sti_cmd_train = {
     .operands = "[RECIPE]",
     .example =
         "stint train recipes/cifar10-resnet20.ini --data ~/cifar10 --memory 150M",
-    .about = "Without RECIPE a built-in one is taken. The out folder gets "
-             "model.safetensors, "
-             "log.jsonl, recipe.ini and report.html. Ctrl-C saves; --resume goes on.",
+    .about = "Without RECIPE a built-in one is taken. Ctrl-C saves; --resume goes on.",
     .min_operands = 0,
     .max_operands = 1,
     .recipe = true,

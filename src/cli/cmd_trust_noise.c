@@ -261,10 +261,8 @@ const sti_cli_command sti_cmd_trust_noise = {
         "Trains the recipe K times for each arm, the seeds of one kind of chance going "
         "up by one from run to run: ALGO varies weights, order, augmentation and "
         "dropout; IMPL the rounding of sums; CONTROL nothing, and must come out as "
-        "exactly 0 (exit status 1 if not). Leaves all runs, noise.svg and noise.html "
-        "in "
-        "the out folder; finished runs are not made again, interrupted ones go on. "
-        "--memory is for everything together.",
+        "exactly 0 (exit status 1 if not). Leaves all runs, noise.svg and noise.html; "
+        "finished runs are not made again, others go on. --memory is for all together.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

@@ -50,6 +50,9 @@ void sti_area_mean(const uint8_t *now, const uint8_t *before, int lines,
                    const uint8_t grey[256], uint8_t *out)
 {
     const uint32_t whole = (uint32_t)lines * TAKEN;
+    /* Quotients by a product: n / whole = n share >> 40 for all n below 2^24, since
+     * share exceeds 2^40 / whole by less than 1 and 2^24 whole is below 2^40. */
+    const uint64_t share = ((UINT64_C(1) << 40) + whole - 1) / whole;
     uint32_t total[STI_OBSERVED];
     uint16_t sums[STI_OBSERVED];
     int made = -1; /* line that is in sums */
@@ -67,6 +70,6 @@ void sti_area_mean(const uint8_t *now, const uint8_t *before, int lines,
                 total[x] += part * sums[x];
         }
         for (int x = 0; x < STI_OBSERVED; x++)
-            out[y * STI_OBSERVED + x] = (uint8_t)((total[x] + whole / 2) / whole);
+            out[y * STI_OBSERVED + x] = (uint8_t)((total[x] + whole / 2) * share >> 40);
     }
 }

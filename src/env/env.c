@@ -139,6 +139,7 @@ void stint_env_close(stint_env *env)
 {
     if (!env)
         return;
+    sti_env_async_destroy(env->async);
     env->kind->close(env);
     sti_free(env->slot);
     sti_free(env->ring);
@@ -150,17 +151,6 @@ const stint_env_facts *stint_env_describe(const stint_env *env)
     return &env->facts;
 }
 
-static size_t frame_bytes(const stint_env *env)
-{
-    return (size_t)(env->facts.height * env->facts.width);
-}
-
-static uint8_t *frame_at(const stint_env *env, int64_t i, int place)
-{
-    return env->ring + (size_t)i * env->facts.observation_bytes +
-           (size_t)place * frame_bytes(env);
-}
-
 /* ---- reset and step ---- */
 
 typedef struct env_work {
@@ -170,20 +160,6 @@ typedef struct env_work {
     const int32_t *actions;
     const stint_env_step_result *result;
 } env_work;
-
-static void begin_episode(stint_env *env, int64_t i, int worker)
-{
-    sti_env_slot *slot = &env->slot[i];
-    memset(frame_at(env, i, 0), 0, env->facts.observation_bytes);
-    slot->newest = 0;
-    slot->step = 0;
-    slot->frames = 0;
-    slot->last_action = 0;
-    slot->over = false;
-    slot->begun = true;
-    env->kind->reset(env, i, worker, frame_at(env, i, 0));
-    slot->episode++;
-}
 
 static void reset_piece(void *arg, int64_t piece, int worker)
 {
@@ -197,7 +173,7 @@ static void reset_piece(void *arg, int64_t piece, int worker)
             env->slot[i].seed = work->seeds[i];
             env->slot[i].episode = 0;
         }
-        begin_episode(env, i, worker);
+        sti_env_begin_episode(env, i, worker);
     }
 }
 
@@ -209,27 +185,18 @@ static int64_t pieces(const stint_env *env)
 stint_status stint_env_reset(stint_env *env, const uint8_t *mask, const uint64_t *seeds)
 {
     env_work work = {.env = env, .mask = mask, .seeds = seeds};
+    const stint_status st = sti_env_async_check(env);
+    if (st != STINT_OK)
+        return st;
     sti_team_take(&env->team, pieces(env), reset_piece, &work);
     return STINT_OK;
 }
 
 static void step_one(const env_work *work, int64_t i, int worker)
 {
-    stint_env *env = work->env;
-    sti_env_slot *slot = &env->slot[i];
     const stint_env_step_result *r = work->result;
     sti_env_outcome out = {0};
-    if (slot->over) {
-        begin_episode(env, i, worker);
-    } else {
-        const uint8_t *before = frame_at(env, i, slot->newest);
-        slot->newest = (slot->newest + 1) % env->facts.stack;
-        env->kind->step(env, i, work->actions[i], worker, before,
-                        frame_at(env, i, slot->newest), &out);
-        slot->step++;
-        slot->over = out.ended || out.truncated;
-        slot->lives = out.lives;
-    }
+    sti_env_step_one(work->env, i, work->actions[i], worker, &out);
     if (r && r->reward)
         r->reward[i] = out.reward;
     if (r && r->ended)
@@ -237,7 +204,7 @@ static void step_one(const env_work *work, int64_t i, int worker)
     if (r && r->truncated)
         r->truncated[i] = out.truncated;
     if (r && r->lives)
-        r->lives[i] = slot->lives;
+        r->lives[i] = work->env->slot[i].lives;
 }
 
 static void step_piece(void *arg, int64_t piece, int worker)
@@ -252,18 +219,11 @@ stint_status stint_env_step(stint_env *env, const int32_t *actions,
                             const stint_env_step_result *result)
 {
     env_work work = {.env = env, .actions = actions, .result = result};
-    for (int64_t i = 0; i < env->facts.envs; i++) {
-        if (!env->slot[i].begun)
-            return sti_fail(STINT_E_USAGE,
-                            "environment %" PRId64 " was never reset; stint_env_reset "
-                            "begins its first episode",
-                            i);
-        if (actions[i] < 0 || actions[i] >= env->facts.actions)
-            return sti_fail(STINT_E_USAGE,
-                            "action %" PRId32 " of environment %" PRId64
-                            ": 0 to %d are there",
-                            actions[i], i, env->facts.actions - 1);
-    }
+    stint_status st = sti_env_async_check(env);
+    for (int64_t i = 0; i < env->facts.envs && st == STINT_OK; i++)
+        st = sti_env_check_action(env, i, actions[i]);
+    if (st != STINT_OK)
+        return st;
     sti_team_take(&env->team, pieces(env), step_piece, &work);
     return STINT_OK;
 }
@@ -273,12 +233,13 @@ stint_status stint_env_step(stint_env *env, const int32_t *actions,
 const uint8_t *stint_env_frame(const stint_env *env, int64_t i, int age)
 {
     const int stack = env->facts.stack;
-    return frame_at(env, i, (env->slot[i].newest - age % stack + stack) % stack);
+    return sti_env_frame_at(env, i,
+                            (env->slot[i].newest - age % stack + stack) % stack);
 }
 
 void stint_env_observe(const stint_env *env, uint8_t *out)
 {
-    const size_t bytes = frame_bytes(env);
+    const size_t bytes = sti_env_frame_bytes(env);
     for (int64_t i = 0; i < env->facts.envs; i++)
         for (int age = env->facts.stack - 1; age >= 0; age--, out += bytes)
             memcpy(out, stint_env_frame(env, i, age), bytes);
@@ -308,7 +269,7 @@ void stint_env_save(const stint_env *env, int64_t i, void *state_out)
     memcpy(at, &env->slot[i], sizeof env->slot[i]);
     at += sizeof env->slot[i];
     env->kind->save(env, i, at);
-    memcpy(at + env->kind_bytes, stint_env_frame(env, i, 0), frame_bytes(env));
+    memcpy(at + env->kind_bytes, stint_env_frame(env, i, 0), sti_env_frame_bytes(env));
 }
 
 stint_status stint_env_load(stint_env *env, int64_t i, const void *state)
@@ -325,8 +286,8 @@ stint_status stint_env_load(stint_env *env, int64_t i, const void *state)
     env->slot[i].drawn = drawn;
     at += sizeof env->slot[i];
     env->kind->load(env, i, at);
-    memset(frame_at(env, i, 0), 0, env->facts.observation_bytes);
-    memcpy(frame_at(env, i, env->slot[i].newest), at + env->kind_bytes,
-           frame_bytes(env));
+    memset(sti_env_frame_at(env, i, 0), 0, env->facts.observation_bytes);
+    memcpy(sti_env_frame_at(env, i, env->slot[i].newest), at + env->kind_bytes,
+           sti_env_frame_bytes(env));
     return STINT_OK;
 }

@@ -28,11 +28,12 @@ struct stint_env {
     stint_env_desc desc; /* with all choices made; its texts are the caller's no more */
     stint_env_facts facts;
     sti_team team;
-    sti_env_slot *slot; /* [envs] */
-    uint8_t *ring;      /* [envs][stack][height][width] */
-    void *own;          /* the kind's */
-    size_t kind_bytes;  /* of one environment's state of the kind's own */
-    sti_sha256 hash;    /* of facts.identity, while the kind opens */
+    sti_env_slot *slot;          /* [envs] */
+    uint8_t *ring;               /* [envs][stack][height][width] */
+    struct sti_env_async *async; /* of send and recv; NULL: not used yet */
+    void *own;                   /* the kind's */
+    size_t kind_bytes;           /* of one environment's state of the kind's own */
+    sti_sha256 hash;             /* of facts.identity, while the kind opens */
 };
 
 typedef struct sti_env_kind {
@@ -51,6 +52,33 @@ typedef struct sti_env_kind {
     void (*save)(const stint_env *env, int64_t i, void *state_out);
     void (*load)(stint_env *env, int64_t i, const void *state);
 } sti_env_kind;
+
+/* Observations: bytes of one, and where a place of environment i's ring is. */
+static inline size_t sti_env_frame_bytes(const stint_env *env)
+{
+    return (size_t)(env->facts.height * env->facts.width);
+}
+
+static inline uint8_t *sti_env_frame_at(const stint_env *env, int64_t i, int place)
+{
+    return env->ring + (size_t)i * env->facts.observation_bytes +
+           (size_t)place * sti_env_frame_bytes(env);
+}
+
+/* ---- env_step.c ---- */
+
+void sti_env_begin_episode(stint_env *env, int64_t i, int worker);
+/* One step of environment i, or the beginning of its next episode. */
+void sti_env_step_one(stint_env *env, int64_t i, int32_t action, int worker,
+                      sti_env_outcome *out);
+/* STINT_E_USAGE: it was never reset, or there is no such action. */
+stint_status sti_env_check_action(const stint_env *env, int64_t i, int32_t action);
+
+/* ---- env_async.c ---- */
+
+void sti_env_async_destroy(struct sti_env_async *async); /* NULL is fine */
+/* STINT_E_USAGE: environments are under way. */
+stint_status sti_env_async_check(const stint_env *env);
 
 extern const sti_env_kind sti_env_atari, sti_env_chain;
 

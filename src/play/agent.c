@@ -168,7 +168,7 @@ static void returns_of_vtrace(learning *l)
     l->target = stint_vtrace(l->g, &in, ratio, &desc, &l->advantage);
 }
 
-/* Of ppo the values are those that there were; the state behind the last step has none
+/* The values of ppo are those that there were; the state behind the last step has none
  * yet and is valued as it is now. */
 static void returns_of_steps(learning *l)
 {

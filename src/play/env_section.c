@@ -19,6 +19,8 @@ static const sti_option rows[] = {
      .default_text = "",
      AT(rom),
      .flag = true,
+     .same_weights = true, /* the image is known by its hash, wherever it lies */
+     .local = true,
      .unit = "FILE",
      .help = "Atari 2600 cartridge that an agent is trained on"},
     {.name = "game",

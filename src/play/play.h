@@ -59,6 +59,15 @@ stint_status sti_ahead_end(sti_ahead *ahead); /* waits */
  * not NULL. */
 stint_status sti_play_turn(sti_play *play, sti_ahead *ahead);
 
+/* ---- play_auto.c ---- */
+
+/* A copy of the recipe with numbers in the place of `auto`, found by trying or, of a
+ * run that goes on, in its folder's recipe.ini; *settled_out NULL: there is no auto. */
+stint_status sti_play_settle(const stint_recipe *recipe, const char *resume_folder,
+                             stint_recipe **settled_out);
+/* After a STINT_E_BUDGET: its words and how many environments would fit. */
+stint_status sti_play_explain_budget(const stint_recipe *recipe);
+
 /* ---- play_file.c ---- */
 
 stint_status sti_play_save(sti_play *play, const char *path, bool model);

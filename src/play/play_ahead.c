@@ -93,3 +93,19 @@ stint_status sti_ahead_end(sti_ahead *a)
     pthread_mutex_unlock(&a->mutex);
     return st == STINT_OK ? st : sti_fail(st, "%s", a->failure);
 }
+
+stint_status sti_play_turn(sti_play *p, sti_ahead *ahead)
+{
+    stint_status st = STINT_OK, other = STINT_OK;
+    if (p->rounds == p->updates)
+        st = sti_play_round(p);
+    if (st != STINT_OK)
+        return st;
+    const bool beside = ahead && sti_play_may_overlap(p) && p->rounds == p->updates + 1;
+    if (beside)
+        sti_ahead_begin(ahead);
+    st = sti_play_update(p);
+    if (beside)
+        other = sti_ahead_end(ahead);
+    return st != STINT_OK ? st : other;
+}

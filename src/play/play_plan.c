@@ -38,8 +38,11 @@ stint_status stint_play_plan_of(const stint_recipe *recipe, stint_play_plan *pla
 {
     sti_play p = {.recipe = NULL};
     stint_play_plan plan = {.limit = ""};
+    stint_recipe *settled = NULL;
     stint_status st = stint_recipe_check(recipe);
     STI_TRY(st);
+    STI_TRY(sti_play_settle(recipe, NULL, &settled));
+    recipe = settled ? settled : recipe;
     STI_TRY(sti_play_open(recipe, NULL, true, &p));
     plan.memory = p.plan;
     p.plan = (stint_plan_result){0};
@@ -57,5 +60,6 @@ stint_status stint_play_plan_of(const stint_recipe *recipe, stint_play_plan *pla
 out:
     stint_plan_fini(&plan.memory);
     sti_play_close(&p);
+    stint_recipe_destroy(settled);
     return st;
 }

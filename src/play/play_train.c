@@ -22,7 +22,8 @@
 typedef struct training {
     const stint_play_desc *desc;
     stint_train_desc folder_desc;
-    sti_run folder; /* of it run_folder.c's part: names, lock, what is old */
+    sti_run folder;        /* of it run_folder.c's part: names, lock, what is old */
+    stint_recipe *settled; /* the recipe without `auto`; NULL: it had none */
     sti_play play;
     sti_ahead *ahead;
     sti_play_log log;
@@ -75,8 +76,9 @@ static stint_status resume(training *t, bool *found_out)
             return STINT_E_MEMORY;
         const stint_status one = sti_play_load(&t->play, path);
         *found_out = one == STINT_OK;
-        if (one == STINT_E_USAGE || one == STINT_E_MEMORY)
-            return one;
+        if (one == STINT_E_USAGE || one == STINT_E_MEMORY ||
+            (one != STINT_OK && i == 0))
+            return one; /* the oldest: nothing is left to go on from */
         if (one != STINT_OK)
             sti_log(STINT_LOG_WARNING, "passed over: %s", stint_last_error());
     }
@@ -286,6 +288,29 @@ static stint_status finish(training *t, stint_status st, stint_play_result *resu
     return ended;
 }
 
+/* Numbers in the place of `auto`, which then are the recipe's. */
+static stint_status settle(training *t)
+{
+    const stint_status st = sti_play_settle(
+        t->play.recipe, t->desc->resume ? t->folder.out : NULL, &t->settled);
+    if (st != STINT_OK || !t->settled)
+        return st;
+    if (t->desc->net && stint_net_ranks(t->desc->net) > 1)
+        return sti_fail(STINT_E_USAGE, "auto: what several processes would find "
+                                       "differs; give env.envs, agent.horizon, "
+                                       "agent.every and agent.groups");
+    t->play.recipe = t->folder.recipe = t->settled;
+    return STINT_OK;
+}
+
+static stint_status open_play(training *t)
+{
+    const stint_recipe *recipe = t->play.recipe;
+    const stint_status st = sti_play_open(recipe, t->desc->net, false, &t->play);
+    t->play.recipe = recipe;
+    return st == STINT_E_BUDGET ? sti_play_explain_budget(recipe) : st;
+}
+
 static stint_status prepare(training *t)
 {
     stint_status st;
@@ -293,7 +318,8 @@ static stint_status prepare(training *t)
     STI_TRY(sti_run_name_files(&t->folder));
     if (t->first)
         STI_TRY(sti_run_check_folder(&t->folder));
-    STI_TRY(sti_play_open(t->play.recipe, t->desc->net, false, &t->play));
+    STI_TRY(settle(t));
+    STI_TRY(open_play(t));
     if (t->desc->planned)
         t->desc->planned(t->desc->user, stint_session_describe(t->play.session));
     STI_TRY(begin(t));
@@ -324,6 +350,7 @@ stint_status stint_play_train(const stint_recipe *recipe, const stint_play_desc 
     if (t.folder.lock_fd >= 0)
         close(t.folder.lock_fd);
     sti_arena_destroy(t.folder.arena);
+    stint_recipe_destroy(t.settled);
     sti_stop_clear();
     return st;
 }

@@ -40,7 +40,7 @@ typedef struct sti_rollout {
     int32_t *action; /* [slots][envs], as all below */
     float *mu, *value, *reward, *discount, *weight;
     int32_t *version; /* [slots]: updates that the acting weights had */
-    /* Of one step, [envs]. */
+    /* What one step brought, [envs]. */
     float *gain;
     uint8_t *ended, *cut, *begins; /* begins: the next step begins an episode */
     double *sum;                   /* of the episode so far */

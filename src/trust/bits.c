@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "play/agent_section.h"
+#include "play/env_section.h"
 #include "stint/trust.h"
 #include "store/checkpoint_file.h"
 #include "train/train_section.h"
@@ -346,6 +348,14 @@ static stint_status check_settings(const stint_recipe *recipe, const stint_bits_
     return st;
 }
 
+/* Numbers of an agent's recipe that a run would look for. */
+static bool is_calibrated(const stint_recipe *recipe)
+{
+    const sti_agent_values *agent = sti_agent_section_of(recipe);
+    return sti_env_section_of(recipe)->envs == 0 || agent->horizon == 0 ||
+           agent->every == 0 || agent->groups == 0;
+}
+
 static stint_status check(const stint_recipe *recipe, const stint_bits_desc *d)
 {
     stint_status st = stint_recipe_check(recipe);
@@ -353,6 +363,11 @@ static stint_status check(const stint_recipe *recipe, const stint_bits_desc *d)
         st = sti_fail(STINT_E_USAGE,
                       "train.batch: auto makes a result depend on memory; give a "
                       "number of images");
+    if (st == STINT_OK && sti_env_wanted(recipe) && is_calibrated(recipe))
+        st = sti_fail(
+            STINT_E_USAGE,
+            "auto makes a result depend on the machine's speed; give env.envs, "
+            "agent.horizon, agent.every and agent.groups");
     if (st == STINT_OK && (d->steps < 2 || d->hash_every < 1))
         st = sti_fail(STINT_E_USAGE,
                       "steps: %" PRId64 " leave no step to be killed after; give 2 or "

@@ -87,6 +87,82 @@ static void test_our_own(void **state)
 }
 
 /* Skipping the drawing changes nothing but the picture: not RAM, not the latches. */
+/* A program that waits for the timer by A, X and Y, at every rate and from every
+ * number, notes what it reads behind each wait, and makes a VSYNC now and then. intim:
+ * the timer's address as the waits name it. */
+static void make_waits(uint8_t intim, uint8_t rom[4096])
+{
+    static const uint8_t loads[3] = {0xad, 0xae, 0xac}, notes[3] = {0x85, 0x86, 0x84};
+    uint8_t *at = rom;
+    memset(rom, 0xea, 4096);
+    for (int k = 0; k < 12; k++) {
+        const uint8_t wait[] = {0xe6,
+                                0x80,
+                                0xa5,
+                                0x80,
+                                0x8d,
+                                (uint8_t)(0x94 + k / 3),
+                                0x02, /* set it */
+                                loads[k % 3],
+                                intim,
+                                0x02,
+                                0xd0,
+                                0xfb, /* the wait */
+                                notes[k % 3],
+                                (uint8_t)(0x81 + 2 * k),
+                                loads[k % 3],
+                                intim,
+                                0x02,
+                                notes[k % 3],
+                                (uint8_t)(0x82 + 2 * k)};
+        static const uint8_t frame[] = {0xa9, 0x02, 0x85, 0x00, 0x85, 0x02, 0x85,
+                                        0x02, 0x85, 0x02, 0xa9, 0x00, 0x85, 0x00};
+        memcpy(at, wait, sizeof wait);
+        at += sizeof wait;
+        if (k % 3 == 2) {
+            memcpy(at, frame, sizeof frame);
+            at += sizeof frame;
+        }
+    }
+    memcpy(at, (const uint8_t[]){0x4c, 0x00, 0xf0}, 3);
+    rom[0xffc] = 0x00;
+    rom[0xffd] = 0xf0;
+}
+
+/* Waits that are passed over end as those that are run, which are the same waits by
+ * another address of the timer; also where the safety stop cuts them. */
+static void test_waits(void **state)
+{
+    (void)state;
+    static sti_vcs other;
+    uint8_t rom[4096];
+    sti_cart cart[2] = {{0}};
+    sti_vcs *v[2] = {&vcs, &other};
+    for (int i = 0; i < 2; i++) {
+        make_waits(i ? 0x94 : 0x84, rom);
+        assert_int_equal(sti_cart_load(rom, sizeof rom, "waits", &cart[i]), STINT_OK);
+        assert_int_equal(sti_vcs_init(v[i], &cart[i]), STINT_OK);
+    }
+    uint32_t cut = 0;
+    for (int frame = 0; frame < 2500; frame++) {
+        for (int i = 0; i < 2; i++)
+            sti_vcs_frame(v[i], 0);
+        assert_memory_equal(v[0]->console.riot.ram, v[1]->console.riot.ram,
+                            STI_RAM_BYTES);
+        assert_int_equal(v[0]->console.cpu.cycles, v[1]->console.cpu.cycles);
+        assert_int_equal(v[0]->console.cpu.pc, v[1]->console.cpu.pc);
+        assert_int_equal(v[0]->console.cut_frames, v[1]->console.cut_frames);
+        assert_int_equal(v[0]->console.cpu.a, v[1]->console.cpu.a);
+        assert_int_equal(v[0]->console.cpu.negative, v[1]->console.cpu.negative);
+        cut = v[0]->console.cut_frames;
+    }
+    assert_true(cut > 10);
+    for (int i = 0; i < 2; i++) {
+        sti_vcs_fini(v[i]);
+        sti_cart_close(&cart[i]);
+    }
+}
+
 static void test_undrawn(void **state)
 {
     (void)state;
@@ -170,9 +246,8 @@ static int write_roms(const char *folder)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_by_chance),
-        cmocka_unit_test(test_our_own),
-        cmocka_unit_test(test_undrawn),
+        cmocka_unit_test(test_made_by_chance), cmocka_unit_test(test_our_own),
+        cmocka_unit_test(test_waits),          cmocka_unit_test(test_undrawn),
         cmocka_unit_test(test_snapshot),
     };
     if (argc == 3 && strcmp(argv[1], "--write") == 0)

@@ -286,6 +286,64 @@ static void test_chain(void **state)
     stint_env_close(env);
 }
 
+/* Environments that are sent one by one, and received as they come, bring what steps of
+ * all together bring. */
+static void test_send_and_receive(void **state)
+{
+    (void)state;
+    enum { ENVS = 6, STEPS = 40 };
+    stint_env_desc desc = rally;
+    desc.envs = ENVS;
+    desc.threads = 3;
+    stint_env *together = open_env(&desc), *apart = open_env(&desc);
+    const stint_env_facts *f = stint_env_describe(apart);
+    static float want[STEPS][ENVS];
+    static uint8_t seen[STEPS][ENVS][84 * 84];
+    int step[ENVS] = {0};
+    int32_t all[ENVS], which[ENVS], action[ENVS];
+    for (int t = 0; t < STEPS; t++) {
+        for (int i = 0; i < ENVS; i++)
+            all[i] = action_of(i, t, f->actions);
+        assert_int_equal(
+            stint_env_step(together, all, &(stint_env_step_result){.reward = want[t]}),
+            STINT_OK);
+        for (int i = 0; i < ENVS; i++)
+            memcpy(seen[t][i], stint_env_frame(together, i, 0), sizeof seen[t][i]);
+    }
+    for (int i = 0; i < ENVS; i++) {
+        which[i] = i;
+        action[i] = action_of(i, 0, f->actions);
+    }
+    assert_int_equal(stint_env_send(apart, ENVS, which, action), STINT_OK);
+    assert_int_equal(stint_env_send(apart, 1, which, action), STINT_E_USAGE);
+    assert_int_equal(stint_env_step(apart, action, NULL), STINT_E_USAGE);
+    for (int64_t left = ENVS * STEPS; left > 0;) {
+        float reward[ENVS];
+        int64_t count, again = 0;
+        const stint_env_ready ready = {which, {.reward = reward}};
+        assert_int_equal(stint_env_recv(apart, 1, ENVS, &ready, &count), STINT_OK);
+        assert_true(count >= 1);
+        for (int64_t k = 0; k < count; k++) {
+            const int i = which[k], t = step[i]++;
+            assert_true(reward[k] == want[t][i]);
+            assert_memory_equal(stint_env_frame(apart, i, 0), seen[t][i],
+                                sizeof seen[t][i]);
+            if (step[i] < STEPS) {
+                which[again] = i;
+                action[again++] = action_of(i, step[i], f->actions);
+            }
+        }
+        assert_int_equal(stint_env_send(apart, again, which, action), STINT_OK);
+        left -= count;
+    }
+    int64_t none;
+    assert_int_equal(
+        stint_env_recv(apart, 1, ENVS, &(stint_env_ready){.env = which}, &none),
+        STINT_E_USAGE);
+    stint_env_close(together);
+    stint_env_close(apart);
+}
+
 static void test_refused(void **state)
 {
     stint_env *env = NULL;
@@ -330,10 +388,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shrink),   cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_by_hand),  cmocka_unit_test(test_episodes),
-        cmocka_unit_test(test_snapshot), cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shrink),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_episodes),
+        cmocka_unit_test(test_snapshot),         cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_send_and_receive), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
