@@ -250,6 +250,14 @@ stint_status sti_seal_walk(const sti_circuit *circuit, int threads, int all_thre
     return STINT_OK;
 }
 
+/* Of a communicator, and of the table of who computes what. */
+static size_t network_bytes(const sti_circuit *circuit, const sti_share *share,
+                            const sti_comm *comm)
+{
+    return NETWORK_BYTES + (size_t)share->ranks * NETWORK_RANK_BYTES +
+           (size_t)circuit->cells * 10 + (comm ? sti_comm_shared_bytes(comm) : 0);
+}
+
 void sti_seal_account(const sti_circuit *circuit, const sti_seal_set *set, int threads,
                       int64_t slots, const sti_share *share, const sti_comm *comm,
                       sti_account *account_out)
@@ -274,19 +282,18 @@ void sti_seal_account(const sti_circuit *circuit, const sti_seal_set *set, int t
                         (size_t)circuit->output_bits * 4);
     sti_account_add(account_out, "ciphertexts", "inputs, and results still needed",
                     (size_t)slots * width + (size_t)circuit->input_bits * 4);
+    const size_t network = share ? network_bytes(circuit, share, comm) : 0;
     if (share)
-        sti_account_add(
-            account_out, "network", "wires on their way, buffers of sockets",
-            wires * 10 + NETWORK_BYTES + (size_t)share->ranks * NETWORK_RANK_BYTES +
-                sti_cut_wires_bytes(share->ranks, share->most,
-                                    sti_seal_ciphertext_words(set)) +
-                (comm ? sti_comm_shared_bytes(comm) : 0));
+        sti_account_add(account_out, "network",
+                        "wires on their way, buffers of sockets",
+                        network + sti_cut_wires_bytes(share->ranks, share->most,
+                                                      sti_seal_ciphertext_words(set)));
     sti_account_add(account_out, "threads' scratch", "",
                     (size_t)threads * (sti_bootstrap_scratch_bytes(set) + 8 * width));
     /* The results, and the file made of them: growing and whole. */
     sti_account_add(account_out, "results", "and their file", 4 * output);
     const size_t key_then =
-        sti_eval_key_bytes(set) + file + (size_t)threads * unpacking;
+        sti_eval_key_bytes(set) + file + (size_t)threads * unpacking + network;
     sti_account_raise(account_out, "unpacking of the key", "at the begin", key_then);
     sti_account_add_process(account_out, &process, threads);
     const size_t start = comm ? sti_comm_start_peak_bytes(comm) : 0;
