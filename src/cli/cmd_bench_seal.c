@@ -79,6 +79,7 @@ static stint_status seal_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_bench_seal = {
     .name = "bench seal",
     .summary = "time encrypted gates of each parameter set",
+    .operands = "",
     .example = "stint bench seal -j 1 --seconds 5",
     .about = "Gates in full calls of eight on all threads, and one alone, with keys "
              "that are made for it and thrown away.",
