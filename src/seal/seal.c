@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/secure_random.h"
 #include "seal/cc.h"
-#include "seal/report.h"
+#include "seal/seal_report.h"
 
 enum { EFFORT = 4 };
 #define MAX_TEXT_BYTES ((size_t)1 << 30)

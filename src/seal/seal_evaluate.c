@@ -65,7 +65,7 @@ static void run_call(void *arg, int64_t piece, int worker)
     v->busy_ns[worker] += sti_clock_ns() - begin;
 }
 
-/* Of the wave, what this rank computes. */
+/* What this rank computes of the wave. */
 static void pick_mine(evaluator *v)
 {
     const sti_evaluation *e = v->e;
@@ -250,7 +250,7 @@ stint_status sti_seal_walk(const sti_circuit *circuit, int threads, int all_thre
     return STINT_OK;
 }
 
-/* Of a communicator, and of the table of who computes what. */
+/* A communicator, and the table of who computes what. */
 static size_t network_bytes(const sti_circuit *circuit, const sti_share *share,
                             const sti_comm *comm)
 {

@@ -5,7 +5,7 @@
 #include "base/account.h"
 #include "seal/bootstrap.h"
 #include "seal/cut_wires.h"
-#include "seal/report.h"
+#include "seal/seal_report.h"
 #include "stint/seal.h"
 
 typedef struct sti_evaluation {

@@ -1,4 +1,4 @@
-#include "seal/report.h"
+#include "seal/seal_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

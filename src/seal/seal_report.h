@@ -1,7 +1,7 @@
 /* The page about a circuit, and about a run of it: width and time by level, how busy
  * threads were, and which lines of the source the bootstraps come from. */
-#ifndef STI_SEAL_REPORT_H
-#define STI_SEAL_REPORT_H
+#ifndef STI_SEAL_SEAL_REPORT_H
+#define STI_SEAL_SEAL_REPORT_H
 
 #include "base/text.h"
 #include "seal/circuit.h"
