@@ -109,6 +109,14 @@ static void fill_series(const sti_seal_report *r, const int64_t *width, int64_t 
     }
 }
 
+static double longest(const sti_level_times *times, int64_t depth)
+{
+    double most = 0;
+    for (int64_t l = 1; l <= depth; l++)
+        most = times->seconds[l] > most ? times->seconds[l] : most;
+    return most;
+}
+
 static stint_status add_levels(const sti_seal_report *r, sti_text *out)
 {
     sti_circuit_shape shape;
@@ -133,8 +141,9 @@ static stint_status add_levels(const sti_seal_report *r, sti_text *out)
     sti_page_columns_begin(out);
     add_chart(&series, WIDTH, 1, "Gates of a level", "", STI_PAGE_FIRST, out);
     if (r->times) {
-        add_chart(&series, SECONDS, 1e3, "Time of a level", " ms", STI_PAGE_SECOND,
-                  out);
+        const bool long_ones = longest(r->times, shape.depth) >= 0.5;
+        add_chart(&series, SECONDS, long_ones ? 1 : 1e3, "Time of a level",
+                  long_ones ? " s" : " ms", STI_PAGE_SECOND, out);
         add_chart(&series, BUSY, 100, "Threads that had work", " %", STI_PAGE_PLAIN,
                   out);
     }
