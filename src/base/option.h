@@ -41,6 +41,8 @@ typedef struct sti_option {
     bool flag;           /* on the command line as --name, beside --set section.name */
     const char *flag_name; /* of that flag where `name` alone is unclear (data.path is
                               --data); NULL: name */
+    bool suffixed; /* LIST: on the command line "-xNAME VALUE", too, adds NAME=VALUE */
+    int words; /* LIST: on the command line so many words follow the letter or flag */
     bool same_weights;     /* recipe: no value of it changes the trained weights */
     bool local; /* recipe: of this machine, left out of what is handed on to others */
     const char *unit; /* shown in help: "N", "SIZE", "PATH" */
@@ -97,7 +99,8 @@ stint_status sti_options_read_environment(sti_option_set *set,
 /* Command line, argv without the program's name and subcommand: argv[0] is the first
  * word that is looked at. --name VALUE, --name=VALUE, -x VALUE, -xVALUE, --flag,
  * --no-flag, --set section.key=value, "--" ends options. Words that are no options go
- * to operands_out (arena). -h/--help sets *help_out. All complaints at once. */
+ * to operands_out (arena). -h/--help sets *help_out; where a row has the letter h, -h
+ * alone does, without a number behind it. All complaints at once. */
 stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv,
                                       char ***operands_out, int *operand_count_out,
                                       bool *help_out);

@@ -16,6 +16,8 @@ typedef struct command {
     char **operands;
     int operand_count;
     bool help;
+    int suffixed;      /* the row that the last suffix was of, or -1 */
+    sti_text suffixes; /* what they come to so far */
     sti_complaints complaints;
 } command;
 
@@ -105,6 +107,41 @@ static const char *take_value(command *c, const char *where)
     return NULL;
 }
 
+/* "-xNAME VALUE" of a row that takes suffixes: all of them make its list. */
+static void take_suffix(command *c, int row, const char *suffix, const char *where)
+{
+    const char *value = take_value(c, where);
+    if (!value)
+        return;
+    if (c->suffixed != row)
+        sti_text_fini(&c->suffixes);
+    c->suffixed = row;
+    sti_text_printf(&c->suffixes, "%s%s=%s", c->suffixes.length > 0 ? "," : "", suffix,
+                    value);
+    if (c->suffixes.failed)
+        c->complaints.no_memory = true;
+    else
+        store(c, row, c->suffixes.data, where);
+}
+
+/* As many words as the row wants, joined to a list. */
+static void take_words(command *c, int row, const char *first, const char *where)
+{
+    sti_text list = {0};
+    sti_text_add(&list, first);
+    for (int i = 1; i < c->set->rows[row].words; i++) {
+        const char *word = take_value(c, where);
+        if (!word)
+            break;
+        sti_text_printf(&list, ",%s", word);
+    }
+    if (list.failed)
+        c->complaints.no_memory = true;
+    else
+        store(c, row, list.data, where);
+    sti_text_fini(&list);
+}
+
 static void take_set(command *c, const char *value)
 {
     char section[NAME_BYTES], name[NAME_BYTES], where[2 * NAME_BYTES + 16];
@@ -165,8 +202,37 @@ static void take_long(command *c, const char *word)
         complain_flag(c, name);
     else if (row >= 0 && c->set->rows[row].type == STI_OPTION_BOOL && !value)
         store(c, row, "true", where);
-    else if (row >= 0 && (value || (value = take_value(c, where)) != NULL))
+    else if (row >= 0 && value)
         store(c, row, value, where);
+    else if (row >= 0 && (value = take_value(c, where)) != NULL)
+        take_words(c, row, value, where);
+}
+
+/* Is -h a question for help, not the row of that letter? */
+static bool is_help(const command *c, int row, const char *letters)
+{
+    if (letters[0] != 'h')
+        return false;
+    if (row < 0)
+        return true;
+    const char *value = letters[1]          ? letters + 1
+                        : c->next < c->argc ? c->argv[c->next]
+                                            : "";
+    return !isdigit((unsigned char)value[0]) && value[0] != '=';
+}
+
+/* The value of a row that is no switch; `attached` stands behind its letter. */
+static void take_lettered(command *c, int row, const char *attached, const char *where)
+{
+    const sti_option *o = &c->set->rows[row];
+    if (*attached && o->suffixed && !strchr(attached, '=')) {
+        take_suffix(c, row, attached, where);
+        return;
+    }
+    const char *value =
+        *attached ? attached + (*attached == '=') : take_value(c, where);
+    if (value)
+        take_words(c, row, value, where);
 }
 
 /* "-x", "-xVALUE", "-x VALUE", and switches together as "-qv". */
@@ -175,7 +241,7 @@ static void take_short(command *c, const char *letters)
     for (; *letters; letters++) {
         char where[3] = {'-', *letters, '\0'};
         int row = find_letter(c->set, *letters);
-        if (row < 0 && *letters == 'h') {
+        if (is_help(c, row, letters)) {
             c->help = true;
         } else if (row < 0) {
             sti_complain(&c->complaints, "unknown flag -%c; --help lists all flags",
@@ -184,9 +250,7 @@ static void take_short(command *c, const char *letters)
         } else if (c->set->rows[row].type == STI_OPTION_BOOL) {
             store(c, row, "true", where);
         } else {
-            const char *value = letters[1] ? letters + 1 : take_value(c, where);
-            if (value)
-                store(c, row, value + (letters[1] && *value == '='), where);
+            take_lettered(c, row, letters + 1, where);
             return;
         }
     }
@@ -205,7 +269,7 @@ stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv
                                       char ***operands_out, int *operand_count_out,
                                       bool *help_out)
 {
-    command c = {.set = set, .argc = argc, .argv = argv};
+    command c = {.set = set, .argc = argc, .argv = argv, .suffixed = -1};
     bool words_only = false;
     c.operands = sti_arena_alloc(set->arena, (size_t)(argc + 1) * sizeof *c.operands);
     if (!c.operands)
@@ -221,6 +285,7 @@ stint_status sti_options_read_command(sti_option_set *set, int argc, char **argv
         else
             take_short(&c, word + 1);
     }
+    sti_text_fini(&c.suffixes);
     if (help_out)
         *help_out = c.help;
     stint_status st = sti_complaints_end(&c.complaints);

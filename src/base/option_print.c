@@ -104,11 +104,11 @@ void sti_options_write_help(const sti_option *rows, int count, int width, sti_te
                                        .unit = "SECTION.KEY=VALUE",
                                        .default_text = "",
                                        .help = "set any key of the recipe"};
-    static const sti_option help_row = {.name = "help",
-                                        .letter = 'h',
-                                        .type = STI_OPTION_BOOL,
-                                        .default_text = "",
-                                        .help = "show this help"};
+    sti_option help_row = {.name = "help",
+                           .letter = 'h',
+                           .type = STI_OPTION_BOOL,
+                           .default_text = "",
+                           .help = "show this help"};
     int indent = 0;
     bool sections = false;
     if (width < 40)
@@ -118,6 +118,10 @@ void sti_options_write_help(const sti_option *rows, int count, int width, sti_te
         if (columns > indent && columns <= width * 2 / 5)
             indent = columns;
         sections = sections || rows[i].section;
+        if (is_flag(&rows[i]) && rows[i].letter == 'h') {
+            help_row.letter = 0;
+            help_row.help = "show this help, as -h alone does";
+        }
     }
     for (int i = 0; i < count; i++)
         if (is_flag(&rows[i]))

@@ -27,11 +27,13 @@ typedef struct sti_cli_common {
     .name = #field, .letter = (key), .type = STI_OPTION_BOOL,                    \
     .default_text = "false", .offset = offsetof(args_type, common.field),        \
     .flag = true, .help = (help_text)
-#define STI_CLI_COMMON_ROWS(args_type)                                           \
+#define STI_CLI_COMMON_ROWS(args_type) STI_CLI_COMMON_ROWS_BUT(args_type, 'v')
+/* For a command with a row of its own that takes over the letter v: verbose 0. */
+#define STI_CLI_COMMON_ROWS_BUT(args_type, verbose_letter)                       \
     {STI_CLI_COMMON_ROW(args_type, json, 0,                                      \
                         "print one JSON object on stdout and nothing else")},    \
     {STI_CLI_COMMON_ROW(args_type, quiet, 'q', "say only what went wrong")},     \
-    {STI_CLI_COMMON_ROW(args_type, verbose, 'v',                                 \
+    {STI_CLI_COMMON_ROW(args_type, verbose, (verbose_letter),                    \
                         "say more about what is done and why")}
 /* For a struct with a member `threads`; see sti_threads_choose. */
 #define STI_CLI_THREADS_ROW(args_type)                                           \

@@ -8,6 +8,7 @@
     X(eval) \
     X(run) \
     X(shrink) \
+    X(serve) \
     X(plan) \
     X(info) \
     X(data_info) \
@@ -60,6 +61,7 @@
     X(bench_topk) \
     X(bench_latency) \
     X(bench_seal) \
+    X(bench_serve) \
     X(tune_gemm) \
     X(help) \
     X(completion)

@@ -10,7 +10,9 @@
 #include "base/number.h"
 #include "base/team.h"
 #include "cli/cli.h"
+#include "svm/svm_platt.h"
 #include "svm/svm_predict.h"
+#include "svm/svm_score.h"
 
 typedef struct predict_args {
     const char *values;
@@ -42,18 +44,12 @@ static const sti_cli_absent predict_absent[] = {
     {.word = NULL},
 };
 
-/* What the labels of the test rows make of the answers. */
-typedef struct score {
-    int64_t correct, total;
-    double mse, scc;
-} score;
-
 typedef struct predict_task {
     sti_cli_call *call;
     sti_svm_model model;
     sti_table table;
     double *value, *answer;
-    score score;
+    sti_svm_score score;
     double seconds;
 } predict_task;
 
@@ -75,25 +71,6 @@ static void count_correct(predict_task *t)
     }
 }
 
-/* Mean squared error and squared correlation, as svm-predict has them. */
-static void measure_error(predict_task *t)
-{
-    double sp = 0, st = 0, spp = 0, stt = 0, spt = 0, error = 0;
-    const double n = (double)t->table.x.rows;
-    for (int64_t i = 0; i < t->table.x.rows; i++) {
-        const double p = t->answer[i], y = t->table.y[i];
-        error += (p - y) * (p - y);
-        sp += p;
-        st += y;
-        spp += p * p;
-        stt += y * y;
-        spt += p * y;
-    }
-    const double cross = n * spt - sp * st;
-    t->score.mse = error / n;
-    t->score.scc = cross * cross / ((n * spp - sp * sp) * (n * stt - st * st));
-}
-
 static stint_status predict(predict_task *t)
 {
     const int64_t rows = t->table.x.rows, values = sti_svm_values(&t->model);
@@ -112,7 +89,7 @@ static stint_status predict(predict_task *t)
     if (sti_svm_classifies(&t->model))
         count_correct(t);
     else if (!t->table.names)
-        measure_error(t);
+        t->score = sti_svm_score_of(rows, t->answer, t->table.y);
     return st;
 }
 
@@ -142,7 +119,7 @@ static stint_status answer(predict_task *t)
 {
     const bool classifies = sti_svm_classifies(&t->model), labels = t->table.y != NULL;
     const bool numbers = labels && !classifies && !t->table.names;
-    const score *s = &t->score;
+    const sti_svm_score *s = &t->score;
     const double share = (double)s->correct / (double)s->total;
     sti_text text = {0};
     sti_json j;

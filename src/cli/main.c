@@ -145,9 +145,39 @@ static stint_status run_group(const char *word, const char *second)
     return status;
 }
 
+/* The command that the first words name; NULL: none. words_out: how many. */
+static const sti_cli_command *find_command(int argc, char **argv, int *words_out)
+{
+    char two[64];
+    const char *word = argc > 1 ? argv[1] : "";
+    snprintf(two, sizeof two, "%.30s %.30s", word, argc > 2 ? argv[2] : "");
+    const sti_cli_command *command =
+        argc > 2 ? sti_cli_find(sti_cli_commands, two) : NULL;
+    *words_out = command ? 2 : 1;
+    return command ? command : sti_cli_find(sti_cli_commands, word);
+}
+
+/* How talkative the log is: by words that any command has, and by their letters where
+ * the command has no other use for them. */
+static void choose_log_level(int argc, char **argv)
+{
+    int words;
+    const sti_cli_command *command = find_command(argc, argv, &words);
+    const char *letter = "-v";
+    for (int i = 0; command && i < command->row_count; i++)
+        if (command->rows[i].letter == 'v' &&
+            strcmp(command->rows[i].name, "verbose") != 0)
+            letter = NULL;
+    if (has_word(argc, argv, "--quiet", "-q"))
+        log_level = STINT_LOG_WARNING;
+    else if (has_word(argc, argv, "--verbose", letter))
+        log_level = STINT_LOG_DEBUG;
+}
+
 static stint_status dispatch(int argc, char **argv)
 {
     char two[64];
+    int words;
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         sti_text text = {0};
@@ -159,11 +189,10 @@ static stint_status dispatch(int argc, char **argv)
         sti_cli_help_overview(sti_cli_commands, sti_cli_width(), &text);
         return sti_cli_print(&text);
     }
+    const sti_cli_command *command = find_command(argc, argv, &words);
+    if (command)
+        return run_command(command, argc - 1 - words, argv + 1 + words);
     snprintf(two, sizeof two, "%.30s %.30s", word, argc > 2 ? argv[2] : "");
-    if (argc > 2 && sti_cli_find(sti_cli_commands, two))
-        return run_command(sti_cli_find(sti_cli_commands, two), argc - 3, argv + 3);
-    if (sti_cli_find(sti_cli_commands, word))
-        return run_command(sti_cli_find(sti_cli_commands, word), argc - 2, argv + 2);
     stint_status status = sti_cli_refuse_command(sti_cli_absent_commands, two);
     if (status == STINT_OK)
         status = is_group(word) ? run_group(word, argc > 2 ? argv[2] : NULL)
@@ -203,10 +232,7 @@ int main(int argc, char **argv)
     hold_streams();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write fails with EFBIG, and its part is removed */
-    if (has_word(argc, argv, "--quiet", "-q"))
-        log_level = STINT_LOG_WARNING;
-    else if (has_word(argc, argv, "--verbose", "-v"))
-        log_level = STINT_LOG_DEBUG;
+    choose_log_level(argc, argv);
     stint_set_log(print_log, NULL);
     if (!sti_recipe_table_get()) { /* all that follows looks into it */
         complain("", STINT_E_BUG);

@@ -18,7 +18,7 @@
 #include "data/data_table.h"
 #include "kernel/gram/gram.h"
 
-enum { STI_SVM_CLASSES_MOST = 1000 };
+enum { STI_SVM_CLASSES_MOST = 1000, STI_SVM_MARKS = 10 };
 
 typedef enum sti_svm_classes { STI_SVM_PAIRS, STI_SVM_REST } sti_svm_classes;
 
@@ -41,15 +41,18 @@ typedef struct sti_svm_model {
     double *label;      /* [classes] numbers or places in names; NULL: none */
     const char **names; /* [classes] words, in the order of label; NULL: numbers */
     int64_t rho_count;
-    double *rho;          /* [rho_count], -b */
-    int64_t *class_count; /* [classes] support vectors of each; NULL: none */
-    int64_t coefs;        /* alphas a support vector */
-    double *coef;         /* [coefs, support vectors] */
-    sti_csr x;            /* support vectors; columns as files write them */
-    int64_t *order;       /* [support vectors] rows of x by class; NULL: as they are */
-    int64_t first;        /* least index of a column: 0 or 1 */
-    bool borrows;         /* x and names are a table's */
-    sti_arena *arena;     /* of names and what else was read */
+    double *rho;             /* [rho_count], -b */
+    int64_t *class_count;    /* [classes] support vectors of each; NULL: none */
+    int64_t coefs;           /* alphas a support vector */
+    double *coef;            /* [coefs, support vectors] */
+    sti_csr x;               /* support vectors; columns as files write them */
+    double *prob_a, *prob_b; /* [rho_count] of sigmoids; of numbers prob_a alone, the
+                                width of their error; NULL: none */
+    double *marks;    /* [STI_SVM_MARKS] of the density of one class; NULL: none */
+    int64_t *order;   /* [support vectors] rows of x by class; NULL: as they are */
+    int64_t first;    /* least index of a column: 0 or 1 */
+    bool borrows;     /* x and names are a table's */
+    sti_arena *arena; /* of names and what else was read */
 } sti_svm_model;
 
 /* Is it a classification? */

@@ -13,8 +13,9 @@
 
 const char *const sti_svm_type_names[STI_SVM_TYPES] = {"c_svc", "nu_svc", "one_class",
                                                        "epsilon_svr", "nu_svr"};
-const char *const sti_svm_kernel_names[STI_GRAM_KINDS] = {"linear", "polynomial", "rbf",
-                                                          "sigmoid"};
+const char *const sti_svm_kernel_names[STI_GRAM_KINDS] = {
+    "linear",      "polynomial", "rbf",        "sigmoid",
+    "precomputed", "laplacian",  "chi_squared"};
 
 bool sti_svm_classifies(const sti_svm_model *model)
 {
@@ -28,6 +29,9 @@ void sti_svm_model_fini(sti_svm_model *model)
     sti_free(model->class_count);
     sti_free(model->coef);
     sti_free(model->order);
+    sti_free(model->prob_a);
+    sti_free(model->prob_b);
+    sti_free(model->marks);
     if (!model->borrows) {
         sti_free(model->x.start);
         sti_free(model->x.column);
@@ -63,6 +67,15 @@ static void add_number(output *o, const char *before, double value)
     sti_text_add(&o->text, sti_number_text(value, text));
 }
 
+static void add_numbers(output *o, const char *key, const double *value, int64_t count)
+{
+    if (!value)
+        return;
+    sti_text_add(&o->text, key);
+    for (int64_t i = 0; i < count; i++)
+        add_number(o, " ", value[i]);
+}
+
 static void add_head(output *o, const sti_svm_model *m)
 {
     const sti_gram_function *f = &m->function;
@@ -70,12 +83,14 @@ static void add_head(output *o, const sti_svm_model *m)
                     sti_svm_type_names[m->type], sti_svm_kernel_names[f->kind]);
     if (f->kind == STI_GRAM_POLYNOMIAL)
         sti_text_printf(&o->text, "degree %" PRId64 "\n", f->degree);
-    if (f->kind != STI_GRAM_LINEAR)
+    const bool has_gamma =
+        f->kind != STI_GRAM_LINEAR && f->kind != STI_GRAM_PRECOMPUTED;
+    if (has_gamma)
         add_number(o, "gamma ", f->gamma);
     if (f->kind == STI_GRAM_POLYNOMIAL || f->kind == STI_GRAM_SIGMOID)
         add_number(o, "\ncoef0 ", f->coef0);
     sti_text_printf(&o->text, "%snr_class %" PRId64 "\ntotal_sv %" PRId64 "\nrho",
-                    f->kind != STI_GRAM_LINEAR ? "\n" : "", m->classes, m->x.rows);
+                    has_gamma ? "\n" : "", m->classes, m->x.rows);
     for (int64_t i = 0; i < m->rho_count; i++)
         add_number(o, " ", m->rho[i]);
     if (m->label) {
@@ -85,6 +100,11 @@ static void add_head(output *o, const sti_svm_model *m)
                 sti_text_printf(&o->text, " %s", m->names[(int64_t)m->label[c]]);
             else
                 add_number(o, " ", m->label[c]);
+    }
+    add_numbers(o, "\nprobA", m->prob_a, m->rho_count);
+    add_numbers(o, "\nprobB", m->prob_b, m->rho_count);
+    add_numbers(o, "\nprob_density_marks", m->marks, STI_SVM_MARKS);
+    if (m->label) {
         sti_text_add(&o->text, "\nnr_sv");
         for (int64_t c = 0; c < m->classes; c++)
             sti_text_printf(&o->text, " %" PRId64, m->class_count[c]);
@@ -100,7 +120,11 @@ static stint_status add_points(output *o, const sti_svm_model *m)
         const int64_t row = m->order ? m->order[i] : i;
         for (int64_t c = 0; c < m->coefs; c++)
             add_number(o, c > 0 ? " " : "", m->coef[c * x->rows + i]);
-        for (int64_t e = x->start[row]; e < x->start[row + 1]; e++) {
+        /* Of a precomputed kernel a point's number is all that is asked for. */
+        const int64_t end = m->function.kind == STI_GRAM_PRECOMPUTED
+                                ? x->start[row] + 1
+                                : x->start[row + 1];
+        for (int64_t e = x->start[row]; e < end; e++) {
             sti_text_printf(&o->text, " %" PRId32, x->column[e]);
             add_number(o, ":", x->value[e]);
         }

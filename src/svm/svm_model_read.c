@@ -19,7 +19,7 @@ typedef struct reader {
     int64_t line, total;         /* support vectors that the head tells */
     sti_svm_model *m;
     bool has_type, has_kernel, has_classes, has_total;
-    int64_t labels;
+    int64_t labels, probabilities[3]; /* of probA, probB, prob_density_marks */
 } reader;
 
 /* A word of the file, for a message. */
@@ -235,10 +235,12 @@ static stint_status read_key(reader *r, const char *from, const char *to)
         return read_labels(r);
     if (is_word(from, to, "nr_sv"))
         return read_counts(r);
-    /* Probabilities are not asked for here. */
-    if (is_word(from, to, "probA") || is_word(from, to, "probB") ||
-        is_word(from, to, "prob_density_marks"))
-        return STINT_OK;
+    if (is_word(from, to, "probA"))
+        return read_reals(r, most, &m->prob_a, &r->probabilities[0]);
+    if (is_word(from, to, "probB"))
+        return read_reals(r, most, &m->prob_b, &r->probabilities[1]);
+    if (is_word(from, to, "prob_density_marks"))
+        return read_reals(r, STI_SVM_MARKS, &m->marks, &r->probabilities[2]);
     return fault(r, shown(from, to), "a line of a LIBSVM model's head was wanted");
 }
 
@@ -287,6 +289,22 @@ static stint_status judge_classes(reader *r)
         return fault(&ahead, "alphas",
                      "as many of them, and of rho, as the classes ask "
                      "for were wanted");
+    return STINT_OK;
+}
+
+/* probA and probB a pair each, of numbers probA alone; marks of one class. */
+static stint_status judge_probabilities(const reader *r)
+{
+    const sti_svm_model *m = r->m;
+    const bool classifies = sti_svm_classifies(m), one = m->type == STI_SVM_ONE_CLASS;
+    if ((m->prob_a && (one || m->classes_by == STI_SVM_REST ||
+                       r->probabilities[0] != m->rho_count)) ||
+        (m->prob_b && (!classifies || r->probabilities[1] != m->rho_count)) ||
+        (classifies && !m->prob_a != !m->prob_b) ||
+        (m->marks && (!one || r->probabilities[2] != STI_SVM_MARKS)))
+        return fault(r, "SV",
+                     "probA and probB, a number for every rho each (of numbers probA "
+                     "alone), or ten prob_density_marks of one_class, were wanted");
     return STINT_OK;
 }
 
@@ -373,6 +391,7 @@ stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *n
     STI_TRY(st);
     STI_TRY(read_head(&r));
     STI_TRY(judge_classes(&r));
+    STI_TRY(judge_probabilities(&r));
     STI_TRY(reserve(&r));
     STI_TRY(read_points(&r));
 out:

@@ -18,10 +18,13 @@ typedef struct sti_svm_train_desc {
     sti_gram_function function;
     double c;             /* above 0 */
     const double *weight; /* [classes] in the order of sti_svm_classes_of, or NULL */
+    const double *point_weight; /* [rows] above 0, or NULL */
+    int64_t rank; /* of the preconditioner; 0: none, -1: as the problem has it */
     double tolerance;
     int64_t iterations; /* at most; 0: 10 a point and 1000 */
     sti_svm_store store;
     size_t budget_bytes; /* of the whole process; 0: none */
+    size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
@@ -33,16 +36,32 @@ typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
     int64_t points, features, nonzeros, classes, machines;
-    int64_t tiles, kept; /* of the largest machine */
+    int64_t tiles, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
+    int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
+    int64_t workers;          /* machines at work at a time, of `threads` each */
+    int threads;
+    int64_t stored, crossing; /* values kept within ranges, and between two a worker */
+    double ratio;             /* mean of K's diagonal over that of 1 / C */
+    int64_t rank;             /* of the largest machine's preconditioner */
 } sti_svm_plan;
 
+/* The rank of the preconditioner for a machine of n rows. */
+int64_t sti_svm_plan_rank(const sti_svm_train_desc *desc, const sti_svm_plan *plan,
+                          int64_t n);
+
+enum { STI_SVM_HISTORY = 1024 };
+
 typedef struct sti_svm_train_result {
-    int64_t iterations; /* the most of a machine */
-    double residual;    /* the largest of all, computed anew */
-    double objective;   /* sum of alpha y / 2 over the machines */
-    double seconds;
+    int64_t iterations;    /* the most of a machine */
+    double residual;       /* the largest of all, computed anew */
+    double objective;      /* sum of alpha y / 2 over the machines */
+    double seconds;        /* all of it */
+    double kernel_seconds; /* until the tiles that stay were made */
+    /* The largest residual of a machine after each of its first iterations, as carried
+     * along; 0: no machine took so many. */
+    double history[STI_SVM_HISTORY];
 } sti_svm_train_result;
 
 /* What a training runs beside our own code, as base/account.h wants it. */
@@ -53,6 +72,9 @@ extern const char *const sti_svm_libraries[];
  * class, or too many. */
 stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
                                 double *label_out, int64_t *classes_out);
+
+/* What a training may take where nobody said: half of what this process can have. */
+size_t sti_svm_standard_budget(void);
 
 /* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too. */
 stint_status sti_svm_plan_training(const sti_svm_train_desc *desc,

@@ -1,0 +1,329 @@
+#include "cli/cli_svm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/complaints.h"
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "svm/svm_folds.h"
+#include "svm/svm_names.h"
+#include "svm/svm_rows.h"
+#include "svm/svm_weights.h"
+
+const sti_cli_absent sti_svm_absent[] = {
+    {.word = "--precision",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "tiles in float are not there yet; all is double"},
+    {.word = "--report",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "the report page is not there yet; --json has its numbers"},
+#define SVM_ABSENT_NET(flag)                                                    \
+    {                                                                           \
+        .word = (flag), .status = STINT_E_UNSUPPORTED,                          \
+        .sentence =                                                             \
+            "several processes are not there yet for support vector machines; " \
+            "-j shares the work among threads"                                  \
+    }
+    SVM_ABSENT_NET("--net-root"),
+    SVM_ABSENT_NET("--net-ranks"),
+    SVM_ABSENT_NET("--net-rank"),
+    {.word = NULL},
+};
+
+/* ---- what was asked ---- */
+
+/* A type by its word or, of LIBSVM's, its number. */
+static stint_status choose_type(sti_svm_task *t)
+{
+    const char *word = t->args->type ? t->args->type : "";
+    t->fit.ls = strcmp(word, "ls_svc") == 0 || strcmp(word, "ls_svr") == 0;
+    t->desc.regression = strcmp(word, "ls_svr") == 0;
+    t->type = word;
+    if (t->fit.ls)
+        return STINT_OK;
+    for (int i = 0; i < STI_SVM_TYPES; i++)
+        if (strcmp(word, sti_svm_type_names[i]) == 0 ||
+            (word[0] == '0' + i && !word[1])) {
+            t->smo.type = (sti_svm_type)i;
+            t->type = sti_svm_type_names[i];
+            return STINT_OK;
+        }
+    return sti_fail(STINT_E_USAGE,
+                    "-s '%s'; ls_svc, ls_svr, c_svc, nu_svc, one_class, epsilon_svr, "
+                    "nu_svr or 0 to 4 was wanted",
+                    word);
+}
+
+static stint_status choose_kernel(const char *word, sti_gram_kind *kind_out)
+{
+    for (int i = 0; i < STI_GRAM_KINDS; i++)
+        if (strcmp(word, sti_svm_kernel_names[i]) == 0 ||
+            (i <= STI_GRAM_PRECOMPUTED && word[0] == '0' + i && !word[1])) {
+            *kind_out = (sti_gram_kind)i;
+            return STINT_OK;
+        }
+    return sti_fail(STINT_E_USAGE,
+                    "-t '%s'; linear, polynomial, rbf, sigmoid, precomputed or 0 to 4, "
+                    "laplacian or chi_squared was wanted",
+                    word);
+}
+
+/* A number above 0; "auto" (and NULL) is 0. */
+static stint_status choose_above(const char *flag, const char *word, double *out)
+{
+    *out = 0;
+    if (!word || strcmp(word, "auto") == 0)
+        return STINT_OK;
+    const stint_status st = sti_parse_float(word, out);
+    if (st != STINT_OK || !(*out > 0))
+        return sti_fail(STINT_E_USAGE, "%s %s; a number above 0, or auto, was wanted",
+                        flag, word);
+    return STINT_OK;
+}
+
+/* "scale" is 0, too: both are by the features, once they are known. */
+static stint_status choose_gamma(const char *word, double *gamma_out)
+{
+    return choose_above("-g", word && strcmp(word, "scale") == 0 ? NULL : word,
+                        gamma_out);
+}
+
+static void settle_gamma(sti_svm_task *t)
+{
+    sti_gram_function *f = &t->desc.function;
+    const bool scale = t->args->gamma && strcmp(t->args->gamma, "scale") == 0;
+    const double variance = scale ? sti_svm_variance(&t->table) : 1;
+    const double features = (double)(t->table.x.columns - t->table.first);
+    if (f->gamma == 0)
+        f->gamma = features > 0 && variance > 0 ? 1 / (features * variance) : 1;
+}
+
+static stint_status choose_rank(const char *word, int64_t *rank_out)
+{
+    *rank_out = -1;
+    if (!word || strcmp(word, "auto") == 0)
+        return STINT_OK;
+    if (sti_parse_int(word, rank_out) == STINT_OK && *rank_out >= 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE, "--rank %s; a number from 0, or auto, was wanted",
+                    word);
+}
+
+/* What the bounds of single numbers are, whatever the type makes of them. */
+static void check_numbers(const sti_svm_args *a, sti_complaints *c)
+{
+    if (a->degree < 0 || a->degree > 1000)
+        sti_complain(c, "-d %lld; a degree from 0 to 1000 was wanted",
+                     (long long)a->degree);
+    if (!(a->c > 0 && a->c <= 1e300))
+        sti_complain(c, "-c %g; a C above 0 was wanted", a->c);
+    if (!(a->nu > 0 && a->nu <= 1))
+        sti_complain(c, "-n %g; a nu above 0, at most 1, was wanted", a->nu);
+    if (!(a->epsilon >= 0))
+        sti_complain(c, "-p %g; at least 0 was wanted", a->epsilon);
+    if (!(a->cache_mb >= 0 && a->cache_mb < 1e12))
+        sti_complain(c, "-m %g; MB above 0 were wanted", a->cache_mb);
+    if (a->folds == 1)
+        sti_complain(c, "-v 1; 2 folds or more were wanted");
+}
+
+static void check_combinations(const sti_svm_task *t, sti_complaints *c)
+{
+    const bool oaa = t->desc.classes_by == STI_SVM_REST;
+    if (oaa && !t->fit.ls)
+        sti_complain(c, "-a oaa is for ls_svc; -s %s tells every pair apart", t->type);
+    else if (oaa && t->args->probability == 1)
+        sti_complain(c, "-b 1 wants a machine for every pair, not -a oaa");
+}
+
+static void describe(sti_svm_task *t)
+{
+    const sti_svm_args *a = t->args;
+    const double mib = a->cache_mb * 1048576;
+    t->desc.classes_by = a->classes == 0 ? STI_SVM_PAIRS : STI_SVM_REST;
+    t->desc.c = t->smo.c = a->c;
+    t->desc.iterations = t->smo.iterations = a->iterations;
+    t->desc.store = (sti_svm_store)a->store;
+    t->desc.budget_bytes = t->smo.budget_bytes = a->memory_bytes;
+    t->desc.cache_bytes = t->smo.cache_bytes = (size_t)mib;
+    t->desc.function.degree = a->degree;
+    t->desc.function.coef0 = a->coef0;
+    t->smo.nu = a->nu;
+    t->smo.epsilon = a->epsilon;
+    t->smo.shrink = a->shrinking == 1;
+}
+
+stint_status sti_svm_choose(sti_svm_task *t)
+{
+    sti_complaints c = {0};
+    double tolerance = 0;
+    sti_gram_function *f = &t->desc.function;
+    stint_status st = choose_type(t);
+    describe(t);
+    sti_complain_status(&c, st);
+    sti_complain_status(
+        &c, choose_kernel(t->args->kernel ? t->args->kernel : "", &f->kind));
+    st = choose_gamma(t->args->gamma, &f->gamma);
+    sti_complain_status(&c, st);
+    sti_complain_status(&c, choose_rank(t->args->rank, &t->desc.rank));
+    sti_complain_status(&c, choose_above("-e", t->args->tolerance, &tolerance));
+    sti_complain_status(
+        &c, sti_threads_choose((int)t->args->threads, &t->desc.threads, NULL));
+    check_numbers(t->args, &c);
+    check_combinations(t, &c);
+    t->desc.tolerance = tolerance > 0 ? tolerance : 1e-5;
+    t->smo.tolerance = tolerance > 0 ? tolerance : 1e-3;
+    t->smo.threads = t->desc.threads;
+    return sti_complaints_end(&c);
+}
+
+/* ---- class weights ---- */
+
+static bool is_label(const sti_table *table, double label, const char *word,
+                     size_t length)
+{
+    const char *after;
+    double value;
+    if (table->names) {
+        const char *name = table->names[(int64_t)label];
+        return strlen(name) == length && memcmp(name, word, length) == 0;
+    }
+    return sti_number_read(word, word + length, &after, &value) &&
+           after == word + length && value == label;
+}
+
+/* "LABEL=FACTOR" of the classes. */
+static stint_status read_weight(sti_svm_task *t, const double *label, int64_t classes,
+                                const char *word, sti_svm_weight *weight)
+{
+    const char *equals = strrchr(word, '=');
+    if (!equals)
+        return sti_fail(STINT_E_USAGE, "--weights '%s'; LABEL=FACTOR was wanted", word);
+    const stint_status st = sti_parse_float(equals + 1, &weight->factor);
+    if (st != STINT_OK || !(weight->factor > 0))
+        return sti_fail(STINT_E_USAGE, "--weights '%s'; a factor above 0 was wanted",
+                        word);
+    for (int64_t c = 0; c < classes; c++)
+        if (is_label(&t->table, label[c], word, (size_t)(equals - word))) {
+            weight->label = label[c];
+            return STINT_OK;
+        }
+    return sti_fail(STINT_E_USAGE, "--weights '%s': no row has this label", word);
+}
+
+static stint_status choose_weights(sti_svm_task *t)
+{
+    double label[STI_SVM_CLASSES_MOST];
+    int64_t classes = 0, count = 0;
+    const char **words = NULL;
+    if (!t->args->weights || t->point_weight)
+        return STINT_OK;
+    if (!sti_svm_fit_classifies(&t->fit))
+        return sti_fail(STINT_E_USAGE, "--weights are for classes, not for %s",
+                        t->type);
+    int32_t *class_of =
+        sti_alloc_array(t->table.x.rows, sizeof *class_of, "svm.classes");
+    stint_status st = class_of ? STINT_OK : STINT_E_MEMORY;
+    STI_TRY(st);
+    STI_TRY(sti_svm_classes_of(&t->table, class_of, label, &classes));
+    STI_TRY(sti_option_split(t->call->arena, t->args->weights, &words, &count));
+    t->weight = sti_alloc_array(count, sizeof *t->weight, "svm.weights");
+    STI_TRY(t->weight ? STINT_OK : STINT_E_MEMORY);
+    for (int64_t i = 0; i < count; i++)
+        STI_TRY(read_weight(t, label, classes, words[i], &t->weight[i]));
+    t->fit.weight = t->weight;
+    t->fit.weight_count = count;
+out:
+    sti_free(class_of);
+    return st;
+}
+
+/* A name without '=', or of a file, is of one weight a row. */
+static stint_status choose_point_weights(sti_svm_task *t)
+{
+    const char *word = t->args->weights;
+    if (!word || !*word || (strchr(word, '=') && !sti_path_is_file(word)))
+        return STINT_OK;
+    if (!t->fit.ls || t->args->folds > 0 || t->args->probability == 1)
+        return sti_fail(STINT_E_USAGE,
+                        "--weights %s: weights of single rows are for ls_svc and "
+                        "ls_svr, without -v and -b 1",
+                        word);
+    const stint_status st =
+        sti_svm_weights_read(word, t->table.x.rows, &t->point_weight);
+    t->desc.point_weight = t->point_weight;
+    return st;
+}
+
+/* ---- the table and the plan ---- */
+
+stint_status sti_svm_read(sti_svm_task *t)
+{
+    sti_table_desc desc = {.path = t->call->operands[0]};
+    const size_t budget = t->desc.budget_bytes;
+    const int64_t start = sti_clock_ns();
+    stint_status st;
+    if (budget > 0) {
+        const size_t taken = sti_account_process_bytes(
+            &(sti_account_process){.libraries = sti_svm_libraries});
+        desc.limit_bytes = budget > taken ? budget - taken : 1;
+        desc.beside_bytes = taken;
+    }
+    STI_TRY(sti_table_read(&desc, &t->table));
+    settle_gamma(t);
+    STI_TRY(choose_point_weights(t));
+    t->smo.function = t->desc.function;
+    t->fit.least_squares = t->desc;
+    t->fit.smo = t->smo;
+    st = choose_weights(t);
+    if (st == STINT_E_INPUT)
+        st = sti_fail_context(st, "%s", desc.path);
+    t->read_s = sti_seconds_since(start);
+out:
+    return st;
+}
+
+stint_status sti_svm_make_plan(sti_svm_task *t)
+{
+    stint_status st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
+    if (st == STINT_E_INPUT)
+        st = sti_fail_context(st, "%s", t->call->operands[0]);
+    return st;
+}
+
+double sti_svm_stored_share(const sti_svm_plan *plan)
+{
+    return plan->tiles > 0 ? (double)plan->kept / (double)plan->tiles : 1;
+}
+
+void sti_svm_finish(sti_svm_task *t)
+{
+    sti_free(t->weight);
+    sti_free(t->point_weight);
+    sti_table_fini(&t->table);
+}
+
+/* ---- progress ---- */
+
+static void on_progress(void *user, int64_t machine, int64_t machines,
+                        int64_t iteration, double residual)
+{
+    sti_svm_task *t = user;
+    char note[96];
+    (void)snprintf(note, sizeof note, "iteration %lld, %s %.2e", (long long)iteration,
+                   t->fit.ls ? "residual" : "gap", residual);
+    t->bar.total = machines;
+    sti_progress_update(&t->bar, machine, note);
+}
+
+void sti_svm_show_progress(sti_svm_task *t)
+{
+    t->fit.least_squares.progress = t->fit.smo.progress = on_progress;
+    t->fit.least_squares.progress_user = t->fit.smo.progress_user = t;
+    sti_progress_begin(&t->bar, "svm", NULL, t->plan.machines, t->call->common->quiet);
+}

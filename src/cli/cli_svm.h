@@ -1,0 +1,54 @@
+/* What the commands that train support vector machines share: their options, the data,
+ * the plan. */
+#ifndef STI_CLI_SVM_H
+#define STI_CLI_SVM_H
+
+#include "base/progress.h"
+#include "cli/cli.h"
+#include "svm/svm_fit.h"
+
+/* Begins the struct of every such command; cli_svm_rows.h has its rows. */
+typedef struct sti_svm_args {
+    const char *type, *kernel, *gamma, *weights, *tolerance, *rank;
+    int64_t degree, iterations, threads, folds;
+    double coef0, c, nu, epsilon, cache_mb;
+    int classes, store, shrinking, probability;
+    size_t memory_bytes;
+    sti_cli_common common;
+} sti_svm_args;
+
+/* A training asked for on the command line. */
+typedef struct sti_svm_task {
+    sti_cli_call *call;
+    const sti_svm_args *args;
+    sti_table table;
+    sti_svm_train_desc desc; /* of ls_svc and ls_svr */
+    sti_smo_desc smo;        /* of LIBSVM's types */
+    sti_svm_fit fit;         /* either of them */
+    const char *type;        /* its word */
+    sti_svm_plan plan;
+    sti_svm_weight *weight;
+    double *point_weight; /* [rows], or NULL */
+    sti_progress bar;
+    double read_s;
+} sti_svm_task;
+
+extern const sti_cli_absent sti_svm_absent[];
+
+/* What was asked, as far as it can be told without the data. All complaints at once. */
+stint_status sti_svm_choose(sti_svm_task *task);
+/* Read operand 0 and make the fit out for it; the plan is the caller's. */
+stint_status sti_svm_read(sti_svm_task *task);
+/* The plan of a training, with folds where they are asked for. */
+stint_status sti_svm_make_plan(sti_svm_task *task);
+void sti_svm_finish(sti_svm_task *task);
+
+/* Share of the kernel matrix that is kept. */
+double sti_svm_stored_share(const sti_svm_plan *plan);
+/* A bar on stderr for what the task does; user of the fit's progress. */
+void sti_svm_show_progress(sti_svm_task *task);
+
+/* Folds of -v: trained, judged, told. */
+stint_status sti_svm_validate(sti_svm_task *task);
+
+#endif

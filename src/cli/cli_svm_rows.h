@@ -1,0 +1,131 @@
+/* Rows of the options that every command has which trains support vector machines, for
+ * a table whose struct begins with an sti_svm_args: included between its braces. */
+#define SVM_ROW(field, kind, standard, words)   \
+    .type = (kind), .default_text = (standard), \
+    .offset = offsetof(sti_svm_args, field), .flag = true, .help = (words)
+
+{.name = "type",
+ .letter = 's',
+ .unit = "TYPE",
+ SVM_ROW(type, STI_OPTION_TEXT, "ls_svc",
+         "ls_svc tells classes apart and ls_svr fits numbers, by least squares; as "
+         "svm-train do c_svc, nu_svc, one_class, epsilon_svr and nu_svr, or their "
+         "numbers 0 to 4")},
+    {.name = "kernel",
+     .letter = 't',
+     .unit = "KERNEL",
+     SVM_ROW(
+         kernel, STI_OPTION_TEXT, "rbf",
+         "linear, polynomial, rbf, sigmoid or precomputed, or their numbers 0 to 4; "
+         "laplacian, chi_squared")},
+    {.name = "degree",
+     .letter = 'd',
+     STI_OPTION_NO_BOUND,
+     .unit = "N",
+     SVM_ROW(degree, STI_OPTION_INT, "3", "of the polynomial")},
+    {.name = "gamma",
+     .letter = 'g',
+     .unit = "X",
+     SVM_ROW(
+         gamma, STI_OPTION_TEXT, "auto",
+         "factor of u.v or of what u and v are apart; auto: 1 / features, scale: 1 / "
+         "(features * variance of all values)")},
+    {.name = "coef0",
+     .letter = 'r',
+     STI_OPTION_NO_BOUND,
+     .unit = "X",
+     SVM_ROW(coef0, STI_OPTION_FLOAT, "0", "addend of polynomial and sigmoid")},
+    {.name = "cost",
+     .letter = 'c',
+     STI_OPTION_NO_BOUND,
+     .unit = "C",
+     SVM_ROW(c, STI_OPTION_FLOAT, "1", "what an error costs")},
+    {.name = "weights",
+     .letter = 'w',
+     .unit = "LABEL=X,...|FILE",
+     SVM_ROW(weights, STI_OPTION_LIST, "",
+             "factors of C for classes; -w1 2 says the same of class 1. FILE: a factor "
+             "for every row of ls_svc or ls_svr, one a line"),
+     .suffixed = true},
+    {.name = "nu",
+     .letter = 'n',
+     STI_OPTION_NO_BOUND,
+     .unit = "NU",
+     SVM_ROW(nu, STI_OPTION_FLOAT, "0.5",
+             "of nu_svc, one_class and nu_svr: the share of support vectors at least, "
+             "and of errors at most")},
+    {.name = "epsilon",
+     .letter = 'p',
+     STI_OPTION_NO_BOUND,
+     .unit = "X",
+     SVM_ROW(epsilon, STI_OPTION_FLOAT, "0.1",
+             "of epsilon_svr: errors up to X cost nothing")},
+    {.name = "tolerance",
+     .letter = 'e',
+     .unit = "X",
+     SVM_ROW(tolerance, STI_OPTION_TEXT, "auto",
+             "when a machine is solved: ls_svc and ls_svr by the residual relative to "
+             "the right-hand side (auto: 1e-5), others by svm-train's rule (auto: "
+             "0.001)")},
+    {.name = "shrinking",
+     .letter = 'h',
+     .choices = "0|1",
+     .unit = "0|1",
+     SVM_ROW(shrinking, STI_OPTION_CHOICE, "1",
+             "leave out rows that hardly matter any more for a while; not for ls_svc "
+             "and ls_svr; -h alone is help")},
+    {.name = "probability",
+     .letter = 'b',
+     .choices = "0|1",
+     .unit = "0|1",
+     SVM_ROW(probability, STI_OPTION_CHOICE, "0",
+             "a model that gives probabilities, found on five folds")},
+    {.name = "folds",
+     .letter = 'v',
+     .unit = "N",
+     .min = 0,
+     .max = 1e9,
+     SVM_ROW(folds, STI_OPTION_INT, "0",
+             "no model, but how well N of them, 2 or more, answer for the folds they "
+             "were not trained on")},
+    {.name = "classes",
+     .letter = 'a',
+     .choices = "oao|oaa",
+     .unit = "HOW",
+     SVM_ROW(classes, STI_OPTION_CHOICE, "oao",
+             "several classes: every pair, or each against the rest")},
+    {.name = "iterations",
+     .letter = 'i',
+     .min = 0,
+     .max = 1e9,
+     .unit = "N",
+     SVM_ROW(
+         iterations, STI_OPTION_INT, "0",
+         "at most so many of a machine; 0: for ls_svc and ls_svr ten for every row and "
+         "1000, else what svm-train allows")},
+    {.name = "rank",
+     .unit = "N|auto",
+     SVM_ROW(rank, STI_OPTION_TEXT, "auto",
+             "of the preconditioner of ls_svc and ls_svr; 0: none, auto: more the more "
+             "rows and the larger C")},
+    {.name = "store",
+     .letter = 'l',
+     .choices = "auto|explicit|implicit",
+     .unit = "HOW",
+     SVM_ROW(store, STI_OPTION_CHOICE, "auto",
+             "keep what fits of the kernel matrix, all of it, or nothing")},
+    {.name = "memory",
+     .unit = "SIZE",
+     SVM_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
+             "bound on the peak of the whole process; changes time, never the model; "
+             "auto: half of what this process can have")},
+    {.name = "cache",
+     .letter = 'm',
+     STI_OPTION_NO_BOUND,
+     .unit = "MB",
+     SVM_ROW(
+         cache_mb, STI_OPTION_FLOAT, "0",
+         "keep at most so much of the kernel matrix, in MiB as svm-train counts; 0: "
+         "what --memory leaves")},
+    STI_CLI_THREADS_ROW(sti_svm_args), STI_CLI_COMMON_ROWS_BUT(sti_svm_args, 0),
+#undef SVM_ROW

@@ -1,0 +1,74 @@
+/* stint svm plan: what training a support vector machine takes. */
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/cli_svm.h"
+
+static const sti_option plan_rows[] = {
+#include "cli/cli_svm_rows.h"
+};
+
+static void add_plan_json(const sti_svm_task *t, bool fits, sti_text *out)
+{
+    const sti_account *a = &t->plan.account;
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_json_int(&j, "peak_bytes", (int64_t)a->total_bytes);
+    sti_json_int(&j, "smallest_bytes", (int64_t)t->plan.smallest_bytes);
+    sti_json_bool(&j, "fits", fits);
+    sti_json_float(&j, "stored_share", sti_svm_stored_share(&t->plan));
+    sti_json_begin_array(&j, "parts");
+    for (int i = 0; i < a->count; i++) {
+        sti_json_begin_object(&j, NULL);
+        sti_json_text(&j, "name", a->parts[i].name);
+        sti_json_int(&j, "bytes", (int64_t)a->parts[i].bytes);
+        sti_json_end_object(&j);
+    }
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+static stint_status plan_run(sti_cli_call *call)
+{
+    sti_svm_task t = {.call = call, .args = call->args};
+    sti_text text = {0};
+    stint_status st;
+    STI_TRY(sti_svm_choose(&t));
+    STI_TRY(sti_svm_read(&t));
+    st = sti_svm_make_plan(&t);
+    /* A plan that does not fit is told, too, and then refused. */
+    if (st != STINT_OK && (st != STINT_E_BUDGET || t.plan.account.count == 0))
+        goto out;
+    const sti_account *a = &t.plan.account;
+    if (call->common->json) {
+        add_plan_json(&t, st == STINT_OK, &text);
+    } else {
+        for (int i = 0; i < a->count; i++)
+            sti_text_printf(&text, "%-9s %10s  %s\n", a->parts[i].name,
+                            sti_bytes_text(a->parts[i].bytes), a->parts[i].detail);
+        sti_text_printf(&text,
+                        "peak      %10s  with %.0f %% of the kernel matrix kept; "
+                        "smallest %s\n",
+                        sti_bytes_text(a->total_bytes),
+                        100 * sti_svm_stored_share(&t.plan),
+                        sti_bytes_text(t.plan.smallest_bytes));
+    }
+    const stint_status told = sti_cli_answer(call, &text);
+    st = st == STINT_OK ? told : st;
+out:
+    sti_svm_finish(&t);
+    return st;
+}
+
+const sti_cli_command sti_cmd_svm_plan = {
+    .name = "svm plan",
+    .summary = "say what training a support vector machine takes",
+    .operands = "DATA",
+    .example = "stint svm plan glyphs.libsvm --memory 200M",
+    .about = "Reads the data, trains nothing. The options are those of `stint svm "
+             "train`.",
+    .min_operands = 1,
+    .max_operands = 1,
+    .absent = sti_svm_absent,
+    STI_CLI_ARGS(plan_rows, sti_svm_args),
+    .run = plan_run,
+};

@@ -1,0 +1,228 @@
+#include "svm/svm_folds.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "svm/svm_platt.h"
+#include "svm/svm_predict.h"
+#include "svm/svm_rows.h"
+
+/* ---- tables ---- */
+
+stint_status sti_svm_subset(const sti_table *table, int64_t count, const int64_t *row,
+                            sti_table *out)
+{
+    const sti_csr *x = &table->x;
+    int64_t entries = 0;
+    for (int64_t i = 0; i < count; i++)
+        entries += x->start[row[i] + 1] - x->start[row[i]];
+    *out = (sti_table){.x = {.rows = count, .columns = x->columns},
+                       .first = table->first,
+                       .names = table->names,
+                       .name_count = table->name_count,
+                       .format = table->format,
+                       .bytes = (size_t)count * 16 + (size_t)entries * 12};
+    out->x.start = sti_alloc_array(count + 1, sizeof *x->start, "svm.starts");
+    out->x.column = sti_alloc_array(entries, sizeof *x->column, "svm.columns");
+    out->x.value = sti_alloc_array(entries, sizeof *x->value, "svm.values");
+    out->y = table->y ? sti_alloc_array(count, sizeof *out->y, "svm.targets") : NULL;
+    if (!out->x.start || !out->x.column || !out->x.value || (table->y && !out->y)) {
+        sti_table_fini(out);
+        return STINT_E_MEMORY;
+    }
+    for (int64_t i = 0, at = 0; i < count; i++) {
+        const int64_t from = x->start[row[i]], n = x->start[row[i] + 1] - from;
+        memcpy(out->x.column + at, x->column + from, sizeof(int32_t) * (size_t)n);
+        memcpy(out->x.value + at, x->value + from, sizeof(double) * (size_t)n);
+        out->x.start[i + 1] = at += n;
+        if (out->y)
+            out->y[i] = table->y[row[i]];
+    }
+    return STINT_OK;
+}
+
+stint_status sti_svm_split(const sti_table *table, const int64_t *order, int64_t begin,
+                           int64_t end, sti_table *train_out, sti_table *test_out)
+{
+    const int64_t rows = table->x.rows, count = end - begin;
+    int64_t *rest = sti_alloc_array(rows - count, sizeof *rest, "svm.fold");
+    if (!rest)
+        return STINT_E_MEMORY;
+    memcpy(rest, order, sizeof *rest * (size_t)begin);
+    memcpy(rest + begin, order + end, sizeof *rest * (size_t)(rows - end));
+    stint_status st = sti_svm_subset(table, rows - count, rest, train_out);
+    if (st == STINT_OK) {
+        st = sti_svm_subset(table, count, order + begin, test_out);
+        if (st != STINT_OK)
+            sti_table_fini(train_out);
+    }
+    sti_free(rest);
+    return st;
+}
+
+size_t sti_svm_folds_bytes(const sti_table *table)
+{
+    const size_t rows = (size_t)table->x.rows;
+    const size_t entries = (size_t)table->x.start[rows];
+    const bool dense = sti_svm_rows_dense(&table->x);
+    return rows * 48 + entries * 12 +
+           sti_svm_rows_bytes(&table->x, table->x.columns, dense) / 2;
+}
+
+/* ---- folds ---- */
+
+static void swap(int64_t *a, int64_t *b)
+{
+    const int64_t was = *a;
+    *a = *b;
+    *b = was;
+}
+
+static void shuffle(int64_t count, sti_libc_random *random, int64_t *order)
+{
+    for (int64_t i = 0; i < count; i++)
+        swap(&order[i],
+             &order[i + (int64_t)sti_libc_random_next(random) % (count - i)]);
+}
+
+void sti_svm_shuffle(int64_t count, sti_libc_random *random, int64_t *order)
+{
+    for (int64_t i = 0; i < count; i++)
+        order[i] = i;
+    shuffle(count, random, order);
+}
+
+/* Rows by class, shuffled within each: sorted [rows], class_begin [classes + 1]. */
+static void shuffle_classes(int64_t rows, const int32_t *class_of, int64_t classes,
+                            sti_libc_random *random, int64_t *sorted,
+                            int64_t *class_begin)
+{
+    int64_t at = 0;
+    for (int64_t c = 0; c < classes; c++) {
+        class_begin[c] = at;
+        for (int64_t i = 0; i < rows; i++)
+            if (class_of[i] == c)
+                sorted[at++] = i;
+    }
+    class_begin[classes] = at;
+    for (int64_t c = 0; c < classes; c++)
+        shuffle(class_begin[c + 1] - class_begin[c], random, sorted + class_begin[c]);
+}
+
+static stint_status fold_classes(const sti_table *table, int64_t folds,
+                                 sti_libc_random *random, int64_t *order,
+                                 int64_t *begin)
+{
+    double label[STI_SVM_CLASSES_MOST];
+    int64_t class_begin[STI_SVM_CLASSES_MOST + 1], classes, at = 0;
+    const int64_t rows = table->x.rows;
+    int32_t *class_of = sti_alloc_array(rows, sizeof *class_of, "svm.classes");
+    int64_t *sorted = sti_alloc_array(rows, sizeof *sorted, "svm.sorted");
+    stint_status st = class_of && sorted ? STINT_OK : STINT_E_MEMORY;
+    STI_TRY(st);
+    STI_TRY(sti_svm_classes_of(table, class_of, label, &classes));
+    shuffle_classes(rows, class_of, classes, random, sorted, class_begin);
+    for (int64_t f = 0; f < folds; f++) {
+        begin[f] = at;
+        for (int64_t c = 0; c < classes; c++) {
+            const int64_t count = class_begin[c + 1] - class_begin[c];
+            const int64_t from = class_begin[c] + f * count / folds;
+            const int64_t to = class_begin[c] + (f + 1) * count / folds;
+            memcpy(order + at, sorted + from, sizeof *order * (size_t)(to - from));
+            at += to - from;
+        }
+    }
+    begin[folds] = at;
+out:
+    sti_free(class_of);
+    sti_free(sorted);
+    return st;
+}
+
+stint_status sti_svm_fold(const sti_table *table, bool classes, int64_t folds,
+                          sti_libc_random *random, int64_t *order, int64_t *begin)
+{
+    const int64_t rows = table->x.rows;
+    if (classes && folds < rows)
+        return fold_classes(table, folds, random, order, begin);
+    sti_svm_shuffle(rows, random, order);
+    for (int64_t f = 0; f <= folds; f++)
+        begin[f] = f * rows / folds;
+    return STINT_OK;
+}
+
+/* ---- cross-validation ---- */
+
+static stint_status predict_fold(const sti_svm_folds_desc *d,
+                                 const sti_svm_model *model, const sti_table *test,
+                                 const int64_t *row, double *answer_out)
+{
+    const int64_t rows = test->x.rows, values = sti_svm_values(model);
+    double *value = sti_alloc_array(rows * values, sizeof(double), "svm.decisions");
+    double *answer = sti_alloc_array(rows, sizeof(double), "svm.answers");
+    const bool probable = d->probability && sti_svm_classifies(model);
+    double *p = sti_alloc_array(model->classes + sti_svm_probabilities_scratch(model),
+                                sizeof(double), "svm.probable");
+    stint_status st = value && answer && p ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_svm_predict(model, test, d->threads, value, answer);
+    for (int64_t i = 0; i < rows && st == STINT_OK; i++) {
+        if (probable)
+            answer[i] = (double)sti_svm_probabilities(model, value + i * values, p,
+                                                      p + model->classes);
+        answer_out[row[i]] =
+            sti_svm_classifies(model) ? model->label[(int64_t)answer[i]] : answer[i];
+    }
+    sti_free(value);
+    sti_free(answer);
+    sti_free(p);
+    return st;
+}
+
+static stint_status run_fold(const sti_svm_folds_desc *d, sti_libc_random *random,
+                             const int64_t *order, int64_t begin, int64_t end,
+                             double *answer_out)
+{
+    sti_table train = {0}, test = {0};
+    sti_svm_model model = {0};
+    sti_svm_plan plan;
+    sti_svm_fit fit = *d->fit;
+    fit.least_squares.progress = fit.smo.progress = NULL;
+    stint_status st = sti_svm_split(d->table, order, begin, end, &train, &test);
+    STI_TRY(st);
+    STI_TRY(sti_svm_fit_plan(&fit, &train, &plan));
+    if (d->probability)
+        STI_TRY(sti_svm_fit_probable(&fit, &train, &plan, d->threads, random, &model,
+                                     NULL));
+    else
+        STI_TRY(sti_svm_fit_train(&fit, &train, &plan, &model, NULL));
+    st = predict_fold(d, &model, &test, order + begin, answer_out);
+out:
+    sti_svm_model_fini(&model);
+    sti_table_fini(&train);
+    sti_table_fini(&test);
+    return st;
+}
+
+stint_status sti_svm_cross_validate(const sti_svm_folds_desc *d,
+                                    sti_libc_random *random, double *answer_out)
+{
+    const int64_t rows = d->table->x.rows;
+    int64_t *order = sti_alloc_array(rows, sizeof *order, "svm.order");
+    int64_t *begin = sti_alloc_array(d->folds + 1, sizeof *begin, "svm.folds");
+    stint_status st = order && begin ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_svm_fold(d->table, sti_svm_fit_classifies(d->fit), d->folds, random,
+                          order, begin);
+    for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
+        if (d->told)
+            d->told(d->user, f, d->folds);
+        st = run_fold(d, random, order, begin[f], begin[f + 1], answer_out);
+        if (st == STINT_E_INPUT || st == STINT_E_FAILED)
+            st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
+    }
+    sti_free(order);
+    sti_free(begin);
+    return st;
+}

@@ -1,0 +1,47 @@
+/* Cross-validation in the folds of LIBSVM: for classes, every fold has its share of
+ * every class. The order is drawn as svm-train draws it, by the C library's rand(). */
+#ifndef STI_SVM_SVM_FOLDS_H
+#define STI_SVM_SVM_FOLDS_H
+
+#include "base/libc_random.h"
+#include "svm/svm_fit.h"
+
+/* Rows of a table as one of their own: row[0..count), in this order. Words of labels
+ * stay the table's. */
+stint_status sti_svm_subset(const sti_table *table, int64_t count, const int64_t *row,
+                            sti_table *subset_out);
+/* All rows but those from begin to end of an order [table->x.rows]; and these. */
+stint_status sti_svm_split(const sti_table *table, const int64_t *order, int64_t begin,
+                           int64_t end, sti_table *train_out, sti_table *test_out);
+
+/* order_out [rows]: fold f has the rows from begin_out[f] to begin_out[f + 1];
+ * begin_out [folds + 1]. folds: at most the rows. */
+stint_status sti_svm_fold(const sti_table *table, bool classes, int64_t folds,
+                          sti_libc_random *random, int64_t *order_out,
+                          int64_t *begin_out);
+
+/* The order of a shuffle of `count` rows, as svm-train makes it. */
+void sti_svm_shuffle(int64_t count, sti_libc_random *random, int64_t *order_out);
+
+/* Where a cross-validation is. */
+typedef void sti_svm_fold_fn(void *user, int64_t fold, int64_t folds);
+
+typedef struct sti_svm_folds_desc {
+    const sti_svm_fit *fit;
+    const sti_table *table;
+    int64_t folds;    /* at least 2, at most the rows */
+    bool probability; /* answers by the most probable class */
+    int threads;
+    sti_svm_fold_fn *told; /* or NULL */
+    void *user;
+} sti_svm_folds_desc;
+
+/* Train on all folds but one and predict that one. answer_out [rows]: of a class its
+ * label, else the value (one_class: +1 or -1). */
+stint_status sti_svm_cross_validate(const sti_svm_folds_desc *desc,
+                                    sti_libc_random *random, double *answer_out);
+
+/* Bytes that folds take beside a training on all rows. */
+size_t sti_svm_folds_bytes(const sti_table *table);
+
+#endif
