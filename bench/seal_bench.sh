@@ -6,7 +6,8 @@
 # PEER_RS and PEER_FAST: TFHEpp's program test/tfhe/pbs_tfhers.cpp, built beside the tree
 # with AVX-512 and -DUSE_TFHE_RS=ON (TFHE-rs's default set, which seal_speed_bench has as
 # "tfhers") and -DUSE_CONCRETE=ON (its fastest); left out where they are not given. Both
-# print milliseconds of a NAND. BRISTOL: a folder with adder64.txt, mult64.txt,
+# print milliseconds of a NAND. TFHEpp's submodules BLAKE3, cereal and AES are enough;
+# with gcc 12 its link-time optimisation must be off. BRISTOL: a folder with adder64.txt, mult64.txt,
 # aes_128.txt; with it whole encrypted runs of p64 on two threads. Needs
 # build/release/bench/seal_speed_bench; STINT names another program.
 set -euo pipefail
