@@ -85,7 +85,7 @@ cmp -s h1.ct h2.ct || fail "other threads and order, other bytes"
 # What a plan announces, a run does.
 ran=$(python3 -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
 run 0 seal plan h.seal --set-name p64 -j 2 --order levels --json
-json "abs(j['peak_bytes'] - $ran) < 2**19"
+grep -qE '__(asan|msan|tsan)_init' "$STINT" || json "abs(j['peak_bytes'] - $ran) < 2**19"
 run 0 seal decrypt h.seal --key k/secret.key --in h2.ct --json
 json 'j["values"] == {"return": 490}'
 
