@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stint/net.h"
 #include "stint/status.h"
 
 #ifdef __cplusplus
@@ -105,6 +106,8 @@ typedef struct stint_seal_compile_desc {
     const char *public_words;
     /* As in stint_seal_make_desc. */
     int effort;
+    /* A page that shows width by level and bootstraps by source line; NULL: none. */
+    const char *report;
 } stint_seal_compile_desc;
 
 /** Compile a function of C, map it to cells and write it as a circuit file.
@@ -234,6 +237,12 @@ typedef struct stint_seal_run_desc {
     stint_seal_progress_fn *progress;
     /* Passed through to progress. */
     void *user;
+    /* The other ranks, each of which makes this call with the same circuit, key and
+     * inputs; NULL: this process runs alone. */
+    const stint_net *net;
+    /* A page that shows width and time by level and bootstraps by source line; NULL:
+     * none. */
+    const char *report;
 } stint_seal_run_desc;
 
 /** What a run took. */
@@ -247,13 +256,18 @@ typedef struct stint_seal_run_result {
     /* SHA-256 of the encrypted outputs: the same for any threads, order and instruction
      * set. */
     char output_sha256[65];
+    /* Ranks that shared the work; seconds, busy and bytes are of this one. */
+    int ranks;
 } stint_seal_run_result;
 
-/** Run a circuit on encrypted inputs. Needs no secret, and learns none.
+/** Run a circuit on encrypted inputs. Needs no secret, and learns none. Of several
+ * ranks, rank 0 writes the outputs; each computes its part of every wave of gates, and
+ * results travel to those that need them.
  *
  * STINT_E_INPUT: files that do not belong together, or a secret key in the place of the
  * evaluation key; STINT_E_BUDGET: more memory is needed; STINT_E_IO; STINT_E_MEMORY;
- * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(): nothing is written. */
+ * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(): nothing is written;
+ * STINT_E_PEER: a rank is lost or gave up. */
 STINT_API stint_status stint_seal_run(const stint_seal_run_desc *desc,
                                       stint_seal_run_result *result_out);
 
@@ -271,6 +285,8 @@ typedef struct stint_seal_plan_desc {
     double seconds;
     /* log2 of the probability that any bit of the result is wrong, below 0. */
     double fail_log2;
+    /* Processes that share the work, each with so many threads; 0: one. */
+    int ranks;
 } stint_seal_plan_desc;
 
 /** What a run will take. */
@@ -287,6 +303,8 @@ typedef struct stint_seal_plan_result {
     double fail_log2;
     /* Share of calls of eight gates that are not full. */
     double narrow_share;
+    /* Bytes that all ranks together send each other. */
+    int64_t sent_bytes;
     /* All budgets are kept. */
     int fits;
 } stint_seal_plan_result;
@@ -312,6 +330,21 @@ typedef struct stint_seal_noise {
 STINT_API stint_status stint_seal_check(const char *secret_key, int64_t gates,
                                         int threads,
                                         stint_seal_noise noise_out[STINT_SEAL_CELLS]);
+
+/** How fast this machine bootstraps. */
+typedef struct stint_seal_bench_result {
+    /* As were used, and what all together do in a second in full calls of eight. */
+    int threads;
+    double bootstraps_per_s;
+    /* Seconds of a bootstrap on its own. */
+    double single_s;
+} stint_seal_bench_result;
+
+/** Measure bootstraps of a parameter set for about so many seconds, with keys made for
+ * it and thrown away. threads 0: choose. STINT_E_USAGE: an unknown set; STINT_E_IO;
+ * STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_bench(const char *set, double seconds, int threads,
+                                        stint_seal_bench_result *result_out);
 
 /** Overwrite and free a text that a call of this header gave. NULL is fine. */
 STINT_API void stint_seal_text_free(char *text);

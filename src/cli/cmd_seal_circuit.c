@@ -4,7 +4,7 @@
 #include "cli/cli_seal.h"
 
 typedef struct circuit_args {
-    const char *out, *values, *value, *entry, *public_words;
+    const char *out, *values, *value, *entry, *public_words, *report;
     int64_t cycles, effort;
     sti_cli_common common;
 } circuit_args;
@@ -47,6 +47,10 @@ static const sti_option compile_rows[] = {
                  "them")},
     CIRCUIT_OUT_ROW,
     CIRCUIT_EFFORT_ROW,
+    {.name = "report",
+     .unit = "FILE.html",
+     CIRCUIT_ROW(report, STI_OPTION_PATH, "",
+                 "a page: gates by level, bootstraps by line of the program")},
     STI_CLI_COMMON_ROWS(circuit_args),
 };
 static const sti_option export_rows[] = {
@@ -93,9 +97,12 @@ static stint_status compile_run(sti_cli_call *call)
                                           .entry = args->entry,
                                           .public_words = args->public_words,
                                           .effort =
-                                              args->effort ? (int)args->effort : -1};
+                                              args->effort ? (int)args->effort : -1,
+                                          .report = args->report};
     stint_seal_facts facts = {0};
     stint_status st = sti_cli_seal_check_out(desc.in, desc.out);
+    if (st == STINT_OK && desc.report)
+        st = sti_cli_check_out(desc.in, desc.report);
     if (st == STINT_OK && !desc.entry)
         st = sti_fail(STINT_E_USAGE, "--entry says which function becomes the circuit; "
                                      "it is missing");

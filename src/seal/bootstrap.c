@@ -45,7 +45,7 @@ static parts parts_of_eight(const sti_seal_set *set)
     return (parts){cols, set->levels, cols * set->levels, cols};
 }
 
-/* Of few, one by one: columns lie in lanes, and so do levels as far as there is room.
+/* One by one: columns lie in lanes, and so do levels as far as there is room.
  */
 static int groups_of(const sti_seal_set *set)
 {

@@ -3,7 +3,8 @@
  * Few cells first, then little depth. Rounds by area flow (Manohararajah, Brown and
  * Vranesic 2006), in which a cell used by many counts each of them for a share, are
  * followed by rounds of exact local area (Mishchenko, Chatterjee and Brayton 2007): a
- * node in use is taken out, and put back by the cut that needs the fewest new cells. */
+ * node in use is taken out, and put back by the cut that needs the fewest new cells, or
+ * as a sum of nodes elsewhere that are in use anyway (map_xor.h). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,8 +12,12 @@
 #include "base/memory.h"
 #include "seal/circuit.h"
 #include "seal/map_cuts.h"
+#include "seal/map_xor.h"
 
 enum { FLOW_ROUNDS = 3, MAX_EFFORT_ROUNDS = 32 };
+
+/* The table of sums takes 256 bytes a node: larger netlists go without. */
+#define SUMS_MOST_NODES (INT64_C(1) << 20)
 
 typedef struct mapping {
     const sti_circuit_source *source;
@@ -20,6 +25,7 @@ typedef struct mapping {
     sti_map_node *node; /* [nodes of the netlist] */
     uint32_t *stack;    /* [nodes]: visits without recursion */
     sti_matches matches;
+    sti_map_sums *sums; /* where effort is made */
     int64_t outputs;
 } mapping;
 
@@ -119,6 +125,21 @@ static int32_t depth_by(const mapping *m, const sti_cut *cut)
     return depth + 1;
 }
 
+/* A cut across the circuit in the place of the last one kept; returns its place, or -1.
+ */
+static int find_across(mapping *m, sti_map_node *node)
+{
+    sti_cut cut;
+    if (!m->sums || !sti_map_sums_find(m->sums, (uint32_t)(node - m->node), &cut))
+        return -1;
+    cut.fits = sti_matches_find(&m->matches, &cut)->kind != 0;
+    if (!cut.fits)
+        return -1;
+    const int at = node->cuts < STI_CUTS_KEPT ? node->cuts++ : node->cuts - 1;
+    node->cut[at] = cut;
+    return at;
+}
+
 /* The cut of a node in use by which the fewest cells are there for it alone. */
 static void choose_again(mapping *m, sti_map_node *node)
 {
@@ -137,6 +158,10 @@ static void choose_again(mapping *m, sti_map_node *node)
             best_cells = cells;
             best_depth = depth;
         }
+    }
+    if (best_cells > 1) {
+        const int across = find_across(m, node);
+        best = across >= 0 ? across : best;
     }
     const sti_cut chosen = node->cut[best];
     node->cut[best] = node->cut[0];
@@ -259,6 +284,8 @@ stint_status sti_circuit_map(const sti_circuit_source *source, sti_circuit *circ
     for (int round = 0; round < FLOW_ROUNDS; round++)
         flow_round(&m);
     cells = count_cover(&m);
+    if (source->effort > 0 && m.netlist->nodes <= SUMS_MOST_NODES)
+        STI_TRY(sti_map_sums_create(m.netlist, m.node, &m.sums));
     for (int round = 0; round < source->effort && round < MAX_EFFORT_ROUNDS; round++) {
         const int64_t before = cells;
         exact_round(&m);
@@ -268,6 +295,7 @@ stint_status sti_circuit_map(const sti_circuit_source *source, sti_circuit *circ
     }
     st = build(&m, cells, circuit_out);
 out:
+    sti_map_sums_destroy(m.sums);
     sti_free(m.node);
     sti_free(m.stack);
     sti_matches_fini(&m.matches);

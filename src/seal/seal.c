@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/secure_random.h"
 #include "seal/cc.h"
+#include "seal/seal_report.h"
 
 enum { EFFORT = 4 };
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
@@ -63,6 +64,7 @@ stint_status sti_seal_facts_of(const sti_circuit *circuit, stint_seal_facts *fac
 }
 
 stint_status sti_seal_finish(const sti_imported *made, const stint_seal_make_desc *desc,
+                             const char *program, const char *report,
                              stint_seal_facts *facts_out)
 {
     const sti_circuit_source source = {.netlist = &made->netlist,
@@ -78,6 +80,12 @@ stint_status sti_seal_finish(const sti_imported *made, const stint_seal_make_des
     if (st != STINT_OK)
         return st;
     STI_TRY(sti_circuit_write(&circuit, desc->out));
+    if (report)
+        STI_TRY(
+            sti_seal_report_write(&(sti_seal_report){.circuit = &circuit,
+                                                     .name = sti_path_name(desc->out),
+                                                     .source = program},
+                                  report));
     st = sti_seal_facts_of(&circuit, facts_out);
 out:
     sti_circuit_fini(&circuit);
@@ -110,7 +118,7 @@ stint_status stint_seal_import(const stint_seal_make_desc *desc,
     STI_TRY(has_extension(desc->in, ".txt")
                 ? sti_bristol_read(desc->in, text, n_bytes, &made)
                 : sti_blif_read(desc->in, text, n_bytes, desc->cycles, &made));
-    st = sti_seal_finish(&made, desc, facts_out);
+    st = sti_seal_finish(&made, desc, NULL, NULL, facts_out);
 out:
     sti_imported_fini(&made);
     sti_free(text);
@@ -129,7 +137,7 @@ stint_status stint_seal_compile(const stint_seal_compile_desc *desc,
     stint_status st = sti_file_read(desc->in, MAX_TEXT_BYTES, &text, &n_bytes);
     STI_TRY(st);
     STI_TRY(sti_cc_compile(desc->in, text, n_bytes, &options, &made));
-    st = sti_seal_finish(&made, &make, facts_out);
+    st = sti_seal_finish(&made, &make, text, desc->report, facts_out);
 out:
     sti_imported_fini(&made);
     sti_free(text);

@@ -4,7 +4,8 @@
 
 #include "base/account.h"
 #include "seal/bootstrap.h"
-#include "seal/waves.h"
+#include "seal/cut_wires.h"
+#include "seal/seal_report.h"
 #include "stint/seal.h"
 
 typedef struct sti_evaluation {
@@ -12,6 +13,9 @@ typedef struct sti_evaluation {
     const sti_eval_key *key;
     const sti_team *team;
     bool by_levels;
+    sti_comm *comm;                   /* NULL: alone */
+    const sti_share *share;           /* what each rank computes; unused alone */
+    sti_level_times *times;           /* of this rank's cells; NULL: not wanted */
     stint_seal_progress_fn *progress; /* may be NULL */
     void *user;
 } sti_evaluation;
@@ -20,8 +24,9 @@ typedef struct sti_evaluation_times {
     double seconds, busy;
 } sti_evaluation_times;
 
-/* in [input_bits] with their masks made from the seed, out [output_bits][n + 1].
- * STINT_E_INTERRUPTED or _TERMINATED after stint_stop(). */
+/* in [input_bits] with their masks made from the seed, out [output_bits][n + 1], which
+ * rank 0 alone fills. STINT_E_INTERRUPTED or _TERMINATED after stint_stop();
+ * STINT_E_PEER: another rank is lost or gave up. */
 stint_status sti_seal_evaluate(const sti_evaluation *e, const sti_ciphertexts *in,
                                uint32_t *out, sti_evaluation_times *times_out);
 
@@ -32,11 +37,13 @@ typedef struct sti_wave_facts {
      * that are done one by one. */
     int64_t rounds, ones;
 } sti_wave_facts;
-stint_status sti_seal_walk(const sti_circuit *circuit, int threads, bool by_levels,
-                           sti_wave_facts *facts_out);
+/* threads: of this rank; all_threads: of all ranks together. */
+stint_status sti_seal_walk(const sti_circuit *circuit, int threads, int all_threads,
+                           bool by_levels, sti_wave_facts *facts_out);
 
-/* Peak memory of a run of the whole process. */
+/* Peak memory of a run of the whole process. share NULL: alone. */
 void sti_seal_account(const sti_circuit *circuit, const sti_seal_set *set, int threads,
-                      int64_t slots, sti_account *account_out);
+                      int64_t slots, const sti_share *share, const sti_comm *comm,
+                      sti_account *account_out);
 
 #endif

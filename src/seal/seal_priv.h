@@ -8,8 +8,10 @@
 #include "seal/values.h"
 #include "stint/seal.h"
 
-/* Map what was read or compiled, write it to desc->out and describe it. */
+/* Map what was read or compiled, write it to desc->out and describe it. program: the
+ * C text for the page `report`; report NULL: no page. */
 stint_status sti_seal_finish(const sti_imported *made, const stint_seal_make_desc *desc,
+                             const char *program, const char *report,
                              stint_seal_facts *facts_out);
 stint_status sti_seal_facts_of(const sti_circuit *circuit, stint_seal_facts *facts_out);
 /* Values of all inputs of a circuit, checked to be complete; the caller calls fini,

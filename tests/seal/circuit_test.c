@@ -255,6 +255,50 @@ static void a_full_adder_takes_two(void **state)
     sti_netlist_fini(&n);
 }
 
+/* Sums that share no gate: the sum of both needs no gates of its own, nor does one with
+ * a product whose factors are there. */
+static void sums_are_found_across(void **state)
+{
+    sti_netlist n;
+    sti_circuit c;
+    sti_port in = {.name = "x", .bits = 8, .count = 1};
+    sti_port out = {.name = "y", .bits = 4, .count = 1};
+    sti_literal x[8], y[4];
+    (void)state;
+    sti_netlist_init(&n);
+    for (int i = 0; i < 8; i++)
+        x[i] = sti_netlist_input(&n);
+    y[0] = sti_netlist_xor(&n, sti_netlist_xor(&n, x[0], x[1]), x[2]);
+    y[1] = sti_netlist_xor(&n, sti_netlist_xor(&n, x[3], x[4]), x[5]);
+    const sti_literal ad = sti_netlist_xor(&n, x[0], x[3]);
+    const sti_literal be = sti_netlist_xor(&n, x[1], x[4]);
+    const sti_literal cf = sti_netlist_xor(&n, x[2], x[5]);
+    y[2] = sti_not(sti_netlist_xor(&n, sti_netlist_xor(&n, ad, be), cf));
+    const sti_literal product = sti_netlist_and(&n, x[6], sti_not(x[7]));
+    y[3] = sti_netlist_xor(&n, sti_netlist_xor(&n, product, x[0]),
+                           sti_netlist_xor(&n, x[1], x[2]));
+    for (int effort = 0; effort <= 4; effort += 4) {
+        const sti_circuit_source source = {&n, &in, &out, 1, 1, y, effort};
+        assert_int_equal(sti_circuit_map(&source, &c), STINT_OK);
+        if (effort)
+            assert_int_equal(c.cells, 4);
+        for (uint64_t r = 0; r < 256; r++) {
+            uint64_t word[8], got[4];
+            for (int i = 0; i < 8; i++)
+                word[i] = r >> i & 1;
+            assert_int_equal(sti_circuit_simulate(&c, word, got), STINT_OK);
+            const uint64_t u = word[0] ^ word[1] ^ word[2];
+            const uint64_t v = word[3] ^ word[4] ^ word[5];
+            assert_int_equal(got[0] & 1, u);
+            assert_int_equal(got[1] & 1, v);
+            assert_int_equal(got[2] & 1, u ^ v ^ 1);
+            assert_int_equal(got[3] & 1, (word[6] & (word[7] ^ 1)) ^ u);
+        }
+        sti_circuit_fini(&c);
+    }
+    sti_netlist_fini(&n);
+}
+
 /* ---- formats ---- */
 
 static void formats_carry_the_function(void **state)
@@ -459,6 +503,7 @@ int main(void)
         cmocka_unit_test(mapping_keeps_the_function),
         cmocka_unit_test(cells_are_gates_again),
         cmocka_unit_test(a_full_adder_takes_two),
+        cmocka_unit_test(sums_are_found_across),
         cmocka_unit_test(formats_carry_the_function),
         cmocka_unit_test(latches_run_for_cycles),
         cmocka_unit_test(damaged_texts_are_refused),
