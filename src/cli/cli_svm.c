@@ -6,20 +6,19 @@
 #include "base/clock.h"
 #include "base/complaints.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "svm/svm_folds.h"
 #include "svm/svm_names.h"
+#include "svm/svm_rows.h"
+#include "svm/svm_weights.h"
 
 const sti_cli_absent sti_svm_absent[] = {
     {.word = "--precision",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "tiles in float are not there yet; all is double"},
-    {.word = "--rank",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "the preconditioner is not there yet; a smaller -c or a larger -e "
-                 "takes fewer iterations"},
     {.word = "--report",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "the report page is not there yet; --json has its numbers"},
@@ -62,21 +61,16 @@ static stint_status choose_type(sti_svm_task *t)
 
 static stint_status choose_kernel(const char *word, sti_gram_kind *kind_out)
 {
-    static const char *const later[] = {"4", "precomputed", "laplacian", "chi_squared"};
     for (int i = 0; i < STI_GRAM_KINDS; i++)
         if (strcmp(word, sti_svm_kernel_names[i]) == 0 ||
-            (word[0] == '0' + i && !word[1])) {
+            (i <= STI_GRAM_PRECOMPUTED && word[0] == '0' + i && !word[1])) {
             *kind_out = (sti_gram_kind)i;
             return STINT_OK;
         }
-    for (int i = 0; i < 4; i++)
-        if (strcmp(word, later[i]) == 0)
-            return sti_fail(STINT_E_UNSUPPORTED,
-                            "-t %s: this kernel is not there; linear, polynomial, rbf "
-                            "and sigmoid are",
-                            word);
     return sti_fail(STINT_E_USAGE,
-                    "-t '%s'; linear, polynomial, rbf or sigmoid was wanted", word);
+                    "-t '%s'; linear, polynomial, rbf, sigmoid, precomputed, laplacian "
+                    "or chi_squared was wanted",
+                    word);
 }
 
 /* A number above 0; "auto" (and NULL) is 0. */
@@ -94,11 +88,21 @@ static stint_status choose_above(const char *flag, const char *word, double *out
 
 static stint_status choose_gamma(const char *word, double *gamma_out)
 {
-    if (word && strcmp(word, "scale") == 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "-g scale: 1 / (features * variance) is not there yet; a "
-                        "number and auto are");
-    return choose_above("-g", word, gamma_out);
+    *gamma_out = 0; /* by the features, once they are known */
+    return word && strcmp(word, "scale") == 0 ? STINT_OK
+                                              : choose_above("-g", word, gamma_out);
+}
+
+static stint_status choose_rank(const char *word, int64_t *rank_out)
+{
+    *rank_out = -1;
+    if (!word || strcmp(word, "auto") == 0)
+        return STINT_OK;
+    const stint_status st = sti_parse_int(word, rank_out);
+    if (st != STINT_OK || *rank_out < 0)
+        return sti_fail(STINT_E_USAGE,
+                        "--rank %s; a number from 0, or auto, was wanted", word);
+    return STINT_OK;
 }
 
 /* What the bounds of single numbers are, whatever the type makes of them. */
@@ -147,22 +151,19 @@ static void describe(sti_svm_task *t)
 
 stint_status sti_svm_choose(sti_svm_task *t)
 {
+    const sti_svm_args *a = t->args;
     sti_complaints c = {0};
     double tolerance = 0;
     sti_gram_function *f = &t->desc.function;
-    stint_status st = choose_type(t);
+    sti_complain_status(&c, choose_type(t));
     describe(t);
-    sti_complain_status(&c, st);
-    sti_complain_status(
-        &c, choose_kernel(t->args->kernel ? t->args->kernel : "", &f->kind));
-    st = choose_gamma(t->args->gamma, &f->gamma);
-    if (st == STINT_E_UNSUPPORTED)
-        return st;
-    sti_complain_status(&c, st);
-    sti_complain_status(&c, choose_above("-e", t->args->tolerance, &tolerance));
-    sti_complain_status(
-        &c, sti_threads_choose((int)t->args->threads, &t->desc.threads, NULL));
-    check_numbers(t->args, &c);
+    sti_complain_status(&c, choose_kernel(a->kernel ? a->kernel : "", &f->kind));
+    sti_complain_status(&c, choose_gamma(a->gamma, &f->gamma));
+    sti_complain_status(&c, choose_rank(a->rank, &t->desc.rank));
+    sti_complain_status(&c, choose_above("-e", a->tolerance, &tolerance));
+    sti_complain_status(&c,
+                        sti_threads_choose((int)a->threads, &t->desc.threads, NULL));
+    check_numbers(a, &c);
     check_combinations(t, &c);
     t->desc.tolerance = tolerance > 0 ? tolerance : 1e-5;
     t->smo.tolerance = tolerance > 0 ? tolerance : 1e-3;
@@ -204,13 +205,27 @@ static stint_status read_weight(sti_svm_task *t, const double *label, int64_t cl
     return sti_fail(STINT_E_USAGE, "--weights '%s': no row has this label", word);
 }
 
+static stint_status read_point_weights(sti_svm_task *t)
+{
+    if (!t->fit.ls && t->smo.type != STI_SVM_C_SVC &&
+        t->smo.type != STI_SVM_EPSILON_SVR)
+        return sti_fail(STINT_E_USAGE, "--weights: %s has no C for every point",
+                        t->type);
+    const stint_status st =
+        sti_svm_weights_read(t->args->weights, t->table.x.rows, &t->point_weight);
+    t->fit.least_squares.point_weight = t->fit.smo.point_weight = t->point_weight;
+    return st;
+}
+
 static stint_status choose_weights(sti_svm_task *t)
 {
     double label[STI_SVM_CLASSES_MOST];
     int64_t classes = 0, count = 0;
     const char **words = NULL;
-    if (!t->args->weights)
+    if (!t->args->weights || !*t->args->weights)
         return STINT_OK;
+    if (!strchr(t->args->weights, '=') || sti_path_is_file(t->args->weights))
+        return read_point_weights(t);
     if (!sti_svm_fit_classifies(&t->fit))
         return sti_fail(STINT_E_USAGE, "--weights are for classes, not for %s",
                         t->type);
@@ -233,6 +248,18 @@ out:
 
 /* ---- the table and the plan ---- */
 
+/* Gamma by the features where no number was given. */
+static void settle_gamma(sti_svm_task *t)
+{
+    sti_gram_function *f = &t->desc.function;
+    const char *word = t->args->gamma;
+    const double variance =
+        word && strcmp(word, "scale") == 0 ? sti_svm_variance(&t->table) : 1;
+    const double features = (double)(t->table.x.columns - t->table.first);
+    if (f->gamma == 0)
+        f->gamma = features > 0 && variance > 0 ? 1 / (features * variance) : 1;
+}
+
 stint_status sti_svm_read(sti_svm_task *t)
 {
     sti_table_desc desc = {.path = t->call->operands[0]};
@@ -246,10 +273,8 @@ stint_status sti_svm_read(sti_svm_task *t)
         desc.beside_bytes = taken;
     }
     STI_TRY(sti_table_read(&desc, &t->table));
-    sti_gram_function *f = &t->desc.function;
-    if (f->gamma == 0)
-        f->gamma = t->table.x.columns > 1 ? 1 / (double)(t->table.x.columns - 1) : 1;
-    t->smo.function = *f;
+    settle_gamma(t);
+    t->smo.function = t->desc.function;
     t->fit.least_squares = t->desc;
     t->fit.smo = t->smo;
     st = choose_weights(t);
@@ -270,12 +295,13 @@ stint_status sti_svm_make_plan(sti_svm_task *t)
 
 double sti_svm_stored_share(const sti_svm_plan *plan)
 {
-    return plan->tiles > 0 ? (double)plan->kept / (double)plan->tiles : 1;
+    return plan->values > 0 ? (double)plan->kept / (double)plan->values : 1;
 }
 
 void sti_svm_finish(sti_svm_task *t)
 {
     sti_free(t->weight);
+    sti_free(t->point_weight);
     sti_table_fini(&t->table);
 }
 

@@ -9,7 +9,7 @@
 
 /* Begins the struct of every such command; cli_svm_rows.h has its rows. */
 typedef struct sti_svm_args {
-    const char *type, *kernel, *gamma, *weights, *tolerance;
+    const char *type, *kernel, *gamma, *weights, *tolerance, *rank;
     int64_t degree, iterations, threads, folds;
     double coef0, c, nu, epsilon, cache_mb;
     int classes, store, shrinking, probability;
@@ -28,6 +28,7 @@ typedef struct sti_svm_task {
     const char *type;        /* its word */
     sti_svm_plan plan;
     sti_svm_weight *weight;
+    double *point_weight;
     sti_progress bar;
     double read_s;
 } sti_svm_task;

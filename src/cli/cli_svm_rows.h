@@ -14,8 +14,10 @@
     {.name = "kernel",
      .letter = 't',
      .unit = "KERNEL",
-     SVM_ROW(kernel, STI_OPTION_TEXT, "rbf",
-             "linear, polynomial, rbf or sigmoid, or their numbers 0 to 3")},
+     SVM_ROW(
+         kernel, STI_OPTION_TEXT, "rbf",
+         "linear, polynomial, rbf, sigmoid or precomputed, or their numbers 0 to 4; "
+         "laplacian, chi_squared")},
     {.name = "degree",
      .letter = 'd',
      STI_OPTION_NO_BOUND,
@@ -24,8 +26,10 @@
     {.name = "gamma",
      .letter = 'g',
      .unit = "X",
-     SVM_ROW(gamma, STI_OPTION_TEXT, "auto",
-             "factor of u.v or of |u - v|^2; auto: 1 / features")},
+     SVM_ROW(
+         gamma, STI_OPTION_TEXT, "auto",
+         "factor of u.v or of what u and v are apart; auto: 1 / features, scale: 1 / "
+         "(features * variance of all values)")},
     {.name = "coef0",
      .letter = 'r',
      STI_OPTION_NO_BOUND,
@@ -38,9 +42,10 @@
      SVM_ROW(c, STI_OPTION_FLOAT, "1", "what an error costs")},
     {.name = "weights",
      .letter = 'w',
-     .unit = "LABEL=X,...",
-     SVM_ROW(weights, STI_OPTION_LIST, "",
-             "factors of C for classes; -w1 2 says the same of class 1"),
+     .unit = "FILE|LABEL=X,...",
+     SVM_ROW(weights, STI_OPTION_TEXT, "",
+             "factors of C: a file of one a line for every row, or some for classes, "
+             "of which -w1 2 says the same as -w 1=2"),
      .suffixed = true},
     {.name = "nu",
      .letter = 'n',
@@ -98,6 +103,11 @@
          iterations, STI_OPTION_INT, "0",
          "at most so many of a machine; 0: for ls_svc and ls_svr ten for every row and "
          "1000, else what svm-train allows")},
+    {.name = "rank",
+     .unit = "N|auto",
+     SVM_ROW(rank, STI_OPTION_TEXT, "auto",
+             "of the preconditioner of ls_svc and ls_svr; 0: none, auto: more the more "
+             "rows and the larger C")},
     {.name = "store",
      .letter = 'l',
      .choices = "auto|explicit|implicit",

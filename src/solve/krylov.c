@@ -16,9 +16,9 @@
 #define STALLS 3
 
 typedef struct column {
-    double rr, bound, norm_b, last_true; /* squares but for norm_b */
+    double rr, rz, bound, norm_b, last_true; /* squares but for norm_b */
     int stalls;
-    bool done, claims, broken;
+    bool done, claims, broken, begins; /* begins: the direction is the residual's */
 } column;
 
 typedef struct solver {
@@ -26,6 +26,7 @@ typedef struct solver {
     const sti_team *team;
     const double *b;
     double *x, *r, *p, *q; /* [columns, n] */
+    double *z;             /* [columns, n] of M^-1 r; without M it is r */
     column *columns;
     int64_t *active; /* columns at work */
     int64_t active_count;
@@ -52,12 +53,12 @@ static void begin_piece(void *arg, int64_t piece, int worker)
     (void)worker;
     memset(s->x + piece * n, 0, sizeof(double) * (size_t)n);
     memcpy(s->r + piece * n, b, sizeof(double) * (size_t)n);
-    memcpy(s->p + piece * n, b, sizeof(double) * (size_t)n);
     c->rr = dot(n, b, b);
     c->norm_b = sqrt(c->rr);
     c->bound = s->d->tolerance * c->norm_b;
     c->last_true = INFINITY;
     c->done = c->rr == 0;
+    c->begins = true;
 }
 
 static void step_piece(void *arg, int64_t piece, int worker)
@@ -65,24 +66,43 @@ static void step_piece(void *arg, int64_t piece, int worker)
     solver *s = arg;
     const int64_t at = s->active[piece], n = s->d->n;
     column *c = &s->columns[at];
-    double *x = s->x + at * n, *r = s->r + at * n, *p = s->p + at * n;
-    const double *q = s->q + at * n;
+    double *x = s->x + at * n, *r = s->r + at * n;
+    const double *q = s->q + at * n, *p = s->p + at * n;
     (void)worker;
     const double curve = dot(n, p, q);
     if (!(curve > 0) || !isfinite(curve)) {
         c->broken = true;
         return;
     }
-    const double alpha = c->rr / curve;
+    const double alpha = c->rz / curve;
     for (int64_t i = 0; i < n; i++) {
         x[i] = fma(alpha, p[i], x[i]);
         r[i] = fma(-alpha, q[i], r[i]);
     }
-    const double rr = dot(n, r, r), beta = rr / c->rr;
-    for (int64_t i = 0; i < n; i++)
-        p[i] = fma(beta, p[i], r[i]);
-    c->rr = rr;
-    c->claims = sqrt(rr) <= c->bound;
+    c->rr = dot(n, r, r);
+    c->claims = sqrt(c->rr) <= c->bound;
+}
+
+/* The next direction: z, and so much of the last one. */
+static void turn_piece(void *arg, int64_t piece, int worker)
+{
+    solver *s = arg;
+    const int64_t at = s->active[piece], n = s->d->n;
+    column *c = &s->columns[at];
+    double *p = s->p + at * n;
+    const double *z = s->z + at * n;
+    (void)worker;
+    const double rz = s->z == s->r ? c->rr : dot(n, s->r + at * n, z);
+    if (c->begins) {
+        memcpy(p, z, sizeof(double) * (size_t)n);
+    } else {
+        const double beta = rz / c->rz;
+        for (int64_t i = 0; i < n; i++)
+            p[i] = fma(beta, p[i], z[i]);
+    }
+    c->rz = rz;
+    c->begins = false;
+    c->broken = c->broken || !(rz > 0);
 }
 
 /* q holds A x: is the column done, or does it begin again from here? */
@@ -101,7 +121,7 @@ static void check_piece(void *arg, int64_t piece, int worker)
     if (c->rr > 0.25 * c->last_true)
         c->stalls++;
     c->last_true = c->rr;
-    memcpy(s->p + at * n, r, sizeof(double) * (size_t)n);
+    c->begins = true;
 }
 
 /* ---- the loop ---- */
@@ -132,6 +152,21 @@ static stint_status multiply(solver *s, const double *v)
         s->out[i] = s->q + s->active[i] * s->d->n;
     }
     return s->d->product(s->d->product_arg, s->active_count, s->in, s->out);
+}
+
+/* Directions of the active columns, from their residuals. */
+static stint_status turn(solver *s)
+{
+    stint_status st = STINT_OK;
+    for (int64_t i = 0; i < s->active_count; i++) {
+        s->in[i] = s->r + s->active[i] * s->d->n;
+        s->out[i] = s->z + s->active[i] * s->d->n;
+    }
+    if (s->d->precondition)
+        st = s->d->precondition(s->d->precondition_arg, s->active_count, s->in, s->out);
+    if (st == STINT_OK)
+        sti_team_run(s->team, s->active_count, turn_piece, s);
+    return st;
 }
 
 static double largest(const solver *s)
@@ -214,7 +249,7 @@ static stint_status iterate(solver *s, sti_krylov_result *result)
             break;
         if (iteration >= s->d->iterations || any(s, is_broken) || any(s, is_stalled))
             return give_up(s, iteration, result);
-        if ((st = multiply(s, s->p)) != STINT_OK)
+        if ((st = turn(s)) != STINT_OK || (st = multiply(s, s->p)) != STINT_OK)
             return st;
         sti_team_run(s->team, s->active_count, step_piece, s);
         if (s->d->progress)
@@ -224,9 +259,10 @@ static stint_status iterate(solver *s, sti_krylov_result *result)
     return STINT_OK;
 }
 
-size_t sti_krylov_bytes(int64_t n, int64_t columns)
+size_t sti_krylov_bytes(int64_t n, int64_t columns, bool preconditioned)
 {
-    return (size_t)columns * (3 * (size_t)n * sizeof(double) + sizeof(column) +
+    const size_t vectors = preconditioned ? 4 : 3;
+    return (size_t)columns * (vectors * (size_t)n * sizeof(double) + sizeof(column) +
                               sizeof(int64_t) + 2 * sizeof(void *));
 }
 
@@ -239,14 +275,18 @@ stint_status sti_krylov_solve(const sti_team *team, const sti_krylov_desc *desc,
     s.r = sti_alloc_array(values, sizeof *s.r, "krylov.residual");
     s.p = sti_alloc_array(values, sizeof *s.p, "krylov.direction");
     s.q = sti_alloc_array(values, sizeof *s.q, "krylov.product");
+    s.z = desc->precondition ? sti_alloc_array(values, sizeof *s.z, "krylov.turned")
+                             : s.r;
     s.columns = sti_alloc_array(desc->columns, sizeof *s.columns, "krylov.columns");
     s.active = sti_alloc_array(desc->columns, sizeof *s.active, "krylov.active");
     s.in = sti_alloc_array(desc->columns, sizeof *s.in, "krylov.in");
     s.out = sti_alloc_array(desc->columns, sizeof *s.out, "krylov.out");
     *result_out = (sti_krylov_result){0};
     stint_status st = STINT_E_MEMORY;
-    if (s.r && s.p && s.q && s.columns && s.active && s.in && s.out)
+    if (s.r && s.p && s.q && s.z && s.columns && s.active && s.in && s.out)
         st = iterate(&s, result_out);
+    if (s.z != s.r)
+        sti_free(s.z);
     sti_free(s.r);
     sti_free(s.p);
     sti_free(s.q);

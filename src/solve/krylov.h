@@ -1,5 +1,6 @@
 /* Conjugate gradients for A X = B with many right-hand sides (Hestenes and Stiefel
- * 1952), A symmetric and positive definite, known by its products alone.
+ * 1952), A symmetric and positive definite, known by its products alone, with a
+ * preconditioner that is known likewise.
  *
  * Every column has its own coefficients and its own end, and a column that is done
  * takes part no more, so its bits do not depend on the others beside it. Start is 0. A
@@ -8,6 +9,7 @@
 #ifndef STI_SOLVE_KRYLOV_H
 #define STI_SOLVE_KRYLOV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,9 @@ typedef struct sti_krylov_desc {
     int64_t iterations; /* at most so many products a column, checks not counted */
     sti_krylov_product_fn *product;
     void *product_arg;
+    /* y[c] = M^-1 x[c], M symmetric, positive definite and near A; or NULL: none */
+    sti_krylov_product_fn *precondition;
+    void *precondition_arg;
     sti_krylov_progress_fn *progress; /* or NULL */
     void *progress_user;
 } sti_krylov_desc;
@@ -38,7 +43,7 @@ typedef struct sti_krylov_result {
 } sti_krylov_result;
 
 /* Bytes that a solution takes beside b and x. */
-size_t sti_krylov_bytes(int64_t n, int64_t columns);
+size_t sti_krylov_bytes(int64_t n, int64_t columns, bool preconditioned);
 
 /* b and x_out [columns, n], the latter zeroed here. *result_out is set also where the
  * status is STINT_E_FAILED: not done in so many iterations, as near as rounding lets

@@ -1,43 +1,58 @@
-/* (K + D) times vectors, K the kernel matrix of some rows and D diagonal, by tiles on
- * and below the diagonal of which each serves both halves. As many tiles as there is
- * room for are kept after they were first made; the others are made again every time,
- * with the same bits. Sums run over bands of tiles in ascending order, so neither the
- * room nor the threads change a bit. */
+/* (K + D) times vectors, K the kernel matrix of one range of rows or of two and D
+ * diagonal, by tiles on and below the diagonal of which each serves both halves.
+ *
+ * A tile comes from the store, from the product's own room for tiles between the two
+ * ranges, or is made here and now: always with the same bits. Sums run over bands of
+ * tiles in ascending order within shards of such bands, and over the shards along the
+ * tree of net/shard_tree.h. So neither room nor threads change a bit. */
 #ifndef STI_SVM_KERNEL_PRODUCT_H
 #define STI_SVM_KERNEL_PRODUCT_H
 
-#include <stdbool.h>
+#include "svm/kernel_columns.h"
+#include "svm/kernel_store.h"
 
-#include "base/team.h"
-#include "kernel/gram/gram.h"
-
-/* Rows [begin, begin + count). */
-typedef struct sti_row_range {
-    int64_t begin, count;
-} sti_row_range;
+/* A matrix: the second range is empty where there is one only. */
+typedef struct sti_kernel_ranges {
+    sti_row_range rows[2];
+    int64_t index[2]; /* among the ranges of the store */
+} sti_kernel_ranges;
 
 typedef struct sti_kernel_product sti_kernel_product;
 
-/* Tiles of one range, or of two side by side (the other's count 0: one). */
-int64_t sti_kernel_product_tiles(int64_t count, int64_t other_count);
-/* Bytes beside the tiles kept, for at most so many rows and columns of vectors. */
-size_t sti_kernel_product_bytes(const sti_gram_rows *rows, int64_t n, int64_t columns,
-                                int threads);
+/* Most rows and columns of vectors, and values of tiles between two ranges that are
+ * kept. */
+typedef struct sti_kernel_product_size {
+    int64_t n, columns, crossing;
+    int threads;
+} sti_kernel_product_size;
 
-/* Room for products of at most n rows and so many columns, `kept` tiles resident. What
- * is pointed to must outlive it. */
-stint_status sti_kernel_product_create(const sti_team *team, const sti_gram_rows *rows,
-                                       const sti_gram_function *function, int64_t n,
-                                       int64_t columns, int64_t kept,
+/* Bytes for that. */
+size_t sti_kernel_product_bytes(const sti_gram_rows *rows, sti_kernel_product_size size,
+                                bool single);
+stint_status sti_kernel_product_create(const sti_kernel_source *source,
+                                       const sti_kernel_store *store,
+                                       sti_kernel_product_size size,
+                                       const sti_team *team,
                                        sti_kernel_product **product_out);
 void sti_kernel_product_destroy(sti_kernel_product *product); /* NULL is fine */
 
-/* Begin with other rows, the two ranges one after the other, and their D [rows]. */
-void sti_kernel_product_select(sti_kernel_product *product,
-                               const sti_row_range range[2], const double *diagonal);
+/* Begin with other rows, the two ranges one after the other, and their D [rows]; makes
+ * the tiles between them that are kept. Fails where a stop was asked for. */
+stint_status sti_kernel_product_select(sti_kernel_product *product,
+                                       const sti_kernel_ranges *ranges,
+                                       const double *diagonal);
 
 /* A sti_krylov_product_fn; arg is the product. Fails where a stop was asked for. */
 stint_status sti_kernel_product_run(void *arg, int64_t count, const double *const *x,
                                     double *const *y);
+
+/* ---- columns of K, for a preconditioner (solve/low_rank.h) ---- */
+
+/* K's diagonal of the rows selected. */
+void sti_kernel_product_diagonal(const sti_kernel_product *product, double *out);
+/* A sti_low_rank_pivots_fn and a sti_low_rank_columns_fn; arg is the product. */
+stint_status sti_kernel_product_pivots(void *arg, int64_t count, const int64_t *pivot);
+void sti_kernel_product_columns(void *arg, int64_t begin, int64_t rows, double *out,
+                                int64_t ld, int worker);
 
 #endif

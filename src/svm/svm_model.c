@@ -13,8 +13,9 @@
 
 const char *const sti_svm_type_names[STI_SVM_TYPES] = {"c_svc", "nu_svc", "one_class",
                                                        "epsilon_svr", "nu_svr"};
-const char *const sti_svm_kernel_names[STI_GRAM_KINDS] = {"linear", "polynomial", "rbf",
-                                                          "sigmoid"};
+const char *const sti_svm_kernel_names[STI_GRAM_KINDS] = {
+    "linear",      "polynomial", "rbf",        "sigmoid",
+    "precomputed", "laplacian",  "chi_squared"};
 
 bool sti_svm_classifies(const sti_svm_model *model)
 {
@@ -82,12 +83,14 @@ static void add_head(output *o, const sti_svm_model *m)
                     sti_svm_type_names[m->type], sti_svm_kernel_names[f->kind]);
     if (f->kind == STI_GRAM_POLYNOMIAL)
         sti_text_printf(&o->text, "degree %" PRId64 "\n", f->degree);
-    if (f->kind != STI_GRAM_LINEAR)
+    const bool has_gamma =
+        f->kind != STI_GRAM_LINEAR && f->kind != STI_GRAM_PRECOMPUTED;
+    if (has_gamma)
         add_number(o, "gamma ", f->gamma);
     if (f->kind == STI_GRAM_POLYNOMIAL || f->kind == STI_GRAM_SIGMOID)
         add_number(o, "\ncoef0 ", f->coef0);
     sti_text_printf(&o->text, "%snr_class %" PRId64 "\ntotal_sv %" PRId64 "\nrho",
-                    f->kind != STI_GRAM_LINEAR ? "\n" : "", m->classes, m->x.rows);
+                    has_gamma ? "\n" : "", m->classes, m->x.rows);
     for (int64_t i = 0; i < m->rho_count; i++)
         add_number(o, " ", m->rho[i]);
     if (m->label) {
@@ -117,7 +120,11 @@ static stint_status add_points(output *o, const sti_svm_model *m)
         const int64_t row = m->order ? m->order[i] : i;
         for (int64_t c = 0; c < m->coefs; c++)
             add_number(o, c > 0 ? " " : "", m->coef[c * x->rows + i]);
-        for (int64_t e = x->start[row]; e < x->start[row + 1]; e++) {
+        /* Of a precomputed kernel a point's number is all that is asked for. */
+        const int64_t end = m->function.kind == STI_GRAM_PRECOMPUTED
+                                ? x->start[row] + 1
+                                : x->start[row + 1];
+        for (int64_t e = x->start[row]; e < end; e++) {
             sti_text_printf(&o->text, " %" PRId32, x->column[e]);
             add_number(o, ":", x->value[e]);
         }

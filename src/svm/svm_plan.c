@@ -6,10 +6,13 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "solve/krylov.h"
-#include "svm/kernel_product.h"
+#include "solve/low_rank.h"
+#include "svm/svm_machine.h"
 #include "svm/svm_rows.h"
 #include "svm/svm_train.h"
+
+/* Rows of a machine whose tiles a thread is best left alone with. */
+enum { SMALL_MACHINE = 4096 };
 
 static int64_t find_label(const double *label, int64_t count, double y)
 {
@@ -62,7 +65,58 @@ stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
 
 const char *const sti_svm_libraries[] = {"ld-", "libc.", "libm.", NULL};
 
-/* Rows, columns and tiles of the largest machine. */
+/* The mean of K's diagonal over that of D; what the preconditioner goes by. */
+static stint_status measure_ratio(const sti_svm_train_desc *d, sti_svm_plan *plan)
+{
+    const sti_csr *x = &d->table->x;
+    double *term = sti_alloc_array(x->rows, sizeof *term, "svm.terms");
+    double sum = 0, value;
+    if (!term)
+        return STINT_E_MEMORY;
+    const sti_gram_rows rows = {
+        .rows = x->rows, .columns = x->columns, .sparse = *x, .term = term};
+    sti_gram_terms(&d->function, &rows, term);
+    for (int64_t i = 0; i < x->rows; i++) {
+        sti_gram_diagonal(&d->function, &rows, i, 1, &value);
+        sum += value;
+    }
+    sti_free(term);
+    plan->ratio = sum / (double)x->rows * d->c;
+    return STINT_OK;
+}
+
+/* What tiles a machine or all of them have. */
+static void measure_tiles(const sti_svm_train_desc *d, sti_svm_plan *plan,
+                          const int64_t *count)
+{
+    int64_t crossing = 0;
+    plan->ranges = plan->machines > 1 ? plan->classes : 1;
+    plan->stored = 0;
+    for (int64_t a = 0; a < plan->ranges; a++) {
+        const int64_t rows = plan->ranges > 1 ? count[a] : plan->points;
+        plan->stored += sti_triangle_values(rows, sti_band_count(rows), 0);
+        for (int64_t b = 0; b < a; b++) {
+            const int64_t values =
+                sti_rectangle_values(count[a], count[b], sti_band_count(count[a]), 0);
+            crossing = values > crossing ? values : crossing;
+        }
+    }
+    plan->crossing = crossing;
+    if (d->function.kind == STI_GRAM_LINEAR)
+        plan->stored = plan->crossing = 0;
+}
+
+static void measure_pairs(sti_svm_plan *plan, const int64_t *count)
+{
+    plan->machines = plan->classes * (plan->classes - 1) / 2;
+    plan->largest = 0;
+    for (int64_t a = 0; a < plan->classes; a++)
+        for (int64_t b = 0; b < a; b++)
+            if (count[a] + count[b] > plan->largest)
+                plan->largest = count[a] + count[b];
+}
+
+/* Rows, columns and values of the largest machine. */
 static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
 {
     const sti_csr *x = &d->table->x;
@@ -76,66 +130,82 @@ static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
                            .columns = 2,
                            .largest = x->rows,
                            .dense = sti_svm_rows_dense(x)};
-    plan->tiles = sti_kernel_product_tiles(x->rows, 0);
-    if (d->regression)
+    stint_status st = sti_svm_check_rows(&d->function, d->table);
+    if (st != STINT_OK || (st = measure_ratio(d, plan)) != STINT_OK)
+        return st;
+    if (d->regression) {
+        measure_tiles(d, plan, count);
         return d->table->y && !d->table->names
                    ? STINT_OK
                    : sti_fail(STINT_E_INPUT,
                               "regression needs a number as the label of "
                               "every row");
+    }
     int32_t *class_of = sti_alloc_array(x->rows, sizeof *class_of, "svm.classes");
     if (!class_of)
         return STINT_E_MEMORY;
-    const stint_status st =
-        sti_svm_classes_of(d->table, class_of, label, &plan->classes);
+    st = sti_svm_classes_of(d->table, class_of, label, &plan->classes);
     for (int64_t i = 0; st == STINT_OK && i < x->rows; i++)
         count[class_of[i]]++;
     sti_free(class_of);
     if (st != STINT_OK)
         return st;
-    if (d->classes_by == STI_SVM_REST) {
+    if (d->classes_by == STI_SVM_REST)
         plan->columns = plan->classes + 1;
-        return STINT_OK;
-    }
-    plan->machines = plan->classes * (plan->classes - 1) / 2;
-    plan->largest = plan->tiles = 0;
-    for (int64_t a = 0; a < plan->classes; a++)
-        for (int64_t b = 0; b < a; b++) {
-            const int64_t tiles = sti_kernel_product_tiles(count[a], count[b]);
-            plan->tiles = tiles > plan->tiles ? tiles : plan->tiles;
-            if (count[a] + count[b] > plan->largest)
-                plan->largest = count[a] + count[b];
-        }
+    else
+        measure_pairs(plan, count);
+    measure_tiles(d, plan, count);
     return STINT_OK;
 }
 
-static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, int64_t kept)
+int64_t sti_svm_plan_rank(const sti_svm_train_desc *d, const sti_svm_plan *plan,
+                          int64_t n)
 {
-    const sti_gram_rows shape = {.columns = plan->features,
+    const int64_t rank = d->rank < 0 ? sti_low_rank_choose(n, plan->ratio) : d->rank;
+    return rank < n ? rank : n;
+}
+
+/* ---- memory ---- */
+
+/* How much of the kernel matrix is kept, and by how many machines at a time. */
+typedef struct keeping {
+    int64_t workers, stored, crossing;
+} keeping;
+
+static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping keep)
+{
+    const sti_gram_rows shape = {.rows = d->table->x.rows,
+                                 .columns = plan->features,
                                  .dense = plan->dense ? d->table->x.value
-                                                      : NULL}; /* any: only whether */
-    const size_t n = (size_t)plan->largest, columns = (size_t)plan->columns;
+                                                      : NULL, /* any: only whether */
+                                 .sparse = d->table->x};
+    const sti_kernel_source source = {&shape, &d->function, false};
+    const size_t workers = (size_t)keep.workers, rows = (size_t)plan->points;
+    plan->workers = keep.workers;
+    plan->threads = keep.workers > 1 ? 1 : d->threads;
+    const sti_svm_machine_parts m = sti_svm_machine_bytes(
+        &source, (sti_svm_machine_size){plan->largest, plan->columns, plan->rank,
+                                        keep.crossing, plan->threads});
     sti_account *a = &plan->account;
-    plan->kept = kept;
     *a = (sti_account){0};
     sti_account_add(a, "table", "rows as they were read", d->table->bytes);
     sti_account_add(a, "rows", plan->dense ? "dense" : "sparse",
                     sti_svm_rows_bytes(&d->table->x, plan->features, plan->dense) +
-                        (size_t)plan->points * 24 +
+                        rows * (d->point_weight ? 32 : 24) +
                         (size_t)plan->features * sizeof(double));
-    sti_account_add(
-        a, "product", "a tile a thread, sums of a band",
-        sti_kernel_product_bytes(&shape, plan->largest, plan->columns, d->threads));
+    sti_account_add(a, "product",
+                    "a tile a thread, sums of bands, kept tiles of a pair",
+                    workers * m.product);
     sti_account_add(a, "vectors", "right-hand sides, solutions, directions",
-                    2 * n * columns * sizeof(double) +
-                        sti_krylov_bytes(plan->largest, plan->columns));
+                    workers * m.vectors);
+    sti_account_add(a, "factor", "of low rank, the preconditioner",
+                    workers * m.preconditioner);
     const size_t coefs = d->regression                   ? 1
                          : d->classes_by == STI_SVM_REST ? (size_t)plan->classes
                                                          : (size_t)plan->classes - 1;
-    sti_account_add(a, "model", "alphas",
-                    (size_t)plan->points * coefs * sizeof(double));
+    sti_account_add(a, "model", "alphas", rows * coefs * sizeof(double));
     sti_account_add(a, "tiles", "of the kernel matrix, kept",
-                    (size_t)kept * STI_GRAM_TILE_BYTES);
+                    (size_t)keep.stored * sti_kernel_value_bytes(false));
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
     const sti_account_process process = {.libraries = sti_svm_libraries,
@@ -151,23 +221,64 @@ size_t sti_svm_standard_budget(void)
     return limit.bytes / 2;
 }
 
+/* Values that what a budget leaves has room for, with the reserve's share of them. */
+static int64_t values_in(size_t budget, size_t taken)
+{
+    const size_t left = budget > taken ? budget - taken : 0;
+    return (int64_t)(left / 257 * 256 / sti_kernel_value_bytes(false));
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* All machines at once that have a thread, where they are small and a budget holds
+ * them; else one after another, with as many tiles as the budget holds. */
+static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
+                              size_t budget)
+{
+    const keeping none = {1, 0, 0};
+    keeping keep = {lesser(d->threads, plan->machines), 0, plan->crossing};
+    if (plan->largest > SMALL_MACHINE)
+        keep.workers = 1;
+    if (d->store == STI_STORE_NONE)
+        return none;
+    if (d->store == STI_STORE_ALL) {
+        keep.stored = plan->stored;
+        return keep;
+    }
+    add_parts(d, plan, none);
+    if (d->cache_bytes > 0 && budget > plan->account.total_bytes + d->cache_bytes)
+        budget = plan->account.total_bytes + d->cache_bytes;
+    if (keep.workers > 1) {
+        add_parts(d, plan, keep);
+        if (plan->account.total_bytes <= budget) {
+            keep.stored =
+                lesser(plan->stored, values_in(budget, plan->account.total_bytes));
+            return keep;
+        }
+    }
+    add_parts(d, plan, none);
+    const int64_t room = values_in(budget, plan->account.total_bytes);
+    const int64_t stored = lesser(plan->stored, room);
+    return (keeping){1, stored, lesser(plan->crossing, room - stored)};
+}
+
 stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *plan)
 {
     const stint_status st = measure(d, plan);
     if (st != STINT_OK)
         return st;
-    add_parts(d, plan, d->store == STI_STORE_ALL ? plan->tiles : 0);
+    plan->rank = sti_svm_plan_rank(d, plan, plan->largest);
+    const keeping keep = choose_keeping(
+        d, plan, d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget());
+    add_parts(d, plan, d->store == STI_STORE_ALL ? keep : (keeping){1, 0, 0});
     plan->smallest_bytes = plan->account.total_bytes;
-    const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
-    if (d->store == STI_STORE_AUTO && plan->smallest_bytes < budget) {
-        /* One tile less for the reserve's share of all the others. */
-        size_t left = budget - plan->smallest_bytes;
-        if (d->cache_bytes > 0 && d->cache_bytes < left)
-            left = d->cache_bytes;
-        const size_t each = STI_GRAM_TILE_BYTES + STI_GRAM_TILE_BYTES / 256;
-        int64_t kept = (int64_t)(left / each);
-        kept = kept > plan->tiles ? plan->tiles : kept;
-        add_parts(d, plan, kept);
-    }
+    add_parts(d, plan, keep);
+    plan->values = plan->stored + keep.workers * plan->crossing;
+    plan->kept = keep.stored + keep.workers * keep.crossing;
+    plan->stored = keep.stored;
+    plan->crossing = keep.crossing;
     return sti_account_check(&plan->account, d->budget_bytes, NULL);
 }

@@ -1,6 +1,7 @@
 #include "svm/svm_predict.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -94,7 +95,8 @@ static void band_piece(void *arg, int64_t piece, int worker)
         const int64_t rest = p->m->x.rows - at;
         const int64_t width = rest < STI_GRAM_TILE ? rest : STI_GRAM_TILE;
         sti_gram_tile(&p->m->function, &p->rows.rows, begin, count, &p->points.rows, at,
-                      width, tile, p->scratch + (size_t)worker * p->scratch_bytes);
+                      width, tile, STI_GRAM_TILE,
+                      p->scratch + (size_t)worker * p->scratch_bytes);
         for (int64_t i = 0; i < count; i++)
             add_tile(p, tile + i * STI_GRAM_TILE, at, width, sums + i * p->parts);
     }
@@ -102,31 +104,59 @@ static void band_piece(void *arg, int64_t piece, int worker)
         answer_row(p, sums + i * p->parts, begin + i);
 }
 
-/* Both sets of rows, of one form and on one centre. */
-static stint_status make_rows(predictor *p, const sti_table *table)
+/* Have the rows asked about what the model's function wants? */
+static stint_status check_table(const sti_svm_model *m, const sti_table *table)
 {
-    const sti_svm_model *m = p->m;
-    const int64_t first = m->first < table->first ? m->first : table->first;
-    const int64_t columns = m->x.columns - first > 0 ? m->x.columns - first : 0;
-    const bool dense = sti_svm_rows_dense(&m->x);
-    double *mean = NULL;
-    stint_status st;
-    if (table->x.columns > m->x.columns)
+    const stint_status st = sti_svm_check_rows(&m->function, table);
+    if (st != STINT_OK)
+        return st;
+    if (m->function.kind != STI_GRAM_PRECOMPUTED && table->x.columns > m->x.columns)
         return sti_fail(STINT_E_INPUT,
                         "the rows have an index %" PRId64
                         ", the model knows indices up "
                         "to %" PRId64 ": they are not of the same features",
                         table->x.columns - 1, m->x.columns - 1);
+    return STINT_OK;
+}
+
+/* Has every row a value for every support vector's number? */
+static stint_status check_numbers(const predictor *p)
+{
+    for (int64_t i = 0; i < p->points.rows.rows; i++) {
+        const double number = p->points.term[i];
+        if (!(number >= 1 && number < (double)p->rows.rows.columns) ||
+            number != floor(number))
+            return sti_fail(STINT_E_INPUT,
+                            "the model has a point number %g, the rows hold kernel "
+                            "values of the points 1 to %" PRId64,
+                            number, p->rows.rows.columns - 1);
+    }
+    return STINT_OK;
+}
+
+/* Both sets of rows, of one form and on one centre. */
+static stint_status make_rows(predictor *p, const sti_table *table)
+{
+    const sti_svm_model *m = p->m;
+    const bool precomputed = m->function.kind == STI_GRAM_PRECOMPUTED;
+    const int64_t first = m->first < table->first ? m->first : table->first;
+    const int64_t columns = m->x.columns - first > 0 ? m->x.columns - first : 0;
+    const bool dense = sti_svm_rows_dense(&m->x);
+    double *mean = NULL;
+    stint_status st;
+    STI_TRY(check_table(m, table));
     if (dense && m->function.kind == STI_GRAM_RBF) {
         mean = sti_alloc_array(columns, sizeof *mean, "svm.mean");
-        if (!mean)
-            return STINT_E_MEMORY;
+        STI_TRY(mean ? STINT_OK : STINT_E_MEMORY);
         sti_svm_mean(&m->x, first, columns, mean);
     }
-    STI_TRY(
-        sti_svm_rows_create(&m->x, m->order, first, columns, dense, mean, &p->points));
-    STI_TRY(
-        sti_svm_rows_create(&table->x, NULL, first, columns, dense, mean, &p->rows));
+    STI_TRY(sti_svm_rows_create(&m->function, &m->x, m->order, first, columns, dense,
+                                mean, &p->points));
+    STI_TRY(sti_svm_rows_create(&m->function, &table->x, NULL, first,
+                                precomputed ? table->x.columns : columns, dense, mean,
+                                &p->rows));
+    if (precomputed)
+        st = check_numbers(p);
 out:
     sti_free(mean);
     return st;

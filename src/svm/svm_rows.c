@@ -1,8 +1,48 @@
 #include "svm/svm_rows.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "base/memory.h"
+
+static stint_status check_numbers(const sti_csr *x)
+{
+    for (int64_t i = 0; i < x->rows; i++) {
+        const int64_t e = x->start[i];
+        const bool there = e < x->start[i + 1] && x->column[e] == 0;
+        const double number = there ? x->value[e] : 0;
+        if (!(number >= 1 && number <= (double)(x->columns - 1)) ||
+            number != floor(number))
+            return sti_fail(STINT_E_INPUT,
+                            "row %" PRId64
+                            ": a precomputed kernel wants 0:n first, the row's number "
+                            "from 1 to %" PRId64,
+                            i + 1, x->columns - 1);
+    }
+    return STINT_OK;
+}
+
+static stint_status check_signs(const sti_csr *x)
+{
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            if (x->value[e] < 0)
+                return sti_fail(STINT_E_INPUT,
+                                "row %" PRId64 ": %d:%g is negative; chi_squared "
+                                "wants values of at least 0",
+                                i + 1, (int)x->column[e], x->value[e]);
+    return STINT_OK;
+}
+
+stint_status sti_svm_check_rows(const sti_gram_function *function,
+                                const sti_table *table)
+{
+    if (function->kind == STI_GRAM_PRECOMPUTED)
+        return check_numbers(&table->x);
+    return function->kind == STI_GRAM_CHI_SQUARED ? check_signs(&table->x) : STINT_OK;
+}
 
 bool sti_svm_rows_dense(const sti_csr *x)
 {
@@ -25,6 +65,20 @@ void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean
         mean_out[x->column[e] - first] += x->value[e];
     for (int64_t c = 0; c < columns; c++)
         mean_out[c] /= (double)x->rows;
+}
+
+double sti_svm_variance(const sti_table *table)
+{
+    const sti_csr *x = &table->x;
+    const int64_t entries = x->start[x->rows];
+    const double count = (double)x->rows * (double)(x->columns - table->first);
+    double sum = 0, square = 0;
+    for (int64_t e = 0; e < entries; e++)
+        sum += x->value[e];
+    const double mean = sum / count;
+    for (int64_t e = 0; e < entries; e++)
+        square = fma(x->value[e] - mean, x->value[e] - mean, square);
+    return (square + (count - (double)entries) * mean * mean) / count;
 }
 
 static stint_status fill_dense(const sti_csr *x, const int64_t *order, int64_t first,
@@ -70,19 +124,19 @@ static stint_status fill_sparse(const sti_csr *x, const int64_t *order, int64_t 
     return STINT_OK;
 }
 
-stint_status sti_svm_rows_create(const sti_csr *x, const int64_t *order, int64_t first,
-                                 int64_t columns, bool dense, const double *mean,
-                                 sti_svm_rows *rows_out)
+stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_csr *x,
+                                 const int64_t *order, int64_t first, int64_t columns,
+                                 bool dense, const double *mean, sti_svm_rows *rows_out)
 {
     *rows_out = (sti_svm_rows){.rows = {.rows = x->rows, .columns = columns}};
-    rows_out->square = sti_alloc_array(x->rows, sizeof(double), "svm.squares");
+    rows_out->term = sti_alloc_array(x->rows, sizeof(double), "svm.terms");
     stint_status st = STINT_E_MEMORY;
-    if (rows_out->square)
+    if (rows_out->term)
         st = dense ? fill_dense(x, order, first, columns, mean, rows_out)
                    : fill_sparse(x, order, first, columns, rows_out);
     if (st == STINT_OK) {
-        sti_gram_squares(&rows_out->rows, rows_out->square);
-        rows_out->rows.square = rows_out->square;
+        sti_gram_terms(function, &rows_out->rows, rows_out->term);
+        rows_out->rows.term = rows_out->term;
     } else {
         sti_svm_rows_fini(rows_out);
     }
@@ -92,9 +146,81 @@ stint_status sti_svm_rows_create(const sti_csr *x, const int64_t *order, int64_t
 void sti_svm_rows_fini(sti_svm_rows *rows)
 {
     sti_free(rows->dense);
-    sti_free(rows->square);
+    sti_free(rows->term);
     sti_free(rows->sparse.start);
     sti_free(rows->sparse.column);
     sti_free(rows->sparse.value);
     *rows = (sti_svm_rows){0};
+}
+
+/* ---- copies of some ---- */
+
+static int64_t longest_row(const sti_csr *x)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < x->rows; i++)
+        if (x->start[i + 1] - x->start[i] > most)
+            most = x->start[i + 1] - x->start[i];
+    return most;
+}
+
+size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count)
+{
+    const int64_t entries = rows->dense ? 0 : count * longest_row(&rows->sparse);
+    const int64_t doubles = rows->dense ? count * rows->columns : entries;
+    return sizeof(double) * (size_t)(doubles + 2 * count + 1) +
+           sizeof(int32_t) * (size_t)entries;
+}
+
+stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
+                                      sti_svm_rows *rows_out)
+{
+    sti_svm_rows *r = rows_out;
+    bool there;
+    *r = (sti_svm_rows){.rows = {.columns = rows->columns}};
+    r->term = sti_alloc_array(count, sizeof(double), "svm.terms");
+    if (rows->dense) {
+        r->dense = sti_alloc_array(count * rows->columns, sizeof(double), "svm.rows");
+        there = r->term && r->dense;
+    } else {
+        const int64_t entries = count * longest_row(&rows->sparse);
+        r->sparse.start = sti_alloc_array(count + 1, sizeof(int64_t), "svm.starts");
+        r->sparse.column = sti_alloc_array(entries, sizeof(int32_t), "svm.columns");
+        r->sparse.value = sti_alloc_array(entries, sizeof(double), "svm.values");
+        there = r->term && r->sparse.start && r->sparse.column && r->sparse.value;
+    }
+    if (there)
+        return STINT_OK;
+    sti_svm_rows_fini(r);
+    return STINT_E_MEMORY;
+}
+
+void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t *row,
+                         sti_svm_rows *copies)
+{
+    const sti_csr *from = &rows->sparse;
+    sti_csr *to = &copies->sparse;
+    for (int64_t i = 0; i < count; i++) {
+        copies->term[i] = rows->term[row[i]];
+        if (rows->dense) {
+            memcpy(copies->dense + i * rows->columns,
+                   rows->dense + row[i] * rows->columns,
+                   sizeof(double) * (size_t)rows->columns);
+            continue;
+        }
+        const int64_t begin = from->start[row[i]];
+        const int64_t entries = from->start[row[i] + 1] - begin;
+        memcpy(to->column + to->start[i], from->column + begin,
+               sizeof *to->column * (size_t)entries);
+        memcpy(to->value + to->start[i], from->value + begin,
+               sizeof *to->value * (size_t)entries);
+        to->start[i + 1] = to->start[i] + entries;
+    }
+    to->rows = count;
+    to->columns = rows->columns;
+    copies->rows = (sti_gram_rows){.rows = count,
+                                   .columns = rows->columns,
+                                   .dense = copies->dense,
+                                   .sparse = *to,
+                                   .term = copies->term};
 }

@@ -6,14 +6,20 @@
 
 #include <stdbool.h>
 
+#include "data/data_table.h"
 #include "kernel/gram/gram.h"
 #include "stint/status.h"
 
 typedef struct sti_svm_rows {
     sti_gram_rows rows;
-    double *dense, *square;
+    double *dense, *term;
     sti_csr sparse;
 } sti_svm_rows;
+
+/* Can the function be taken of these rows? Chi_squared wants no negative entry,
+ * precomputed numbers 0:n of the rows with a column each. STINT_E_INPUT. */
+stint_status sti_svm_check_rows(const sti_gram_function *function,
+                                const sti_table *table);
 
 /* Are rows like these to be dense? A function of the data alone. */
 bool sti_svm_rows_dense(const sti_csr *x);
@@ -22,11 +28,22 @@ size_t sti_svm_rows_bytes(const sti_csr *x, int64_t columns, bool dense);
 /* mean_out [columns] of column first and on. */
 void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean_out);
 
-/* order [x->rows] or NULL; mean NULL: not centred, as sparse rows never are. Entries
- * beyond `columns` may not be there. */
-stint_status sti_svm_rows_create(const sti_csr *x, const int64_t *order, int64_t first,
-                                 int64_t columns, bool dense, const double *mean,
+/* Variance of all values of a table, zeros included. */
+double sti_svm_variance(const sti_table *table);
+
+/* Rows for a function; order [x->rows] or NULL; mean NULL: not centred, as sparse rows
+ * never are. Entries beyond `columns` may not be there. */
+stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_csr *x,
+                                 const int64_t *order, int64_t first, int64_t columns,
+                                 bool dense, const double *mean,
                                  sti_svm_rows *rows_out);
 void sti_svm_rows_fini(sti_svm_rows *rows); /* also of a zeroed one */
+
+/* Room for copies of any `count` rows, and such copies in it. */
+size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count);
+stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
+                                      sti_svm_rows *rows_out);
+void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t *row,
+                         sti_svm_rows *copies);
 
 #endif

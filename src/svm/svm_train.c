@@ -1,34 +1,50 @@
 #include "svm/svm_train.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "solve/krylov.h"
-#include "svm/kernel_product.h"
+#include "svm/svm_machine.h"
 #include "svm/svm_rows.h"
+
+/* Machines that one thread, or all of them together, solve one after another. */
+typedef struct worker {
+    struct trainer *t;
+    int index;
+    sti_svm_machine machine;
+    sti_svm_train_result result; /* of its machines */
+    int64_t failed;              /* the first of its machines that did; -1: none */
+    stint_status status;
+    char words[1024];
+} worker;
 
 /* A training at work. */
 typedef struct trainer {
     const sti_svm_train_desc *d;
     const sti_svm_plan *plan;
     sti_svm_model *model;
-    sti_svm_train_result *result;
-    sti_team team;
+    sti_team team; /* of workers, where there are several; else of all threads */
     sti_svm_rows rows;
-    sti_kernel_product *product;
-    int32_t *class_of; /* [points] */
-    double *mean;      /* [features], or NULL */
-    double *diagonal;  /* [points] 1 / C_i of the machine's rows */
-    double *b, *x;     /* [columns, rows of a machine] */
-    int64_t machine;
+    sti_kernel_source source;
+    sti_kernel_store *store;
+    sti_row_range *ranges; /* [plan->ranges] */
+    int32_t *class_of;     /* [points] */
+    double *mean;          /* [features], or NULL */
+    double *part;          /* [machines] of the objective */
+    worker *workers;       /* [plan->workers] */
+    atomic_llong solved;
 } trainer;
 
-static double weight_of(const trainer *t, int64_t class)
+/* C of a row. */
+static double cost_of(const trainer *t, int64_t row)
 {
-    return t->d->weight ? t->d->weight[class] : 1;
+    const sti_svm_train_desc *d = t->d;
+    return d->c * (d->weight ? d->weight[t->class_of[row]] : 1) *
+           (d->point_weight ? d->point_weight[row] : 1);
 }
 
 /* The rows of every class behind one another, in their order within one. */
@@ -46,33 +62,36 @@ static void sort_rows(trainer *t)
 
 static void on_iteration(void *user, int64_t iteration, double relative)
 {
-    const trainer *t = user;
-    t->d->progress(t->d->progress_user, t->machine, t->plan->machines, iteration,
-                   relative);
+    worker *w = user;
+    trainer *t = w->t;
+    if (iteration <= STI_SVM_HISTORY && !(w->result.history[iteration - 1] >= relative))
+        w->result.history[iteration - 1] = relative;
+    if (w->index == 0 && t->d->progress)
+        t->d->progress(t->d->progress_user, atomic_load(&t->solved), t->plan->machines,
+                       iteration, relative);
 }
 
-/* Solve for `columns` right-hand sides of n rows, the last of them all ones. */
-static stint_status solve(trainer *t, int64_t n, int64_t columns)
+/* Solve for `columns` right-hand sides, the last of them all ones. */
+static stint_status solve(worker *w, const sti_kernel_ranges *ranges, int64_t columns)
 {
+    trainer *t = w->t;
     const sti_svm_train_desc *d = t->d;
+    const int64_t n = ranges->rows[0].count + ranges->rows[1].count;
     sti_krylov_result result;
     for (int64_t i = 0; i < n; i++)
-        t->b[(columns - 1) * n + i] = 1;
-    const sti_krylov_desc desc = {.n = n,
-                                  .columns = columns,
-                                  .tolerance = d->tolerance,
-                                  .iterations =
-                                      d->iterations > 0 ? d->iterations : 10 * n + 1000,
-                                  .product = sti_kernel_product_run,
-                                  .product_arg = t->product,
-                                  .progress = d->progress ? on_iteration : NULL,
-                                  .progress_user = t};
-    const stint_status st = sti_krylov_solve(&t->team, &desc, t->b, t->x, &result);
-    t->result->iterations = result.iterations > t->result->iterations
-                                ? result.iterations
-                                : t->result->iterations;
-    t->result->residual = fmax(t->result->residual, result.residual);
-    t->machine++;
+        w->machine.b[(columns - 1) * n + i] = 1;
+    const sti_svm_machine_goal goal = {.tolerance = d->tolerance,
+                                       .iterations = d->iterations > 0 ? d->iterations
+                                                                       : 10 * n + 1000,
+                                       .rank = sti_svm_plan_rank(d, t->plan, n),
+                                       .progress = on_iteration,
+                                       .progress_user = w};
+    const stint_status st =
+        sti_svm_machine_solve(&w->machine, ranges, columns, &goal, &result);
+    if (result.iterations > w->result.iterations)
+        w->result.iterations = result.iterations;
+    w->result.residual = fmax(w->result.residual, result.residual);
+    atomic_fetch_add(&t->solved, 1);
     return st;
 }
 
@@ -85,82 +104,123 @@ static double sum_of(int64_t n, const double *x)
 }
 
 /* s of column c becomes alpha = s - b t; rho = -b is returned. */
-static double finish_column(trainer *t, int64_t n, int64_t columns, int64_t c)
+static double finish_column(worker *w, int64_t n, int64_t columns, int64_t c,
+                            double *objective)
 {
-    double *s = t->x + c * n;
-    const double *ones = t->x + (columns - 1) * n, *y = t->b + c * n;
+    double *s = w->machine.x + c * n;
+    const double *ones = w->machine.x + (columns - 1) * n, *y = w->machine.b + c * n;
     const double b = sum_of(n, s) / sum_of(n, ones);
     for (int64_t i = 0; i < n; i++) {
         s[i] = fma(-b, ones[i], s[i]);
-        t->result->objective += 0.5 * s[i] * y[i];
+        *objective += 0.5 * s[i] * y[i];
     }
     return -b;
 }
 
-/* Class a is +1, class b -1. */
-static stint_status train_pair(trainer *t, const sti_row_range range[2], int64_t a,
-                               int64_t b, double *rho_out)
+/* The classes of pair number `pair` in the order 0-1, 0-2, ..., 1-2, ... */
+static void classes_of_pair(int64_t classes, int64_t pair, int64_t *a_out,
+                            int64_t *b_out)
 {
+    int64_t a = 0;
+    while (pair >= classes - 1 - a)
+        pair -= classes - 1 - a++;
+    *a_out = a;
+    *b_out = a + 1 + pair;
+}
+
+/* Class a is +1, class b -1. */
+static stint_status train_pair(worker *w, int64_t pair)
+{
+    trainer *t = w->t;
     sti_svm_model *m = t->model;
-    const int64_t points = t->plan->points, n = range[0].count + range[1].count;
-    for (int64_t i = 0; i < n; i++) {
-        const bool is_a = i < range[0].count;
-        t->b[i] = is_a ? 1 : -1;
-        t->diagonal[i] = 1 / (t->d->c * weight_of(t, is_a ? a : b));
-    }
-    sti_kernel_product_select(t->product, range, t->diagonal);
-    const stint_status st = solve(t, n, 2);
+    int64_t a, b, at = 0;
+    classes_of_pair(m->classes, pair, &a, &b);
+    const sti_kernel_ranges ranges = {{t->ranges[a], t->ranges[b]}, {a, b}};
+    for (int r = 0; r < 2; r++)
+        for (int64_t i = 0; i < ranges.rows[r].count; i++, at++) {
+            w->machine.b[at] = r == 0 ? 1 : -1;
+            w->machine.ridge[at] = 1 / cost_of(t, m->order[ranges.rows[r].begin + i]);
+        }
+    const stint_status st = solve(w, &ranges, 2);
     if (st != STINT_OK)
         return st;
-    *rho_out = finish_column(t, n, 2, 0);
-    memcpy(m->coef + (b - 1) * points + range[0].begin, t->x,
-           sizeof(double) * (size_t)range[0].count);
-    memcpy(m->coef + a * points + range[1].begin, t->x + range[0].count,
-           sizeof(double) * (size_t)range[1].count);
+    m->rho[pair] = finish_column(w, at, 2, 0, &t->part[pair]);
+    memcpy(m->coef + (b - 1) * t->plan->points + ranges.rows[0].begin, w->machine.x,
+           sizeof(double) * (size_t)ranges.rows[0].count);
+    memcpy(m->coef + a * t->plan->points + ranges.rows[1].begin,
+           w->machine.x + ranges.rows[0].count,
+           sizeof(double) * (size_t)ranges.rows[1].count);
     return STINT_OK;
 }
 
-static stint_status train_pairs(trainer *t)
+/* One matrix for all columns: a class each against the rest, the targets, or the one
+ * pair that there is. */
+static stint_status train_whole(worker *w)
 {
+    trainer *t = w->t;
     sti_svm_model *m = t->model;
-    sti_row_range range[2] = {{0, 0}, {0, 0}};
-    stint_status st = STINT_OK;
-    double *rho = m->rho;
-    for (int64_t a = 0; a < m->classes; a++) {
-        range[0].count = m->class_count[a];
-        range[1].begin = range[0].begin + range[0].count;
-        for (int64_t b = a + 1; b < m->classes && st == STINT_OK; b++) {
-            range[1].count = m->class_count[b];
-            st = train_pair(t, range, a, b, rho++);
-            range[1].begin += range[1].count;
-        }
-        range[0].begin += range[0].count;
+    const int64_t n = t->plan->points, columns = t->plan->columns;
+    const sti_kernel_ranges ranges = {{{0, n}, {n, 0}}, {0, 0}};
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = m->order[i];
+        const int32_t class = t->class_of[row];
+        w->machine.ridge[i] = 1 / cost_of(t, row);
+        for (int64_t c = 0; c + 1 < columns; c++)
+            w->machine.b[c * n + i] = t->d->regression ? t->d->table->y[row]
+                                      : class == c     ? 1
+                                                       : -1;
+    }
+    const stint_status st = solve(w, &ranges, columns);
+    for (int64_t c = 0; st == STINT_OK && c + 1 < columns; c++) {
+        m->rho[c] = finish_column(w, n, columns, c, &t->part[0]);
+        memcpy(m->coef + c * n, w->machine.x + c * n, sizeof(double) * (size_t)n);
     }
     return st;
 }
 
-/* One matrix for all columns: a class each against the rest, or the targets. */
-static stint_status train_whole(trainer *t)
+static void machine_piece(void *arg, int64_t piece, int index)
 {
-    sti_svm_model *m = t->model;
-    const int64_t n = t->plan->points, columns = t->plan->columns;
-    const sti_row_range range[2] = {{0, n}, {n, 0}};
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t row = m->order[i];
-        const int32_t class = t->class_of[row];
-        t->diagonal[i] = 1 / (t->d->c * weight_of(t, class));
-        for (int64_t c = 0; c + 1 < columns; c++)
-            t->b[c * n + i] = t->d->regression ? t->d->table->y[row]
-                              : class == c     ? 1
-                                               : -1;
+    trainer *t = arg;
+    worker *w = &t->workers[index];
+    if (w->failed >= 0)
+        return;
+    const stint_status st =
+        t->plan->machines > 1 ? train_pair(w, piece) : train_whole(w);
+    if (st == STINT_OK)
+        return;
+    w->failed = piece;
+    w->status = st;
+    (void)snprintf(w->words, sizeof w->words, "%s", stint_last_error());
+}
+
+/* The workers' results as one, and the failure of the first machine that failed. */
+static stint_status join_workers(trainer *t, sti_svm_train_result *result)
+{
+    const worker *first = NULL;
+    for (int64_t i = 0; i < t->plan->workers; i++) {
+        const worker *w = &t->workers[i];
+        const sti_svm_train_result *r = &w->result;
+        result->iterations =
+            r->iterations > result->iterations ? r->iterations : result->iterations;
+        result->residual = fmax(result->residual, r->residual);
+        for (int k = 0; k < STI_SVM_HISTORY; k++)
+            result->history[k] = fmax(result->history[k], r->history[k]);
+        if (w->failed >= 0 && (!first || w->failed < first->failed))
+            first = w;
     }
-    sti_kernel_product_select(t->product, range, t->diagonal);
-    const stint_status st = solve(t, n, columns);
-    for (int64_t c = 0; st == STINT_OK && c + 1 < columns; c++) {
-        m->rho[c] = finish_column(t, n, columns, c);
-        memcpy(m->coef + c * n, t->x + c * n, sizeof(double) * (size_t)n);
-    }
-    return st;
+    for (int64_t i = 0; i < t->plan->machines; i++)
+        result->objective += t->part[i];
+    return first ? sti_fail(first->status, "%s", first->words) : STINT_OK;
+}
+
+static stint_status train_machines(trainer *t, sti_svm_train_result *result)
+{
+    if (t->plan->workers > 1)
+        sti_team_take(&t->team, t->plan->machines, machine_piece, t);
+    else
+        for (int64_t i = 0; i < t->plan->machines; i++)
+            machine_piece(t, i, 0);
+    return join_workers(t, result);
 }
 
 /* The model's arrays, all but alphas and rho filled. */
@@ -201,54 +261,86 @@ static stint_status begin_model(trainer *t)
     return st;
 }
 
-static stint_status begin_work(trainer *t)
+/* Where the rows of a machine stand: all of them, or a class each. */
+static void begin_ranges(trainer *t)
+{
+    int64_t at = 0;
+    t->ranges[0] = (sti_row_range){0, t->plan->points};
+    for (int64_t r = 0; t->plan->ranges > 1 && r < t->plan->ranges; r++) {
+        t->ranges[r] = (sti_row_range){at, t->model->class_count[r]};
+        at += t->model->class_count[r];
+    }
+}
+
+static stint_status begin_rows(trainer *t)
 {
     const sti_svm_plan *plan = t->plan;
     const sti_table *table = t->d->table;
-    const int64_t values = plan->columns * plan->largest;
-    stint_status st;
     if (plan->dense && t->d->function.kind == STI_GRAM_RBF) {
         t->mean = sti_alloc_array(plan->features, sizeof(double), "svm.mean");
         if (!t->mean)
             return STINT_E_MEMORY;
         sti_svm_mean(&table->x, table->first, plan->features, t->mean);
     }
-    STI_TRY(sti_svm_rows_create(&table->x, t->model->order, table->first,
-                                plan->features, plan->dense, t->mean, &t->rows));
-    STI_TRY(sti_kernel_product_create(&t->team, &t->rows.rows, &t->d->function,
-                                      plan->largest, plan->columns, plan->kept,
-                                      &t->product));
-    t->diagonal = sti_alloc_array(plan->largest, sizeof(double), "svm.diagonal");
-    t->b = sti_alloc_array(values, sizeof(double), "svm.sides");
-    t->x = sti_alloc_array(values, sizeof(double), "svm.solutions");
-    st = t->diagonal && t->b && t->x ? STINT_OK : STINT_E_MEMORY;
+    t->source = (sti_kernel_source){&t->rows.rows, &t->d->function, false};
+    return sti_svm_rows_create(&t->d->function, &table->x, t->model->order,
+                               table->first, plan->features, plan->dense, t->mean,
+                               &t->rows);
+}
+
+static stint_status begin_work(trainer *t)
+{
+    const sti_svm_plan *plan = t->plan;
+    const sti_team all = {t->d->threads};
+    const sti_svm_machine_size size = {plan->largest, plan->columns, plan->rank,
+                                       plan->crossing, plan->threads};
+    stint_status st = STINT_E_MEMORY;
+    t->ranges = sti_alloc_array(plan->ranges, sizeof *t->ranges, "svm.ranges");
+    t->part = sti_alloc_array(plan->machines, sizeof *t->part, "svm.objective");
+    t->workers = sti_alloc_array(plan->workers, sizeof *t->workers, "svm.workers");
+    if (!t->ranges || !t->part || !t->workers)
+        goto out;
+    begin_ranges(t);
+    STI_TRY(begin_rows(t));
+    STI_TRY(sti_kernel_store_create(&t->source, plan->ranges, t->ranges, plan->stored,
+                                    0, &t->store));
+    STI_TRY(sti_kernel_store_fill(t->store, &all));
+    for (int i = 0; i < plan->workers; i++) {
+        worker *w = &t->workers[i];
+        *w = (worker){.t = t, .index = i, .failed = -1};
+        STI_TRY(sti_svm_machine_init(&w->machine, &t->source, t->store, size));
+    }
 out:
     return st;
+}
+
+static void end_work(trainer *t)
+{
+    for (int64_t i = 0; t->workers && i < t->plan->workers; i++)
+        sti_svm_machine_fini(&t->workers[i].machine);
+    sti_free(t->workers);
+    sti_free(t->ranges);
+    sti_free(t->part);
+    sti_free(t->class_of);
+    sti_free(t->mean);
+    sti_kernel_store_destroy(t->store);
+    sti_svm_rows_fini(&t->rows);
 }
 
 stint_status sti_svm_train(const sti_svm_train_desc *desc, const sti_svm_plan *plan,
                            sti_svm_model *model_out, sti_svm_train_result *result_out)
 {
-    trainer t = {.d = desc,
-                 .plan = plan,
-                 .model = model_out,
-                 .result = result_out,
-                 .team = {desc->threads}};
+    trainer t = {
+        .d = desc, .plan = plan, .model = model_out, .team = {(int)plan->workers}};
     const int64_t start = sti_clock_ns();
     *result_out = (sti_svm_train_result){0};
     stint_status st;
     STI_TRY(begin_model(&t));
     STI_TRY(begin_work(&t));
-    const bool pairs = !desc->regression && desc->classes_by == STI_SVM_PAIRS;
-    STI_TRY(pairs ? train_pairs(&t) : train_whole(&t));
+    result_out->kernel_seconds = sti_seconds_since(start);
+    STI_TRY(train_machines(&t, result_out));
 out:
-    sti_free(t.class_of);
-    sti_free(t.mean);
-    sti_free(t.diagonal);
-    sti_free(t.b);
-    sti_free(t.x);
-    sti_kernel_product_destroy(t.product);
-    sti_svm_rows_fini(&t.rows);
+    end_work(&t);
     result_out->seconds = sti_seconds_since(start);
     if (st != STINT_OK)
         sti_svm_model_fini(model_out);

@@ -18,6 +18,8 @@ typedef struct sti_svm_train_desc {
     sti_gram_function function;
     double c;             /* above 0 */
     const double *weight; /* [classes] in the order of sti_svm_classes_of, or NULL */
+    const double *point_weight; /* [rows] above 0, or NULL */
+    int64_t rank; /* of the preconditioner; 0: none, -1: as the problem has it */
     double tolerance;
     int64_t iterations; /* at most; 0: 10 a point and 1000 */
     sti_svm_store store;
@@ -34,16 +36,32 @@ typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
     int64_t points, features, nonzeros, classes, machines;
-    int64_t tiles, kept; /* of the largest machine */
+    int64_t values, kept; /* of the kernel matrix, as far as one time needs it */
     bool dense;
+    int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
+    int64_t workers;          /* machines at work at a time, of `threads` each */
+    int threads;
+    int64_t stored, crossing; /* values kept within ranges, and between two a worker */
+    double ratio;             /* mean of K's diagonal over that of 1 / C */
+    int64_t rank;             /* of the largest machine's preconditioner */
 } sti_svm_plan;
 
+/* The rank of the preconditioner for a machine of n rows. */
+int64_t sti_svm_plan_rank(const sti_svm_train_desc *desc, const sti_svm_plan *plan,
+                          int64_t n);
+
+enum { STI_SVM_HISTORY = 1024 };
+
 typedef struct sti_svm_train_result {
-    int64_t iterations; /* the most of a machine */
-    double residual;    /* the largest of all, computed anew */
-    double objective;   /* sum of alpha y / 2 over the machines */
-    double seconds;
+    int64_t iterations;    /* the most of a machine */
+    double residual;       /* the largest of all, computed anew */
+    double objective;      /* sum of alpha y / 2 over the machines */
+    double seconds;        /* all of it */
+    double kernel_seconds; /* until the tiles that stay were made */
+    /* The largest residual of a machine after each of its first iterations, as carried
+     * along; 0: no machine took so many. */
+    double history[STI_SVM_HISTORY];
 } sti_svm_train_result;
 
 /* What a training runs beside our own code, as base/account.h wants it. */

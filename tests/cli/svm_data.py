@@ -20,11 +20,15 @@ def tables():
     return x, y
 
 
-def write(path, y, x):
+def point_weights():
+    return np.random.default_rng(3).random(300) * 3 + 0.1
+
+
+def write(path, y, x, first=1):
     with open(path, "w") as out:
         for label, row in zip(y, x):
             out.write(repr(label.item()) + "".join(
-                " %d:%r" % (j + 1, v.item()) for j, v in enumerate(row) if v) + "\n")
+                " %d:%r" % (j + first, v.item()) for j, v in enumerate(row) if v or not first) + "\n")
 
 
 def make():
@@ -32,6 +36,12 @@ def make():
     for name, labels in y.items():
         write(name + ".libsvm", labels[:300], x[:300])
     write("test.libsvm", y["three"][300:], x[300:])
+    write("positive.libsvm", y["two"][:300], abs(x[:300]))
+    write("positive_test.libsvm", y["two"][300:], abs(x[300:]))
+    for name, rows in (("values", x[:300]), ("values_test", x[300:])):
+        numbered = np.column_stack([np.arange(len(rows)) + 1, rows @ x[:300].T])
+        write(name + ".libsvm", y["two"][:len(rows)], numbered, first=0)
+    np.savetxt("weights", point_weights())
     rng = np.random.default_rng(2)
     large = rng.standard_normal((1100, 12)) + 1000
     write("large.libsvm", np.where(large[:, 0] > 1000, 1, 2), large)
@@ -47,9 +57,15 @@ def make():
 def kernel(name, u, v):
     if name == "linear":
         return u @ v.T
+    apart = u[:, None] - v[None]
+    if name == "laplacian":
+        return np.exp(-0.1 * abs(apart).sum(-1))
+    if name == "chi_squared":
+        both = u[:, None] + v[None]
+        return np.exp(-0.1 * (apart ** 2 / np.where(both > 0, both, 1)).sum(-1))
     if name == "polynomial":
         return (0.1 * (u @ v.T) + 1) ** 2
-    return np.exp(-0.1 * ((u[:, None] - v[None]) ** 2).sum(-1))
+    return np.exp(-0.1 * (apart ** 2).sum(-1))
 
 
 def solve(name, x, y, c, test):
@@ -64,8 +80,12 @@ def solve(name, x, y, c, test):
 
 def check(data, name, how):
     x, labels = tables()
+    if data == "positive":
+        x, data = abs(x), "two"
     train, test, y = x[:300], x[300:], labels[data][:300]
     c = np.full(300, 3.0)
+    if how == "points":
+        c *= point_weights()
     if data == "reg":
         want = [solve(name, train, y, c, test)]
     else:

@@ -16,9 +16,9 @@
 #include "kernel/gram/gram.h"
 #include "kernel/maths/maths_f64.h"
 
-enum { ROWS = 37, COLUMNS = 300 };
+enum { ROWS = 37, COLUMNS = 300, LD = 40 };
 
-static double dense[ROWS * COLUMNS], square[ROWS], value[ROWS * COLUMNS];
+static double dense[ROWS * COLUMNS], term[ROWS], value[ROWS * COLUMNS];
 static int64_t start[ROWS + 1];
 static int32_t column[ROWS * COLUMNS];
 
@@ -29,12 +29,17 @@ static double uniform(uint64_t i)
     return w[1] % 3 ? 0 : (double)w[0] * 0x1p-31 - 1;
 }
 
-static void fill(void)
+/* Sparse rows that kind can be taken of. */
+static void fill(sti_gram_kind kind)
 {
     int64_t at = 0;
     for (int64_t i = 0; i < ROWS; i++) {
         for (int64_t c = 0; c < COLUMNS; c++) {
-            const double x = uniform((uint64_t)(i * COLUMNS + c));
+            double x = uniform((uint64_t)(i * COLUMNS + c));
+            if (kind == STI_GRAM_CHI_SQUARED)
+                x = fabs(x);
+            if (kind == STI_GRAM_PRECOMPUTED && c == 0)
+                x = (double)(1 + 7 * i % (COLUMNS - 1));
             dense[i * COLUMNS + c] = x;
             if (x != 0) {
                 column[at] = (int32_t)c;
@@ -45,12 +50,17 @@ static void fill(void)
     }
 }
 
-static double model(const sti_gram_function *f, const double *u, const double *v)
+/* Row i against row j, entry by entry in long double. */
+static double model(const sti_gram_function *f, int64_t i, int64_t j)
 {
-    long double dot = 0, apart = 0;
+    const double *u = dense + i * COLUMNS, *v = dense + j * COLUMNS;
+    long double dot = 0, apart = 0, along = 0, chi = 0;
     for (int c = 0; c < COLUMNS; c++) {
+        const long double d = (long double)u[c] - v[c], s = (long double)u[c] + v[c];
         dot += (long double)u[c] * v[c];
-        apart += ((long double)u[c] - v[c]) * ((long double)u[c] - v[c]);
+        apart += d * d;
+        along += fabsl(d);
+        chi += s > 0 ? d * d / s : 0;
     }
     const long double inner = f->gamma * dot + f->coef0;
     switch (f->kind) {
@@ -60,6 +70,12 @@ static double model(const sti_gram_function *f, const double *u, const double *v
         return (double)expl(-f->gamma * apart);
     case STI_GRAM_SIGMOID:
         return (double)tanhl(inner);
+    case STI_GRAM_PRECOMPUTED:
+        return u[(int)v[0]];
+    case STI_GRAM_LAPLACIAN:
+        return (double)expl(-f->gamma * along);
+    case STI_GRAM_CHI_SQUARED:
+        return (double)expl(-f->gamma * chi);
     case STI_GRAM_LINEAR:
     case STI_GRAM_KINDS:
         break;
@@ -69,32 +85,51 @@ static double model(const sti_gram_function *f, const double *u, const double *v
 
 static void make_tile(const sti_gram_function *f, bool sparse, double *tile)
 {
-    sti_gram_rows rows = {.rows = ROWS, .columns = COLUMNS, .square = square};
+    sti_gram_rows rows = {.rows = ROWS, .columns = COLUMNS, .term = term};
     if (sparse)
         rows.sparse = (sti_csr){ROWS, COLUMNS, start, column, value};
     else
         rows.dense = dense;
     void *scratch = calloc(1, sti_gram_scratch_bytes(&rows));
     assert_non_null(scratch);
-    sti_gram_squares(&rows, square);
-    sti_gram_tile(f, &rows, 3, 30, &rows, 1, 36, tile, scratch);
+    sti_gram_terms(f, &rows, term);
+    sti_gram_tile(f, &rows, 3, 30, &rows, 1, 35, tile, LD, scratch);
+    if (f->kind != STI_GRAM_PRECOMPUTED) /* a diagonal has the bits of its tile */
+        for (int64_t i = 3; i < 33; i++) {
+            double alone;
+            sti_gram_diagonal(f, &rows, i, 1, &alone);
+            assert_true(alone == tile[(i - 3) * LD + i - 1]);
+        }
     free(scratch);
+}
+
+/* What sparse rows are apart: near the model, with the same bits on every instruction
+ * set. */
+static void compare_sparse(const sti_gram_function *f, const double *tile, bool first)
+{
+    static double before[30 * LD];
+    for (int64_t i = 0; i < 30; i++)
+        for (int64_t j = 0; j < 35; j++)
+            assert_true(fabs(tile[i * LD + j] - model(f, 3 + i, 1 + j)) < 1e-13);
+    if (!first)
+        assert_memory_equal(before, tile, sizeof before);
+    memcpy(before, tile, sizeof before);
 }
 
 static void tiles(void **state)
 {
-    static double tile[30 * STI_GRAM_TILE], other[30 * STI_GRAM_TILE];
+    static double tile[30 * LD], other[30 * LD];
     const sti_isa best = sti_isa_now();
     (void)state;
-    fill();
     for (int kind = 0; kind < STI_GRAM_KINDS; kind++) {
         const sti_gram_function f = {(sti_gram_kind)kind, 0.02, 0.5, 3};
+        const bool apart = kind == STI_GRAM_LAPLACIAN || kind == STI_GRAM_CHI_SQUARED;
+        fill(f.kind);
         make_tile(&f, false, tile);
         for (int64_t i = 0; i < 30; i++)
-            for (int64_t j = 0; j < 36; j++) {
-                const double want =
-                    model(&f, dense + (3 + i) * COLUMNS, dense + (1 + j) * COLUMNS);
-                const double got = tile[i * STI_GRAM_TILE + j];
+            for (int64_t j = 0; j < 35; j++) {
+                const double want = model(&f, 3 + i, 1 + j);
+                const double got = tile[i * LD + j];
                 if (!(fabs(got - want) <= 2e-14 * (1 + fabs(want))))
                     fail_msg("kernel %d, %d, %d: %.17g, wanted %.17g", kind, (int)i,
                              (int)j, got, want);
@@ -104,9 +139,11 @@ static void tiles(void **state)
                 sti_isa_force((sti_isa)isa);
                 memset(other, 0, sizeof other);
                 make_tile(&f, sparse, other);
-                for (int64_t i = 0; i < 30; i++)
-                    assert_memory_equal(tile + i * STI_GRAM_TILE,
-                                        other + i * STI_GRAM_TILE, 36 * sizeof *tile);
+                for (int64_t i = 0; i < 30 && !(apart && sparse); i++)
+                    assert_memory_equal(tile + i * LD, other + i * LD,
+                                        35 * sizeof *tile);
+                if (apart && sparse)
+                    compare_sparse(&f, other, isa == 0);
             }
         sti_isa_force(best);
     }
@@ -114,27 +151,30 @@ static void tiles(void **state)
 
 static void products_with_vectors(void **state)
 {
-    static double tile[30 * STI_GRAM_TILE];
-    double y[30], first_y[30], down[36], first_down[36] = {0};
+    static double tile[30 * LD];
+    double y[30], first_y[30], down[35], first_down[35] = {0}, spare[30], under[35];
     const sti_gram_function f = {STI_GRAM_LINEAR, 1, 0, 1};
     const sti_isa best = sti_isa_now();
     (void)state;
-    fill();
+    fill(STI_GRAM_LINEAR);
     make_tile(&f, false, tile);
     for (int isa = 0; isa <= (int)best; isa++) {
         sti_isa_force((sti_isa)isa);
         memset(down, 0, sizeof down);
-        sti_gram_apply(tile, 30, 36, dense, y, dense + 40, down);
-        for (int j = 0; j < 36; j++) {
+        memset(under, 0, sizeof under);
+        sti_gram_apply(tile, LD, 30, 35, 2, (const double *[]){dense + 7, dense},
+                       (double *[]){spare, y}, (const double *[]){dense, dense + 40},
+                       (double *[]){under, down});
+        for (int j = 0; j < 35; j++) {
             double want = 0;
             for (int i = 0; i < 30; i++)
-                want += tile[i * STI_GRAM_TILE + j] * dense[40 + i];
+                want += tile[i * LD + j] * dense[40 + i];
             assert_true(fabs(down[j] - want) < 1e-11);
         }
         for (int i = 0; i < 30; i++) {
             double want = 0;
-            for (int j = 0; j < 36; j++)
-                want += tile[i * STI_GRAM_TILE + j] * dense[j];
+            for (int j = 0; j < 35; j++)
+                want += tile[i * LD + j] * dense[j];
             assert_true(fabs(y[i] - want) < 1e-11);
         }
         if (isa > 0) {

@@ -1,13 +1,24 @@
 /* The loops of gram_priv.h over eight lanes. The including file names the TABLE and
- * gives `lanes`, eight doubles, with lanes_load, lanes_store, lanes_all and lanes_fma;
- * MR is how many rows a register tile has. */
+ * includes kernel/lane/eight_*.h. */
+#include <float.h>
+
 #include "kernel/gram/gram_priv.h"
 #include "kernel/maths/maths_f64.h"
 
-static inline void panel_rows(int rows, int64_t depth, const double *a, int64_t lda,
-                              const double *panel, double *c, int64_t ldc, int first)
+/* What two entries are apart. */
+static inline lanes apart_of(sti_gram_kind kind, lanes u, lanes v)
 {
-    lanes low[MR], high[MR];
+    const lanes d = lanes_sub(u, v);
+    if (kind == STI_GRAM_LAPLACIAN)
+        return lanes_abs(d);
+    return lanes_div(lanes_mul(d, d), lanes_max(lanes_add(u, v), lanes_all(DBL_MIN)));
+}
+
+static inline void apart_rows(sti_gram_kind kind, int rows, int64_t depth,
+                              const double *a, int64_t lda, const double *panel,
+                              bool first, double *c, int64_t ldc)
+{
+    lanes low[4], high[4];
     for (int i = 0; i < rows; i++) {
         low[i] = first ? lanes_all(0) : lanes_load(c + i * ldc);
         high[i] = first ? lanes_all(0) : lanes_load(c + i * ldc + 8);
@@ -17,8 +28,8 @@ static inline void panel_rows(int rows, int64_t depth, const double *a, int64_t 
         const lanes b1 = lanes_load(panel + k * STI_GRAM_PANEL + 8);
         for (int i = 0; i < rows; i++) {
             const lanes x = lanes_all(a[i * lda + k]);
-            low[i] = lanes_fma(x, b0, low[i]);
-            high[i] = lanes_fma(x, b1, high[i]);
+            low[i] = lanes_add(low[i], apart_of(kind, x, b0));
+            high[i] = lanes_add(high[i], apart_of(kind, x, b1));
         }
     }
     for (int i = 0; i < rows; i++) {
@@ -27,39 +38,97 @@ static inline void panel_rows(int rows, int64_t depth, const double *a, int64_t 
     }
 }
 
-static void gram_panel(int64_t m, int64_t depth, const double *a, int64_t lda,
-                       const double *panel, double *c, int64_t ldc, int first)
+static inline void apart_kind(sti_gram_kind kind, int64_t m, int64_t depth,
+                              const double *a, int64_t lda, const double *panel,
+                              bool first, double *c, int64_t ldc)
 {
     int64_t i = 0;
-    for (; i + MR <= m; i += MR)
-        panel_rows(MR, depth, a + i * lda, lda, panel, c + i * ldc, ldc, first);
+    for (; i + 4 <= m; i += 4)
+        apart_rows(kind, 4, depth, a + i * lda, lda, panel, first, c + i * ldc, ldc);
     for (; i < m; i++)
-        panel_rows(1, depth, a + i * lda, lda, panel, c + i * ldc, ldc, first);
+        apart_rows(kind, 1, depth, a + i * lda, lda, panel, first, c + i * ldc, ldc);
 }
 
-static double power(double base, int64_t exponent)
+static void gram_apart(sti_gram_kind kind, int64_t m, int64_t depth, const double *a,
+                       int64_t lda, const double *panel, bool first, double *c,
+                       int64_t ldc)
 {
-    double result = 1, square = base;
-    for (; exponent > 0; exponent /= 2) {
+    if (kind == STI_GRAM_LAPLACIAN)
+        apart_kind(STI_GRAM_LAPLACIAN, m, depth, a, lda, panel, first, c, ldc);
+    else
+        apart_kind(STI_GRAM_CHI_SQUARED, m, depth, a, lda, panel, first, c, ldc);
+}
+
+static inline void spread_kind(sti_gram_kind kind, const sti_csr *v, int64_t v_begin,
+                               int64_t v_count, const double *spread,
+                               const double begin[8], double *out)
+{
+    const bool apart = kind == STI_GRAM_LAPLACIAN || kind == STI_GRAM_CHI_SQUARED;
+    const lanes start = lanes_load(begin);
+    for (int64_t j = 0; j < v_count; j++) {
+        lanes sum = start;
+        const int64_t end = v->start[v_begin + j + 1];
+        for (int64_t e = v->start[v_begin + j]; e < end; e++) {
+            const lanes u = lanes_load(spread + v->column[e] * STI_GRAM_SPREAD);
+            const lanes x = lanes_all(v->value[e]);
+            if (apart) /* |u| is what an entry beside a zero is apart by either */
+                sum = lanes_add(sum, lanes_sub(apart_of(kind, u, x), lanes_abs(u)));
+            else
+                sum = lanes_fma(u, x, sum);
+        }
+        lanes_store(out + j * STI_GRAM_SPREAD, sum);
+    }
+}
+
+static void gram_spread(sti_gram_kind kind, const sti_csr *v, int64_t v_begin,
+                        int64_t v_count, const double *spread, const double begin[8],
+                        double *out)
+{
+    if (kind == STI_GRAM_LAPLACIAN)
+        spread_kind(STI_GRAM_LAPLACIAN, v, v_begin, v_count, spread, begin, out);
+    else if (kind == STI_GRAM_CHI_SQUARED)
+        spread_kind(STI_GRAM_CHI_SQUARED, v, v_begin, v_count, spread, begin, out);
+    else
+        spread_kind(STI_GRAM_LINEAR, v, v_begin, v_count, spread, begin, out);
+}
+
+/* (gamma x + coef0)^degree of eight. */
+static inline lanes power(const sti_gram_function *f, lanes x)
+{
+    lanes result = lanes_all(1);
+    lanes square = lanes_fma(lanes_all(f->gamma), x, lanes_all(f->coef0));
+    for (int64_t exponent = f->degree; exponent > 0; exponent /= 2) {
         if (exponent % 2 == 1)
-            result *= square;
-        square *= square;
+            result = lanes_mul(result, square);
+        square = lanes_mul(square, square);
     }
     return result;
 }
 
-static void gram_finish(const sti_gram_function *f, int64_t count, double u2,
-                        const double *v2, double *row)
+static void finish_polynomial(const sti_gram_function *f, int64_t count, double *row)
+{
+    double rest[8] = {0};
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8)
+        lanes_store(row + j, power(f, lanes_load(row + j)));
+    for (int64_t i = j; i < count; i++)
+        rest[i - j] = row[i];
+    lanes_store(rest, power(f, lanes_load(rest)));
+    for (int64_t i = j; i < count; i++)
+        row[i] = rest[i - j];
+}
+
+static void gram_finish(const sti_gram_function *f, int64_t count, double u_term,
+                        const double *v_term, double *row)
 {
     const double gamma = f->gamma, coef0 = f->coef0;
     switch (f->kind) {
     case STI_GRAM_POLYNOMIAL:
-        for (int64_t j = 0; j < count; j++)
-            row[j] = power(fma(gamma, row[j], coef0), f->degree);
+        finish_polynomial(f, count, row);
         break;
     case STI_GRAM_RBF:
         for (int64_t j = 0; j < count; j++) {
-            const double apart = fma(-2.0, row[j], u2 + v2[j]);
+            const double apart = fma(-2.0, row[j], u_term + v_term[j]);
             row[j] = sti_exp_f64(-gamma * (apart > 0.0 ? apart : 0.0));
         }
         break;
@@ -67,7 +136,13 @@ static void gram_finish(const sti_gram_function *f, int64_t count, double u2,
         for (int64_t j = 0; j < count; j++)
             row[j] = sti_tanh_f64(fma(gamma, row[j], coef0));
         break;
+    case STI_GRAM_LAPLACIAN:
+    case STI_GRAM_CHI_SQUARED:
+        for (int64_t j = 0; j < count; j++)
+            row[j] = sti_exp_f64(-gamma * (row[j] > 0.0 ? row[j] : 0.0));
+        break;
     case STI_GRAM_LINEAR:
+    case STI_GRAM_PRECOMPUTED:
     case STI_GRAM_KINDS:
         break;
     }
@@ -92,26 +167,30 @@ static double gram_dot(int64_t count, const double *a, const double *b)
     return s;
 }
 
-static void add_row(int64_t count, double factor, const double *row, double *down)
+static void gram_axpy(int64_t count, double factor, const double *x, double *y)
 {
-    const lanes x = lanes_all(factor);
+    const lanes f = lanes_all(factor);
     int64_t j = 0;
     for (; j + 8 <= count; j += 8)
-        lanes_store(down + j, lanes_fma(x, lanes_load(row + j), lanes_load(down + j)));
+        lanes_store(y + j, lanes_fma(f, lanes_load(x + j), lanes_load(y + j)));
     for (; j < count; j++)
-        down[j] = fma(factor, row[j], down[j]);
+        y[j] = fma(factor, x[j], y[j]);
 }
 
-static void gram_apply(const double *tile, int64_t u_count, int64_t v_count,
-                       const double *x, double *y_out, const double *across,
-                       double *down)
+/* A row of the tile serves all vectors while it is near. */
+static void gram_apply(const double *tile, int64_t ld, int64_t u_count, int64_t v_count,
+                       int64_t columns, const double *const *x, double *const *y_out,
+                       const double *const *across, double *const *down)
 {
     for (int64_t i = 0; i < u_count; i++) {
-        const double *row = tile + i * STI_GRAM_TILE;
-        y_out[i] = gram_dot(v_count, row, x);
-        if (down)
-            add_row(v_count, across[i], row, down);
+        const double *row = tile + i * ld;
+        for (int64_t c = 0; c < columns; c++) {
+            y_out[c][i] = gram_dot(v_count, row, x[c]);
+            if (down)
+                gram_axpy(v_count, across[c][i], row, down[c]);
+        }
     }
 }
 
-const sti_gram_kernels TABLE = {gram_panel, gram_finish, gram_apply, gram_dot};
+const sti_gram_kernels TABLE = {gram_apart, gram_spread, gram_finish,
+                                gram_apply, gram_dot,    gram_axpy};

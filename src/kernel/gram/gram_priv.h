@@ -4,20 +4,28 @@
 
 #include "kernel/gram/gram.h"
 
-/* Rows of v side by side in a panel; columns that are packed at a time. */
-enum { STI_GRAM_PANEL = 16, STI_GRAM_DEPTH = 256 };
+/* Rows of v side by side in a panel; columns that are packed at a time; rows of u that
+ * are spread out side by side. */
+enum { STI_GRAM_PANEL = 16, STI_GRAM_DEPTH = 256, STI_GRAM_SPREAD = 8 };
 
 typedef struct sti_gram_kernels {
-    /* c[i, j] (+)= sum over k of a[i, k] panel[k, j], for m rows and one panel; first:
-     * starts at 0, not at c. lda and ldc are doubles between rows. */
-    void (*panel)(int64_t m, int64_t depth, const double *a, int64_t lda,
-                  const double *panel, double *c, int64_t ldc, int first);
-    /* Products turned into kernel values in place: count of one row, u2 its square. */
-    void (*finish)(const sti_gram_function *f, int64_t count, double u2,
-                   const double *v2, double *row);
-    void (*apply)(const double *tile, int64_t u_count, int64_t v_count, const double *x,
-                  double *y_out, const double *across, double *down);
+    /* c[i, j] (+)= sum over k of what a[i, k] and panel[k, j] are apart, for m rows and
+     * one panel, by kind laplacian or chi_squared. */
+    void (*apart)(sti_gram_kind kind, int64_t m, int64_t depth, const double *a,
+                  int64_t lda, const double *panel, bool first, double *c, int64_t ldc);
+    /* The same, or products, for eight sparse rows u at once: spread [columns, 8] holds
+     * them, begin their sums over v of zeros. out [v_count, 8]. */
+    void (*spread)(sti_gram_kind kind, const sti_csr *v, int64_t v_begin,
+                   int64_t v_count, const double *spread, const double begin[8],
+                   double *out);
+    /* Products turned into kernel values in place: count of one row. */
+    void (*finish)(const sti_gram_function *f, int64_t count, double u_term,
+                   const double *v_term, double *row);
+    void (*apply)(const double *tile, int64_t ld, int64_t u_count, int64_t v_count,
+                  int64_t columns, const double *const *x, double *const *y_out,
+                  const double *const *across, double *const *down);
     double (*dot)(int64_t count, const double *a, const double *b);
+    void (*axpy)(int64_t count, double factor, const double *x, double *y);
 } sti_gram_kernels;
 
 extern const sti_gram_kernels sti_gram_kernels_ref;
