@@ -148,7 +148,7 @@ static stint_status train_run(sti_cli_call *call)
             ? call->operands[1]
             : sti_arena_printf(call->arena, "%s.model", sti_path_name(data));
     STI_TRY(path ? STINT_OK : STINT_E_MEMORY);
-    if (t.args->folds == 0) {
+    if (t.folds == 0) {
         STI_TRY(sti_cli_check_out(data, path));
         STI_TRY(sti_path_check_file(path));
     }
@@ -158,7 +158,7 @@ static stint_status train_run(sti_cli_call *call)
     sti_cli_catch_signals();
     STI_TRY(sti_svm_read(&t));
     STI_TRY(sti_svm_make_plan(&t));
-    st = t.args->folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
+    st = t.folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
 out:
     sti_svm_finish(&t);
     return st;

@@ -155,10 +155,6 @@ for option in "-g 0" "-c 0" "-e 0" "-d -1" "-s ls" "-t 9" "--weights x=1" "--wei
     # shellcheck disable=SC2086
     run 2 svm train $option two.libsvm none.model
 done
-for option in "-s 0" "-s nu_svr"; do
-    # shellcheck disable=SC2086
-    run 8 svm train $option two.libsvm none.model
-done
 absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
     local status=$1 words=$2
     shift 2
@@ -166,23 +162,13 @@ absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
     says err "$words"
     grep -q "unknown flag" err && fail "stint $*: an absent option is told as mistyped"
 }
-for option in "-b 1" "-b1" "-v 5" "-v5" "-n 0.5" "-p 0.1" \
-    "--precision float" "--report r.html" "--net-ranks 2"; do
+for option in "--precision float" "--report r.html" "--net-ranks 2"; do
     # shellcheck disable=SC2086
     absent 8 "not there yet" svm train $option two.libsvm none.model
     # shellcheck disable=SC2086
     absent 8 "not there yet" svm plan $option two.libsvm
 done
-absent 2 "--memory 200M" svm train -m 100 two.libsvm none.model
-absent 2 "-w 1=2,-1=5" svm train -w1 2 -w-1 5 two.libsvm none.model
-absent 8 "decision values" svm predict -b 1 test.libsvm m.model answers
 absent 8 "not there yet" svm predict --memory 60M test.libsvm m.model answers
-absent 8 "not there yet" svm scale -y 0 1 two.libsvm
-absent 8 "not there yet" svm grid two.libsvm
-run 8 svm train --json -b 1 two.libsvm none.model
-json 'j["error"]["code"] == 8'
-run 0 svm train -b 1 -h
-run 0 svm train -v two.libsvm m.model
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
 says err "after 2 iterations"
 run 1 svm train -t sigmoid -g 5 two.libsvm none.model
