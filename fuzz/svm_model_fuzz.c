@@ -2,16 +2,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "svm/svm_platt.h"
 #include "svm/svm_predict.h"
+#include "svm/svm_probability.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Probabilities of a row with these values, where the model has them. */
 static void ask_probabilities(const sti_svm_model *model, const double *value)
 {
-    double *p = malloc(sizeof *p * (size_t)(model->classes +
-                                            sti_svm_probabilities_scratch(model)));
+    double *p = malloc(sizeof *p *
+                       (size_t)(model->classes + sti_svm_probabilities_scratch(model)));
     if (!p)
         exit(1);
     if (model->marks)

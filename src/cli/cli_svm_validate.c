@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "cli/cli_svm.h"
-#include "svm/svm_folds.h"
+#include "svm/svm_platt.h"
 #include "svm/svm_score.h"
 
 static void on_fold(void *user, int64_t fold, int64_t folds)
@@ -74,12 +74,13 @@ stint_status sti_svm_count_folds(const sti_svm_task *t, int64_t *folds_out)
 
 stint_status sti_svm_validate(sti_svm_task *t)
 {
-    sti_svm_folds_desc desc = {.fit = &t->fit,
-                               .table = &t->table,
-                               .probability = t->args->probability == 1,
-                               .threads = t->desc.threads,
-                               .told = on_fold,
-                               .user = t};
+    sti_svm_folds_desc desc = {
+        .fit = &t->fit,
+        .table = &t->table,
+        .probable = t->args->probability == 1 ? sti_svm_fit_probable : NULL,
+        .threads = t->desc.threads,
+        .told = on_fold,
+        .user = t};
     const int64_t start = sti_clock_ns(), rows = t->table.x.rows;
     sti_libc_random random;
     double *answers = NULL;

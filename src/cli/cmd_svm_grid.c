@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "base/units.h"
 #include "cli/cli_svm.h"
-#include "svm/svm_folds.h"
+#include "svm/svm_platt.h"
 #include "svm/svm_score.h"
 
 typedef struct grid_args {
@@ -141,13 +141,14 @@ static stint_status try_one(grid *g, trial *t)
     const int64_t rows = task->table.x.rows;
     sti_libc_random random;
     set_parameters(&task->fit, t);
-    const sti_svm_folds_desc desc = {.fit = &task->fit,
-                                     .table = &task->table,
-                                     .folds = g->folds,
-                                     .probability = task->args->probability == 1,
-                                     .threads = task->desc.threads,
-                                     .told = on_fold,
-                                     .user = g};
+    const sti_svm_folds_desc desc = {
+        .fit = &task->fit,
+        .table = &task->table,
+        .folds = g->folds,
+        .probable = task->args->probability == 1 ? sti_svm_fit_probable : NULL,
+        .threads = task->desc.threads,
+        .told = on_fold,
+        .user = g};
     sti_libc_random_begin(&random, 1);
     const stint_status st = sti_svm_cross_validate(&desc, &random, g->answer);
     if (st == STINT_E_FAILED) {

@@ -10,8 +10,9 @@
 #include "base/number.h"
 #include "base/team.h"
 #include "cli/cli.h"
-#include "svm/svm_platt.h"
+
 #include "svm/svm_predict.h"
+#include "svm/svm_probability.h"
 #include "svm/svm_score.h"
 
 typedef struct predict_args {

@@ -1,5 +1,6 @@
 /* Model files written, in LIBSVM's text format. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -41,9 +42,20 @@ void sti_svm_model_fini(sti_svm_model *model)
     *model = (sti_svm_model){0};
 }
 
+/* A number as the file has it. */
+typedef struct known {
+    uint64_t bits;
+    char text[STI_NUMBER_BYTES]; /* "": none yet */
+} known;
+
+/* Numbers whose text is known: features of pixels or counts have few values, whose
+ * shortest text takes long to find. */
+enum { KNOWN_BITS = 12 };
+
 /* Text on its way into a file, and the hash of what went. */
 typedef struct output {
     sti_writer *writer;
+    known *known; /* [1 << KNOWN_BITS] */
     sti_text text;
     sti_sha256 hash;
 } output;
@@ -62,9 +74,15 @@ static stint_status flush(output *o, size_t from)
 
 static void add_number(output *o, const char *before, double value)
 {
-    char text[STI_NUMBER_BYTES];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    known *k = &o->known[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_BITS)];
+    if (k->bits != bits || !k->text[0]) {
+        k->bits = bits;
+        (void)sti_number_text(value, k->text);
+    }
     sti_text_add(&o->text, before);
-    sti_text_add(&o->text, sti_number_text(value, text));
+    sti_text_add(&o->text, k->text);
 }
 
 static void add_numbers(output *o, const char *key, const double *value, int64_t count)
@@ -138,15 +156,19 @@ stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
                                  char sha256_out[65])
 {
     output o = {0};
-    stint_status st = sti_writer_open(path, &o.writer);
-    if (st != STINT_OK)
+    o.known = sti_alloc_array(1 << KNOWN_BITS, sizeof *o.known, "svm.numbers");
+    stint_status st = o.known ? sti_writer_open(path, &o.writer) : STINT_E_MEMORY;
+    if (st != STINT_OK) {
+        sti_free(o.known);
         return st;
+    }
     sti_sha256_init(&o.hash);
     add_head(&o, model);
     st = add_points(&o, model);
     if (st == STINT_OK)
         st = flush(&o, 0);
     sti_text_fini(&o.text);
+    sti_free(o.known);
     if (st != STINT_OK) {
         sti_writer_abort(o.writer);
         return st;
