@@ -116,6 +116,21 @@ says err "--memory"
 run 3 svm train --memory 1M large.libsvm none.model
 [ ! -e none.model ] || fail "a refused training leaves a model"
 
+# ---- predictions within a budget: fewer threads, the same answers ----
+run 0 svm predict -j 3 --json large.libsvm l.model want --values want.npy
+peak=$($python -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
+for less in 0 1000000 1800000; do
+    run 0 svm predict -j 3 --json --memory $((peak - less)) large.libsvm l.model got \
+        --values got.npy
+    cmp -s want got && cmp -s want.npy got.npy || fail "a budget changes answers"
+    nm "$STINT" 2>/dev/null | grep -q __asan_init ||
+        json "j['peak_rss_bytes'] <= $((peak - less))"
+done
+run 3 svm predict --memory $((peak - 2400000)) large.libsvm l.model got
+says err "--memory"
+run 3 svm predict --memory 2M large.libsvm l.model none
+[ ! -e none ] || fail "a refused prediction leaves answers"
+
 # ---- sparse rows stay sparse: 2,000 x 100,000 would be 1.6 GB ----
 run 0 svm train --json -g 0.01 wide.libsvm w.model
 nm "$STINT" 2>/dev/null | grep -q __asan_init || json 'j["peak_rss_bytes"] < 150e6'
@@ -169,7 +184,6 @@ for option in "--precision float" "--report r.html" "--net-ranks 2"; do
     absent 8 "not there yet" svm plan $option two.libsvm
 done
 absent 8 "decision values" svm predict -b 1 test.libsvm m.model answers
-absent 8 "not there yet" svm predict --memory 60M test.libsvm m.model answers
 absent 8 "not there yet" svm scale -y 0 1 two.libsvm
 absent 8 "not there yet" svm grid two.libsvm
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
