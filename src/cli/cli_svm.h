@@ -28,7 +28,7 @@ typedef struct sti_svm_task {
     const char *type;        /* its word */
     sti_svm_plan plan;
     sti_svm_weight *weight;
-    double *point_weight; /* [rows], or NULL */
+    double *point_weight;
     sti_progress bar;
     double read_s;
 } sti_svm_task;

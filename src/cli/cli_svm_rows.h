@@ -42,10 +42,10 @@
      SVM_ROW(c, STI_OPTION_FLOAT, "1", "what an error costs")},
     {.name = "weights",
      .letter = 'w',
-     .unit = "LABEL=X,...|FILE",
-     SVM_ROW(weights, STI_OPTION_LIST, "",
-             "factors of C for classes; -w1 2 says the same of class 1. FILE: a factor "
-             "for every row of ls_svc or ls_svr, one a line"),
+     .unit = "FILE|LABEL=X,...",
+     SVM_ROW(weights, STI_OPTION_TEXT, "",
+             "factors of C: a file of one a line for every row, or some for classes, "
+             "of which -w1 2 says the same as -w 1=2"),
      .suffixed = true},
     {.name = "nu",
      .letter = 'n',

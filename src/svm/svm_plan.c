@@ -250,6 +250,9 @@ static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
         keep.stored = plan->stored;
         return keep;
     }
+    add_parts(d, plan, none);
+    if (d->cache_bytes > 0 && budget > plan->account.total_bytes + d->cache_bytes)
+        budget = plan->account.total_bytes + d->cache_bytes;
     if (keep.workers > 1) {
         add_parts(d, plan, keep);
         if (plan->account.total_bytes <= budget) {
@@ -275,7 +278,7 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
     add_parts(d, plan, d->store == STI_STORE_ALL ? keep : (keeping){1, 0, 0});
     plan->smallest_bytes = plan->account.total_bytes;
     add_parts(d, plan, keep);
-    plan->tiles = plan->stored + keep.workers * plan->crossing;
+    plan->values = plan->stored + keep.workers * plan->crossing;
     plan->kept = keep.stored + keep.workers * keep.crossing;
     plan->stored = keep.stored;
     plan->crossing = keep.crossing;

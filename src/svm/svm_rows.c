@@ -166,6 +166,78 @@ void sti_svm_rows_fini(sti_svm_rows *rows)
     *rows = (sti_svm_rows){0};
 }
 
+/* ---- copies of some ---- */
+
+static int64_t longest_row(const sti_csr *x)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < x->rows; i++)
+        if (x->start[i + 1] - x->start[i] > most)
+            most = x->start[i + 1] - x->start[i];
+    return most;
+}
+
+size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count)
+{
+    const int64_t entries = rows->dense ? 0 : count * longest_row(&rows->sparse);
+    const int64_t doubles = rows->dense ? count * rows->columns : entries;
+    return sizeof(double) * (size_t)(doubles + 2 * count + 1) +
+           sizeof(int32_t) * (size_t)entries;
+}
+
+stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
+                                      sti_svm_rows *rows_out)
+{
+    sti_svm_rows *r = rows_out;
+    bool there;
+    *r = (sti_svm_rows){.rows = {.columns = rows->columns}};
+    r->term = sti_alloc_array(count, sizeof(double), "svm.terms");
+    if (rows->dense) {
+        r->dense = sti_alloc_array(count * rows->columns, sizeof(double), "svm.rows");
+        there = r->term && r->dense;
+    } else {
+        const int64_t entries = count * longest_row(&rows->sparse);
+        r->sparse.start = sti_alloc_array(count + 1, sizeof(int64_t), "svm.starts");
+        r->sparse.column = sti_alloc_array(entries, sizeof(int32_t), "svm.columns");
+        r->sparse.value = sti_alloc_array(entries, sizeof(double), "svm.values");
+        there = r->term && r->sparse.start && r->sparse.column && r->sparse.value;
+    }
+    if (there)
+        return STINT_OK;
+    sti_svm_rows_fini(r);
+    return STINT_E_MEMORY;
+}
+
+void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t *row,
+                         sti_svm_rows *copies)
+{
+    const sti_csr *from = &rows->sparse;
+    sti_csr *to = &copies->sparse;
+    for (int64_t i = 0; i < count; i++) {
+        copies->term[i] = rows->term[row[i]];
+        if (rows->dense) {
+            memcpy(copies->dense + i * rows->columns,
+                   rows->dense + row[i] * rows->columns,
+                   sizeof(double) * (size_t)rows->columns);
+            continue;
+        }
+        const int64_t begin = from->start[row[i]];
+        const int64_t entries = from->start[row[i] + 1] - begin;
+        memcpy(to->column + to->start[i], from->column + begin,
+               sizeof *to->column * (size_t)entries);
+        memcpy(to->value + to->start[i], from->value + begin,
+               sizeof *to->value * (size_t)entries);
+        to->start[i + 1] = to->start[i] + entries;
+    }
+    to->rows = count;
+    to->columns = rows->columns;
+    copies->rows = (sti_gram_rows){.rows = count,
+                                   .columns = rows->columns,
+                                   .dense = copies->dense,
+                                   .sparse = *to,
+                                   .term = copies->term};
+}
+
 /* ---- bands ---- */
 
 /* Entries of so many rows that follow each other, at most. */

@@ -48,4 +48,11 @@ stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_cs
                                  sti_svm_rows *rows_out);
 void sti_svm_rows_fini(sti_svm_rows *rows); /* also of a zeroed one */
 
+/* Room for copies of any `count` rows, and such copies in it. */
+size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count);
+stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
+                                      sti_svm_rows *rows_out);
+void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t *row,
+                         sti_svm_rows *copies);
+
 #endif

@@ -36,7 +36,7 @@ typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
     int64_t points, features, nonzeros, classes, machines;
-    int64_t tiles, kept; /* entries of tiles of a training at work, and those kept */
+    int64_t values, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
     int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
