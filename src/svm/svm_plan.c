@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "solve/low_rank.h"
 #include "svm/svm_machine.h"
+#include "svm/svm_report.h"
 #include "svm/svm_rows.h"
 #include "svm/svm_train.h"
 
@@ -206,6 +207,12 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     sti_account_add(a, "model", "alphas", rows * coefs * sizeof(double));
     sti_account_add(a, "tiles", "of the kernel matrix, kept",
                     (size_t)keep.stored * sti_kernel_value_bytes(false));
+    if (d->report)
+        sti_account_add(
+            a, "page", "predictions of the training rows",
+            sti_svm_report_bytes(&d->table->x, plan->features,
+                                 plan->columns > 2 ? plan->columns : plan->machines,
+                                 d->threads));
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
     const sti_account_process process = {.libraries = sti_svm_libraries,

@@ -26,6 +26,7 @@ typedef struct sti_svm_train_desc {
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
+    bool report; /* a page will be made after it (svm_report.h): memory for that, too */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
     void *progress_user;

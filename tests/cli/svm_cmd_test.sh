@@ -48,6 +48,23 @@ run 0 svm train --json -c 1e4 -g 0.1 two.libsvm m.model
 run 0 svm train --json -c 1e4 -g 0.1 --rank 300 two.libsvm m.model
 json 'j["iterations"] <= 5 and j["residual"] <= 1e-5'
 
+# ---- the page ----
+$python -c '
+import random
+random.seed(1)
+for i in range(300):
+    x, y = random.uniform(-3, 3), random.uniform(-3, 3)
+    print("in" if x * x + y * y < 4 else "out", "1:%r 2:%r" % (x, y))' >plane.libsvm
+run 0 svm train -q -g 1 -c 10 --report page.html plane.libsvm m.model
+for words in "Regions" "Residual over" "Training rows by class" "Decision values" "<svg"; do
+    grep -q "$words" page.html || fail "the page has no '$words'"
+done
+grep -q "<script\|http" page.html && fail "the page is not of one file"
+run 0 svm train -q -s c_svc --report page.html three.libsvm m.model
+grep -q "Residual over" page.html && fail "a page of residuals that there are none of"
+run 2 svm train --report m.model two.libsvm m.model
+run 5 svm train --report none/page.html two.libsvm m.model
+
 # ---- models both ways ----
 if command -v svm-train >/dev/null; then
     svm-train -q -t 4 values.libsvm theirs.model
@@ -177,7 +194,7 @@ absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
     says err "$words"
     grep -q "unknown flag" err && fail "stint $*: an absent option is told as mistyped"
 }
-for option in "--precision float" "--report r.html" "--net-ranks 2"; do
+for option in "--precision float" "--net-ranks 2"; do
     # shellcheck disable=SC2086
     absent 8 "not there yet" svm train $option two.libsvm none.model
     # shellcheck disable=SC2086
