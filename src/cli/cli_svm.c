@@ -19,9 +19,6 @@ const sti_cli_absent sti_svm_absent[] = {
     {.word = "--precision",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "tiles in float are not there yet; all is double"},
-    {.word = "--report",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "the report page is not there yet; --json has its numbers"},
 #define SVM_ABSENT_NET(flag)                                                    \
     {                                                                           \
         .word = (flag), .status = STINT_E_UNSUPPORTED,                          \
@@ -139,6 +136,7 @@ static void describe(sti_svm_task *t)
     t->desc.classes_by = a->classes == 0 ? STI_SVM_PAIRS : STI_SVM_REST;
     t->desc.c = t->smo.c = a->c;
     t->desc.iterations = t->smo.iterations = a->iterations;
+    t->desc.report = a->report != NULL;
     t->desc.store = (sti_svm_store)a->store;
     t->desc.budget_bytes = t->smo.budget_bytes = a->memory_bytes;
     t->desc.cache_bytes = t->smo.cache_bytes = (size_t)mib;

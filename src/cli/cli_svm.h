@@ -9,7 +9,7 @@
 
 /* Begins the struct of every such command; cli_svm_rows.h has its rows. */
 typedef struct sti_svm_args {
-    const char *type, *kernel, *gamma, *weights, *tolerance, *rank;
+    const char *type, *kernel, *gamma, *weights, *tolerance, *rank, *report;
     int64_t degree, iterations, threads, folds;
     double coef0, c, nu, epsilon, cache_mb;
     int classes, store, shrinking, probability;

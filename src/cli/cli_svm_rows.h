@@ -114,6 +114,11 @@
      .unit = "HOW",
      SVM_ROW(store, STI_OPTION_CHOICE, "auto",
              "keep what fits of the kernel matrix, all of it, or nothing")},
+    {.name = "report",
+     .unit = "FILE.html",
+     SVM_ROW(report, STI_OPTION_PATH, "",
+             "write a page: residuals, training rows by class and answer, decision "
+             "values; of two features the regions")},
     {.name = "memory",
      .unit = "SIZE",
      SVM_ROW(memory_bytes, STI_OPTION_BYTES, "auto",

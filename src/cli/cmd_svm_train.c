@@ -11,6 +11,7 @@
 #include "cli/cli_svm.h"
 #include "svm/svm_names.h"
 #include "svm/svm_platt.h"
+#include "svm/svm_report.h"
 
 static const sti_option train_rows[] = {
 #include "cli/cli_svm_rows.h"
@@ -120,6 +121,23 @@ static stint_status train(sti_svm_task *t, outcome *o)
     return st;
 }
 
+static stint_status write_report(const sti_svm_task *t, const outcome *o)
+{
+    const sti_svm_report report = {
+        .data = t->call->operands[0],
+        .type = t->type,
+        .table = &t->table,
+        .model = &o->model,
+        .plan = &t->plan,
+        .history = t->fit.ls ? o->result.least_squares.history : NULL,
+        .iterations = o->iterations,
+        .residual = o->residual,
+        .c = t->desc.c,
+        .seconds = o->solve_s,
+        .threads = t->desc.threads};
+    return t->args->report ? sti_svm_report_write(t->args->report, &report) : STINT_OK;
+}
+
 static stint_status train_and_write(sti_svm_task *t, const char *path)
 {
     outcome o = {0};
@@ -129,11 +147,24 @@ static stint_status train_and_write(sti_svm_task *t, const char *path)
     STI_TRY(sti_svm_model_write(&o.model, path, o.sha256));
     o.write_s = sti_seconds_since(start);
     sum_up(t, &o);
+    STI_TRY(write_report(t, &o));
     st = answer(t, &o, path);
 out:
     sti_free(o.result.machine);
     sti_svm_model_fini(&o.model);
     return st;
+}
+
+/* Can the page be written beside the data and the model? */
+static stint_status check_report(const sti_svm_task *t, const char *model)
+{
+    const char *report = t->args->report;
+    if (!report)
+        return STINT_OK;
+    if (sti_path_is_same(report, model))
+        return sti_fail(STINT_E_USAGE, "MODEL and --report are both %s", model);
+    const stint_status st = sti_cli_check_out(t->call->operands[0], report);
+    return st == STINT_OK ? sti_path_check_file(report) : st;
 }
 
 static stint_status train_run(sti_cli_call *call)
@@ -151,6 +182,7 @@ static stint_status train_run(sti_cli_call *call)
     if (t.folds == 0) {
         STI_TRY(sti_cli_check_out(data, path));
         STI_TRY(sti_path_check_file(path));
+        STI_TRY(check_report(&t, path));
     }
     if (t.fit.ls)
         sti_cli_say(call, "least-squares machine (%s), not svm-train's objective",

@@ -42,22 +42,29 @@ void sti_svm_model_fini(sti_svm_model *model)
     *model = (sti_svm_model){0};
 }
 
-/* A number as the file has it. */
-typedef struct known {
-    uint64_t bits;
-    char text[STI_NUMBER_BYTES]; /* "": none yet */
-} known;
+size_t sti_svm_model_bytes(const sti_svm_model *m)
+{
+    const size_t rows = (size_t)m->x.rows;
+    return (rows + 1) * sizeof(int64_t) +
+           (size_t)m->x.start[m->x.rows] * (sizeof(int32_t) + sizeof(double)) +
+           rows * (size_t)m->coefs * sizeof(double) +
+           (m->order ? rows * sizeof *m->order : 0);
+}
 
-/* Numbers whose text is known: features of pixels or counts have few values, whose
- * shortest text takes long to find. */
-enum { KNOWN_BITS = 12 };
+/* Numbers written before, by a few bits of them: values come again and again in data
+ * (pixels, zeros and ones), and their shortest text takes long to find. */
+enum { MEMO_BITS = 10 };
+typedef struct memo {
+    uint64_t bits;
+    char text[STI_NUMBER_BYTES]; /* empty: nothing yet */
+} memo;
 
 /* Text on its way into a file, and the hash of what went. */
 typedef struct output {
     sti_writer *writer;
-    known *known; /* [1 << KNOWN_BITS] */
     sti_text text;
     sti_sha256 hash;
+    memo *memo; /* [1 << MEMO_BITS] */
 } output;
 
 static stint_status flush(output *o, size_t from)
@@ -76,13 +83,13 @@ static void add_number(output *o, const char *before, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    known *k = &o->known[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - KNOWN_BITS)];
-    if (k->bits != bits || !k->text[0]) {
-        k->bits = bits;
-        (void)sti_number_text(value, k->text);
+    memo *m = &o->memo[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MEMO_BITS)];
+    if (m->bits != bits || !m->text[0]) {
+        (void)sti_number_text(value, m->text);
+        m->bits = bits;
     }
     sti_text_add(&o->text, before);
-    sti_text_add(&o->text, k->text);
+    sti_text_add(&o->text, m->text);
 }
 
 static void add_numbers(output *o, const char *key, const double *value, int64_t count)
@@ -156,10 +163,10 @@ stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
                                  char sha256_out[65])
 {
     output o = {0};
-    o.known = sti_alloc_array(1 << KNOWN_BITS, sizeof *o.known, "svm.numbers");
-    stint_status st = o.known ? sti_writer_open(path, &o.writer) : STINT_E_MEMORY;
+    o.memo = sti_alloc_array(1 << MEMO_BITS, sizeof *o.memo, "svm.memo");
+    stint_status st = o.memo ? sti_writer_open(path, &o.writer) : STINT_E_MEMORY;
     if (st != STINT_OK) {
-        sti_free(o.known);
+        sti_free(o.memo);
         return st;
     }
     sti_sha256_init(&o.hash);
@@ -168,7 +175,7 @@ stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
     if (st == STINT_OK)
         st = flush(&o, 0);
     sti_text_fini(&o.text);
-    sti_free(o.known);
+    sti_free(o.memo);
     if (st != STINT_OK) {
         sti_writer_abort(o.writer);
         return st;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "solve/low_rank.h"
 #include "svm/svm_machine.h"
+#include "svm/svm_report.h"
 #include "svm/svm_rows.h"
 #include "svm/svm_train.h"
 
@@ -206,6 +207,12 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     sti_account_add(a, "model", "alphas", rows * coefs * sizeof(double));
     sti_account_add(a, "tiles", "of the kernel matrix, kept",
                     (size_t)keep.stored * sti_kernel_value_bytes(false));
+    if (d->report)
+        sti_account_add(
+            a, "page", "predictions of the training rows",
+            sti_svm_report_bytes(&d->table->x, plan->features,
+                                 plan->columns > 2 ? plan->columns : plan->machines,
+                                 d->threads));
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
     const sti_account_process process = {.libraries = sti_svm_libraries,
@@ -222,9 +229,11 @@ size_t sti_svm_standard_budget(void)
 }
 
 /* Values that what a budget leaves has room for, with the reserve's share of them. */
-static int64_t values_in(size_t budget, size_t taken)
+static int64_t values_in(const sti_svm_train_desc *d, size_t budget, size_t taken)
 {
-    const size_t left = budget > taken ? budget - taken : 0;
+    size_t left = budget > taken ? budget - taken : 0;
+    if (d->cache_bytes > 0 && d->cache_bytes < left)
+        left = d->cache_bytes;
     return (int64_t)(left / 257 * 256 / sti_kernel_value_bytes(false));
 }
 
@@ -255,12 +264,12 @@ static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
         add_parts(d, plan, keep);
         if (plan->account.total_bytes <= budget) {
             keep.stored =
-                lesser(plan->stored, values_in(budget, plan->account.total_bytes));
+                lesser(plan->stored, values_in(d, budget, plan->account.total_bytes));
             return keep;
         }
     }
     add_parts(d, plan, none);
-    const int64_t room = values_in(budget, plan->account.total_bytes);
+    const int64_t room = values_in(d, budget, plan->account.total_bytes);
     const int64_t stored = lesser(plan->stored, room);
     return (keeping){1, stored, lesser(plan->crossing, room - stored)};
 }

@@ -31,6 +31,15 @@ void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean
 /* Variance of all values of a table, zeros included. */
 double sti_svm_variance(const sti_table *table);
 
+/* Room for bands of a table's rows, `most` at a time. */
+size_t sti_svm_band_bytes(const sti_csr *x, int64_t most, int64_t columns, bool dense);
+stint_status sti_svm_band_create(const sti_csr *x, int64_t most, int64_t columns,
+                                 bool dense, sti_svm_rows *band_out);
+/* Rows [begin, begin + count) of it, as sti_svm_rows_create has them. */
+void sti_svm_band_fill(const sti_gram_function *function, const sti_csr *x,
+                       int64_t begin, int64_t count, int64_t first, const double *mean,
+                       sti_svm_rows *band);
+
 /* Rows for a function; order [x->rows] or NULL; mean NULL: not centred, as sparse rows
  * never are. Entries beyond `columns` may not be there. */
 stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_csr *x,

@@ -65,8 +65,9 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
                            .columns = 1,
                            .largest = x->rows,
                            .dense = sti_svm_rows_dense(x)};
-    if (d->type == STI_SVM_ONE_CLASS)
-        return STINT_OK;
+    stint_status st = sti_svm_check_rows(&d->function, d->table);
+    if (st != STINT_OK || d->type == STI_SVM_ONE_CLASS)
+        return st;
     if (!classifies(d->type))
         return d->table->y && !d->table->names
                    ? STINT_OK
@@ -75,8 +76,7 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
     int32_t *class_of = sti_alloc_array(x->rows, sizeof *class_of, "svm.classes");
     if (!class_of)
         return STINT_E_MEMORY;
-    const stint_status st =
-        sti_svm_classes_of(d->table, class_of, label, &plan->classes);
+    st = sti_svm_classes_of(d->table, class_of, label, &plan->classes);
     for (int64_t i = 0; st == STINT_OK && i < x->rows; i++)
         count[class_of[i]]++;
     sti_free(class_of);

@@ -26,6 +26,7 @@ typedef struct sti_svm_train_desc {
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
+    bool report; /* a page will be made after it (svm_report.h): memory for that, too */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
     void *progress_user;
@@ -36,7 +37,7 @@ typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
     int64_t points, features, nonzeros, classes, machines;
-    int64_t values, kept; /* of the kernel matrix, as far as one time needs it */
+    int64_t values, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
     int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
