@@ -221,8 +221,12 @@ run 2 svm scale -l 1 -u 1 two.libsvm
 printf 'x\n0 1\n2 1\n' >bad.range
 run 4 svm scale -r bad.range two.libsvm
 says err "bad.range:3"
-printf 'y\n0 1\n0 1\nx\n0 1\n' >bad.range
-run 8 svm scale -r bad.range two.libsvm
+printf 'y\n0 1\n1 0\nx\n0 1\n' >bad.range
+run 4 svm scale -r bad.range two.libsvm
+says err "bad.range:3"
+printf 'y\n0 1\n0 1\n' >bad.range
+run 4 svm scale -r bad.range two.libsvm
+says err "a line 'x'"
 
 # ---- tables there and back ----
 run 0 data table words.arff --out words.libsvm
