@@ -153,6 +153,7 @@ stint_status sti_svm_choose(sti_svm_task *t)
     sti_complaints c = {0};
     double tolerance = 0;
     sti_gram_function *f = &t->desc.function;
+    t->folds = a->folds;
     sti_complain_status(&c, choose_type(t));
     describe(t);
     sti_complain_status(&c, choose_kernel(a->kernel ? a->kernel : "", &f->kind));

@@ -20,7 +20,7 @@ typedef struct train_args {
     int64_t net_ranks, net_rank;
 } train_args;
 
-#define TRAIN_ROW(field, kind, standard, words) \
+#define TRAIN_ROW(field, kind, standard, words)                                        \
     .type = (kind), .default_text = (standard), .offset = offsetof(train_args, field), \
     .flag = true, .help = (words)
 
@@ -41,6 +41,13 @@ static const sti_option train_rows[] = {
      .unit = "R",
      TRAIN_ROW(net_rank, STI_OPTION_INT, "0", "which of them this is, from 0")},
 #include "cli/cli_svm_rows.h"
+};
+
+static const sti_cli_absent train_absent[] = {
+    {.word = "--precision",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "tiles in float are not there yet; all is double"},
+    {.word = NULL},
 };
 
 /* What a training came to. */
@@ -198,7 +205,7 @@ static stint_status check_report(const sti_svm_task *t, const char *model)
 /* Who works with others does one thing: a training by least squares. */
 static stint_status check_ranks(const sti_svm_task *t, const stint_net *net)
 {
-    if (!net || (t->fit.ls && t->args->folds == 0 && t->args->probability == 0))
+    if (!net || (t->fit.ls && t->folds == 0 && t->args->probability == 0))
         return STINT_OK;
     return sti_fail(STINT_E_UNSUPPORTED,
                     "several processes share a training of ls_svc and ls_svr, without "
@@ -239,7 +246,7 @@ static stint_status run_task(sti_cli_call *call, stint_net *net)
             ? call->operands[1]
             : sti_arena_printf(call->arena, "%s.model", sti_path_name(data));
     STI_TRY(path ? STINT_OK : STINT_E_MEMORY);
-    if (t.args->folds == 0) {
+    if (t.folds == 0) {
         STI_TRY(sti_cli_check_out(data, path));
         STI_TRY(sti_path_check_file(path));
         STI_TRY(check_report(&t, path));
@@ -249,7 +256,7 @@ static stint_status run_task(sti_cli_call *call, stint_net *net)
                     t.type);
     sti_cli_catch_signals();
     STI_TRY(prepare(&t, net));
-    st = t.args->folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
+    st = t.folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
 out:
     sti_svm_finish(&t);
     return st;
@@ -275,6 +282,7 @@ const sti_cli_command sti_cmd_svm_train = {
              "those of svm-train; ls_svc and ls_svr are solved by conjugate gradients.",
     .min_operands = 1,
     .max_operands = 2,
+    .absent = train_absent,
     .rows = train_rows,
     .row_count = sizeof train_rows / sizeof *train_rows,
     .args_bytes = sizeof(train_args),

@@ -4,8 +4,9 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "svm/svm_platt.h"
+
 #include "svm/svm_predict.h"
+#include "svm/svm_probability.h"
 #include "svm/svm_rows.h"
 
 /* ---- tables ---- */
@@ -196,7 +197,7 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
     const int64_t rows = test->x.rows, values = sti_svm_values(model);
     double *value = sti_alloc_array(rows * values, sizeof(double), "svm.decisions");
     double *answer = sti_alloc_array(rows, sizeof(double), "svm.answers");
-    const bool probable = d->probability && sti_svm_classifies(model);
+    const bool probable = d->probable && sti_svm_classifies(model);
     double *p = sti_alloc_array(model->classes + sti_svm_probabilities_scratch(model),
                                 sizeof(double), "svm.probable");
     stint_status st = value && answer && p ? STINT_OK : STINT_E_MEMORY;
@@ -226,9 +227,9 @@ static stint_status run_fold(const sti_svm_folds_desc *d, sti_libc_random *rando
     if (st != STINT_OK)
         return st;
     STI_TRY(sti_svm_fit_plan(&train.fit, &train.table, &plan));
-    STI_TRY(d->probability
-                ? sti_svm_fit_probable(&train.fit, &train.table, &plan, d->threads,
-                                       random, &model, NULL)
+    STI_TRY(d->probable
+                ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
+                              &model, NULL)
                 : sti_svm_fit_train(&train.fit, &train.table, &plan, &model, NULL));
     st = predict_fold(d, &model, &test.table, order + begin, answer_out);
 out:

@@ -35,11 +35,18 @@ void sti_svm_shuffle(int64_t count, sti_libc_random *random, int64_t *order_out)
 /* Where a cross-validation is. */
 typedef void sti_svm_fold_fn(void *user, int64_t fold, int64_t folds);
 
+/* Trains a model with probabilities: sti_svm_fit_probable (svm_platt.h). */
+typedef stint_status sti_svm_probable_fn(const sti_svm_fit *fit, const sti_table *table,
+                                         const sti_svm_plan *plan, int threads,
+                                         sti_libc_random *random,
+                                         sti_svm_model *model_out,
+                                         sti_svm_fit_result *result_out);
+
 typedef struct sti_svm_folds_desc {
     const sti_svm_fit *fit;
     const sti_table *table;
-    int64_t folds;    /* at least 2, at most the rows */
-    bool probability; /* answers by the most probable class */
+    int64_t folds;                 /* at least 2, at most the rows */
+    sti_svm_probable_fn *probable; /* answers by the most probable class; or NULL */
     int threads;
     sti_svm_fold_fn *told; /* or NULL */
     void *user;

@@ -138,7 +138,9 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
 
 stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
 {
-    const stint_status st = measure(d, plan);
+    stint_status st = sti_svm_check_rows(&d->function, d->table);
+    if (st == STINT_OK)
+        st = measure(d, plan);
     if (st != STINT_OK)
         return st;
     plan->values =
