@@ -229,7 +229,7 @@ static void add_matrix(const findings *f, sti_text *out)
     sti_table_end(out);
 }
 
-/* Of many classes: what each is taken for most often beside itself. */
+/* What each of many classes is taken for most often beside itself. */
 static void add_mistakes(const findings *f, sti_text *out)
 {
     static const sti_table_column columns[] = {
