@@ -54,7 +54,8 @@ compare glyphs glyphs.libsvm -g 0.02 -c 10
 echo "== budgets from the smallest to all: peak, seconds, model"
 "$stint" svm plan --json -j 2 -a oaa -g 0.02 glyphs.libsvm >plan
 least=$(field plan smallest_bytes)
-most=$("$stint" svm plan --json -j 2 -a oaa -g 0.02 -l explicit glyphs.libsvm | tee plan >/dev/null; field plan peak_bytes)
+"$stint" svm plan --json -j 2 -a oaa -g 0.02 -l explicit glyphs.libsvm >plan_all
+most=$(field plan_all peak_bytes)
 for i in 0 1 2 3 4 5 6 7; do
     budget=$((least + (most - least) * i / 7 + (i == 7) * 1048576))
     "$stint" svm train --json -j 2 -a oaa -g 0.02 --memory $budget glyphs.libsvm b.model >said 2>/dev/null ||
