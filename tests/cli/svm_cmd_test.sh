@@ -259,7 +259,7 @@ says err "count from 0"
 # ---- the example of the page ----
 mkdir example
 sed -n '/svm example/,/<!-- end/s/^    stint //p' "$STINT_SOURCE/docs/svm.md" >commands
-[ "$(wc -l <commands)" -eq 9 ] || fail "docs/svm.md has another number of commands"
+[ "$(wc -l <commands)" -eq 13 ] || fail "docs/svm.md has another number of commands"
 cd example || exit 1
 while read -r line; do
     # shellcheck disable=SC2086
