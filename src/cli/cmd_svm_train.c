@@ -28,8 +28,8 @@ static const sti_option train_rows[] = {
     {.name = "net-root",
      .unit = "ADDRESS",
      TRAIN_ROW(net_root, STI_OPTION_TEXT, "",
-               "where processes meet that share the work: HOST:PORT, or @NAME on one "
-               "host; the same model for any number of them")},
+               "where processes that share the work meet: HOST:PORT, or @NAME on one "
+               "host")},
     {.name = "net-ranks",
      .min = 0,
      .max = WIRE_RANKS,
